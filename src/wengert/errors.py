@@ -1,0 +1,91 @@
+"""Every error that Wengert raises, as one tree.
+
+::
+
+    WengertError
+    ├── OperandError        (TypeError)    data or an operand that is not a number
+    ├── HandmadeNodeError   (TypeError)    a node put together by hand, without an operation
+    ├── OperationError      (ValueError)   a registration of an operation that cannot work
+    ├── LengthError         (ValueError)   two lengths that must agree and do not
+    ├── DataError           (ValueError)   data of the user's that cannot be computed with
+    ├── ArgumentError       (ValueError)   an argument outside what it may be
+    ├── CheckpointError                    a checkpoint that cannot be written, read or believed
+    └── MissingExtraError   (ImportError)  an optional library that is not installed
+
+Each is also an error of the built-in kind in parentheses, so ``except ValueError`` catches what one
+would expect, and ``except WengertError`` catches all of them.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+__all__ = [
+    "ArgumentError",
+    "CheckpointError",
+    "DataError",
+    "HandmadeNodeError",
+    "LengthError",
+    "MissingExtraError",
+    "OperandError",
+    "OperationError",
+    "WengertError",
+    "require",
+]
+
+
+class WengertError(Exception):
+    """The root of the tree: whatever the library itself raises."""
+
+
+class OperandError(WengertError, TypeError):
+    """Data or an operand that is not one real number."""
+
+
+class HandmadeNodeError(WengertError, TypeError):
+    """A node put together by hand, where an operation should have been registered."""
+
+
+class OperationError(WengertError, ValueError):
+    """A registration of an operation that cannot work, or a rule that does not fit its operation."""
+
+
+class LengthError(WengertError, ValueError):
+    """Two lengths that must agree and do not; the message names both."""
+
+
+class DataError(WengertError, ValueError):
+    """Data that cannot be computed with: empty, not finite, of a class that does not exist."""
+
+
+class ArgumentError(WengertError, ValueError):
+    """An argument outside what it may be; the message names the value and what was expected."""
+
+
+class CheckpointError(WengertError):
+    """A checkpoint that cannot be written, read or believed; the message names the cause."""
+
+
+class MissingExtraError(WengertError, ImportError):
+    """An optional library that is not installed; the message holds the command that brings it."""
+
+
+def require(module: str, extra: str) -> ModuleType:
+    """Import an optional library, or say which command brings it.
+
+    Raises:
+        MissingExtraError: the library is not installed.
+
+    >>> require("json", "plot").dumps([1])
+    '[1]'
+    >>> require("no_such_library", "plot")
+    Traceback (most recent call last):
+        ...
+    wengert.errors.MissingExtraError: this needs no_such_library: pip install "wengert[plot]"
+    """
+    from importlib import import_module
+
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise MissingExtraError(f'this needs {module}: pip install "wengert[{extra}]"') from error
