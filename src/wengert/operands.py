@@ -1,0 +1,79 @@
+"""What counts as a number beside float and int, and what to say about what does not."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from math import inf, nan
+from numbers import Real
+from typing import Any
+
+from wengert.errors import OperandError
+
+__all__ = ["data", "is_number", "number"]
+
+# Kinds that have no arithmetic with a Value of their own: say at once what to write instead.
+ADVICE: dict[type, str] = {
+    str: "convert it with float(...)",
+    bytes: "convert it with float(...)",
+    complex: "a Value is real: use its .real and .imag as two Values",
+    Decimal: "convert it with float(...), which rounds it to 53 bits",
+    list: "use its items one by one, or wengert.dot and wengert.sum",
+    tuple: "use its items one by one (is a parenthesis or a comma misplaced?)",
+    dict: "use its values one by one",
+    set: "use its items one by one",
+    type(None): "did a function forget to return its result?",
+}
+
+
+def is_number(x: object) -> bool:
+    """Whether x is one real number: int, bool, Fraction, a scalar of NumPy."""
+    return isinstance(x, Real) or type(x).__name__ in ("bool", "bool_")  # NumPy's bool is no Real
+
+
+def number(x: Any) -> float:
+    """x as a float; nan for a kind unknown here, which may know how to compute with a Value.
+
+    Raises:
+        OperandError: x is of a kind that cannot be computed with; the message says what to write.
+
+    >>> from fractions import Fraction
+    >>> number(Fraction(1, 4)), number(True), number(10**400)
+    (0.25, 1.0, inf)
+    """
+    if is_number(x):
+        try:
+            return float(x)
+        except OverflowError:
+            return inf if x > 0 else -inf
+    for kind, advice in ADVICE.items():
+        if isinstance(x, kind):
+            raise OperandError(f"a Value computes with numbers and Values, not with {_named(x)}: {advice}")
+    return nan
+
+
+def data(x: Any) -> float:
+    """x as the data of a Value.
+
+    Raises:
+        OperandError: x is not one real number; the message says what to write instead.
+
+    >>> data("3")
+    Traceback (most recent call last):
+        ...
+    wengert.errors.OperandError: data is one real number, not str '3': convert it with float(...)
+    """
+    if is_number(x):
+        return number(x)
+    if hasattr(type(x), "_prev"):
+        advice = "a Value already: use it as it is, or read its .data"
+    elif hasattr(x, "shape"):
+        advice = "make one Value for each element: [Value(e) for e in array]"
+    else:
+        advice = next((say for kind, say in ADVICE.items() if isinstance(x, kind)), "convert it with float(...)")
+    raise OperandError(f"data is one real number, not {_named(x)}: {advice}")
+
+
+def _named(x: object) -> str:
+    """The kind of x, and the start of how it is written."""
+    written = repr(x)
+    return "None" if x is None else f"{type(x).__name__} {written if len(written) <= 40 else written[:37] + '...'}"
