@@ -1,0 +1,139 @@
+"""Every row of the table as a function and as a method, and `op`, the door for operations of your own.
+
+`tanh(0.5)` is a float; `tanh(x)` of a Value is a Value, and so is `x.tanh()`. The functions are made from
+the rows when this module is loaded; `functions.pyi`, made from the same rows, shows them to editors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from wengert import ops
+from wengert.errors import LengthError, OperationError
+
+__all__ = ["Functions", "log_softmax", "matmul", "op", "softmax"]
+
+
+class Functions:
+    """The methods that a Value has by the table: `x.tanh()` for the row tanh, and so on."""
+
+    __slots__ = ()
+
+
+def _publish(row: ops.Op) -> Callable[..., Any]:
+    """The row as a plain function, which serves as a method too."""
+
+    def function(*operands: Any) -> Any:
+        return row(*operands)
+
+    function.__name__ = function.__qualname__ = row.name
+    function.__doc__ = row.about
+    for name in (row.name, *row.aliases):
+        if row.arity is not None:
+            setattr(Functions, name, function)
+    return function
+
+
+for _row in ops.TABLE[1:]:
+    globals().update(dict.fromkeys((_row.name, *_row.aliases), _publish(_row)))
+    __all__ += [_row.name, *_row.aliases]
+
+
+def softmax(values: Iterable[Any]) -> list[Any]:
+    """e^v / (e^v1 + e^v2 + ...) for each v: positive, of sum 1, and without overflow.
+
+    >>> softmax([1000.0, 1000.0])
+    [0.5, 0.5]
+    """
+    return [ops.exp(share) for share in log_softmax(values)]
+
+
+def log_softmax(values: Iterable[Any]) -> list[Any]:
+    """The logarithm of `softmax`, exact where softmax itself would round to 0.
+
+    >>> log_softmax([0.0, -1000.0])
+    [0.0, -1000.0]
+    """
+    values = list(values)
+    total = ops.logsumexp(values)
+    return [value - total for value in values]
+
+
+def matmul(a: Sequence[Sequence[Any]], b: Sequence[Any]) -> list[Any]:
+    """The product of matrices given as lists of rows; b may be a vector.
+
+    Args:
+        a: n rows of k numbers or Values.
+        b: k rows of m numbers or Values, or k of them.
+
+    Raises:
+        LengthError: a row of a is not as long as b has rows, or the rows of b differ in length.
+
+    >>> matmul([[1.0, 2.0], [3.0, 4.0]], [[5.0], [6.0]])
+    [[17.0], [39.0]]
+    >>> matmul([[1.0, 2.0], [3.0, 4.0]], [5.0, 6.0])
+    [17.0, 39.0]
+    """
+    for row in a:
+        if len(row) != len(b):
+            raise LengthError(f"matmul: a row of {len(row)} meets {len(b)} rows: columns of a = rows of b is needed")
+    if not len(b) or not isinstance(b[0], Sequence):
+        return [ops.dot(*row, *b, 0.0) for row in a]
+    if len({len(row) for row in b}) > 1:
+        raise LengthError(f"matmul: the rows of b have different lengths: {sorted({len(row) for row in b})}")
+    columns = list(zip(*b, strict=True))
+    return [[ops.dot(*row, *column, 0.0) for column in columns] for row in a]
+
+
+def op(
+    name: str,
+    *,
+    value: Callable[..., float],
+    partials: Callable[..., Any],
+    arity: int | None = -1,
+    symbol: str = "",
+) -> Callable[..., Any]:
+    """Register an operation of your own. It then behaves like a built-in one: as a function, as a method of
+    every Value, in drawings, in copies, and in derivatives of any order.
+
+    Args:
+        name: an identifier; the method's name too. Registering a name of yours again replaces it for new nodes.
+        value: floats in, float out.
+        partials: called with the value and the operands; returns the partial derivative by each operand (for one
+            operand the derivative alone). Write it with + - * / ** and the functions of this module, without
+            `math`, and higher derivatives follow.
+        arity: the number of operands, taken from `value` if not given; None for any number.
+        symbol: how drawings write it; the name if not given.
+
+    Raises:
+        OperationError: the name or a rule cannot be used; the message says why.
+
+    >>> from wengert import Value
+    >>> cube = op("cube", value=lambda x: x**3, partials=lambda out, x: 3 * x**2)
+    >>> x = Value(2.0)
+    >>> y = cube(x) + x.cube()
+    >>> y.backward()
+    >>> y.data, x.grad
+    (16.0, 24.0)
+    """
+    if arity == -1:
+        arity = _arity(name, value)
+    if arity is not None and arity < 1:
+        raise OperationError(f"{name} needs at least one operand, not {arity}")
+    if isinstance(name, str) and hasattr(Functions, name) and name not in ops.BY_NAME:
+        raise OperationError(f"{name} is a name that every object has: choose another")
+    return _publish(ops.register(name, value, partials, arity, symbol or name))
+
+
+def _arity(name: str, value: Callable[..., float]) -> int | None:
+    """How many operands the function `value` takes; None for any number."""
+    import inspect
+
+    try:
+        parameters = inspect.signature(value).parameters.values()
+    except (TypeError, ValueError):
+        raise OperationError(f"how many operands {name} takes cannot be read from its value: give arity=") from None
+    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        return None
+    return sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)

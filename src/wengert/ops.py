@@ -1,0 +1,378 @@
+"""The table of operations: one row each.
+
+A row reads against a calculus book: the value, then the partial derivative by each operand, which may use
+the value itself as `out` (the derivative of exp is `out`). A rule is written over the other rows and + - *
+alone, so that one text serves every kind of number: read over floats it computes floats, read over Values
+it records a graph, which is how second derivatives come about. Hence two habits: `div(a, b)` stands where
+Python's `/` would raise, and a branch is `where(condition, a, b)`, never `if`.
+
+To add an operation, add a row. `wengert.op` adds one of your own at run time.
+"""
+
+from __future__ import annotations
+
+import keyword
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from math import inf, nan
+from types import FunctionType
+from typing import Any
+
+from wengert import native, special
+from wengert.errors import ArgumentError, LengthError, OperationError
+from wengert.operands import data
+from wengert.special import guarded
+
+__all__ = ["BY_NAME", "LEFT", "TABLE", "UNARY", "Op", "register"]
+
+LEFT = 1 << 15  # added to the code of a binary operation whose constant stands on the left, as in 2 - x
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Op:
+    """One operation. Called, it computes: floats from floats, a Value where an operand is one."""
+
+    name: str
+    arity: int | None  # None: any number of operands
+    symbol: str  # how drawings write it
+    about: str  # what it is, in a line
+    value: Callable[..., float]
+    partials: Callable[..., Any]  # (out, *operands) -> one partial; for several operands, one for each
+    domain: tuple[tuple[float, float], ...] = ((-3.0, 3.0),)  # where tests draw each operand from
+    aliases: tuple[str, ...] = ()
+    defaults: tuple[float, ...] = ()  # of the last operands
+    code: int = -1  # its place in the table
+    graph_partials: Callable[..., Any] = field(default=lambda *_: None)  # the partials, read over Values
+
+    def __repr__(self) -> str:
+        return f"<operation {self.name}>"
+
+    def __call__(self, *xs: Any) -> Any:
+        """Compute; operands left out at the end take their defaults."""
+        if self.arity is None:
+            xs = self._gathered(xs)
+        elif len(xs) != self.arity:
+            missing = self.arity - len(xs)
+            if not 0 < missing <= len(self.defaults):
+                raise ArgumentError(f"{self.name} takes {self.arity} operands, got {len(xs)}")
+            xs += self.defaults[-missing:]
+        for x in xs:
+            apply = getattr(x, "_apply", None)
+            if apply is not None:
+                return apply(self, xs)
+        return self.value(*map(data, xs))
+
+    def _gathered(self, xs: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The operands of an operation on many: written out, or as one iterable."""
+        if len(xs) == 1 and isinstance(xs[0], Iterable):
+            xs = tuple(xs[0])
+        if not xs and self.name not in ("sum", "prod"):
+            raise LengthError(f"{self.name} of no values: expected at least one")
+        return xs
+
+
+TABLE: list[Op] = []
+UNARY = bytearray()  # for each row, whether it takes one operand
+BY_NAME: dict[str, Op] = {}
+FLOATS: dict[str, Any] = {}  # what the names in a rule mean when it is read over floats,
+VALUES: dict[str, Any] = {}  # and when it is read over Values
+
+
+def _row(
+    name: str, arity: int | None, symbol: str, about: str, value: Any, partials: Any, *domain: Any, **more: Any
+) -> Op:
+    """Enter a row in the table. The rules of this module are read anew over each kind of number."""
+    readings = {"value": _read(value, FLOATS), "partials": _read(partials, FLOATS)}
+    readings["graph_partials"] = _read(partials, VALUES)
+    new = Op(name, arity, symbol, about, domain=domain or ((-3.0, 3.0),) * (arity or 3), code=len(TABLE), **readings, **more)
+    TABLE.append(new)
+    UNARY.append(arity == 1)
+    BY_NAME.update(dict.fromkeys((name, *new.aliases), new))
+    return new
+
+
+def _read(rule: Any, meaning: dict[str, Any]) -> Any:
+    """The same rule with its names looked up in `meaning`; a rule from elsewhere stays as it is."""
+    if isinstance(rule, FunctionType) and rule.__globals__ is globals():
+        return FunctionType(rule.__code__, meaning, rule.__name__, rule.__defaults__)
+    return rule
+
+
+# -- what several rules share -----------------------------------------------------------------------------------------
+
+
+def _bell(x: Any) -> Any:
+    """The logistic density e^-|x| / (1 + e^-|x|)^2: accurate in both tails, where s * (1 - s) is not."""
+    e = exp(-abs(x))
+    return div(e, (1.0 + e) * (1.0 + e))
+
+
+def _power_by_base(out: Any, x: Any, y: Any) -> Any:
+    """y * x^(y-1). Where nothing overflows y * (out / x) is closer, as y - 1 may round."""
+    quotient = where(abs(out) > 1e-290, where(abs(out) < 1e300, 1.0, 0.0), 0.0)
+    return where(y == 0.0, 0.0, where(quotient == 1.0, y * div(out, x), y * pow_(x, y - 1.0)))
+
+
+def _power_by_exponent(out: Any, x: Any, y: Any) -> Any:
+    return where(x == 0.0, where(y >= 0.0, 0.0, out * log(x)), out * log(x))
+
+
+def _share(x: Any, y: Any) -> Any:
+    """How much of a maximum's gradient goes to x: all to the greater, half each on a tie."""
+    return where(x < y, 0.0, where(x <= y, 0.5, 1.0))
+
+
+def _atan_slope(x: Any) -> Any:
+    """1 / (1 + x^2), without overflow of x^2."""
+    r = div(1.0, where(abs(x) > 1.0, x, 1.0))
+    return where(abs(x) > 1.0, div(r * r, 1.0 + r * r), div(1.0, 1.0 + x * x))
+
+
+def _ratio(a: Any, b: Any, h: Any) -> Any:
+    """(a / h) / h, and 0 at the origin, where h = hypot(a, b) is 0."""
+    return where(h == 0.0, 0.0, div(div(a, where(h == 0.0, 1.0, h)), where(h == 0.0, 1.0, h)))
+
+
+def _inside(x: Any, slope: Any) -> Any:
+    """`slope` where -1 <= x <= 1, nan outside, where the function itself is nan."""
+    return where(abs(x) <= 1.0, slope, nan)
+
+
+def _total(*xs: Any) -> Any:
+    """From left to right, as a loop would: the same bits as adding one by one."""
+    total = 0.0
+    for x in xs:
+        total = total + x
+    return total
+
+
+def _greatest(*xs: Any) -> Any:
+    best = xs[0]
+    for x in xs[1:]:
+        best = maximum(best, x)
+    return best
+
+
+def _least(*xs: Any) -> Any:
+    best = xs[0]
+    for x in xs[1:]:
+        best = minimum(best, x)
+    return best
+
+
+def _ties(out: Any, *xs: Any) -> Any:
+    """The gradient of a maximum, shared evenly among all that reach it."""
+    reach = [where(x >= out, where(x <= out, 1.0, 0.0), 0.0) for x in xs]
+    return [div(r, sum(reach)) for r in reach]
+
+
+def _product(*xs: Any) -> Any:
+    product = 1.0
+    for x in xs:
+        product = product * x
+    return product
+
+
+def _products_of_others(out: Any, *xs: Any) -> Any:
+    """For each x the product of all others, from products of what stands before and behind: right at zeros too."""
+    before, behind = [1.0], [1.0]
+    for x in xs[:-1]:
+        before.append(before[-1] * x)
+    for x in xs[:0:-1]:
+        behind.append(behind[-1] * x)
+    return [a * b for a, b in zip(before, reversed(behind), strict=True)]
+
+
+def _dot(*operands: Any) -> Any:
+    """bias + w1 x1 + w2 x2 + ..., of operands that stand as (w1, w2, ..., x1, x2, ..., bias)."""
+    half = len(operands) // 2
+    total = operands[-1]
+    for w, x in zip(operands[:half], operands[half:], strict=False):
+        total = total + w * x
+    return total
+
+
+def _dot_partials(out: Any, *operands: Any) -> Any:
+    half = len(operands) // 2
+    return (*operands[half:-1], *operands[:half], 1.0)
+
+
+def _logsumexp(*xs: Any) -> Any:
+    """log(e^x1 + e^x2 + ...), shifted by the greatest so that nothing overflows."""
+    greatest = max_(*xs)
+    shift = where(abs(greatest) < inf, greatest, 0.0)
+    return shift + log(sum_(*[exp(x - shift) for x in xs]))
+
+
+SQRT_HALF, LN2, LN10 = math.sqrt(0.5), math.log(2.0), math.log(10.0)
+TWO_OVER_SQRT_PI, ONE_OVER_SQRT_2PI = 2.0 / math.sqrt(math.pi), 1.0 / math.sqrt(2.0 * math.pi)
+POSITIVE, UNIT, ABOVE_ONE, REAL = (0.1, 4.0), (-0.95, 0.95), (1.05, 4.0), (-3.0, 3.0)
+
+# fmt: off
+# -- the table: name, number of operands, symbol, value, partial derivatives, domain ----------------------------------
+
+leaf   = _row("leaf", 0, "", "a number that no operation made",
+       None, None)
+add    = _row("add", 2, "+", "x + y",
+       lambda x, y: x + y,              lambda out, x, y: (1.0, 1.0))
+sub    = _row("sub", 2, "-", "x - y",
+       lambda x, y: x - y,              lambda out, x, y: (1.0, -1.0))
+mul    = _row("mul", 2, "*", "x * y",
+       lambda x, y: x * y,              lambda out, x, y: (y, x))
+div    = _row("div", 2, "/", "x / y by IEEE 754: 1/0 is inf",
+       native.divide,                   lambda out, x, y: (div(1.0, y), -div(out, y)), REAL, POSITIVE)
+pow_   = _row("pow", 2, "**", "x**y over the reals: nan for a negative base with a fractional exponent",
+       native.power,                    lambda out, x, y: (_power_by_base(out, x, y), _power_by_exponent(out, x, y)), POSITIVE, REAL)
+neg    = _row("neg", 1, "neg", "-x",
+       lambda x: -x,                    lambda out, x: -1.0)
+relu   = _row("relu", 1, "ReLU", "the positive part of x: max(x, 0)",
+       lambda x: where(x <= 0.0, 0.0, x), lambda out, x: where(x <= 0.0, 0.0, 1.0))
+exp    = _row("exp", 1, "exp", "e**x",
+       native.exp,                      lambda out, x: out)
+log    = _row("log", 1, "log", "the natural logarithm; -inf at 0, nan below",
+       native.log,                      lambda out, x: where(x >= 0.0, div(1.0, x), nan), POSITIVE)
+tanh   = _row("tanh", 1, "tanh", "the hyperbolic tangent",
+       native.tanh,                     lambda out, x: 4.0 * _bell(2.0 * x))
+
+abs_   = _row("abs", 1, "abs", "the absolute value",
+       abs,                             lambda out, x: where(x > 0.0, 1.0, where(x < 0.0, -1.0, 0.0)), aliases=("absolute",))
+sign   = _row("sign", 1, "sign", "-1, 0 or 1, as x is negative, zero or positive",
+       special.sign,                    lambda out, x: 0.0)
+minimum = _row("minimum", 2, "min", "the smaller of x and y; nan if either is",
+       lambda x, y: where(x < y, x, where(x != x, x, y)), lambda out, x, y: (_share(y, x), _share(x, y)))
+maximum = _row("maximum", 2, "max", "the greater of x and y; nan if either is",
+       lambda x, y: where(x > y, x, where(x != x, x, y)), lambda out, x, y: (_share(x, y), _share(y, x)))
+where  = _row("where", 3, "where", "x where the condition holds, else y",
+       lambda c, x, y: x if c else y,   lambda out, c, x, y: (0.0, where(c, 1.0, 0.0), where(c, 0.0, 1.0)))
+clip   = _row("clip", 3, "clip", "x limited to the range from low to high",
+       lambda x, low, high: minimum(maximum(x, low), high),
+              lambda out, x, low, high: (where(x < low, 0.0, where(x > high, 0.0, 1.0)),
+                                         where(x < low, where(low > high, 0.0, 1.0), 0.0),
+                                         where(x > high, 1.0, where(low > high, 1.0, 0.0))), REAL, (-2.0, -1.0), (1.0, 2.0), aliases=("clamp",))
+
+exp2   = _row("exp2", 1, "exp2", "2**x",
+       guarded(math.exp2),              lambda out, x: out * LN2)
+expm1  = _row("expm1", 1, "expm1", "e**x - 1, accurate near 0",
+       guarded(math.expm1),             lambda out, x: exp(x))
+log2   = _row("log2", 1, "log2", "the logarithm to base 2",
+       special.logarithm(math.log2),    lambda out, x: where(x >= 0.0, div(1.0 / LN2, x), nan), POSITIVE)
+log10  = _row("log10", 1, "log10", "the logarithm to base 10",
+       special.logarithm(math.log10),   lambda out, x: where(x >= 0.0, div(1.0 / LN10, x), nan), POSITIVE)
+log1p  = _row("log1p", 1, "log1p", "log(1 + x), accurate near 0",
+       special.log1p,                   lambda out, x: where(x >= -1.0, div(1.0, 1.0 + x), nan), UNIT)
+sqrt   = _row("sqrt", 1, "sqrt", "the square root; nan below 0",
+       guarded(math.sqrt),              lambda out, x: div(0.5, out), POSITIVE)
+cbrt   = _row("cbrt", 1, "cbrt", "the cube root, of negative numbers too",
+       math.cbrt,                       lambda out, x: div(div(1.0, 3.0 * out), out), POSITIVE)
+square = _row("square", 1, "square", "x * x",
+       lambda x: x * x,               lambda out, x: 2.0 * x)
+reciprocal = _row("reciprocal", 1, "1/", "1 / x",
+       lambda x: div(1.0, x),     lambda out, x: -out * out, POSITIVE)
+
+sin    = _row("sin", 1, "sin", "the sine of x radians",
+       guarded(math.sin),               lambda out, x: cos(x))
+cos    = _row("cos", 1, "cos", "the cosine of x radians",
+       guarded(math.cos),               lambda out, x: -sin(x))
+tan    = _row("tan", 1, "tan", "the tangent of x radians",
+       guarded(math.tan),               lambda out, x: 1.0 + out * out, (-1.2, 1.2))
+asin   = _row("asin", 1, "asin", "the inverse sine, in radians",
+       guarded(math.asin),              lambda out, x: div(1.0, sqrt((1.0 - x) * (1.0 + x))), UNIT, aliases=("arcsin",))
+acos   = _row("acos", 1, "acos", "the inverse cosine, in radians",
+       guarded(math.acos),              lambda out, x: div(-1.0, sqrt((1.0 - x) * (1.0 + x))), UNIT, aliases=("arccos",))
+atan   = _row("atan", 1, "atan", "the inverse tangent, in radians",
+       math.atan,                       lambda out, x: _atan_slope(x), aliases=("arctan",))
+atan2  = _row("atan2", 2, "atan2", "the angle of the point (x, y), in radians: atan2(y, x)",
+       math.atan2,                      lambda out, y, x: (_ratio(x, y, hypot(x, y)), -_ratio(y, x, hypot(x, y))), REAL, POSITIVE, aliases=("arctan2",))
+sinh   = _row("sinh", 1, "sinh", "the hyperbolic sine",
+       guarded(math.sinh, nan),         lambda out, x: cosh(x))
+cosh   = _row("cosh", 1, "cosh", "the hyperbolic cosine",
+       guarded(math.cosh),              lambda out, x: sinh(x))
+asinh  = _row("asinh", 1, "asinh", "the inverse hyperbolic sine",
+       math.asinh,                      lambda out, x: div(1.0, hypot(1.0, x)), aliases=("arcsinh",))
+acosh  = _row("acosh", 1, "acosh", "the inverse hyperbolic cosine; nan below 1",
+       guarded(math.acosh),             lambda out, x: div(1.0, sqrt(x - 1.0) * sqrt(x + 1.0)), ABOVE_ONE, aliases=("arccosh",))
+atanh  = _row("atanh", 1, "atanh", "the inverse hyperbolic tangent; nan beyond -1 and 1",
+       special.atanh,                  lambda out, x: _inside(x, div(1.0, (1.0 - x) * (1.0 + x))), UNIT, aliases=("arctanh",))
+hypot  = _row("hypot", 2, "hypot", "sqrt(x*x + y*y), without overflow",
+       math.hypot,                      lambda out, x, y: (where(out == 0.0, 0.0, div(x, out)), where(out == 0.0, 0.0, div(y, out))))
+
+sigmoid = _row("sigmoid", 1, "sigmoid", "the logistic function 1 / (1 + e**-x)",
+       lambda x: div(where(x >= 0.0, 1.0, exp(-abs(x))), 1.0 + exp(-abs(x))), lambda out, x: _bell(x))
+logsigmoid = _row("logsigmoid", 1, "logsigmoid", "log(sigmoid(x)), without overflow",
+       lambda x: -softplus(-x), lambda out, x: sigmoid(-x))
+softplus = _row("softplus", 1, "softplus", "log(1 + e**x), without overflow",
+       lambda x: maximum(x, 0.0) + log1p(exp(-abs(x))), lambda out, x: sigmoid(x))
+leaky_relu = _row("leaky_relu", 2, "leaky ReLU", "x above 0, slope * x below",
+       lambda x, slope: where(x > 0.0, x, slope * x),
+                  lambda out, x, slope: (where(x > 0.0, 1.0, slope), where(x > 0.0, 0.0, x)), REAL, (0.01, 0.5), defaults=(0.01,))
+elu    = _row("elu", 2, "ELU", "x above 0, alpha * (e**x - 1) below (Clevert et al. 2015)",
+       lambda x, alpha: where(x > 0.0, x, alpha * expm1(x)),
+              lambda out, x, alpha: (where(x > 0.0, 1.0, alpha * exp(x)), where(x > 0.0, 0.0, expm1(x))), REAL, POSITIVE, defaults=(1.0,))
+gelu   = _row("gelu", 1, "GELU", "x times the normal distribution function of x (Hendrycks and Gimpel 2016), exact",
+       lambda x: 0.5 * x * erfc(-SQRT_HALF * x), lambda out, x: 0.5 * erfc(-SQRT_HALF * x) + x * (ONE_OVER_SQRT_2PI * gaussian(SQRT_HALF * x)))
+silu   = _row("silu", 1, "SiLU", "x * sigmoid(x), also called swish",
+       lambda x: x * sigmoid(x),        lambda out, x: sigmoid(x) * (1.0 + x * sigmoid(-x)), aliases=("swish",))
+erf    = _row("erf", 1, "erf", "the error function",
+       math.erf,                        lambda out, x: TWO_OVER_SQRT_PI * gaussian(x))
+erfc   = _row("erfc", 1, "erfc", "1 - erf(x), accurate for large x",
+       math.erfc,                       lambda out, x: -TWO_OVER_SQRT_PI * gaussian(x))
+gaussian = _row("gaussian", 1, "gaussian", "exp(-x*x), accurate in the tails",
+       special.gaussian,        lambda out, x: -2.0 * x * out)
+lgamma = _row("lgamma", 1, "lgamma", "log|gamma(x)|",
+       special.lgamma,                lambda out, x: polygamma(0.0, x), POSITIVE)
+digamma = _row("digamma", 1, "digamma", "the derivative of lgamma",
+       lambda x: polygamma(0.0, x), lambda out, x: polygamma(1.0, x), POSITIVE)
+polygamma = _row("polygamma", 2, "polygamma", "the derivative of digamma of order n: polygamma(n, x)",
+       special.polygamma,    lambda out, n, x: (nan, polygamma(n + 1.0, x)), (2.0, 2.0), POSITIVE)
+
+sum_   = _row("sum", None, "sum", "the sum of the values; 0 of none",
+       _total,                          lambda out, *xs: [1.0] * len(xs))
+mean   = _row("mean", None, "mean", "the arithmetic mean of the values",
+       lambda *xs: div(_total(*xs), float(len(xs))), lambda out, *xs: [1.0 / len(xs)] * len(xs))
+prod   = _row("prod", None, "prod", "the product of the values; 1 of none",
+       _product,                       _products_of_others)
+dot    = _row("dot", None, "dot", "bias + w1 x1 + w2 x2 + ...",
+       _dot,                            _dot_partials)
+max_   = _row("max", None, "max", "the greatest of the values; a tie shares the gradient evenly",
+       _greatest,                       _ties)
+min_   = _row("min", None, "min", "the least of the values; a tie shares the gradient evenly",
+       _least,                          _ties)
+logsumexp = _row("logsumexp", None, "logsumexp", "log(e**v1 + e**v2 + ...), without overflow",
+       _logsumexp,        lambda out, *xs: [exp(x - where(out == -inf, 0.0, out)) for x in xs])
+# fmt: on
+
+
+def _fill_readings() -> None:
+    """Say what each name of this module means over floats and over Values."""
+    for name, thing in list(globals().items()):
+        FLOATS[name] = thing.value if isinstance(thing, Op) else _read(thing, FLOATS)
+        VALUES[name] = _read(thing, VALUES)
+    # Over Values a comparison has been answered already: no node is needed to choose, and a branch that was
+    # not taken cannot turn a second derivative into 0 * inf.
+    VALUES["where"] = lambda condition, x, y: x if condition else y
+
+
+_fill_readings()
+
+
+def register(name: str, value: Callable[..., float], partials: Callable[..., Any], arity: int | None, symbol: str) -> Op:
+    """Enter a row that a user wrote; `functions.op` is the door to it.
+
+    Raises:
+        OperationError: the name is no identifier or belongs to a built-in operation, or a rule cannot be called.
+    """
+    if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
+        raise OperationError(f"an operation's name is an identifier without a leading underscore, not {name!r}")
+    if name in BY_NAME and BY_NAME[name].code < BUILT_IN:
+        raise OperationError(f"{name} is a built-in operation: choose another name")
+    for role, rule in (("value", value), ("partials", partials)):
+        if not callable(rule):
+            raise OperationError(f"the {role} of {name} must be a function, not {rule!r:.40}")
+    if len(TABLE) == LEFT:
+        raise OperationError(f"the table is full: it holds {LEFT} operations")
+    return _row(name, arity, symbol, value.__doc__ or "", value, partials)
+
+
+BUILT_IN = len(TABLE)
+
