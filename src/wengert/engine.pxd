@@ -1,0 +1,23 @@
+from wengert cimport native
+from wengert.node cimport Node
+cdef int LEAF, ADD, SUB, MUL, DIV, POW, NEG, RELU, EXP, LOG, TANH, DOT, LEFT, CODE
+cdef long long _walks, WALK
+cdef object _watcher
+cdef class Value(Node):
+    pass
+cdef class Many(Value):
+    cdef readonly tuple _all
+    cdef double* _partials
+cdef inline int _fill(Value node, int code, double data) except -1
+cdef object _unary(int code, double data, Value x, double dx)
+cdef object _binary(int code, double data, x, y, double dx, double dy)
+cdef object _product(double x, double y, left, right)
+cdef object _quotient(double x, double y, left, right)
+cdef object _power(double x, double y, left, right)
+cdef Many _many(int code, arguments)
+cdef inline double _number(x) except? -1.0
+cdef inline double _operand(x) except? -1.0
+cpdef list tape(list roots, bint reset=*)
+cdef inline int _meet(Node x, list found, bint reset) except -1
+cdef int _backward_pass(Value root, double gradient) except -1
+cdef inline int _chain_rule(Node node) except -1

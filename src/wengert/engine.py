@@ -1,0 +1,327 @@
+"""Scalar reverse-mode differentiation: the whole engine.
+
+A `Value` is a number that remembers how it was computed: the operation, its operands, and the partial
+derivative by each operand, taken at the moment the number was made (`node.py` says what is kept, and how).
+`backward()` lays out everything under a result in the order in which it was made, walks that list from its
+end, and applies the chain rule at each node:
+
+    operand.grad += partial * node.grad
+
+Python runs this file as it stands. Cython compiles the same file: `engine.pxd` beside it says which names
+are C numbers, and `native` is Python's arithmetic here and C's there. What an operation computes is a row of
+the table in `ops.py`; the few that every program is made of are written out here too, for speed.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from math import nan
+from typing import Any
+
+from wengert import native, operands
+from wengert.errors import LengthError, OperationError
+from wengert.functions import Functions
+from wengert.native import Int, Nodes, cython
+from wengert.node import CODE, WALK, Node, by_hand
+from wengert.ops import BY_NAME, LEFT, TABLE, Op
+
+if False:  # what the compiler reads instead of the stand-in
+    import cython  # type: ignore[no-redef]
+
+__all__ = ["Many", "Value", "compiled", "dot", "tape", "walking", "watch"]
+
+LEAF, ADD, SUB, MUL, DIV, POW, NEG, RELU, EXP, LOG, TANH = range(11)  # their places in the table
+DOT = BY_NAME["dot"].code
+compiled = bool(native.COMPILED)  # whether this is the compiled engine
+
+_walks = 0  # how many walks there were: a walk marks the nodes that it meets with its number
+_watcher = None  # who is shown each node as it is made: see modes.py
+walking = threading.RLock()  # one walk at a time: it leaves marks on the nodes
+
+
+@cython.no_gc
+@cython.cclass
+class Value(Node, Functions):
+    """A number that knows how it was computed.
+
+    >>> x = Value(3.0)
+    >>> y = x * x + 2
+    >>> y.backward()
+    >>> y.data, x.grad
+    (11.0, 6.0)
+    """
+
+    __slots__ = ()
+
+    def __init__(self, data: Any, label: Any = "", *parts: Any) -> None:
+        if parts or type(label) is not str:
+            raise by_hand()
+        _fill(self, LEAF, data if type(data) is float else operands.data(data))
+        if label:
+            self.label = label
+
+    # -- arithmetic: the value, then the partial by each operand ------------------------------------------------------
+
+    def __add__(self, other: Any) -> Value: return _binary(ADD, self._data + _number(other), self, other, 1.0, 1.0)
+    def __radd__(self, other: Any) -> Value: return _binary(ADD, _number(other) + self._data, other, self, 1.0, 1.0)
+    def __sub__(self, other: Any) -> Value: return _binary(SUB, self._data - _number(other), self, other, 1.0, -1.0)
+    def __rsub__(self, other: Any) -> Value: return _binary(SUB, _number(other) - self._data, other, self, 1.0, -1.0)
+    def __mul__(self, other: Any) -> Value: return _product(self._data, _number(other), self, other)
+    def __rmul__(self, other: Any) -> Value: return _product(_number(other), self._data, other, self)
+    def __truediv__(self, other: Any) -> Value: return _quotient(self._data, _number(other), self, other)
+    def __rtruediv__(self, other: Any) -> Value: return _quotient(_number(other), self._data, other, self)
+    def __pow__(self, other: Any) -> Value: return _power(self._data, _number(other), self, other)
+    def __rpow__(self, other: Any) -> Value: return _power(_number(other), self._data, other, self)
+    def __neg__(self) -> Value: return _unary(NEG, -self._data, self, -1.0)
+    def __abs__(self) -> Value: return _apply(BY_NAME["abs"], (self,))
+
+    def relu(self) -> Value:
+        return _unary(RELU, 0.0, self, 0.0) if self._data <= 0.0 else _unary(RELU, self._data, self, 1.0)
+
+    def exp(self) -> Value:
+        e = native.exp(self._data)
+        return _unary(EXP, e, self, e)
+
+    def log(self) -> Value:
+        x = self._data
+        return _unary(LOG, native.log(x), self, native.divide(1.0, x) if x >= 0.0 else nan)
+
+    def tanh(self) -> Value:
+        e = native.exp(-native.fabs(2.0 * self._data))  # 1 - tanh**2 would lose every digit in the tails
+        return _unary(TANH, native.tanh(self._data), self, 4.0 * native.divide(e, (1.0 + e) * (1.0 + e)))
+
+    # -- derivatives --------------------------------------------------------------------------------------------------
+
+    def backward(self, gradient: Any = 1.0) -> None:
+        """Give every node under this one the derivative of this by it, times `gradient`.
+
+        Leaves add it to what earlier calls left in their `grad`; other nodes hold that of this call alone.
+        """
+        if native.COMPILED:  # nothing comes between while compiled code runs: no lock is needed
+            _backward_pass(self, _operand(gradient))
+        else:
+            with walking:
+                _backward_pass(self, _operand(gradient))
+
+    # -- what the modules below ask of a Value -------------------------------------------------------------------------
+
+    def _apply(self, op: Op, arguments: Sequence[Any]) -> Any: return _apply(op, arguments)
+    def _leaf(self, number: float) -> Value: return Value(number)
+    def _become_leaf(self, number: float) -> None: _fill(self, LEAF, number)
+    def _push(self) -> None: _chain_rule(self)
+
+
+@cython.no_gc
+@cython.cclass
+class Many(Value):
+    """A node of any number of operands: all of them, constants too, and the partial by each."""
+
+    __slots__ = ("_all", "_partials")
+    _all: tuple[Any, ...]
+    _partials: Any
+
+    @property
+    def _operands(self) -> tuple[Any, ...]:
+        return self._all
+
+    def __dealloc__(self) -> None:
+        native.release(self._partials)
+
+
+# -- making nodes -----------------------------------------------------------------------------------------------------
+
+
+def _fill(node: Value, code: Int, data: float) -> None:
+    node._made = native.tick() | code
+    node._data = data
+    node._grad = node._da = node._db = 0.0
+    node._a = node._b = None
+    node._mark = 0
+
+
+def _unary(code: Int, data: float, x: Value, dx: float) -> Any:
+    node: Value = Value.__new__(Value)
+    _fill(node, code, data)
+    node._a = x
+    node._da = dx
+    return node if _watcher is None else _watcher.made(node)
+
+
+def _binary(code: Int, data: float, x: Any, y: Any, dx: float, dy: float) -> Any:
+    """The node of a binary operation. A constant on one side is kept where that side's partial would be."""
+    node: Value = Value.__new__(Value)
+    if isinstance(x, Value):
+        _fill(node, code, data)
+        node._a = x
+        node._da = dx
+        if isinstance(y, Value):
+            node._b = y
+            node._db = dy
+        else:
+            node._db = _number(y)
+    else:
+        _fill(node, code | LEFT, data)
+        node._a = y
+        node._da = dy
+        node._db = _number(x)
+    if node._b is None and node._db != node._db and not operands.is_number(y if node._a is x else x):
+        return NotImplemented  # no number: perhaps the other operand knows what to do
+    return node if _watcher is None else _watcher.made(node)
+
+
+def _product(x: float, y: float, left: Any, right: Any) -> Any:
+    return _binary(MUL, x * y, left, right, y, x)
+
+
+def _quotient(x: float, y: float, left: Any, right: Any) -> Any:
+    z = native.divide(x, y)
+    return _binary(DIV, z, left, right, native.divide(1.0, y), -native.divide(z, y))
+
+
+def _power(x: float, y: float, left: Any, right: Any) -> Any:
+    z = native.power(x, y)
+    if isinstance(right, Value) or y == 0.0 or not 1e-290 < native.fabs(z) < 1e300:
+        dx, dy = TABLE[POW].partials(z, x, y)
+    else:  # a constant exponent: by the base alone
+        dx, dy = y * native.divide(z, x), 0.0
+    return _binary(POW, z, left, right, dx, dy)
+
+
+def _many(code: Int, arguments: Any) -> Any:
+    """The node of an operation on many operands, its value and its partials still to be written."""
+    node: Many = Many.__new__(Many)
+    _fill(node, code, 0.0)
+    node._all = tuple(arguments)
+    node._partials = native.floats(len(node._all))
+    native.untrack(node._all)
+    return node
+
+
+def _apply(op: Op, arguments: Sequence[Any]) -> Any:
+    """The node of any operation, by its row in the table."""
+    xs = [_operand(x) for x in arguments]
+    data = float(op.value(*xs))
+    partials = op.partials(data, *xs)
+    if op.arity == 1 and not isinstance(partials, (tuple, list)):
+        return _unary(op.code, data, arguments[0], partials)
+    if len(partials) != len(xs):
+        raise OperationError(f"{op.name}: {len(partials)} partials for {len(xs)} operands")
+    if op.arity == 1:
+        return _unary(op.code, data, arguments[0], partials[0])
+    if op.arity == 2:
+        return _binary(op.code, data, arguments[0], arguments[1], partials[0], partials[1])
+    node: Many = _many(op.code, arguments)
+    node._data = data
+    for i in range(len(xs)):
+        node._partials[i] = partials[i]
+    return node if _watcher is None else _watcher.made(node)
+
+
+def dot(ws: Sequence[Any], xs: Sequence[Any], bias: Any = 0.0) -> Any:
+    """bias + ws[0] * xs[0] + ws[1] * xs[1] + ... as one node; a float if no operand is a Value.
+
+    Raises:
+        LengthError: ws and xs differ in length.
+    """
+    n = len(ws)
+    if len(xs) != n:
+        raise LengthError(f"dot of {n} weights with {len(xs)} inputs: the two must be equally long")
+    node: Many = _many(DOT, (*ws, *xs, bias))
+    arguments, partials = node._all, node._partials
+    z = _operand(bias)
+    recorded = isinstance(bias, Value)
+    for i in range(n):
+        w, x = _operand(arguments[i]), _operand(arguments[n + i])
+        recorded |= isinstance(arguments[i], Value) or isinstance(arguments[n + i], Value)
+        partials[i], partials[n + i] = x, w
+        z += w * x
+    if not recorded:
+        return z
+    partials[2 * n] = 1.0
+    node._data = z
+    return node if _watcher is None else _watcher.made(node)
+
+
+def _number(x: Any) -> float:
+    """The float behind an operand; nan for what is no number, which `_binary` then declines."""
+    if type(x) is float:
+        return x
+    if isinstance(x, Value):
+        operand: Value = x
+        return operand._data
+    return native.whole(x) if type(x) is int else operands.number(x)
+
+
+def _operand(x: Any) -> float:
+    """The float behind an operand that has to be a number."""
+    y = _number(x)
+    return y if y == y or isinstance(x, Value) else operands.data(x)
+
+
+# -- walking the graph ------------------------------------------------------------------------------------------------
+
+
+def tape(roots: Nodes, reset: bool = False) -> Nodes:
+    """Every node under the roots, and the roots, in the order in which they were made.
+
+    An operand is made before the result that uses it. So each node stands on the tape behind all that it was
+    made from, and before all that was made from it. With `reset`, the gradients of all but leaves become 0.
+    """
+    global _walks
+    node: Value
+    found: Nodes = []
+    _walks += 1
+    for node in roots:
+        _meet(node, found, reset)
+    for node in found:  # which grows as it is read
+        if node._a is not None:
+            _meet(node._a, found, reset)
+            if node._b is not None:
+                _meet(node._b, found, reset)
+        elif node._made & CODE != LEAF:
+            many: Many = node  # type: ignore[assignment]  # it is one: no other node has neither
+            for x in many._all:
+                if isinstance(x, Value):
+                    operand: Value = x
+                    _meet(operand, found, reset)
+    native.sort(found)
+    return found
+
+
+def _meet(x: Node, found: Nodes, reset: bool) -> None:
+    last = x._mark & WALK
+    if last != _walks:
+        x._mark += _walks - last
+        found.append(x)
+        if reset and x._made & CODE != LEAF:
+            x._grad = 0.0
+
+
+def _backward_pass(root: Value, gradient: float) -> None:
+    node: Value
+    nodes = tape([root], True)
+    root._grad += gradient
+    for node in reversed(nodes):
+        _chain_rule(node)
+
+
+def _chain_rule(node: Node) -> None:
+    """Pass a node's gradient on to its operands."""
+    g = node._grad
+    if node._a is not None:
+        node._a._grad += node._da * g
+        if node._b is not None:
+            node._b._grad += node._db * g
+    elif node._made & CODE != LEAF:
+        many: Many = node  # type: ignore[assignment]
+        for i, x in enumerate(many._all):
+            if isinstance(x, Value):
+                operand: Value = x
+                operand._grad += many._partials[i] * g
+
+
+def watch(watcher: Any) -> None:
+    """Show every node to `watcher.made` as it is made, and use what it returns; None for nobody."""
+    global _watcher
+    _watcher = watcher

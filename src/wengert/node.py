@@ -1,0 +1,221 @@
+"""What is kept of one step of a computation, and what a Value is as a Python object.
+
+A `Node` holds the number, its gradient, the operation that made it, the operands, and the partial derivative
+by each of them. The calculus stands in `engine.py`, where `Value` gives nodes their arithmetic. Like the
+engine, this file runs as it stands and is compiled by Cython, with `node.pxd` beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from wengert import operands
+from wengert.errors import HandmadeNodeError, OperandError
+from wengert.native import cython
+from wengert.ops import BY_NAME, LEFT, TABLE, Op
+
+if False:  # what the compiler reads instead of the stand-in
+    import cython  # type: ignore[no-redef]
+
+__all__ = ["CODE", "WALK", "Node", "by_hand"]
+
+CODE = (1 << 16) - 1  # the bits of `_made` that hold the operation; the bits above count ticks
+WALK = (1 << 40) - 1  # the bits of `_mark` that hold the number of a walk; the bits above hold the label
+POW = BY_NAME["pow"].code
+
+_labels, _places = [""], {"": 0}  # every label in use, and its place: a node holds the place
+_buried: list[Any] = []  # see Node.__dealloc__
+_depth = 0
+
+
+@cython.no_gc  # numbers that point at what they were made from cannot form a cycle
+@cython.freelist(4096)
+@cython.cclass
+class Node:
+    """One number of a computation, and how it came about."""
+
+    __slots__ = ("_a", "_b", "_da", "_data", "_db", "_grad", "_made", "_mark")
+    _made: int  # when it was made, in ticks; the low 16 bits hold the operation's place in the table
+    _data: float  # the number
+    _grad: float  # its gradient
+    _a: Any  # the operands that are Values,
+    _b: Any
+    _da: float  # and the partial derivative by each;
+    _db: float  # in x + 2, which has no _b, _db is the constant
+    _mark: int  # the number of the last walk that met it; above 40 bits, the place of its label
+    __array_priority__ = -1.0  # lets NumPy's own scalars give way to a Value at once
+
+    @property
+    def data(self) -> float:
+        """The number."""
+        return self._data
+
+    @data.setter
+    def data(self, number: Any) -> None:
+        self._data = number if type(number) is float else operands.data(number)
+
+    @property
+    def grad(self) -> float:
+        """The derivative by this number of what `backward()` was called on. Leaves add up all calls."""
+        return self._grad
+
+    @grad.setter
+    def grad(self, number: Any) -> None:
+        self._grad = number if type(number) is float else operands.data(number)
+
+    @property
+    def label(self) -> str:
+        """A name for drawings and messages. It lives as long as the process."""
+        return _labels[self._mark >> 40]
+
+    @label.setter
+    def label(self, text: Any) -> None:
+        text = str(text)
+        if text not in _places:
+            _labels.append(text)
+            _places[text] = len(_labels) - 1
+        self._mark = self._mark & WALK | _places[text] << 40
+
+    # -- how it was made ----------------------------------------------------------------------------------------------
+
+    @property
+    def _row(self) -> Op:
+        """The operation's row in the table."""
+        return TABLE[self._made & CODE & ~LEFT]
+
+    @property
+    def _op(self) -> str:
+        """The operation's symbol: '+', '**2', 'tanh'; '' for a leaf."""
+        return f"**{self._db:g}" if self._is_constant_power() else self._row.symbol
+
+    @property
+    def _operands(self) -> tuple[Any, ...]:
+        """The operands as they were written, constants as floats: (2.0, x) for 2 - x."""
+        if self._row.arity != 2:
+            return () if self._a is None else (self._a,)
+        b = self._db if self._b is None else self._b
+        return (b, self._a) if self._made & LEFT else (self._a, b)
+
+    @property
+    def _prev(self) -> tuple[Any, ...]:
+        """The operands as Values, a constant as a fresh leaf; the exponent of x**2 belongs to the operation."""
+        if self._is_constant_power():
+            return (self._a,)
+        leaf = self._leaf  # type: ignore[attr-defined]  # a Value has it
+        return tuple([x if isinstance(x, Node) else leaf(operands.number(x)) for x in self._operands])
+
+    def _is_constant_power(self) -> bool:
+        return self._made & CODE == POW and self._b is None
+
+    @property
+    def _backward(self) -> Callable[[], None]:
+        """The step of `backward()` at this node alone, to call by hand: it passes the gradient to the operands."""
+        return self._push  # type: ignore[attr-defined, no-any-return]  # a Value has it
+
+    @_backward.setter
+    def _backward(self, function: Any) -> None:
+        raise by_hand()
+
+    # -- a number among numbers ---------------------------------------------------------------------------------------
+
+    def __lt__(self, other: Any) -> bool:
+        return self._data < _real(other) if _has_order(other) else NotImplemented
+
+    def __le__(self, other: Any) -> bool:
+        return self._data <= _real(other) if _has_order(other) else NotImplemented
+
+    def __gt__(self, other: Any) -> bool:
+        return self._data > _real(other) if _has_order(other) else NotImplemented
+
+    def __ge__(self, other: Any) -> bool:
+        return self._data >= _real(other) if _has_order(other) else NotImplemented
+
+    def __eq__(self, other: object) -> bool:
+        """With a number, equality of `data`; with a Value, identity, so that Values live in sets and dicts."""
+        if isinstance(other, Node):
+            return self is other
+        return self._data == operands.number(other) if operands.is_number(other) else NotImplemented
+
+    def __hash__(self) -> int:
+        return id(self) >> 4
+
+    def __bool__(self) -> bool:
+        return self._data != 0.0
+
+    def __float__(self) -> float:
+        raise OperandError("a Value is not a float: read v.data, or call v.exp() and the like to keep the gradient")
+
+    def __repr__(self) -> str:
+        return f"Value(data={self._data}, grad={self._grad})"
+
+    def __format__(self, spec: str) -> str:
+        return format(self._data, spec) if spec else repr(self)
+
+    def item(self) -> float:
+        """The number, as `data` gives it."""
+        return self._data
+
+    def detach(self) -> Any:
+        """A new leaf of the same number: no gradient flows back through it."""
+        return self._leaf(self._data)  # type: ignore[attr-defined]  # a Value has it
+
+    # -- copies, and the end ------------------------------------------------------------------------------------------
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        """A copy of the whole graph under this node; no recursion, however deep it is."""
+        from wengert import graph  # it stands on the engine, and is looked up only here, when it is needed
+
+        return graph.copy(self, memo)
+
+    def __reduce__(self) -> Any:
+        if self._made & CODE:
+            raise TypeError(
+                "only a leaf can be pickled, not the graph under a result: keep its number (.data), copy it with "
+                "copy.deepcopy, or save the parameters of a model with wengert.checkpoint.save(model, path)"
+            )
+        return _restored, (type(self), self._data, self._grad, self.label), getattr(self, "__dict__", None)
+
+    def __dealloc__(self) -> None:
+        """Compiled only: free a chain of millions in a loop, as no C stack would hold the recursion."""
+        global _depth
+        if self._a is None:
+            return
+        _depth += 1
+        if _depth > 50:
+            _buried.append(self._a)
+            _buried.append(self._b)
+        else:
+            self._a = self._b = None
+            if _depth == 1:
+                while _buried:
+                    _buried.pop()
+        _depth -= 1
+
+
+def _has_order(other: Any) -> bool:
+    """Whether a Value can be compared with it; a TypeError for what cannot even be computed with."""
+    return isinstance(other, Node) or operands.is_number(other) or operands.number(other) == 0.0
+
+
+def _real(x: Any) -> float:
+    if isinstance(x, Node):
+        node: Node = x
+        return node._data
+    return operands.number(x)
+
+
+def _restored(kind: Any, data: float, grad: float, label: str) -> Any:
+    """A leaf as it was pickled: perhaps of a subclass, whose `__init__` may want other arguments."""
+    leaf = kind.__new__(kind)
+    leaf._become_leaf(data)
+    leaf.grad, leaf.label = grad, label
+    return leaf
+
+
+def by_hand() -> HandmadeNodeError:
+    """What to say to ``Value(t, (x,), 'tanh')`` and to ``node._backward = f``."""
+    return HandmadeNodeError(
+        "a node is made by an operation, not put together by hand. Register yours: double = wengert.op('double', "
+        "value=lambda x: 2 * x, partials=lambda out, x: 2.0), then double(x) or x.double()"
+    )
