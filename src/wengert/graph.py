@@ -1,0 +1,184 @@
+"""A recorded computation as a flat list of instructions: what drawing, derivatives and compilation stand on.
+
+A graph of Values is convenient to build and awkward to process: it has to be walked. A `Graph` is the same
+computation written down once, in the order in which it was made, in five flat arrays.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+from copy import deepcopy
+from typing import Any, NamedTuple
+
+from wengert import engine, native
+from wengert import operands as numbers
+from wengert.engine import Many, Value, tape
+from wengert.errors import OperandError
+from wengert.native import Array, Nodes
+from wengert.node import CODE, WALK
+from wengert.ops import LEFT, TABLE, UNARY, Op
+
+__all__ = ["Graph", "Instruction", "copy"]
+
+PLACE = 1 << 39  # added to a place that is kept where walks leave their number: no walk has a number so high
+
+
+class Instruction(NamedTuple):
+    """One step: ``operands`` holds an int for the place of an earlier instruction, a float for a constant."""
+
+    op: Op
+    operands: tuple[int | float, ...]
+    value: Value
+
+
+class Graph:
+    """Everything under some results, as instructions in the order of their creation; leaves are instructions too.
+
+    Args:
+        *roots: the results.
+
+    Attributes:
+        values: the Value that each instruction made.
+        codes: for each instruction the place of its operation in the table of operations (0 for a leaf).
+        starts: where the operands of each instruction start in `operands`; one more entry marks the end.
+        operands: places of earlier instructions; -1 - k stands for the constant ``constants[k]``.
+        constants: the constants, in the order in which they are used.
+        outputs: the places of the roots.
+
+    Raises:
+        OperandError: a root is not a Value.
+
+    >>> x = Value(3.0)
+    >>> y = 2 - x * x
+    >>> graph = Graph(y)
+    >>> for op, operands, value in graph:
+    ...     print(op.name, operands, value.data)
+    leaf () 3.0
+    mul (0, 0) 9.0
+    sub (2.0, 1) -7.0
+    >>> graph.leaves, graph.outputs
+    ((0,), (2,))
+    """
+
+    def __init__(self, *roots: Value) -> None:
+        for root in roots:
+            if not isinstance(root, Value):
+                raise OperandError(f"a Graph is made from Values, not from {type(root).__name__} {root!r:.40}")
+        with engine.walking:
+            self.values: list[Value] = tape(list(roots))
+            n = len(self.values)
+            self.codes = array("H", [0]) * n
+            self.starts = array("q", [0]) * (n + 1)
+            self.operands = array("q", [0]) * _lay_out(self.values, self.starts)
+            self.constants = array("d", [0.0]) * len(self.operands)
+            del self.constants[_write(self.values, self.codes, self.starts, self.operands, self.constants) :]
+            self.outputs: tuple[int, ...] = tuple([root._mark % PLACE for root in roots])
+
+    @property
+    def leaves(self) -> tuple[int, ...]:
+        """The places of the leaves."""
+        return tuple([i for i, code in enumerate(self.codes) if code == 0])
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, place: int) -> Instruction:
+        place = range(len(self))[place]
+        operands = self.operands[self.starts[place] : self.starts[place + 1]]
+        known: tuple[Any, ...] = tuple([i if i >= 0 else self.constants[-1 - i] for i in operands])
+        return Instruction(TABLE[self.codes[place]], known, self.values[place])
+
+    def __iter__(self) -> Iterator[Instruction]:
+        return (self[place] for place in range(len(self)))
+
+    def __repr__(self) -> str:
+        return f"Graph({len(self)} instructions, {len(self.leaves)} of them leaves, {len(self.outputs)} outputs)"
+
+
+def _lay_out(values: Nodes, starts: Array) -> int:
+    """Leave on each node its place, and write where its operands will start. Returns how many there are in all."""
+    node: Value
+    place = size = 0
+    for node in values:
+        node._mark += PLACE + place - (node._mark & WALK)
+        starts[place] = size
+        if node._a is not None:
+            size += 1 if node._b is None and UNARY[node._made & CODE & ~LEFT] else 2
+        elif node._made & CODE:
+            many: Many = node  # type: ignore[assignment]
+            size += len(many._all)
+        place += 1
+    starts[place] = size
+    return size
+
+
+def _write(values: Nodes, codes: Array, starts: Array, operands: Array, constants: Array) -> int:
+    """Write down each node's operation and operands. Returns how many constants there are."""
+    node: Value
+    place = at = used = 0
+    for node in values:
+        code = node._made & CODE
+        codes[place] = code & ~LEFT
+        place += 1
+        if node._a is not None:
+            first = (node._a._mark & WALK) - PLACE
+            if node._b is not None:
+                operands[at] = first
+                operands[at + 1] = (node._b._mark & WALK) - PLACE
+            elif starts[place] - at == 1:
+                operands[at] = first
+            else:
+                constants[used] = node._db
+                used += 1
+                operands[at] = -used if code & LEFT else first
+                operands[at + 1] = first if code & LEFT else -used
+        elif code:
+            many: Many = node  # type: ignore[assignment]
+            for x in many._all:
+                if isinstance(x, Value):
+                    operand: Value = x
+                    operands[at] = (operand._mark & WALK) - PLACE
+                else:
+                    constants[used] = numbers.number(x)
+                    used += 1
+                    operands[at] = -used
+                at += 1
+        at = starts[place]
+    return used
+
+
+def copy(root: Any, memo: dict[int, Any]) -> Any:
+    """A copy of everything under `root`, as `copy.deepcopy` asks for it: what is in `memo` has been copied before."""
+    with engine.walking:
+        for node in tape([root]):
+            if id(node) not in memo:
+                memo[id(node)] = _twin(node, memo)
+    return memo[id(root)]
+
+
+def _twin(node: Value, memo: dict[int, Any]) -> Any:
+    """A copy of one node, on the copies of its operands."""
+    kind = type(node)
+    twin: Value = kind.__new__(kind)
+    twin._become_leaf(node._data)
+    twin._made |= node._made & CODE
+    twin._grad = node._grad
+    twin._da = node._da
+    twin._db = node._db
+    twin._mark = node._mark & ~WALK  # the label
+    if node._a is not None:
+        twin._a = memo[id(node._a)]
+        if node._b is not None:
+            twin._b = memo[id(node._b)]
+    elif node._made & CODE:
+        many: Many = node  # type: ignore[assignment]
+        other: Many = twin  # type: ignore[assignment]
+        other._all = tuple([memo.get(id(x), x) for x in many._all])
+        other._partials = native.floats(len(many._all))
+        for i in range(len(many._all)):
+            other._partials[i] = many._partials[i]
+        native.untrack(other._all)
+    if hasattr(node, "__dict__"):  # of a subclass
+        twin.__dict__.update(deepcopy(node.__dict__, memo))
+    return twin
