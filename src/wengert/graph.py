@@ -120,7 +120,7 @@ def _write(values: Nodes, codes: Array, starts: Array, operands: Array, constant
     for node in values:
         code = node._made & CODE
         codes[place] = code & ~LEFT
-        place += 1
+        place += 1  # noqa: SIM113  (enumerate would make a tuple and a Python int of each)
         if node._a is not None:
             first = (node._a._mark & WALK) - PLACE
             if node._b is not None:

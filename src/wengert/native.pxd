@@ -64,6 +64,7 @@ cdef extern from *:
     double log(double) noexcept nogil
     double tanh(double) noexcept nogil
     double fabs(double) noexcept nogil
+    double sqrt(double) noexcept nogil
     double power "pow"(double, double) noexcept nogil
 
 cdef extern from "Python.h":

@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from itertools import count
-from math import fabs, inf, nan, tanh
+from math import fabs, inf, nan, sqrt, tanh
 from operator import attrgetter
 from typing import Any, TypeVar
 
 __all__ = ["COMPILED", "Array", "Int", "Nodes", "cython", "divide", "exp", "fabs", "floats", "log", "power", "release"]
-__all__ += ["sort", "tanh", "tick", "untrack", "whole"]
+__all__ += ["sort", "sqrt", "tanh", "tick", "untrack", "whole"]
 
 COMPILED = False  # native.pxd says True
 

@@ -80,6 +80,11 @@ class Node:
     # -- how it was made ----------------------------------------------------------------------------------------------
 
     @property
+    def is_leaf(self) -> bool:
+        """Whether it was not computed but given: a parameter, an input."""
+        return not self._made & CODE
+
+    @property
     def _row(self) -> Op:
         """The operation's row in the table."""
         return TABLE[self._made & CODE & ~LEFT]

@@ -1,0 +1,243 @@
+"""What training makes small: plain functions of one example, loss(prediction, target) -> Value.
+
+The loss of a batch is the mean over its examples: `wengert.mean([loss(model(x), y) for x, y in batch])`.
+Conventions are PyTorch's. Every form is stable: nothing here overflows, or loses its digits, because a score
+is large.
+
+| loss | prediction | target |
+|---|---|---|
+| mse, mae, huber | a number, or a list of numbers | a number, or as many |
+| hinge | a score | -1 or 1 |
+| binary_cross_entropy | a probability, or a list of them | 0 to 1, or as many |
+| binary_cross_entropy_with_logits | a logit, or a list of them | 0 to 1, or as many |
+| cross_entropy | a list of logits, one a class | the class, an int from 0 up |
+
+    >>> from wengert.engine import Value
+    >>> logits = [Value(1.0), Value(3.0), Value(0.5)]
+    >>> loss = cross_entropy(logits, 1)
+    >>> print(f"{loss:.6f}")
+    0.196734
+    >>> loss.backward()
+    >>> print([f"{z.grad:.4f}" for z in logits])          # softmax(logits), less 1 at the class
+    ['0.1112', '-0.1786', '0.0674']
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from math import exp, inf
+from operator import index
+from typing import Any
+
+from wengert.engine import Value, dot
+from wengert.errors import ArgumentError, DataError, LengthError
+from wengert.functions import logsumexp, maximum, mean, minimum
+
+__all__ = [
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
+    "cross_entropy",
+    "hinge",
+    "huber",
+    "l2",
+    "mae",
+    "mse",
+]
+
+Prediction = Value | Sequence[Value]
+Target = float | Sequence[float]
+
+FLOOR = exp(-100.0)  # the least probability whose logarithm is taken: a loss of 100, as in PyTorch
+
+
+def mse(prediction: Prediction, target: Target) -> Value:
+    """The squared error (p - t)**2; its mean over the components of a list.
+
+    Raises:
+        LengthError: there are not as many targets as predictions.
+
+    >>> mse(Value(3.0), 1.0).data, mse([Value(3.0), Value(1.0)], [1.0, 1.0]).data
+    (4.0, 2.0)
+    """
+    return _mean(_squared_error, prediction, target)
+
+
+def mae(prediction: Prediction, target: Target) -> Value:
+    """The absolute error |p - t|; its mean over the components of a list.
+
+    Raises:
+        LengthError: there are not as many targets as predictions.
+
+    >>> mae(Value(3.0), 1.0).data
+    2.0
+    """
+    return _mean(_absolute_error, prediction, target)
+
+
+def huber(prediction: Prediction, target: Target, delta: float = 1.0) -> Value:
+    """Half the squared error up to an error of delta, linear from there on: outliers pull with force delta.
+
+    With e = |p - t| and m = min(e, delta) it is m (e - m/2), which is e**2 / 2 or delta (e - delta/2).
+    The mean over the components of a list. (Huber 1964, as in PyTorch's HuberLoss.)
+
+    Raises:
+        ArgumentError: delta is not a positive number.
+        LengthError: there are not as many targets as predictions.
+
+    >>> huber(Value(0.5), 0.0).data, huber(Value(5.0), 0.0).data, huber(Value(5.0), 0.0, delta=2.0).data
+    (0.125, 4.5, 8.0)
+    """
+    if not 0.0 < delta < inf:
+        raise ArgumentError(f"delta is {delta!r}; expected a positive number")
+
+    def one(p: Value, t: float) -> Value:
+        error = abs(p - t)
+        near = minimum(error, delta)
+        return near * (error - 0.5 * near)
+
+    return _mean(one, prediction, target)
+
+
+def hinge(prediction: Value, target: float) -> Value:
+    """max(0, 1 - t p): no loss once the score p has the sign of the target t and a size of 1 or more.
+
+    Raises:
+        DataError: the target is not -1 or 1.
+        LengthError: the prediction is a list.
+
+    >>> hinge(Value(0.3), -1).data, hinge(Value(2.0), 1).data
+    (1.3, 0.0)
+    """
+    if _is_list(prediction):
+        raise LengthError(f"hinge takes one score, got {_counted(prediction)}")
+    if not (target == 1 or target == -1):
+        raise DataError(f"a target of hinge is -1 or 1, got {target!r}")
+    return (1.0 - target * prediction).relu()
+
+
+def binary_cross_entropy(prediction: Prediction, target: Target) -> Value:
+    """-(t log p + (1 - t) log(1 - p)), p the predicted probability; the mean over the components of a list.
+
+    At p = 0 and 1 each logarithm stops at -100, as in PyTorch, so the loss and its gradient stay finite.
+    Where a logit is at hand, `binary_cross_entropy_with_logits` is the better choice.
+
+    Raises:
+        DataError: a probability or a target is not within 0 to 1.
+        LengthError: there are not as many targets as predictions.
+
+    >>> print(f"{binary_cross_entropy(Value(0.8), 1):.4f} {binary_cross_entropy(Value(0.0), 1):.4f}")
+    0.2231 100.0000
+    """
+    return _mean(_binary_cross_entropy, prediction, target)
+
+
+def binary_cross_entropy_with_logits(prediction: Prediction, target: Target) -> Value:
+    """`binary_cross_entropy` of sigmoid(z), from the logit z: t softplus(-z) + (1 - t) softplus(z).
+
+    Raises:
+        DataError: a target is not within 0 to 1.
+        LengthError: there are not as many targets as predictions.
+
+    >>> binary_cross_entropy_with_logits(Value(1000.0), 0).data
+    1000.0
+    >>> binary_cross_entropy_with_logits(Value(0.0), -1)
+    Traceback (most recent call last):
+        ...
+    wengert.errors.DataError: a target of binary cross-entropy lies within 0 to 1, got -1
+    """
+    return _mean(_binary_cross_entropy_with_logits, prediction, target)
+
+
+def cross_entropy(prediction: Sequence[Value], target: int) -> Value:
+    """-log softmax(z)[t], from the logits z, one a class: log of the sum over j of exp(z[j] - z[t]).
+
+    Raises:
+        DataError: the target is not an int, or there is no logit for it.
+        LengthError: the prediction is one number, not a list of two or more.
+
+    >>> cross_entropy([Value(0.0), Value(1000.0)], 0).data
+    1000.0
+    >>> cross_entropy([Value(0.0), Value(1000.0)], 2)
+    Traceback (most recent call last):
+        ...
+    wengert.errors.DataError: class 2 of 2 outputs: the classes are 0 to 1
+    """
+    if not _is_list(prediction) or len(prediction) < 2:
+        raise LengthError(f"cross-entropy takes a list of logits, one a class, got {_counted(prediction)}")
+    try:
+        label = index(target)
+    except TypeError:
+        raise DataError(f"a target of cross-entropy is a class, an int, got {target!r}") from None
+    if not 0 <= label < len(prediction):
+        raise DataError(f"class {label} of {len(prediction)} outputs: the classes are 0 to {len(prediction) - 1}")
+    chosen = prediction[label]
+    return logsumexp([z - chosen for z in prediction])
+
+
+def l2(parameters: Iterable[Value], strength: float) -> Value:
+    """The sum of the squared parameters, times strength: added to a loss, it keeps them small.
+
+    Raises:
+        ArgumentError: there are no parameters, or strength is not a number from 0 up.
+
+    >>> l2([Value(1.0), Value(2.0)], 0.1).data
+    0.5
+    """
+    if not 0.0 <= strength < inf:
+        raise ArgumentError(f"strength is {strength!r}; expected a number from 0 up")
+    values = list(parameters)
+    if not values:
+        raise ArgumentError("l2 of no parameters")
+    penalty: Value = strength * dot(values, values)
+    return penalty
+
+
+# -- one component ----------------------------------------------------------------------------------------------
+
+
+def _squared_error(p: Value, t: float) -> Value:
+    error = p - t
+    return error * error
+
+
+def _absolute_error(p: Value, t: float) -> Value:
+    return abs(p - t)
+
+
+def _binary_cross_entropy(p: Value, t: float) -> Value:
+    if p < 0.0 or p > 1.0:
+        raise DataError(f"a probability lies within 0 to 1, got {p!r}: is it a logit? ..._with_logits takes those")
+    _check_share(t)
+    # 1 - p is exact from 0.5 up; below, log1p keeps the digits that 1 - p would round away.
+    complement = (-p).log1p() if p < 0.5 else maximum(1.0 - p, FLOOR).log()
+    return -(t * maximum(p, FLOOR).log() + (1.0 - t) * complement)
+
+
+def _binary_cross_entropy_with_logits(z: Value, t: float) -> Value:
+    _check_share(t)
+    return t * (-z).softplus() + (1.0 - t) * z.softplus()
+
+
+def _check_share(target: float) -> None:
+    if not 0.0 <= target <= 1.0:
+        raise DataError(f"a target of binary cross-entropy lies within 0 to 1, got {target!r}")
+
+
+# -- numbers and lists of numbers -------------------------------------------------------------------------------
+
+
+def _is_list(x: Any) -> bool:
+    return hasattr(x, "__len__") and not isinstance(x, str)
+
+
+def _mean(loss: Callable[[Value, float], Value], prediction: Any, target: Any) -> Value:
+    """loss(prediction, target) of two numbers, the mean of it over the pairs of two lists."""
+    if not _is_list(prediction) and not _is_list(target):
+        return loss(prediction, target)
+    if _is_list(prediction) and _is_list(target) and len(prediction) == len(target) > 0:
+        return mean([loss(p, t) for p, t in zip(prediction, target, strict=True)])
+    raise LengthError(f"the prediction is {_counted(prediction)}, the target {_counted(target)}")
+
+
+def _counted(x: Any) -> str:
+    return f"a list of {len(x)}" if _is_list(x) else "one number"

@@ -1,0 +1,392 @@
+"""Neural networks of scalar Values: Neuron, Layer, MLP, and Module, the base of all three and of your own.
+
+A network is an ordinary Python object that holds its parameters as ordinary Values, and calling it is
+ordinary arithmetic on them. So there is little here: a neuron is one weighted sum and one function, a layer
+is a list of neurons, an MLP is a list of layers.
+
+    >>> import random
+    >>> random.seed(1337)
+    >>> model = MLP(3, [4, 4, 1], activation="tanh")
+    >>> model
+    MLP(3 -> 4 tanh -> 4 tanh -> 1 linear, 41 parameters)
+    >>> score = model([2.0, 3.0, -1.0])
+    >>> score.backward()
+    >>> sum(p.grad != 0.0 for p in model.parameters())
+    41
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import index
+from reprlib import recursive_repr
+from typing import Any, Protocol, SupportsIndex
+
+from wengert.engine import Value, dot
+from wengert.errors import ArgumentError, LengthError, OperandError
+from wengert.ops import BY_NAME
+
+__all__ = ["MLP", "Activation", "Layer", "Module", "Neuron", "RandomSource"]
+
+Activation = str | Callable[[Value], Value]
+
+
+class RandomSource(Protocol):
+    """What weights are drawn from: the module `random`, a `random.Random(seed)`, a generator of NumPy."""
+
+    def uniform(self, low: float, high: float, /) -> float:
+        """A number between low and high."""
+
+
+class Module:
+    """An object that holds parameters, itself or in the Modules it is made of.
+
+    A parameter is a leaf Value that hangs on an attribute, or in a list, tuple or dict that does, to any
+    depth; so is a parameter of a Module found there. Nothing is declared: derive, store Values and Modules
+    in `__init__`, and compute with them in `__call__`. A Value reached twice is one parameter, under the
+    name by which it is reached first. A Value that was computed from others is a result, not a parameter.
+
+    >>> class Line(Module):
+    ...     def __init__(self):
+    ...         self.slope, self.offset = Value(2.0), Value(1.0)
+    ...
+    ...     def __call__(self, x):
+    ...         return self.slope * x + self.offset
+    >>> line = Line()
+    >>> line(3.0).data
+    7.0
+    >>> line.state_dict()
+    {'slope': 2.0, 'offset': 1.0}
+    >>> line
+    Line(2 parameters)
+    """
+
+    def parameters(self) -> list[Value]:
+        """Every parameter once, in the order in which attributes and items were stored."""
+        return list(_collect(self))
+
+    def named_parameters(self) -> list[tuple[str, Value]]:
+        """Every parameter with the path to it, such as `layers.0.neurons.3.w.17`.
+
+        Raises:
+            ArgumentError: two parameters have one name (dict keys 1 and "1", or a key with a dot in it).
+        """
+        named = [(_name(path), p) for p, path in _collect(self).items()]
+        owners = dict(named)
+        for name, p in named:
+            if owners[name] is not p:
+                raise ArgumentError(f"two parameters are named {name!r}: rename one of the keys in this path")
+        return named
+
+    def zero_grad(self) -> None:
+        """Set the gradient of every parameter to 0, as before each new backward pass."""
+        for p in self.parameters():
+            p.grad = 0.0
+
+    def state_dict(self) -> dict[str, float]:
+        """The data of every parameter under its name: all that training changed."""
+        return {name: p.data for name, p in self.named_parameters()}
+
+    def load_state_dict(self, state: Mapping[str, float]) -> None:
+        """Set every parameter to the number that `state` holds under its name, or change nothing at all.
+
+        Raises:
+            ArgumentError: names are missing or unexpected; the message says which.
+            OperandError: an entry is not a number.
+
+        >>> MLP(2, [1]).load_state_dict({"layers.0.neurons.0.w.0": 1.0, "w": 2.0})
+        Traceback (most recent call last):
+            ...
+        wengert.errors.ArgumentError: these are not the parameters of MLP(2 -> 1 linear, 3 parameters): \
+2 missing (layers.0.neurons.0.w.1, layers.0.neurons.0.b), 1 unexpected (w)
+        """
+        named = self.named_parameters()
+        names = {name for name, _ in named}
+        missing = [name for name, _ in named if name not in state]
+        unexpected = [str(name) for name in state if name not in names]
+        if missing or unexpected:
+            faults = [_listed(missing, "missing"), _listed(unexpected, "unexpected")]
+            raise ArgumentError(f"these are not the parameters of {self!r}: {', '.join(filter(None, faults))}")
+        numbers = []
+        for name, _ in named:
+            try:
+                numbers.append(Value(state[name]).data)
+            except OperandError as error:
+                raise OperandError(f"{name}: {error}") from None
+        for (_, p), number in zip(named, numbers, strict=True):
+            p.data = number
+
+    @recursive_repr()
+    def __repr__(self) -> str:
+        """The kind, the shape where it has one, the count of parameters; below it the Modules it is made of."""
+        count = len(self.parameters())
+        shape = self._shape()
+        head = f"{type(self).__name__}({shape}{', ' if shape else ''}{count} parameter{'' if count == 1 else 's'})"
+        parts = {} if shape else {name: part for name, part in vars(self).items() if isinstance(part, Module)}
+        lines = [f"{name}: {part!r}".replace("\n", "\n  ") for name, part in parts.items()]
+        return "\n  ".join([head, *lines])
+
+    def _shape(self) -> str:
+        """What goes in and comes out, in a few words; nothing where that is not known."""
+        return ""
+
+
+class Neuron(Module):
+    """activation(w1 x1 + w2 x2 + ... + b): its weights `w`, its bias `b`.
+
+    Args:
+        nin: how many inputs.
+        activation: "linear" for none, a name or method of the table with one argument ("relu", "tanh",
+            "sigmoid", "gelu", ...), or a function from Value to Value.
+        bias: "zero", or "uniform" for one drawn from (-1, 1).
+        weights: "uniform", drawn from (-1, 1), or "scaled", the same divided by the root of nin, which
+            keeps the sum about as large as one input however many there are.
+        nonlin: False means linear, whatever `activation` says.
+        rng: what the numbers are drawn from, weights first, then the bias; None is Python's module
+            `random`, so that `random.seed(n)` decides them.
+
+    Raises:
+        ArgumentError: an argument is not one of these.
+
+    >>> neuron = Neuron(2, activation="tanh")
+    >>> neuron.w[0].data, neuron.w[1].data, neuron.b.data = -3.0, 1.0, 6.8813735870195432
+    >>> print(f"{neuron([2.0, 0.0]):.4f}")
+    0.7071
+    >>> neuron([2.0])
+    Traceback (most recent call last):
+        ...
+    wengert.errors.LengthError: expected 2 inputs, got 1
+    """
+
+    def __init__(
+        self,
+        nin: int,
+        *,
+        activation: Activation = "relu",
+        bias: str = "zero",
+        weights: str = "uniform",
+        nonlin: bool = True,
+        rng: RandomSource | None = None,
+    ) -> None:
+        self.nin: int = _count("nin", nin)
+        draw = (random if rng is None else rng).uniform
+        scale = _choice("weights", weights, {"uniform": 1.0, "scaled": nin**-0.5})
+        drawn = _choice("bias", bias, {"zero": False, "uniform": True})
+        self._activate, name = _activation(activation if nonlin else "linear")
+        self.activation: str = name
+        self.w: list[Value] = [Value(scale * draw(-1, 1)) for _ in range(nin)]
+        self.b: Value = Value(draw(-1, 1) if drawn else 0.0)
+
+    def __call__(self, x: Sequence[Value | float]) -> Value:
+        """The neuron's output for one list of inputs.
+
+        Raises:
+            LengthError: there are not `nin` inputs.
+            OperandError: x is not a list of numbers.
+        """
+        try:
+            total = dot(self.w, x, self.b)
+        except (LengthError, TypeError):
+            _check_inputs(x, self.nin)
+            raise
+        return total if self._activate is None else self._activate(total)
+
+    def _shape(self) -> str:
+        return f"{self.nin} -> 1 {self.activation}"
+
+
+class Layer(Module):
+    """`nout` neurons that read the same inputs.
+
+    Args:
+        nin: how many inputs.
+        nout: how many neurons, and so outputs.
+        squeeze: whether a layer of one neuron gives that neuron's output itself, not a list of one.
+        activation, bias, weights, nonlin, rng: each Neuron's.
+
+    >>> layer = Layer(3, 2)
+    >>> layer
+    Layer(3 -> 2 relu, 8 parameters)
+    >>> len(layer([1.0, 2.0, 3.0]))
+    2
+    """
+
+    def __init__(
+        self,
+        nin: int,
+        nout: int,
+        *,
+        squeeze: bool = True,
+        activation: Activation = "relu",
+        bias: str = "zero",
+        weights: str = "uniform",
+        nonlin: bool = True,
+        rng: RandomSource | None = None,
+    ) -> None:
+        self.nin: int = _count("nin", nin)
+        self.nout: int = _count("nout", nout)
+        self.squeeze: bool = squeeze and nout == 1
+        self.neurons: list[Neuron] = [
+            Neuron(nin, activation=activation, bias=bias, weights=weights, nonlin=nonlin, rng=rng) for _ in range(nout)
+        ]
+
+    def __call__(self, x: Sequence[Value | float]) -> Any:
+        """The output of each neuron in a list; the Value itself if there is one and `squeeze` holds.
+
+        Raises:
+            LengthError: there are not `nin` inputs.
+        """
+        outputs = [neuron.__call__(x) for neuron in self.neurons]  # neuron(x), which Python enters faster this way
+        return outputs[0] if self.squeeze else outputs
+
+    def _shape(self) -> str:
+        return f"{self.nin} -> {self.nout} {self.neurons[0].activation}"
+
+
+class MLP(Module):
+    """A multi-layer perceptron: layers, each reading what the one before it gives.
+
+    Args:
+        nin: how many inputs.
+        nouts: how many neurons each layer has; the last is the number of outputs.
+        activation: the function of every layer but the last (see Neuron).
+        output: the function of the last layer; "relu" here gives ReLU everywhere.
+        squeeze: whether one output is given as a Value itself, not as a list of one.
+        bias, weights, rng: each Neuron's. Numbers are drawn neuron by neuron.
+
+    >>> MLP(64, [32, 10])
+    MLP(64 -> 32 relu -> 10 linear, 2410 parameters)
+    >>> MLP(2, [4, 1], squeeze=False)([1.0, 2.0])[0]._op
+    'dot'
+    """
+
+    def __init__(
+        self,
+        nin: int,
+        nouts: Sequence[int],
+        *,
+        activation: Activation = "relu",
+        output: Activation = "linear",
+        bias: str = "zero",
+        weights: str = "uniform",
+        squeeze: bool = True,
+        rng: RandomSource | None = None,
+    ) -> None:
+        if not isinstance(nouts, (list, tuple)) or not nouts:
+            raise ArgumentError(f"nouts is {nouts!r}; expected the size of each layer in a list, such as [16, 1]")
+        self.nin: int = nin
+        self.nout: int = nouts[-1]
+        sizes = [nin, *nouts]
+        last = len(nouts) - 1
+        self.layers: list[Layer] = [
+            Layer(
+                sizes[i],
+                sizes[i + 1],
+                squeeze=squeeze and i == last,
+                activation=output if i == last else activation,
+                bias=bias,
+                weights=weights,
+                rng=rng,
+            )
+            for i in range(len(nouts))
+        ]
+
+    def __call__(self, x: Sequence[Value | float]) -> Any:
+        """The outputs for one list of inputs: a list of Values, or a Value if there is one and `squeeze` holds.
+
+        Raises:
+            LengthError: there are not `nin` inputs.
+        """
+        outputs: Any = x
+        for layer in self.layers:
+            outputs = layer(outputs)
+        return outputs
+
+    def _shape(self) -> str:
+        return f"{self.nin} -> " + " -> ".join(f"{layer.nout} {layer.neurons[0].activation}" for layer in self.layers)
+
+
+# -- finding parameters -----------------------------------------------------------------------------------------
+
+_Path = tuple[Any, ...]  # (the path of what holds it, the attribute, key or index there); () at the top
+
+
+def _collect(module: Module) -> dict[Value, _Path]:
+    """Every parameter under a module, and where it was found. (A Value is a key by identity.)"""
+    found: dict[Value, _Path] = {}
+    _walk(module, (), found, set())
+    return found
+
+
+def _walk(item: object, path: _Path, found: dict[Value, _Path], seen: set[int]) -> None:
+    """Add the parameters under one item; `seen` holds what was visited, so a cycle ends."""
+    parts: Iterable[tuple[Any, object]]
+    if isinstance(item, Module):
+        parts = vars(item).items()
+    elif isinstance(item, dict):
+        parts = item.items()
+    elif isinstance(item, (list, tuple)):
+        parts = enumerate(item)
+    else:
+        return
+    if id(item) in seen:
+        return
+    seen.add(id(item))
+    for key, part in parts:
+        if isinstance(part, Value):
+            if not part._operands:  # a leaf
+                found.setdefault(part, (path, key))
+        else:
+            _walk(part, (path, key), found, seen)
+
+
+def _name(path: _Path) -> str:
+    """`layers.0.neurons.3.w.17`, from the path ((((((), "layers"), 0), ...), "w"), 17)."""
+    keys = []
+    while path:
+        path, key = path
+        keys.append(str(key))
+    return ".".join(reversed(keys))
+
+
+def _listed(names: list[str], fault: str) -> str:
+    """`7 missing (a, b, c, ...)`; nothing if there are none."""
+    shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+    return f"{len(names)} {fault} ({shown})" if names else ""
+
+
+# -- reading arguments ------------------------------------------------------------------------------------------
+
+
+def _count(name: str, count: int) -> int:
+    if not isinstance(count, SupportsIndex) or index(count) < 1:
+        raise ArgumentError(f"{name} is {count!r}; expected a whole number from 1 up")
+    return index(count)
+
+
+def _choice(name: str, key: str, choices: Mapping[str, float]) -> float:
+    if key not in choices:
+        raise ArgumentError(f"{name} is {key!r}; expected {' or '.join(map(repr, choices))}")
+    return choices[key]
+
+
+def _activation(activation: Activation) -> tuple[Callable[[Value], Value] | None, str]:
+    """The function to call, None for none, and how to write it."""
+    if callable(activation):
+        return activation, getattr(activation, "__name__", repr(activation))
+    if activation == "linear":
+        return None, "linear"
+    row = BY_NAME.get(activation)
+    if row is None or row.arity is None or row.arity - len(row.defaults) != 1:
+        known = "'linear', a function, or an operation of one argument such as 'relu', 'tanh', 'sigmoid'"
+        raise ArgumentError(f"activation is {activation!r}; expected {known}")
+    return getattr(Value, activation), activation
+
+
+def _check_inputs(x: object, nin: int) -> None:
+    """Say what is wrong with a neuron's inputs, if it is how many or of what kind they are."""
+    if isinstance(x, (Value, float, int, str)) or not hasattr(x, "__len__"):
+        raise OperandError(f"expected a list of {nin} inputs, got {x!r}")
+    if len(x) != nin:
+        raise LengthError(f"expected {nin} inputs, got {len(x)}")

@@ -1,0 +1,421 @@
+"""Optimizers: SGD, Adam and AdamW, the only writers of parameters.
+
+An optimizer is told once which parameters are its own. After each backward pass `step()` moves them by their
+gradients, and `zero_grad()` clears those for the next. The formulas are PyTorch's.
+
+    >>> from wengert.engine import Value
+    >>> x = Value(5.0)
+    >>> optimizer = SGD([x], lr=0.25)
+    >>> for _ in range(3):
+    ...     optimizer.zero_grad()
+    ...     (x * x).backward()
+    ...     optimizer.step()
+    >>> x.data
+    0.625
+
+A learning rate may be a function of the step, counted from 0: `SGD(parameters, lambda k: 1.0 - 0.009 * k)`.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from numbers import Real
+from typing import Any, Protocol
+
+from wengert import native
+from wengert.engine import Value
+from wengert.errors import ArgumentError, OperandError
+from wengert.native import Array, Nodes
+
+__all__ = ["SGD", "Adam", "AdamW", "HasParameters", "Optimizer", "Parameters", "Rate", "clip_grad_norm"]
+
+Rate = float | Callable[[int], float]
+Number = float  # under this name Cython leaves the check of an argument, and the message, to us
+
+
+class HasParameters(Protocol):
+    """A Module, or what else knows its parameters."""
+
+    def parameters(self) -> list[Value]:
+        """The parameters."""
+
+
+Parameters = Iterable[Value] | HasParameters
+
+
+class Optimizer:
+    """What SGD, Adam and AdamW share: whose parameters, at what rate, which of them are frozen.
+
+    To write another, derive, keep one array of doubles per kind of state in `self._state`, and move the
+    parameters in `_update`.
+
+    Args:
+        parameters: leaf Values, or a Module. One that is listed twice is one parameter.
+        lr: the learning rate, or a function that gives it for each step (0, 1, 2, ...).
+
+    Raises:
+        ArgumentError: there are no parameters, or a hyperparameter is out of its range.
+        OperandError: a parameter is not a leaf Value.
+    """
+
+    def __init__(self, parameters: Parameters, lr: Rate) -> None:
+        self.parameters: list[Value] = _distinct(parameters)
+        if not self.parameters:
+            raise ArgumentError("there are no parameters to optimize")
+        self.steps: int = 0
+        self._places = {p: i for i, p in enumerate(self.parameters)}
+        self._active: list[Value | None] = list(self.parameters)  # None where one is frozen
+        self._state: dict[str, array[float]] = {}
+        self.lr = lr
+
+    @property
+    def lr(self) -> float:
+        """The learning rate of the next step. Set it to a number or to a function of the step."""
+        rate = self._lr(self.steps) if callable(self._lr) else self._lr
+        return _within(f"the learning rate of step {self.steps}", rate, 0.0, math.inf)
+
+    @lr.setter
+    def lr(self, rate: Rate) -> None:
+        self._lr = rate if callable(rate) else _within("lr", rate, 0.0, math.inf)
+
+    @property
+    def trainable(self) -> list[Value]:
+        """The parameters that `step` moves: all that are not frozen."""
+        return [p for p in self._active if p is not None]
+
+    def step(self) -> None:
+        """Move every parameter that is not frozen by its gradient."""
+        self._update(self.lr)
+        self.steps += 1
+
+    def zero_grad(self) -> None:
+        """Set the gradient of every parameter to 0, as before each new backward pass."""
+        _zero(self.parameters)
+
+    def freeze(self, *parameters: Value | Parameters) -> None:
+        """Leave these out of every step from now on, together with their momentum and their age.
+
+        Args:
+            parameters: Values, lists of them, Modules.
+
+        Raises:
+            ArgumentError: one is not among this optimizer's parameters; then none is frozen.
+
+        >>> w, b = Value(1.0), Value(0.0)
+        >>> optimizer = SGD([w, b], lr=0.1)
+        >>> optimizer.freeze(b)
+        >>> (2.0 * w + b).backward()
+        >>> optimizer.step()
+        >>> w.data, b.data
+        (0.8, 0.0)
+        """
+        for i in self._found(parameters):
+            self._active[i] = None
+
+    def unfreeze(self, *parameters: Value | Parameters) -> None:
+        """Take these into every step again, with the momentum and the age they had.
+
+        Raises:
+            ArgumentError: one is not among this optimizer's parameters; then none is unfrozen.
+        """
+        for i in self._found(parameters):
+            self._active[i] = self.parameters[i]
+
+    def state_dict(self) -> dict[str, Any]:
+        """What the steps so far have left here, as plain lists: training resumes from it to the last bit.
+
+        What was passed to the optimizer (hyperparameters, which parameters are frozen) is not part of it.
+        """
+        state = {name: list(numbers) for name, numbers in self._state.items()}
+        return {"algorithm": type(self).__name__, "steps": self.steps, **state}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take over what `state_dict` of such an optimizer gave, or change nothing at all.
+
+        Raises:
+            ArgumentError: it is another algorithm's, or one for another number of parameters.
+        """
+        expected = ["algorithm", "steps", *self._state]
+        if sorted(state) != sorted(expected) or state["algorithm"] != type(self).__name__:
+            raise ArgumentError(f"not a state of {type(self).__name__}: expected {expected}, got {sorted(state)}")
+        loaded = {name: array("d", state[name]) for name in self._state}
+        for name, numbers in loaded.items():
+            if len(numbers) != len(self.parameters):
+                raise ArgumentError(f"{name} is of {len(numbers)} parameters; there are {len(self.parameters)}")
+        self._state.update(loaded)
+        self.steps = int(state["steps"])
+
+    def __repr__(self) -> str:
+        lr = f"lr={getattr(self._lr, '__name__', self._lr)}"
+        return f"{type(self).__name__}({len(self.parameters)} parameters, {lr}, {self._settings()})"
+
+    def _update(self, lr: float) -> None:
+        """Move the parameters in `self._active`."""
+        raise NotImplementedError(f"{type(self).__name__} does not say how it moves parameters")
+
+    def _settings(self) -> str:
+        """The hyperparameters, as they would be passed."""
+        return f"steps={self.steps}"
+
+    def _found(self, items: Iterable[Value | Parameters]) -> list[int]:
+        """Where these stand in `self.parameters`."""
+        values = [p for item in items for p in ([item] if isinstance(item, Value) else _listed(item))]
+        for p in values:
+            if p not in self._places:
+                raise ArgumentError(f"{p!r} is not a parameter of this optimizer")
+        return [self._places[p] for p in values]
+
+
+class SGD(Optimizer):
+    """Stochastic gradient descent: velocity = momentum * velocity + gradient; parameter -= lr * velocity.
+
+    Args:
+        parameters: leaf Values, or a Module.
+        lr: the learning rate, or a function that gives it for each step (0, 1, 2, ...).
+        momentum: the share of the velocity that is kept from step to step, from 0 to below 1.
+        nesterov: move by gradient + momentum * velocity: Nesterov's momentum. It needs momentum.
+        weight_decay: added to the gradient, times the parameter.
+
+    Raises:
+        ArgumentError: a hyperparameter is out of its range.
+
+    >>> SGD([Value(1.0)], lr=1.5, momentum=1.0)
+    Traceback (most recent call last):
+        ...
+    wengert.errors.ArgumentError: momentum is 1.0; expected a number from 0.0 to below 1.0
+    """
+
+    def __init__(
+        self,
+        parameters: Parameters,
+        lr: Rate,
+        *,
+        momentum: Number = 0.0,
+        nesterov: bool = False,
+        weight_decay: Number = 0.0,
+    ) -> None:
+        super().__init__(parameters, lr)
+        self.momentum: float = _within("momentum", momentum, 0.0, 1.0)
+        self.weight_decay: float = _within("weight_decay", weight_decay, 0.0, math.inf)
+        self.nesterov: bool = nesterov
+        if nesterov and momentum == 0.0:
+            raise ArgumentError("nesterov needs a momentum above 0")
+        self._state["velocity"] = _zeros(len(self.parameters))
+
+    def _update(self, lr: float) -> None:
+        velocity = self._state["velocity"]
+        _sgd(self._active, velocity, lr, self.momentum, self.nesterov, self.weight_decay)
+
+    def _settings(self) -> str:
+        return f"momentum={self.momentum}, nesterov={self.nesterov}, weight_decay={self.weight_decay}"
+
+
+class Adam(Optimizer):
+    """Adam (Kingma and Ba 2015): each parameter moves by its mean gradient over the root of its mean square.
+
+    Both means fade exponentially and are corrected for having started at 0; weight decay is added to the
+    gradient.
+
+    Args:
+        parameters: leaf Values, or a Module.
+        lr: the learning rate, or a function that gives it for each step (0, 1, 2, ...).
+        betas: how much of the mean and of the mean square is kept from step to step, each from 0 to below 1.
+        eps: added to the root, so that nothing is divided by 0.
+        weight_decay: added to the gradient, times the parameter.
+
+    Raises:
+        ArgumentError: a hyperparameter is out of its range.
+
+    >>> x = Value(1.0)
+    >>> optimizer = Adam([x], lr=0.1)
+    >>> (x * x).backward()
+    >>> optimizer.step()
+    >>> print(f"{x:.6f}")                                          # the first step is lr, whatever the gradient
+    0.900000
+    """
+
+    _decoupled = False
+
+    def __init__(
+        self,
+        parameters: Parameters,
+        lr: Rate = 1e-3,
+        *,
+        betas: Sequence[float] = (0.9, 0.999),
+        eps: Number = 1e-8,
+        weight_decay: Number = 0.0,
+    ) -> None:
+        super().__init__(parameters, lr)
+        if len(betas) != 2:
+            raise ArgumentError(f"betas is {betas!r}; expected two numbers")
+        self.betas: Sequence[float] = (
+            _within("betas[0]", betas[0], 0.0, 1.0),
+            _within("betas[1]", betas[1], 0.0, 1.0),
+        )
+        self.eps: float = _positive("eps", eps)
+        self.weight_decay: float = _within("weight_decay", weight_decay, 0.0, math.inf)
+        for name in ("age", "mean", "square"):
+            self._state[name] = _zeros(len(self.parameters))
+
+    def _update(self, lr: float) -> None:
+        age, mean, square = self._state["age"], self._state["mean"], self._state["square"]
+        beta1, beta2 = self.betas
+        _adam(self._active, age, mean, square, lr, beta1, beta2, self.eps, self.weight_decay, self._decoupled)
+
+    def _settings(self) -> str:
+        return f"betas={self.betas}, eps={self.eps}, weight_decay={self.weight_decay}"
+
+
+class AdamW(Adam):
+    """Adam with decoupled weight decay (Loshchilov and Hutter 2019): parameter *= 1 - lr * weight_decay.
+
+    The decay is taken off the parameter itself, not added to the gradient, so the means do not see it.
+    Arguments and errors are Adam's; here weight_decay is 0.01 unless given.
+
+    >>> x = Value(1.0)
+    >>> AdamW([x], lr=0.1, weight_decay=0.5).step()                # no gradient: only the decay is left
+    >>> x.data
+    0.95
+    """
+
+    _decoupled = True
+
+    def __init__(
+        self,
+        parameters: Parameters,
+        lr: Rate = 1e-3,
+        *,
+        betas: Sequence[float] = (0.9, 0.999),
+        eps: Number = 1e-8,
+        weight_decay: Number = 0.01,
+    ) -> None:
+        super().__init__(parameters, lr, betas=betas, eps=eps, weight_decay=weight_decay)
+
+
+def clip_grad_norm(parameters: Parameters, max_norm: Number) -> float:
+    """Scale the gradients down together so that their norm is at most max_norm; returns what it was.
+
+    The factor is PyTorch's, max_norm / (norm + 1e-6). If the norm is not finite nothing is scaled, as no
+    factor would help: look at what is returned.
+
+    Raises:
+        ArgumentError: max_norm is not a positive number.
+
+    >>> x, y = Value(1.0), Value(1.0)
+    >>> (3.0 * x + 4.0 * y).backward()
+    >>> clip_grad_norm([x, y], 1.0)
+    5.0
+    >>> print(f"{x.grad:.4f} {y.grad:.4f}")
+    0.6000 0.8000
+    """
+    _positive("max_norm", max_norm)
+    values = _distinct(parameters)
+    norm = math.hypot(*[p.grad for p in values])  # hypot squares nothing that could overflow
+    factor = max_norm / (norm + 1e-6)
+    if factor < 1.0 and norm < math.inf:
+        _scale(values, factor)
+    return norm
+
+
+# -- the loops over parameters, on plain doubles: compiled, they are C --------------------------------------------
+
+
+def _zero(parameters: Nodes) -> None:
+    p: Value
+    for p in parameters:
+        p._grad = 0.0
+
+
+def _scale(parameters: Nodes, factor: float) -> None:
+    p: Value
+    for p in parameters:
+        p._grad *= factor
+
+
+def _sgd(
+    parameters: Nodes, velocity: Array, lr: float, momentum: float, nesterov: bool, weight_decay: float
+) -> None:
+    p: Value
+    for i, p in enumerate(parameters):
+        if p is not None:
+            g = p._grad + weight_decay * p._data
+            v = momentum * velocity[i] + g
+            velocity[i] = v
+            p._data -= lr * (g + momentum * v if nesterov else v)
+
+
+def _adam(
+    parameters: Nodes,
+    age: Array,
+    mean: Array,
+    square: Array,
+    lr: float,
+    beta1: float,
+    beta2: float,
+    eps: float,
+    weight_decay: float,
+    decoupled: bool,
+) -> None:
+    p: Value
+    corrected = 0.0  # the age that `rate` and `root` are for: most often that of all parameters
+    rate = root = 0.0
+    for i, p in enumerate(parameters):
+        if p is not None:
+            age[i] += 1.0
+            if age[i] != corrected:
+                corrected = age[i]
+                rate = lr / (1.0 - native.power(beta1, corrected))
+                root = native.sqrt(1.0 - native.power(beta2, corrected))
+            x = p._data
+            g = p._grad
+            if decoupled:
+                x = x * (1.0 - lr * weight_decay)
+            else:
+                g = g + weight_decay * x
+            m = beta1 * mean[i] + (1.0 - beta1) * g
+            s = beta2 * square[i] + (1.0 - beta2) * (g * g)
+            mean[i] = m
+            square[i] = s
+            p._data = x - rate * (m / (native.sqrt(s) / root + eps))
+
+
+# -- reading arguments --------------------------------------------------------------------------------------------
+
+
+def _zeros(count: int) -> array[float]:
+    return array("d", bytes(8 * count))
+
+
+def _within(name: str, number: Any, low: float, high: float) -> float:
+    """The number as a float, if it is one from low to below high."""
+    if not isinstance(number, Real) or not low <= float(number) < high:
+        raise ArgumentError(f"{name} is {number!r}; expected a number from {low} to below {high}")
+    return float(number)
+
+
+def _positive(name: str, number: Any) -> float:
+    if not isinstance(number, Real) or not 0.0 < float(number) < math.inf:
+        raise ArgumentError(f"{name} is {number!r}; expected a positive number")
+    return float(number)
+
+
+def _listed(parameters: Parameters) -> list[Value]:
+    """The Values themselves, from a Module or from any iterable."""
+    return list(parameters.parameters() if hasattr(parameters, "parameters") else parameters)
+
+
+def _distinct(parameters: Parameters) -> list[Value]:
+    """Each parameter once.
+
+    Raises:
+        OperandError: one is not a leaf Value.
+    """
+    values = list(dict.fromkeys(_listed(parameters)))
+    for p in values:
+        if not isinstance(p, Value):
+            raise OperandError(f"a parameter is a Value, got {p!r}")
+        if not p.is_leaf:
+            raise OperandError(f"a parameter is a leaf, and {p!r} was computed: optimize what it was computed from")
+    return values

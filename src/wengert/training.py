@@ -1,0 +1,486 @@
+"""fit(): the training loop that everyone writes, written once; and what it tells about itself, a History.
+
+>>> from wengert.losses import mse
+>>> from wengert.nn import MLP
+>>> from wengert.optim import SGD
+>>> model = MLP(1, [1])
+>>> X, Y = [[0.0], [1.0], [2.0], [3.0]], [1.0, 3.0, 5.0, 7.0]          # y = 2 x + 1
+>>> history = fit(model, mse, X, Y, SGD(model, lr=0.1), epochs=200, progress=False)
+>>> len(history), history.loss[-1] < 1e-3
+(200, True)
+>>> print(f"{predict(model, [[10.0]])[0]:.1f}")
+21.0
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from math import inf, isfinite
+from numbers import Real
+from time import perf_counter
+from typing import Any
+
+from wengert.engine import Value
+from wengert.errors import ArgumentError, DataError, LengthError, OperandError, WengertError
+from wengert.functions import sum as total
+from wengert.losses import binary_cross_entropy, binary_cross_entropy_with_logits, cross_entropy, hinge
+from wengert.modes import no_grad
+from wengert.optim import Optimizer, clip_grad_norm
+
+__all__ = ["History", "Loss", "Metric", "Model", "accuracy", "fit", "predict"]
+
+Model = Callable[[Any], Any]
+Loss = Callable[[Any, Any], Value]
+Metric = Callable[[Any, Any], float]
+
+
+@dataclass(repr=False)
+class History:
+    """What happened in each epoch of a training run, and how the run ended."""
+
+    loss: list[float] = field(default_factory=list)
+    """What was minimised, averaged over the epoch's batches while they were learnt: regularization included."""
+    val_loss: list[float] = field(default_factory=list)
+    """The mean loss over the validation data after the epoch, without regularization; empty without such data."""
+    accuracy: list[float] = field(default_factory=list)
+    """The metric, averaged like `loss`: a share from 0 to 1; empty if the loss has no metric of its own."""
+    val_accuracy: list[float] = field(default_factory=list)
+    """The metric over the validation data after the epoch."""
+    seconds: float = 0.0
+    """How long the run took."""
+    interrupted: bool = False
+    """Whether Ctrl-C ended it."""
+    stopped_early: bool = False
+    """Whether patience, or the callback, ended it."""
+    diverged: bool = False
+    """Whether a loss that was not finite ended it."""
+
+    def __len__(self) -> int:
+        """The number of epochs that were completed."""
+        return len(self.loss)
+
+    @property
+    def best_epoch(self) -> int | None:
+        """The epoch, from 0, of the least validation loss (of the least loss without validation data)."""
+        losses = [number if number == number else inf for number in self.val_loss or self.loss]  # nan is no best
+        return losses.index(min(losses)) if losses else None
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the curves with matplotlib; returns its axes.
+
+        Raises:
+            MissingExtraError: matplotlib is not installed.
+        """
+        from wengert.view.plots import plot_history  # the one import of view: a History draws itself
+
+        return plot_history(self, axes)
+
+    def __repr__(self) -> str:
+        how = [word for word in ("interrupted", "stopped_early", "diverged") if getattr(self, word)]
+        parts = [f"{len(self)} epochs in {self.seconds:.1f} s", *([self.last()] if self.loss else []), *how]
+        return f"History({', '.join(parts)})"
+
+    def last(self) -> str:
+        """The numbers of the last epoch, in one line."""
+        curves = {"loss": self.loss, "accuracy": self.accuracy}
+        curves |= {"val_loss": self.val_loss, "val_accuracy": self.val_accuracy}
+        return ", ".join(f"{name} {numbers[-1]:.4g}" for name, numbers in curves.items() if numbers)
+
+
+def fit(
+    model: Model,
+    loss: Loss,
+    X: Iterable[Any],
+    Y: Iterable[Any],
+    optimizer: Optimizer,
+    epochs: int = 10,
+    batch_size: int | None = None,
+    *,
+    validation: tuple[Iterable[Any], Iterable[Any]] | None = None,
+    patience: int | None = None,
+    metric: Metric | str | None = "auto",
+    regularization: Callable[[], Value] | None = None,
+    clip_norm: float | None = None,
+    shuffle: bool = True,
+    seed: int | None = None,
+    progress: bool = True,
+    callback: Callable[[History], object] | None = None,
+) -> History:
+    """Train a model: for each batch the gradient of its mean loss, then one step of the optimizer.
+
+    Everything is checked before anything is changed. Ctrl-C ends the run at once and in order: what was
+    learnt so far stays, and the History says `interrupted`. A loss that is not finite ends it too, with a
+    warning, before the step that would carry it into the parameters.
+
+    A batch is computed in pieces of at most 128 examples whose gradients add up in the parameters, so even
+    one batch of all data needs little memory.
+
+    Args:
+        model: called with one row of X; a Module, or any function of the optimizer's parameters.
+        loss: called with what the model gave and one of Y; gives a Value.
+        X: the inputs, a list or array of rows. If the model has `nin`, each row has that many numbers.
+        Y: the targets, as many.
+        optimizer: what moves the parameters.
+        epochs: how many times to go through the data.
+        batch_size: how many examples make one step; None is all of them.
+        validation: (X, Y) that are not learnt from, only measured after each epoch.
+        patience: end the run when the validation loss has not improved for so many epochs. With it, the
+            parameters are in the end those of the best epoch, however the run ended.
+        metric: metric(prediction, target), of which the mean is reported as accuracy; None for none. "auto"
+            is the share that is right where the loss is cross_entropy (the greatest logit), hinge (the
+            sign), binary_cross_entropy (above or below 0.5) or that with logits (the sign), else none.
+        regularization: called once a batch; what it gives, such as `l2(...)`, is added to the mean loss.
+        clip_norm: the greatest norm of the gradient (see clip_grad_norm); None is any.
+        shuffle: whether each epoch goes through the data in a new order.
+        seed: what decides these orders; None leaves it to Python's module `random` and its seed.
+        progress: whether to show progress on stderr: a bar if tqdm is installed, else a plain line.
+        callback: called with the History after each epoch; if it returns True, the run ends.
+
+    Raises:
+        DataError: X or Y is empty, or holds what is no finite number; or a target is of no class.
+        LengthError: X and Y, a row and the model's inputs, or a target and its prediction differ in length.
+        ArgumentError: an argument is out of its range, or the optimizer is another model's.
+        OperandError: the loss is not a Value.
+    """
+    _check_arguments(model, loss, optimizer, regularization)
+    _check_numbers(epochs, batch_size, patience, clip_norm)
+    if patience is not None and validation is None:
+        raise ArgumentError("patience needs validation data: validation=(X, Y)")
+    examples = _examples(model, loss, X, Y, "X", "Y")
+    held_out = _examples(model, loss, *validation, "validation X", "validation Y") if validation else []
+    task = _Task(model, loss, _metric(metric, loss), regularization)
+    size = batch_size or len(examples)
+    draw = random if seed is None else random.Random(seed)
+    history = History()
+    best: list[float] = []  # the parameters after the best epoch, if patience asks for them
+    bar = _Bar(progress, epochs, -(-len(examples) // size))
+    started = perf_counter()
+    try:
+        while len(history) < epochs and not history.stopped_early:
+            if shuffle:
+                draw.shuffle(examples)
+            batches = [examples[i : i + size] for i in range(0, len(examples), size)]
+            _append(task.learn(batches, optimizer, clip_norm, bar), history.loss, history.accuracy)
+            if held_out:
+                _append(task.measure(held_out), history.val_loss, history.val_accuracy)
+            if patience is not None and history.best_epoch is not None:
+                waited = len(history) - 1 - history.best_epoch
+                best = best if waited else [p.data for p in optimizer.parameters]
+                history.stopped_early = waited >= patience
+            history.seconds = perf_counter() - started
+            bar.epoch(history)
+            if callback is not None and callback(history) is True:
+                history.stopped_early = True
+    except KeyboardInterrupt:
+        history.interrupted = True
+    except _DivergedError as reason:
+        history.diverged = True
+        warnings.warn(f"epoch {len(history)}, {reason}", RuntimeWarning, stacklevel=2)
+    finally:
+        bar.close()
+        history.seconds = perf_counter() - started
+        for p, number in zip(optimizer.parameters, best, strict=False):
+            p.data = number
+    return history
+
+
+def predict(model: Model, X: Iterable[Any]) -> list[Any]:
+    """What the model gives for each row of X, as plain numbers and lists of them; no gradients are recorded.
+
+    Raises:
+        DataError, LengthError: a row is not what the model takes (see fit).
+    """
+    with no_grad():
+        return [_plain(model(x)) for x in _rows(model, X, "X")]
+
+
+def accuracy(model: Model, X: Iterable[Any], Y: Iterable[Any], loss: Loss | None = None) -> float:
+    """The share of examples that the model gets right, from 0 to 1.
+
+    What counts as right depends on the loss that the model was trained with (see fit's `metric`). Without
+    one it is taken from the data: cross_entropy where the model gives a list, hinge where all targets are
+    -1 and 1.
+
+    Raises:
+        ArgumentError: the loss has no such measure, or none was given and the data do not tell.
+        DataError, LengthError: X or Y cannot be computed with (see fit).
+    """
+    rows, targets = _rows(model, X, "X"), _as_list(Y)
+    if loss is None:
+        with no_grad():
+            several = not isinstance(model(rows[0]), Value) if rows else False
+        if not several and not all(y in (-1, 1) for y in targets):
+            raise ArgumentError("name the loss: from one output and these targets it cannot be told what is right")
+        loss = cross_entropy if several else hinge
+    metric = _metric("auto", loss)
+    if metric is None:
+        raise ArgumentError(f"{_name(loss)} does not tell which predictions are right")
+    return _Task(model, loss, metric).measure(_examples(model, loss, rows, targets, "X", "Y"))[1]
+
+
+# -- the inner loop -------------------------------------------------------------------------------------------------
+
+CHUNK = 128  # how many examples' graphs are alive at once; more would cost memory and gain no time
+
+_Example = tuple[Any, Any]
+_Outcome = tuple[float, ...]  # a loss, then the metric where there is one
+
+
+class _DivergedError(Exception):
+    """The loss of a batch is not finite."""
+
+
+@dataclass
+class _Task:
+    """What is learnt: a model, and how it is judged."""
+
+    model: Model
+    loss: Loss
+    metric: Metric | None
+    regularization: Callable[[], Value] | None = None
+
+    def learn(
+        self, batches: list[list[_Example]], optimizer: Optimizer, clip_norm: float | None, bar: _Bar
+    ) -> _Outcome:
+        """One step a batch; returns the mean outcome over all examples, each as it was when it was learnt."""
+        outcomes = []
+        for number, batch in enumerate(batches):
+            optimizer.zero_grad()
+            outcome = self._gradient(batch)
+            if not isfinite(outcome[0]):
+                raise _DivergedError(
+                    f"batch {number}: the loss is {outcome[0]}; training ended before the step that would spoil "
+                    f"the parameters. Try a learning rate below {optimizer.lr:g}"
+                )
+            if clip_norm is not None:
+                clip_grad_norm(optimizer.trainable, clip_norm)
+            optimizer.step()
+            outcomes.append(outcome)
+            bar.batch()
+        count = sum(map(len, batches))
+        weights = [len(batch) / count for batch in batches]
+        return tuple(sum(w * x for w, x in zip(weights, column, strict=True)) for column in zip(*outcomes, strict=True))
+
+    def measure(self, examples: list[_Example]) -> _Outcome:
+        """The mean outcome of examples that are not learnt from."""
+        with no_grad():
+            return _mean([self._example(x, y)[1] for x, y in examples])
+
+    def _gradient(self, batch: list[_Example]) -> _Outcome:
+        """Add the gradient of the batch's mean loss, and of the regularization, to the parameters."""
+        penalty = 0.0
+        if self.regularization is not None:
+            added = self.regularization()
+            added.backward()
+            penalty = added.data
+        outcomes: list[_Outcome] = []
+        for start in range(0, len(batch), CHUNK):
+            results = [self._example(x, y) for x, y in batch[start : start + CHUNK]]
+            total(loss for loss, _ in results).backward(1.0 / len(batch))
+            outcomes += [outcome for _, outcome in results]
+        loss, *score = _mean(outcomes)
+        return (loss + penalty, *score)
+
+    def _example(self, x: Any, y: Any) -> tuple[Value, _Outcome]:
+        """The loss of one example, and its outcome."""
+        prediction = self.model(x)
+        loss = self.loss(prediction, y)
+        return loss, (loss.data,) if self.metric is None else (loss.data, float(self.metric(prediction, y)))
+
+
+def _mean(outcomes: list[_Outcome]) -> _Outcome:
+    return tuple(sum(column) / len(outcomes) for column in zip(*outcomes, strict=True))
+
+
+def _append(outcome: _Outcome, *curves: list[float]) -> None:
+    for curve, number in zip(curves, outcome, strict=False):
+        curve.append(number)
+
+
+# -- what is right --------------------------------------------------------------------------------------------------
+
+
+def _greatest(prediction: Sequence[Value], target: int) -> bool:
+    return max(range(len(prediction)), key=prediction.__getitem__) == target
+
+
+def _same_side(cut: float, target_cut: float) -> Metric:
+    """Whether prediction and target lie on the same side, each of its own cut; for lists, how many do."""
+
+    def right(prediction: Any, target: Any) -> float:
+        if not hasattr(prediction, "__len__"):
+            return float((prediction > cut) == (target > target_cut))
+        return _mean([(right(p, t),) for p, t in zip(prediction, target, strict=True)])[0]
+
+    return right
+
+
+_METRICS: dict[Loss, Metric] = {
+    cross_entropy: _greatest,
+    hinge: _same_side(0.0, 0.0),
+    binary_cross_entropy: _same_side(0.5, 0.5),
+    binary_cross_entropy_with_logits: _same_side(0.0, 0.5),
+}
+
+
+def _metric(metric: Metric | str | None, loss: Loss) -> Metric | None:
+    if metric == "auto":
+        return _METRICS.get(loss)
+    if metric is None or callable(metric):
+        return metric
+    raise ArgumentError(f"metric is {metric!r}; expected 'auto', None or a function of a prediction and a target")
+
+
+# -- reading arguments and data -------------------------------------------------------------------------------------
+
+
+def _check_arguments(
+    model: Model, loss: Loss, optimizer: Optimizer, regularization: Callable[[], Value] | None
+) -> None:
+    for name, function in {"model": model, "loss": loss}.items():
+        if not callable(function):
+            raise ArgumentError(f"{name} is {function!r}; expected a function")
+    if not isinstance(optimizer, Optimizer):
+        raise ArgumentError(f"optimizer is {optimizer!r}; expected one of wengert.optim, such as Adam(model)")
+    known = model.parameters() if hasattr(model, "parameters") else optimizer.parameters
+    if not set(known) & set(optimizer.parameters):
+        raise ArgumentError("the optimizer holds no parameter of this model: was the model made anew after it?")
+    if regularization is not None:
+        with no_grad():
+            _check_loss("regularization", regularization())
+
+
+def _check_numbers(epochs: int, batch_size: int | None, patience: int | None, clip_norm: float | None) -> None:
+    for name, number in {"epochs": epochs, "batch_size": batch_size, "patience": patience}.items():
+        if number is not None and (not isinstance(number, int) or number < 1):
+            raise ArgumentError(f"{name} is {number!r}; expected a whole number from 1 up")
+    if clip_norm is not None and not 0.0 < clip_norm < inf:
+        raise ArgumentError(f"clip_norm is {clip_norm!r}; expected a positive number")
+
+
+def _check_loss(name: str, loss: object) -> None:
+    if not isinstance(loss, Value):
+        raise OperandError(f"the {name} is {loss!r}, not a Value: was it computed from .data?")
+
+
+def _examples(model: Model, loss: Loss, X: Iterable[Any], Y: Iterable[Any], x_name: str, y_name: str) -> list[_Example]:
+    """(row, target) pairs; every row is checked, and every target against what the model gives for one row."""
+    rows, targets = _rows(model, X, x_name), _as_list(Y)
+    if len(rows) != len(targets):
+        raise LengthError(f"{x_name} has {len(rows)} rows, {y_name} has {len(targets)}")
+    if not rows:
+        raise DataError(f"{x_name} is empty: there is nothing to learn from")
+    tried = set()
+    with no_grad():
+        prediction = model(rows[0])
+        for i, target in enumerate(targets):
+            if isinstance(target, (int, float)):
+                if target in tried:
+                    continue
+                tried.add(target)
+            _check_finite(target, f"row {i} of {y_name}")
+            try:
+                _check_loss("loss", loss(prediction, target))
+            except WengertError as error:
+                raise type(error)(f"row {i} of {y_name}: {error}") from None
+    return list(zip(rows, targets, strict=True))
+
+
+def _rows(model: Model, X: Iterable[Any], name: str) -> list[Any]:
+    """The rows of X, checked."""
+    rows, nin = _as_list(X), getattr(model, "nin", None)
+    for i, row in enumerate(rows):
+        place = f"row {i} of {name}"
+        _check_finite(row, place)
+        if nin is not None:
+            rows[i] = _inputs(row, nin, place)
+    return rows
+
+
+def _inputs(row: object, nin: int, place: str) -> list[Any]:
+    """A row for a model that says how many inputs it has: as floats, which compute fastest, and Values."""
+    if not isinstance(row, (list, tuple)):
+        raise DataError(f"{place} is {row!r}; expected a list of {nin} numbers")
+    if len(row) != nin:
+        raise LengthError(f"{place} has {len(row)} numbers; the model has {nin} inputs")
+    for column, x in enumerate(row):
+        if not isinstance(x, (float, Real, Value)):
+            raise DataError(f"{place}, column {column} is {x!r}; expected a number")
+    return [x if isinstance(x, (float, Value)) else float(x) for x in row]
+
+
+def _as_list(data: Any) -> list[Any]:
+    """Arrays, tensors, series and tables, or a list of them, as lists of Python's own numbers."""
+    return [_native(item) for item in _native(data)]
+
+
+def _native(item: Any) -> Any:
+    for convert in ("to_numpy", "tolist"):
+        if hasattr(item, convert):
+            item = getattr(item, convert)()
+    return item
+
+
+def _check_finite(item: object, place: str) -> None:
+    """Refuse nan and infinity, in lists of numbers too. What is no number is left to the model."""
+    if isinstance(item, (list, tuple)):
+        for column, x in enumerate(item):
+            if type(x) is not float or not isfinite(x):
+                _check_finite(x, f"{place}, column {column}")
+    number: Any = item.data if isinstance(item, Value) else item
+    if isinstance(number, Real) and not isfinite(number):
+        raise DataError(f"{place} is {number}; expected a finite number")
+
+
+def _plain(prediction: Any) -> Any:
+    """Values as their data, in lists too."""
+    if isinstance(prediction, Value):
+        return prediction.data
+    return [_plain(p) for p in prediction] if isinstance(prediction, (list, tuple)) else prediction
+
+
+def _name(function: object) -> str:
+    return getattr(function, "__name__", repr(function))
+
+
+# -- progress -------------------------------------------------------------------------------------------------------
+
+
+class _Bar:
+    """Progress on stderr: a bar of tqdm's where it is installed, else a line that is rewritten.
+
+    Where stderr is no terminal the plain line is written anew, about ten times in a run.
+    """
+
+    def __init__(self, shown: bool, epochs: int, batches: int) -> None:
+        self._shown, self._epochs = shown, epochs
+        self._bar: Any = None
+        try:
+            if shown:
+                self._bar = import_module("tqdm").tqdm(total=epochs * batches, unit="batch", file=sys.stderr)
+        except ImportError:
+            pass  # the plain line does
+
+    def batch(self) -> None:
+        if self._bar is not None:
+            self._bar.update()
+
+    def epoch(self, history: History) -> None:
+        text = f"epoch {len(history)}/{self._epochs}: {history.last()}"
+        if self._bar is not None:
+            self._bar.set_postfix_str(text)
+        elif self._shown and sys.stderr.isatty():
+            print(f"\r{text}, {history.seconds:.0f} s", end=" ", file=sys.stderr, flush=True)
+        elif self._shown and (len(history) == self._epochs or len(history) % -(-self._epochs // 10) == 0):
+            print(f"{text}, {history.seconds:.0f} s", file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.close()
+        elif self._shown and sys.stderr.isatty():
+            print(file=sys.stderr)

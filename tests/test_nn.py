@@ -1,0 +1,282 @@
+"""Modules: where parameters are found and under which names, what neurons compute, what misuse is told."""
+
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+import random
+from typing import Any
+
+import pytest
+
+from wengert import functions
+from wengert.engine import Value
+from wengert.errors import ArgumentError, LengthError, OperandError, WengertError
+from wengert.nn import MLP, Layer, Module, Neuron
+
+
+class Mixture(Module):
+    """Parameters in every kind of place."""
+
+    def __init__(self) -> None:
+        self.name = "mixture"
+        self.scale = Value(1.0)
+        self.parts: dict[str, Any] = {"tanh": Neuron(1), "rest": (Value(2.0), [Value(3.0)])}
+        self.tied = self.scale
+        self.body = MLP(1, [1])
+        self.owner = self  # a cycle
+
+
+def test_parameters_are_found_everywhere_in_the_order_of_storing() -> None:
+    mixture = Mixture()
+    names = [name for name, _ in mixture.named_parameters()]
+    assert names == [
+        "scale",
+        "parts.tanh.w.0",
+        "parts.tanh.b",
+        "parts.rest.0",
+        "parts.rest.1.0",
+        "body.layers.0.neurons.0.w.0",
+        "body.layers.0.neurons.0.b",
+    ]
+    assert [p for _, p in mixture.named_parameters()] == mixture.parameters()
+
+
+def test_a_shared_value_is_one_parameter() -> None:
+    model = MLP(2, [3, 3])
+    model.layers[1].neurons[0].w = model.layers[0].neurons[0].w
+    assert len(model.parameters()) == len({id(p) for p in model.parameters()}) == 9 + 12 - 3
+
+
+def test_a_result_that_is_kept_is_no_parameter() -> None:
+    neuron = Neuron(2)
+    neuron.last = neuron([1.0, 2.0])  # type: ignore[attr-defined]
+    assert len(neuron.parameters()) == 3
+
+
+def test_names_of_a_network() -> None:
+    named = dict(MLP(64, [32, 10]).named_parameters())
+    assert len(named) == 2410
+    assert next(iter(named)) == "layers.0.neurons.0.w.0"
+    assert {"layers.0.neurons.3.w.17", "layers.0.neurons.3.b", "layers.1.neurons.9.b"} <= set(named)
+
+
+def test_two_parameters_of_one_name_are_refused() -> None:
+    module = Module()
+    module.table = {1: Value(1.0), "1": Value(2.0)}  # type: ignore[attr-defined]
+    with pytest.raises(ArgumentError, match=r"two parameters are named 'table\.1'"):
+        module.state_dict()
+
+
+def test_zero_grad() -> None:
+    model = MLP(2, [2, 1])
+    model([1.0, 2.0]).backward()
+    model.zero_grad()
+    assert [p.grad for p in model.parameters()] == [0.0] * 9
+
+
+def test_state_goes_round() -> None:
+    model, other = MLP(3, [4, 2]), MLP(3, [4, 2])
+    other.load_state_dict(model.state_dict())
+    assert other.state_dict() == model.state_dict()
+    assert [o.data for o in other([1.0, 2.0, 3.0])] == [o.data for o in model([1.0, 2.0, 3.0])]
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        (lambda s: s.pop("layers.0.neurons.0.b"), ArgumentError, r"1 missing \(layers\.0\.neurons\.0\.b\)"),
+        (lambda s: s.update(extra=1.0), ArgumentError, r"1 unexpected \(extra\)"),
+        (lambda s: s.clear(), ArgumentError, r"5 missing \(layers\.0\.neurons\.0\.w\.0, .*, \.\.\.\)"),
+        (lambda s: s.update({"layers.1.neurons.0.b": "1"}), OperandError, r"layers\.1\.neurons\.0\.b: .*'1'"),
+    ],
+)
+def test_a_state_that_does_not_fit_changes_nothing(change: Any, error: type[WengertError], message: str) -> None:
+    model = MLP(2, [1, 1])
+    before = model.state_dict()
+    state = {name: number + 1.0 for name, number in before.items()}
+    change(state)
+    with pytest.raises(error, match=message):
+        model.load_state_dict(state)
+    assert model.state_dict() == before
+
+
+def test_modules_read_well() -> None:
+    assert repr(Neuron(3)) == "Neuron(3 -> 1 relu, 4 parameters)"
+    assert repr(Layer(3, 2, activation="tanh")) == "Layer(3 -> 2 tanh, 8 parameters)"
+    assert repr(MLP(3, [4, 1], activation=functions.gelu)) == "MLP(3 -> 4 gelu -> 1 linear, 21 parameters)"
+    assert repr(Mixture()).splitlines() == [
+        "Mixture(7 parameters)",
+        "  body: MLP(1 -> 1 linear, 2 parameters)",
+        "  owner: ...",
+    ]
+
+
+def test_copies_are_whole_and_apart() -> None:
+    model = MLP(2, [3, 1], activation="gelu", output="tanh")
+    for twin in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        assert twin.state_dict() == model.state_dict()
+        assert not set(twin.parameters()) & set(model.parameters())
+        assert twin([1.0, -1.0]).data == model([1.0, -1.0]).data
+
+
+# -- what is computed -----------------------------------------------------------------------------------------------
+
+
+def test_a_neuron_by_hand() -> None:
+    neuron = Neuron(2, activation="tanh")
+    neuron.load_state_dict({"w.0": -3.0, "w.1": 1.0, "b": 6.8813735870195432})
+    output = neuron([2.0, 0.0])
+    output.backward()
+    assert output.data == pytest.approx(math.sqrt(0.5), abs=1e-15)
+    assert [p.grad for p in neuron.parameters()] == pytest.approx([1.0, 0.0, 0.5], abs=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("activation", "expected"),
+    [
+        ("relu", 0.0),
+        ("linear", -1.5),
+        ("tanh", math.tanh(-1.5)),
+        ("sigmoid", 1.0 / (1.0 + math.exp(1.5))),
+        ("softplus", math.log1p(math.exp(-1.5))),
+        ("arctan", math.atan(-1.5)),
+        ("leaky_relu", -0.015),
+        (functions.square, 2.25),
+        (lambda x: 1.0 - x, 2.5),
+    ],
+)
+def test_activations(activation: Any, expected: float) -> None:
+    neuron = Neuron(1, activation=activation)
+    neuron.load_state_dict({"w.0": 2.0, "b": 0.5})
+    assert neuron([-1.0]).data == pytest.approx(expected, rel=1e-15)
+
+
+def test_nonlin_false_is_linear() -> None:
+    neuron = Neuron(1, nonlin=False)
+    neuron.load_state_dict({"w.0": 1.0, "b": 0.0})
+    assert neuron([-1.0]).data == -1.0
+    assert neuron.activation == "linear"
+
+
+def test_where_the_activations_of_a_network_go() -> None:
+    def functions_of(model: MLP) -> list[str]:
+        return [layer.neurons[0].activation for layer in model.layers]
+
+    assert functions_of(MLP(2, [4, 4, 1])) == ["relu", "relu", "linear"]
+    assert functions_of(MLP(2, [4, 4, 1], output="relu")) == ["relu", "relu", "relu"]
+    assert functions_of(MLP(2, [4, 4, 1], activation="tanh", output="tanh")) == ["tanh", "tanh", "tanh"]
+
+
+def test_one_output_is_a_value_or_a_list_of_one() -> None:
+    assert isinstance(Layer(2, 1)([1.0, 2.0]), Value)
+    assert isinstance(MLP(2, [3, 1])([1.0, 2.0]), Value)
+    assert len(Layer(2, 1, squeeze=False)([1.0, 2.0])) == 1
+    assert len(MLP(2, [3, 1], squeeze=False)([1.0, 2.0])) == 1
+    assert len(MLP(2, [3, 2])([1.0, 2.0])) == 2
+    assert isinstance(MLP(2, [1, 1])([1.0, 2.0]), Value)  # a hidden layer of one neuron stays a list
+
+
+def test_inputs_may_be_values_and_get_gradients() -> None:
+    x, h = [Value(1.0), Value(-1.0)], 1e-6
+    model = MLP(2, [3, 1], activation="tanh", rng=random.Random(0))
+    model(x).backward()
+    for i in range(2):
+        ahead, behind = [1.0, -1.0], [1.0, -1.0]
+        ahead[i] += h
+        behind[i] -= h
+        assert x[i].grad == pytest.approx((model(ahead).data - model(behind).data) / (2 * h), rel=1e-7)
+
+
+def test_inputs_may_be_an_array() -> None:
+    numpy = pytest.importorskip("numpy")
+    model = MLP(2, [3, 1])
+    assert model(numpy.array([1.0, 2.0])).data == model([1.0, 2.0]).data
+
+
+# -- what is drawn --------------------------------------------------------------------------------------------------
+
+
+def micrograd_draws(nin: int, nouts: list[int], bias: bool) -> list[float]:
+    """The numbers that an MLP of micrograd draws, in its order: neuron by neuron, weights first."""
+    sizes = [nin, *nouts]
+    drawn = []
+    for i, nout in enumerate(nouts):
+        for _ in range(nout):
+            drawn += [random.uniform(-1, 1) for _ in range(sizes[i])]
+            drawn += [random.uniform(-1, 1) if bias else 0.0]
+    return drawn
+
+
+@pytest.mark.parametrize("bias", ["zero", "uniform"])
+def test_the_seed_of_random_decides_the_parameters(bias: str) -> None:
+    random.seed(1337)
+    expected = micrograd_draws(3, [4, 4, 1], bias == "uniform")
+    random.seed(1337)
+    assert [p.data for p in MLP(3, [4, 4, 1], bias=bias).parameters()] == expected
+    rng = random.Random(1337)
+    assert [p.data for p in MLP(3, [4, 4, 1], bias=bias, rng=rng).parameters()] == expected
+
+
+def test_scaled_weights() -> None:
+    plain = Layer(16, 4, rng=random.Random(5))
+    scaled = Layer(16, 4, weights="scaled", bias="uniform", rng=random.Random(5))
+    assert [w.data for w in scaled.neurons[0].w] == [w.data / 4.0 for w in plain.neurons[0].w]
+    assert all(abs(w.data) <= 0.25 for neuron in scaled.neurons for w in neuron.w)
+
+
+def test_a_generator_of_numpy_serves_as_source() -> None:
+    numpy = pytest.importorskip("numpy")
+    expected = numpy.random.RandomState(7).uniform(-1, 1, size=2).tolist()
+    assert [w.data for w in Neuron(2, rng=numpy.random.RandomState(7)).w] == expected
+
+
+# -- misuse ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", [Neuron(3), Layer(3, 2), MLP(3, [2, 1])])
+@pytest.mark.parametrize("x", [[], [1.0, 2.0], [1.0, 2.0, 3.0, 4.0]])
+def test_a_wrong_number_of_inputs_names_both(model: Module, x: list[float]) -> None:
+    with pytest.raises(LengthError, match=f"expected 3 inputs, got {len(x)}"):
+        model(x)  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("x", [1.0, 3, Value(1.0), None, "abc", iter([1.0, 2.0, 3.0])])
+def test_inputs_that_are_no_list(x: Any) -> None:
+    with pytest.raises(OperandError, match="expected a list of 3 inputs, got"):
+        Neuron(3)(x)
+
+
+def test_an_input_that_is_no_number() -> None:
+    with pytest.raises(OperandError, match="'two'"):
+        Neuron(3)([1.0, "two", 3.0])  # type: ignore[list-item]
+
+
+def test_an_error_of_the_activation_is_its_own() -> None:
+    def broken(x: Value) -> Value:
+        raise LengthError("mine")
+
+    with pytest.raises(LengthError, match="mine"):
+        Neuron(1, activation=broken)([1.0])
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Neuron(0), "nin is 0; expected a whole number from 1 up"),
+        (lambda: Neuron(2.0), "nin is 2.0; expected a whole number"),  # type: ignore[arg-type]
+        (lambda: Layer(2, -1), "nout is -1; expected a whole number"),
+        (lambda: MLP(2, []), r"nouts is \[\]; expected the size of each layer in a list"),
+        (lambda: MLP(2, 3), "nouts is 3; expected the size of each layer in a list"),  # type: ignore[arg-type]
+        (lambda: MLP(2, [3, 0]), "nout is 0"),
+        (lambda: Neuron(2, activation="rleu"), "activation is 'rleu'; expected 'linear', a function"),
+        (lambda: Neuron(2, activation="atan2"), "activation is 'atan2'"),
+        (lambda: Neuron(2, activation="sum"), "activation is 'sum'"),
+        (lambda: Neuron(2, bias="one"), "bias is 'one'; expected 'zero' or 'uniform'"),
+        (lambda: Neuron(2, weights="small"), "weights is 'small'; expected 'uniform' or 'scaled'"),
+    ],
+)
+def test_arguments_out_of_range(make: Any, message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        make()
