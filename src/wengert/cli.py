@@ -1,0 +1,98 @@
+"""The command `wengert`.
+
+``wengert demo`` trains a network of scalar Values on real handwritten digits; ``wengert info`` says what runs here.
+A mistake of the user's is answered with one sentence and exit status 2, never with a traceback.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import platform
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import NoReturn
+
+from wengert import __version__, _loader
+from wengert.demo import SETTINGS, run
+from wengert.errors import WengertError
+
+__all__ = ["main"]
+
+EXTRAS = {"array": "numpy", "plot": "matplotlib", "progress": "tqdm"}  # extra -> the library that it brings
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser that says what is wrong in one sentence."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}\n")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; returns its exit status: 0, 2 for a mistake of the user's, 130 after Ctrl-C."""
+    given = _parser().parse_args(arguments)
+    try:
+        if given.command == "info":
+            return _info()
+        return run(given.data, given.out, given.seed, given.epochs, given.batch_size, given.lr, given.quiet)
+    except WengertError as error:
+        print(f"wengert {given.command}: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print(f"wengert {given.command}: interrupted", file=sys.stderr)
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="wengert", description="A scalar autograd engine that you can read in an evening.")
+    parser.add_argument("--version", action="version", version=f"wengert {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="demo | info", parser_class=_Parser)
+    demo = commands.add_parser("demo", help="train a network of scalar Values and draw what it learnt")
+    demo.add_argument("data", nargs="?", default="digits", choices=SETTINGS, help="what to learn (default: digits)")
+    demo.add_argument("--out", default="wengert-demo", metavar="FOLDER", help="where to write (default: wengert-demo)")
+    demo.add_argument("--seed", type=_seed, default=0, help="decides every random number, to the last bit (default: 0)")
+    demo.add_argument("--epochs", type=_whole, help="how many times to go through the examples")
+    demo.add_argument("--batch-size", type=_whole, metavar="N", help="how many examples make one step")
+    demo.add_argument("--lr", type=_rate, help="the learning rate at the start; it falls to a twentieth")
+    demo.add_argument("--quiet", action="store_true", help="show no progress")
+    commands.add_parser("info", help="say which engine runs, and what is installed")
+    return parser
+
+
+def _info() -> int:
+    print(f"wengert {__version__}")
+    print(f"engine   {_loader.status()}")
+    print(f"python   {platform.python_version()} ({platform.python_implementation()})")
+    print(f"system   {platform.platform()}")
+    for extra, library in EXTRAS.items():
+        missing = f'not installed: pip install "wengert[{extra}]"'
+        print(f"{library:<12} {'installed' if find_spec(library) else missing}")
+    return 0
+
+
+# -- reading arguments ------------------------------------------------------------------------------------------------
+
+
+def _whole(written: str) -> int:
+    if not written.strip().isdecimal() or int(written) < 1:
+        raise argparse.ArgumentTypeError(f"{written!r} is not a whole number from 1 up")
+    return int(written)
+
+
+def _seed(written: str) -> int:
+    try:
+        return int(written)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{written!r} is not a whole number") from None
+
+
+def _rate(written: str) -> float:
+    try:
+        rate = float(written)
+    except ValueError:
+        rate = math.nan
+    if not 0.0 < rate < math.inf:
+        raise argparse.ArgumentTypeError(f"{written!r} is not a positive number")
+    return rate

@@ -1,0 +1,223 @@
+"""The demo: a network of scalar Values learns a data set, and leaves pictures and weights in a folder."""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from wengert import _loader, checkpoint, data, losses
+from wengert.errors import WengertError
+from wengert.nn import MLP
+from wengert.optim import Adam
+from wengert.training import History, Loss, fit, predict
+from wengert.view import plots, text
+
+__all__ = ["SETTINGS", "DemoError", "Setting", "run"]
+
+
+class DemoError(WengertError):
+    """What the user of the demo can put right: a folder, a number."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How one data set is learnt."""
+
+    about: str
+    load: Callable[[], tuple[list[list[float]], list[int]]]
+    layers: tuple[int, ...]
+    activation: str
+    loss: Loss
+    epochs: int
+    batch_size: int | None
+    lr: float
+    weights: str = "scaled"
+    held_out: float = 0.0  # the share of the examples that is tested on
+
+
+SETTINGS = {
+    "digits": Setting(
+        "1,797 real handwritten digits of 8 x 8 pixels", data.digits, (32, 10), "relu",
+        losses.cross_entropy, epochs=20, batch_size=32, lr=0.01, held_out=0.2,
+    ),
+    "moons": Setting(
+        "two half circles that reach into each other", lambda: data.moons(100, noise=0.1, seed=0, labels=(-1, 1)),
+        (16, 16, 1), "relu", losses.hinge, epochs=60, batch_size=20, lr=0.05, weights="uniform",
+    ),
+    "spiral": Setting(
+        "three arms that wind out of the middle", lambda: data.spiral(100, classes=3, noise=0.1, seed=0),
+        (16, 16, 3), "tanh", losses.cross_entropy, epochs=100, batch_size=30, lr=0.02,
+    ),
+    "xor": Setting(
+        "the four corners of a square", data.xor, (4, 4, 1), "tanh",
+        losses.binary_cross_entropy_with_logits, epochs=150, batch_size=None, lr=0.1,
+    ),
+}  # fmt: skip
+
+
+@dataclass
+class _Outcome:
+    """What there is to show after training."""
+
+    model: MLP
+    history: History
+    X: list[list[float]]  # what is shown: the examples held out, or all
+    Y: list[int]
+    classes: list[int]  # what the model says of them
+    classify: Callable[[Sequence[Sequence[float]]], list[int]]
+
+
+def run(
+    name: str,
+    folder: str,
+    seed: int,
+    epochs: int | None = None,
+    batch_size: int | None = None,
+    lr: float | None = None,
+    quiet: bool = False,
+) -> int:
+    """Learn a data set and write what came of it; returns the exit status: 0, or 130 after Ctrl-C.
+
+    Args:
+        name: one of SETTINGS.
+        folder: where to write; it is made if it is not there.
+        seed: decides the first weights and the order of the examples, and so every number.
+        epochs: how many times to go through the examples, if not as the setting has it.
+        batch_size: how many examples make one step, if not as the setting has it.
+        lr: the learning rate at the start, if not as the setting has it.
+        quiet: show no progress.
+
+    Raises:
+        DemoError: the folder cannot be written to; this is found out before the training.
+    """
+    setting = SETTINGS[name]
+    epochs = setting.epochs if epochs is None else epochs
+    batch_size = setting.batch_size if batch_size is None else batch_size
+    _make_writable(folder)
+    X, Y = X_test, Y_test = setting.load()
+    aside = ""
+    if setting.held_out:
+        X, X_test, Y, Y_test = data.train_test_split(X, Y, test=setting.held_out, seed=0)
+        aside = f", {len(X_test):,} held out"
+    first = random.Random(seed)
+    model = MLP(len(X[0]), setting.layers, activation=setting.activation, weights=setting.weights, rng=first)
+    print(f"{name}: {setting.about}; {len(X):,} to learn from{aside}")
+    print(f"{model}, every one of them a Value")
+    print(f"the engine runs {_loader.status()}")
+    steps = epochs * -(-len(X) // (batch_size or len(X)))
+    rate = setting.lr if lr is None else lr
+    optimizer = Adam(model, lr=lambda step: rate * (1.0 - 0.95 * min(step / steps, 1.0)))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        history = fit(model, setting.loss, X, Y, optimizer, epochs, batch_size, seed=seed, progress=not quiet)
+    for warning in caught:
+        print(f"wengert demo: {warning.message}", file=sys.stderr)
+    classify = _classifier(model, sorted(set(Y)))
+    outcome = _Outcome(model, history, X_test, Y_test, classify(X_test), classify)
+    _report(outcome, "test accuracy" if setting.held_out else "accuracy")
+    _write(name, folder, outcome)
+    return 130 if history.interrupted else 0
+
+
+def _make_writable(folder: str) -> None:
+    """Make sure that files can be written to the folder, before any work is put into them."""
+    probe = os.path.join(folder, ".writable")
+    try:
+        os.makedirs(folder, exist_ok=True)
+        with open(probe, "w", encoding="ascii"):
+            pass
+        os.unlink(probe)
+    except OSError as error:
+        raise DemoError(f"cannot write to the folder {folder}: {error.strerror or error}") from error
+
+
+def _classifier(model: MLP, classes: list[int]) -> Callable[[Sequence[Sequence[float]]], list[int]]:
+    """The class of each of a list of inputs: by the greatest logit, or by the sign of the one score."""
+
+    def classify(X: Sequence[Sequence[float]]) -> list[int]:
+        scores = predict(model, X)
+        if model.nout == 1:
+            return [classes[score > 0] for score in scores]
+        return [classes[max(range(len(row)), key=row.__getitem__)] for row in scores]
+
+    return classify
+
+
+def _report(outcome: _Outcome, what: str) -> None:
+    """Say how well the network does, and how long it took."""
+    right = sum(y == c for y, c in zip(outcome.Y, outcome.classes, strict=True))
+    if outcome.history.interrupted:
+        print(f"interrupted after {len(outcome.history)} epochs: what follows is of the network as it was then")
+    share = f"{100 * right / len(outcome.Y):.1f} % ({right} of {len(outcome.Y)})"
+    print(f"{what} {share}, trained in {outcome.history.seconds:.1f} s")
+
+
+def _write(name: str, folder: str, outcome: _Outcome) -> None:
+    """Write the weights and the pictures, and say what was written."""
+    path = os.path.join(folder, "weights.safetensors")
+    checkpoint.save(outcome.model, path)
+    written = ["weights.safetensors"]
+    pictures = _digit_pictures(outcome) if name == "digits" else _plane_pictures(outcome)
+    pictures["loss"] = (
+        lambda axes: plots.plot_history(outcome.history, axes),
+        lambda: text.curve(outcome.history.loss),
+        (7.0, 4.2),
+    )
+    figure = _figure_maker()
+    for picture, (plot, write, size) in pictures.items():
+        file = f"{picture}.txt" if figure is None else f"{picture}.png"
+        path = os.path.join(folder, file)
+        try:
+            if figure is None:
+                with open(path, "w", encoding="utf-8") as stream:
+                    stream.write(write() + "\n")
+            else:
+                canvas = figure(figsize=size, layout="tight", facecolor="white")
+                plot(canvas.subplots())
+                canvas.savefig(path, dpi=130)
+        except OSError as error:
+            raise DemoError(f"cannot write {path}: {error.strerror or error}") from error
+        written.append(file)
+    print(f"written to {os.path.join(folder, '')}: {', '.join(written)}")
+    if figure is None:
+        print('pictures are text without matplotlib; for plots: pip install "wengert[plot]"')
+
+
+_Picture = tuple[Callable[[Any], Any], Callable[[], str], tuple[float, float]]  # as a plot, as text, inches
+
+
+def _digit_pictures(outcome: _Outcome) -> dict[str, _Picture]:
+    table = [[0] * 10 for _ in range(10)]
+    for truth, prediction in zip(outcome.Y, outcome.classes, strict=True):
+        table[truth][prediction] += 1
+    page = (outcome.X, outcome.Y, outcome.classes)
+    height = 0.62 * 1.3 * -(-len(outcome.X) // 20) + 0.3
+    return {
+        "digits": (lambda axes: plots.plot_digits(*page, axes), lambda: text.digits(*page), (12.4, height)),
+        "confusion": (lambda axes: plots.plot_confusion(table, axes), lambda: text.confusion(table), (5.6, 5.4)),
+    }
+
+
+def _plane_pictures(outcome: _Outcome) -> dict[str, _Picture]:
+    plane = (outcome.classify, outcome.X, outcome.Y)
+    return {
+        "boundary": (
+            lambda axes: plots.plot_decision_boundary(*plane, axes),
+            lambda: text.regions(*plane),
+            (6.4, 4.8),
+        )
+    }
+
+
+def _figure_maker() -> Any:
+    """matplotlib's Figure, which draws without a screen; None if matplotlib is not installed."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        return None
+    return Figure

@@ -1,0 +1,1 @@
+"""Pictures: as text, which needs nothing, and as plots, which need matplotlib."""

@@ -1,0 +1,183 @@
+"""Plots with matplotlib (extra `plot`). Each function draws on the axes it is given, or on new ones, and returns them.
+
+Colours are those of Okabe and Ito (2008), which people of all kinds of colour vision tell apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from wengert.errors import require
+from wengert.view.text import bounds
+
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    class Curves(Protocol):
+        """A History, as far as it is drawn."""
+
+        loss: list[float]
+        val_loss: list[float]
+        accuracy: list[float]
+        val_accuracy: list[float]
+
+
+__all__ = ["plot_confusion", "plot_decision_boundary", "plot_digits", "plot_history"]
+
+BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, YELLOW = (
+    "#0072b2",
+    "#e69f00",
+    "#009e73",
+    "#d55e00",
+    "#cc79a7",
+    "#56b4e9",
+    "#f0e442",
+)
+CLASSES = (BLUE, ORANGE, GREEN, PURPLE, SKY, YELLOW, VERMILION)
+INK, PALE = "#333333", "#d9d9d9"
+
+Point = Sequence[float]
+
+
+def plot_history(history: Curves, axes: Any = None) -> Any:
+    """The loss by epoch, with that of the validation data; the accuracy, if there is one, on an axis at the right.
+
+    Raises:
+        MissingExtraError: matplotlib is not installed.
+    """
+    axes = _axes(axes, (7, 4.2))
+    lines = _curves(axes, {"loss": history.loss, "validation loss": history.val_loss}, BLUE)
+    axes.set(xlabel="epoch", ylabel="loss", ylim=(0, None))
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    _quiet(axes)
+    if history.accuracy or history.val_accuracy:
+        right = axes.twinx()
+        shares = {"accuracy": history.accuracy, "validation accuracy": history.val_accuracy}
+        lines += _curves(right, {name: [100 * share for share in curve] for name, curve in shares.items()}, VERMILION)
+        right.set(ylabel="accuracy, %", ylim=(min([0.0, *(100 * a for a in history.accuracy)]), 102))
+        _quiet(right)
+    if lines:
+        axes.legend(handles=lines, loc="center right", frameon=False)
+    return axes
+
+
+def plot_digits(images: Sequence[Point], labels: Sequence[int], predictions: Sequence[int], axes: Any = None) -> Any:
+    """A page of 8 x 8 images, each with what it was read as; mistakes are framed, and say what the truth is.
+
+    Raises:
+        MissingExtraError: matplotlib is not installed.
+    """
+    count = len(images)
+    across = min(count, 20) or 1
+    down = -(-count // across)
+    axes = _axes(axes, (0.62 * across, 0.62 * 1.3 * down + 0.3))
+    patches = require("matplotlib.patches", "plot")
+    for place, (image, label, prediction) in enumerate(zip(images, labels, predictions, strict=True)):
+        x, y = 10 * (place % across), 13 * (place // across)
+        rows = [image[8 * i : 8 * i + 8] for i in range(8)]
+        axes.imshow(rows, cmap="Greys", vmin=0, vmax=1, extent=(x, x + 8, y + 8, y))
+        right = prediction == label
+        text = f"{prediction}" if right else f"{prediction}, not {label}"
+        axes.text(x + 4, y + 8.6, text, ha="center", va="top", fontsize=7, color=INK if right else VERMILION)
+        if not right:
+            frame = patches.Rectangle((x - 0.6, y - 0.6), 9.2, 12.2, fill=False, edgecolor=VERMILION, linewidth=1.4)
+            axes.add_patch(frame)
+    wrong = sum(label != prediction for label, prediction in zip(labels, predictions, strict=True))
+    axes.set_title(f"{count} digits, {wrong} read wrongly", fontsize=10, color=INK, loc="left")
+    axes.set(xlim=(-1.5, 10 * across - 0.5), ylim=(13 * down - 0.5, -1.5), aspect="equal")
+    axes.axis("off")
+    return axes
+
+
+def plot_confusion(table: Sequence[Sequence[int]], axes: Any = None) -> Any:
+    """A confusion table, ``table[truth][prediction]``: what was read rightly in blue, mistakes in vermilion.
+
+    Raises:
+        MissingExtraError: matplotlib is not installed.
+    """
+    axes = _axes(axes, (5.6, 5.4))
+    patches = require("matplotlib.patches", "plot")
+    most = max(max(row) for row in table) or 1
+    mistakes = max([count for i, row in enumerate(table) for j, count in enumerate(row) if i != j], default=0) or 1
+    for i, row in enumerate(table):
+        for j, count in enumerate(row):
+            strength = 0.75 * count / most if i == j else 0.25 + 0.5 * count / mistakes if count else 0.0
+            box = patches.Rectangle((j - 0.5, i - 0.5), 1, 1, color=BLUE if i == j else VERMILION, alpha=strength, lw=0)
+            axes.add_patch(box)
+            axes.text(j, i, count or "·", ha="center", va="center", color=INK if count else PALE, fontsize=9)
+    size = len(table)
+    axes.set(xlim=(-0.5, size - 0.5), ylim=(size - 0.5, -0.5), aspect="equal", xticks=range(size), yticks=range(size))
+    axes.set(xlabel="read as", ylabel="truth")
+    axes.tick_params(length=0)
+    _quiet(axes)
+    return axes
+
+
+def plot_decision_boundary(
+    classify: Callable[[list[Point]], Sequence[int]], X: Sequence[Point], Y: Sequence[int], axes: Any = None
+) -> Any:
+    """The class that a classifier gives to each place of the plane, and the points with their true classes.
+
+    Args:
+        classify: gives the class of each of a list of points (x, y).
+        X: the points.
+        Y: their classes.
+        axes: where to draw; None makes new ones.
+
+    Raises:
+        MissingExtraError: matplotlib is not installed.
+    """
+    axes = _axes(axes, (5.6, 4.8))
+    colours = require("matplotlib.colors", "plot")
+    left, right, low, high = bounds(X, margin=0.15)
+    order = sorted(set(Y))
+    across = 80
+    down = max(round(across * (high - low) / (right - left)), 2)
+    columns = [left + (right - left) * (i + 0.5) / across for i in range(across)]
+    rows = [low + (high - low) * (j + 0.5) / down for j in range(down)]
+    classes = classify([(x, y) for y in rows for x in columns])
+    picture = [
+        [colours.to_rgba(_colour(order, c), 0.22) for c in classes[j * across : (j + 1) * across]] for j in range(down)
+    ]
+    axes.imshow(picture, extent=(left, right, low, high), origin="lower", interpolation="bilinear", aspect="equal")
+    for label in order:
+        points = [x for x, y in zip(X, Y, strict=True) if y == label]
+        xs, ys = [x for x, _ in points], [y for _, y in points]
+        axes.scatter(xs, ys, s=26, color=_colour(order, label), edgecolor="white", linewidth=0.7, label=f"{label}")
+    axes.legend(title="class", frameon=False, loc="upper left", bbox_to_anchor=(1.01, 1.0))
+    axes.set(xlabel="x", ylabel="y")
+    axes.locator_params(nbins=6)
+    _quiet(axes)
+    return axes
+
+
+# -- what all of them need --------------------------------------------------------------------------------------------
+
+
+def _axes(axes: Any, size: tuple[float, float]) -> Any:
+    """The axes to draw on; new ones belong to pyplot, so that a notebook shows them."""
+    return axes if axes is not None else require("matplotlib.pyplot", "plot").subplots(figsize=size, layout="tight")[1]
+
+
+def _curves(axes: Any, curves: dict[str, list[float]], colour: str) -> list[Any]:
+    """Draw those curves that there are: the first solid, the second dashed."""
+    lines = []
+    for (name, numbers), style in zip(curves.items(), ("-", "--"), strict=True):
+        if numbers:
+            epochs = range(1, len(numbers) + 1)
+            mark = "o" if len(numbers) < 3 else None
+            lines += axes.plot(epochs, numbers, style, color=colour, label=name, marker=mark, linewidth=1.6)
+    return lines
+
+
+def _colour(order: list[int], label: int) -> str:
+    return CLASSES[order.index(label) % len(CLASSES)] if label in order else PALE
+
+
+def _quiet(axes: Any) -> None:
+    """Thin, grey edges: the data come first."""
+    for side, spine in axes.spines.items():
+        spine.set_visible(side in ("left", "bottom"))
+        spine.set_color(PALE)
+    axes.tick_params(color=PALE, labelcolor=INK)

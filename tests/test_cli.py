@@ -1,0 +1,191 @@
+"""The command `wengert`, as a user runs it: what it prints, what it writes, its exit status."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import wengert
+from wengert import checkpoint, cli
+from wengert.nn import MLP
+
+COMMAND = [sys.executable, "-m", "wengert"]
+
+
+def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=500, check=False)
+
+
+# -- what it does -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.plot
+def test_the_main_job(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="needs matplotlib")
+    done = run("demo", "--out", tmp_path)
+    assert done.returncode == 0, done.stderr
+    (accuracy,) = re.findall(r"test accuracy ([\d.]+) %", done.stdout)
+    assert float(accuracy) >= 96.0
+    engine = "compiled" if wengert.engine.compiled else "interpreted"
+    assert f"the engine runs {engine}" in done.stdout
+    assert str(tmp_path) in done.stdout
+    assert sorted(os.listdir(tmp_path)) == ["confusion.png", "digits.png", "loss.png", "weights.safetensors"]
+    assert "loss" in done.stderr
+    assert "accuracy" in done.stderr
+    model = MLP(64, [32, 10])
+    checkpoint.load(model, tmp_path / "weights.safetensors")
+    X, Y = wengert.data.digits()
+    assert wengert.training.accuracy(model, X, Y) > 0.97
+
+
+@pytest.mark.parametrize(("name", "least"), [("xor", 100.0), ("moons", 98.0)])
+def test_the_small_data_sets_are_learnt(name: str, least: float, tmp_path: Path) -> None:
+    done = run("demo", name, "--out", tmp_path, "--quiet")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    (accuracy,) = re.findall(r"^accuracy ([\d.]+) %", done.stdout, re.MULTILINE)
+    assert float(accuracy) >= least
+    assert sorted(Path(f).stem for f in os.listdir(tmp_path)) == ["boundary", "loss", "weights"]
+
+
+@pytest.mark.slow
+def test_the_spiral_is_learnt(tmp_path: Path) -> None:
+    done = run("demo", "spiral", "--out", tmp_path, "--quiet")
+    (accuracy,) = re.findall(r"^accuracy ([\d.]+) %", done.stdout, re.MULTILINE)
+    assert float(accuracy) >= 99.0
+
+
+def test_a_seed_decides_every_bit_of_the_weights(tmp_path: Path) -> None:
+    for folder, seed in (("a", 5), ("b", 5), ("c", 6)):
+        environment = {**os.environ, "PYTHONHASHSEED": str(len(folder) + seed)}
+        command = [*COMMAND, "demo", "spiral", "--out", str(tmp_path / folder), "--epochs", "2", "--seed", str(seed)]
+        subprocess.run(command, env=environment, capture_output=True, check=True)
+    weights = {folder: (tmp_path / folder / "weights.safetensors").read_bytes() for folder in "abc"}
+    assert weights["a"] == weights["b"] != weights["c"]
+
+
+def test_without_matplotlib_the_pictures_are_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    assert cli.main(["demo", "--epochs", "1", "--batch-size", "400", "--out", str(tmp_path), "--quiet"]) == 0
+    assert 'pip install "wengert[plot]"' in capsys.readouterr().out
+    assert sorted(os.listdir(tmp_path)) == ["confusion.txt", "digits.txt", "loss.txt", "weights.safetensors"]
+    assert (tmp_path / "confusion.txt").read_text().startswith("truth    read as")
+    assert (tmp_path / "digits.txt").read_text().count("\n\n") == 59
+    assert cli.main(["demo", "xor", "--epochs", "3", "--out", str(tmp_path), "--quiet"]) == 0
+    assert set((tmp_path / "boundary.txt").read_text()) <= set("abAB\n")
+
+
+def test_what_is_asked_for_is_what_is_used(tmp_path: Path) -> None:
+    def weights(*more: object) -> bytes:
+        assert run("demo", "xor", "--out", tmp_path, "--epochs", 3, *more).returncode == 0
+        return (tmp_path / "weights.safetensors").read_bytes()
+
+    outcomes = {weights(), weights("--epochs", 4), weights("--lr", 0.3), weights("--batch-size", 2)}
+    assert len(outcomes) == 4
+
+
+def test_info_says_which_engine_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["info"]) == 0
+    out = capsys.readouterr().out
+    assert f"wengert {wengert.__version__}" in out
+    assert ("compiled (" if wengert.engine.compiled else "interpreted (") in out
+    assert re.search(r"^numpy +(installed|not installed: pip install \"wengert\[array\]\")$", out, re.MULTILINE)
+
+
+def test_version() -> None:
+    assert run("--version").stdout == f"wengert {wengert.__version__}\n"
+
+
+# -- Ctrl-C -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT that can be sent to one process")
+def test_ctrl_c_leaves_a_usable_result(tmp_path: Path) -> None:
+    command = [*COMMAND, "demo", "spiral", "--epochs", "100000", "--out", str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        while not process.stdout.readline().startswith("the engine runs"):
+            pass
+        time.sleep(1.5)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert "interrupted after" in out
+    assert "Traceback" not in err
+    checkpoint.load(MLP(2, [16, 16, 3]), tmp_path / "weights.safetensors")
+    assert {Path(f).stem for f in os.listdir(tmp_path)} == {"boundary", "loss", "weights"}
+
+
+def test_ctrl_c_before_the_training(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupted(*arguments: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "run", interrupted)
+    assert cli.main(["demo"]) == 130
+    assert capsys.readouterr().err == "wengert demo: interrupted\n"
+
+
+# -- mistakes ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["demo", "letters"], "invalid choice: 'letters' .*digits.*moons.*spiral.*xor"),
+        (["demo", "--epochs", "0"], "argument --epochs: '0' is not a whole number from 1 up"),
+        (["demo", "--epochs", "many"], "'many' is not a whole number"),
+        (["demo", "--epochs", "2.5"], r"'2\.5' is not a whole number"),
+        (["demo", "--batch-size", "-1"], "'-1'|expected one argument"),
+        (["demo", "--lr", "nan"], "argument --lr: 'nan' is not a positive number"),
+        (["demo", "--lr", "fast"], "'fast' is not a positive number"),
+        (["demo", "--lr", "0"], "'0' is not a positive number"),
+        (["demo", "--seed", "x"], "argument --seed: 'x' is not a whole number"),
+        (["demo", "--out"], "expected one argument"),
+        (["demo", "--colour=red"], "unrecognized arguments: --colour=red"),
+        (["train"], "invalid choice: 'train'"),
+        ([], "the following arguments are required"),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_status_2(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stop:
+        cli.main(arguments)
+    assert stop.value.code == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert re.search(words, err)
+    assert err.count("\n") == 1
+
+
+def test_a_folder_that_cannot_be_written_is_found_out_first(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    assert cli.main(["demo", "--out", str(tmp_path / "file")]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert re.fullmatch(r"wengert demo: cannot write to the folder .*file: \w.*\n", err)
+
+
+def test_a_picture_that_cannot_be_written_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("loss.png", "loss.txt"):
+        (tmp_path / name).mkdir()
+    assert cli.main(["demo", "xor", "--epochs", "1", "--quiet", "--out", str(tmp_path)]) == 2
+    assert re.search(r"wengert demo: cannot write .*loss\.(png|txt)", capsys.readouterr().err)
+
+
+def test_a_rate_that_diverges_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status = cli.main(["demo", "spiral", "--lr", "1e300", "--epochs", "5", "--quiet", "--out", str(tmp_path)])
+    assert status == 0
+    assert "Try a learning rate below" in capsys.readouterr().err
