@@ -1,0 +1,131 @@
+"""Compiles the engine when a C compiler is there. Everything else about the package stands in pyproject.toml.
+
+The modules below are ordinary Python files that Cython can also translate to C ("pure Python mode"): the `.pxd` file
+beside each says which names are C numbers. The files that are read are the files that run, either way.
+
+- With a C compiler, `pip install` compiles them, and the extensions stand beside the `.py` files.
+- Without one the install succeeds all the same, says so once, and the `.py` files run as they are.
+- `WENGERT_PURE=1` in the environment of the build asks for no extensions at all: a wheel for every platform.
+
+Beside the extensions goes a small text file with a hash of each source that they were compiled from.
+`src/wengert/_loader.py` reads it, so that an extension that is older than its source is never used.
+"""
+
+import os
+from importlib.util import source_hash
+from pathlib import Path
+
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+from setuptools.errors import BaseError, CCompilerError
+from setuptools.logging import logging
+
+PACKAGE = Path("src", "wengert")
+MODULES = ("node", "engine", "graph", "optim")  # as COMPILED in _loader.py (a test compares them)
+
+DIRECTIVES = {
+    "language_level": 3,
+    "infer_types": True,  # without it `n = len(xs)` becomes a Python int, and a loop over range(n) a slow one
+    "boundscheck": False,
+    "wraparound": True,  # the code says todo[-1]
+    "cdivision": True,  # C's division: 1/0 is inf, as the interpreted code has it from native.py
+    "nonecheck": False,
+    "initializedcheck": False,
+    "binding": False,  # methods check their `self`: Value.relu(3.0) is a TypeError, not a crash
+    "embedsignature": True,  # and tell their signature to help() and editors all the same
+    "embedsignature.format": "clinic",
+    "auto_pickle": False,  # node.py says itself what can be pickled
+}
+
+# -ffp-contract=off: a*b + c must not become one fused operation, or the two modes would differ in the last bit.
+UNIX_FLAGS = ["-O3", "-ffp-contract=off", "-g0"]
+UNIX_MACROS = [("CYTHON_INLINE", "__inline__ __attribute__((always_inline))")]
+MSVC_FLAGS = ["/O2", "/fp:precise"]
+
+
+def sources() -> list[Path]:
+    """Every file that the compiled code depends on."""
+    modules = [path for name in MODULES for path in (PACKAGE / f"{name}.py",) if path.with_suffix(".pxd").exists()]
+    return [*modules, *sorted(PACKAGE.glob("*.pxd"))] if modules else []
+
+
+def extensions() -> list[Extension]:
+    """One for each module of MODULES that has a `.pxd` beside it."""
+    if os.environ.get("WENGERT_PURE", "0") not in ("", "0"):
+        return []
+    return [
+        Extension(f"wengert.{path.stem}", [path.as_posix()], depends=[s.as_posix() for s in sources()], optional=True)
+        for path in sources()
+        if path.suffix == ".py"
+    ]
+
+
+class BuildEngine(build_ext):
+    """build_ext that translates with Cython, forgives a missing compiler, and records what was compiled."""
+
+    failure: Exception | None = None
+
+    def build_extensions(self) -> None:
+        """All of the extensions or none: they share C structures, so one alone would be of no use."""
+        self._translate()
+        for path in self._built():
+            path.unlink(missing_ok=True)
+        self.parallel = self.parallel or os.cpu_count()
+        super().build_extensions()
+        if self.failure is None:
+            hashes = [f"{source_hash(path.read_bytes()).hex()}  {path.name}\n" for path in sources()]
+            self._record().write_text("".join(hashes), encoding="ascii")
+        else:
+            for path in self._built():
+                path.unlink(missing_ok=True)
+            logging.getLogger("wengert").warning(
+                "wengert: the engine was not compiled: a C compiler is missing or failed (pip install -v shows how). "
+                "The install goes on, and the engine runs interpreted: the same results, only slower."
+            )
+            logging.getLogger("wengert").info("the compiler's failure: %s", self.failure)
+
+    def build_extension(self, ext: Extension) -> None:
+        """Compiles one extension; a compiler that is missing or fails is remembered, not raised."""
+        unix = self.compiler.compiler_type != "msvc"
+        ext.extra_compile_args = UNIX_FLAGS if unix else MSVC_FLAGS
+        ext.define_macros = UNIX_MACROS if unix else []
+        try:
+            super().build_extension(ext)
+        except (BaseError, CCompilerError) as error:
+            self.failure = error
+
+    def copy_extensions_to_source(self) -> None:
+        """For an editable install: what an earlier one left goes, what was built now comes."""
+        for path in self._built():
+            (PACKAGE / path.name).unlink(missing_ok=True)
+        super().copy_extensions_to_source()
+        if self._record().exists():
+            self.copy_file(str(self._record()), str(PACKAGE / self._record().name))
+
+    def get_outputs(self) -> list[str]:
+        """What the build makes, the record included."""
+        return [*super().get_outputs(), str(self._record())]
+
+    def _translate(self) -> None:
+        from Cython.Build import cythonize  # only a build needs Cython; an sdist does not
+
+        for ext in self.extensions:
+            (translated,) = cythonize(
+                [Extension(ext.name, ext.sources)],
+                compiler_directives=DIRECTIVES,
+                include_path=["src"],
+                build_dir="build/cython",
+                force=True,  # a change of the directives above would go unnoticed
+            )
+            ext.sources = translated.sources
+
+    def _record(self) -> Path:
+        """The file of hashes: one for each kind of Python, as the extensions themselves are."""
+        suffix = self.get_ext_filename("").removeprefix(".").rpartition(".")[0]
+        return Path(self.build_lib, "wengert", f"_compiled.{suffix}.txt")
+
+    def _built(self) -> list[Path]:
+        return [*(Path(self.build_lib, self.get_ext_filename(ext.name)) for ext in self.extensions), self._record()]
+
+
+setup(ext_modules=extensions(), cmdclass={"build_ext": BuildEngine})
