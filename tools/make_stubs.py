@@ -24,17 +24,18 @@ class Functions:
     """The methods that a Value has by the table: `x.tanh()` for the row tanh, and so on."""
 
     __slots__ = ()
+    __array_priority__: float
 '''
 
-TAIL = '''
+TAIL = """
 @overload
-def softmax(values: Iterable[float]) -> list[float]: ...
+def softmax(values: Iterable[float]) -> list[float]: ...  # type: ignore[overload-overlap]  # a float fits both
 @overload
-def softmax(values: Iterable[Value]) -> list[Value]: ...
+def softmax(values: Iterable[Value | float]) -> list[Value]: ...
 @overload
-def log_softmax(values: Iterable[float]) -> list[float]: ...
+def log_softmax(values: Iterable[float]) -> list[float]: ...  # type: ignore[overload-overlap]  # a float fits both
 @overload
-def log_softmax(values: Iterable[Value]) -> list[Value]: ...
+def log_softmax(values: Iterable[Value | float]) -> list[Value]: ...
 def matmul(a: Sequence[Sequence[Any]], b: Sequence[Any]) -> list[Any]: ...
 def op(
     name: str,
@@ -44,7 +45,7 @@ def op(
     arity: int | None = -1,
     symbol: str = "",
 ) -> Callable[..., Any]: ...
-'''
+"""
 
 
 def operand_names(row: ops.Op) -> list[str]:
@@ -72,11 +73,13 @@ def function(name: str, row: ops.Op) -> str:
     """The row as a function, once for floats and once for each way in which a Value can be among the operands."""
     if row.arity is None:
         return (
-            f"@overload\ndef {name}(values: Iterable[float], /) -> float: ...\n"
-            f"@overload\ndef {name}(values: Iterable[Value], /) -> Value: ...\n"
+            f"@overload\ndef {name}(  # type: ignore[overload-overlap]  # a float fits both\n"
+            f"    values: Iterable[float], /\n) -> float: ...\n"
+            f"@overload\ndef {name}(values: Iterable[Value | float], /) -> Value: ...\n"
             f"@overload\ndef {name}(  # type: ignore[overload-overlap]  # a float fits both\n"
             f"    first: float, second: float, /, *more: float\n) -> float: ...\n"
-            f"@overload\ndef {name}(first: Value | float, second: Value | float, /, *more: Value | float) -> Value: ...\n"
+            f"@overload\ndef {name}("
+            "first: Value | float, second: Value | float, /, *more: Value | float) -> Value: ...\n"
         )
     kinds = [["float"] * row.arity]
     for place in range(row.arity):

@@ -23,9 +23,9 @@ Item = TypeVar("Item")
 Target = TypeVar("Target")
 
 
-def moons(n: int = 100, noise: float = 0.1, seed: int | None = None, labels: tuple[int, int] = (0, 1)) -> tuple[
-    Rows, list[int]
-]:
+def moons(
+    n: int = 100, noise: float = 0.1, seed: int | None = None, labels: tuple[int, int] = (0, 1)
+) -> tuple[Rows, list[int]]:
     """Two half circles that reach into each other, as scikit-learn's `make_moons`.
 
     Args:

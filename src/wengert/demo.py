@@ -42,8 +42,8 @@ class Setting:
 
 SETTINGS = {
     "digits": Setting(
-        "1,797 real handwritten digits of 8 x 8 pixels", data.digits, (32, 10), "relu",
-        losses.cross_entropy, epochs=20, batch_size=32, lr=0.01, held_out=0.2,
+        "1,797 real handwritten digits of 8 x 8 pixels", data.digits, (32, 10), "tanh",
+        losses.cross_entropy, epochs=15, batch_size=16, lr=0.01, held_out=0.2,
     ),
     "moons": Setting(
         "two half circles that reach into each other", lambda: data.moons(100, noise=0.1, seed=0, labels=(-1, 1)),

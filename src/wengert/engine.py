@@ -33,11 +33,11 @@ __all__ = ["Many", "Value", "compiled", "dot", "tape", "walking", "watch"]
 
 LEAF, ADD, SUB, MUL, DIV, POW, NEG, RELU, EXP, LOG, TANH = range(11)  # their places in the table
 DOT = BY_NAME["dot"].code
-compiled = bool(native.COMPILED)  # whether this is the compiled engine
+compiled: bool = bool(native.COMPILED)  # whether this is the compiled engine
 
 _walks = 0  # how many walks there were: a walk marks the nodes that it meets with its number
 _watcher = None  # who is shown each node as it is made: see modes.py
-walking = threading.RLock()  # one walk at a time: it leaves marks on the nodes
+walking: Any = threading.RLock()  # one walk at a time: it leaves marks on the nodes
 
 
 @cython.no_gc
@@ -55,7 +55,7 @@ class Value(Node, Functions):
     __slots__ = ()
 
     def __init__(self, data: Any, label: Any = "", *parts: Any) -> None:
-        if parts or type(label) is not str:
+        if parts or isinstance(label, (tuple, list, set)):
             raise by_hand()
         _fill(self, LEAF, data if type(data) is float else operands.data(data))
         if label:
@@ -74,6 +74,7 @@ class Value(Node, Functions):
     def __pow__(self, other: Any) -> Value: return _power(self._data, _number(other), self, other)
     def __rpow__(self, other: Any) -> Value: return _power(_number(other), self._data, other, self)
     def __neg__(self) -> Value: return _unary(NEG, -self._data, self, -1.0)
+    def __pos__(self) -> Value: return self
     def __abs__(self) -> Value: return _apply(BY_NAME["abs"], (self,))
 
     def relu(self) -> Value:
@@ -204,17 +205,17 @@ def _apply(op: Op, arguments: Sequence[Any]) -> Any:
     data = float(op.value(*xs))
     partials = op.partials(data, *xs)
     if op.arity == 1 and not isinstance(partials, (tuple, list)):
-        return _unary(op.code, data, arguments[0], partials)
-    if len(partials) != len(xs):
-        raise OperationError(f"{op.name}: {len(partials)} partials for {len(xs)} operands")
+        return _unary(op.code, data, arguments[0], float(partials))
+    if not isinstance(partials, (tuple, list)) or len(partials) != len(xs):
+        raise OperationError(f"{op.name}: the partials by {len(xs)} operands are as many numbers, not {partials!r:.60}")
     if op.arity == 1:
-        return _unary(op.code, data, arguments[0], partials[0])
+        return _unary(op.code, data, arguments[0], float(partials[0]))
     if op.arity == 2:
-        return _binary(op.code, data, arguments[0], arguments[1], partials[0], partials[1])
+        return _binary(op.code, data, arguments[0], arguments[1], float(partials[0]), float(partials[1]))
     node: Many = _many(op.code, arguments)
     node._data = data
     for i in range(len(xs)):
-        node._partials[i] = partials[i]
+        node._partials[i] = float(partials[i])
     return node if _watcher is None else _watcher.made(node)
 
 
@@ -266,7 +267,7 @@ def tape(roots: Nodes, reset: bool = False) -> Nodes:
     """Every node under the roots, and the roots, in the order in which they were made.
 
     An operand is made before the result that uses it. So each node stands on the tape behind all that it was
-    made from, and before all that was made from it. With `reset`, the gradients of all but leaves become 0.
+    made from, and before all that was made from it. With `reset` their gradients start at 0.
     """
     global _walks
     node: Value
@@ -294,7 +295,9 @@ def _meet(x: Node, found: Nodes, reset: bool) -> None:
     if last != _walks:
         x._mark += _walks - last
         found.append(x)
-        if reset and x._made & CODE != LEAF:
+        if reset:
+            if x._made & CODE == LEAF:
+                x._da = x._grad  # what earlier calls left, until this call's own sum is complete
             x._grad = 0.0
 
 
@@ -307,13 +310,16 @@ def _backward_pass(root: Value, gradient: float) -> None:
 
 
 def _chain_rule(node: Node) -> None:
-    """Pass a node's gradient on to its operands."""
+    """Pass a node's gradient on to its operands; add what a leaf has gathered to what earlier calls left there."""
     g = node._grad
     if node._a is not None:
         node._a._grad += node._da * g
         if node._b is not None:
             node._b._grad += node._db * g
-    elif node._made & CODE != LEAF:
+    elif node._made & CODE == LEAF:
+        node._grad += node._da
+        node._da = 0.0
+    else:
         many: Many = node  # type: ignore[assignment]
         for i, x in enumerate(many._all):
             if isinstance(x, Value):

@@ -19,6 +19,7 @@ class Functions:
     """The methods that a Value has by the table: `x.tanh()` for the row tanh, and so on."""
 
     __slots__ = ()
+    __array_priority__: float = -1.0  # lets NumPy's own scalars give way to a Value at once
 
 
 def _publish(row: ops.Op) -> Callable[..., Any]:
@@ -32,6 +33,8 @@ def _publish(row: ops.Op) -> Callable[..., Any]:
     for name in (row.name, *row.aliases):
         if row.arity is not None:
             setattr(Functions, name, function)
+        elif name in vars(Functions):  # of an operation with the same name that this one replaces
+            delattr(Functions, name)
     return function
 
 
@@ -46,7 +49,9 @@ def softmax(values: Iterable[Any]) -> list[Any]:
     >>> softmax([1000.0, 1000.0])
     [0.5, 0.5]
     """
-    return [ops.exp(share) for share in log_softmax(values)]
+    powers = [ops.exp(value) for value in _shifted(values)]
+    total = ops.sum_(powers)
+    return [ops.div(power, total) for power in powers]
 
 
 def log_softmax(values: Iterable[Any]) -> list[Any]:
@@ -55,9 +60,17 @@ def log_softmax(values: Iterable[Any]) -> list[Any]:
     >>> log_softmax([0.0, -1000.0])
     [0.0, -1000.0]
     """
-    values = list(values)
+    values = _shifted(values)
     total = ops.logsumexp(values)
     return [value - total for value in values]
+
+
+def _shifted(values: Iterable[Any]) -> list[Any]:
+    """The values less the greatest of them, a constant: it cancels, and so do the digits lost to large values."""
+    values = list(values)
+    greatest = ops.max_(values)
+    shift = greatest if isinstance(greatest, float) else greatest.item()
+    return [value - shift for value in values]
 
 
 def matmul(a: Sequence[Sequence[Any]], b: Sequence[Any]) -> list[Any]:
@@ -119,10 +132,11 @@ def op(
     """
     if arity == -1:
         arity = _arity(name, value)
-    if arity is not None and arity < 1:
-        raise OperationError(f"{name} needs at least one operand, not {arity}")
-    if isinstance(name, str) and hasattr(Functions, name) and name not in ops.BY_NAME:
-        raise OperationError(f"{name} is a name that every object has: choose another")
+    if arity is not None and (type(arity) is not int or arity < 1):
+        raise OperationError(f"the number of operands of {name} is 1 or more, or None for any number, not {arity!r}")
+    kinds = (Functions, *Functions.__subclasses__())  # among them Value, which stands on this module
+    if isinstance(name, str) and name not in ops.BY_NAME and any(hasattr(kind, name) for kind in kinds):
+        raise OperationError(f"{name} is a name that every Value has: choose another")
     return _publish(ops.register(name, value, partials, arity, symbol or name))
 
 
@@ -136,4 +150,4 @@ def _arity(name: str, value: Callable[..., float]) -> int | None:
         raise OperationError(f"how many operands {name} takes cannot be read from its value: give arity=") from None
     if any(p.kind is p.VAR_POSITIONAL for p in parameters):
         return None
-    return sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
+    return len([p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)])

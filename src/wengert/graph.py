@@ -68,10 +68,10 @@ class Graph:
         with engine.walking:
             self.values: list[Value] = tape(list(roots))
             n = len(self.values)
-            self.codes = array("H", [0]) * n
-            self.starts = array("q", [0]) * (n + 1)
-            self.operands = array("q", [0]) * _lay_out(self.values, self.starts)
-            self.constants = array("d", [0.0]) * len(self.operands)
+            self.codes: array[int] = array("H", [0]) * n
+            self.starts: array[int] = array("q", [0]) * (n + 1)
+            self.operands: array[int] = array("q", [0]) * _lay_out(self.values, self.starts)
+            self.constants: array[float] = array("d", [0.0]) * len(self.operands)
             del self.constants[_write(self.values, self.codes, self.starts, self.operands, self.constants) :]
             self.outputs: tuple[int, ...] = tuple([root._mark % PLACE for root in roots])
 
@@ -153,14 +153,15 @@ def copy(root: Any, memo: dict[int, Any]) -> Any:
     with engine.walking:
         for node in tape([root]):
             if id(node) not in memo:
-                memo[id(node)] = _twin(node, memo)
+                _twin(node, memo)
     return memo[id(root)]
 
 
-def _twin(node: Value, memo: dict[int, Any]) -> Any:
-    """A copy of one node, on the copies of its operands."""
+def _twin(node: Value, memo: dict[int, Any]) -> None:
+    """Put into `memo` a copy of one node, on the copies of its operands."""
     kind = type(node)
     twin: Value = kind.__new__(kind)
+    memo[id(node)] = twin
     twin._become_leaf(node._data)
     twin._made |= node._made & CODE
     twin._grad = node._grad
@@ -181,4 +182,3 @@ def _twin(node: Value, memo: dict[int, Any]) -> Any:
         native.untrack(other._all)
     if hasattr(node, "__dict__"):  # of a subclass
         twin.__dict__.update(deepcopy(node.__dict__, memo))
-    return twin

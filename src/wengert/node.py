@@ -42,9 +42,8 @@ class Node:
     _a: Any  # the operands that are Values,
     _b: Any
     _da: float  # and the partial derivative by each;
-    _db: float  # in x + 2, which has no _b, _db is the constant
+    _db: float  # in x + 2, which has no _b, _db is the constant; see _meet for the _da of a leaf
     _mark: int  # the number of the last walk that met it; above 40 bits, the place of its label
-    __array_priority__ = -1.0  # lets NumPy's own scalars give way to a Value at once
 
     @property
     def data(self) -> float:

@@ -66,7 +66,7 @@ def data(x: Any) -> float:
         return number(x)
     if hasattr(type(x), "_prev"):
         advice = "a Value already: use it as it is, or read its .data"
-    elif hasattr(x, "shape"):
+    elif hasattr(x, "shape") and not isinstance(x, (*ADVICE,)):
         advice = "make one Value for each element: [Value(e) for e in array]"
     else:
         advice = next((say for kind, say in ADVICE.items() if isinstance(x, kind)), "convert it with float(...)")

@@ -61,7 +61,7 @@ class Op:
             apply = getattr(x, "_apply", None)
             if apply is not None:
                 return apply(self, xs)
-        return self.value(*map(data, xs))
+        return float(self.value(*map(data, xs)))
 
     def _gathered(self, xs: tuple[Any, ...]) -> tuple[Any, ...]:
         """The operands of an operation on many: written out, or as one iterable."""
@@ -85,7 +85,9 @@ def _row(
     """Enter a row in the table. The rules of this module are read anew over each kind of number."""
     readings = {"value": _read(value, FLOATS), "partials": _read(partials, FLOATS)}
     readings["graph_partials"] = _read(partials, VALUES)
-    new = Op(name, arity, symbol, about, domain=domain or ((-3.0, 3.0),) * (arity or 3), code=len(TABLE), **readings, **more)
+    new = Op(
+        name, arity, symbol, about, domain=domain or ((-3.0, 3.0),) * (arity or 3), code=len(TABLE), **readings, **more
+    )
     TABLE.append(new)
     UNARY.append(arity == 1)
     BY_NAME.update(dict.fromkeys((name, *new.aliases), new))
@@ -212,133 +214,133 @@ POSITIVE, UNIT, ABOVE_ONE, REAL = (0.1, 4.0), (-0.95, 0.95), (1.05, 4.0), (-3.0,
 # fmt: off
 # -- the table: name, number of operands, symbol, value, partial derivatives, domain ----------------------------------
 
-leaf   = _row("leaf", 0, "", "a number that no operation made",
+leaf: Op   = _row("leaf", 0, "", "a number that no operation made",
        None, None)
-add    = _row("add", 2, "+", "x + y",
+add: Op    = _row("add", 2, "+", "x + y",
        lambda x, y: x + y,              lambda out, x, y: (1.0, 1.0))
-sub    = _row("sub", 2, "-", "x - y",
+sub: Op    = _row("sub", 2, "-", "x - y",
        lambda x, y: x - y,              lambda out, x, y: (1.0, -1.0))
-mul    = _row("mul", 2, "*", "x * y",
+mul: Op    = _row("mul", 2, "*", "x * y",
        lambda x, y: x * y,              lambda out, x, y: (y, x))
-div    = _row("div", 2, "/", "x / y by IEEE 754: 1/0 is inf",
+div: Op    = _row("div", 2, "/", "x / y by IEEE 754: 1/0 is inf",
        native.divide,                   lambda out, x, y: (div(1.0, y), -div(out, y)), REAL, POSITIVE)
-pow_   = _row("pow", 2, "**", "x**y over the reals: nan for a negative base with a fractional exponent",
+pow_: Op   = _row("pow", 2, "**", "x**y over the reals: nan for a negative base with a fractional exponent",
        native.power,                    lambda out, x, y: (_power_by_base(out, x, y), _power_by_exponent(out, x, y)), POSITIVE, REAL)
-neg    = _row("neg", 1, "neg", "-x",
+neg: Op    = _row("neg", 1, "neg", "-x",
        lambda x: -x,                    lambda out, x: -1.0)
-relu   = _row("relu", 1, "ReLU", "the positive part of x: max(x, 0)",
+relu: Op   = _row("relu", 1, "ReLU", "the positive part of x: max(x, 0)",
        lambda x: where(x <= 0.0, 0.0, x), lambda out, x: where(x <= 0.0, 0.0, 1.0))
-exp    = _row("exp", 1, "exp", "e**x",
+exp: Op    = _row("exp", 1, "exp", "e**x",
        native.exp,                      lambda out, x: out)
-log    = _row("log", 1, "log", "the natural logarithm; -inf at 0, nan below",
+log: Op    = _row("log", 1, "log", "the natural logarithm; -inf at 0, nan below",
        native.log,                      lambda out, x: where(x >= 0.0, div(1.0, x), nan), POSITIVE)
-tanh   = _row("tanh", 1, "tanh", "the hyperbolic tangent",
+tanh: Op   = _row("tanh", 1, "tanh", "the hyperbolic tangent",
        native.tanh,                     lambda out, x: 4.0 * _bell(2.0 * x))
 
-abs_   = _row("abs", 1, "abs", "the absolute value",
+abs_: Op   = _row("abs", 1, "abs", "the absolute value",
        abs,                             lambda out, x: where(x > 0.0, 1.0, where(x < 0.0, -1.0, 0.0)), aliases=("absolute",))
-sign   = _row("sign", 1, "sign", "-1, 0 or 1, as x is negative, zero or positive",
+sign: Op   = _row("sign", 1, "sign", "-1, 0 or 1, as x is negative, zero or positive",
        special.sign,                    lambda out, x: 0.0)
-minimum = _row("minimum", 2, "min", "the smaller of x and y; nan if either is",
+minimum: Op = _row("minimum", 2, "min", "the smaller of x and y; nan if either is",
        lambda x, y: where(x < y, x, where(x != x, x, y)), lambda out, x, y: (_share(y, x), _share(x, y)))
-maximum = _row("maximum", 2, "max", "the greater of x and y; nan if either is",
+maximum: Op = _row("maximum", 2, "max", "the greater of x and y; nan if either is",
        lambda x, y: where(x > y, x, where(x != x, x, y)), lambda out, x, y: (_share(x, y), _share(y, x)))
-where  = _row("where", 3, "where", "x where the condition holds, else y",
+where: Op  = _row("where", 3, "where", "x where the condition holds, else y",
        lambda c, x, y: x if c else y,   lambda out, c, x, y: (0.0, where(c, 1.0, 0.0), where(c, 0.0, 1.0)))
-clip   = _row("clip", 3, "clip", "x limited to the range from low to high",
+clip: Op   = _row("clip", 3, "clip", "x limited to the range from low to high",
        lambda x, low, high: minimum(maximum(x, low), high),
-              lambda out, x, low, high: (where(x < low, 0.0, where(x > high, 0.0, 1.0)),
-                                         where(x < low, where(low > high, 0.0, 1.0), 0.0),
+              lambda out, x, low, high: (where(x >= low, where(x <= high, 1.0, 0.0), 0.0),
+                                         where(x < low, where(low < high, 1.0, 0.0), 0.0),
                                          where(x > high, 1.0, where(low > high, 1.0, 0.0))), REAL, (-2.0, -1.0), (1.0, 2.0), aliases=("clamp",))
 
-exp2   = _row("exp2", 1, "exp2", "2**x",
+exp2: Op   = _row("exp2", 1, "exp2", "2**x",
        guarded(math.exp2),              lambda out, x: out * LN2)
-expm1  = _row("expm1", 1, "expm1", "e**x - 1, accurate near 0",
+expm1: Op  = _row("expm1", 1, "expm1", "e**x - 1, accurate near 0",
        guarded(math.expm1),             lambda out, x: exp(x))
-log2   = _row("log2", 1, "log2", "the logarithm to base 2",
+log2: Op   = _row("log2", 1, "log2", "the logarithm to base 2",
        special.logarithm(math.log2),    lambda out, x: where(x >= 0.0, div(1.0 / LN2, x), nan), POSITIVE)
-log10  = _row("log10", 1, "log10", "the logarithm to base 10",
+log10: Op  = _row("log10", 1, "log10", "the logarithm to base 10",
        special.logarithm(math.log10),   lambda out, x: where(x >= 0.0, div(1.0 / LN10, x), nan), POSITIVE)
-log1p  = _row("log1p", 1, "log1p", "log(1 + x), accurate near 0",
+log1p: Op  = _row("log1p", 1, "log1p", "log(1 + x), accurate near 0",
        special.log1p,                   lambda out, x: where(x >= -1.0, div(1.0, 1.0 + x), nan), UNIT)
-sqrt   = _row("sqrt", 1, "sqrt", "the square root; nan below 0",
+sqrt: Op   = _row("sqrt", 1, "sqrt", "the square root; nan below 0",
        guarded(math.sqrt),              lambda out, x: div(0.5, out), POSITIVE)
-cbrt   = _row("cbrt", 1, "cbrt", "the cube root, of negative numbers too",
+cbrt: Op   = _row("cbrt", 1, "cbrt", "the cube root, of negative numbers too",
        math.cbrt,                       lambda out, x: div(div(1.0, 3.0 * out), out), POSITIVE)
-square = _row("square", 1, "square", "x * x",
+square: Op = _row("square", 1, "square", "x * x",
        lambda x: x * x,               lambda out, x: 2.0 * x)
-reciprocal = _row("reciprocal", 1, "1/", "1 / x",
+reciprocal: Op = _row("reciprocal", 1, "1/", "1 / x",
        lambda x: div(1.0, x),     lambda out, x: -out * out, POSITIVE)
 
-sin    = _row("sin", 1, "sin", "the sine of x radians",
+sin: Op    = _row("sin", 1, "sin", "the sine of x radians",
        guarded(math.sin),               lambda out, x: cos(x))
-cos    = _row("cos", 1, "cos", "the cosine of x radians",
+cos: Op    = _row("cos", 1, "cos", "the cosine of x radians",
        guarded(math.cos),               lambda out, x: -sin(x))
-tan    = _row("tan", 1, "tan", "the tangent of x radians",
+tan: Op    = _row("tan", 1, "tan", "the tangent of x radians",
        guarded(math.tan),               lambda out, x: 1.0 + out * out, (-1.2, 1.2))
-asin   = _row("asin", 1, "asin", "the inverse sine, in radians",
+asin: Op   = _row("asin", 1, "asin", "the inverse sine, in radians",
        guarded(math.asin),              lambda out, x: div(1.0, sqrt((1.0 - x) * (1.0 + x))), UNIT, aliases=("arcsin",))
-acos   = _row("acos", 1, "acos", "the inverse cosine, in radians",
+acos: Op   = _row("acos", 1, "acos", "the inverse cosine, in radians",
        guarded(math.acos),              lambda out, x: div(-1.0, sqrt((1.0 - x) * (1.0 + x))), UNIT, aliases=("arccos",))
-atan   = _row("atan", 1, "atan", "the inverse tangent, in radians",
+atan: Op   = _row("atan", 1, "atan", "the inverse tangent, in radians",
        math.atan,                       lambda out, x: _atan_slope(x), aliases=("arctan",))
-atan2  = _row("atan2", 2, "atan2", "the angle of the point (x, y), in radians: atan2(y, x)",
+atan2: Op  = _row("atan2", 2, "atan2", "the angle of the point (x, y), in radians: atan2(y, x)",
        math.atan2,                      lambda out, y, x: (_ratio(x, y, hypot(x, y)), -_ratio(y, x, hypot(x, y))), REAL, POSITIVE, aliases=("arctan2",))
-sinh   = _row("sinh", 1, "sinh", "the hyperbolic sine",
+sinh: Op   = _row("sinh", 1, "sinh", "the hyperbolic sine",
        guarded(math.sinh, nan),         lambda out, x: cosh(x))
-cosh   = _row("cosh", 1, "cosh", "the hyperbolic cosine",
+cosh: Op   = _row("cosh", 1, "cosh", "the hyperbolic cosine",
        guarded(math.cosh),              lambda out, x: sinh(x))
-asinh  = _row("asinh", 1, "asinh", "the inverse hyperbolic sine",
+asinh: Op  = _row("asinh", 1, "asinh", "the inverse hyperbolic sine",
        math.asinh,                      lambda out, x: div(1.0, hypot(1.0, x)), aliases=("arcsinh",))
-acosh  = _row("acosh", 1, "acosh", "the inverse hyperbolic cosine; nan below 1",
+acosh: Op  = _row("acosh", 1, "acosh", "the inverse hyperbolic cosine; nan below 1",
        guarded(math.acosh),             lambda out, x: div(1.0, sqrt(x - 1.0) * sqrt(x + 1.0)), ABOVE_ONE, aliases=("arccosh",))
-atanh  = _row("atanh", 1, "atanh", "the inverse hyperbolic tangent; nan beyond -1 and 1",
+atanh: Op  = _row("atanh", 1, "atanh", "the inverse hyperbolic tangent; nan beyond -1 and 1",
        special.atanh,                  lambda out, x: _inside(x, div(1.0, (1.0 - x) * (1.0 + x))), UNIT, aliases=("arctanh",))
-hypot  = _row("hypot", 2, "hypot", "sqrt(x*x + y*y), without overflow",
+hypot: Op  = _row("hypot", 2, "hypot", "sqrt(x*x + y*y), without overflow",
        math.hypot,                      lambda out, x, y: (where(out == 0.0, 0.0, div(x, out)), where(out == 0.0, 0.0, div(y, out))))
 
-sigmoid = _row("sigmoid", 1, "sigmoid", "the logistic function 1 / (1 + e**-x)",
+sigmoid: Op = _row("sigmoid", 1, "sigmoid", "the logistic function 1 / (1 + e**-x)",
        lambda x: div(where(x >= 0.0, 1.0, exp(-abs(x))), 1.0 + exp(-abs(x))), lambda out, x: _bell(x))
-logsigmoid = _row("logsigmoid", 1, "logsigmoid", "log(sigmoid(x)), without overflow",
+logsigmoid: Op = _row("logsigmoid", 1, "logsigmoid", "log(sigmoid(x)), without overflow",
        lambda x: -softplus(-x), lambda out, x: sigmoid(-x))
-softplus = _row("softplus", 1, "softplus", "log(1 + e**x), without overflow",
+softplus: Op = _row("softplus", 1, "softplus", "log(1 + e**x), without overflow",
        lambda x: maximum(x, 0.0) + log1p(exp(-abs(x))), lambda out, x: sigmoid(x))
-leaky_relu = _row("leaky_relu", 2, "leaky ReLU", "x above 0, slope * x below",
+leaky_relu: Op = _row("leaky_relu", 2, "leaky ReLU", "x above 0, slope * x below",
        lambda x, slope: where(x > 0.0, x, slope * x),
                   lambda out, x, slope: (where(x > 0.0, 1.0, slope), where(x > 0.0, 0.0, x)), REAL, (0.01, 0.5), defaults=(0.01,))
-elu    = _row("elu", 2, "ELU", "x above 0, alpha * (e**x - 1) below (Clevert et al. 2015)",
-       lambda x, alpha: where(x > 0.0, x, alpha * expm1(x)),
-              lambda out, x, alpha: (where(x > 0.0, 1.0, alpha * exp(x)), where(x > 0.0, 0.0, expm1(x))), REAL, POSITIVE, defaults=(1.0,))
-gelu   = _row("gelu", 1, "GELU", "x times the normal distribution function of x (Hendrycks and Gimpel 2016), exact",
+elu: Op    = _row("elu", 2, "ELU", "x above 0, alpha * (e**x - 1) below (Clevert et al. 2015)",
+       lambda x, alpha: where(x <= 0.0, alpha * expm1(x), x),
+              lambda out, x, alpha: (where(x <= 0.0, alpha * exp(x), 1.0), where(x <= 0.0, expm1(x), 0.0)), REAL, POSITIVE, defaults=(1.0,))
+gelu: Op   = _row("gelu", 1, "GELU", "x times the normal distribution function of x (Hendrycks and Gimpel 2016), exact",
        lambda x: 0.5 * x * erfc(-SQRT_HALF * x), lambda out, x: 0.5 * erfc(-SQRT_HALF * x) + x * (ONE_OVER_SQRT_2PI * gaussian(SQRT_HALF * x)))
-silu   = _row("silu", 1, "SiLU", "x * sigmoid(x), also called swish",
+silu: Op   = _row("silu", 1, "SiLU", "x * sigmoid(x), also called swish",
        lambda x: x * sigmoid(x),        lambda out, x: sigmoid(x) * (1.0 + x * sigmoid(-x)), aliases=("swish",))
-erf    = _row("erf", 1, "erf", "the error function",
+erf: Op    = _row("erf", 1, "erf", "the error function",
        math.erf,                        lambda out, x: TWO_OVER_SQRT_PI * gaussian(x))
-erfc   = _row("erfc", 1, "erfc", "1 - erf(x), accurate for large x",
+erfc: Op   = _row("erfc", 1, "erfc", "1 - erf(x), accurate for large x",
        math.erfc,                       lambda out, x: -TWO_OVER_SQRT_PI * gaussian(x))
-gaussian = _row("gaussian", 1, "gaussian", "exp(-x*x), accurate in the tails",
+gaussian: Op = _row("gaussian", 1, "gaussian", "exp(-x*x), accurate in the tails",
        special.gaussian,        lambda out, x: -2.0 * x * out)
-lgamma = _row("lgamma", 1, "lgamma", "log|gamma(x)|",
+lgamma: Op = _row("lgamma", 1, "lgamma", "log|gamma(x)|",
        special.lgamma,                lambda out, x: polygamma(0.0, x), POSITIVE)
-digamma = _row("digamma", 1, "digamma", "the derivative of lgamma",
+digamma: Op = _row("digamma", 1, "digamma", "the derivative of lgamma",
        lambda x: polygamma(0.0, x), lambda out, x: polygamma(1.0, x), POSITIVE)
-polygamma = _row("polygamma", 2, "polygamma", "the derivative of digamma of order n: polygamma(n, x)",
+polygamma: Op = _row("polygamma", 2, "polygamma", "the derivative of digamma of order n: polygamma(n, x)",
        special.polygamma,    lambda out, n, x: (nan, polygamma(n + 1.0, x)), (2.0, 2.0), POSITIVE)
 
-sum_   = _row("sum", None, "sum", "the sum of the values; 0 of none",
+sum_: Op   = _row("sum", None, "sum", "the sum of the values; 0 of none",
        _total,                          lambda out, *xs: [1.0] * len(xs))
-mean   = _row("mean", None, "mean", "the arithmetic mean of the values",
+mean: Op   = _row("mean", None, "mean", "the arithmetic mean of the values",
        lambda *xs: div(_total(*xs), float(len(xs))), lambda out, *xs: [1.0 / len(xs)] * len(xs))
-prod   = _row("prod", None, "prod", "the product of the values; 1 of none",
+prod: Op   = _row("prod", None, "prod", "the product of the values; 1 of none",
        _product,                       _products_of_others)
-dot    = _row("dot", None, "dot", "bias + w1 x1 + w2 x2 + ...",
+dot: Op    = _row("dot", None, "dot", "bias + w1 x1 + w2 x2 + ...",
        _dot,                            _dot_partials)
-max_   = _row("max", None, "max", "the greatest of the values; a tie shares the gradient evenly",
+max_: Op   = _row("max", None, "max", "the greatest of the values; a tie shares the gradient evenly",
        _greatest,                       _ties)
-min_   = _row("min", None, "min", "the least of the values; a tie shares the gradient evenly",
+min_: Op   = _row("min", None, "min", "the least of the values; a tie shares the gradient evenly",
        _least,                          _ties)
-logsumexp = _row("logsumexp", None, "logsumexp", "log(e**v1 + e**v2 + ...), without overflow",
+logsumexp: Op = _row("logsumexp", None, "logsumexp", "log(e**v1 + e**v2 + ...), without overflow",
        _logsumexp,        lambda out, *xs: [exp(x - where(out == -inf, 0.0, out)) for x in xs])
 # fmt: on
 
@@ -356,7 +358,9 @@ def _fill_readings() -> None:
 _fill_readings()
 
 
-def register(name: str, value: Callable[..., float], partials: Callable[..., Any], arity: int | None, symbol: str) -> Op:
+def register(
+    name: str, value: Callable[..., float], partials: Callable[..., Any], arity: int | None, symbol: str
+) -> Op:
     """Enter a row that a user wrote; `functions.op` is the door to it.
 
     Raises:
@@ -375,4 +379,3 @@ def register(name: str, value: Callable[..., float], partials: Callable[..., Any
 
 
 BUILT_IN = len(TABLE)
-

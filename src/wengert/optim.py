@@ -334,9 +334,7 @@ def _scale(parameters: Nodes, factor: float) -> None:
         p._grad *= factor
 
 
-def _sgd(
-    parameters: Nodes, velocity: Array, lr: float, momentum: float, nesterov: bool, weight_decay: float
-) -> None:
+def _sgd(parameters: Nodes, velocity: Array, lr: float, momentum: float, nesterov: bool, weight_decay: float) -> None:
     p: Value
     for i, p in enumerate(parameters):
         if p is not None:

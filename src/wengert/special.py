@@ -47,7 +47,7 @@ def atanh(x: float) -> float:
     return math.atanh(x) if -1.0 < x < 1.0 else math.copysign(inf, x) if abs(x) == 1.0 else nan
 
 
-log1p = logarithm(math.log1p, -1.0)
+log1p: Callable[[float], float] = logarithm(math.log1p, -1.0)
 
 
 def sign(x: float) -> float:
@@ -75,17 +75,20 @@ def lgamma(x: float) -> float:
 
 
 def polygamma(order: float, x: float) -> float:
-    """The derivative of lgamma of order `order` + 1: 0 is digamma, 1 trigamma. nan at the poles 0, -1, -2, ...
+    """The derivative of lgamma of order `order` + 1: 0 is digamma, 1 trigamma. nan at the poles -1, -2, ...
 
+    Whole orders up to 100; nan for others, as the factorials of higher ones leave the range of floats.
     Reflection below 0, recurrence up to 20, then the asymptotic series (https://dlmf.nist.gov/5.15).
 
-    >>> polygamma(0, 1.0), polygamma(1, 1.0)   # minus Euler's constant; pi**2 / 6
-    (-0.5772156649015329, 1.6449340668482264)
+    >>> round(polygamma(0, 1.0), 12), round(polygamma(1, 1.0), 12)   # minus Euler's constant; pi**2 / 6
+    (-0.577215664902, 1.644934066848)
     """
-    n = int(order)
-    if n != order or n < 0 or x != x or x == -inf:
+    if not 0.0 <= order <= 100.0 or order != int(order) or x != x or x == -inf:
         return nan
-    if x <= 0.0:
+    n = int(order)
+    if x == 0.0:
+        return math.copysign(inf, -x) if n % 2 == 0 else inf
+    if x < 0.0:
         return nan if x == math.floor(x) else _reflected(n, x)
     if x == inf:
         return inf if n == 0 else 0.0
@@ -109,8 +112,10 @@ def _quotient(n: int, x: float) -> float:
     """n! / x**(n + 1), one term of the recurrence."""
     try:
         return math.factorial(n) / x ** (n + 1)
-    except (OverflowError, ZeroDivisionError):
+    except ZeroDivisionError:
         return inf
+    except OverflowError:
+        return 0.0
 
 
 def _reflected(n: int, x: float) -> float:
@@ -127,8 +132,8 @@ def _reflected(n: int, x: float) -> float:
         for k, a in enumerate(slopes):
             polynomial[k] -= a
             polynomial[k + 2] -= a
-    value = 0.0
-    for a in reversed(polynomial):
-        value = value * c + a
+    value = polynomial.pop()
+    while polynomial:
+        value = value * c + polynomial.pop()
     mirrored = polygamma(n, 1.0 - x)
     return (mirrored if n % 2 == 0 else -mirrored) - pi ** (n + 1) * value

@@ -454,14 +454,14 @@ def _name(function: object) -> str:
 class _Bar:
     """Progress on stderr: a bar of tqdm's where it is installed, else a line that is rewritten.
 
-    Where stderr is no terminal the plain line is written anew, about ten times in a run.
+    Where stderr is no terminal a line is written about ten times in a run.
     """
 
     def __init__(self, shown: bool, epochs: int, batches: int) -> None:
         self._shown, self._epochs = shown, epochs
         self._bar: Any = None
         try:
-            if shown:
+            if shown and sys.stderr.isatty():
                 self._bar = import_module("tqdm").tqdm(total=epochs * batches, unit="batch", file=sys.stderr)
         except ImportError:
             pass  # the plain line does
