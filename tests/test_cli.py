@@ -168,9 +168,7 @@ def test_a_mistake_is_one_sentence_and_status_2(
     assert err.count("\n") == 1
 
 
-def test_a_folder_that_cannot_be_written_is_found_out_first(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_folder_that_cannot_be_written_is_found_out_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").write_text("not a folder")
     assert cli.main(["demo", "--out", str(tmp_path / "file")]) == 2
     out, err = capsys.readouterr()
@@ -186,6 +184,6 @@ def test_a_picture_that_cannot_be_written_is_named(tmp_path: Path, capsys: pytes
 
 
 def test_a_rate_that_diverges_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    status = cli.main(["demo", "spiral", "--lr", "1e300", "--epochs", "5", "--quiet", "--out", str(tmp_path)])
+    status = cli.main(["demo", "moons", "--lr", "1e200", "--epochs", "5", "--quiet", "--out", str(tmp_path)])
     assert status == 0
     assert "Try a learning rate below" in capsys.readouterr().err

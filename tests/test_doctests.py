@@ -1,0 +1,44 @@
+"""Every example runs, in whichever engine is tested: in docstrings, in the documentation, in the README."""
+
+from __future__ import annotations
+
+import doctest
+import pkgutil
+import re
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import wengert
+
+ROOT = Path(__file__).resolve().parent.parent
+OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+MODULES = [m.name for m in pkgutil.walk_packages(wengert.__path__, "wengert.") if not m.name.endswith("__main__")]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+FENCED = re.compile(r"^```(pycon|python)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", ["wengert", *MODULES])
+def test_examples_of(name: str) -> None:
+    # What a compiled module took over by cimport is not among its names, though its text says so.
+    failed, _ = doctest.testmod(import_module(name), optionflags=OPTIONS, extraglobs={"Value": wengert.Value})
+    assert not failed, "see the captured output"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_examples_on(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The blocks of a page run one after the other in one namespace: sessions are compared, programs only run."""
+    monkeypatch.chdir(tmp_path)
+    runner = doctest.DocTestRunner(optionflags=OPTIONS)
+    names: dict[str, object] = {}
+    text = page.read_text(encoding="utf-8")
+    for block in FENCED.finditer(text):
+        line = text.count("\n", 0, block.start()) + 1
+        if block[1] == "python":
+            exec(compile("\n" * line + block[2], str(page), "exec"), names)
+        else:
+            session = doctest.DocTestParser().get_doctest(block[2], names, page.name, str(page), line)
+            runner.run(session, clear_globs=False)
+            names.update(session.globs)
+    assert not runner.failures, "see the captured output"

@@ -1,0 +1,294 @@
+"""The rules of the house: who imports whom, what is public, how long a file may be, what an import costs."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import runpy
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import wengert
+from wengert import _loader
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "src" / "wengert"
+FILES = sorted(PACKAGE.rglob("*.py"))
+
+# ------------------------------------------------------------------------------------- imports run one way
+
+STANDS_ON = {
+    "_loader": [],
+    "errors": [],
+    "native": [],
+    "special": [],
+    "operands": ["errors"],
+    "ops": ["operands", "native", "special"],
+    "functions": ["ops"],
+    "node": ["ops"],
+    "engine": ["functions", "node"],
+    "modes": ["engine"],
+    "graph": ["engine"],
+    "nn": ["engine"],
+    "losses": ["engine"],
+    "optim": ["engine"],
+    "data": ["engine"],
+    "checkpoint": ["engine"],
+    "view": ["graph"],
+    "training": ["nn", "losses", "optim", "data", "checkpoint", "modes"],
+    "demo": ["training", "view", "_loader"],
+    "cli": ["demo"],
+    "__main__": ["cli"],
+}
+"""What each module stands on. It may import that, whatever that stands on, and no sibling."""
+
+INSIDE_A_METHOD = {("engine", "view"), ("training", "view"), ("node", "graph")}
+"""The written exceptions: a Value and a History draw themselves, and a Value copies the graph under it."""
+
+
+def below(module: str) -> set[str]:
+    """Everything that a module may import."""
+    direct = STANDS_ON[module]
+    return set(direct).union(*map(below, direct))
+
+
+def module_of(path: Path) -> str:
+    """The name in STANDS_ON of a file: a folder counts as one module."""
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imports(path: Path) -> set[tuple[str, bool]]:
+    """Which modules of the package a file imports, and whether inside a function."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+    late = {id(n) for f in ast.walk(tree) if isinstance(f, functions) for n in ast.walk(f)}
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path.name}: imports are written in full, from wengert..."
+            names = [f"{node.module}.{alias.name}" for alias in node.names if alias.name != "__version__"]
+        else:
+            continue
+        for name in names:
+            if name.split(".")[0] == "wengert":
+                assert name != "wengert", f"{path.name}: import the module that is meant, not the package"
+                found.add((name.split(".")[1], id(node) in late))
+    return found
+
+
+def test_the_list_names_every_module() -> None:
+    assert set(STANDS_ON) == {module_of(path) for path in FILES} - {"__init__"}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
+def test_imports_run_one_way(path: Path) -> None:
+    module = module_of(path)
+    if module == "__init__":
+        return  # it gathers the public names from everywhere
+    for imported, inside_a_function in imports(path):
+        if imported == module or (inside_a_function and (module, imported) in INSIDE_A_METHOD):
+            continue
+        assert imported in below(module), f"{module} may not import {imported}"
+
+
+# ------------------------------------------------------------------------------------- the public surface
+
+PUBLIC = """
+    Graph History Value __version__ absolute acos acosh add arccos arccosh arcsin arcsinh arctan arctan2 arctanh
+    asin asinh atan atan2 atanh cbrt checkpoint clamp clip cos cosh data digamma div dot elu erf erfc errors exp
+    exp2 expm1 fit gaussian gelu hypot leaky_relu lgamma log log10 log1p log2 log_softmax logsigmoid logsumexp
+    losses matmul maximum mean minimum mul neg nn no_grad op optim polygamma prod reciprocal relu sigmoid sign
+    silu sin sinh softmax softplus sqrt square sub swish tan tanh where
+"""
+
+
+def test_the_public_names_are_these() -> None:
+    assert sorted(wengert.__all__) == sorted(PUBLIC.split())
+
+
+def test_the_stub_of_the_functions_is_what_the_table_gives() -> None:
+    program = runpy.run_path(str(ROOT / "tools" / "make_stubs.py"))
+    made = program["stub"]()
+    assert (PACKAGE / "functions.pyi").read_text(encoding="utf-8") == made, "run python tools/make_stubs.py"
+
+
+def test_every_public_name_is_there_and_has_a_docstring() -> None:
+    for name in wengert.__all__:
+        thing = getattr(wengert, name)
+        assert isinstance(thing, str) or thing.__doc__, name
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
+def test_every_name_in_all_exists(path: Path) -> None:
+    if path.stem == "__main__":
+        return
+    name = ".".join(["wengert", *path.relative_to(PACKAGE).with_suffix("").parts]).removesuffix(".__init__")
+    __import__(name)
+    module = sys.modules[name]
+    assert [n for n in getattr(module, "__all__", []) if not hasattr(module, n)] == []
+
+
+# ------------------------------------------------------------------------------------- size
+
+BUDGET = {"engine.py": 350, "ops.py": 400}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
+def test_a_module_can_be_read_in_one_sitting(path: Path) -> None:
+    lines = len(path.read_text(encoding="utf-8").splitlines())
+    assert lines <= BUDGET.get(path.name, 500)
+
+
+# ------------------------------------------------------------------------------------- what an import costs
+
+
+def test_importing_loads_nothing_from_outside_python() -> None:
+    program = (
+        "import sys; before = set(sys.modules); import wengert; "
+        "print(*sorted({name.split('.')[0] for name in set(sys.modules) - before}))"
+    )
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    foreign = [name for name in loaded if name not in sys.stdlib_module_names and name != "wengert"]
+    assert [name for name in foreign if "cython" not in name] == []  # Cython's run-time support is in the extension
+    assert len(loaded) < 80
+
+
+# ------------------------------------------------------------------------------------- which engine runs
+
+
+def test_setup_and_loader_name_the_same_modules() -> None:
+    tree = ast.parse((ROOT / "setup.py").read_text(encoding="utf-8"))
+    (modules,) = (
+        ast.literal_eval(node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "MODULES"
+    )
+    assert modules == _loader.COMPILED
+
+
+def test_the_engine_is_the_one_that_the_status_names() -> None:
+    assert wengert.engine.compiled == _loader.status().compiled
+    suffix = os.path.splitext(str(wengert.engine.__file__))[1]
+    assert suffix == (".py" if not wengert.engine.compiled else {"nt": ".pyd"}.get(os.name, ".so"))
+
+
+class TestLoader:
+    """The decision between extension and source, in a folder made for it."""
+
+    suffix = _loader.EXTENSION_SUFFIXES[0]
+
+    @pytest.fixture
+    def folder(self, tmp_path: Path) -> Path:
+        """A package of which everything was compiled from what stands there."""
+        record = ""
+        for name in ("engine.py", "engine.pxd", "optim.py", "optim.pxd"):
+            (tmp_path / name).write_text(name)
+            record += f"{_loader.source_hash(name.encode()).hex()}  {name}\n"
+            (tmp_path / (name.partition(".")[0] + self.suffix)).touch()
+        self.record(tmp_path).write_text(record)
+        return tmp_path
+
+    def record(self, folder: Path) -> Path:
+        return folder / f"_compiled{os.path.splitext(self.suffix)[0]}.txt"
+
+    def decide(self, folder: Path) -> tuple[bool, str, bool]:
+        built = [name for name in _loader.COMPILED if _loader._extension(str(folder), name)]
+        decision, stale = _loader._decide(str(folder), built)
+        return decision.compiled, decision.reason, stale
+
+    @pytest.fixture(autouse=True)
+    def no_wish(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.delenv("WENGERT_INTERPRETED", raising=False)
+
+    def test_what_matches_is_used(self, folder: Path) -> None:
+        assert self.decide(folder) == (True, "the extensions match their sources", False)
+
+    def test_no_extension(self, tmp_path: Path) -> None:
+        assert self.decide(tmp_path) == (False, "no extension was compiled when wengert was installed", False)
+
+    @pytest.mark.parametrize("name", ["engine.py", "engine.pxd", "optim.py", "optim.pxd"])
+    def test_an_edit_is_noticed(self, folder: Path, name: str) -> None:
+        (folder / name).write_text("edited")
+        assert self.decide(folder) == (False, f"{name} has changed since it was compiled", True)
+
+    def test_a_source_that_is_gone(self, folder: Path) -> None:
+        (folder / "engine.pxd").unlink()
+        assert self.decide(folder) == (False, "engine.pxd is gone since the extensions were compiled", True)
+
+    def test_all_or_none(self, folder: Path) -> None:
+        (folder / f"optim{self.suffix}").unlink()
+        assert self.decide(folder) == (False, "optim.py has no extension, though others have", True)
+
+    def test_extensions_of_unknown_origin(self, folder: Path) -> None:
+        self.record(folder).unlink()
+        reason = "nothing tells what source the extensions were compiled from"
+        assert self.decide(folder) == (False, reason, True)
+
+    @pytest.mark.parametrize(("wish", "compiled"), [("1", False), ("yes", False), ("0", True), ("", True)])
+    def test_a_wish(self, folder: Path, monkeypatch: pytest.MonkeyPatch, wish: str, compiled: bool) -> None:
+        monkeypatch.setenv("WENGERT_INTERPRETED", wish)
+        assert self.decide(folder)[::2] == (compiled, False)
+
+    def test_a_stale_extension_is_not_used_and_a_warning_says_so_once(self, tmp_path: Path) -> None:
+        copy = tmp_path / "wengert"
+        copy.mkdir()
+        (copy / "__init__.py").write_text("from wengert import _loader\n_loader.install()\n_loader.install()\n")
+        (copy / "_loader.py").write_bytes((PACKAGE / "_loader.py").read_bytes())
+        (copy / "engine.py").write_text("here = 'the source'\n")
+        (copy / f"engine{self.suffix}").write_bytes(b"no extension at all")
+        program = "import wengert.engine; print(wengert.engine.here)"
+        run = [sys.executable, "-c", program]
+        done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=True)
+        assert done.stdout == "the source\n"
+        assert done.stderr.count("RuntimeWarning: wengert runs interpreted: ") == 1
+        assert "pip install -e ." in done.stderr
+
+
+# ------------------------------------------------------------------------------------- the tree
+
+
+def tracked() -> list[Path]:
+    """The files under version control; of a tree without it, nothing."""
+    command = ["git", "-C", str(ROOT), "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    try:
+        listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return []
+    return [ROOT / name for name in listed.split("\0") if name and (ROOT / name).is_file()]
+
+
+def test_no_file_names_a_place_on_somebodys_machine() -> None:
+    private = re.compile(rb"(?<![\w.])/(?:home|Users|root|work|workspace|mnt|private)/\w|[A-Z]:\\Users\\", re.ASCII)
+    here = [str(place).encode() for place in (ROOT, Path.home()) if len(place.parts) > 1]
+    found = []
+    for path in tracked():
+        text = path.read_bytes()
+        if b"\0" not in text and (private.search(text) or any(place in text for place in here)):
+            found.append(path.relative_to(ROOT).as_posix())
+    assert found == []
+
+
+def test_the_row_that_contributing_adds_is_all_that_an_operation_needs(tmp_path: Path) -> None:
+    """The diff in CONTRIBUTING.md fits ops.py as it stands, and its one row does what the text says."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    (diff,) = re.findall(r"```diff\n.*?^@@.*?\n(.*?)```", text, re.DOTALL | re.MULTILINE)
+    before = "".join(line[1:] for line in diff.splitlines(keepends=True) if line[0] == " ")
+    after = "".join(line[1:] for line in diff.splitlines(keepends=True))
+    copy = tmp_path / "wengert"
+    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("*.so", "*.pyd", "__pycache__"))
+    table = (copy / "ops.py").read_text(encoding="utf-8")
+    assert table.count(before) == 1, "the context lines of the diff are not those of ops.py"
+    (copy / "ops.py").write_text(table.replace(before, after), encoding="utf-8")
+    program = (
+        "import wengert; x = wengert.Value(1.0); y = x.softsign(); y.backward(); "
+        "print(y.data, x.grad, wengert.functions.softsign(-3.0))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout == "0.5 0.25 -0.75\n"
