@@ -7,13 +7,15 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import wengert
-from wengert import checkpoint, cli
+from wengert import checkpoint, cli, demo
 from wengert.nn import MLP
 
 COMMAND = [sys.executable, "-m", "wengert"]
@@ -40,8 +42,10 @@ def test_the_main_job(tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path)) == ["confusion.png", "digits.png", "loss.png", "weights.safetensors"]
     assert "loss" in done.stderr
     assert "accuracy" in done.stderr
-    model = MLP(64, [32, 10])
-    checkpoint.load(model, tmp_path / "weights.safetensors")
+    (recipe,) = re.findall(r"the weights again: (.*)", done.stdout)
+    names = {"MLP": MLP, "checkpoint": checkpoint}
+    exec(recipe, names)  # as a user would paste it
+    model: Any = names["model"]
     X, Y = wengert.data.digits()
     assert wengert.training.accuracy(model, X, Y) > 0.97
 
@@ -106,24 +110,66 @@ def test_version() -> None:
     assert run("--version").stdout == f"wengert {wengert.__version__}\n"
 
 
+# -- where it prints --------------------------------------------------------------------------------------------------
+
+
+def buffered(**more: str) -> dict[str, str]:
+    """The environment, with what is printed into a pipe held back, as it is on most machines."""
+    return {name: text for name, text in os.environ.items() if name != "PYTHONUNBUFFERED"} | more
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows tells of a closed pipe in another way")
+@pytest.mark.parametrize("arguments", [["info"], ["demo", "xor", "--epochs", "1", "--quiet"]], ids=["info", "demo"])
+def test_nobody_reads_on(arguments: list[str], tmp_path: Path) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    command = [*COMMAND, *arguments]
+    done = subprocess.run(
+        command, cwd=tmp_path, stdout=write, stderr=subprocess.PIPE, text=True, env=buffered(), check=False
+    )
+    os.close(write)
+    assert done.returncode == 1
+    assert done.stderr == ""
+
+
+def test_a_folder_whose_name_cannot_be_printed(tmp_path: Path) -> None:
+    command = [*COMMAND, "demo", "xor", "--epochs", "1", "--quiet", "--out", str(tmp_path / "\u03c0")]
+    done = subprocess.run(command, capture_output=True, env=buffered(PYTHONIOENCODING="ascii"), check=False)
+    assert done.returncode == 0, done.stderr
+    assert b"\\u03c0" in done.stdout
+    assert (tmp_path / "\u03c0" / "weights.safetensors").is_file()
+
+
 # -- Ctrl-C -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT that can be sent to one process")
 def test_ctrl_c_leaves_a_usable_result(tmp_path: Path) -> None:
     command = [*COMMAND, "demo", "spiral", "--epochs", "100000", "--out", str(tmp_path)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=buffered()) as process:
+        watchdog = threading.Timer(120, process.kill)
+        watchdog.start()
         assert process.stdout is not None
-        while not process.stdout.readline().startswith("the engine runs"):
-            pass
+        assert any(line.startswith("the engine runs") for line in process.stdout), "not said before the training"
         time.sleep(1.5)
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate()
+        watchdog.cancel()
     assert process.returncode == 130
     assert "interrupted after" in out
     assert "Traceback" not in err
     checkpoint.load(MLP(2, [16, 16, 3]), tmp_path / "weights.safetensors")
     assert {Path(f).stem for f in os.listdir(tmp_path)} == {"boundary", "loss", "weights"}
+
+
+def test_ctrl_c_after_the_training_costs_pictures_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*arguments: object) -> list[object]:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(demo, "predict", interrupted)
+    assert cli.main(["demo", "xor", "--epochs", "1", "--quiet", "--out", str(tmp_path)]) == 130
+    checkpoint.load(MLP(2, [4, 4, 1]), tmp_path / "weights.safetensors")
 
 
 def test_ctrl_c_before_the_training(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -144,6 +190,7 @@ def test_ctrl_c_before_the_training(monkeypatch: pytest.MonkeyPatch, capsys: pyt
         (["demo", "letters"], "invalid choice: 'letters' .*digits.*moons.*spiral.*xor"),
         (["demo", "--epochs", "0"], "argument --epochs: '0' is not a whole number from 1 up"),
         (["demo", "--epochs", "many"], "'many' is not a whole number"),
+        (["demo", "--epochs", "9" * 5000], "9' is not a whole number"),  # more digits than Python reads
         (["demo", "--epochs", "2.5"], r"'2\.5' is not a whole number"),
         (["demo", "--batch-size", "-1"], "'-1'|expected one argument"),
         (["demo", "--lr", "nan"], "argument --lr: 'nan' is not a positive number"),
@@ -174,6 +221,21 @@ def test_a_folder_that_cannot_be_written_is_found_out_first(tmp_path: Path, caps
     out, err = capsys.readouterr()
     assert out == ""
     assert re.fullmatch(r"wengert demo: cannot write to the folder .*file: \w.*\n", err)
+
+
+def test_what_else_lies_in_the_folder_stays(tmp_path: Path) -> None:
+    for name in (".writable", "notes.txt"):
+        (tmp_path / name).write_text("mine")
+    assert cli.main(["demo", "xor", "--epochs", "1", "--quiet", "--out", str(tmp_path)]) == 0
+    stems = {Path(name).stem for name in os.listdir(tmp_path)}
+    assert stems == {".writable", "notes", "boundary", "loss", "weights"}
+    assert {(tmp_path / name).read_text() for name in (".writable", "notes.txt")} == {"mine"}
+
+
+def test_weights_that_cannot_be_written_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "weights.safetensors").mkdir()
+    assert cli.main(["demo", "xor", "--epochs", "1", "--quiet", "--out", str(tmp_path)]) == 2
+    assert re.search(r"^wengert demo: cannot write .*weights\.safetensors", capsys.readouterr().err)
 
 
 def test_a_picture_that_cannot_be_written_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,9 @@ A mistake of the user's is answered with one sentence and exit status 2, never w
 from __future__ import annotations
 
 import argparse
+import io
 import math
+import os
 import platform
 import sys
 from collections.abc import Sequence
@@ -31,18 +33,29 @@ class _Parser(argparse.ArgumentParser):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; returns its exit status: 0, 2 for a mistake of the user's, 130 after Ctrl-C."""
+    """Run the command; returns its exit status: 0, 2 for a mistake of the user's, 130 after Ctrl-C.
+
+    It is 1 where nobody reads on what is printed, as in ``wengert demo | head -1``.
+    """
     given = _parser().parse_args(arguments)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a folder may have a name that cannot be printed here
     try:
         if given.command == "info":
-            return _info()
-        return run(given.data, given.out, given.seed, given.epochs, given.batch_size, given.lr, given.quiet)
+            status = _info()
+        else:
+            status = run(given.data, given.out, given.seed, given.epochs, given.batch_size, given.lr, given.quiet)
+        sys.stdout.flush()
+        return status
     except WengertError as error:
         print(f"wengert {given.command}: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print(f"wengert {given.command}: interrupted", file=sys.stderr)
         return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more at its end
+        return 1
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -76,9 +89,13 @@ def _info() -> int:
 
 
 def _whole(written: str) -> int:
-    if not written.strip().isdecimal() or int(written) < 1:
+    try:
+        number = int(written)
+    except ValueError:
+        number = 0
+    if number < 1:
         raise argparse.ArgumentTypeError(f"{written!r} is not a whole number from 1 up")
-    return int(written)
+    return number
 
 
 def _seed(written: str) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import sys
+import tempfile
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from wengert.training import History, Loss, fit, predict
 from wengert.view import plots, text
 
 __all__ = ["SETTINGS", "DemoError", "Setting", "run"]
+
+WEIGHTS = "weights.safetensors"
 
 
 class DemoError(WengertError):
@@ -94,6 +97,7 @@ def run(
 
     Raises:
         DemoError: the folder cannot be written to; this is found out before the training.
+        CheckpointError: the weights cannot be written, though the folder can.
     """
     setting = SETTINGS[name]
     epochs = setting.epochs if epochs is None else epochs
@@ -108,7 +112,7 @@ def run(
     model = MLP(len(X[0]), setting.layers, activation=setting.activation, weights=setting.weights, rng=first)
     print(f"{name}: {setting.about}; {len(X):,} to learn from{aside}")
     print(f"{model}, every one of them a Value")
-    print(f"the engine runs {_loader.status()}")
+    print(f"the engine runs {_loader.status()}", flush=True)  # before the training, in a pipe too
     steps = epochs * -(-len(X) // (batch_size or len(X)))
     rate = setting.lr if lr is None else lr
     optimizer = Adam(model, lr=lambda step: rate * (1.0 - 0.95 * min(step / steps, 1.0)))
@@ -117,6 +121,7 @@ def run(
         history = fit(model, setting.loss, X, Y, optimizer, epochs, batch_size, seed=seed, progress=not quiet)
     for warning in caught:
         print(f"wengert demo: {warning.message}", file=sys.stderr)
+    checkpoint.save(model, os.path.join(folder, WEIGHTS))  # at once: Ctrl-C during what follows costs pictures only
     classify = _classifier(model, sorted(set(Y)))
     outcome = _Outcome(model, history, X_test, Y_test, classify(X_test), classify)
     _report(outcome, "test accuracy" if setting.held_out else "accuracy")
@@ -126,12 +131,10 @@ def run(
 
 def _make_writable(folder: str) -> None:
     """Make sure that files can be written to the folder, before any work is put into them."""
-    probe = os.path.join(folder, ".writable")
     try:
         os.makedirs(folder, exist_ok=True)
-        with open(probe, "w", encoding="ascii"):
+        with tempfile.TemporaryFile(dir=folder):  # under a name that nobody has
             pass
-        os.unlink(probe)
     except OSError as error:
         raise DemoError(f"cannot write to the folder {folder}: {error.strerror or error}") from error
 
@@ -158,10 +161,8 @@ def _report(outcome: _Outcome, what: str) -> None:
 
 
 def _write(name: str, folder: str, outcome: _Outcome) -> None:
-    """Write the weights and the pictures, and say what was written."""
-    path = os.path.join(folder, "weights.safetensors")
-    checkpoint.save(outcome.model, path)
-    written = ["weights.safetensors"]
+    """Write the pictures, and say what was written, the weights included."""
+    written = [WEIGHTS]
     pictures = _digit_pictures(outcome) if name == "digits" else _plane_pictures(outcome)
     pictures["loss"] = (
         lambda axes: plots.plot_history(outcome.history, axes),
@@ -179,11 +180,14 @@ def _write(name: str, folder: str, outcome: _Outcome) -> None:
             else:
                 canvas = figure(figsize=size, layout="tight", facecolor="white")
                 plot(canvas.subplots())
-                canvas.savefig(path, dpi=130)
+                canvas.savefig(path, dpi=130, bbox_inches="tight", pad_inches=0.15)
         except OSError as error:
             raise DemoError(f"cannot write {path}: {error.strerror or error}") from error
         written.append(file)
     print(f"written to {os.path.join(folder, '')}: {', '.join(written)}")
+    setting = SETTINGS[name]
+    model = f"MLP({outcome.model.nin}, {list(setting.layers)}, activation={setting.activation!r})"
+    print(f"the weights again: model = {model}; checkpoint.load(model, {os.path.join(folder, WEIGHTS)!r})")
     if figure is None:
         print('pictures are text without matplotlib; for plots: pip install "wengert[plot]"')
 

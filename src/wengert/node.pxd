@@ -4,9 +4,9 @@ cdef list _buried, _labels
 cdef dict _places
 @cython.no_gc
 cdef class Node:
-    cdef public long long _made  # first: native.sort reads it right behind the object's head
+    cdef readonly long long _made  # first: native.sort reads it right behind the object's head
     cdef double _data, _grad
     cdef readonly Node _a, _b
     cdef readonly double _da, _db
-    cdef public long long _mark
+    cdef readonly long long _mark
 cdef double _real(x) except? -1.0
