@@ -76,9 +76,9 @@ def test_a_history_has_a_line_for_each_curve(axes: Any) -> None:
     right = next(other for other in axes.figure.axes if other is not axes)
     drawn = {line.get_label(): list(line.get_ydata()) for a in (axes, right) for line in a.get_lines()}
     assert drawn == {
-        "loss": HISTORY.loss,
+        "training loss": HISTORY.loss,
         "validation loss": HISTORY.val_loss,
-        "accuracy": [50.0, 80.0, 90.0],
+        "training accuracy": [50.0, 80.0, 90.0],
         "validation accuracy": [40.0, 70.0, 80.0],
     }
     assert [line.get_text() for line in axes.get_legend().get_texts()] == list(drawn)

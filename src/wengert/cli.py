@@ -44,7 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if given.command == "info":
             status = _info()
         else:
-            status = run(given.data, given.out, given.seed, given.epochs, given.batch_size, given.lr, given.quiet)
+            folder = given.out or os.path.join("wengert-demo", given.data)
+            status = run(given.data, folder, given.seed, given.epochs, given.batch_size, given.lr, given.quiet)
         sys.stdout.flush()
         return status
     except WengertError as error:
@@ -64,7 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="demo | info", parser_class=_Parser)
     demo = commands.add_parser("demo", help="train a network of scalar Values and draw what it learnt")
     demo.add_argument("data", nargs="?", default="digits", choices=SETTINGS, help="what to learn (default: digits)")
-    demo.add_argument("--out", default="wengert-demo", metavar="FOLDER", help="where to write (default: wengert-demo)")
+    demo.add_argument("--out", metavar="FOLDER", help="where to write (default: wengert-demo/digits, and so on)")
     demo.add_argument("--seed", type=_seed, default=0, help="decides every random number, to the last bit (default: 0)")
     demo.add_argument("--epochs", type=_whole, help="how many times to go through the examples")
     demo.add_argument("--batch-size", type=_whole, metavar="N", help="how many examples make one step")

@@ -462,7 +462,8 @@ class _Bar:
         self._bar: Any = None
         try:
             if shown and sys.stderr.isatty():
-                self._bar = import_module("tqdm").tqdm(total=epochs * batches, unit="batch", file=sys.stderr)
+                form = "{percentage:3.0f}%|{bar}| {remaining} left{postfix}"  # room for the numbers on 80 columns
+                self._bar = import_module("tqdm").tqdm(total=epochs * batches, bar_format=form, file=sys.stderr)
         except ImportError:
             pass  # the plain line does
 

@@ -47,13 +47,13 @@ def plot_history(history: Curves, axes: Any = None) -> Any:
         MissingExtraError: matplotlib is not installed.
     """
     axes = _axes(axes, (7, 4.2))
-    lines = _curves(axes, {"loss": history.loss, "validation loss": history.val_loss}, BLUE)
+    lines = _curves(axes, {"training loss": history.loss, "validation loss": history.val_loss}, BLUE)
     axes.set(xlabel="epoch", ylabel="loss", ylim=(0, None))
     axes.xaxis.get_major_locator().set_params(integer=True)
     _quiet(axes)
     if history.accuracy or history.val_accuracy:
         right = axes.twinx()
-        shares = {"accuracy": history.accuracy, "validation accuracy": history.val_accuracy}
+        shares = {"training accuracy": history.accuracy, "validation accuracy": history.val_accuracy}
         lines += _curves(right, {name: [100 * share for share in curve] for name, curve in shares.items()}, VERMILION)
         right.set(ylabel="accuracy, %", ylim=(min([0.0, *(100 * a for a in history.accuracy)]), 102))
         _quiet(right)
