@@ -173,7 +173,7 @@ def test_every_truncation_is_noticed(path: Path) -> None:
 
 
 def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:
-    with pytest.raises(CheckpointError, match=r"cannot read .*nowhere: No such file"):
+    with pytest.raises(CheckpointError, match=r"cannot read .*nowhere.: No such file"):
         checkpoint.load(Mixed(), tmp_path / "nowhere")
     with pytest.raises(CheckpointError, match="cannot read"):
         checkpoint.load(Mixed(), tmp_path)

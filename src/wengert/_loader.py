@@ -84,7 +84,7 @@ def status() -> Status:
 
 
 def install() -> None:
-    """Decides, once, which engine this process runs. Takes less than half a millisecond; a second call changes nothing."""
+    """Decides, once, which engine this process runs. Takes under half a millisecond; a second call does nothing."""
     global _status
     if _status.reason != "not decided yet":
         return

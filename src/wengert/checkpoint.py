@@ -60,7 +60,7 @@ def save(model: HasNamedParameters, path: Path) -> None:
     fails or is killed at any point leaves what was at `path` before.
 
     Raises:
-        CheckpointError: the file cannot be written; the message names the cause.
+        CheckpointError: the file cannot be written, or two tensors would have one name; the message names the cause.
     """
     groups = _groups(model)
     entries: dict[str, Any] = {}
@@ -72,7 +72,7 @@ def save(model: HasNamedParameters, path: Path) -> None:
     data = _little_endian(numbers).tobytes()
     draft = _header(entries, NO_HASH)
     header = _header(entries, hashlib.sha256(draft + data).hexdigest())
-    _replace(os.path.realpath(path), struct.pack("<Q", len(header)) + header + data)
+    _replace(path, struct.pack("<Q", len(header)) + header + data)
 
 
 def load(model: HasNamedParameters, path: Path) -> None:
@@ -90,8 +90,10 @@ def load(model: HasNamedParameters, path: Path) -> None:
     try:
         with open(path, "rb") as file:
             numbers = _read(file, groups)
-    except OSError as error:
-        raise CheckpointError(f"cannot read {os.fspath(path)}: {error.strerror or error}") from error
+    except (OSError, ValueError) as error:  # a ValueError: no file can have such a name
+        raise CheckpointError(
+            f"cannot read {os.fspath(path)!r}: {getattr(error, 'strerror', None) or error}"
+        ) from error
     except CheckpointError as error:
         raise CheckpointError(f"{os.fspath(path)}: {error}") from error.__cause__
     for name, (_, parameters) in groups.items():
@@ -112,6 +114,9 @@ def _groups(model: HasNamedParameters) -> Groups:
             lists.setdefault(parent, []).append(p)
         else:
             singles[f"model.{name}"] = ([], [p])
+    for name in lists:
+        if f"model.{name}" in singles:
+            raise CheckpointError(f"a list and a parameter are both named {name!r}: rename one of them")
     return {**{f"model.{name}": ([len(ps)], ps) for name, ps in lists.items()}, **singles}
 
 
@@ -157,7 +162,7 @@ def _parse(header: bytes) -> tuple[dict[str, Any], str]:
     if metadata.get("version") != VERSION:
         raise CheckpointError(f"of version {metadata.get('version')!r:.40}, and this wengert reads version {VERSION}")
     digest = metadata.get("sha256")
-    if not isinstance(digest, str) or len(digest) != 64:
+    if not isinstance(digest, str) or len(digest) != 64 or not set(digest) <= set("0123456789abcdef"):
         raise CheckpointError("damaged: it gives no SHA-256")
     return entries, digest
 
@@ -226,25 +231,30 @@ def _little_endian(numbers: array[float]) -> array[float]:
 # -- replacing a file -------------------------------------------------------------------------------------------------
 
 
-def _replace(path: str, content: bytes) -> None:
+def _replace(path: Path, content: bytes) -> None:
     """Put a file in the place of another at once, and on the disk before this returns."""
-    folder, name = os.path.split(path)
-    draft = os.path.join(folder, f".{name}.{secrets.token_hex(4)}.tmp")
     try:
+        target = os.path.realpath(path)
+        folder, name = os.path.split(target)
+        draft = os.path.join(folder, f".{name}.{secrets.token_hex(4)}.tmp")
         try:
             with open(draft, "xb") as file:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
-            os.replace(draft, path)
+            os.replace(draft, target)
         except BaseException:
             with suppress(OSError):  # it may not have come to a draft
                 os.unlink(draft)
             raise
-    except OSError as error:
-        raise CheckpointError(f"cannot write {path}: {error.strerror or error}") from error
+    except (OSError, ValueError) as error:  # a ValueError: no file can have such a name
+        raise CheckpointError(
+            f"cannot write {os.fspath(path)!r}: {getattr(error, 'strerror', None) or error}"
+        ) from error
     if os.name == "posix":  # elsewhere a folder cannot be opened, and need not be
-        handle = os.open(folder, os.O_RDONLY)
-        with suppress(OSError):  # not every file system can flush a folder
-            os.fsync(handle)
-        os.close(handle)
+        with suppress(OSError):  # nor can every folder be read, or every file system flush one
+            handle = os.open(folder, os.O_RDONLY)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)

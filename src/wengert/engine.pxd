@@ -1,6 +1,6 @@
 from wengert cimport native
 from wengert.node cimport Node
-cdef int LEAF, ADD, SUB, MUL, DIV, POW, NEG, RELU, EXP, LOG, TANH, DOT, LEFT, CODE
+cdef int LEAF, ADD, SUB, MUL, DIV, POW, NEG, RELU, EXP, LOG, TANH, DOT, LEFT, CODE, _pins
 cdef long long _walks, WALK
 cdef object _watcher
 cdef class Value(Node):

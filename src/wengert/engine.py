@@ -20,7 +20,7 @@ from math import nan
 from typing import Any
 
 from wengert import native, operands
-from wengert.errors import LengthError, OperationError
+from wengert.errors import LengthError, OperandError, OperationError
 from wengert.functions import Functions
 from wengert.native import Int, Nodes, cython
 from wengert.node import CODE, WALK, Node, by_hand
@@ -29,7 +29,7 @@ from wengert.ops import BY_NAME, LEFT, TABLE, Op
 if False:  # what the compiler reads instead of the stand-in
     import cython  # type: ignore[no-redef]
 
-__all__ = ["Many", "Value", "compiled", "dot", "tape", "walking", "watch"]
+__all__ = ["Many", "Value", "compiled", "dot", "pin", "tape", "walking", "watch"]
 
 LEAF, ADD, SUB, MUL, DIV, POW, NEG, RELU, EXP, LOG, TANH = range(11)  # their places in the table
 DOT = BY_NAME["dot"].code
@@ -38,6 +38,7 @@ compiled: bool = bool(native.COMPILED)  # whether this is the compiled engine
 _walks = 0  # how many walks there were: a walk marks the nodes that it meets with its number
 _watcher = None  # who is shown each node as it is made: see modes.py
 walking: Any = threading.RLock()  # one walk at a time: it leaves marks on the nodes
+_pins = 0  # how many Graphs are being written: they need the marks of their walk for longer
 
 
 @cython.no_gc
@@ -75,7 +76,7 @@ class Value(Node, Functions):
     def __rpow__(self, other: Any) -> Value: return _power(_number(other), self._data, other, self)
     def __neg__(self) -> Value: return _unary(NEG, -self._data, self, -1.0)
     def __pos__(self) -> Value: return self
-    def __abs__(self) -> Value: return _apply(BY_NAME["abs"], (self,))
+    def __abs__(self) -> Value: return _apply(BY_NAME["abs"], [self])
 
     def relu(self) -> Value:
         return _unary(RELU, 0.0, self, 0.0) if self._data <= 0.0 else _unary(RELU, self._data, self, 1.0)
@@ -99,7 +100,7 @@ class Value(Node, Functions):
 
         Leaves add it to what earlier calls left in their `grad`; other nodes hold that of this call alone.
         """
-        if native.COMPILED:  # nothing comes between while compiled code runs: no lock is needed
+        if native.COMPILED and not _pins:  # nothing comes between while this runs compiled: no lock is needed
             _backward_pass(self, _operand(gradient))
         else:
             with walking:
@@ -107,7 +108,7 @@ class Value(Node, Functions):
 
     # -- what the modules below ask of a Value -------------------------------------------------------------------------
 
-    def _apply(self, op: Op, arguments: Sequence[Any]) -> Any: return _apply(op, arguments)
+    def _apply_op(self, op: Op, arguments: Sequence[Any]) -> Any: return _apply(op, [*arguments])
     def _leaf(self, number: float) -> Value: return Value(number)
     def _become_leaf(self, number: float) -> None: _fill(self, LEAF, number)
     def _push(self) -> None: _chain_rule(self)
@@ -121,6 +122,9 @@ class Many(Value):
     __slots__ = ("_all", "_partials")
     _all: tuple[Any, ...]
     _partials: Any
+
+    def __init__(self, *parts: Any) -> None:
+        raise by_hand()
 
     @property
     def _operands(self) -> tuple[Any, ...]:
@@ -199,23 +203,25 @@ def _many(code: Int, arguments: Any) -> Any:
     return node
 
 
-def _apply(op: Op, arguments: Sequence[Any]) -> Any:
+def _apply(op: Op, arguments: Nodes) -> Any:
     """The node of any operation, by its row in the table."""
     xs = [_operand(x) for x in arguments]
+    if op.arity is not None and op.arity != len(xs):
+        raise OperationError(f"{op.name} takes {op.arity} operands, got {len(xs)}")
     data = float(op.value(*xs))
     partials = op.partials(data, *xs)
-    if op.arity == 1 and not isinstance(partials, (tuple, list)):
-        return _unary(op.code, data, arguments[0], float(partials))
-    if not isinstance(partials, (tuple, list)) or len(partials) != len(xs):
+    slopes = tuple(partials) if isinstance(partials, (tuple, list)) else (partials,)
+    if len(slopes) != len(xs):
         raise OperationError(f"{op.name}: the partials by {len(xs)} operands are as many numbers, not {partials!r:.60}")
+    slopes = tuple([float(slope) for slope in slopes])
     if op.arity == 1:
-        return _unary(op.code, data, arguments[0], float(partials[0]))
+        return _unary(op.code, data, arguments[0], slopes[0])
     if op.arity == 2:
-        return _binary(op.code, data, arguments[0], arguments[1], float(partials[0]), float(partials[1]))
+        return _binary(op.code, data, arguments[0], arguments[1], slopes[0], slopes[1])
     node: Many = _many(op.code, arguments)
     node._data = data
     for i in range(len(xs)):
-        node._partials[i] = float(partials[i])
+        node._partials[i] = slopes[i]
     return node if _watcher is None else _watcher.made(node)
 
 
@@ -230,6 +236,8 @@ def dot(ws: Sequence[Any], xs: Sequence[Any], bias: Any = 0.0) -> Any:
         raise LengthError(f"dot of {n} weights with {len(xs)} inputs: the two must be equally long")
     node: Many = _many(DOT, (*ws, *xs, bias))
     arguments, partials = node._all, node._partials
+    if len(arguments) != 2 * n + 1:
+        raise LengthError(f"dot of {n} weights: a sequence does not give as many items as its len() says")
     z = _operand(bias)
     recorded = isinstance(bias, Value)
     for i in range(n):
@@ -267,13 +275,15 @@ def tape(roots: Nodes, reset: bool = False) -> Nodes:
     """Every node under the roots, and the roots, in the order in which they were made.
 
     An operand is made before the result that uses it. So each node stands on the tape behind all that it was
-    made from, and before all that was made from it. With `reset` their gradients start at 0.
+    made from, and before all that was made from it. With `reset` gradients become 0, and leaves keep theirs in _da.
     """
     global _walks
     node: Value
     found: Nodes = []
     _walks += 1
     for node in roots:
+        if node is None:
+            raise OperandError("the root of a graph is a Value, not None")
         _meet(node, found, reset)
     for node in found:  # which grows as it is read
         if node._a is not None:
@@ -297,7 +307,7 @@ def _meet(x: Node, found: Nodes, reset: bool) -> None:
         found.append(x)
         if reset:
             if x._made & CODE == LEAF:
-                x._da = x._grad  # what earlier calls left, until this call's own sum is complete
+                x._da = x._grad  # what earlier calls left: added when the sum of this call is complete
             x._grad = 0.0
 
 
@@ -306,25 +316,32 @@ def _backward_pass(root: Value, gradient: float) -> None:
     nodes = tape([root], True)
     root._grad += gradient
     for node in reversed(nodes):
-        _chain_rule(node)
+        if node._made & CODE != LEAF:
+            _chain_rule(node)
+        else:
+            node._grad += node._da
+            node._da = 0.0
 
 
 def _chain_rule(node: Node) -> None:
-    """Pass a node's gradient on to its operands; add what a leaf has gathered to what earlier calls left there."""
+    """Pass a node's gradient on to its operands."""
     g = node._grad
     if node._a is not None:
         node._a._grad += node._da * g
         if node._b is not None:
             node._b._grad += node._db * g
-    elif node._made & CODE == LEAF:
-        node._grad += node._da
-        node._da = 0.0
-    else:
+    elif node._made & CODE != LEAF:
         many: Many = node  # type: ignore[assignment]
         for i, x in enumerate(many._all):
             if isinstance(x, Value):
                 operand: Value = x
                 operand._grad += many._partials[i] * g
+
+
+def pin(change: Int) -> None:
+    """Say that a Graph begins (1) or has finished (-1) to be written, while it holds `walking`."""
+    global _pins
+    _pins += change
 
 
 def watch(watcher: Any) -> None:

@@ -66,14 +66,22 @@ class Graph:
             if not isinstance(root, Value):
                 raise OperandError(f"a Graph is made from Values, not from {type(root).__name__} {root!r:.40}")
         with engine.walking:
-            self.values: list[Value] = tape(list(roots))
-            n = len(self.values)
-            self.codes: array[int] = array("H", [0]) * n
-            self.starts: array[int] = array("q", [0]) * (n + 1)
-            self.operands: array[int] = array("q", [0]) * _lay_out(self.values, self.starts)
-            self.constants: array[float] = array("d", [0.0]) * len(self.operands)
-            del self.constants[_write(self.values, self.codes, self.starts, self.operands, self.constants) :]
-            self.outputs: tuple[int, ...] = tuple([root._mark % PLACE for root in roots])
+            engine.pin(1)
+            try:
+                self._write_down(roots)
+            finally:
+                engine.pin(-1)
+
+    def _write_down(self, roots: tuple[Value, ...]) -> None:
+        """Fill the arrays."""
+        self.values: list[Value] = tape(list(roots))
+        n = len(self.values)
+        self.codes: array[int] = array("H", [0]) * n
+        self.starts: array[int] = array("q", [0]) * (n + 1)
+        self.operands: array[int] = array("q", [0]) * _lay_out(self.values, self.starts)
+        self.constants: array[float] = array("d", [0.0]) * len(self.operands)
+        del self.constants[_write(self.values, self.codes, self.starts, self.operands, self.constants) :]
+        self.outputs: tuple[int, ...] = tuple([root._mark % PLACE for root in roots])
 
     @property
     def leaves(self) -> tuple[int, ...]:

@@ -58,7 +58,7 @@ class Op:
                 raise ArgumentError(f"{self.name} takes {self.arity} operands, got {len(xs)}")
             xs += self.defaults[-missing:]
         for x in xs:
-            apply = getattr(x, "_apply", None)
+            apply = getattr(x, "_apply_op", None)
             if apply is not None:
                 return apply(self, xs)
         return float(self.value(*map(data, xs)))

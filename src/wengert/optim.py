@@ -87,6 +87,9 @@ class Optimizer:
 
     def step(self) -> None:
         """Move every parameter that is not frozen by its gradient."""
+        for name, numbers in self._state.items():  # the loops below do not check it again
+            if len(numbers) != len(self._active):
+                raise ArgumentError(f"{name} is of {len(numbers)} parameters; there are {len(self._active)}")
         self._update(self.lr)
         self.steps += 1
 
@@ -140,12 +143,20 @@ class Optimizer:
         expected = ["algorithm", "steps", *self._state]
         if sorted(state) != sorted(expected) or state["algorithm"] != type(self).__name__:
             raise ArgumentError(f"not a state of {type(self).__name__}: expected {expected}, got {sorted(state)}")
-        loaded = {name: array("d", state[name]) for name in self._state}
+        try:
+            loaded = {name: array("d", state[name]) for name in self._state}
+            steps = int(state["steps"])
+        except (TypeError, ValueError, OverflowError) as error:
+            raise ArgumentError(f"not a state of {type(self).__name__}: {error}") from None
         for name, numbers in loaded.items():
             if len(numbers) != len(self.parameters):
                 raise ArgumentError(f"{name} is of {len(numbers)} parameters; there are {len(self.parameters)}")
+            if name in ("age", "square") and any(number < 0.0 for number in numbers):
+                raise ArgumentError(f"{name} holds a negative number")
+        if steps < 0:
+            raise ArgumentError(f"steps is {steps}; expected a whole number from 0 up")
         self._state.update(loaded)
-        self.steps = int(state["steps"])
+        self.steps = steps
 
     def __repr__(self) -> str:
         lr = f"lr={getattr(self._lr, '__name__', self._lr)}"
@@ -325,7 +336,8 @@ def clip_grad_norm(parameters: Parameters, max_norm: Number) -> float:
 def _zero(parameters: Nodes) -> None:
     p: Value
     for p in parameters:
-        p._grad = 0.0
+        if p is not None:
+            p._grad = 0.0
 
 
 def _scale(parameters: Nodes, factor: float) -> None:

@@ -359,7 +359,7 @@ def _check_numbers(epochs: int, batch_size: int | None, patience: int | None, cl
     for name, number in {"epochs": epochs, "batch_size": batch_size, "patience": patience}.items():
         if number is not None and (not isinstance(number, int) or number < 1):
             raise ArgumentError(f"{name} is {number!r}; expected a whole number from 1 up")
-    if clip_norm is not None and not 0.0 < clip_norm < inf:
+    if clip_norm is not None and not (isinstance(clip_norm, Real) and 0.0 < float(clip_norm) < inf):
         raise ArgumentError(f"clip_norm is {clip_norm!r}; expected a positive number")
 
 
