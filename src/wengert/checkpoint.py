@@ -23,10 +23,7 @@ Nothing in a file is ever run, and nothing is allocated before its size has been
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
-import secrets
 import struct
 import sys
 from array import array
@@ -70,8 +67,7 @@ def save(model: HasNamedParameters, path: Path) -> None:
         numbers.extend([p.data for p in parameters])
         entries[name] = {"dtype": "F64", "shape": shape, "data_offsets": [begin, 8 * len(numbers)]}
     data = _little_endian(numbers).tobytes()
-    draft = _header(entries, NO_HASH)
-    header = _header(entries, hashlib.sha256(draft + data).hexdigest())
+    header = _header(entries, _sha256(_header(entries, NO_HASH) + data))
     _replace(path, struct.pack("<Q", len(header)) + header + data)
 
 
@@ -120,8 +116,19 @@ def _groups(model: HasNamedParameters) -> Groups:
     return {**{f"model.{name}": ([len(ps)], ps) for name, ps in lists.items()}, **singles}
 
 
+# hashlib, json and secrets are imported where they are used: they are a fifth of what `import wengert` costs.
+
+
+def _sha256(content: bytes) -> str:
+    import hashlib
+
+    return hashlib.sha256(content).hexdigest()
+
+
 def _header(entries: dict[str, Any], digest: str) -> bytes:
     """The header as it stands in the file, padded so that the data start at a multiple of 8 bytes."""
+    import json
+
     metadata = {"format": FORMAT, "version": VERSION, "sha256": digest}
     text = json.dumps({"__metadata__": metadata, **entries}, separators=(",", ":")).encode()
     return text + b" " * (-len(text) % 8)
@@ -142,14 +149,15 @@ def _read(file: BinaryIO, groups: Groups) -> dict[str, array[float]]:
     places = _places(entries, room)
     _compare({name: shape for name, (shape, _) in groups.items()}, entries)
     data = file.read(room)
-    actual = hashlib.sha256(header.replace(digest.encode(), NO_HASH.encode(), 1) + data).hexdigest()
-    if actual != digest:
+    if _sha256(header.replace(digest.encode(), NO_HASH.encode(), 1) + data) != digest:
         raise CheckpointError("damaged: its SHA-256 is not the one that it was saved with")
     return {name: _little_endian(array("d", data[slice(*places[name])])) for name in groups}
 
 
 def _parse(header: bytes) -> tuple[dict[str, Any], str]:
     """The tensors that a header tells of, and the hash that it gives."""
+    import json
+
     try:
         entries = json.loads(header.decode("utf-8"), object_pairs_hook=_without_doubles)
     except (ValueError, RecursionError) as error:
@@ -233,6 +241,8 @@ def _little_endian(numbers: array[float]) -> array[float]:
 
 def _replace(path: Path, content: bytes) -> None:
     """Put a file in the place of another at once, and on the disk before this returns."""
+    import secrets
+
     try:
         target = os.path.realpath(path)
         folder, name = os.path.split(target)
