@@ -8,6 +8,7 @@ import math
 import os
 import random
 import struct
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +105,20 @@ def test_a_file_that_the_safetensors_library_wrote_is_no_checkpoint_of_ours(path
     safetensors.save_file({"w": np.zeros(3)}, path, metadata={"format": "pt"})
     with pytest.raises(CheckpointError, match="its format is 'pt'"):
         checkpoint.load(Mixed(), path)
+
+
+def test_a_checkpoint_that_the_safetensors_library_wrote_is_read(path: Path) -> None:
+    safetensors = pytest.importorskip("safetensors.numpy", reason="needs safetensors and NumPy")
+    model = Mixed()
+    before = bits(model)
+    checkpoint.save(model, path)
+    tensors = safetensors.load_file(path)
+    metadata = {"format": "wengert.checkpoint", "version": "1", "sha256": "0" * 64}
+    theirs = safetensors.save(tensors, metadata=metadata)  # its header is in another order, and so are its tensors
+    digest = hashlib.sha256(theirs[8:]).hexdigest()
+    path.write_bytes(theirs.replace(b"0" * 64, digest.encode(), 1))
+    checkpoint.load(zeroed(model), path)
+    assert bits(model) == before
 
 
 def test_the_data_start_at_a_multiple_of_eight(path: Path) -> None:
@@ -220,6 +235,45 @@ def test_hostile_headers_are_refused(header: Any, words: str, path: Path) -> Non
     write(path, header, bytes(16))
     with pytest.raises(CheckpointError, match=words):
         checkpoint.load(MLP(1, [1]), path)
+
+
+def test_a_name_cannot_command_the_terminal(path: Path) -> None:
+    name = "model.\x1b[31m\n\u202egnp"
+    write(path, {"__metadata__": METADATA, name: {**ENTRY, "shape": [0], "data_offsets": [0, 0]}}, b"")
+    with pytest.raises(CheckpointError, match=r"1 unexpected \(model\.\\x1b\[31m\\n\\u202egnp\)"):
+        checkpoint.load(MLP(1, [1]), path)
+
+
+def peak_while(call: Any) -> int:
+    """The bytes that were allocated at most at one time."""
+    tracemalloc.start()
+    try:
+        call()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_long_header_is_not_read(path: Path) -> None:
+    write(path, b'{"a":[' + b"[]," * 1_000_000 + b"[]]}", b"")
+
+    def refused() -> None:
+        with pytest.raises(CheckpointError, match="its header is 3000010 bytes long; at most"):
+            checkpoint.load(MLP(1, [1]), path)
+
+    assert peak_while(refused) < 500_000
+
+
+def test_great_tensors_of_other_kinds_take_no_memory(path: Path) -> None:
+    model = MLP(1, [1], rng=random.Random(1))
+    checkpoint.save(model, path)
+    header, data = header_of(path)
+    end, size = len(data), 1 << 25
+    header["optimizer.mean"] = {"dtype": "F64", "shape": [size // 8], "data_offsets": [end, end + size]}
+    write(path, header, data + bytes(size))
+    before = bits(model)
+    assert peak_while(lambda: checkpoint.load(zeroed(model), path)) < 5_000_000
+    assert bits(model) == before
 
 
 @pytest.mark.parametrize("length", [2**64 - 1, 2**63, 100_000_001, 10_000])

@@ -38,6 +38,7 @@ def test_the_main_job(tmp_path: Path) -> None:
     assert float(accuracy) >= 96.0
     engine = "compiled" if wengert.engine.compiled else "interpreted"
     assert f"the engine runs {engine}" in done.stdout
+    assert re.search(r"^training takes about \d+ s", done.stdout, re.MULTILINE)
     assert str(tmp_path) in done.stdout
     assert sorted(os.listdir(tmp_path)) == ["confusion.png", "digits.png", "loss.png", "weights.safetensors"]
     assert "loss" in done.stderr
@@ -132,6 +133,23 @@ def test_nobody_reads_on(arguments: list[str], tmp_path: Path) -> None:
     assert done.stderr == ""
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no device that is always full")
+@pytest.mark.parametrize("arguments", [["info"], ["demo", "xor", "--epochs", "1", "--quiet"]], ids=["info", "demo"])
+def test_what_it_says_cannot_be_written(arguments: list[str], tmp_path: Path) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [*COMMAND, *arguments], cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 1
+    assert re.fullmatch(r"wengert \w+: cannot write what it has to say: No space left on device\n", done.stderr)
+
+
+def test_without_an_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", None)  # as Python has it when started with `>&-`, or without a console
+    assert cli.main(["demo", "xor", "--epochs", "1", "--quiet", "--out", str(tmp_path)]) == 0
+    assert (tmp_path / "weights.safetensors").is_file()
+
+
 def test_a_folder_whose_name_cannot_be_printed(tmp_path: Path) -> None:
     command = [*COMMAND, "demo", "xor", "--epochs", "1", "--quiet", "--out", str(tmp_path / "\u03c0")]
     done = subprocess.run(command, capture_output=True, env=buffered(PYTHONIOENCODING="ascii"), check=False)
@@ -151,7 +169,7 @@ def test_ctrl_c_leaves_a_usable_result(tmp_path: Path) -> None:
         watchdog = threading.Timer(120, process.kill)
         watchdog.start()
         assert process.stdout is not None
-        assert any(line.startswith("the engine runs") for line in process.stdout), "not said before the training"
+        assert any(line.startswith("training takes about") for line in process.stdout), "not said before the training"
         time.sleep(1.5)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate()
@@ -170,6 +188,14 @@ def test_ctrl_c_after_the_training_costs_pictures_only(tmp_path: Path, monkeypat
     monkeypatch.setattr(demo, "predict", interrupted)
     assert cli.main(["demo", "xor", "--epochs", "1", "--quiet", "--out", str(tmp_path)]) == 130
     checkpoint.load(MLP(2, [4, 4, 1]), tmp_path / "weights.safetensors")
+
+
+def test_more_epochs_than_a_float_can_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*arguments: object, **more: object) -> object:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(demo, "fit", interrupted)
+    assert cli.main(["demo", "xor", "--epochs", "9" * 400, "--quiet", "--out", str(tmp_path)]) == 130
 
 
 def test_ctrl_c_before_the_training(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -198,6 +224,7 @@ def test_ctrl_c_before_the_training(monkeypatch: pytest.MonkeyPatch, capsys: pyt
         (["demo", "--lr", "0"], "'0' is not a positive number"),
         (["demo", "--seed", "x"], "argument --seed: 'x' is not a whole number"),
         (["demo", "--out"], "expected one argument"),
+        (["demo", "--out", ""], "argument --out: '' is not the name of a folder"),
         (["demo", "--colour=red"], "unrecognized arguments: --colour=red"),
         (["train"], "invalid choice: 'train'"),
         ([], "the following arguments are required"),
@@ -221,6 +248,11 @@ def test_a_folder_that_cannot_be_written_is_found_out_first(tmp_path: Path, caps
     out, err = capsys.readouterr()
     assert out == ""
     assert re.fullmatch(r"wengert demo: cannot write to the folder .*file: \w.*\n", err)
+
+
+def test_a_folder_that_no_file_system_can_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["demo", "--out", "nul\0"]) == 2
+    assert "embedded null" in capsys.readouterr().err
 
 
 def test_what_else_lies_in_the_folder_stays(tmp_path: Path) -> None:

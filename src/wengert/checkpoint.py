@@ -18,7 +18,7 @@ The file has the layout of safetensors (https://github.com/huggingface/safetenso
 
 A list of parameters is one tensor: `model.layers.0.neurons.3.w` of shape [64]; a parameter by itself has shape []. The
 metadata holds a SHA-256 over header and data (the hash itself counted as 64 zeros), so no damage goes unnoticed.
-Nothing in a file is ever run, and nothing is allocated before its size has been checked.
+Nothing in a file is ever run, and what is read into memory is bounded by the size of the model, not by the file's.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ import os
 import struct
 import sys
 from array import array
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any, BinaryIO, Protocol
 
@@ -40,7 +41,8 @@ Groups = dict[str, tuple[list[int], list[Value]]]  # tensor name -> shape, param
 
 FORMAT, VERSION = "wengert.checkpoint", "1"
 NO_HASH = "0" * 64
-LONGEST_HEADER = 100_000_000  # bytes, as the safetensors library has it
+SPARE_HEADER = 1_000_000  # bytes that a header may have beyond four times those of the model's own
+CHUNK = 1 << 20  # bytes of a tensor that is none of the model's, read at a time
 
 
 class HasNamedParameters(Protocol):
@@ -60,14 +62,9 @@ def save(model: HasNamedParameters, path: Path) -> None:
         CheckpointError: the file cannot be written, or two tensors would have one name; the message names the cause.
     """
     groups = _groups(model)
-    entries: dict[str, Any] = {}
-    numbers = array("d")
-    for name, (shape, parameters) in groups.items():
-        begin = 8 * len(numbers)
-        numbers.extend([p.data for p in parameters])
-        entries[name] = {"dtype": "F64", "shape": shape, "data_offsets": [begin, 8 * len(numbers)]}
-    data = _little_endian(numbers).tobytes()
-    header = _header(entries, _sha256(_header(entries, NO_HASH) + data))
+    data = _little_endian(array("d", [p.data for _, parameters in groups.values() for p in parameters])).tobytes()
+    digest = _sha256([_header(groups, NO_HASH), data])
+    header = _header(groups, digest)
     _replace(path, struct.pack("<Q", len(header)) + header + data)
 
 
@@ -119,18 +116,25 @@ def _groups(model: HasNamedParameters) -> Groups:
 # hashlib, json and secrets are imported where they are used: they are a fifth of what `import wengert` costs.
 
 
-def _sha256(content: bytes) -> str:
+def _sha256(parts: Iterable[bytes]) -> str:
     import hashlib
 
-    return hashlib.sha256(content).hexdigest()
+    whole = hashlib.sha256()
+    for part in parts:
+        whole.update(part)
+    return whole.hexdigest()
 
 
-def _header(entries: dict[str, Any], digest: str) -> bytes:
+def _header(groups: Groups, digest: str) -> bytes:
     """The header as it stands in the file, padded so that the data start at a multiple of 8 bytes."""
     import json
 
-    metadata = {"format": FORMAT, "version": VERSION, "sha256": digest}
-    text = json.dumps({"__metadata__": metadata, **entries}, separators=(",", ":")).encode()
+    entries: dict[str, Any] = {"__metadata__": {"format": FORMAT, "version": VERSION, "sha256": digest}}
+    end = 0
+    for name, (shape, parameters) in groups.items():
+        begin, end = end, end + 8 * len(parameters)
+        entries[name] = {"dtype": "F64", "shape": shape, "data_offsets": [begin, end]}
+    text = json.dumps(entries, separators=(",", ":")).encode()
     return text + b" " * (-len(text) % 8)
 
 
@@ -141,17 +145,32 @@ def _read(file: BinaryIO, groups: Groups) -> dict[str, array[float]]:
     if len(start) < 8:
         raise CheckpointError(f"no checkpoint: it is {size} bytes long, and the length of a header alone takes 8")
     (length,) = struct.unpack("<Q", start)
-    if length > min(LONGEST_HEADER, size - 8):
+    if length > size - 8:
         raise CheckpointError(f"no checkpoint, or cut short: it announces a header of {length} bytes and has {size}")
+    most = SPARE_HEADER + 4 * len(_header(groups, NO_HASH))
+    if length > most:
+        raise CheckpointError(
+            f"no checkpoint of such a model: its header is {length} bytes long; at most {most} are read"
+        )
     header = file.read(length)
     entries, digest = _parse(header)
-    room = size - 8 - length
-    places = _places(entries, room)
+    places = _places(entries, size - 8 - length)
     _compare({name: shape for name, (shape, _) in groups.items()}, entries)
-    data = file.read(room)
-    if _sha256(header.replace(digest.encode(), NO_HASH.encode(), 1) + data) != digest:
+    kept: dict[str, bytes] = {}
+
+    def parts() -> Iterator[bytes]:
+        yield header.replace(digest.encode(), NO_HASH.encode(), 1)
+        for name, (begin, end) in sorted(places.items(), key=lambda tensor: tensor[1]):
+            if name in groups:
+                kept[name] = file.read(end - begin)
+                yield kept[name]
+            else:
+                for place in range(begin, end, CHUNK):
+                    yield file.read(min(CHUNK, end - place))
+
+    if _sha256(parts()) != digest:
         raise CheckpointError("damaged: its SHA-256 is not the one that it was saved with")
-    return {name: _little_endian(array("d", data[slice(*places[name])])) for name in groups}
+    return {name: _little_endian(array("d", data)) for name, data in kept.items()}
 
 
 def _parse(header: bytes) -> tuple[dict[str, Any], str]:
@@ -225,8 +244,8 @@ def _compare(expected: dict[str, list[int]], entries: dict[str, Any]) -> None:
 
 
 def _some(fault: str, names: list[str]) -> str:
-    """`2 missing (a, b)`; nothing if there are none."""
-    shown = ", ".join(f"{name:.80}" for name in names[:3]) + (", ..." if len(names) > 3 else "")
+    """`2 missing (a, b)`; nothing if there are none. What a terminal would not print but obey is escaped."""
+    shown = ", ".join(repr(name)[1:-1][:80] for name in names[:3]) + (", ..." if len(names) > 3 else "")
     return f"{len(names)} {fault} ({shown})" if names else ""
 
 

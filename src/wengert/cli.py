@@ -35,7 +35,7 @@ class _Parser(argparse.ArgumentParser):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit status: 0, 2 for a mistake of the user's, 130 after Ctrl-C.
 
-    It is 1 where nobody reads on what is printed, as in ``wengert demo | head -1``.
+    It is 1 where what is printed cannot go on: nobody reads it, as in ``wengert demo | head -1``, or a disk is full.
     """
     given = _parser().parse_args(arguments)
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -44,9 +44,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if given.command == "info":
             status = _info()
         else:
-            folder = given.out or os.path.join("wengert-demo", given.data)
+            folder = os.path.join("wengert-demo", given.data) if given.out is None else given.out
             status = run(given.data, folder, given.seed, given.epochs, given.batch_size, given.lr, given.quiet)
-        sys.stdout.flush()
+        if sys.stdout is not None:  # it is None where the output was closed, as by `>&-`
+            sys.stdout.flush()
         return status
     except WengertError as error:
         print(f"wengert {given.command}: {error}", file=sys.stderr)
@@ -54,7 +55,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print(f"wengert {given.command}: interrupted", file=sys.stderr)
         return 130
-    except BrokenPipeError:
+    except OSError as error:
+        if not isinstance(error, BrokenPipeError):
+            print(f"wengert {given.command}: cannot write what it has to say: {error.strerror}", file=sys.stderr)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more at its end
         return 1
 
@@ -65,7 +68,9 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="demo | info", parser_class=_Parser)
     demo = commands.add_parser("demo", help="train a network of scalar Values and draw what it learnt")
     demo.add_argument("data", nargs="?", default="digits", choices=SETTINGS, help="what to learn (default: digits)")
-    demo.add_argument("--out", metavar="FOLDER", help="where to write (default: wengert-demo/digits, and so on)")
+    demo.add_argument(
+        "--out", type=_folder, metavar="FOLDER", help="where to write (default: wengert-demo/digits, and so on)"
+    )
     demo.add_argument("--seed", type=_seed, default=0, help="decides every random number, to the last bit (default: 0)")
     demo.add_argument("--epochs", type=_whole, help="how many times to go through the examples")
     demo.add_argument("--batch-size", type=_whole, metavar="N", help="how many examples make one step")
@@ -87,6 +92,12 @@ def _info() -> int:
 
 
 # -- reading arguments ------------------------------------------------------------------------------------------------
+
+
+def _folder(written: str) -> str:
+    if not written:
+        raise argparse.ArgumentTypeError("'' is not the name of a folder")
+    return written
 
 
 def _whole(written: str) -> int:

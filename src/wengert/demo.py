@@ -9,6 +9,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any
 
 from wengert import _loader, checkpoint, data, losses
@@ -112,7 +113,9 @@ def run(
     model = MLP(len(X[0]), setting.layers, activation=setting.activation, weights=setting.weights, rng=first)
     print(f"{name}: {setting.about}; {len(X):,} to learn from{aside}")
     print(f"{model}, every one of them a Value")
-    print(f"the engine runs {_loader.status()}", flush=True)  # before the training, in a pipe too
+    seconds = min(epochs, 10**9) * len(X) * _seconds_per_example(model, setting.loss, X, Y)
+    print(f"the engine runs {_loader.status()}")
+    print(f"training takes about {max(round(seconds), 1):,} s; Ctrl-C ends it early", flush=True)  # now, in a pipe too
     steps = epochs * -(-len(X) // (batch_size or len(X)))
     rate = setting.lr if lr is None else lr
     optimizer = Adam(model, lr=lambda step: rate * (1.0 - 0.95 * min(step / steps, 1.0)))
@@ -135,8 +138,19 @@ def _make_writable(folder: str) -> None:
         os.makedirs(folder, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):  # under a name that nobody has
             pass
-    except OSError as error:
-        raise DemoError(f"cannot write to the folder {folder}: {error.strerror or error}") from error
+    except (OSError, ValueError) as error:  # a ValueError: no folder can have such a name
+        raise DemoError(f"cannot write to the folder {folder}: {getattr(error, 'strerror', None) or error}") from error
+
+
+def _seconds_per_example(model: MLP, loss: Loss, X: list[list[float]], Y: list[int]) -> float:
+    """How long forward and backward take, measured on a few examples; changes nothing that the training sees."""
+    few = list(zip(X, Y, strict=True))[:10]
+    started = perf_counter()
+    for x, y in few:
+        loss(model(x), y).backward()
+    taken = perf_counter() - started
+    model.zero_grad()
+    return taken / len(few)
 
 
 def _classifier(model: MLP, classes: list[int]) -> Callable[[Sequence[Sequence[float]]], list[int]]:
