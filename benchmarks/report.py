@@ -1,0 +1,184 @@
+"""What a run found, as tables in Markdown, as JSON, and as two plots."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import platform
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from benchmarks.race import Result
+from benchmarks.roster import BARS, PEERS, WORKLOADS
+
+__all__ = ["into_page", "machine", "plot", "tables", "write"]
+
+Results = Mapping[str, Sequence[Result]]
+Growth = Mapping[str, Sequence[dict[str, Any]]]
+PACKAGES = ("micrograd", "micrograd-rust", "torch", "autograd", "casadi", "jax", "numpy")
+BEGIN, END = "<!-- benchmarks: begin -->", "<!-- benchmarks: end -->"
+
+
+def machine() -> str:
+    """The processor, the Python, the peers' versions and the date, in a line."""
+    name = platform.processor() or platform.machine()
+    try:
+        found = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
+        name = found[1] if found else name
+    except OSError:
+        pass
+    versions = []
+    for package in PACKAGES:
+        try:
+            versions.append(f"{package} {version(package)}")
+        except PackageNotFoundError:
+            versions.append(f"{package} not installed")
+    date = datetime.now(UTC).date().isoformat()
+    return (
+        f"{date}; {name}, {os.cpu_count()} cores, one used; Python {platform.python_version()}; {', '.join(versions)}"
+    )
+
+
+def duration(seconds: float) -> str:
+    """Three digits and a unit."""
+    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9)):
+        if seconds >= scale or unit == "ns":
+            return f"{seconds / scale:.3g} {unit}" if seconds / scale < 999.5 else f"{seconds / scale:.0f} {unit}"
+    raise AssertionError
+
+
+def ratio(x: float) -> str:
+    """Two digits, or all of a whole number."""
+    return f"{x:.0f}x" if x >= 9.95 else f"{x:.2g}x"
+
+
+def tables(results: Results, growth: Growth, complete: bool) -> str:
+    """Everything as Markdown."""
+    lines = [f"Measured {machine()}.", ""]
+    if not complete:
+        lines += ["A quick run: few rounds, and not every workload or peer.", ""]
+    lines += _bars(results)
+    for workload, rows in results.items():
+        lines += ["", f"**`{workload}`**: {WORKLOADS[workload]}", "", *_race(rows)]
+    if growth:
+        lines += ["", "**`chain`**: a chain of n operations, nanoseconds an operation", "", *_growth(growth)]
+    return "\n".join(lines) + "\n"
+
+
+def _find(results: Results, workload: str, key: str) -> Result | None:
+    return next((row for row in results.get(workload, ()) if row.peer.key == key and row.rounds), None)
+
+
+def _bars(results: Results) -> list[str]:
+    lines = ["| what must be reached | bar | reached |", "|---|---|---|"]
+    titles = {peer.key: peer.title.replace("*", "") for peer in PEERS}
+    for bar in BARS:
+        ours, theirs = _find(results, bar.workload, bar.who), _find(results, bar.workload, bar.of)
+        if bar.workload in results:
+            reached = ratio(theirs.median / ours.median) if ours and theirs else "not measured"
+            what = f"`{bar.workload}`: {titles[bar.who]}, against {titles[bar.of]}"
+            lines.append(f"| {what} | {bar.ratio:.0f}x | {reached} |")
+    return lines if len(lines) > 2 else []
+
+
+def _race(rows: Sequence[Result]) -> list[str]:
+    """One line a peer, the slowest first; the ratio says how many times as long it takes as Wengert."""
+    ours = next((row.median for row in rows if row.peer.key == "wengert" and row.rounds), math.nan)
+    lines = ["| engine | median | spread | Wengert's time = 1 |", "|---|---|---|---|"]
+    for row in sorted((row for row in rows if row.rounds), key=lambda row: -row.median):
+        times = "" if math.isnan(ours) else ratio(row.median / ours)
+        lines.append(f"| {row.peer.title} | {duration(row.median)} | ±{row.spread:.0%} | {times} |")
+    for row in rows:
+        if not row.rounds and not row.absent:
+            lines.append(f"| {row.peer.title} | {_cell(row.failed)} | | |")
+    return lines
+
+
+def _cell(text: str) -> str:
+    """Any text as a table's cell."""
+    return " ".join(text.replace("|", "/").split())[:110]
+
+
+def _growth(growth: Growth) -> list[str]:
+    lines = ["| engine | n | forward | backward | freeing | bytes |", "|---|---|---|---|---|---|"]
+    titles = {peer.key: peer.title for peer in PEERS}
+    for key, rows in growth.items():
+        for row in rows:
+            if "forward" in row:
+                figures = " | ".join(f"{row[name]:.3g}" for name in ("forward", "backward", "free"))
+                memory = f"{row['bytes']:.0f}" if row["size"] >= 100_000 else ""
+                lines.append(f"| {titles[key]} | {row['size']:,} | {figures} | {memory} |")
+            elif not row.get("absent"):
+                lines.append(f"| {titles[key]} | {row['size']:,} | {_cell(row['failed'])} | | | |")
+    return lines
+
+
+def write(folder: Path, results: Results, growth: Growth, complete: bool) -> str:
+    """Write `table.md` and `results.json`; returns the table."""
+    folder.mkdir(parents=True, exist_ok=True)
+    text = tables(results, growth, complete)
+    (folder / "table.md").write_text(text, encoding="utf-8")
+    record = {
+        "machine": machine(),
+        "seconds a step": {
+            workload: {row.peer.key: {"rounds": row.rounds, "failed": row.failed} for row in rows if not row.absent}
+            for workload, rows in results.items()
+        },
+        "chain": growth,
+    }
+    (folder / "results.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    return text
+
+
+def plot(folder: Path, growth: Growth) -> list[Path]:
+    """Time and memory against the size of the graph, log-log, as SVG. Needs matplotlib."""
+    try:
+        import matplotlib
+    except ImportError:
+        print("no plots: they need matplotlib (pip install matplotlib)", file=sys.stderr)
+        return []
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    titles = {peer.key: peer.title.replace("*", "").split(",")[0] for peer in PEERS}
+    titles["torch-scalars"] = "PyTorch, 0-d tensors"
+    paths = []
+    for name, unit, of in (
+        ("time", "seconds, forward and backward", lambda row: (row["forward"] + row["backward"]) * row["size"] * 1e-9),
+        ("memory", "bytes", lambda row: row["bytes"] * row["size"]),
+    ):
+        figure, axes = pyplot.subplots(figsize=(6.4, 4.2), layout="constrained")
+        for key, rows in growth.items():
+            least = 100 if name == "time" else 10_000  # below, the pages of memory are larger than the graph
+            points = [(row["size"], of(row)) for row in rows if "forward" in row and row["size"] >= least]
+            points = [point for point in points if point[1] > 0]
+            if points:
+                style = {"linewidth": 2.5, "zorder": 3} if key == "wengert" else {"linewidth": 1.3}
+                axes.loglog(*zip(*points, strict=True), marker="o", markersize=4, label=titles[key], **style)
+        axes.set(xlabel="operations in the graph", ylabel=unit)
+        axes.grid(alpha=0.3)
+        axes.legend(frameon=False)
+        paths.append(folder / f"chain-{name}.svg")
+        matplotlib.rcParams["svg.hashsalt"] = "wengert"
+        figure.savefig(paths[-1], metadata={"Date": None})
+        pyplot.close(figure)
+    return paths
+
+
+def into_page(page: Path, text: str) -> None:
+    """Put the tables between the marks of a page.
+
+    Raises:
+        ValueError: the page has no marks.
+    """
+    old = page.read_text(encoding="utf-8")
+    if old.count(BEGIN) != 1 or old.count(END) != 1:
+        raise ValueError(f"{page} has no place for the tables: expected {BEGIN} and {END}, once each")
+    head, rest = old.split(BEGIN)
+    page.write_text(f"{head}{BEGIN}\n{text}{END}{rest.split(END)[1]}", encoding="utf-8")
