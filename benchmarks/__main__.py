@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from benchmarks import report
-from benchmarks.race import grow, race
+from benchmarks.race import grow, race, start
 from benchmarks.roster import PEERS, WORKLOADS
 
 CHAINS = ("wengert", "interpreted", "plain", "micrograd", "micrograd-rust", "torch-scalars")
@@ -34,15 +34,19 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--peer", action="append", choices=keys, help="only this one; repeatable")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"), help="where table and plots go")
     parser.add_argument("--page", type=Path, action="append", default=[], help="a page between whose marks they go too")
+    parser.add_argument("--summary", type=Path, action="append", default=[], help="likewise, for the summary")
     options = parser.parse_args(argv)
     peers = [peer for peer in PEERS if not options.peer or peer.key in options.peer]
-    small = ["expression", "tiny", "moons", "chain"]
+    small = ["expression", "tiny", "moons", "import", "chain"]
     workloads = options.workload or (small if options.quick else [*WORKLOADS, "chain"])
     rounds, seconds, limit = (3, 0.1, 10.0) if options.quick else (9, 0.5, 120.0)
 
-    results = {
-        name: race(name, peers, rounds, seconds, limit, say) for name in workloads if name != "chain"
-    }  # in the order of the roster
+    results = {}
+    for name in [name for name in workloads if name != "chain"]:
+        if name == "import":
+            results[name] = start(peers, rounds, say)
+        else:
+            results[name] = race(name, peers, rounds, seconds, limit, say)
     sizes = [10**k for k in range(2, 6 if options.quick else 8)]
     growth = {peer.key: grow(peer, sizes, limit, say) for peer in peers if "chain" in workloads and peer.key in CHAINS}
     complete = not (options.quick or options.workload or options.peer)
@@ -51,6 +55,8 @@ def main(argv: list[str] | None = None) -> int:
         report.plot(options.out, growth)
     for page in options.page:
         report.into_page(page, text)
+    for page in options.summary:
+        report.into_page(page, report.summary(results, growth))
     say("")
     print(text)
     return int(any("wrong" in row.failed for rows in results.values() for row in rows))

@@ -11,13 +11,14 @@ import statistics
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from benchmarks.roster import Peer
+from benchmarks.roster import IMPORTS, Peer
 
-__all__ = ["Racer", "Result", "grow", "race"]
+__all__ = ["Racer", "Result", "grow", "race", "start"]
 
 ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
@@ -147,6 +148,28 @@ def race(workload: str, peers: Iterable[Peer], rounds: int, seconds: float, limi
         for racer, _ in racers:
             racer.close()
     return results
+
+
+def start(peers: Iterable[Peer], rounds: int, say: Say) -> list[Result]:
+    """How long each takes to import, in fresh processes, less what an empty Python takes."""
+    results = [Result(peer) for peer in peers if peer.key in IMPORTS]
+    for turn in range(rounds):
+        say(f"import: round {turn + 1} of {rounds}")
+        empty = _seconds("pass", {})[0]
+        for result in results:
+            seconds, result.failed = _seconds(IMPORTS[result.peer.key], result.peer.environment)
+            if not result.failed:
+                result.rounds.append(max(0.0, seconds - empty))
+    return results
+
+
+def _seconds(statement: str, environment: dict[str, str]) -> tuple[float, str]:
+    """The time of one Python process that runs a statement, and why it failed."""
+    begin = time.perf_counter()
+    command = [sys.executable, "-c", statement]
+    done = subprocess.run(command, env=os.environ | ONE_THREAD | environment, capture_output=True, text=True)
+    seconds = time.perf_counter() - begin
+    return seconds, done.stderr.strip().rpartition("\n")[2] if done.returncode else ""
 
 
 def difference(results: list[list[float]], reference: list[list[float]]) -> str:

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.race import Result
-from benchmarks.roster import BARS, PEERS, WORKLOADS
+from benchmarks.roster import BARS, BYTES, IMPORT, PEERS, WORKLOADS
 
-__all__ = ["into_page", "machine", "plot", "tables", "write"]
+__all__ = ["into_page", "machine", "plot", "summary", "tables", "write"]
 
 Results = Mapping[str, Sequence[Result]]
 Growth = Mapping[str, Sequence[dict[str, Any]]]
@@ -63,19 +63,25 @@ def tables(results: Results, growth: Growth, complete: bool) -> str:
     lines = [f"Measured {machine()}.", ""]
     if not complete:
         lines += ["A quick run: few rounds, and not every workload or peer.", ""]
-    lines += _bars(results)
+    for part in (_bars(results, growth), _overview(results)):
+        lines += [*part, ""] if part else []
     for workload, rows in results.items():
-        lines += ["", f"**`{workload}`**: {WORKLOADS[workload]}", "", *_race(rows)]
+        lines += [f"**`{workload}`**: {WORKLOADS[workload]}", "", *_race(rows), ""]
     if growth:
-        lines += ["", "**`chain`**: a chain of n operations, nanoseconds an operation", "", *_growth(growth)]
-    return "\n".join(lines) + "\n"
+        lines += ["**`chain`**: a chain of n operations, nanoseconds an operation", "", *_growth(growth), ""]
+    return "\n".join(lines)
+
+
+def summary(results: Results, growth: Growth) -> str:
+    """The bars, and one table of all engines and workloads: what the README shows."""
+    return "\n".join([f"Measured {machine()}.", "", *_bars(results, growth), "", *_overview(results), ""])
 
 
 def _find(results: Results, workload: str, key: str) -> Result | None:
     return next((row for row in results.get(workload, ()) if row.peer.key == key and row.rounds), None)
 
 
-def _bars(results: Results) -> list[str]:
+def _bars(results: Results, growth: Growth) -> list[str]:
     lines = ["| what must be reached | bar | reached |", "|---|---|---|"]
     titles = {peer.key: peer.title.replace("*", "") for peer in PEERS}
     for bar in BARS:
@@ -84,7 +90,32 @@ def _bars(results: Results) -> list[str]:
             reached = ratio(theirs.median / ours.median) if ours and theirs else "not measured"
             what = f"`{bar.workload}`: {titles[bar.who]}, against {titles[bar.of]}"
             lines.append(f"| {what} | {bar.ratio:.0f}x | {reached} |")
+    started = _find(results, "import", "wengert")
+    if started:
+        lines.append(f"| `import wengert` | {duration(IMPORT)} | {duration(started.median)} |")
+    sizes = {row["size"]: row["bytes"] for row in growth.get("wengert", ()) if "bytes" in row}
+    if sizes:
+        lines.append(f"| bytes an operation, in a graph of {max(sizes):,} | {BYTES} | {sizes[max(sizes)]:.1f} |")
     return lines if len(lines) > 2 else []
+
+
+def _overview(results: Results) -> list[str]:
+    """One row an engine, one column a workload: the time of a step, and how many times as long it is as Wengert's."""
+    lines = [f"| engine | {' | '.join(f'`{workload}`' for workload in results)} |", "|---" * (len(results) + 1) + "|"]
+    for peer in PEERS:
+        cells = []
+        for workload in results:
+            row, ours = _find(results, workload, peer.key), _find(results, workload, "wengert")
+            times = f" ({ratio(row.median / ours.median)})" if row and ours and row is not ours else ""
+            cells.append(f"{duration(row.median)}{times}" if row else _absence(results[workload], peer.key))
+        lines.append(f"| {peer.title} | {' | '.join(cells)} |")
+    return lines if results else []
+
+
+def _absence(rows: Sequence[Result], key: str) -> str:
+    """Why there is no time, in a word: empty where there is no such program."""
+    failed = next((row.failed for row in rows if row.peer.key == key), "")
+    return "not installed" if failed.startswith("ModuleNotFoundError") else failed.split(":")[0]
 
 
 def _race(rows: Sequence[Result]) -> list[str]:

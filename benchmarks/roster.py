@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-__all__ = ["BARS", "PEERS", "WORKLOADS", "Bar", "Peer"]
+__all__ = ["BARS", "BYTES", "IMPORT", "IMPORTS", "PEERS", "WORKLOADS", "Bar", "Peer"]
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,20 @@ WORKLOADS = {
     "digits": "64-32-10, softmax cross-entropy, batch 64: a training step",
     "mnist-size": "784-128-10, softmax cross-entropy, batch 64: a training step",
     "names": "one-layer GPT, 4,192 parameters, one name, Adam: a training step",
+    "import": "the import statement in a fresh process, less the start of Python",
+}
+
+
+IMPORTS = {  # the statement whose time is the start-up of each
+    "wengert": "import wengert",
+    "interpreted": "import wengert",
+    "micrograd": "import micrograd.engine",
+    "micrograd-rust": "import micrograd_rust",
+    "torch": "import torch",
+    "autograd": "import autograd.numpy",
+    "casadi": "import casadi",
+    "jax": "import jax.numpy",
+    "numpy": "import numpy",
 }
 
 
@@ -71,3 +85,6 @@ BARS = (
     Bar("moons", "interpreted", "micrograd", 11),
     Bar("names", "wengert", "plain", 25),
 )
+
+IMPORT = 0.050  # seconds that `import wengert` may take
+BYTES = 80  # that a node may take, as the process's memory shows

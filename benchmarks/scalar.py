@@ -45,7 +45,7 @@ class Neuron:
 
     def __call__(self, x: list[Any]) -> Any:
         """The activation of the weighted sum."""
-        act = sum((wi * xi for wi, xi in zip(self.w, x, strict=True)), self.b)
+        act = sum((wi * xi for wi, xi in zip(self.w, x)), self.b)
         return self.activation(act) if self.activation else act
 
 
@@ -59,9 +59,9 @@ def network(Value: Any, problem: Network, no_gradient: Any = 0.0) -> Step:
     """
     kinds = {"relu": lambda x: x.relu(), "tanh": lambda x: x.tanh(), "linear": None}
     layers = []
-    for i, (weights, biases) in enumerate(zip(problem.weights, problem.biases, strict=True)):
+    for i, (weights, biases) in enumerate(zip(problem.weights, problem.biases)):
         activation = kinds[problem.hidden if i + 1 < len(problem.weights) else problem.output]
-        rows = zip(weights, biases, strict=True)
+        rows = zip(weights, biases)
         layers.append([Neuron([Value(w) for w in row], Value(b), activation) for row, b in rows])
     parameters = [p for layer in layers for neuron in layer for p in (*neuron.w, neuron.b)]
 
@@ -85,7 +85,7 @@ def hinge(Value: Any, model: Any, problem: Network, parameters: list[Any]) -> fl
     """The mean of max(0, 1 - y * score) and the squares of the parameters; runs the backward pass."""
     inputs = [[Value(number) for number in row] for row in problem.X]
     scores = [model(x)[0] for x in inputs]
-    losses = [(1 + -yi * score).relu() for yi, score in zip(problem.Y, scores, strict=True)]
+    losses = [(1 + -yi * score).relu() for yi, score in zip(problem.Y, scores)]
     data_loss = sum(losses) * (1.0 / len(losses))
     total = data_loss + 1e-4 * sum(p * p for p in parameters)
     total.backward()
@@ -94,7 +94,7 @@ def hinge(Value: Any, model: Any, problem: Network, parameters: list[Any]) -> fl
 
 def squared(Value: Any, model: Any, problem: Network, parameters: list[Any]) -> float:
     """The sum of (score - y)**2; runs the backward pass."""
-    total = sum((model(x)[0] - y) ** 2 for x, y in zip(problem.X, problem.Y, strict=True))
+    total = sum((model(x)[0] - y) ** 2 for x, y in zip(problem.X, problem.Y))
     total.backward()
     return float(total.data)
 
@@ -102,7 +102,7 @@ def squared(Value: Any, model: Any, problem: Network, parameters: list[Any]) -> 
 def crossentropy(Value: Any, model: Any, problem: Network, parameters: list[Any]) -> float:
     """The mean of -log softmax(scores)[label], one example after the other, as memory is finite."""
     total = 0.0
-    for x, label in zip(problem.X, problem.Y, strict=True):
+    for x, label in zip(problem.X, problem.Y):
         scores = model(x)
         greatest = max(score.data for score in scores)
         exps = [(score - greatest).exp() for score in scores]

@@ -146,7 +146,7 @@ def _fill(node: Value, code: Int, data: float) -> None:
 
 
 def _unary(code: Int, data: float, x: Value, dx: float) -> Any:
-    node: Value = Value.__new__(Value)
+    node: Value = native.new(Value)
     _fill(node, code, data)
     node._a = x
     node._da = dx
@@ -155,7 +155,7 @@ def _unary(code: Int, data: float, x: Value, dx: float) -> Any:
 
 def _binary(code: Int, data: float, x: Any, y: Any, dx: float, dy: float) -> Any:
     """The node of a binary operation. A constant on one side is kept where that side's partial would be."""
-    node: Value = Value.__new__(Value)
+    node: Value = native.new(Value)
     if isinstance(x, Value):
         _fill(node, code, data)
         node._a = x

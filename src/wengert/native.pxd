@@ -10,8 +10,27 @@ cdef extern from *:
     static long long wengert_clock = 0;
     static inline long long wengert_tick(void) { return wengert_clock += 1 << 16; }
 
-    /* A node's tick stands right behind the head of every Python object. */
-    #define WENGERT_MADE(node) (*(long long *)((char *)(node) + sizeof(PyObject)))
+    /* A node as node.pxd lays it out. */
+    struct wengert_node { PyObject_HEAD long long made; double data, grad; PyObject *a, *b; double da, db; long long mark; };
+    #define WENGERT_MADE(node) (((struct wengert_node *)(node))->made)
+
+    /* A new object of a type that adds no field to a node. What Cython makes of Value.__new__(Value) asks the type for
+       its allocator, clears the memory, and looks at the arguments that there are not: three times the work. */
+    static inline PyObject *wengert_new(PyObject *type)
+    {
+        struct wengert_node *node;
+        if (((PyTypeObject *)type)->tp_basicsize != (Py_ssize_t)sizeof *node) {
+            PyErr_SetString(PyExc_SystemError, "native.pxd and node.pxd lay out a node differently");
+            return NULL;
+        }
+        node = (struct wengert_node *)PyObject_Malloc(sizeof *node);
+        if (!node) return PyErr_NoMemory();
+        Py_INCREF(Py_None);
+        Py_INCREF(Py_None);
+        node->a = node->b = Py_None;
+        node->mark = 0;
+        return PyObject_Init((PyObject *)node, (PyTypeObject *)type);
+    }
 
     /* Sorts nodes by tick. A walk finds nodes almost in reverse order, so they are reversed first. A few are then
        sorted by insertion; many by 11 bits at a time, lowest first, over the bits in which their ticks differ. */
@@ -59,6 +78,7 @@ cdef extern from *:
     """
     enum: COMPILED "wengert_compiled"
     long long tick "wengert_tick"() noexcept nogil
+    object new "wengert_new"(type kind)
     int sort "wengert_sort"(list nodes) except -1
     double exp(double) noexcept nogil
     double log(double) noexcept nogil

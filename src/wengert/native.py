@@ -14,8 +14,8 @@ from math import fabs, inf, nan, sqrt, tanh
 from operator import attrgetter
 from typing import Any, TypeVar
 
-__all__ = ["COMPILED", "Array", "Int", "Nodes", "cython", "divide", "exp", "fabs", "floats", "log", "power", "release"]
-__all__ += ["sort", "sqrt", "tanh", "tick", "untrack", "whole"]
+__all__ = ["COMPILED", "Array", "Int", "Nodes", "cython", "divide", "exp", "fabs", "floats", "log", "new"]
+__all__ += ["power", "release", "sort", "sqrt", "tanh", "tick", "untrack", "whole"]
 
 COMPILED = False  # native.pxd says True
 
@@ -104,6 +104,11 @@ _made = attrgetter("_made")
 def sort(nodes: list[Any]) -> None:
     """Sort nodes by the tick at which they were made."""
     nodes.sort(key=_made)
+
+
+def new(kind: type) -> Any:
+    """An object of this type, its fields still to be filled."""
+    return kind.__new__(kind)
 
 
 def floats(n: int) -> list[float]:

@@ -335,7 +335,7 @@ def _walk(item: object, path: _Path, found: dict[Value, _Path], seen: set[int]) 
     seen.add(id(item))
     for key, part in parts:
         if isinstance(part, Value):
-            if not part._operands:  # a leaf
+            if part.is_leaf:
                 found.setdefault(part, (path, key))
         else:
             _walk(part, (path, key), found, seen)

@@ -369,15 +369,15 @@ def _adam(
     decoupled: bool,
 ) -> None:
     p: Value
-    corrected = 0.0  # the age that `rate` and `root` are for: most often that of all parameters
-    rate = root = 0.0
+    corrected = 0.0  # the age that `rate` and `scale` are for: most often that of all parameters
+    rate = scale = 0.0
     for i, p in enumerate(parameters):
         if p is not None:
             age[i] += 1.0
             if age[i] != corrected:
                 corrected = age[i]
                 rate = lr / (1.0 - native.power(beta1, corrected))
-                root = native.sqrt(1.0 - native.power(beta2, corrected))
+                scale = 1.0 / native.sqrt(1.0 - native.power(beta2, corrected))
             x = p._data
             g = p._grad
             if decoupled:
@@ -388,7 +388,7 @@ def _adam(
             s = beta2 * square[i] + (1.0 - beta2) * (g * g)
             mean[i] = m
             square[i] = s
-            p._data = x - rate * (m / (native.sqrt(s) / root + eps))
+            p._data = x - rate * m / (native.sqrt(s) * scale + eps)
 
 
 # -- reading arguments --------------------------------------------------------------------------------------------
