@@ -48,8 +48,8 @@ def machine() -> str:
 def duration(seconds: float) -> str:
     """Three digits and a unit."""
     for unit, scale in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9)):
-        if seconds >= scale or unit == "ns":
-            return f"{seconds / scale:.3g} {unit}" if seconds / scale < 999.5 else f"{seconds / scale:.0f} {unit}"
+        if seconds >= 0.9995 * scale or unit == "ns":
+            return f"{seconds / scale:.3g} {unit}"
     raise AssertionError
 
 

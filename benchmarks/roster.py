@@ -28,9 +28,9 @@ INTERPRETED = {"WENGERT_INTERPRETED": "1"}
 
 PEERS = (
     Peer("wengert", "wengert_unchanged", "**Wengert**, program unchanged"),
-    Peer("wengert-mlp", "wengert_library", "**Wengert**, its own MLP and optimizer"),
+    Peer("wengert-mlp", "wengert_library", "**Wengert**, its own MLP, dot and optimizer"),
     Peer("interpreted", "wengert_unchanged", "Wengert interpreted, program unchanged", INTERPRETED),
-    Peer("interpreted-mlp", "wengert_library", "Wengert interpreted, its own MLP and optimizer", INTERPRETED),
+    Peer("interpreted-mlp", "wengert_library", "Wengert interpreted, its own MLP, dot and optimizer", INTERPRETED),
     Peer("micrograd", "micrograd_engine", "micrograd 0.1.0"),
     Peer("micrograd-rust", "micrograd_rust_engine", "micrograd-rust 0.1.0"),
     Peer("plain", "plain_python", "plain Python Value with slots"),
@@ -84,6 +84,7 @@ BARS = (
     Bar("expression", "wengert", "micrograd", 25),
     Bar("moons", "interpreted", "micrograd", 11),
     Bar("names", "wengert", "plain", 25),
+    Bar("names", "wengert-mlp", "plain", 25),
 )
 
 IMPORT = 0.050  # seconds that `import wengert` may take

@@ -58,7 +58,7 @@ class Value(Node, Functions):
     def __init__(self, data: Any, label: Any = "", *parts: Any) -> None:
         if parts or isinstance(label, (tuple, list, set)):
             raise by_hand()
-        _fill(self, LEAF, data if type(data) is float else operands.data(data))
+        _fill(self, LEAF, data if type(data) is float else operands.data(data), None, None, 0.0, 0.0)
         if label:
             self.label = label
 
@@ -110,7 +110,7 @@ class Value(Node, Functions):
 
     def _apply_op(self, op: Op, arguments: Sequence[Any]) -> Any: return _apply(op, [*arguments])
     def _leaf(self, number: float) -> Value: return Value(number)
-    def _become_leaf(self, number: float) -> None: _fill(self, LEAF, number)
+    def _become_leaf(self, number: float) -> None: _fill(self, LEAF, number, None, None, 0.0, 0.0)
     def _push(self) -> None: _chain_rule(self)
 
 
@@ -137,39 +137,32 @@ class Many(Value):
 # -- making nodes -----------------------------------------------------------------------------------------------------
 
 
-def _fill(node: Value, code: Int, data: float) -> None:
+def _fill(node: Value, code: Int, data: float, a: Any, b: Any, da: float, db: float) -> None:
     node._made = native.tick() | code
     node._data = data
-    node._grad = node._da = node._db = 0.0
-    node._a = node._b = None
+    node._grad = 0.0
+    node._a = a
+    node._b = b
+    node._da = da
+    node._db = db
     node._mark = 0
 
 
 def _unary(code: Int, data: float, x: Value, dx: float) -> Any:
     node: Value = native.new(Value)
-    _fill(node, code, data)
-    node._a = x
-    node._da = dx
+    _fill(node, code, data, x, None, dx, 0.0)
     return node if _watcher is None else _watcher.made(node)
 
 
 def _binary(code: Int, data: float, x: Any, y: Any, dx: float, dy: float) -> Any:
     """The node of a binary operation. A constant on one side is kept where that side's partial would be."""
     node: Value = native.new(Value)
-    if isinstance(x, Value):
-        _fill(node, code, data)
-        node._a = x
-        node._da = dx
-        if isinstance(y, Value):
-            node._b = y
-            node._db = dy
-        else:
-            node._db = _number(y)
+    if not isinstance(x, Value):
+        _fill(node, code | LEFT, data, y, None, dy, _number(x))
+    elif isinstance(y, Value):
+        _fill(node, code, data, x, y, dx, dy)
     else:
-        _fill(node, code | LEFT, data)
-        node._a = y
-        node._da = dy
-        node._db = _number(x)
+        _fill(node, code, data, x, None, dx, _number(y))
     if node._b is None and node._db != node._db and not operands.is_number(y if node._a is x else x):
         return NotImplemented  # no number: perhaps the other operand knows what to do
     return node if _watcher is None else _watcher.made(node)
@@ -196,7 +189,7 @@ def _power(x: float, y: float, left: Any, right: Any) -> Any:
 def _many(code: Int, arguments: Any) -> Any:
     """The node of an operation on many operands, its value and its partials still to be written."""
     node: Many = Many.__new__(Many)
-    _fill(node, code, 0.0)
+    _fill(node, code, 0.0, None, None, 0.0, 0.0)
     node._all = tuple(arguments)
     node._partials = native.floats(len(node._all))
     native.untrack(node._all)

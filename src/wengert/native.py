@@ -98,17 +98,14 @@ def whole(n: int) -> float:
 # One tick a node. Its low 16 bits are left free for the code of the node's operation.
 tick: Callable[[], int] = count(1 << 16, 1 << 16).__next__
 
+new = object.__new__  # an object of a type, its fields still to be filled
+
 _made = attrgetter("_made")
 
 
 def sort(nodes: list[Any]) -> None:
     """Sort nodes by the tick at which they were made."""
     nodes.sort(key=_made)
-
-
-def new(kind: type) -> Any:
-    """An object of this type, its fields still to be filled."""
-    return kind.__new__(kind)
 
 
 def floats(n: int) -> list[float]:

@@ -1,0 +1,120 @@
+"""A scalar engine in plain Python, as compact as they come: the measure for `names`.
+
+A node has slots for its number, its gradient, its operands and the partial derivative by each, taken when it is
+made; `backward` is iterative. This is what a careful Python programmer writes without a compiler.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+__all__ = ["Adam", "Value"]
+
+
+class Value:
+    """A number that remembers how it was computed."""
+
+    __slots__ = ("data", "grad", "operands", "partials")
+
+    def __init__(self, data: float, operands: tuple[Value, ...] = (), partials: tuple[float, ...] = ()) -> None:
+        self.data = data
+        self.grad = 0.0
+        self.operands = operands
+        self.partials = partials
+
+    def __add__(self, other: Any) -> Value:
+        if isinstance(other, Value):
+            return Value(self.data + other.data, (self, other), (1.0, 1.0))
+        return Value(self.data + other, (self,), (1.0,))
+
+    def __mul__(self, other: Any) -> Value:
+        if isinstance(other, Value):
+            return Value(self.data * other.data, (self, other), (other.data, self.data))
+        return Value(self.data * other, (self,), (other,))
+
+    def __sub__(self, other: Any) -> Value:
+        if isinstance(other, Value):
+            return Value(self.data - other.data, (self, other), (1.0, -1.0))
+        return Value(self.data - other, (self,), (1.0,))
+
+    def __truediv__(self, other: Any) -> Value:
+        if isinstance(other, Value):
+            out = self.data / other.data
+            return Value(out, (self, other), (1.0 / other.data, -out / other.data))
+        return Value(self.data / other, (self,), (1.0 / other,))
+
+    def __pow__(self, power: float) -> Value:
+        return Value(self.data**power, (self,), (power * self.data ** (power - 1.0),))
+
+    def __neg__(self) -> Value:
+        return Value(-self.data, (self,), (-1.0,))
+
+    def __rsub__(self, other: float) -> Value:
+        return Value(other - self.data, (self,), (-1.0,))
+
+    def __rtruediv__(self, other: float) -> Value:
+        out = other / self.data
+        return Value(out, (self,), (-out / self.data,))
+
+    __radd__ = __add__
+    __rmul__ = __mul__
+
+    def relu(self) -> Value:
+        """max(x, 0)."""
+        return Value(self.data, (self,), (1.0,)) if self.data > 0.0 else Value(0.0, (self,), (0.0,))
+
+    def exp(self) -> Value:
+        """e**x."""
+        out = math.exp(self.data)
+        return Value(out, (self,), (out,))
+
+    def log(self) -> Value:
+        """The natural logarithm."""
+        return Value(math.log(self.data), (self,), (1.0 / self.data,))
+
+    def tanh(self) -> Value:
+        """The hyperbolic tangent."""
+        out = math.tanh(self.data)
+        return Value(out, (self,), (1.0 - out * out,))
+
+    def backward(self) -> None:
+        """The chain rule over every node under this one, in reverse topological order."""
+        order: list[Value] = []
+        visited = set()
+        stack = [(self, False)]
+        while stack:
+            node, expanded = stack.pop()
+            if expanded:
+                order.append(node)
+            elif node not in visited:
+                visited.add(node)
+                stack.append((node, True))
+                stack.extend([(operand, False) for operand in node.operands])
+        self.grad = 1.0
+        for node in reversed(order):
+            gradient = node.grad
+            for operand, partial in zip(node.operands, node.partials, strict=False):
+                operand.grad += partial * gradient
+
+
+class Adam:
+    """Kingma and Ba's optimizer as a loop over the parameters, which also clears their gradients."""
+
+    def __init__(self, parameters: list[Value], lr: float, beta1: float, beta2: float, eps: float) -> None:
+        self.parameters = parameters
+        self.lr, self.beta1, self.beta2, self.eps = lr, beta1, beta2, eps
+        self.mean = [0.0] * len(parameters)
+        self.square = [0.0] * len(parameters)
+        self.steps = 0
+
+    def step(self) -> None:
+        """Move each parameter by its gradient, and set that to 0."""
+        self.steps += 1
+        correction1 = 1.0 - self.beta1**self.steps
+        correction2 = 1.0 - self.beta2**self.steps
+        for i, p in enumerate(self.parameters):
+            self.mean[i] = self.beta1 * self.mean[i] + (1.0 - self.beta1) * p.grad
+            self.square[i] = self.beta2 * self.square[i] + (1.0 - self.beta2) * p.grad * p.grad
+            p.data -= self.lr * (self.mean[i] / correction1) / ((self.square[i] / correction2) ** 0.5 + self.eps)
+            p.grad = 0.0

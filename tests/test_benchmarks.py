@@ -1,0 +1,159 @@
+"""The benchmarks compare before they time, say who failed, and print what they found."""
+
+import json
+import math
+
+import pytest
+
+from benchmarks import gpt, instructions, plain, problems, race, report, roster, scalar
+from wengert import Value, dot
+
+PEERS = {peer.key: peer for peer in roster.PEERS}
+
+
+def quiet(text):
+    pass
+
+
+@pytest.mark.parametrize("name", ["tiny", "moons"])
+def test_the_plain_engine_and_ours_train_alike(name):
+    problem = problems.NETWORKS[name]()
+    ours, theirs = scalar.network(Value, problem), scalar.network(plain.Value, problem)
+    for _ in range(2):
+        assert ours() == pytest.approx(theirs(), rel=1e-12)
+
+
+def test_expression_is_the_one_of_the_readme():
+    assert [round(x, 4) for x in scalar.expression(plain.Value)()] == [24.7041, 138.8338, 645.5773]
+
+
+def test_the_gpt_is_the_same_with_dot_and_in_plain_python():
+    problem = problems.names()
+    losses, gradients = [], []
+    for kind, engine in ((Value, {}), (Value, {"dot": dot}), (plain.Value, {})):
+        matrices = {name: [[kind(x) for x in row] for row in rows] for name, rows in problem.matrices.items()}
+        loss = gpt.loss(problem.documents[11], matrices, problem.heads, **engine)
+        loss.backward()
+        losses.append(loss.data)
+        gradients.append([p.grad for rows in matrices.values() for row in rows for p in row])
+    assert len(gradients[0]) == 4192
+    for i in (1, 2):
+        assert losses[i] == pytest.approx(losses[0], rel=1e-12)
+        assert gradients[i] == pytest.approx(gradients[0], rel=1e-9, abs=1e-15)
+
+
+@pytest.mark.parametrize("name", ["digits", "tiny", "moons"])
+def test_the_first_gradient_is_pytorchs(name):
+    torch = pytest.importorskip("torch", reason="compares with PyTorch")
+    problem = problems.NETWORKS[name]()
+    x = torch.tensor(problem.X, dtype=torch.float64)
+    parameters = []
+    for i, (weights, biases) in enumerate(zip(problem.weights, problem.biases, strict=True)):
+        w, b = (torch.tensor(numbers, dtype=torch.float64, requires_grad=True) for numbers in (weights, biases))
+        x = x @ w.T + b
+        kind = problem.hidden if i + 1 < len(problem.weights) else problem.output
+        x = {"relu": torch.relu, "tanh": torch.tanh, "linear": lambda z: z}[kind](x)
+        parameters += [w, b]
+    if problem.loss == "crossentropy":
+        loss = torch.nn.functional.cross_entropy(x, torch.tensor(problem.Y))
+    else:
+        y = torch.tensor(problem.Y, dtype=torch.float64)
+        decay = 1e-4 * sum((p * p).sum() for p in parameters)
+        loss = ((x[:, 0] - y) ** 2).sum() if problem.loss == "squared" else torch.relu(1 - y * x[:, 0]).mean() + decay
+    loss.backward()
+    step = scalar.network(Value, problem)
+    first, second = step()[0], step()[0]
+    assert first == pytest.approx(loss.item(), rel=1e-12)
+    slope = sum(float((p.grad**2).sum()) for p in parameters)  # the loss falls by about lr times this
+    assert first > second
+    assert first - second == pytest.approx(problem.lr * slope, rel=0.6)
+
+
+def test_a_race_compares_and_times_and_a_missing_peer_is_a_row():
+    absent = roster.Peer("nobody", "no_such_module", "nobody")
+    peers = [PEERS["wengert"], PEERS["plain"], absent]
+    results = race.race("tiny", peers, rounds=3, seconds=0.001, limit=60.0, say=quiet)
+    assert [len(row.rounds) for row in results] == [3, 3, 0]
+    assert results[2].failed.startswith("ModuleNotFoundError")
+    table = report.tables({"tiny": results}, {}, complete=False)
+    assert "plain Python Value with slots" in table
+    assert "no_such_module" in table
+
+
+def test_a_wrong_result_is_not_timed():
+    assert race.difference([[1.0, 2.0]], [[1.0, 2.0 + 1e-12]]) == ""
+    assert race.difference([[1.0, 2.0]], [[1.0, 2.1]]) == "wrong result at step 0: 2.0, not 2.1"
+    assert race.difference([[math.nan]], [[1.0]]) != ""
+
+
+def test_a_peer_that_dies_or_hangs_is_a_row():
+    racer = race.Racer(PEERS["plain"])
+    racer._process.kill()
+    assert "died" in racer.ask(10.0, chain=10)["failed"]
+    racer.close()
+    racer = race.Racer(PEERS["plain"])
+    assert racer.ask(0.01, chain=10_000_000)["failed"] == "longer than 0 s"
+
+
+def test_chains_grow_and_their_gradient_is_checked():
+    rows = race.grow(PEERS["wengert"], [100, 1000], 60.0, quiet)
+    assert [row["size"] for row in rows] == [100, 1000]
+    assert all(row["forward"] > 0 and row["backward"] > 0 for row in rows)
+
+
+def test_what_is_written(tmp_path):
+    row = race.Result(PEERS["wengert"], rounds=[1e-3, 2e-3, 3e-3, 4e-3])
+    slow = race.Result(PEERS["micrograd"], rounds=[0.5, 0.5, 0.5])
+    dead = race.Result(PEERS["jax"], failed="RuntimeError: a | b")
+    growth = {"wengert": [{"size": 10**6, "forward": 1.0, "backward": 2.0, "free": 3.0, "bytes": 80.0}]}
+    results = {"moons": [row, slow, dead]}
+    text = report.write(tmp_path, results, growth, complete=True)
+    assert "| 130x | 200x |" in text
+    assert "RuntimeError: a / b" in text
+    assert json.loads((tmp_path / "results.json").read_text())["chain"] == growth
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{report.BEGIN}old{report.END}\nafter\n")
+    report.into_page(page, report.summary(results, growth))
+    assert page.read_text().startswith("before\n")
+    assert page.read_text().endswith("after\n")
+    assert "old" not in page.read_text()
+    page.write_text("no marks")
+    with pytest.raises(ValueError, match="no place for the tables"):
+        report.into_page(page, text)
+
+
+@pytest.mark.plot
+def test_plots(tmp_path):
+    pytest.importorskip("matplotlib")
+    rows = [{"size": 10**k, "forward": 1.0, "backward": 2.0, "free": 3.0, "bytes": 80.0} for k in range(2, 7)]
+    for path in report.plot(tmp_path, {"wengert": rows}):
+        assert "Wengert" in path.read_text()
+
+
+def test_durations_read_well():
+    assert [report.duration(x) for x in (2.5, 1e-3, 9.995e-4, 1.5e-6, 2e-9)] == [
+        "2.5 s",
+        "1 ms",
+        "1 ms",
+        "1.5 µs",
+        "2 ns",
+    ]
+
+
+def test_instructions_say_what_is_missing(capsys, monkeypatch):
+    monkeypatch.setattr(instructions.shutil, "which", lambda name: None)
+    assert instructions.main([]) == 2
+    assert "apt-get install valgrind" in capsys.readouterr().err
+    monkeypatch.setattr(instructions.shutil, "which", lambda name: name)
+    assert instructions.main(["--head", "no-such-commit"]) == 2
+    assert "no such commit: no-such-commit" in capsys.readouterr().err
+
+
+def test_growth_past_the_limit_fails(monkeypatch, capsys):
+    counts = iter([1000, 1051, 1000, 1049])
+    monkeypatch.setattr(instructions, "build", lambda commit, folder: folder)
+    monkeypatch.setattr(instructions, "count", lambda package, workload: next(counts))
+    assert not instructions.compare("a", "b")
+    out = capsys.readouterr().out
+    assert "+5.10%   more than +5%" in out
+    assert "+4.90%\n" in out

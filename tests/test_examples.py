@@ -1,0 +1,94 @@
+"""The examples run, learn, and say what is wrong with a file."""
+
+import random
+
+import pytest
+
+from examples import names
+
+NAMES = ["anna", "hannah", "nora", "ron", "aaron", "norah", "hanno", "a" * 30]
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "names.txt"
+    path.write_text("\n".join(NAMES) + "\n\n")
+    return path
+
+
+def test_names_learns_and_invents(file, capsys):
+    names.main([str(file), "--steps", "30"])
+    out = capsys.readouterr().out
+    assert "8 names in 5 letters" in out
+    assert "1 of them were cut to 15 letters" in out
+    invented = out.rpartition("new names: ")[2].strip().split(", ")
+    assert len(invented) == 12
+    assert set("".join(invented)) <= set("ahnor")
+
+
+def test_names_loss_falls():
+    model = names.GPT(5, random.Random(1))
+    losses = names.train(model, [[5, 0, 2, 2, 0, 5]], 30)
+    assert losses[0] == pytest.approx(1.8, abs=0.3)  # log 6, as if all tokens were equally likely
+    assert losses[-1] < 0.5
+
+
+def test_names_is_reproducible(file, capsys):
+    names.main([str(file), "--steps", "3", "--seed", "7"])
+    first = capsys.readouterr().out
+    names.main([str(file), "--steps", "3", "--seed", "7"])
+    assert capsys.readouterr().out == first
+
+
+@pytest.mark.torch
+def test_names_gradients_are_pytorchs():
+    torch = pytest.importorskip("torch", reason="compares with PyTorch")
+    model = names.GPT(5, random.Random(3))
+    tokens = [5, 0, 1, 1, 4, 3, 5]
+    loss = model.loss(tokens)
+    loss.backward()
+    matrix = {
+        name: torch.tensor([[p.data for p in row] for row in rows], dtype=torch.float64, requires_grad=True)
+        for name, rows in vars(model).items()
+    }
+
+    def rmsnorm(x):
+        return x * ((x * x).mean(1, keepdim=True) + 1e-5) ** -0.5
+
+    count = len(tokens) - 1
+    x = rmsnorm(matrix["letter"][tokens[:-1]] + matrix["place"][:count])
+    normed = rmsnorm(x)
+    q, k, v = ((normed @ matrix[name].T).reshape(count, 4, 4).transpose(0, 1) for name in ("query", "key", "value"))
+    hidden = torch.ones(count, count).triu(1).bool()
+    weights = (q @ k.transpose(1, 2) / 2.0).masked_fill(hidden, -torch.inf).softmax(2)
+    x = x + (weights @ v).transpose(0, 1).reshape(count, 16) @ matrix["out"].T
+    x = x + (rmsnorm(x) @ matrix["up"].T).relu() @ matrix["down"].T
+    expected = torch.nn.functional.cross_entropy(x @ matrix["head"].T, torch.tensor(tokens[1:]))
+    expected.backward()
+    assert loss.data == pytest.approx(expected.item(), rel=1e-12)
+    for name, rows in vars(model).items():
+        ours = torch.tensor([[p.grad for p in row] for row in rows], dtype=torch.float64)
+        torch.testing.assert_close(ours, matrix[name].grad, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "no names; expected one name a line"),
+        (b"\n \n", "no names; expected one name a line"),
+        (b"anna\nro\xff\n", "line 2: not UTF-8 text"),
+    ],
+)
+def test_names_says_what_is_wrong_with_a_file(tmp_path, content, message):
+    path = tmp_path / "names.txt"
+    path.write_bytes(content)
+    with pytest.raises(SystemExit, match=message):
+        names.main([str(path)])
+
+
+def test_names_wants_a_file_and_a_step(tmp_path, file, capsys):
+    with pytest.raises(SystemExit, match="No such file"):
+        names.main([str(tmp_path / "none.txt")])
+    with pytest.raises(SystemExit):
+        names.main([str(file), "--steps", "0"])
+    assert "--steps is 0; expected 1 or more" in capsys.readouterr().err
