@@ -131,7 +131,7 @@ def test_plots(tmp_path):
 
 
 def test_durations_read_well():
-    assert [report.duration(x) for x in (2.5, 1e-3, 9.995e-4, 1.5e-6, 2e-9)] == [
+    assert [report.duration(x) for x in (2.5, 1e-3, 9.997e-4, 1.5e-6, 2e-9)] == [
         "2.5 s",
         "1 ms",
         "1 ms",

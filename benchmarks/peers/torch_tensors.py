@@ -1,0 +1,54 @@
+"""PyTorch as people use it: nn.Linear, a batch as one tensor, torch.optim.SGD."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+from torch import nn
+
+from benchmarks import problems
+
+__all__ = ["PROGRAMS", "TITLE"]
+
+TITLE = "PyTorch, nn.Linear"
+torch.set_num_threads(1)
+
+
+def network(problem: problems.Network) -> Callable[[], list[float]]:
+    """A training step of the network."""
+    kinds: dict[str, Any] = {"relu": nn.ReLU, "tanh": nn.Tanh, "linear": nn.Identity}
+    parts: list[Any] = []
+    for i, (weights, biases) in enumerate(zip(problem.weights, problem.biases, strict=True)):
+        linear = nn.Linear(len(weights[0]), len(weights), dtype=torch.float64)
+        with torch.no_grad():
+            linear.weight.copy_(torch.tensor(weights, dtype=torch.float64))
+            linear.bias.copy_(torch.tensor(biases, dtype=torch.float64))
+        last = i + 1 == len(problem.weights)
+        parts += [linear, kinds[problem.output if last else problem.hidden]()]
+    model = nn.Sequential(*parts)
+    X = torch.tensor(problem.X, dtype=torch.float64)
+    Y = torch.tensor(problem.Y, dtype=torch.int64 if problem.loss == "crossentropy" else torch.float64)
+    optimizer = torch.optim.SGD(model.parameters(), lr=problem.lr)
+    parameters = list(model.parameters())
+    losses: dict[str, Callable[[Any], Any]] = {
+        "hinge": lambda out: torch.relu(1 - Y * out[:, 0]).mean() + 1e-4 * sum((p * p).sum() for p in parameters),
+        "squared": lambda out: ((out[:, 0] - Y) ** 2).sum(),
+        "crossentropy": lambda out: nn.functional.cross_entropy(out, Y),
+    }
+
+    def step() -> list[float]:
+        optimizer.zero_grad()
+        loss = losses[problem.loss](model(X))
+        loss.backward()
+        optimizer.step()
+        return [loss.item()]
+
+    return step
+
+
+PROGRAMS: dict[str, Any] = {
+    name: partial(lambda make: network(make()), make) for name, make in problems.NETWORKS.items()
+}
