@@ -4,7 +4,7 @@
 
 NAMES.txt holds one name a line. The model reads a name letter by letter and learns to say which letter comes
 next: one layer of attention with four heads, and a small network behind it, 4,192 parameters for an alphabet of
-26 letters. Each step of training records the graph of one name, some 10,000 nodes, and walks it back.
+26 letters. Each step of training records the graph of one name, some 3,000 nodes, and walks it back.
 The architecture is GPT-2's, as small as it goes and with what later models simplified: RMSNorm without weights
 (Zhang and Sennrich 2019), ReLU, no biases.
 """
@@ -105,11 +105,11 @@ def read_names(path: Path) -> tuple[list[str], int]:
         SystemExit: there is no such file, or it is no text, or no names are in it.
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_bytes().decode("utf-8-sig").splitlines()  # sig: some editors put a mark before the text
     except OSError as error:
         raise SystemExit(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError as error:
-        line = path.read_bytes()[: error.start].count(b"\n") + 1
+        line = error.object[: error.start].count(b"\n") + 1
         raise SystemExit(f"{path}, line {line}: not UTF-8 text; expected one name a line") from None
     names = [line.strip() for line in lines if line.strip()]
     if not names:
@@ -152,7 +152,7 @@ def sample(model: GPT, alphabet: str, rng: random.Random, temperature: float = 0
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Train on a file of names and print some that are not in it."""
+    """Train on a file of names, then print names that the model draws; the commonest are in the file too."""
     parser = argparse.ArgumentParser(description="A GPT that invents names, in plain scalar Python.")
     parser.add_argument("names", type=Path, metavar="NAMES.txt", help="one name a line")
     parser.add_argument("--steps", type=int, default=1000, help="how many names it reads (default: 1000)")
@@ -171,8 +171,11 @@ def main(argv: list[str] | None = None) -> None:
         print(f"{cut:,} of them were cut to {BLOCK - 1} letters")
     end = len(alphabet)
     train(model, [[end, *map(alphabet.index, name), end] for name in names], options.steps)
-    print("new names:", ", ".join(sample(model, alphabet, rng) for _ in range(12)))
+    drawn = [sample(model, alphabet, rng) for _ in range(12)]
+    new = sum(name not in names for name in drawn)
+    print(f"{len(drawn)} names drawn, {new} of them not in the file:", ", ".join(drawn))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.stdout.reconfigure(errors="replace", line_buffering=True)  # a console may lack letters; a pipe shows progress
+    main()

@@ -1,6 +1,10 @@
 """The examples run, learn, and say what is wrong with a file."""
 
+import os
 import random
+import subprocess
+import sys
+import threading
 
 import pytest
 
@@ -21,9 +25,11 @@ def test_names_learns_and_invents(file, capsys):
     out = capsys.readouterr().out
     assert "8 names in 5 letters" in out
     assert "1 of them were cut to 15 letters" in out
-    invented = out.rpartition("new names: ")[2].strip().split(", ")
-    assert len(invented) == 12
-    assert set("".join(invented)) <= set("ahnor")
+    heading, _, listed = out.splitlines()[-1].partition(": ")
+    drawn = listed.split(", ")
+    assert len(drawn) == 12
+    assert set("".join(drawn)) <= set("ahnor")
+    assert heading == f"12 names drawn, {sum(name not in [*NAMES, 'a' * 15] for name in drawn)} of them not in the file"
 
 
 def test_names_loss_falls():
@@ -77,6 +83,7 @@ def test_names_gradients_are_pytorchs():
         (b"", "no names; expected one name a line"),
         (b"\n \n", "no names; expected one name a line"),
         (b"anna\nro\xff\n", "line 2: not UTF-8 text"),
+        (b"\xef\xbb\xbfanna\nnora\nro\xff\n", "line 3: not UTF-8 text"),
     ],
 )
 def test_names_says_what_is_wrong_with_a_file(tmp_path, content, message):
@@ -84,6 +91,33 @@ def test_names_says_what_is_wrong_with_a_file(tmp_path, content, message):
     path.write_bytes(content)
     with pytest.raises(SystemExit, match=message):
         names.main([str(path)])
+
+
+def test_names_takes_a_byte_order_mark_for_no_letter(tmp_path):
+    path = tmp_path / "names.txt"
+    path.write_bytes(b"\xef\xbb\xbfanna\r\nron\r\n")
+    assert names.read_names(path) == (["anna", "ron"], 0)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs a named pipe")
+def test_names_are_read_once(tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    writer = threading.Thread(target=path.write_bytes, args=(b"anna\nbob\nro\xff\n",))
+    writer.start()
+    with pytest.raises(SystemExit, match="line 3: not UTF-8 text"):
+        names.read_names(path)
+    writer.join()
+
+
+def test_names_prints_on_a_console_without_its_letters(tmp_path):
+    path = tmp_path / "names.txt"
+    path.write_text("é\n", encoding="utf-8")
+    command = [sys.executable, names.__file__, str(path), "--steps", "5"]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "?" in done.stdout
 
 
 def test_names_wants_a_file_and_a_step(tmp_path, file, capsys):

@@ -6,7 +6,7 @@ from typing import Any
 
 from benchmarks.problems import Network
 
-__all__ = ["cast", "expression", "loss"]
+__all__ = ["cast", "expression", "gpt", "loss", "masks"]
 
 
 def expression(a: Any, b: Any, relu: Any) -> Any:
@@ -53,3 +53,37 @@ def loss(np: Any, problem: Network, parameters: list[Any], X: Any, Y: Any) -> An
         return np.sum((signal[:, 0] - Y) ** 2)
     squares = sum(np.sum(p * p) for p in parameters)
     return np.mean(np.maximum(1.0 - Y * signal[:, 0], 0.0)) + 1e-4 * squares
+
+
+def gpt(lib: Any, softmax: Any, matrix: Any, tokens: Any, targets: Any, mask: Any, heads: int) -> Any:
+    """The loss of the names model on one document, all positions at once.
+
+    Args:
+        lib: the library's module, with exp, log and relu's `maximum`, `einsum`.
+        softmax: of the last axis.
+        matrix: the parameters by name.
+        tokens: what is read (positions).
+        targets: what follows, as indicator rows (positions, tokens).
+        mask: 0 where a position may look, a large negative number where it may not (positions, positions).
+        heads: how many share the columns.
+    """
+
+    def rmsnorm(x: Any) -> Any:
+        return x * ((x * x).mean(1)[:, None] + 1e-5) ** -0.5
+
+    count, width = len(tokens), matrix["wq"].shape[0]
+    x = rmsnorm(matrix["wte"][tokens] + matrix["wpe"][:count])
+    normed = rmsnorm(x)
+    shape = (count, heads, width // heads)
+    q, k, v = ((normed @ matrix[name].T).reshape(shape) for name in ("wq", "wk", "wv"))
+    weights = softmax(lib.einsum("ihd,jhd->hij", q, k) / (width // heads) ** 0.5 + mask)
+    x = lib.einsum("hij,jhd->ihd", weights, v).reshape((count, width)) @ matrix["wo"].T + x
+    hidden = rmsnorm(x) @ matrix["fc1"].T
+    x = (hidden * (hidden > 0)) @ matrix["fc2"].T + x
+    return -(targets * lib.log(softmax(x @ matrix["lm_head"].T))).sum() / count
+
+
+def masks(np: Any, document: list[int], tokens: int) -> tuple[Any, Any, Any]:
+    """The inputs, the targets and the causal mask of one document, for `gpt`."""
+    count = len(document) - 1
+    return np.array(document[:-1]), np.eye(tokens)[np.array(document[1:])], np.triu(np.full((count, count), -1e30), 1)

@@ -43,7 +43,39 @@ def network(problem: problems.Network) -> Callable[[], list[float]]:
     return step
 
 
+def softmax(x: Any) -> Any:
+    """Of the last axis."""
+    exps = np.exp(x - np.max(x, axis=-1, keepdims=True))
+    return exps / np.sum(exps, axis=-1, keepdims=True)
+
+
+def names() -> Callable[[], list[float]]:
+    """A training step of the GPT."""
+    problem = problems.names()
+    parameters = {name: np.array(rows) for name, rows in problem.matrices.items()}
+    mean = {name: np.zeros_like(p) for name, p in parameters.items()}
+    square = {name: np.zeros_like(p) for name, p in parameters.items()}
+    documents = [arrays.masks(np, document, 27) for document in problem.documents]
+    function = value_and_grad(lambda ps, *document: arrays.gpt(np, softmax, ps, *document, problem.heads))
+    steps = 0
+
+    def step() -> list[float]:
+        nonlocal steps
+        value, gradient = function(parameters, *documents[steps % len(documents)])
+        steps += 1
+        rate, scale = problem.lr / (1 - problem.beta1**steps), (1 - problem.beta2**steps) ** -0.5
+        for name, p in parameters.items():
+            g, m, s = gradient[name], mean[name], square[name]
+            m += (1 - problem.beta1) * (g - m)
+            s += (1 - problem.beta2) * (g * g - s)
+            p -= rate * m / (np.sqrt(s) * scale + problem.eps)
+        return [float(value)]
+
+    return step
+
+
 PROGRAMS: dict[str, Any] = {
     "expression": expression,
     **{name: partial(lambda make: network(make()), make) for name, make in problems.NETWORKS.items()},
+    "names": names,
 }

@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from benchmarks import problems
+from benchmarks.peers import arrays
 
 __all__ = ["PROGRAMS", "TITLE"]
 
@@ -49,6 +50,35 @@ def network(problem: problems.Network) -> Callable[[], list[float]]:
     return step
 
 
+def names() -> Callable[[], list[float]]:
+    """A training step of the GPT."""
+    problem = problems.names()
+    parameters = {
+        name: torch.tensor(rows, dtype=torch.float64, requires_grad=True) for name, rows in problem.matrices.items()
+    }
+    optimizer = torch.optim.Adam(
+        parameters.values(), lr=problem.lr, betas=(problem.beta1, problem.beta2), eps=problem.eps
+    )
+    documents = []
+    for document in problem.documents:
+        hidden = torch.full((len(document) - 1, len(document) - 1), -1e30, dtype=torch.float64).triu(1)
+        documents.append((torch.tensor(document[:-1]), torch.eye(27, dtype=torch.float64)[document[1:]], hidden))
+    steps = 0
+
+    def step() -> list[float]:
+        nonlocal steps
+        document = documents[steps % len(documents)]
+        steps += 1
+        optimizer.zero_grad()
+        loss = arrays.gpt(torch, lambda x: torch.softmax(x, -1), parameters, *document, problem.heads)
+        loss.backward()
+        optimizer.step()
+        return [loss.item()]
+
+    return step
+
+
 PROGRAMS: dict[str, Any] = {
-    name: partial(lambda make: network(make()), make) for name, make in problems.NETWORKS.items()
+    **{name: partial(lambda make: network(make()), make) for name, make in problems.NETWORKS.items()},
+    "names": names,
 }
