@@ -85,7 +85,28 @@ def network(problem: problems.Network) -> Callable[[], list[float]]:
     return lambda: [function(*arguments)]
 
 
+def names() -> Callable[[], list[float]]:
+    """A training step of the GPT."""
+    problem = problems.names()
+    function = library().gpt
+    function.restype = ctypes.c_double
+    flat = [number for rows in problem.matrices.values() for row in rows for number in row]
+    held = [doubles(numbers) for numbers in (flat, *[[0.0] * len(flat)] * 3)]  # parameters, gradients, Adam's averages
+    state = [pointer for _, pointer in held]
+    documents = [(len(tokens) - 1, (ctypes.c_int * len(tokens))(*tokens)) for tokens in problem.documents]
+    settings = [ctypes.c_double(number) for number in (problem.lr, problem.beta1, problem.beta2, problem.eps)]
+    steps = 0
+
+    def step() -> list[float]:
+        nonlocal steps
+        steps += 1
+        return [function(*documents[(steps - 1) % len(documents)], *state, steps, *settings)]
+
+    return step
+
+
 PROGRAMS: dict[str, Any] = {
     "expression": expression,
     **{name: partial(lambda make: network(make()), make) for name, make in problems.NETWORKS.items()},
+    "names": names,
 }
