@@ -98,7 +98,7 @@ def whole(n: int) -> float:
 # One tick a node. Its low 16 bits are left free for the code of the node's operation.
 tick: Callable[[], int] = count(1 << 16, 1 << 16).__next__
 
-new = object.__new__  # an object of a type, its fields still to be filled
+new: Callable[[type], Any] = object.__new__  # an object of a type, its fields still to be filled
 
 _made = attrgetter("_made")
 
