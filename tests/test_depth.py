@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from typing import Any
 
 import pytest
 
@@ -129,46 +128,3 @@ def test_memory_is_given_back() -> None:
     )
     pytest.importorskip("resource")  # not on Windows
     assert float(run(program)) < 1.1
-
-
-@pytest.mark.skipif(wengert.engine.compiled, reason="C calls it then")
-def test_the_end_of_a_node_as_c_runs_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Interpreted, Python frees a deep chain by itself. So call what C calls when the last reference goes."""
-    from wengert import node
-
-    depths: list[int] = []
-
-    class Mortal(wengert.Value):
-        """Dies when the only node made from it lets go of it."""
-
-        operand: Any = None
-
-        @property
-        def _a(self) -> Any:
-            return self.operand
-
-        @_a.setter
-        def _a(self, operand: Any) -> None:
-            last, self.operand = self.operand, operand
-            end(last)
-
-    class Graves(list[Any]):
-        def pop(self, place: Any = -1) -> None:
-            end(super().pop(place))
-
-    def end(dead: Any) -> None:
-        if dead is not None:
-            node.Node.__dealloc__(dead)
-            depths.append(node._depth)
-
-    graves = Graves()
-    monkeypatch.setattr(node, "_buried", graves)
-    top = Mortal(0.0)
-    for _ in range(10_000):
-        lower, top = top, Mortal(0.0)
-        top.operand = lower
-    end(top)
-    assert (len(depths), graves, node._depth) == (10_001, [], 0)
-    assert max(depths) <= 51
-    made: Any = wengert.mean([wengert.Value(1.0)])
-    wengert.engine.Many.__dealloc__(made)

@@ -427,6 +427,37 @@ def test_a_graph_dies_with_its_last_reference() -> None:
         gc.enable()
 
 
+def test_operands_of_every_kind_die_with_what_was_made_of_them() -> None:
+    deaths: list[float] = []
+
+    class Bare(Value):
+        __slots__ = ()
+
+    class Watched(Value):
+        __slots__ = ("__weakref__",)
+
+    class Mourned(Value):
+        def __del__(self) -> None:
+            (self * 2.0).backward()  # nodes are made and freed while others are being freed
+            deaths.append(self.data)
+
+    class Risen(Value):
+        def __del__(self) -> None:
+            risen.append(self)
+
+    risen: list[Value] = []
+    watched = Watched(3.0)
+    reference = weakref.ref(watched)
+    y = wengert.sum((Bare(1.0), Mourned(2.0), watched * Bare(1.0), 4.0, Risen(5.0))) * Mourned(6.0)
+    del watched
+    held = y._prev[0]._operands
+    del y
+    assert (deaths, held[1].data, reference() is None) == ([6.0], 2.0, False)
+    del held
+    assert (deaths, reference()) == ([6.0, 2.0], None)
+    assert [x.data for x in risen] == [5.0]
+
+
 def test_a_method_of_the_class_refuses_what_is_no_value() -> None:
     """In a process of its own: a compiled method that took a float for a Value would read foreign memory."""
     program = (

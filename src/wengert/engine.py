@@ -130,8 +130,8 @@ class Many(Value):
     def _operands(self) -> tuple[Any, ...]:
         return self._all
 
-    def __dealloc__(self) -> None:
-        native.release(self._partials)
+
+native.recycle(Value, Many)
 
 
 # -- making nodes -----------------------------------------------------------------------------------------------------

@@ -10,26 +10,104 @@ cdef extern from *:
     static long long wengert_clock = 0;
     static inline long long wengert_tick(void) { return wengert_clock += 1 << 16; }
 
-    /* A node as node.pxd lays it out. */
-    struct wengert_node { PyObject_HEAD long long made; double data, grad; PyObject *a, *b; double da, db; long long mark; };
+    /* A node as node.pxd lays it out, and one of many operands as engine.pxd does. A dead node needs no mark. */
+    struct wengert_node {
+        PyObject_HEAD
+        long long made;
+        double data, grad;
+        PyObject *a, *b;
+        double da, db;
+        union { long long mark; struct wengert_node *next; };
+    };
+    struct wengert_many { struct wengert_node node; PyObject *all; double *partials; };
     #define WENGERT_MADE(node) (((struct wengert_node *)(node))->made)
 
-    /* A new object of a type that adds no field to a node. What Cython makes of Value.__new__(Value) asks the type for
-       its allocator, clears the memory, and looks at the arguments that there are not: three times the work. */
+    /* Dead Values to use again, up to 5 MB of them: each as wengert_new returns it. A training step that frees the
+       nodes of the last one as it makes its own then asks Python's allocator for nothing. */
+    enum { WENGERT_SPARES = 1 << 16 };
+    static struct wengert_node *wengert_spare = NULL;
+    static int wengert_spares = 0;
+    static PyTypeObject *wengert_value = NULL, *wengert_many = NULL;
+
+    /* A new Value without operands, its other fields still to be filled. */
     static inline PyObject *wengert_new(PyObject *type)
     {
-        struct wengert_node *node;
-        if (((PyTypeObject *)type)->tp_basicsize != (Py_ssize_t)sizeof *node) {
-            PyErr_SetString(PyExc_SystemError, "native.pxd and node.pxd lay out a node differently");
-            return NULL;
+        struct wengert_node *node = wengert_spare;
+        if (node) {
+            wengert_spare = node->next;
+            wengert_spares--;
+            return (PyObject *)node;
         }
         node = (struct wengert_node *)PyObject_Malloc(sizeof *node);
         if (!node) return PyErr_NoMemory();
         Py_INCREF(Py_None);
         Py_INCREF(Py_None);
         node->a = node->b = Py_None;
-        node->mark = 0;
         return PyObject_Init((PyObject *)node, (PyTypeObject *)type);
+    }
+
+    static void wengert_free(PyObject *object);
+
+    /* Lets go of an operand. If it dies of that, it joins the list of the dead; what is no node, or one of a Python
+       subclass, which may have a __del__, goes Python's way. */
+    static inline void wengert_drop(PyObject *x, struct wengert_node **dead)
+    {
+        if (Py_REFCNT(x) == 1 && Py_TYPE(x)->tp_dealloc == wengert_free) {
+            ((struct wengert_node *)x)->next = *dead;
+            *dead = (struct wengert_node *)x;
+        } else
+            Py_DECREF(x);
+    }
+
+    /* Frees a node that nothing refers to any more, and what dies with it: in a loop, as a chain may be millions long,
+       and no C stack would hold the recursion. */
+    static void wengert_free(PyObject *object)
+    {
+        struct wengert_node *dead = (struct wengert_node *)object, *node;
+        dead->next = NULL;
+        while ((node = dead)) {
+            PyTypeObject *type = Py_TYPE(node);
+            dead = node->next;
+            wengert_drop(node->a, &dead);
+            wengert_drop(node->b, &dead);
+            if (type == wengert_value && wengert_spares < WENGERT_SPARES) {
+                Py_INCREF(Py_None);
+                Py_INCREF(Py_None);
+                node->a = node->b = Py_None;
+                Py_SET_REFCNT((PyObject *)node, 1);
+                node->next = wengert_spare;
+                wengert_spare = node;
+                wengert_spares++;
+                continue;
+            }
+            if (type != wengert_value && PyType_IsSubtype(type, wengert_many)) {
+                PyObject *all = ((struct wengert_many *)node)->all;
+                if (all != Py_None && Py_REFCNT(all) == 1)  /* no other holder: it can be emptied before it goes */
+                    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(all); i++) {
+                        wengert_drop(PyTuple_GET_ITEM(all, i), &dead);
+                        PyTuple_SET_ITEM(all, i, NULL);
+                    }
+                Py_DECREF(all);
+                PyMem_RawFree(((struct wengert_many *)node)->partials);
+            }
+            type->tp_free(node);
+            if (wengert_value->tp_flags & Py_TPFLAGS_HEAPTYPE) Py_DECREF(type);  /* so in a free-threaded Python */
+        }
+    }
+
+    /* Has the objects of these two types, and of those that Python derives from them, end as said above. What Cython
+       makes for them would recurse, and with a __dealloc__ against that it took four times the instructions. */
+    static int wengert_recycle(PyObject *value, PyObject *many)
+    {
+        wengert_value = (PyTypeObject *)value;
+        wengert_many = (PyTypeObject *)many;
+        if (wengert_value->tp_basicsize != (Py_ssize_t)sizeof(struct wengert_node)
+            || wengert_many->tp_basicsize != (Py_ssize_t)sizeof(struct wengert_many)) {
+            PyErr_SetString(PyExc_SystemError, "native.pxd lays out a node differently from node.pxd and engine.pxd");
+            return -1;
+        }
+        wengert_value->tp_dealloc = wengert_many->tp_dealloc = wengert_free;
+        return 0;
     }
 
     /* Sorts nodes by tick. A walk finds nodes almost in reverse order, so they are reversed first. A few are then
@@ -78,7 +156,8 @@ cdef extern from *:
     """
     enum: COMPILED "wengert_compiled"
     long long tick "wengert_tick"() noexcept nogil
-    object new "wengert_new"(type kind)
+    object new "wengert_new"(type value)
+    int recycle "wengert_recycle"(type value, type many) except -1
     int sort "wengert_sort"(list nodes) except -1
     double exp(double) noexcept nogil
     double log(double) noexcept nogil
@@ -89,7 +168,6 @@ cdef extern from *:
 
 cdef extern from "Python.h":
     void* PyMem_RawMalloc(size_t) noexcept nogil
-    void PyMem_RawFree(void*) noexcept nogil
     void PyObject_GC_UnTrack(void*) noexcept
     double PyLong_AsDouble(object) except? -1.0
 
@@ -107,9 +185,6 @@ cdef inline double* floats(Py_ssize_t n) except NULL:
     if array == NULL:
         raise MemoryError()
     return array
-
-cdef inline void release(double* array) noexcept nogil:
-    PyMem_RawFree(array)
 
 cdef inline void untrack(object container) noexcept:
     PyObject_GC_UnTrack(<void*>container)

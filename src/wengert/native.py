@@ -15,7 +15,7 @@ from operator import attrgetter
 from typing import Any, TypeVar
 
 __all__ = ["COMPILED", "Array", "Int", "Nodes", "cython", "divide", "exp", "fabs", "floats", "log", "new"]
-__all__ += ["power", "release", "sort", "sqrt", "tanh", "tick", "untrack", "whole"]
+__all__ += ["power", "recycle", "sort", "sqrt", "tanh", "tick", "untrack", "whole"]
 
 COMPILED = False  # native.pxd says True
 
@@ -37,11 +37,6 @@ class cython:  # noqa: N801  (it stands where the module of that name stands whe
     def no_gc(marked: Class) -> Class:
         """A class that Python's collector of cycles need not look at."""
         return marked
-
-    @staticmethod
-    def freelist(size: int) -> Callable[[Class], Class]:
-        """A class that keeps `size` freed objects to use again."""
-        return cython.cclass
 
 
 def divide(x: float, y: float) -> float:
@@ -113,8 +108,8 @@ def floats(n: int) -> list[float]:
     return [0.0] * n
 
 
-def release(array: object) -> None:
-    """Give the room back (in Python it goes by itself)."""
+def recycle(value: type, many: type) -> None:
+    """Free the nodes of these two classes in a loop, not in a recursion, and use their memory again."""
 
 
 def untrack(container: object) -> None:

@@ -1,6 +1,5 @@
 cimport cython
-cdef int _depth
-cdef list _buried, _labels
+cdef list _labels
 cdef dict _places
 @cython.no_gc
 cdef class Node:

@@ -25,12 +25,9 @@ WALK = (1 << 40) - 1  # the bits of `_mark` that hold the number of a walk; the 
 POW = BY_NAME["pow"].code
 
 _labels, _places = [""], {"": 0}  # every label in use, and its place: a node holds the place
-_buried: list[Any] = []  # see Node.__dealloc__
-_depth = 0
 
 
 @cython.no_gc  # numbers that point at what they were made from cannot form a cycle
-@cython.freelist(4096)
 @cython.cclass
 class Node:
     """One number of a computation, and how it came about."""
@@ -164,7 +161,7 @@ class Node:
         """A new leaf of the same number: no gradient flows back through it."""
         return self._leaf(self._data)  # type: ignore[attr-defined]  # a Value has it
 
-    # -- copies, and the end ------------------------------------------------------------------------------------------
+    # -- copies -------------------------------------------------------------------------------------------------------
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         """A copy of the whole graph under this node; no recursion, however deep it is."""
@@ -179,22 +176,6 @@ class Node:
                 "copy.deepcopy, or save the parameters of a model with wengert.checkpoint.save(model, path)"
             )
         return _restored, (type(self), self._data, self._grad, self.label), getattr(self, "__dict__", None)
-
-    def __dealloc__(self) -> None:
-        """Compiled only: free a chain of millions in a loop, as no C stack would hold the recursion."""
-        global _depth
-        if self._a is None:
-            return
-        _depth += 1
-        if _depth > 50:
-            _buried.append(self._a)
-            _buried.append(self._b)
-        else:
-            self._a = self._b = None
-            if _depth == 1:
-                while _buried:
-                    _buried.pop()
-        _depth -= 1
 
 
 def _has_order(other: Any) -> bool:
