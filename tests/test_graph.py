@@ -232,6 +232,19 @@ def test_ticks_far_apart() -> None:
     assert tape([total]) == [*nodes, total]
 
 
+@pytest.mark.parametrize("old", [0, 1, 10, 64, 65, 2000])
+@pytest.mark.parametrize("young", [1, 10, 64, 65, 2000])
+def test_old_parameters_of_a_young_graph(old: int, young: int) -> None:
+    """As after hours of training: the parameters were made long before what is made of them."""
+    rng = random.Random(old + young)
+    parameters = [Value(1.0) for _ in range(old)]
+    for _ in range(20_000):
+        Value(0.0)
+    nodes = [Value(1.0) for _ in range(young)]
+    total = wengert.sum(rng.sample(parameters + nodes, old + young))
+    assert tape([total]) == [*parameters, *nodes, total]
+
+
 def test_a_large_graph() -> None:
     x = Value(1.0)
     y = x

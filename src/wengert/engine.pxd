@@ -8,7 +8,7 @@ cdef class Value(Node):
 cdef class Many(Value):
     cdef readonly tuple _all
     cdef double* _partials
-cdef inline int _fill(Value node, int code, double data, Node a, Node b, double da, double db) except -1
+cdef inline int _fill(Value node, int code, double data, Value a, Value b, double da, double db) except -1
 cdef object _unary(int code, double data, Value x, double dx)
 cdef object _binary(int code, double data, x, y, double dx, double dy)
 cdef object _product(double x, double y, left, right)
