@@ -7,7 +7,6 @@ thousand, or by a sign, must fail.
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import math
 import random
@@ -422,7 +421,7 @@ def disturbances(row: ops.Op) -> Iterator[tuple[str, ops.Op]]:
         return -x if (x.data if isinstance(x, Value) else x) else 1e-3
 
     for wrong in (off, turned):
-        yield f"value {wrong.__name__}", dataclasses.replace(row, value=lambda *xs, w=wrong: w(row.value(*xs)))
+        yield f"value {wrong.__name__}", row._replace(value=lambda *xs, w=wrong: w(row.value(*xs)))
         for k in range(row.arity or 5):
             if (row.name, k) in CONSTANT:
                 continue
@@ -434,7 +433,7 @@ def disturbances(row: ops.Op) -> Iterator[tuple[str, ops.Op]]:
                     return right
 
                 changed: dict[str, Any] = {rule: disturbed}
-                yield f"{rule} {k} {wrong.__name__}", dataclasses.replace(row, **changed)
+                yield f"{rule} {k} {wrong.__name__}", row._replace(**changed)
 
 
 def holds(check: Callable[[ops.Op, int], None], row: ops.Op, count: int) -> bool:

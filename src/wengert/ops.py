@@ -14,10 +14,9 @@ from __future__ import annotations
 import keyword
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from math import inf, nan
 from types import FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
 from wengert import native, special
 from wengert.errors import ArgumentError, LengthError, OperationError
@@ -29,8 +28,7 @@ __all__ = ["BY_NAME", "LEFT", "TABLE", "UNARY", "Op", "register"]
 LEFT = 1 << 15  # added to the code of a binary operation whose constant stands on the left, as in 2 - x
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Op:
+class Op(NamedTuple):
     """One operation. Called, it computes: floats from floats, a Value where an operand is one."""
 
     name: str
@@ -43,7 +41,7 @@ class Op:
     aliases: tuple[str, ...] = ()
     defaults: tuple[float, ...] = ()  # of the last operands
     code: int = -1  # its place in the table
-    graph_partials: Callable[..., Any] = field(default=lambda *_: None)  # the partials, read over Values
+    graph_partials: Callable[..., Any] = lambda *_: None  # the partials, read over Values
 
     def __repr__(self) -> str:
         return f"<operation {self.name}>"

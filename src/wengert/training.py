@@ -18,12 +18,11 @@ import random
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from importlib import import_module
 from math import inf, isfinite
 from numbers import Real
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 from wengert.engine import Value
 from wengert.errors import ArgumentError, DataError, LengthError, OperandError, WengertError
@@ -39,26 +38,36 @@ Loss = Callable[[Any, Any], Value]
 Metric = Callable[[Any, Any], float]
 
 
-@dataclass(repr=False)
 class History:
     """What happened in each epoch of a training run, and how the run ended."""
 
-    loss: list[float] = field(default_factory=list)
-    """What was minimised, averaged over the epoch's batches while they were learnt: regularization included."""
-    val_loss: list[float] = field(default_factory=list)
-    """The mean loss over the validation data after the epoch, without regularization; empty without such data."""
-    accuracy: list[float] = field(default_factory=list)
-    """The metric, averaged like `loss`: a share from 0 to 1; empty if the loss has no metric of its own."""
-    val_accuracy: list[float] = field(default_factory=list)
-    """The metric over the validation data after the epoch."""
-    seconds: float = 0.0
-    """How long the run took."""
-    interrupted: bool = False
-    """Whether Ctrl-C ended it."""
-    stopped_early: bool = False
-    """Whether patience, or the callback, ended it."""
-    diverged: bool = False
-    """Whether a loss that was not finite ended it."""
+    def __init__(
+        self,
+        loss: Iterable[float] = (),
+        val_loss: Iterable[float] = (),
+        accuracy: Iterable[float] = (),
+        val_accuracy: Iterable[float] = (),
+        seconds: float = 0.0,
+        interrupted: bool = False,
+        stopped_early: bool = False,
+        diverged: bool = False,
+    ) -> None:
+        self.loss = [*loss]
+        """What was minimised, averaged over the epoch's batches while they were learnt: regularization included."""
+        self.val_loss = [*val_loss]
+        """The mean loss over the validation data after the epoch, without regularization; empty without such data."""
+        self.accuracy = [*accuracy]
+        """The metric, averaged like `loss`: a share from 0 to 1; empty if the loss has no metric of its own."""
+        self.val_accuracy = [*val_accuracy]
+        """The metric over the validation data after the epoch."""
+        self.seconds = seconds
+        """How long the run took."""
+        self.interrupted = interrupted
+        """Whether Ctrl-C ended it."""
+        self.stopped_early = stopped_early
+        """Whether patience, or the callback, ended it."""
+        self.diverged = diverged
+        """Whether a loss that was not finite ended it."""
 
     def __len__(self) -> int:
         """The number of epochs that were completed."""
@@ -235,8 +244,7 @@ class _DivergedError(Exception):
     """The loss of a batch is not finite."""
 
 
-@dataclass
-class _Task:
+class _Task(NamedTuple):
     """What is learnt: a model, and how it is judged."""
 
     model: Model
