@@ -131,7 +131,7 @@ class Many(Value):
         return self._all
 
 
-native.recycle(Value, Many)
+native.recycle(Value, Many)  # how they end: a chain of millions is freed without recursion
 
 
 # -- making nodes -----------------------------------------------------------------------------------------------------

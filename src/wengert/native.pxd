@@ -84,8 +84,9 @@ cdef extern from *:
                 PyObject *all = ((struct wengert_many *)node)->all;
                 if (all != Py_None && Py_REFCNT(all) == 1)  /* no other holder: it can be emptied before it goes */
                     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(all); i++) {
-                        wengert_drop(PyTuple_GET_ITEM(all, i), &dead);
+                        PyObject *x = PyTuple_GET_ITEM(all, i);
                         PyTuple_SET_ITEM(all, i, NULL);
+                        wengert_drop(x, &dead);
                     }
                 Py_DECREF(all);
                 PyMem_RawFree(((struct wengert_many *)node)->partials);
