@@ -21,7 +21,7 @@ from setuptools.errors import BaseError, CCompilerError
 from setuptools.logging import logging
 
 PACKAGE = Path("src", "wengert")
-MODULES = ("node", "engine", "graph", "optim")  # as COMPILED in _loader.py (a test compares them)
+MODULES = ("node", "engine", "graph", "optim", "fused")  # as COMPILED in _loader.py (a test compares them)
 
 DIRECTIVES = {
     "language_level": 3,

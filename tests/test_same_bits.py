@@ -25,7 +25,7 @@ def every_row() -> Iterator[float]:
     """Each operation of the table on its domain and far outside: values and gradients, by floats and by Values."""
     rng = random.Random(1)
     extremes = [0.0, -0.0, 1.0, -1.0, 1e-300, -1e300, 745.0, math.inf, -math.inf, math.nan]
-    for row in TABLE[1:]:
+    for row in [row for row in TABLE if row.value]:
         for trial in range(60):
             domain = row.domain if row.arity is not None else (*row.domain, *row.domain)
             numbers = [rng.uniform(*bounds) for bounds in domain]

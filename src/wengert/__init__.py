@@ -83,6 +83,7 @@ from wengert.functions import (
     softplus,
     sqrt,
     square,
+    stop_gradient,
     sub,
     sum as sum,
     swish,
@@ -91,6 +92,7 @@ from wengert.functions import (
     where,
 )
 from wengert.graph import Graph
+from wengert.lifting import compile as compile
 from wengert.modes import no_grad
 from wengert.training import History, fit
 
@@ -171,6 +173,7 @@ __all__ = [
     "softplus",
     "sqrt",
     "square",
+    "stop_gradient",
     "sub",
     "swish",
     "tan",

@@ -15,7 +15,7 @@ cdef object _binary(int code, double data, x, y, double dx, double dy)
 cdef object _product(double x, double y, left, right)
 cdef object _quotient(double x, double y, left, right)
 cdef object _power(double x, double y, left, right)
-cdef Many _many(int code, arguments)
+cpdef Many _many(int code, arguments)
 cdef inline double _number(x) except? -1.0
 cdef inline double _operand(x) except? -1.0
 cpdef list tape(list roots, bint reset=*)

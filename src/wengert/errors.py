@@ -9,6 +9,7 @@
     ├── LengthError         (ValueError)   two lengths that must agree and do not
     ├── DataError           (ValueError)   data of the user's that cannot be computed with
     ├── ArgumentError       (ValueError)   an argument outside what it may be
+    ├── StaleRecordingError                a compiled function that is not what was recorded any more
     ├── CheckpointError                    a checkpoint that cannot be written, read or believed
     └── MissingExtraError   (ImportError)  an optional library that is not installed
 
@@ -29,6 +30,7 @@ __all__ = [
     "MissingExtraError",
     "OperandError",
     "OperationError",
+    "StaleRecordingError",
     "WengertError",
     "require",
 ]
@@ -60,6 +62,10 @@ class DataError(WengertError, ValueError):
 
 class ArgumentError(WengertError, ValueError):
     """An argument outside what it may be; the message names the value and what was expected."""
+
+
+class StaleRecordingError(WengertError):
+    """A compiled function gave another result than its Python code: something changed that was recorded as fixed."""
 
 
 class CheckpointError(WengertError):

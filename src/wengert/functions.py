@@ -38,7 +38,7 @@ def _publish(row: ops.Op) -> Callable[..., Any]:
     return function
 
 
-for _row in ops.TABLE[1:]:
+for _row in [row for row in ops.TABLE if row.value]:
     globals().update(dict.fromkeys((_row.name, *_row.aliases), _publish(_row)))
     __all__ += [_row.name, *_row.aliases]
 

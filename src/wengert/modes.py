@@ -14,7 +14,7 @@ from typing import Any
 from wengert import engine
 from wengert.engine import Value
 
-__all__ = ["no_grad", "on"]
+__all__ = ["no_grad", "on", "quiet"]
 
 Mode = Callable[[Any], Any]  # shown a new node, returns what stands for it
 
@@ -50,6 +50,11 @@ def on(mode: Mode) -> Iterator[None]:
             _active -= 1
             if not _active:
                 engine.watch(None)
+
+
+def quiet() -> bool:
+    """Whether this thread computes without recording."""
+    return Value.detach in _watcher.modes
 
 
 @contextmanager

@@ -1,4 +1,5 @@
 cimport cython
+cdef object _observer
 cdef list _labels
 cdef dict _places
 @cython.no_gc

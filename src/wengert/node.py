@@ -18,13 +18,14 @@ from wengert.ops import BY_NAME, LEFT, TABLE, Op
 if False:  # what the compiler reads instead of the stand-in
     import cython  # type: ignore[no-redef]
 
-__all__ = ["CODE", "WALK", "Node", "by_hand"]
+__all__ = ["CODE", "WALK", "Node", "by_hand", "observe"]
 
 CODE = (1 << 16) - 1  # the bits of `_made` that hold the operation; the bits above count ticks
 WALK = (1 << 40) - 1  # the bits of `_mark` that hold the number of a walk; the bits above hold the label
 POW = BY_NAME["pow"].code
 
 _labels, _places = [""], {"": 0}  # every label in use, and its place: a node holds the place
+_observer = None  # who is told when a number is read, compared or overwritten: a recording, see `observe`
 
 
 @cython.no_gc  # numbers that point at what they were made from cannot form a cycle
@@ -45,15 +46,19 @@ class Node:
     @property
     def data(self) -> float:
         """The number."""
-        return self._data
+        return self._data if _observer is None else _observer.read(self, self._data)
 
     @data.setter
     def data(self, number: Any) -> None:
+        if _observer is not None:
+            _observer.refuse("sets the data of a Value")
         self._data = number if type(number) is float else operands.data(number)
 
     @property
     def grad(self) -> float:
         """The derivative by this number of what `backward()` was called on. Leaves add up all calls."""
+        if _observer is not None:
+            _observer.refuse("reads the gradient of a Value")
         return self._grad
 
     @grad.setter
@@ -121,28 +126,30 @@ class Node:
     # -- a number among numbers ---------------------------------------------------------------------------------------
 
     def __lt__(self, other: Any) -> bool:
-        return self._data < _real(other) if _has_order(other) else NotImplemented
+        return _told("lt", self, other, self._data < _real(other)) if _has_order(other) else NotImplemented
 
     def __le__(self, other: Any) -> bool:
-        return self._data <= _real(other) if _has_order(other) else NotImplemented
+        return _told("le", self, other, self._data <= _real(other)) if _has_order(other) else NotImplemented
 
     def __gt__(self, other: Any) -> bool:
-        return self._data > _real(other) if _has_order(other) else NotImplemented
+        return _told("gt", self, other, self._data > _real(other)) if _has_order(other) else NotImplemented
 
     def __ge__(self, other: Any) -> bool:
-        return self._data >= _real(other) if _has_order(other) else NotImplemented
+        return _told("ge", self, other, self._data >= _real(other)) if _has_order(other) else NotImplemented
 
     def __eq__(self, other: object) -> bool:
         """With a number, equality of `data`; with a Value, identity, so that Values live in sets and dicts."""
         if isinstance(other, Node):
             return self is other
-        return self._data == operands.number(other) if operands.is_number(other) else NotImplemented
+        if not operands.is_number(other):
+            return NotImplemented
+        return _told("eq", self, other, self._data == operands.number(other))
 
     def __hash__(self) -> int:
         return id(self) >> 4
 
     def __bool__(self) -> bool:
-        return self._data != 0.0
+        return bool(_told("ne", self, 0.0, self._data != 0.0))
 
     def __float__(self) -> float:
         raise OperandError("a Value is not a float: read v.data, or call v.exp() and the like to keep the gradient")
@@ -155,10 +162,12 @@ class Node:
 
     def item(self) -> float:
         """The number, as `data` gives it."""
-        return self._data
+        return self.data
 
     def detach(self) -> Any:
         """A new leaf of the same number: no gradient flows back through it."""
+        if _observer is not None:
+            return _observer.detached(self, self._data)
         return self._leaf(self._data)  # type: ignore[attr-defined]  # a Value has it
 
     # -- copies -------------------------------------------------------------------------------------------------------
@@ -188,6 +197,19 @@ def _real(x: Any) -> float:
         node: Node = x
         return node._data
     return operands.number(x)
+
+
+def _told(how: str, x: Node, other: Any, outcome: Any) -> Any:
+    """The outcome of a comparison, which a recording wants to know of."""
+    if _observer is not None:
+        _observer.compared(how, x, other, outcome)
+    return outcome
+
+
+def observe(observer: Any) -> None:
+    """Tell an observer what is read (`read`, `detached`), compared (`compared`) or cannot be recorded (`refuse`)."""
+    global _observer
+    _observer = observer
 
 
 def _restored(kind: Any, data: float, grad: float, label: str) -> Any:

@@ -251,6 +251,9 @@ clip: Op   = _row("clip", 3, "clip", "x limited to the range from low to high",
                                          where(x < low, where(low < high, 1.0, 0.0), 0.0),
                                          where(x > high, 1.0, where(low > high, 1.0, 0.0))), REAL, (-2.0, -1.0), (1.0, 2.0), aliases=("clamp",))
 
+stop_gradient: Op = _row("stop_gradient", 1, "stop", "x as a constant: no gradient flows back through it",
+       lambda x: x,                     lambda out, x: 0.0)
+
 exp2: Op   = _row("exp2", 1, "exp2", "2**x",
        guarded(math.exp2),              lambda out, x: out * LN2)
 expm1: Op  = _row("expm1", 1, "expm1", "e**x - 1, accurate near 0",
@@ -340,6 +343,10 @@ min_: Op   = _row("min", None, "min", "the least of the values; a tie shares the
        _least,                          _ties)
 logsumexp: Op = _row("logsumexp", None, "logsumexp", "log(e**v1 + e**v2 + ...), without overflow",
        _logsumexp,        lambda out, *xs: [exp(x - where(out == -inf, 0.0, out)) for x in xs])
+pick: Op   = _row("pick", None, "pick", "the one of the values that an integer, the last operand, chooses",
+       None, None)
+compiled: Op = _row("compiled", None, "compiled", "a function that `wengert.compile` has made one node",
+       None, None)
 # fmt: on
 
 

@@ -1,0 +1,435 @@
+"""The first half of lifting: from instructions on single numbers to groups of equal ones.
+
+Sums of sums become one sum of many terms, each term a coefficient times one or two factors; then every number gets a
+level (one more than the highest that it is made from), and numbers of one level, one operation and one kind of operands
+make a group. A group will be one array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wengert.graph import Graph
+from wengert.ops import BY_NAME, TABLE
+
+__all__ = ["CONST", "INPUT", "PARAM", "VALUE", "VARYING", "Flat", "Group", "Pick", "Unliftable", "flatten"]
+
+Ints = np.ndarray[Any, np.dtype[np.int64]]
+CODE = {name: BY_NAME[name].code for name in ("add", "sub", "neg", "mul", "pow", "sum", "dot", "max", "min")}
+SUMS = np.array([CODE[name] for name in ("add", "sub", "neg", "sum", "dot")])
+REDUCTIONS = {CODE["max"]: "max", CODE["min"]: "min"}
+PARAM, VALUE, INPUT, VARYING, CONST = range(5)  # where a number comes from; a product names its factors in this order
+RAGGED_GROUPS, RAGGED_WASTE = 2, 3.0  # sums of different lengths become one array when it is at most this much larger
+MODERATE = 1e100  # constants between this and its inverse may be multiplied together: nothing overflows
+
+
+class Unliftable(Exception):  # noqa: N818  (no fault: a reason to stay with the engine)
+    """Why a recording cannot become an array program; the compiled function then stays with the engine."""
+
+
+@dataclass
+class Group:
+    """Numbers that one array will hold."""
+
+    nodes: Ints
+    reduce: str  # sum | max | min; "" for an elementwise operation
+    code: int
+
+
+@dataclass
+class Flat:
+    """A recording in normal form. Numbers are named by their places; constants stand behind them."""
+
+    n: int
+    constants: np.ndarray[Any, np.dtype[np.float64]]
+    source: Ints  # for each number and constant where it comes from; VARYING is a value that depends on an input
+    first: Ints  # where the terms of a sum, or the operands of another operation, begin
+    last: Ints  # and end
+    factor: Ints  # of a term: the first factor
+    other: Ints  # and the second, -1 if there is none
+    coefficient: np.ndarray[Any, np.dtype[np.float64]]
+    operands: Ints
+    starts: Ints
+    groups: list[Group]
+    places: Ints  # where each instruction of the recording stands now
+
+
+@dataclass(frozen=True)
+class Pick:
+    """An operand that an integer input chooses when the program runs."""
+
+    user: int  # the place of the instruction that has the operand
+    position: int  # which of its operands
+    index: int  # the place of the integer
+    candidates: tuple[int, ...]  # the places of what it chooses from
+
+
+def flatten(graph: Graph, source: Ints, wanted: Ints, picks: list[Pick]) -> Flat:
+    """Bring a recorded graph into normal form and group it.
+
+    Args:
+        graph: the recording.
+        source: for each instruction PARAM, INPUT or VALUE; CONST for a leaf that only this recording has made.
+        wanted: the places whose values are asked for.
+        picks: the operands that are known only at run time.
+
+    Raises:
+        Unliftable: an operation takes any number of operands and has no array form.
+    """
+    codes, starts, operands, constants, places = _instructions(graph, source, picks)
+    wanted = places[wanted]
+    n = len(codes)
+    spread = np.zeros(n, np.int64) + VALUE
+    spread[places] = source
+    data = np.zeros(n)
+    held = np.flatnonzero(source == CONST)
+    data[places[held]] = [graph.values[i].data for i in held.tolist()]
+    operands, constants, stands_for = _share_constants(operands, constants, spread, data)
+    places = stands_for[places]
+    wanted = stands_for[wanted]
+    source = np.concatenate([spread, np.full(len(constants), CONST)])
+    uses = np.bincount(operands, minlength=len(source)) + 2 * np.bincount(wanted, minlength=len(source))
+    owner = np.repeat(np.arange(n), np.diff(starts))
+    terms = _terms(codes, starts, operands, owner)
+    terms, absorbed = _merge_sums(terms, codes, uses, constants, n)
+    terms, multiplied = _merge_products(terms, codes, starts, operands, uses, source, constants, n)
+    root, factor, other, coefficient = terms
+    count = np.bincount(root, minlength=n)
+    last = np.cumsum(count)
+    first = last - count
+    present = ~(absorbed | multiplied)
+    level, varies = _levels(codes, starts, operands, first, last, factor, other, present, source)
+    source = np.where((source == VALUE) & varies, VARYING, source)
+    factor, other = _ordered(factor, other, source)
+    flat = Flat(n, constants, source, first, last, factor, other, coefficient, operands, starts, [], places)
+    flat.groups = _groups(flat, codes, level, present & (codes > 0))
+    return flat
+
+
+# -- instructions -----------------------------------------------------------------------------------------------------
+
+
+def _instructions(graph: Graph, source: Ints, picks: list[Pick]) -> tuple[Ints, Ints, Ints, Any, Ints]:
+    """The arrays of a graph, the rarer operations on many operands written out with others.
+
+    What was computed before the recording is a parameter: how it came about is left out.
+    """
+    codes = np.frombuffer(graph.codes, np.uint16).astype(np.int64)
+    starts = np.frombuffer(graph.starts, np.int64)
+    operands = np.frombuffer(graph.operands, np.int64) if graph.operands else np.zeros(0, np.int64)
+    constants = np.frombuffer(graph.constants, np.float64) if graph.constants else np.zeros(0)
+    given = (source != VALUE) & (codes > 0)
+    if given.any():
+        length = np.where(given, 0, np.diff(starts))
+        operands = operands[~np.repeat(given, np.diff(starts))]
+        codes, starts = np.where(given, 0, codes), np.concatenate([[0], np.cumsum(length)])
+    many = [row.code for row in TABLE if row.arity is None and row.name not in ("sum", "dot", "max", "min", "pick")]
+    written_out = np.flatnonzero(np.isin(codes, many)).tolist()
+    if not written_out and not picks:
+        return codes, starts, operands, constants, np.arange(len(codes))
+    known: list[float] = constants.tolist()
+    pieces: dict[int, list[tuple[int, list[int]]]] = {}
+    by_user: dict[int, list[Pick]] = {}
+    for pick in picks:
+        by_user.setdefault(pick.user, []).append(pick)
+    for place in sorted({*written_out, *by_user}):
+        writer = _Writer(known)
+        xs = operands[starts[place] : starts[place + 1]].tolist()
+        for pick in by_user.get(place, ()):
+            xs[pick.position] = writer("pick", *pick.candidates, pick.index)
+        row = TABLE[codes[place]]
+        if row.arity is None and row.name not in ("sum", "dot", "max", "min"):
+            if row.name not in WRITTEN_OUT:
+                raise Unliftable(f"{row.name} takes any number of operands, and only the library's own are known")
+            WRITTEN_OUT[row.name](writer, xs)
+        else:
+            writer(row.name, *xs)
+        pieces[place] = writer.steps
+    return *_spliced(codes, starts, operands, pieces), np.array(known), _shifted(len(codes), pieces)[1]
+
+
+def _shifted(count: int, pieces: dict[int, Any]) -> tuple[Ints, Ints]:
+    """By how much an instruction moves when others are put in before it; and where each then stands."""
+    extra = np.zeros(count + 1, np.int64)
+    for place, steps in pieces.items():
+        extra[place] = len(steps) - 1
+    shift = np.cumsum(extra)
+    return shift, np.arange(count) + shift[:-1]
+
+
+def _spliced(codes: Ints, starts: Ints, operands: Ints, pieces: dict[int, Any]) -> tuple[Ints, Ints, Ints]:
+    """The arrays with the instruction at each place of `pieces` replaced by several, the last of which stands for it."""
+    shift, places = _shifted(len(codes), pieces)
+    moved = np.where(operands >= 0, operands + shift[np.maximum(operands, 0)], operands)
+    new_codes: list[Any] = []
+    new_operands: list[Any] = []
+    lengths: list[Any] = []
+    at = 0
+    for place in [*pieces, len(codes)]:
+        new_codes.append(codes[at:place])
+        lengths.append(np.diff(starts[at : place + 1]))
+        new_operands.append(moved[starts[at] : starts[place]])
+        if place < len(codes):
+            begin = int(places[place]) - len(pieces[place]) + 1
+            for code, inner in pieces[place]:
+                new_codes.append([code])
+                lengths.append([len(inner)])
+                new_operands.append([_resolve(x, begin, shift) for x in inner])
+        at = place + 1
+    joined = [np.concatenate([np.asarray(x, np.int64) for x in part]) for part in (new_codes, lengths, new_operands)]
+    return joined[0], np.concatenate([[0], np.cumsum(joined[1])]), joined[2]
+
+
+STEP = 1 << 40  # added to the number of a step of the same piece
+
+
+def _resolve(x: int, begin: int, shift: Ints) -> int:
+    if x >= STEP:
+        return begin + x - STEP
+    return x + int(shift[x]) if x >= 0 else x
+
+
+class _Writer:
+    """Writes the steps that stand for one instruction."""
+
+    def __init__(self, constants: list[float]) -> None:
+        self.constants = constants
+        self.steps: list[tuple[int, list[int]]] = []
+
+    def __call__(self, name: str, *operands: int) -> int:
+        self.steps.append((BY_NAME[name].code, list(operands)))
+        return STEP + len(self.steps) - 1
+
+    def constant(self, c: float) -> int:
+        """The operand that stands for a number."""
+        self.constants.append(c)
+        return -len(self.constants)
+
+
+def _mean(write: _Writer, xs: list[int]) -> None:
+    write("div", write("sum", *xs), write.constant(float(len(xs))))
+
+
+def _product(write: _Writer, xs: list[int]) -> None:
+    total = write("mul", xs[0], write.constant(1.0))
+    for x in xs[1:]:
+        total = write("mul", total, x)
+
+
+def _logsumexp(write: _Writer, xs: list[int]) -> None:
+    shift = write("stop_gradient", write("max", *xs))
+    powers = [write("exp", write("sub", x, shift)) for x in xs]
+    write("add", shift, write("log", write("sum", *powers)))
+
+
+WRITTEN_OUT: dict[str, Callable[[_Writer, list[int]], None]] = {
+    "mean": _mean,
+    "prod": _product,
+    "logsumexp": _logsumexp,
+}
+
+
+def _share_constants(operands: Ints, constants: Any, source: Ints, data: Any) -> tuple[Ints, Any, Ints]:
+    """Equal constants become one, numbered from n on; a leaf that is a constant becomes one of them."""
+    n = len(source)
+    leaves = np.flatnonzero(source == CONST)
+    bits = np.concatenate([constants, data[leaves]]).view(np.int64)
+    distinct, number = np.unique(bits, return_inverse=True)
+    number = number.reshape(-1) + n
+    stands_for = np.arange(n)
+    stands_for[leaves] = number[len(constants) :]
+    if len(constants):
+        of_constant = number[np.maximum(-1 - operands, 0)] if len(operands) else operands
+        operands = np.where(operands < 0, of_constant, stands_for[operands])
+    else:
+        operands = stands_for[operands]
+    return operands, distinct.view(np.float64), stands_for
+
+
+# -- sums and products ------------------------------------------------------------------------------------------------
+
+
+def _terms(codes: Ints, starts: Ints, operands: Ints, owner: Ints) -> tuple[Any, ...]:
+    """The terms of each sum, and the candidates of each greatest and least: (root, factor, other, coefficient)."""
+    position = np.arange(len(operands)) - starts[owner]
+    length = np.diff(starts)[owner]
+    code = codes[owner]
+    is_dot = code == CODE["dot"]
+    half = length // 2
+    listed = np.isin(code, SUMS) & ~is_dot | np.isin(code, list(REDUCTIONS))
+    weight = is_dot & (position < half)
+    bias = is_dot & (position == length - 1)
+    keep = np.flatnonzero(listed | weight | bias)
+    other = np.full(len(operands), -1)
+    at = np.flatnonzero(weight)
+    other[at] = operands[at + half[at]]
+    negative = (code == CODE["neg"]) | (code == CODE["sub"]) & (position == 1)
+    return owner[keep], operands[keep], other[keep], np.where(negative, -1.0, 1.0)[keep]
+
+
+def _merge_sums(terms: tuple[Any, ...], codes: Ints, uses: Ints, constants: Any, n: int) -> tuple[Any, Any]:
+    """A sum that only another sum uses gives it its terms."""
+    root, factor, other, coefficient = terms
+    is_sum = np.isin(codes, SUMS)
+    within = np.minimum(factor, n - 1)
+    inner = (other < 0) & (factor < n) & is_sum[within] & (uses[within] == 1) & is_sum[root]
+    absorbed = np.zeros(n, bool)
+    absorbed[factor[inner]] = True
+    parent, sign = np.arange(n), np.ones(n)
+    parent[factor[inner]], sign[factor[inner]] = root[inner], coefficient[inner]
+    while True:  # each round doubles how far up a sum looks
+        sign, higher = sign * sign[parent], parent[parent]
+        sign[higher == parent] = sign[higher == parent]
+        if np.array_equal(higher, parent):
+            break
+        parent = higher
+    is_zero = np.zeros(n + len(constants), bool)
+    is_zero[n:] = constants == 0.0
+    keep = ~inner & ~(is_zero[factor] & (other < 0) & is_sum[root])
+    bare = np.ones(n, bool)  # a sum of nothing but zeros keeps one
+    bare[parent[root[keep]]] = False
+    for place in np.flatnonzero(bare[parent[root]] & ~inner).tolist():
+        if bare[parent[root[place]]]:
+            keep[place], bare[parent[root[place]]] = True, False
+    coefficient = (coefficient * sign[root])[keep]
+    root = parent[root[keep]]
+    order = np.argsort(root, kind="stable")
+    return (root[order], factor[keep][order], other[keep][order], coefficient[order]), absorbed
+
+
+def _merge_products(
+    terms: tuple[Any, ...], codes: Ints, starts: Ints, operands: Ints, uses: Ints, source: Ints, constants: Any, n: int
+) -> tuple[Any, Any]:
+    """A product that only a sum uses becomes a term of it: up to two factors and a coefficient."""
+    root, factor, other, coefficient = terms
+    absorbed = np.zeros(n, bool)
+    single = np.zeros(len(uses), bool)
+    single[:n] = uses[:n] == 1
+    is_mul, is_neg = np.zeros(len(uses), bool), np.zeros(len(uses), bool)
+    is_mul[:n], is_neg[:n] = codes == CODE["mul"], codes == CODE["neg"]
+    in_sum = np.isin(codes[root], SUMS)
+    moderate = np.zeros(len(uses), bool)
+    moderate[n:] = (np.abs(constants) < MODERATE) & (np.abs(constants) > 1 / MODERATE)
+    for _ in range(3):
+        swap = (other >= 0) & (source[factor] == CONST)  # a constant stands second
+        factor[swap], other[swap] = other[swap], factor[swap]
+        for side in (factor, other):
+            at = np.flatnonzero(in_sum & (side >= 0) & single[side] & is_neg[side])
+            absorbed[side[at]] = True
+            coefficient[at] *= -1.0
+            side[at] = operands[starts[side[at]]]
+        free = in_sum & single[factor] & is_mul[factor]
+        at = np.flatnonzero(free & (other >= 0) & (source[other] == CONST) & moderate[other])
+        coefficient[at] *= constants[other[at] - n]
+        other[at] = -1
+        at = np.flatnonzero(free & (other < 0))
+        product = factor[at]
+        absorbed[product] = True
+        factor[at], other[at] = operands[starts[product]], operands[starts[product] + 1]
+    swap = (other >= 0) & (source[factor] == CONST)
+    factor[swap], other[swap] = other[swap], factor[swap]
+    return (root, factor, other, coefficient), absorbed
+
+
+def _ordered(factor: Ints, other: Ints, source: Ints) -> tuple[Ints, Ints]:
+    """Of two factors the parameter first, then what does not depend on an input, and a constant last."""
+    swap = (other >= 0) & (source[factor] > source[np.maximum(other, 0)])
+    return np.where(swap, other, factor), np.where(swap, factor, other)
+
+
+# -- levels and groups ------------------------------------------------------------------------------------------------
+
+
+def _levels(
+    codes: Ints,
+    starts: Ints,
+    operands: Ints,
+    first: Ints,
+    last: Ints,
+    factor: Ints,
+    other: Ints,
+    present: Any,
+    source: Ints,
+) -> tuple[Ints, Any]:
+    """For each number its level, and whether it depends on an input: one pass, in the order of creation."""
+    total = len(source)
+    level = [0] * total
+    varies: list[bool] = (source == INPUT).tolist()
+    is_listed = (np.isin(codes, SUMS) | np.isin(codes, list(REDUCTIONS))).tolist()
+    begin, end = np.where(is_listed, first, starts[:-1]).tolist(), np.where(is_listed, last, starts[1:]).tolist()
+    factors, others, plain = factor.tolist(), other.tolist(), operands.tolist()
+    level.append(0)  # the last place, which -1 names: no second factor
+    varies.append(False)
+    height, depends = level.__getitem__, varies.__getitem__
+    for node in np.flatnonzero(present & (codes > 0)).tolist():
+        if is_listed[node]:
+            made_from = factors[begin[node] : end[node]] + others[begin[node] : end[node]]
+        else:
+            made_from = plain[begin[node] : end[node]]
+        level[node] = 1 + max(map(height, made_from), default=0)
+        varies[node] = any(map(depends, made_from))
+    return np.array(level[:-1]), np.array(varies[:-1])
+
+
+def _groups(flat: Flat, codes: Ints, level: Ints, present: Any) -> list[Group]:
+    """Numbers of one level, one operation and one kind of operands, in the order of creation."""
+    nodes = np.flatnonzero(present)
+    if not len(nodes):
+        return []
+    random = np.random.default_rng(1964).integers(0, 2**63, 4096, dtype=np.uint64)  # one number for each kind
+    is_sum, is_reduction = np.isin(codes, SUMS), np.isin(codes, list(REDUCTIONS))
+    listed = is_sum | is_reduction
+    kind = _kinds(flat)
+    signature = np.zeros(flat.n, np.uint64)  # of a sum: the kinds of its terms, whatever their order
+    lowest, highest = np.zeros(flat.n, np.int64), np.zeros(flat.n, np.int64)
+    filled = np.flatnonzero(flat.last > flat.first)
+    if len(filled):
+        begin = flat.first[filled]
+        signature[filled] = np.add.reduceat(random[kind], begin)
+        lowest[filled], highest[filled] = np.minimum.reduceat(kind, begin), np.maximum.reduceat(kind, begin)
+    plain, arity = np.flatnonzero(present & ~listed), np.diff(flat.starts)
+    for k in range(int(arity[plain].max()) if len(plain) else 0):  # of another operation: those of its operands
+        has = plain[arity[plain] > k]
+        operand = flat.operands[flat.starts[has] + k]
+        signature[has] += random[128 + 8 * k + flat.source[operand]]
+        if k == 1:  # and its exponent
+            power = (codes[has] == CODE["pow"]) & (flat.source[operand] == CONST)
+            signature[has[power]] += random[1024 + operand[power] % 3000]
+    code = np.where(is_sum, CODE["sum"], codes)
+    base = level[nodes].astype(np.uint64) * random[120] + code[nodes].astype(np.uint64) * random[121]
+    base += flat.source[nodes].astype(np.uint64) * random[122]
+    key = base + signature[nodes] * random[123]
+    shared = base + lowest[nodes].astype(np.uint64) * random[124]
+    key = _join_ragged(key, shared, (flat.last - flat.first)[nodes], (lowest == highest)[nodes] & listed[nodes])
+    _, first_seen, number = np.unique(key, return_index=True, return_inverse=True)
+    number = number.reshape(-1)
+    order = np.lexsort((nodes, first_seen[number], level[nodes]))
+    nodes, number = nodes[order], number[order]
+    reduce = {**REDUCTIONS, CODE["sum"]: "sum"}
+    made = np.split(nodes, np.flatnonzero(np.diff(number)) + 1)
+    return [Group(members, reduce.get(int(code[members[0]]), ""), int(codes[members[0]])) for members in made]
+
+
+def _kinds(flat: Flat) -> Ints:
+    """A small number for the kind of each term: where its factors come from, and its coefficient: 1, -1 or another."""
+    second = np.where(flat.other >= 0, flat.source[np.maximum(flat.other, 0)] + 1, 0)
+    scale = np.where(flat.coefficient == 1.0, 0, np.where(flat.coefficient == -1.0, 1, 2))
+    return flat.source[flat.factor] * 18 + second * 3 + scale
+
+
+def _join_ragged(key: Any, shared: Any, count: Ints, may: Any) -> Any:
+    """Sums that differ only in how many terms they have get one key, if little is lost by it."""
+    _, of_shared = np.unique(shared, return_inverse=True)
+    of_shared = of_shared.reshape(-1)
+    groups = int(of_shared.max()) + 1
+    longest, total = np.zeros(groups, np.int64), np.bincount(of_shared, count, minlength=groups)
+    np.maximum.at(longest, of_shared, count)
+    size = np.bincount(of_shared, minlength=groups)
+    _, first_seen = np.unique(key, return_index=True)
+    variants = np.bincount(of_shared[first_seen], minlength=groups)
+    joined = (variants >= RAGGED_GROUPS) & (longest * size <= RAGGED_WASTE * total)
+    return np.where(joined[of_shared] & may, shared, key)

@@ -1,0 +1,218 @@
+"""How the numbers of a group are laid out: which order and which shape turn their operands into strides.
+
+Everything here is arithmetic on arrays of integers: rows of numbers' names, or of cells within an array.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Grid", "fit", "nested", "product_grid", "without_broadcast"]
+
+Ints = np.ndarray[Any, np.dtype[np.int64]]
+DENSE = 0.4  # a product with at least this share of its elements in use is computed whole
+LOOKS = 64  # how often labels may spread before components are given up
+
+
+@dataclass
+class Grid:
+    """Rows of a group in the order and the shape in which their array holds them."""
+
+    rows: Ints  # over the array's shape: which row; any row for a hole
+    cell: Ints  # for each row, where it stands
+    known: Any  # over the array's shape: whether it is no hole; None when there is none
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The array's shape."""
+        return self.rows.shape
+
+    @classmethod
+    def of(cls, rows: Ints, count: int) -> Grid:
+        """The grid of rows that fill a shape."""
+        cell = np.empty(count, np.int64)
+        cell[rows.reshape(-1)] = np.arange(count)
+        return cls(rows, cell, None)
+
+
+def fit(cells: Ints, known: Any = None) -> tuple[int, tuple[int, ...]] | None:
+    """The base and the strides that give these cells over their axes; None if nothing does.
+
+    >>> fit(np.array([[5, 7], [1, 3]]))
+    (5, (-4, 2))
+    """
+    if known is None:
+        corner = (0,) * cells.ndim
+        base = int(cells[corner])
+        strides = [
+            int(cells[(*corner[:i], 1, *corner[i + 1 :])]) - base if n > 1 else 0 for i, n in enumerate(cells.shape)
+        ]
+    else:
+        strides = []
+        for axis in range(cells.ndim):
+            here, there = np.moveaxis(cells, axis, 0)[:-1], np.moveaxis(cells, axis, 0)[1:]
+            both = np.moveaxis(known, axis, 0)
+            pairs = np.flatnonzero((both[:-1] & both[1:]).reshape(-1))
+            strides.append(int(there.reshape(-1)[pairs[0]] - here.reshape(-1)[pairs[0]]) if len(pairs) else 0)
+        point = np.argwhere(known)[0]
+        base = int(cells[tuple(point)]) - sum(s * int(p) for s, p in zip(strides, point, strict=True))
+    made = addresses(base, tuple(strides), cells.shape)
+    right = made == cells
+    if not (right if known is None else right | ~known).all():
+        return None
+    return base, tuple(strides)
+
+
+def addresses(base: int, strides: tuple[int, ...], shape: tuple[int, ...]) -> Ints:
+    """The cells that a base and strides name over a shape."""
+    cells = np.full(shape, base)
+    for axis, (stride, length) in enumerate(zip(strides, shape, strict=True)):
+        if stride:
+            cells += (np.arange(length) * stride).reshape([-1 if i == axis else 1 for i in range(len(shape))])
+    return cells
+
+
+def nested(columns: list[Ints], count: int, hint: tuple[int, ...] = ()) -> tuple[int, ...]:
+    """The shape over which as many columns of cells as possible have strides, the most important first.
+
+    >>> nested([np.array([0, 1, 2, 8, 9, 10]), np.array([4, 4, 4, 5, 5, 5])], 6)
+    (2, 3)
+    """
+    lengths: list[int] = []
+    columns, hints = list(columns), [n for n in hint if n > 1]
+    while count > 1:
+        run = count
+        for column in list(columns):
+            length = _run(column)
+            if length == 1 or count % length or not _repeats(column, length):
+                columns = [c for c in columns if c is not column]
+            else:
+                run = min(run, length)
+        if hints and run % hints[-1] == 0:
+            run = hints.pop()
+        if count % run or not all(_repeats(column, run) for column in columns):
+            run, columns = count, columns[:1]
+            if columns and not _repeats(columns[0], run):
+                columns = []
+        lengths.append(run)
+        columns = [column.reshape(-1, run)[:, 0] for column in columns]
+        count //= run
+    return tuple(reversed(lengths))
+
+
+def _run(column: Ints) -> int:
+    """How many cells at the start are equally far apart."""
+    steps = np.diff(column)
+    change = np.flatnonzero(steps != steps[0])
+    return len(column) if not len(change) else int(change[0]) + 1
+
+
+def _repeats(column: Ints, length: int) -> bool:
+    """Whether each stretch of that length has the same steps, all of one size."""
+    table = column.reshape(-1, length)
+    steps = table - table[:, :1]
+    return bool((steps == steps[0]).all()) and bool((np.diff(steps[0], 2) == 0).all())
+
+
+def without_broadcast(table: Ints) -> tuple[Ints, tuple[int, ...]]:
+    """The table without the axes along which it does not change, and the numbers of the axes that stay.
+
+    >>> without_broadcast(np.array([[1, 2], [1, 2]]))
+    (array([1, 2]), (1,))
+    """
+    stay = []
+    for axis in range(table.ndim):
+        if (table == table.take([0], axis)).all():
+            table = table.take([0], axis)
+        else:
+            stay.append(axis)
+    return table.reshape([table.shape[axis] for axis in stay]), tuple(stay)
+
+
+def distinct(rows: Ints) -> tuple[Ints, Ints]:
+    """The first of each kind of row, in order of appearance, and for each row which kind it is."""
+    weights = np.random.default_rng(1964).integers(1, 2**62, rows.shape[1], dtype=np.int64)
+    mixed = rows * np.int64(0x9E3779B97F4A7C15 - (1 << 64))
+    keys = ((mixed ^ (mixed >> 29)) * weights).sum(1)
+    _, first, kind = np.unique(keys, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty(len(first), np.int64)
+    rank[order] = np.arange(len(first))
+    first, kind = first[order], rank[kind.reshape(-1)]
+    if not np.array_equal(rows[first[kind]], rows):  # two kinds of rows with one key: never seen
+        _, first, kind = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+        kind = kind.reshape(-1)
+    return first, kind
+
+
+def product_grid(left: Ints, right: Ints) -> Grid | None:
+    """Rows of two factors as (batches of) one matrix product: the grid [block, kinds of right rows, kinds of left rows].
+
+    Each number is a pair of a left and a right row. Pairs that share rows hang together; a block of them that uses
+    most of its pairs is a matrix product. None if rows are not shared, or not regularly.
+    """
+    count = len(left)
+    first_left, kind_left = distinct(left)
+    first_right, kind_right = distinct(right)
+    many_left, many_right = len(first_left), len(first_right)
+    if count > 1 and many_left == count and many_right == count:
+        return None
+    block = np.zeros(count, np.int64)
+    if many_left > 1 and many_right > 1 and count < many_left * many_right:
+        labels = _components(kind_left, kind_right, many_left, many_right)
+        if labels is None:
+            return None
+        _, block = distinct(labels[kind_left][:, None])
+    blocks = int(block.max()) + 1
+    block_of_left, block_of_right = np.zeros(many_left, np.int64), np.zeros(many_right, np.int64)
+    block_of_left[kind_left], block_of_right[kind_right] = block, block
+    lefts, rights = np.bincount(block_of_left, minlength=blocks), np.bincount(block_of_right, minlength=blocks)
+    if (lefts != lefts[0]).any() or (rights != rights[0]).any():
+        return None
+    wide, high = int(lefts[0]), int(rights[0])
+    place_left, place_right = _rank_within(block_of_left, wide), _rank_within(block_of_right, high)
+    cell = (block * high + place_right[kind_right]) * wide + place_left[kind_left]
+    rows = np.full(blocks * high * wide, -1)
+    rows[cell] = np.arange(count)
+    holes = rows < 0
+    used = ~holes.reshape(blocks, -1)
+    if used.mean(1).min() < DENSE:
+        return None
+    known = None
+    if holes.any():
+        known = ~holes.reshape(blocks, high, wide)
+    return Grid(rows.reshape(blocks, high, wide), cell, known)
+
+
+def grid_rows(grid: Grid, left: Ints, right: Ints) -> tuple[Ints, Ints]:
+    """The rows of both factors over a product grid [block, high, wide]: left rows change along wide, right along high."""
+    filled = grid.rows >= 0
+    by_wide = np.where(filled, grid.rows, -1).max(1)  # any row that stands in the column
+    by_high = np.where(filled, grid.rows, -1).max(2)
+    return left[by_wide][:, None], right[by_high][:, :, None]
+
+
+def _rank_within(block: Ints, size: int) -> Ints:
+    """For each member its number within its block."""
+    order = np.argsort(block, kind="stable")
+    rank = np.empty(len(block), np.int64)
+    rank[order] = np.tile(np.arange(size), len(block) // size)
+    return rank
+
+
+def _components(left: Ints, right: Ints, many_left: int, many_right: int) -> Ints | None:
+    """The connected components of the pairs: for each left kind the least name that it hangs together with."""
+    labels = np.arange(many_left + many_right)
+    for _ in range(LOOKS):
+        spread = labels.copy()
+        least = np.minimum(labels[left], labels[many_left + right])
+        np.minimum.at(spread, left, least)
+        np.minimum.at(spread, many_left + right, least)
+        spread = spread[spread]
+        if np.array_equal(spread, labels):
+            return labels
+        labels = spread
+    return None

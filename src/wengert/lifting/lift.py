@@ -1,0 +1,721 @@
+"""The second half of lifting: groups of numbers become arrays, and what makes them becomes a Program.
+
+Each number gets a home, the array that holds it, and a cell there. A group's layout is chosen so that what it is made
+from lies at even strides: a sum of products over shared rows becomes a matrix product, and the parameters that it
+multiplies become a named matrix. What has no strides is read through a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from wengert.graph import Graph
+from wengert.lifting.expression import Tree, is_nonnegative
+from wengert.lifting.flatten import CONST, PARAM, VARYING, Flat, Group, Pick, Unliftable, flatten
+from wengert.lifting.fuse import fuse
+from wengert.lifting.layout import Grid, addresses, distinct, fit, grid_rows, nested, product_grid, without_broadcast
+from wengert.lifting.program import BATCH, Access, Array, Assemble, Compute, Index, Program, contiguous
+from wengert.ops import TABLE
+
+__all__ = ["Lifted", "lift"]
+
+Ints = np.ndarray[Any, np.dtype[np.int64]]
+SHORT = 3  # a sum of at most this many terms is written out, a longer one is reduced over an axis
+PIECES = 8  # into how many pieces, by where its factors lie, a sum may be cut
+
+
+@dataclass
+class Lifted:
+    """A program, and what its parameters and inputs are in the recording."""
+
+    program: Program
+    parameters: list[int]  # the places of the leaves, in the order of the param arrays' elements
+    table_reads: int  # how many operands are read through a table
+    products: int  # how many steps are matrix products
+
+
+@dataclass
+class Part:
+    """Terms of one kind, of each sum of a group: rows of factors."""
+
+    left: Ints
+    right: Ints | None
+    coefficient: Any
+    known: Any = None  # which terms are there, where sums of different lengths share an array
+
+
+@dataclass
+class Plan:
+    """How a group of sums will be made, as far as it can be said before anything has a home."""
+
+    group: Group
+    parts: list[Part]
+    grid: Grid | None = None  # of the largest product
+    product: Part | None = None
+
+
+@dataclass
+class _Lifter:
+    flat: Flat
+    batched: bool
+    program: Program = field(default_factory=Program)
+    counts: dict[str, int] = field(default_factory=dict)
+    constants: dict[Any, Array] = field(default_factory=dict)
+    joined: dict[tuple[int, ...], Array] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.home = np.full(len(self.flat.source), -1)  # for each number the place of its array in the program
+        self.cell = np.zeros(len(self.flat.source), np.int64)
+
+    # -- arrays -------------------------------------------------------------------------------------------------------
+
+    def array(self, stem: str, shape: Sequence[int], role: str = "value", **more: Any) -> Array:
+        """A new array, named by its kind and a number."""
+        self.counts[stem] = self.counts.get(stem, 0) + 1
+        name = stem if role in ("input", "index") else f"{stem}{self.counts[stem]}"
+        new = Array(name, tuple([int(n) for n in shape]), role, **more)
+        self.program.arrays.append(new)
+        return new
+
+    def settle(self, names: Ints, array: Array, cells: Ints) -> None:
+        """Let numbers live in an array."""
+        self.home[names] = self.program.arrays.index(array)
+        self.cell[names] = cells
+
+    def input(self, name: str, names: Ints, role: str) -> None:
+        """An array that the caller gives."""
+        batch = (BATCH,) if self.batched else ()
+        self.settle(names.reshape(-1), self.array(name, batch + names.shape, role), np.arange(names.size))
+
+    def claim(self, stem: str, names: Ints) -> bool:
+        """Make parameters that have no home yet an array of their own, of the shape in which they are used."""
+        names, _ = without_broadcast(names)
+        free = (self.flat.source[names] == PARAM) & (self.home[names] < 0)
+        if not free.all() or len(np.unique(names)) != names.size:
+            return False
+        array = self.array(stem, names.shape, "param", slots=names)
+        self.settle(names.reshape(-1), array, np.arange(names.size))
+        return True
+
+    # -- operands -----------------------------------------------------------------------------------------------------
+
+    def operand(self, names: Ints, known: Any = None) -> Access | float:
+        """How the numbers with these names are read over the axes of the table that holds the names."""
+        flat = self.flat
+        real = names if known is None else names[known]
+        if (flat.source[real] == CONST).all():
+            return self.constant(names, known)
+        if (flat.source[real] == CONST).any():
+            return self.mixed(names, known)
+        if not self.claim("p", np.where(known, names, real.flat[0]) if known is not None else names):
+            left = np.unique(real)
+            left = left[(self.home[left] < 0) & (flat.source[left] == PARAM)]
+            if len(left):
+                self.claim("p", left)
+        homes = np.unique(self.home[real])
+        if len(homes) > 1:
+            array, cells = self.joint(homes, names)
+        else:
+            array, cells = self.program.arrays[int(homes[0])], self.cell[names]
+        return self.access(array, cells, known)
+
+    def access(self, array: Array, cells: Ints, known: Any = None) -> Access:
+        """How cells of an array are read over the axes of the table that holds them."""
+        found = fit(cells, known)
+        if found is not None:
+            base, strides = found
+            reach = [s * (n - 1) for s, n in zip(strides, cells.shape, strict=True)]
+            if base + sum(min(0, r) for r in reach) >= 0 and base + sum(max(0, r) for r in reach) < array.size:
+                return Access(array, base, strides)
+        table = cells if known is None else np.where(known, cells, cells[known][0])
+        return Access(array, 0, (0,) * cells.ndim, table)
+
+    def constant(self, names: Ints, known: Any) -> Access | float:
+        """Numbers that never change: one, or an array of them."""
+        values = self.flat.constants[names - self.flat.n]
+        if known is not None:
+            values = np.where(known, values, values[known][0])
+        if (values.view(np.int64) == values.reshape(-1)[:1].view(np.int64)).all():
+            return float(values.flat[0])
+        values, axes = without_broadcast(values)
+        key = (values.shape, values.tobytes())
+        if key not in self.constants:
+            self.constants[key] = self.array("k", values.shape, "const", value=values)
+        strides = [0] * names.ndim
+        for axis, stride in zip(axes, contiguous(values.shape), strict=True):
+            strides[axis] = stride
+        return Access(self.constants[key], 0, tuple(strides))
+
+    def mixed(self, names: Ints, known: Any) -> Access | float:
+        """Numbers of which some are constants: those get a home too."""
+        fixed = np.unique(names[self.flat.source[names] == CONST])
+        homeless = fixed[self.home[fixed] < 0]
+        if len(homeless):
+            array = self.array("k", (len(homeless),) if len(homeless) > 1 else (), "const")
+            array.value = self.flat.constants[homeless - self.flat.n].reshape(array.shape)
+            self.settle(homeless, array, np.arange(len(homeless)))
+        self.claim("p", np.unique(names[(self.flat.source[names] == PARAM) & (self.home[names] < 0)]))
+        homes = np.unique(self.home[names])
+        array, cells = self.joint(homes, names)
+        return self.access(array, cells, known)
+
+    def joint(self, homes: Ints, names: Ints) -> tuple[Array, Ints]:
+        """One array of several laid end to end, and the cells of these numbers in it."""
+        arrays = [self.program.arrays[h] for h in homes.tolist()]
+        begin = np.cumsum([0] + [array.size for array in arrays])
+        key = tuple(homes.tolist())
+        if key not in self.joined:
+            batch = (BATCH,) if any(array.batched for array in arrays) else ()
+            new = self.array("c", (*batch, int(begin[-1])))
+            parts = []
+            for array, at in zip(arrays, begin.tolist(), strict=False):
+                strides = contiguous(array.cell_shape)
+                axes = (1, *strides) if array.batched else strides
+                parts.append((Access(new, at, axes), array))
+            self.program.steps.append(Assemble(new, parts))
+            self.joined[key] = new
+        lookup = np.zeros(len(self.program.arrays), np.int64)
+        lookup[homes] = begin[:-1]
+        return self.joined[key], lookup[self.home[names]] + self.cell[names]
+
+    # -- steps --------------------------------------------------------------------------------------------------------
+
+    def compute(
+        self,
+        stem: str,
+        shape: Sequence[int],
+        operands: list[Access | float],
+        write: Callable[..., Tree],
+        *,
+        over: Sequence[int] = (),
+        reduce: str = "",
+        mask: Any = None,
+        batched: bool = False,
+    ) -> Array:
+        """A step: an array of a shape, from operands over `shape` and the axes `over` that are reduced."""
+        axes = (*shape, *over)
+        stay = [i for i, n in enumerate(axes) if n > 1]
+        squeezed = [x if isinstance(x, float) else x.permuted(stay, axes) for x in operands]
+        for x in squeezed:
+            if isinstance(x, Access) and x.table is not None:
+                x.table = x.table.reshape([axes[i] for i in stay])
+        if mask is not None:
+            mask = np.broadcast_to(mask, axes).reshape([axes[i] for i in stay])
+        shape = [n for n in shape if n > 1]
+        over = [n for n in over if n > 1]
+        reads: list[Access] = []
+        branches: list[Tree] = []
+        for x in squeezed:
+            if isinstance(x, float):
+                branches.append(("const", x))
+                continue
+            same = [k for k, y in enumerate(reads) if _same(x, y)]
+            branches.append(("in", same[0] if same else len(reads)))
+            if not same:
+                reads.append(x)
+        batch = (BATCH,) if batched or any(x.array.batched for x in reads) else ()
+        if batch:
+            for x in reads:
+                x.strides = (int(x.array.batched), *x.strides)
+                if x.index is not None:
+                    x.index.strides = (int(x.index.array.batched), *x.index.strides)
+        tree = write(*branches)
+        out = self.array(stem, (*batch, *shape))
+        out.nonnegative = is_nonnegative(tree, lambda k: reads[k].array.nonnegative)
+        if not over:
+            reduce, mask = "", None
+        self.program.steps.append(Compute(out, (*batch, *shape, *over), reads, tree, reduce, mask))
+        return out
+
+    # -- groups -------------------------------------------------------------------------------------------------------
+
+    def plan(self, group: Group) -> Plan:
+        """The parts of a group of sums, and the matrix product among them."""
+        flat, nodes = self.flat, group.nodes
+        count = (flat.last - flat.first)[nodes]
+        width = int(count.max())
+        terms = flat.first[nodes][:, None] + np.arange(width)
+        if count.min() < width:
+            known = np.arange(width) < count[:, None]
+            parts = [self.part(np.where(known, terms, terms[:, :1]), known)]
+        else:
+            kind = flat.source[flat.factor[terms]] * 12 + np.where(
+                flat.other[terms] >= 0, flat.source[np.maximum(flat.other[terms], 0)] + 1, 0
+            ) * 2 + (flat.coefficient[terms] < 0)
+            order = np.argsort(kind, axis=1, kind="stable")
+            terms, kind = np.take_along_axis(terms, order, 1), np.take_along_axis(kind, order, 1)[0]
+            parts = [self.part(columns) for columns in np.split(terms, np.flatnonzero(np.diff(kind)) + 1, axis=1)]
+        plan = Plan(group, parts)
+        products = [part for part in parts if part.right is not None and part.left.shape[1] > 1]
+        for part in sorted(products, key=lambda part: -part.left.shape[1]):
+            if self.find_product(plan, part):
+                break
+        return plan
+
+    def part(self, terms: Ints, known: Any = None) -> Part:
+        """The terms with these numbers, one row for each sum."""
+        flat = self.flat
+        right = flat.other[terms]
+        return Part(flat.factor[terms], None if (right < 0).all() else right, flat.coefficient[terms], known)
+
+    def find_product(self, plan: Plan, part: Part) -> bool:
+        """Look for a matrix product in a part, with its terms as they came or sorted by their second factor."""
+        assert part.right is not None
+        if part.known is not None:
+            self.complete(part)
+        left, right = part.left, part.right
+        plan.grid = product_grid(*_with_holes(part))
+        if plan.grid is None and part.known is None and len(left) > 1:
+            key = left if (self.flat.source[right] == CONST).any() else right
+            order = np.argsort(key, axis=1, kind="stable")
+            take = np.take_along_axis
+            ordered = Part(take(left, order, 1), take(right, order, 1), take(part.coefficient, order, 1))
+            assert ordered.right is not None
+            plan.grid = product_grid(ordered.left, ordered.right)
+            if plan.grid is not None:
+                part.left, part.right, part.coefficient = ordered.left, ordered.right, ordered.coefficient
+        if plan.grid is not None:
+            plan.product = part
+        return plan.grid is not None
+
+    def complete(self, part: Part) -> None:
+        """Rows that begin alike and are cut at different lengths become the longest of them: the mask remembers."""
+        count = part.known.sum(1)
+        for side in ("left", "right"):
+            rows = getattr(part, side)
+            longest: dict[int, int] = {}
+            for row in np.argsort(count, kind="stable").tolist():
+                longest[int(rows[row, 0])] = row
+            best = np.array([longest[int(first)] for first in rows[:, 0]])
+            full = rows[best]
+            if (np.where(part.known, rows == full, True)).all():
+                setattr(part, side, full)
+                setattr(part, f"{side}_known", part.known[best])
+            else:
+                setattr(part, f"{side}_known", part.known)
+
+    def claim_matrices(self, plan: Plan) -> None:
+        """Name the parameters that a product multiplies as a matrix."""
+        if plan.grid is None or plan.product is None or plan.product.right is None:
+            return
+        left, right = grid_rows(plan.grid, plan.product.left, plan.product.right)
+        for rows in (left, right):
+            names, _ = without_broadcast(rows)
+            if names.ndim > 1:
+                self.claim("W", names)
+
+    def claim_vectors(self, plan: Plan) -> None:
+        """Name the parameters of a product of one row, and those that are added to a product."""
+        if plan.grid is None or plan.product is None:
+            return
+        for part in plan.parts:
+            if part is plan.product:
+                if part.right is not None and not np.array_equal(part.left, part.right):
+                    for rows in grid_rows(plan.grid, part.left, part.right):
+                        self.claim("w", rows)
+            elif part.left.shape[1] <= SHORT and part.right is None:
+                for column in range(part.left.shape[1]):
+                    self.claim("b", part.left[:, column][plan.grid.rows])
+
+    def sum_of(self, plan: Plan) -> None:
+        """The array of a group of sums."""
+        nodes, parts = plan.group.nodes, plan.parts
+        terms = sum(part.left.shape[1] for part in parts)
+        if plan.grid is not None:
+            grid = plan.grid
+        else:
+            columns = [
+                side[:, c]
+                for part in parts
+                for side in (part.left, part.right)
+                if side is not None
+                for c in (range(side.shape[1]) if terms <= SHORT else (0,))
+            ]
+            grid = self.grid(columns, len(nodes))
+        addends: list[tuple[Access | float, Access | float | None, float]] = []
+        for part in sorted(parts, key=lambda part: part.left.shape[1] <= SHORT and part is not plan.product):
+            if part.left.shape[1] <= SHORT and part.known is None and part is not plan.product:
+                addends += self.written_out(part, grid)
+            else:
+                addends += [(self.read(array, grid), None, 1.0) for array in self.reduced(part, grid, part is plan.product)]
+        self.finish(plan.group, grid, addends)
+
+    def written_out(self, part: Part, grid: Grid) -> list[tuple[Any, Any, float]]:
+        """Each term of a part as operands over the grid."""
+        rows = np.maximum(grid.rows, 0)
+        made = []
+        for c in range(part.left.shape[1]):
+            left = self.operand(part.left[:, c][rows], grid.known)
+            right = None if part.right is None else self.operand(part.right[:, c][rows], grid.known)
+            coefficient = part.coefficient[:, c][rows]
+            if (coefficient == coefficient.flat[0]).all():
+                made.append((left, right, float(coefficient.flat[0])))
+            elif right is None:
+                made.append((left, self.numbers(coefficient), 1.0))
+            else:
+                scaled = self.compute("u", grid.shape, [left, right, self.numbers(coefficient)],
+                                      lambda x, y, c: ("mul", c, ("mul", x, y)))
+                made.append((self.read(scaled, grid), None, 1.0))
+        return made
+
+    def numbers(self, values: Any) -> Access | float:
+        """Coefficients as an array of constants."""
+        values, axes = without_broadcast(np.ascontiguousarray(values))[0], without_broadcast(values)[1]
+        if values.ndim == 0:
+            return float(values)
+        array = self.array("k", values.shape, "const", value=values)
+        return Access(array, 0, contiguous(values.shape)) if len(axes) == values.ndim else Access(array, 0, ())
+
+    def read(self, array: Array, grid: Grid) -> Access:
+        """An array over the grid that it was made on."""
+        return Access(array, 0, contiguous(grid.shape))
+
+    def reduced(self, part: Part, grid: Grid, is_product: bool) -> list[Array]:
+        """The sum over the terms of a part, in as few steps as the homes of its factors allow."""
+        rows = np.maximum(grid.rows, 0)
+        if is_product:
+            assert part.right is not None
+            left, right = grid_rows(grid, part.left, part.right)
+        else:
+            left, right = part.left[rows], None if part.right is None else part.right[rows]
+        shape = (*grid.shape, part.left.shape[1])
+        known = grid.known if part.known is None else part.known[rows]
+        if known is not None and part.known is None:
+            known = np.broadcast_to(known[..., None], shape)
+        if part.known is not None and grid.known is not None:
+            known = known & grid.known[..., None]
+        made = []
+        for columns in self.pieces(part):
+            over = (len(columns),)
+            part_known = None if known is None else known[..., columns]
+            operands = []
+            for side, name in ((left, "left"), (right, "right")):
+                if side is None:
+                    continue
+                names = side[..., columns]
+                if (names == names[..., :1]).all() and False:
+                    continue
+                sure = part_known
+                if part.known is not None and is_product:
+                    own = getattr(part, f"{name}_known")
+                    sure = np.broadcast_to(grid_rows(grid, own, own)[0 if name == "left" else 1], shape)[..., columns]
+                operands.append(self.operand(np.broadcast_to(names, (*grid.shape, *over)), sure))
+            coefficient = part.coefficient[:, columns][rows]
+            scale = float(coefficient.flat[0])
+            if not (coefficient == scale).all():
+                operands.append(self.numbers_over(coefficient))
+                scale = 1.0
+            mask = None
+            if part.known is not None and not self.holes_are_zero(operands, part_known):
+                mask = part_known
+            if known is not None:
+                self.program.padded = True
+            made.append(self.product_step(grid, operands, over, mask, scale))
+        return made
+
+    def product_step(self, grid: Grid, operands: list[Any], over: Sequence[int], mask: Any, scale: float) -> Array:
+        """The sum over an axis of the product of the operands."""
+        shape = grid.shape
+        if np.prod(shape, dtype=int) == 1 and all(isinstance(x, Access) and _is_all(x, over) for x in operands):
+            over = operands[0].array.cell_shape  # a sum over a whole array, by its own axes
+            lead = (0,) * len(shape)
+            operands = [Access(x.array, 0, (*lead, *contiguous(x.array.cell_shape))) for x in operands]
+            if any(x.array.cell_shape != over for x in operands):
+                raise AssertionError("arrays of one size and of two shapes")
+        stem = "z" if len(operands) > 1 else "s"
+        out = self.compute(stem, shape, operands, _times, over=over, reduce="sum", mask=mask)
+        if scale != 1.0:
+            strides = contiguous([n for n in shape if n > 1])
+            out = self.compute(stem, out.cell_shape, [Access(out, 0, strides), scale], lambda x, c: ("mul", x, c)
+                               if scale != -1.0 else ("neg", x))
+        if grid.known is not None:
+            out.mask, out.clean = grid.known.reshape(out.cell_shape), False
+        return out
+
+    def numbers_over(self, values: Any) -> Access:
+        """Coefficients over a grid and an axis of terms."""
+        kept, axes = without_broadcast(np.ascontiguousarray(values))
+        array = self.array("k", kept.shape, "const", value=kept)
+        strides = [0] * values.ndim
+        for axis, stride in zip(axes, contiguous(kept.shape), strict=True):
+            strides[axis] = stride
+        return Access(array, 0, tuple(strides))
+
+    def holes_are_zero(self, operands: list[Access | float], known: Any) -> bool:
+        """Whether what is not known is read from holes that hold 0."""
+        for x in operands:
+            if isinstance(x, Access) and x.array.mask is not None and x.array.clean and x.table is None:
+                cells = addresses(x.base, x.strides, known.shape)
+                if not x.array.mask.reshape(-1)[cells[~known]].any():
+                    return True
+        return False
+
+    def pieces(self, part: Part) -> list[Ints]:
+        """The columns of a part, cut by where their factors live."""
+        width = part.left.shape[1]
+        every = [np.arange(width)]
+        sides = [side for side in (part.left, part.right) if side is not None]
+        homes = [np.where(self.flat.source[side] == CONST, -2, self.home[side]) for side in sides]
+        if part.known is not None or any((home != home[:1]).any() for home in homes):
+            return every
+        key = np.stack([home[0] for home in homes])
+        if (key == key[:, :1]).all():
+            pieces = every
+        else:
+            _, first, number = np.unique(key, axis=1, return_index=True, return_inverse=True)
+            number = number.reshape(-1)
+            if len(first) > PIECES:
+                return every
+            pieces = [np.flatnonzero(number == n) for n in np.argsort(first)]
+        if len(part.left) == 1:  # the terms of one sum may stand in any order: in that of their cells
+            pieces = [columns[np.argsort(self.cell[part.left[0, columns]], kind="stable")] for columns in pieces]
+        return pieces
+
+    def finish(self, group: Group, grid: Grid, addends: list[tuple[Any, Any, float]]) -> None:
+        """Add up what a group of sums consists of."""
+        only = addends[0][0] if len(addends) == 1 and addends[0][1:] == (None, 1.0) else None
+        if isinstance(only, Access) and self.program.steps and self.program.steps[-1].out is only.array and _is_fresh(only, grid):
+            self.settle(group.nodes, only.array, grid.cell)
+            return
+        operands = [x for addend in addends for x in addend[:2] if x is not None]
+
+        def write(*branches: Tree) -> Tree:
+            left = list(branches)
+            tree: Tree | None = None
+            for _, second, scale in addends:
+                term = left.pop(0)
+                if second is not None:
+                    term = ("mul", term, left.pop(0))
+                if abs(scale) != 1.0:
+                    term = ("mul", term, ("const", scale if tree is None else abs(scale)))
+                elif scale < 0 and tree is None:
+                    term = ("neg", term)
+                tree = term if tree is None else ("add" if scale > 0 else "sub", tree, term)
+            assert tree is not None
+            return tree
+
+        self.elementwise(group, grid, operands, write, "u")
+
+    def elementwise(self, group: Group, grid: Grid, operands: list[Any], write: Callable[..., Tree], stem: str) -> None:
+        """A step that computes a group element by element; holes are filled with 0."""
+        known = grid.known
+        varying = bool((self.flat.source[group.nodes] == VARYING).any())
+
+        def masked(*branches: Tree) -> Tree:
+            tree = write(*branches)
+            return tree if known is None else ("where", ("mask", _squeeze(known)), tree, ("const", 0.0))
+
+        out = self.compute(stem, grid.shape, operands, masked, batched=varying and self.batched)
+        if known is not None:
+            out.mask, self.program.padded = known.reshape(out.cell_shape), True
+        self.settle(group.nodes, out, grid.cell)
+
+    def grid(self, columns: list[Ints], count: int) -> Grid:
+        """The order and the shape for a group whose operands are these columns of names."""
+        cells = [self.cell[c] for c in columns]
+        homes = [self.home[c] for c in columns]
+        usable = [k for k in range(len(columns)) if homes[k][0] >= 0 and (homes[k] == homes[k][0]).all()]
+        usable.sort(key=lambda k: (-len(np.unique(cells[k])), self.flat.source[columns[k][0]] != VARYING))
+        if not usable:
+            return Grid.of(np.arange(count), count)
+        main, order, hint = usable[0], np.arange(count), ()
+        array = self.program.arrays[int(homes[main][0])]
+        if len(np.unique(cells[main])) == count:
+            order = np.argsort(cells[main], kind="stable")
+            if array.mask is not None and np.array_equal(cells[main][order], np.flatnonzero(array.mask)):
+                rows = np.full(array.size, -1)
+                rows[cells[main][order]] = order
+                return Grid(rows.reshape(array.cell_shape), cells[main], array.mask)
+            if count == array.size:
+                hint = array.cell_shape
+        shape = nested([cells[k][order] for k in usable], count, hint)
+        return Grid.of(order.reshape(shape), count)
+
+    def map_of(self, group: Group) -> None:
+        """The array of a group of any other operation."""
+        flat, nodes = self.flat, group.nodes
+        row = TABLE[group.code]
+        columns = [flat.operands[flat.starts[nodes] + k] for k in range(row.arity or 0)]
+        grid = self.grid([c for c in columns if (flat.source[c] != CONST).any()], len(nodes))
+        rows = np.maximum(grid.rows, 0)
+        operands = [self.operand(c[rows], grid.known) for c in columns]
+        self.elementwise(group, grid, operands, lambda *branches: _special(row.name, branches), "h")
+
+    def pick_of(self, group: Group) -> None:
+        """The array of a group of numbers that integers choose from as many candidates each."""
+        flat, nodes = self.flat, group.nodes
+        extent = int(flat.starts[nodes[0] + 1] - flat.starts[nodes[0]]) - 1
+        table = flat.operands[flat.starts[nodes][:, None] + np.arange(extent + 1)]
+        candidates, index = table[:, :-1], table[:, -1]
+        first, _ = distinct(candidates)
+        self.claim("T", candidates[first].T)
+        grid = self.grid([index], len(nodes)) if len(first) == 1 else self.grid([index, candidates[:, 0]], len(nodes))
+        rows = grid.rows
+        self.operand(candidates[rows])  # what has no home yet gets one
+        homes = np.unique(self.home[candidates])
+        array, cells = (
+            self.joint(homes, candidates) if len(homes) > 1 else (self.program.arrays[int(homes[0])], self.cell[candidates])
+        )
+        base, chosen = fit(cells[:, 0][rows]), fit(self.cell[index][rows])
+        steps = np.diff(cells, axis=1)
+        if base is None or chosen is None or (steps != steps.flat[0]).any() or (self.home[index] != self.home[index[0]]).any():
+            raise Unliftable("an integer chooses among numbers that lie at uneven strides")
+        step = int(steps.flat[0]) if extent > 1 else 0
+        places = Index(self.program.arrays[int(self.home[index[0]])], step, chosen[0], chosen[1], extent)
+        access = Access(array, base[0], base[1], None, places)
+        out = self.compute("g", grid.shape, [access], lambda x: x, batched=self.batched)
+        self.settle(nodes, out, grid.cell)
+
+    def extreme_of(self, group: Group) -> None:
+        """The array of a group of greatest or least ones."""
+        plan = self.plan(group)
+        part = plan.parts[0]
+        left = np.concatenate([p.left for p in plan.parts], axis=1)
+        if left.shape[1] == 1:
+            grid = self.grid([left[:, 0]], len(left))
+            self.elementwise(group, grid, [self.operand(left[:, 0][grid.rows], grid.known)], lambda x: x, "m")
+            return
+        grid = self.grid([left[:, 0]], len(left))
+        rows = np.maximum(grid.rows, 0)
+        known = None if part.known is None else part.known[rows]
+        if grid.known is not None:
+            grid = Grid.of(np.arange(len(left)), len(left))
+            rows, known = grid.rows, part.known
+        operand = self.operand(left[rows], known)
+        out = self.compute("m", grid.shape, [operand], lambda x: x, over=(left.shape[1],), reduce=group.reduce, mask=known)
+        self.program.padded |= known is not None
+        self.settle(group.nodes, out, grid.cell)
+
+
+def _special(name: str, branches: Sequence[Tree]) -> Tree:
+    """The tree of a row; a power with a whole exponent by what it is short for."""
+    if name == "pow" and branches[1][0] == "const":
+        exponent = branches[1][1]
+        if exponent == 2.0:
+            return ("square", branches[0])
+        if exponent == -1.0:
+            return ("reciprocal", branches[0])
+    if name == "where":
+        return ("where", ("ne", branches[0], ("const", 0.0)), *branches[1:])
+    return (name, *branches)
+
+
+def _times(*branches: Tree) -> Tree:
+    tree = branches[0]
+    for branch in branches[1:]:
+        tree = ("mul", tree, branch)
+    return tree
+
+
+def _squeeze(mask: Any) -> Any:
+    return mask.reshape([n for n in mask.shape if n > 1])
+
+
+def _same(x: Access, y: Access) -> bool:
+    """Whether two operands read the same."""
+    if x.array is not y.array or (x.base, x.strides) != (y.base, y.strides) or x.index or y.index:
+        return False
+    return x.table is y.table if x.table is None or y.table is None else np.array_equal(x.table, y.table)
+
+
+def _is_all(x: Access, over: Sequence[int]) -> bool:
+    """Whether a sum of one row runs over a whole array in its order."""
+    return x.table is None and x.base == 0 and x.strides[-1:] == (1,) and over[0] == x.array.size > 1
+
+
+def _is_fresh(x: Access, grid: Grid) -> bool:
+    return x.table is None and x.base == 0 and x.array.size == np.prod(grid.shape, dtype=int)
+
+
+def _with_holes(part: Part) -> tuple[Ints, Ints]:
+    """Both factors' rows, with -1 for terms that are not there."""
+    if part.known is None:
+        assert part.right is not None
+        return part.left, part.right
+    left = np.where(getattr(part, "left_known"), part.left, -1)  # noqa: B009
+    return left, np.where(getattr(part, "right_known"), part.right, -1)  # noqa: B009
+
+
+def lift(
+    graph: Graph,
+    source: Ints,
+    inputs: dict[str, Ints],
+    outputs: dict[str, Ints],
+    *,
+    batched: bool,
+    picks: Sequence[Pick] = (),
+    indices: Sequence[str] = (),
+) -> Lifted:
+    """Turn a recorded graph into an array program.
+
+    Args:
+        graph: the recording.
+        source: for each of its instructions PARAM, INPUT, VALUE or CONST (see `flatten`).
+        inputs: by name the places of the inputs, in the shape of the array that will hold them.
+        outputs: by name the places of the results, in the shape of the array that is wanted.
+        batched: whether every input array has a batch axis in front.
+        picks: the operands that an integer input chooses at run time.
+        indices: which inputs are integers that choose.
+
+    Raises:
+        Unliftable: an operation has no array form.
+    """
+    wanted = np.concatenate([places.reshape(-1) for places in outputs.values()])
+    flat = flatten(graph, source, wanted, list(picks))
+    lifter = _Lifter(flat, batched)
+    for name, places in inputs.items():
+        lifter.input(name, flat.places[places], "index" if name in indices else "input")
+    plans = {id(group): lifter.plan(group) for group in flat.groups if group.reduce == "sum"}
+    for plan in plans.values():
+        lifter.claim_matrices(plan)
+    for plan in plans.values():
+        lifter.claim_vectors(plan)
+    for group in flat.groups:
+        if group.reduce == "sum":
+            lifter.sum_of(plans[id(group)])
+        elif group.reduce:
+            lifter.extreme_of(group)
+        elif TABLE[group.code].name == "pick":
+            lifter.pick_of(group)
+        else:
+            lifter.map_of(group)
+    program = lifter.program
+    for name, places in outputs.items():
+        program.outputs[name] = _output(lifter, name, flat.places[places])
+    fuse(program)
+    back = np.full(flat.n, -1)
+    own = flat.places < flat.n
+    back[flat.places[own]] = np.flatnonzero(own)
+    parameters = [int(back[slot]) for array in program.of_role("param") for slot in array.slots.reshape(-1)]
+    tables = sum(x.table is not None for step in program.steps if isinstance(step, Compute) for x in step.operands)
+    products = sum(isinstance(step, Compute) and _is_matrix_product(step) for step in program.steps)
+    return Lifted(program, parameters, tables, products)
+
+
+def _output(lifter: _Lifter, name: str, names: Ints) -> Array:
+    """The array that holds a result."""
+    flat = lifter.flat
+    constant = flat.source[names.reshape(-1)] == CONST
+    if constant.any() and names.size == 1:
+        value = float(flat.constants[int(names.reshape(-1)[0]) - flat.n])
+        return lifter.compute("out", names.shape, [], lambda: ("const", value), batched=lifter.batched)
+    operand = lifter.operand(names)
+    assert isinstance(operand, Access)
+    if operand.array.batched == lifter.batched and operand.array.cell_shape == tuple(
+        n for n in names.shape if n > 1
+    ):
+        probe = Access(operand.array, operand.base, operand.strides, operand.table)
+        if probe.table is None and probe.base == 0 and tuple(
+            s for s, n in zip(probe.strides, names.shape, strict=True) if n > 1
+        ) == contiguous(operand.array.cell_shape):
+            return operand.array
+    return lifter.compute("out", names.shape, [operand], lambda x: x, batched=lifter.batched)
+
+
+def _is_matrix_product(step: Compute) -> bool:
+    return step.reduce == "sum" and len(step.operands) == 2 and step.tree[0] == "mul"
+

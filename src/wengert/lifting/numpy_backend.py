@@ -1,0 +1,439 @@
+"""A Program as NumPy that one enjoys reading, and the function that this text defines.
+
+What runs is what is shown: `source` writes the program down, and `compile_source` runs that same text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from wengert.lifting.expression import Tree, expand, inputs
+from wengert.lifting.program import BATCH, Access, Array, Assemble, Compute, Program, contiguous
+from wengert.lifting.views import view
+from wengert.ops import BY_NAME, TABLE
+
+__all__ = ["Kernel", "Text", "write"]
+
+WIDTH = 100  # of a line, before its shape is noted behind it
+INLINE = 64  # a step used once is written where it is used, up to this length
+
+# How a row is written, and how tightly it binds: 1 a sum, 2 a product, 3 a sign, 4 a power, 5 a call.
+TEXTS: dict[str, tuple[str, int]] = {
+    "lt": ("{0} < {1}", 0), "le": ("{0} <= {1}", 0), "gt": ("{0} > {1}", 0), "ge": ("{0} >= {1}", 0),
+    "eq": ("{0} == {1}", 0), "ne": ("{0} != {1}", 0),
+    "add": ("{0} + {1}", 1), "sub": ("{0} - {1}", 1), "mul": ("{0} * {1}", 2), "div": ("{0} / {1}", 2),
+    "neg": ("-{0}", 3), "pow": ("{0} ** {1}", 4), "square": ("{0} ** 2", 4), "reciprocal": ("1 / {0}", 2),
+    "where": ("np.where({0}, {1}, {2})", 5), "relu": ("np.maximum({0}, 0)", 5),
+    "stop_gradient": ("{0}", -1),
+    "abs": ("np.abs({0})", 5), "maximum": ("np.maximum({0}, {1})", 5), "minimum": ("np.minimum({0}, {1})", 5),
+    "clip": ("np.clip({0}, {1}, {2})", 5),
+    **{name: (f"np.{name}({{0}})", 5) for name in (
+        "exp", "log", "tanh", "sign", "exp2", "expm1", "log2", "log10", "log1p", "sqrt", "cbrt",
+        "sin", "cos", "tan", "sinh", "cosh")},
+    **{name: (f"np.arc{name[1:]}({{0}})", 5) for name in ("asin", "acos", "atan", "asinh", "acosh", "atanh")},
+    "atan2": ("np.arctan2({0}, {1})", 5), "hypot": ("np.hypot({0}, {1})", 5),
+}  # fmt: skip
+# How tightly each operand must bind where it stands; a call's may be anything.
+TIGHT = {
+    "add": (1, 1), "sub": (1, 2), "mul": (2, 2), "div": (2, 3), "neg": (3,), "pow": (5, 5), "square": (5,),
+    "reciprocal": (3, 3), **dict.fromkeys(("lt", "le", "gt", "ge", "eq", "ne"), (1, 1)),
+}  # fmt: skip
+
+
+@dataclass
+class Text:
+    """A program written down."""
+
+    lines: list[str]
+    constants: dict[str, Any]  # the arrays that it names, by name
+    helpers: list[str] = field(default_factory=list)  # definitions that stand in front
+    both: bool = False  # whether the reverse sweep is among the lines
+
+
+def write(program: Program, back: Program | None = None) -> Text:
+    """The lines of a program, and of its reverse sweep if there is one."""
+    return _Writer(program, back).run()
+
+
+class _Writer:
+    def __init__(self, program: Program, back: Program | None) -> None:
+        self.program, self.back = program, back
+        self.constants: dict[str, Any] = {}
+        self.by_bytes: dict[Any, str] = {}
+        self.helpers: dict[str, str] = {}
+        self.inlined: dict[int, tuple[str, int]] = {}  # by array: its text, and how tightly that binds
+        self.length = "1"
+        self.uses = self.count_uses()
+
+    def run(self) -> Text:
+        inputs_ = self.program.of_role("input") + self.program.of_role("index")
+        if any(array.batched for array in inputs_):
+            self.length = f"len({next(array.name for array in inputs_ if array.batched)})"
+        for array in self.program.of_role("const"):
+            if array.value is not None:
+                self.constants[array.name] = array.value
+        lines = self.steps(self.program)
+        if self.back is not None:
+            lines += ["# reverse", *self.steps(self.back)]
+        return Text(lines, self.constants, list(self.helpers.values()), self.back is not None)
+
+    def count_uses(self) -> dict[int, int]:
+        uses: dict[int, int] = {}
+        for program in filter(None, (self.program, self.back)):
+            for step in program.steps:
+                read = [x.array for x in step.operands] if isinstance(step, Compute) else [p for _, p in step.parts] * 2
+                for array in read:
+                    uses[id(array)] = uses.get(id(array), 0) + 1
+            for array in (*program.outputs.values(), *program.gradients.values()):
+                uses[id(array)] = uses.get(id(array), 0) + 2
+        return uses
+
+    def keep(self, values: Any) -> str:
+        """A name for an array of constants; equal ones share it."""
+        key = (values.shape, values.dtype.str, values.tobytes())
+        if key not in self.by_bytes:
+            stem = "mask" if values.dtype == bool else "index"
+            number = sum(name.startswith(stem) for name in self.constants) + 1
+            self.by_bytes[key] = f"{stem}{number}"
+            self.constants[f"{stem}{number}"] = values
+        return self.by_bytes[key]
+
+    def steps(self, program: Program) -> list[str]:
+        lines: list[str] = []
+        readers: dict[int, Compute] = {}
+        for step in program.steps:
+            for x in step.operands if isinstance(step, Compute) else ():
+                readers[id(x.array)] = step
+        for step in program.steps:
+            if isinstance(step, Assemble):
+                lines += self.assemble(step)
+                continue
+            text, binding = self.compute(step)
+            reader = readers.get(id(step.out))
+            if reader is not None and self.uses[id(step.out)] == 1 and len(text) <= INLINE and _takes(reader, step.out):
+                self.inlined[id(step.out)] = text, binding
+            elif self.uses.get(id(step.out)):
+                lines.append(self.line(step.out, text))
+        return lines
+
+    def line(self, out: Array, text: str) -> str:
+        shape = ", ".join("N" if n == BATCH else str(n) for n in out.shape)
+        return f"{out.name} = {text}".ljust(WIDTH - 12) + f"  # ({shape})"
+
+    def shape(self, axes: Sequence[int]) -> str:
+        lengths = [self.length if n == BATCH else str(n) for n in axes]
+        return f"({', '.join(lengths)}{',' if len(lengths) == 1 else ''})"
+
+    # -- one step -----------------------------------------------------------------------------------------------------
+
+    def compute(self, step: Compute) -> tuple[str, int]:
+        if not step.reduce:
+            text, binding = self.elementwise(step)
+            if not self.fills(step, range(len(step.axes))) and step.axes:
+                return f"np.broadcast_to({text}, {self.shape(step.axes)})", 5
+            return text, binding
+        if step.reduce == "sum" and step.mask is None:
+            product = self.contraction(step)
+            if product is not None:
+                return product
+        return self.reduction(step)
+
+    def fills(self, step: Compute, axes: Sequence[int]) -> bool:
+        """Whether every one of these axes is an axis of some operand, or of a mask in the tree."""
+        if _mask_of(step.tree) and BATCH not in [step.axes[i] for i in axes]:
+            return True
+        return all(any(x.depends_on(i, step.axes) for x in step.operands) for i in axes)
+
+    def elementwise(self, step: Compute, order: Sequence[int] | None = None) -> tuple[str, int]:
+        order = range(len(step.axes)) if order is None else order
+
+        def leaf(k: int) -> tuple[str, int]:
+            access = step.operands[k]
+            if id(access.array) in self.inlined and access.is_whole(step.axes):
+                return self.inlined[id(access.array)]
+            return view(access, step.axes, order, self.keep), 5
+
+        def mask(values: Any) -> str:
+            lengths = [step.axes[i] for i in range(len(step.axes)) if step.axes[i] != BATCH]
+            values = values.reshape(values.shape + (1,) * (len(lengths) - values.ndim))
+            plain = [i for i in range(len(step.axes)) if step.axes[i] != BATCH]
+            name = self.keep(values.transpose([plain.index(i) for i in order if i in plain]))
+            at = [i for i in order].index(next((i for i in order if step.axes[i] == BATCH), order[0])) if order else 0
+            if any(step.axes[i] == BATCH for i in order) and at:
+                name += f"[{', '.join('None' if step.axes[i] == BATCH else ':' for i in order)}]"
+            return name
+
+        return self.tree(step.tree, leaf, mask)
+
+    def reduction(self, step: Compute) -> tuple[str, int]:
+        kept = len(step.out.shape)
+        order = list(range(len(step.axes)))
+        if len(step.operands) == 1 and step.operands[0].table is None and step.operands[0].index is None:
+            access = step.operands[0]  # in the order of memory, where that leaves the result in order
+            turned = sorted(order, key=lambda i: (step.axes[i] != BATCH, -access.strides[i]))
+            if [i for i in turned if i < kept] == list(range(kept)) and all(access.strides[i] for i in order):
+                order = turned
+        text, binding = self.elementwise(step, order)
+        if not self.fills(step, order):
+            text, binding = f"np.broadcast_to({text}, {self.shape([step.axes[i] for i in order])})", 5
+        at = [order.index(i) for i in step.reduced]
+        where = f"{at[0]}" if len(at) == 1 else f"({', '.join(map(str, sorted(at)))})"
+        everything = kept == 0
+        if step.mask is not None:
+            plain = [i for i in range(len(step.axes)) if step.axes[i] != BATCH]
+            name = self.keep(np.ascontiguousarray(step.mask.transpose([plain.index(i) for i in order if i in plain])))
+            if step.reduce == "sum":
+                text, binding = f"np.where({name}, {text}, 0)", 5
+            else:
+                start = "-np.inf" if step.reduce == "max" else "np.inf"
+                return f"{_bound(text, binding, 5)}.{step.reduce}({where}, where={name}, initial={start})", 5
+        return f"{_bound(text, binding, 5)}.{step.reduce}({'' if everything else where})", 5
+
+    def contraction(self, step: Compute) -> tuple[str, int] | None:
+        """A sum of products of two operands, as NumPy's own product of matrices."""
+        tree, axes = step.tree, step.axes
+        if tree[0] != "mul" or tree[1][0] != "in" or tree[2][0] != "in" or tree[1] == tree[2]:
+            return None
+        x, y = step.operands[tree[1][1]], step.operands[tree[2][1]]
+        if x.index is not None or y.index is not None:
+            return None
+        of_x, of_y = ({i for i in range(len(axes)) if a.depends_on(i, axes)} for a in (x, y))
+        summed = list(step.reduced)
+        if not all(i in of_x and i in of_y for i in summed):
+            return None
+        out = list(range(len(step.out.shape)))
+        both = [i for i in out if i in of_x and i in of_y]
+        only_x, only_y = [i for i in out if i in of_x and i not in of_y], [i for i in out if i in of_y and i not in of_x]
+        if len(both) + len(only_x) + len(only_y) < len(out):
+            return None
+        read: Callable[[Access, list[int]], str] = lambda a, order: view(a, axes, order, self.keep)
+        if len(summed) > 1:
+            return self.long_contraction(step, x, y, both, only_x, only_y)
+        if not only_x and not only_y:
+            if not both:
+                return f"{read(x, summed)} @ {read(y, summed)}", 2
+            return f"({read(x, out + summed)} * {read(y, out + summed)}).sum({len(out)})", 5
+        if len(only_x) > 1 or len(only_y) > 1 or (both and not (only_x and only_y)):
+            return self.einsum(step, x, y)
+        if not only_x or (only_y and only_x[0] > only_y[0]):  # what stands first in the result stands left
+            x, y, only_x, only_y = y, x, only_y, only_x
+        left = read(x, both + only_x + summed)
+        right = read(y, both + (summed + only_y if only_y else summed))
+        text, made = f"{left} @ {right}", both + only_x + only_y
+        if made == out:
+            return text, 2
+        return f"({text}).transpose({', '.join(str(made.index(i)) for i in out)})", 5
+
+    def long_contraction(
+        self, step: Compute, x: Access, y: Access, both: list[int], only_x: list[int], only_y: list[int]
+    ) -> tuple[str, int]:
+        """The same over several axes at once."""
+        axes, summed = step.axes, list(step.reduced)
+        if both or x.table is not None or y.table is not None:
+            return self.einsum(step, x, y)
+        order_x = sorted(only_x + summed, key=lambda i: (axes[i] != BATCH, -x.strides[i]))
+        if not only_x and not only_y:
+            left, right = (view(a, axes, order_x, self.keep) for a in (x, y))
+            return f"({left} * {right}).sum()", 5
+        order_y = sorted(only_y + summed, key=lambda i: (axes[i] != BATCH, -y.strides[i]))
+        left, right = view(x, axes, order_x, self.keep), view(y, axes, order_y, self.keep)
+        at_x, at_y = [order_x.index(i) for i in summed], [order_y.index(i) for i in summed]
+        made = [i for i in order_x + order_y if i not in summed]
+        text = f"np.tensordot({left}, {right}, ({at_x}, {at_y}))"
+        out = list(range(len(step.out.shape)))
+        if made == out:
+            return text, 5
+        return f"{text}.transpose({', '.join(str(made.index(i)) for i in out)})", 5
+
+    def einsum(self, step: Compute, x: Access, y: Access) -> tuple[str, int]:
+        axes = step.axes
+        letters = "ijklmnopqrst"
+        of_x, of_y = ([i for i in range(len(axes)) if a.depends_on(i, axes)] for a in (x, y))
+        of_x.sort(key=lambda i: (axes[i] != BATCH, -x.strides[i]))
+        of_y.sort(key=lambda i: (axes[i] != BATCH, -y.strides[i]))
+        names = ",".join("".join(letters[i] for i in which) for which in (of_x, of_y))
+        result = "".join(letters[i] for i in range(len(step.out.shape)))
+        left, right = view(x, axes, of_x, self.keep), view(y, axes, of_y, self.keep)
+        return f'np.einsum("{names}->{result}", {left}, {right})', 5
+
+    def assemble(self, step: Assemble) -> list[str]:
+        out = step.out
+        lines = [f"{out.name} = np.zeros({self.shape(out.shape)})"]
+        covered = np.zeros(out.size, bool)
+        for access, part in step.parts:
+            name = part.name
+            if access.index is not None:
+                lines += self.scatter(access, part, name)
+                continue
+            target = None
+            if access.table is None:
+                order = sorted(range(len(part.shape)), key=lambda i: (part.shape[i] != BATCH, -abs(access.strides[i])))
+                if order == list(range(len(part.shape))):
+                    places = Access(out, access.base, access.strides)
+                    target = view(places, part.shape, order, self.keep)
+                    if "index" in target.replace(out.name, ""):
+                        target = None
+            if target is None:
+                lines += self.scatter(access, part, name)
+                continue
+            lines.append(f"{target}{'' if target.endswith(']') else '[...]'} += {name}")
+        del covered
+        return lines
+
+    def scatter(self, access: Access, part: Array, name: str) -> list[str]:
+        """Add at places that may repeat."""
+        out = access.array
+        plain = [i for i in range(len(part.shape)) if part.shape[i] != BATCH]
+        if access.index is not None:
+            target = view(Access(out, access.base, access.strides, None, access.index), part.shape, list(range(len(part.shape))), self.keep)
+            base, places = target.split("[", 1)
+            return [f"np.add.at({base}, np.s_[{places}, {name})"]
+        table = access.table
+        if table is None:
+            from wengert.lifting.layout import addresses
+
+            table = addresses(access.base, tuple([access.strides[i] for i in plain]), tuple([part.shape[i] for i in plain]))
+        kept = self.keep(np.ascontiguousarray(table))
+        if out.batched:
+            flat = out.name if len(out.shape) == 2 else f"{out.name}.reshape(-1, {out.size})"
+            return [f"np.add.at({flat}, np.s_[:, {kept}], {name})"]
+        flat = out.name if len(out.shape) == 1 else f"{out.name}.reshape(-1)"
+        return [f"np.add.at({flat}, {kept}, {name})"]
+
+    # -- one expression -----------------------------------------------------------------------------------------------
+
+    def tree(self, tree: Tree, leaf: Callable[[int], tuple[str, int]], mask: Callable[[Any], str]) -> tuple[str, int]:
+        name = tree[0]
+        if name == "in":
+            return leaf(tree[1])
+        if name == "const":
+            return _number(tree[1])
+        if name == "mask":
+            return mask(tree[1]), 5
+        if name == "mul":
+            for a, b in (tree[1:], tree[:0:-1]):
+                if b[0] == "where" and b[2:] == (("const", 1.0), ("const", 0.0)):  # a bool counts as 1 or 0
+                    condition, _ = self.tree(b[1], leaf, mask)
+                    text, binding = self.tree(a, leaf, mask)
+                    return f"{_bound(text, binding, 2)} * ({condition})", 2
+                if b[0] == "reciprocal":
+                    return self.tree(("div", a, b[1]), leaf, mask)
+        if name == "partial":
+            return self.helper(tree, leaf, mask)
+        if name not in TEXTS:
+            longer = expand(tree)
+            return self.helper(tree, leaf, mask) if longer is None else self.tree(longer, leaf, mask)
+        form, binding = TEXTS[name]
+        parts = [self.tree(branch, leaf, mask) for branch in tree[1:]]
+        if binding == -1:
+            return parts[0]
+        needs = TIGHT.get(name, (0,) * len(parts))
+        return form.format(*[_bound(*part, need) for part, need in zip(parts, needs, strict=False)]), binding
+
+    def helper(self, tree: Tree, leaf: Any, mask: Any) -> tuple[str, int]:
+        """A row that NumPy has no function for: the row itself, called on each element."""
+        name = tree[0]
+        if name == "partial":
+            row, k, branches = TABLE[int(tree[1][1])], int(tree[2][1]), tree[3:]
+            called = f"{row.name}_partial{k}"
+
+            def function(*xs: float, row: Any = row, k: int = k) -> float:
+                slopes = row.partials(*xs)
+                return float(slopes[k] if isinstance(slopes, (tuple, list)) else slopes)
+
+            self.helpers[called] = f"# {called} is the partial derivative {k} of your own operation {row.name}, element by element"
+        else:
+            row, branches = BY_NAME[name], tree[1:]
+            called, function = row.name, row.value
+            self.helpers[called] = f"{called} = np.vectorize(wengert.{row.name}, otypes=[float])"
+        self.constants[called] = np.vectorize(function, otypes=[float])
+        parts = [self.tree(branch, leaf, mask)[0] for branch in branches]
+        return f"{called}({', '.join(parts)})", 5
+
+
+def _takes(reader: Compute, array: Array) -> bool:
+    """Whether a step reads an array so that the array's own expression can stand there."""
+    return not reader.reduce and all(x.is_whole(reader.axes) for x in reader.operands if x.array is array)
+
+
+def _mask_of(tree: Tree) -> bool:
+    return tree[0] == "mask" or (tree[0] not in ("in", "const") and any(map(_mask_of, tree[1:])))
+
+
+def _bound(text: str, binding: int, need: int) -> str:
+    return text if binding >= need else f"({text})"
+
+
+def _number(c: float) -> tuple[str, int]:
+    if c != c:
+        return "np.nan", 5
+    if c in (float("inf"), float("-inf")):
+        return ("np.inf", 5) if c > 0 else ("-np.inf", 3)
+    text = repr(int(c)) if c == int(c) and abs(c) < 1e6 else repr(c)
+    return text, 3 if c < 0 or text.startswith("-") else 5
+
+
+del contiguous, inputs
+
+
+class Kernel:
+    """A program that runs: its text, compiled, with the arrays that it works on.
+
+    Attributes:
+        numbers: the parameters, end to end, to be filled before a run.
+        slopes: after `both`, the derivative by each of them.
+    """
+
+    def __init__(self, program: Program, back: Program, wanted: Sequence[Array] = ()) -> None:
+        self.program, self.back, self.wanted = program, back, list(wanted)
+        params = program.of_role("param")
+        self.inputs = [a for a in program.arrays if a.role in ("input", "index")]
+        self.numbers = np.zeros(sum(a.size for a in params))
+        self.slopes = np.zeros(len(self.numbers))
+        self._views = _cut(self.numbers, params)
+        self._gradients = _cut(self.slopes, params)
+        self._forward = self._define(write(program), [])
+        self._both = self._define(write(program, back), params)
+
+    def _define(self, text: Text, params: list[Array]) -> Callable[..., Any]:
+        names = [a.name for a in (*self.inputs, *self.program.of_role("param"))]
+        back = self.back.gradients
+        lines = [f"def lifted(seed, {', '.join(names)}):", *[f"    {line}" for line in text.lines]]
+        for number, array in enumerate(params):
+            lines.append(f"    slope{number}[...] = {back[array.name].name if array.name in back else '0.0'}")
+        wanted = [back[a.name].name if a.name in back else "None" for a in self.wanted] if params or self.wanted else []
+        results = [array.name for array in self.program.outputs.values()]
+        if text.both:
+            results += wanted
+        lines.append(f"    return ({', '.join(results)},)")
+        space: dict[str, Any] = {"np": np, **text.constants}
+        space.update({f"slope{number}": view for number, view in enumerate(self._gradients)})
+        exec(compile("\n".join(lines), "<lifted>", "exec"), space)
+        function: Callable[..., Any] = space["lifted"]
+        return function
+
+    def forward(self, arrays: Sequence[Any]) -> dict[str, Any]:
+        """The outputs by name."""
+        with np.errstate(all="ignore"):
+            return dict(zip(self.program.outputs, self._forward(1.0, *arrays, *self._views), strict=True))
+
+    def both(self, arrays: Sequence[Any], seed: float) -> tuple[dict[str, Any], list[Any]]:
+        """The outputs by name, and the derivatives of ``seed * out.sum()`` by the wanted inputs; those by the
+        parameters are left in `slopes`."""
+        with np.errstate(all="ignore"):
+            results = self._both(seed, *arrays, *self._views)
+        count = len(self.program.outputs)
+        return dict(zip(self.program.outputs, results, strict=False)), list(results[count:])
+
+
+def _cut(flat: Any, arrays: Sequence[Array]) -> list[Any]:
+    """Views into a flat array, one for each of the arrays that it holds."""
+    views, at = [], 0
+    for array in arrays:
+        views.append(flat[at : at + array.size].reshape(array.shape))
+        at += array.size
+    return views

@@ -1,0 +1,329 @@
+"""From a run of the user's function to a `Recording`: a kernel, its parameters, its guards, and the checks of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from wengert.engine import Value
+from wengert.fused import gather
+from wengert.graph import Graph
+from wengert.lifting.flatten import CONST, INPUT, PARAM, VALUE, Pick, Unliftable
+from wengert.lifting.lift import Lifted, lift
+from wengert.lifting.numpy_backend import Kernel
+from wengert.lifting.program import verify
+from wengert.lifting.record import HOLDS, Guard, Recorder, TracedInteger, Unrecordable, watching
+from wengert.lifting.reverse import reverse
+from wengert.lifting.trees import Leaf, Shape, build, leaves
+
+__all__ = ["Arguments", "Recording", "record"]
+
+AGREE = 1e-9  # how closely a recording must follow its own eager run, relative to the largest number
+Ints = np.ndarray[Any, np.dtype[np.int64]]
+
+
+@dataclass
+class Arguments:
+    """What a function is called with: the arguments, their shapes, and their arrays."""
+
+    originals: dict[str, Any]
+    shapes: dict[str, Shape]
+    arrays: list[Any]
+    batched: bool
+
+    @property
+    def leaves(self) -> list[Leaf]:
+        """The arrays' names and shapes."""
+        return [leaf for shape in self.shapes.values() for leaf in leaves(shape)]
+
+    def example(self, number: int) -> list[Any]:
+        """The arrays of one example of a batch."""
+        return [array[number] for array in self.arrays] if self.batched else self.arrays
+
+    def call(self, function: Callable[..., Any], example: Sequence[Any], make: Callable[[Leaf, Any], Any]) -> Any:
+        """Call a function on one example, each of its arrays as `make` presents it."""
+        arrays = iter(example)
+        given = {}
+        for name, shape in self.shapes.items():
+            original = self.originals[name]
+            given[name] = build(shape, original, lambda leaf: make(leaf, next(arrays)))
+        return function(**given)
+
+
+def plain(leaf: Leaf, array: Any) -> Any:
+    """An array of an example as the user's function expects it without a compiler."""
+    if leaf.kind == "v":
+        return np.array(array, dtype=object) if leaf.held != "scalar" else array
+    if leaf.held == "scalar":
+        return float(array) if leaf.kind == "f" else int(array)
+    return np.asarray(array)
+
+
+@dataclass
+class Recording:
+    """One path through a function, as an array program."""
+
+    kernel: Kernel
+    lifted: Lifted
+    parameters: list[Any]
+    guards: list[Guard]
+    outcome: Any  # of each guard
+    shape: tuple[int, ...] | None  # of the function's result; () for one Value
+    nodes: int
+    lines: list[str] = field(default_factory=list)
+
+    def load(self) -> None:
+        """Read the parameters' numbers as they are now."""
+        gather(self.parameters, self.kernel.numbers)
+
+    def holds(self, outputs: dict[str, Any]) -> Any:
+        """Whether a run, or each example of it, came to the same comparisons as the recorded one."""
+        if not self.guards:
+            return True
+        left, right = outputs["left"], outputs["right"]
+        same = None
+        for number, guard in enumerate(self.guards):
+            here = left if left.ndim == 0 or len(self.guards) == 1 and left.ndim < 2 else left[..., number]
+            there = right if right.ndim == 0 or len(self.guards) == 1 and right.ndim < 2 else right[..., number]
+            agrees = np.asarray(HOLDS[guard.how](here, there)) == guard.outcome
+            same = agrees if same is None else same & agrees
+        return same
+
+
+def record(function: Callable[..., Any], arguments: Arguments, example: Sequence[Any]) -> Recording:
+    """Run a function on an example, lift what it did, and check the result against that run.
+
+    Raises:
+        Unrecordable, Unliftable: it cannot be compiled; the message says why.
+    """
+    first = _Run(function, arguments, example)
+    picks: list[Pick] = []
+    if any(integer.used for integer in first.integers):
+        second = _Run(function, arguments, example, first.other_integers())
+        picks = first.compare(second)
+    lifted = first.lift(picks)
+    verify(lifted.program)
+    wanted = [a for a in lifted.program.of_role("input") if a.name in first.value_inputs]
+    back = reverse(lifted.program, tuple(first.value_inputs)) if first.shape == () else reverse_nothing()
+    verify(back, lifted.program.arrays)
+    kernel = Kernel(lifted.program, back, wanted)
+    parameters = [first.graph.values[place] for place in lifted.parameters]
+    outcome = np.array([guard.outcome for guard in first.guards])
+    made = Recording(kernel, lifted, parameters, first.guards, outcome, first.shape, first.size)
+    first.check(made, function)
+    return made
+
+
+def reverse_nothing() -> Any:
+    """The reverse sweep of a function whose derivatives are not asked for."""
+    from wengert.lifting.program import Program
+
+    return Program()
+
+
+class _Run:
+    """One run of the function, on Values and integers that stand for its inputs."""
+
+    def __init__(
+        self, function: Callable[..., Any], arguments: Arguments, example: Sequence[Any], integers: Sequence[int] = ()
+    ) -> None:
+        self.arguments, self.example = arguments, example
+        self.recorder = Recorder()
+        self.stand_ins: dict[str, Any] = {}
+        self.integers: list[TracedInteger] = []
+        self.value_inputs: list[str] = []
+        given = iter(integers)
+
+        def stand_in(leaf: Leaf, array: Any) -> Any:
+            made = np.empty(leaf.shape, dtype=object)
+            for place, x in enumerate(np.asarray(array, dtype=object).reshape(-1) if leaf.shape else [array]):
+                if leaf.kind == "i":
+                    item: Any = TracedInteger(self.recorder, next(given, int(x)))
+                    self.integers.append(item)
+                else:
+                    item = Value(x.data if leaf.kind == "v" else float(x))
+                made.reshape(-1)[place : place + 1] = [item]
+            if leaf.kind == "v":
+                self.value_inputs.append(leaf.name)
+            self.stand_ins[leaf.name] = made
+            return made if leaf.held != "scalar" else made.item()
+
+        with watching(self.recorder):
+            self.result = arguments.call(function, example, stand_in)
+        if self.recorder.refusal:
+            raise Unrecordable(self.recorder.refusal)
+        self.guards = [guard for guard in self.recorder.guards.values() if _is_open(guard)]
+        self.shape, results = _flat_result(self.result)
+        self.results = [_as_value(x) for x in results]
+        self.sides = [[_as_value(getattr(g, side)) for g in self.guards] for side in ("left", "right")]
+        inputs = [x.value() if isinstance(x, TracedInteger) else x for a in self.stand_ins.values() for x in a.reshape(-1)]
+        items = [x for picked in self.recorder.picked for x in _values_in(picked.items)]
+        roots = {id(x): x for x in (*inputs, *self.results, *self.sides[0], *self.sides[1], *items)}
+        self.graph = Graph(*roots.values())
+        self.size = len(Graph(*self.results, *self.sides[0], *self.sides[1]))
+        self.place = dict(zip(roots, self.graph.outputs, strict=True))
+        for place in self.graph.leaves:
+            self.place[id(self.graph.values[place])] = place
+        self.keep = (roots, items)  # alive, so that no id is used again
+
+    def other_integers(self) -> list[int]:
+        """Other indices for a second run, so that each operand shows which integer has chosen it."""
+        extent: dict[int, int] = {}
+        for picked in self.recorder.picked:
+            size = len(picked.items)
+            extent[id(picked.index)] = min(size, extent.get(id(picked.index), size))
+        others = []
+        for number, integer in enumerate(self.integers):
+            size = extent.get(id(integer), 0)
+            step = (1 + number) % size if size > 1 else 0
+            others.append((integer.number + (step or 1)) % size if size > 1 else integer.number)
+        return others
+
+    def compare(self, second: _Run) -> list[Pick]:
+        """The operands that an integer has chosen, as two runs with different integers show them.
+
+        Raises:
+            Unrecordable: the runs differ in another way.
+        """
+        a, b = self.graph, second.graph
+        if a.codes != b.codes or a.starts != b.starts or a.constants != b.constants:
+            raise Unrecordable(
+                "the function takes another course for other integers: declare the argument static=(name,)"
+            )
+        chosen: dict[tuple[int, int], tuple[int, tuple[int, ...]]] = {}
+        for mine, its in zip(self.recorder.picked, second.recorder.picked, strict=True):
+            columns = list(zip(*[_values_in([item]) for item in mine.items], strict=False))
+            index = self.place[id(mine.index.value())]
+            for column in columns:
+                places = tuple([self.place[id(x)] for x in column])
+                chosen[places[mine.index.number], places[its.index.number]] = index, places
+        ops_a, ops_b = (np.frombuffer(g.operands, np.int64) if g.operands else np.zeros(0, np.int64) for g in (a, b))
+        starts = np.frombuffer(a.starts, np.int64)
+        picks = []
+        for at in np.flatnonzero(ops_a != ops_b).tolist():
+            pair = int(ops_a[at]), int(ops_b[at])
+            if pair not in chosen:
+                raise Unrecordable("an integer argument changes more than which item of a list is read")
+            user = int(np.searchsorted(starts, at, "right")) - 1
+            picks.append(Pick(user, at - int(starts[user]), *chosen[pair]))
+        mine_out, its_out = ([run.place[id(x)] for x in run.results] for run in (self, second))
+        if mine_out != its_out:
+            raise Unrecordable("an integer argument chooses the result itself")
+        return picks
+
+    def lift(self, picks: list[Pick]) -> Lifted:
+        """The array program of the run."""
+        graph, began = self.graph, self.recorder.began
+        source = np.full(len(graph), VALUE)
+        source[list(graph.leaves)] = CONST
+        old = np.array([value._made < began for value in graph.values])
+        source[old] = PARAM
+        inputs: dict[str, Ints] = {}
+        indices = []
+        for name, made in self.stand_ins.items():
+            items = [x.value() if isinstance(x, TracedInteger) else x for x in made.reshape(-1)]
+            places = np.array([self.place[id(x)] for x in items], np.int64).reshape(made.shape)
+            source[places] = INPUT
+            inputs[name] = places
+            if made.size and isinstance(made.reshape(-1)[0], TracedInteger):
+                indices.append(name)
+        outputs = {"out": np.array([self.place[id(x)] for x in self.results], np.int64).reshape(self.shape or ())}
+        if self.shape is None:
+            raise Unliftable("its result is neither one number nor a regular array of them")
+        if self.guards:
+            for side, values in zip(("left", "right"), self.sides, strict=True):
+                outputs[side] = np.array([self.place[id(x)] for x in values], np.int64)
+        batched = self.arguments.batched
+        return lift(graph, source, inputs, outputs, batched=batched, picks=picks, indices=indices)
+
+    def check(self, made: Recording, function: Callable[..., Any]) -> None:
+        """Compare the program with the run that it came from, and with the function itself.
+
+        Raises:
+            Unrecordable: they differ.
+        """
+        arrays = [np.asarray(_numbers(x)) for x in self.example]
+        if self.arguments.batched:
+            arrays = [array[None] for array in arrays]
+        made.load()
+        outputs, by_inputs = made.kernel.both(arrays, 1.0)
+        again = self.arguments.call(function, self.example, plain)
+        want = np.array([_number(x) for x in _flat_result(again)[1]])
+        got = np.asarray(outputs["out"], float).reshape(-1)
+        if not _close(got, want):
+            if not _close(np.array([x.data for x in self.results]), want):
+                raise Unrecordable("it gives different results for the same arguments: random numbers, a clock, a counter?")
+            raise Unrecordable(f"the array program gives {got[:3]}, the function {want[:3]}")
+        if self.shape != () or not all(map(isfinite, want)):
+            return
+        given = [v for v in self.graph.values if v._made < self.recorder.began]
+        inputs = [x for name in self.value_inputs for x in self.stand_ins[name].reshape(-1)]
+        before = [v.grad for v in given]
+        for v in given:
+            v.grad = 0.0
+        try:
+            self.results[0].backward()
+            want = np.array([v.grad for v in (*made.parameters, *inputs)])
+        finally:
+            for v, g in zip(given, before, strict=True):
+                v.grad = g
+        got = np.concatenate([made.kernel.slopes, *[np.asarray(x, float).reshape(-1) for x in by_inputs if x is not None]])
+        if len(got) == len(want) and np.isfinite(got).all() and not _close(got, want):
+            raise Unrecordable("the derivatives of the array program are not those of the function")
+
+
+def _is_open(guard: Guard) -> bool:
+    return isinstance(guard.left, Value) or isinstance(guard.right, Value)
+
+
+def _close(got: Any, want: Any) -> bool:
+    if got.shape != want.shape:
+        return False
+    scale = max(1.0, float(np.abs(want[np.isfinite(want)]).max(initial=0.0)))
+    both = np.isfinite(want) & np.isfinite(got)
+    return bool((np.abs(got[both] - want[both]) <= AGREE * scale).all())
+
+
+def _number(x: Any) -> float:
+    return float(x.data if isinstance(x, Value) else getattr(x, "number", x))
+
+
+def _numbers(x: Any) -> Any:
+    if isinstance(x, Value):
+        return x.data
+    if isinstance(x, (list, tuple)):
+        return [_numbers(item) for item in x]
+    return x
+
+
+def _as_value(x: Any) -> Any:
+    if isinstance(x, Value):
+        return x
+    if isinstance(x, TracedInteger):
+        return x.value()
+    return x.node if hasattr(x, "node") else Value(float(x))
+
+
+def _values_in(x: Any) -> list[Any]:
+    """The Values in nested lists; numbers beside them become Values."""
+    if isinstance(x, (list, tuple)) or type(x).__name__ == "ndarray":
+        return [value for item in x for value in _values_in(item)]
+    return [x] if isinstance(x, Value) else []
+
+
+def _flat_result(result: Any) -> tuple[tuple[int, ...] | None, list[Any]]:
+    """The shape of a result and its numbers; None for what is no regular array."""
+    if isinstance(result, (list, tuple)) or type(result).__name__ == "ndarray":
+        parts = [_flat_result(item) for item in result]
+        shapes = {shape for shape, _ in parts}
+        flat = [x for _, xs in parts for x in xs]
+        if len(shapes) != 1 or None in shapes:
+            return None, flat
+        inner = shapes.pop()
+        assert inner is not None
+        return (len(parts), *inner), flat
+    return (), [result]
