@@ -1,4 +1,4 @@
-"""Write scalars, run tensors: plain scalar code is recorded once, lifted to an array program, and run at array speed."""
+"""Write scalars, run tensors: scalar code is recorded once, lifted to an array program, and run at array speed."""
 
 from wengert.lifting.function import Compiled, compile
 

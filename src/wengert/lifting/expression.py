@@ -32,24 +32,59 @@ class Symbol:
     def _apply_op(self, op: ops.Op, operands: Any) -> Any:
         return _made(op.name, *operands)
 
-    def __add__(self, other: Any) -> Any: return _made("add", self, other)
-    def __radd__(self, other: Any) -> Any: return _made("add", other, self)
-    def __sub__(self, other: Any) -> Any: return _made("sub", self, other)
-    def __rsub__(self, other: Any) -> Any: return _made("sub", other, self)
-    def __mul__(self, other: Any) -> Any: return _made("mul", self, other)
-    def __rmul__(self, other: Any) -> Any: return _made("mul", other, self)
-    def __truediv__(self, other: Any) -> Any: return _made("div", self, other)
-    def __rtruediv__(self, other: Any) -> Any: return _made("div", other, self)
-    def __pow__(self, other: Any) -> Any: return _made("pow", self, other)
-    def __rpow__(self, other: Any) -> Any: return _made("pow", other, self)
-    def __neg__(self) -> Any: return _made("neg", self)
-    def __abs__(self) -> Any: return _made("abs", self)
-    def __lt__(self, other: Any) -> Any: return _made("lt", self, other)
-    def __le__(self, other: Any) -> Any: return _made("le", self, other)
-    def __gt__(self, other: Any) -> Any: return _made("gt", self, other)
-    def __ge__(self, other: Any) -> Any: return _made("ge", self, other)
-    def __eq__(self, other: Any) -> Any: return _made("eq", self, other)
-    def __ne__(self, other: Any) -> Any: return _made("ne", self, other)
+    def __add__(self, other: Any) -> Any:
+        return _made("add", self, other)
+
+    def __radd__(self, other: Any) -> Any:
+        return _made("add", other, self)
+
+    def __sub__(self, other: Any) -> Any:
+        return _made("sub", self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return _made("sub", other, self)
+
+    def __mul__(self, other: Any) -> Any:
+        return _made("mul", self, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return _made("mul", other, self)
+
+    def __truediv__(self, other: Any) -> Any:
+        return _made("div", self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return _made("div", other, self)
+
+    def __pow__(self, other: Any) -> Any:
+        return _made("pow", self, other)
+
+    def __rpow__(self, other: Any) -> Any:
+        return _made("pow", other, self)
+
+    def __neg__(self) -> Any:
+        return _made("neg", self)
+
+    def __abs__(self) -> Any:
+        return _made("abs", self)
+
+    def __lt__(self, other: Any) -> Any:
+        return _made("lt", self, other)
+
+    def __le__(self, other: Any) -> Any:
+        return _made("le", self, other)
+
+    def __gt__(self, other: Any) -> Any:
+        return _made("gt", self, other)
+
+    def __ge__(self, other: Any) -> Any:
+        return _made("ge", self, other)
+
+    def __eq__(self, other: Any) -> Any:
+        return _made("eq", self, other)
+
+    def __ne__(self, other: Any) -> Any:
+        return _made("ne", self, other)
 
     def __bool__(self) -> bool:
         raise TypeError("a rule chooses with where(condition, a, b), not with if")
@@ -61,7 +96,8 @@ def _tree(x: Any) -> Tree:
 
 def _made(name: str, *operands: Any) -> Any:
     """The tree of an operation, without what multiplies by 1 or adds 0. (Never without what multiplies by 0:
-    0 * inf is nan.)"""
+    0 * inf is nan.)
+    """
     a, b = operands[0], operands[-1]
     if name == "mul":
         for x, other in ((a, b), (b, a)):
@@ -72,7 +108,12 @@ def _made(name: str, *operands: Any) -> Any:
                     return -other
             if isinstance(x, Symbol) and x.tree[0] == "div" and x.tree[1] == ("const", 1.0):
                 return Symbol(("div", _tree(other), x.tree[2]))
-            if isinstance(x, float) and isinstance(other, Symbol) and other.tree[0] == "mul" and other.tree[1][0] == "const":
+            if (
+                isinstance(x, float)
+                and isinstance(other, Symbol)
+                and other.tree[0] == "mul"
+                and other.tree[1][0] == "const"
+            ):
                 return _made("mul", x * other.tree[1][1], Symbol(other.tree[2]))
     elif name in ("add", "sub") and isinstance(b, float) and b == 0.0:
         return a
@@ -139,7 +180,9 @@ def partials(tree: Tree, out: Tree, known: Callable[[int], bool]) -> list[Any]:
     try:
         slopes = _read(row.partials)(Symbol(out), *xs)
     except TypeError:  # a user's rule that needs floats is called on each element
-        slopes = [Symbol(("partial", ("const", float(row.code)), ("const", float(k)), out, *operands)) for k in range(len(xs))]
+        slopes = [
+            Symbol(("partial", ("const", float(row.code)), ("const", float(k)), out, *operands)) for k in range(len(xs))
+        ]
     return list(slopes) if isinstance(slopes, (tuple, list)) else [slopes]
 
 

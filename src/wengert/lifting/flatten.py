@@ -96,7 +96,7 @@ def flatten(graph: Graph, source: Ints, wanted: Ints, picks: list[Pick]) -> Flat
     owner = np.repeat(np.arange(n), np.diff(starts))
     terms = _terms(codes, starts, operands, owner)
     terms, absorbed = _merge_sums(terms, codes, uses, constants, n)
-    terms, multiplied = _merge_products(terms, codes, starts, operands, uses, source, constants, n)
+    terms, multiplied = _merge_products(terms, codes, starts, operands, uses, source, constants, absorbed)
     root, factor, other, coefficient = terms
     count = np.bincount(root, minlength=n)
     last = np.cumsum(count)
@@ -162,7 +162,7 @@ def _shifted(count: int, pieces: dict[int, Any]) -> tuple[Ints, Ints]:
 
 
 def _spliced(codes: Ints, starts: Ints, operands: Ints, pieces: dict[int, Any]) -> tuple[Ints, Ints, Ints]:
-    """The arrays with the instruction at each place of `pieces` replaced by several, the last of which stands for it."""
+    """The arrays with the instruction at each place of `pieces` replaced by several, the last standing for it."""
     shift, places = _shifted(len(codes), pieces)
     moved = np.where(operands >= 0, operands + shift[np.maximum(operands, 0)], operands)
     new_codes: list[Any] = []
@@ -302,15 +302,28 @@ def _merge_sums(terms: tuple[Any, ...], codes: Ints, uses: Ints, constants: Any,
 
 
 def _merge_products(
-    terms: tuple[Any, ...], codes: Ints, starts: Ints, operands: Ints, uses: Ints, source: Ints, constants: Any, n: int
+    terms: tuple[Any, ...],
+    codes: Ints,
+    starts: Ints,
+    operands: Ints,
+    uses: Ints,
+    source: Ints,
+    constants: Any,
+    gone: Any,
 ) -> tuple[Any, Any]:
     """A product that only a sum uses becomes a term of it: up to two factors and a coefficient."""
     root, factor, other, coefficient = terms
+    n = len(codes)
     absorbed = np.zeros(n, bool)
     single = np.zeros(len(uses), bool)
     single[:n] = uses[:n] == 1
     is_mul, is_neg = np.zeros(len(uses), bool), np.zeros(len(uses), bool)
     is_mul[:n], is_neg[:n] = codes == CODE["mul"], codes == CODE["neg"]
+    of_neg = np.flatnonzero(is_neg)
+    inner = operands[starts[of_neg]]
+    is_neg[of_neg[(inner < n) & gone[np.minimum(inner, n - 1)]]] = (
+        False  # it is a sum itself: it took its operand's terms
+    )
     in_sum = np.isin(codes[root], SUMS)
     moderate = np.zeros(len(uses), bool)
     moderate[n:] = (np.abs(constants) < MODERATE) & (np.abs(constants) > 1 / MODERATE)

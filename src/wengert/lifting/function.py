@@ -10,7 +10,8 @@ from typing import Any
 
 from wengert import errors
 from wengert.engine import Value
-from wengert.functions import mean as mean_of, sum as sum_of
+from wengert.functions import mean as mean_of
+from wengert.functions import sum as sum_of
 
 __all__ = ["Compiled", "compile"]
 
@@ -71,6 +72,7 @@ class Compiled:
         Args:
             *args: for each argument all examples along the first axis: an array, a list of numbers or rows, or a tuple
                 or dict of such.
+            **named: the same, by name.
 
         Raises:
             DataError: the arguments differ in the number of examples, a batch is empty, or its rows are ragged.
@@ -98,7 +100,7 @@ class Compiled:
         return self._runtime.source(language, gradient)
 
     def report(self) -> str:
-        """What became of the function: nodes, array operations, products, tables, guards, and why anything fell back."""
+        """What became of the function: nodes, array operations, products, tables, guards, and why it fell back."""
         return self._runtime.report()
 
     def __repr__(self) -> str:

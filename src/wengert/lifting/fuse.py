@@ -27,7 +27,7 @@ def _through(access: Access, axes: tuple[int, ...], copies: dict[int, Compute]) 
     own = contiguous(access.array.cell_shape)
     lead = int(access.array.batched)
     inner: list[int] = []  # for each axis of the reader, the axis of the copy that it runs along; -1 for none
-    for axis, (length, stride) in enumerate(zip(axes, access.strides, strict=True)):
+    for length, stride in zip(axes, access.strides, strict=True):
         if not stride:
             inner.append(-1)
         elif length == BATCH:

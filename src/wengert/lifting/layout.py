@@ -149,7 +149,7 @@ def distinct(rows: Ints) -> tuple[Ints, Ints]:
 
 
 def product_grid(left: Ints, right: Ints) -> Grid | None:
-    """Rows of two factors as (batches of) one matrix product: the grid [block, kinds of right rows, kinds of left rows].
+    """Rows of two factors as (batches of) one matrix product: a grid [block, kinds of right rows, kinds of left rows].
 
     Each number is a pair of a left and a right row. Pairs that share rows hang together; a block of them that uses
     most of its pairs is a matrix product. None if rows are not shared, or not regularly.
@@ -188,7 +188,7 @@ def product_grid(left: Ints, right: Ints) -> Grid | None:
 
 
 def grid_rows(grid: Grid, left: Ints, right: Ints) -> tuple[Ints, Ints]:
-    """The rows of both factors over a product grid [block, high, wide]: left rows change along wide, right along high."""
+    """The rows of both factors over a product grid: left ones change along its last axis, right ones before it."""
     filled = grid.rows >= 0
     by_wide = np.where(filled, grid.rows, -1).max(1)  # any row that stands in the column
     by_high = np.where(filled, grid.rows, -1).max(2)

@@ -8,17 +8,19 @@ multiplies become a named matrix. What has no strides is read through a table.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from wengert.graph import Graph
-from wengert.lifting.expression import Tree, is_nonnegative
-from wengert.lifting.flatten import CONST, PARAM, VARYING, Flat, Group, Pick, Unliftable, flatten
+from wengert.lifting.expression import Tree
+from wengert.lifting.flatten import CONST, VARYING, Group, Pick, Unliftable, flatten
 from wengert.lifting.fuse import fuse
-from wengert.lifting.layout import Grid, addresses, distinct, fit, grid_rows, nested, product_grid, without_broadcast
-from wengert.lifting.program import BATCH, Access, Array, Assemble, Compute, Index, Program, contiguous
+from wengert.lifting.homes import Homes
+from wengert.lifting.layout import Grid, addresses, distinct, fit, grid_rows, nested, without_broadcast
+from wengert.lifting.plans import Part, Plan, plan_of
+from wengert.lifting.program import Access, Array, Compute, Index, Program, contiguous
 from wengert.ops import TABLE
 
 __all__ = ["Lifted", "lift"]
@@ -38,265 +40,8 @@ class Lifted:
     products: int  # how many steps are matrix products
 
 
-@dataclass
-class Part:
-    """Terms of one kind, of each sum of a group: rows of factors."""
-
-    left: Ints
-    right: Ints | None
-    coefficient: Any
-    known: Any = None  # which terms are there, where sums of different lengths share an array
-
-
-@dataclass
-class Plan:
-    """How a group of sums will be made, as far as it can be said before anything has a home."""
-
-    group: Group
-    parts: list[Part]
-    grid: Grid | None = None  # of the largest product
-    product: Part | None = None
-
-
-@dataclass
-class _Lifter:
-    flat: Flat
-    batched: bool
-    program: Program = field(default_factory=Program)
-    counts: dict[str, int] = field(default_factory=dict)
-    constants: dict[Any, Array] = field(default_factory=dict)
-    joined: dict[tuple[int, ...], Array] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.home = np.full(len(self.flat.source), -1)  # for each number the place of its array in the program
-        self.cell = np.zeros(len(self.flat.source), np.int64)
-
-    # -- arrays -------------------------------------------------------------------------------------------------------
-
-    def array(self, stem: str, shape: Sequence[int], role: str = "value", **more: Any) -> Array:
-        """A new array, named by its kind and a number."""
-        self.counts[stem] = self.counts.get(stem, 0) + 1
-        name = stem if role in ("input", "index") else f"{stem}{self.counts[stem]}"
-        new = Array(name, tuple([int(n) for n in shape]), role, **more)
-        self.program.arrays.append(new)
-        return new
-
-    def settle(self, names: Ints, array: Array, cells: Ints) -> None:
-        """Let numbers live in an array."""
-        self.home[names] = self.program.arrays.index(array)
-        self.cell[names] = cells
-
-    def input(self, name: str, names: Ints, role: str) -> None:
-        """An array that the caller gives."""
-        batch = (BATCH,) if self.batched else ()
-        self.settle(names.reshape(-1), self.array(name, batch + names.shape, role), np.arange(names.size))
-
-    def claim(self, stem: str, names: Ints) -> bool:
-        """Make parameters that have no home yet an array of their own, of the shape in which they are used."""
-        names, _ = without_broadcast(names)
-        free = (self.flat.source[names] == PARAM) & (self.home[names] < 0)
-        if not free.all() or len(np.unique(names)) != names.size:
-            return False
-        array = self.array(stem, names.shape, "param", slots=names)
-        self.settle(names.reshape(-1), array, np.arange(names.size))
-        return True
-
-    # -- operands -----------------------------------------------------------------------------------------------------
-
-    def operand(self, names: Ints, known: Any = None) -> Access | float:
-        """How the numbers with these names are read over the axes of the table that holds the names."""
-        flat = self.flat
-        real = names if known is None else names[known]
-        if (flat.source[real] == CONST).all():
-            return self.constant(names, known)
-        if (flat.source[real] == CONST).any():
-            return self.mixed(names, known)
-        if not self.claim("p", np.where(known, names, real.flat[0]) if known is not None else names):
-            left = np.unique(real)
-            left = left[(self.home[left] < 0) & (flat.source[left] == PARAM)]
-            if len(left):
-                self.claim("p", left)
-        homes = np.unique(self.home[real])
-        if len(homes) > 1:
-            array, cells = self.joint(homes, names)
-        else:
-            array, cells = self.program.arrays[int(homes[0])], self.cell[names]
-        return self.access(array, cells, known)
-
-    def access(self, array: Array, cells: Ints, known: Any = None) -> Access:
-        """How cells of an array are read over the axes of the table that holds them."""
-        found = fit(cells, known)
-        if found is not None:
-            base, strides = found
-            reach = [s * (n - 1) for s, n in zip(strides, cells.shape, strict=True)]
-            if base + sum(min(0, r) for r in reach) >= 0 and base + sum(max(0, r) for r in reach) < array.size:
-                return Access(array, base, strides)
-        table = cells if known is None else np.where(known, cells, cells[known][0])
-        return Access(array, 0, (0,) * cells.ndim, table)
-
-    def constant(self, names: Ints, known: Any) -> Access | float:
-        """Numbers that never change: one, or an array of them."""
-        values = self.flat.constants[names - self.flat.n]
-        if known is not None:
-            values = np.where(known, values, values[known][0])
-        if (values.view(np.int64) == values.reshape(-1)[:1].view(np.int64)).all():
-            return float(values.flat[0])
-        values, axes = without_broadcast(values)
-        key = (values.shape, values.tobytes())
-        if key not in self.constants:
-            self.constants[key] = self.array("k", values.shape, "const", value=values)
-        strides = [0] * names.ndim
-        for axis, stride in zip(axes, contiguous(values.shape), strict=True):
-            strides[axis] = stride
-        return Access(self.constants[key], 0, tuple(strides))
-
-    def mixed(self, names: Ints, known: Any) -> Access | float:
-        """Numbers of which some are constants: those get a home too."""
-        fixed = np.unique(names[self.flat.source[names] == CONST])
-        homeless = fixed[self.home[fixed] < 0]
-        if len(homeless):
-            array = self.array("k", (len(homeless),) if len(homeless) > 1 else (), "const")
-            array.value = self.flat.constants[homeless - self.flat.n].reshape(array.shape)
-            self.settle(homeless, array, np.arange(len(homeless)))
-        self.claim("p", np.unique(names[(self.flat.source[names] == PARAM) & (self.home[names] < 0)]))
-        homes = np.unique(self.home[names])
-        array, cells = self.joint(homes, names)
-        return self.access(array, cells, known)
-
-    def joint(self, homes: Ints, names: Ints) -> tuple[Array, Ints]:
-        """One array of several laid end to end, and the cells of these numbers in it."""
-        arrays = [self.program.arrays[h] for h in homes.tolist()]
-        begin = np.cumsum([0] + [array.size for array in arrays])
-        key = tuple(homes.tolist())
-        if key not in self.joined:
-            batch = (BATCH,) if any(array.batched for array in arrays) else ()
-            new = self.array("c", (*batch, int(begin[-1])))
-            parts = []
-            for array, at in zip(arrays, begin.tolist(), strict=False):
-                strides = contiguous(array.cell_shape)
-                axes = (1, *strides) if array.batched else strides
-                parts.append((Access(new, at, axes), array))
-            self.program.steps.append(Assemble(new, parts))
-            self.joined[key] = new
-        lookup = np.zeros(len(self.program.arrays), np.int64)
-        lookup[homes] = begin[:-1]
-        return self.joined[key], lookup[self.home[names]] + self.cell[names]
-
-    # -- steps --------------------------------------------------------------------------------------------------------
-
-    def compute(
-        self,
-        stem: str,
-        shape: Sequence[int],
-        operands: list[Access | float],
-        write: Callable[..., Tree],
-        *,
-        over: Sequence[int] = (),
-        reduce: str = "",
-        mask: Any = None,
-        batched: bool = False,
-    ) -> Array:
-        """A step: an array of a shape, from operands over `shape` and the axes `over` that are reduced."""
-        axes = (*shape, *over)
-        stay = [i for i, n in enumerate(axes) if n > 1]
-        squeezed = [x if isinstance(x, float) else x.permuted(stay, axes) for x in operands]
-        for x in squeezed:
-            if isinstance(x, Access) and x.table is not None:
-                x.table = x.table.reshape([axes[i] for i in stay])
-        if mask is not None:
-            mask = np.broadcast_to(mask, axes).reshape([axes[i] for i in stay])
-        shape = [n for n in shape if n > 1]
-        over = [n for n in over if n > 1]
-        reads: list[Access] = []
-        branches: list[Tree] = []
-        for x in squeezed:
-            if isinstance(x, float):
-                branches.append(("const", x))
-                continue
-            same = [k for k, y in enumerate(reads) if _same(x, y)]
-            branches.append(("in", same[0] if same else len(reads)))
-            if not same:
-                reads.append(x)
-        batch = (BATCH,) if batched or any(x.array.batched for x in reads) else ()
-        if batch:
-            for x in reads:
-                x.strides = (int(x.array.batched), *x.strides)
-                if x.index is not None:
-                    x.index.strides = (int(x.index.array.batched), *x.index.strides)
-        tree = write(*branches)
-        out = self.array(stem, (*batch, *shape))
-        out.nonnegative = is_nonnegative(tree, lambda k: reads[k].array.nonnegative)
-        if not over:
-            reduce, mask = "", None
-        self.program.steps.append(Compute(out, (*batch, *shape, *over), reads, tree, reduce, mask))
-        return out
-
-    # -- groups -------------------------------------------------------------------------------------------------------
-
-    def plan(self, group: Group) -> Plan:
-        """The parts of a group of sums, and the matrix product among them."""
-        flat, nodes = self.flat, group.nodes
-        count = (flat.last - flat.first)[nodes]
-        width = int(count.max())
-        terms = flat.first[nodes][:, None] + np.arange(width)
-        if count.min() < width:
-            known = np.arange(width) < count[:, None]
-            parts = [self.part(np.where(known, terms, terms[:, :1]), known)]
-        else:
-            kind = flat.source[flat.factor[terms]] * 12 + np.where(
-                flat.other[terms] >= 0, flat.source[np.maximum(flat.other[terms], 0)] + 1, 0
-            ) * 2 + (flat.coefficient[terms] < 0)
-            order = np.argsort(kind, axis=1, kind="stable")
-            terms, kind = np.take_along_axis(terms, order, 1), np.take_along_axis(kind, order, 1)[0]
-            parts = [self.part(columns) for columns in np.split(terms, np.flatnonzero(np.diff(kind)) + 1, axis=1)]
-        plan = Plan(group, parts)
-        products = [part for part in parts if part.right is not None and part.left.shape[1] > 1]
-        for part in sorted(products, key=lambda part: -part.left.shape[1]):
-            if self.find_product(plan, part):
-                break
-        return plan
-
-    def part(self, terms: Ints, known: Any = None) -> Part:
-        """The terms with these numbers, one row for each sum."""
-        flat = self.flat
-        right = flat.other[terms]
-        return Part(flat.factor[terms], None if (right < 0).all() else right, flat.coefficient[terms], known)
-
-    def find_product(self, plan: Plan, part: Part) -> bool:
-        """Look for a matrix product in a part, with its terms as they came or sorted by their second factor."""
-        assert part.right is not None
-        if part.known is not None:
-            self.complete(part)
-        left, right = part.left, part.right
-        plan.grid = product_grid(*_with_holes(part))
-        if plan.grid is None and part.known is None and len(left) > 1:
-            key = left if (self.flat.source[right] == CONST).any() else right
-            order = np.argsort(key, axis=1, kind="stable")
-            take = np.take_along_axis
-            ordered = Part(take(left, order, 1), take(right, order, 1), take(part.coefficient, order, 1))
-            assert ordered.right is not None
-            plan.grid = product_grid(ordered.left, ordered.right)
-            if plan.grid is not None:
-                part.left, part.right, part.coefficient = ordered.left, ordered.right, ordered.coefficient
-        if plan.grid is not None:
-            plan.product = part
-        return plan.grid is not None
-
-    def complete(self, part: Part) -> None:
-        """Rows that begin alike and are cut at different lengths become the longest of them: the mask remembers."""
-        count = part.known.sum(1)
-        for side in ("left", "right"):
-            rows = getattr(part, side)
-            longest: dict[int, int] = {}
-            for row in np.argsort(count, kind="stable").tolist():
-                longest[int(rows[row, 0])] = row
-            best = np.array([longest[int(first)] for first in rows[:, 0]])
-            full = rows[best]
-            if (np.where(part.known, rows == full, True)).all():
-                setattr(part, side, full)
-                setattr(part, f"{side}_known", part.known[best])
-            else:
-                setattr(part, f"{side}_known", part.known)
+class _Lifter(Homes):
+    """Makes the steps of each group."""
 
     def claim_matrices(self, plan: Plan) -> None:
         """Name the parameters that a product multiplies as a matrix."""
@@ -341,7 +86,9 @@ class _Lifter:
             if part.left.shape[1] <= SHORT and part.known is None and part is not plan.product:
                 addends += self.written_out(part, grid)
             else:
-                addends += [(self.read(array, grid), None, 1.0) for array in self.reduced(part, grid, part is plan.product)]
+                addends += [
+                    (self.read(array, grid), None, 1.0) for array in self.reduced(part, grid, part is plan.product)
+                ]
         self.finish(plan.group, grid, addends)
 
     def written_out(self, part: Part, grid: Grid) -> list[tuple[Any, Any, float]]:
@@ -357,18 +104,11 @@ class _Lifter:
             elif right is None:
                 made.append((left, self.numbers(coefficient), 1.0))
             else:
-                scaled = self.compute("u", grid.shape, [left, right, self.numbers(coefficient)],
-                                      lambda x, y, c: ("mul", c, ("mul", x, y)))
+                scaled = self.compute(
+                    "u", grid.shape, [left, right, self.numbers(coefficient)], lambda x, y, c: ("mul", c, ("mul", x, y))
+                )
                 made.append((self.read(scaled, grid), None, 1.0))
         return made
-
-    def numbers(self, values: Any) -> Access | float:
-        """Coefficients as an array of constants."""
-        values, axes = without_broadcast(np.ascontiguousarray(values))[0], without_broadcast(values)[1]
-        if values.ndim == 0:
-            return float(values)
-        array = self.array("k", values.shape, "const", value=values)
-        return Access(array, 0, contiguous(values.shape)) if len(axes) == values.ndim else Access(array, 0, ())
 
     def read(self, array: Array, grid: Grid) -> Access:
         """An array over the grid that it was made on."""
@@ -397,17 +137,15 @@ class _Lifter:
                 if side is None:
                     continue
                 names = side[..., columns]
-                if (names == names[..., :1]).all() and False:
-                    continue
                 sure = part_known
                 if part.known is not None and is_product:
-                    own = getattr(part, f"{name}_known")
+                    own = part.left_known if name == "left" else part.right_known
                     sure = np.broadcast_to(grid_rows(grid, own, own)[0 if name == "left" else 1], shape)[..., columns]
                 operands.append(self.operand(np.broadcast_to(names, (*grid.shape, *over)), sure))
             coefficient = part.coefficient[:, columns][rows]
             scale = float(coefficient.flat[0])
             if not (coefficient == scale).all():
-                operands.append(self.numbers_over(coefficient))
+                operands.append(self.numbers(coefficient))
                 scale = 1.0
             mask = None
             if part.known is not None and not self.holes_are_zero(operands, part_known):
@@ -420,30 +158,24 @@ class _Lifter:
     def product_step(self, grid: Grid, operands: list[Any], over: Sequence[int], mask: Any, scale: float) -> Array:
         """The sum over an axis of the product of the operands."""
         shape = grid.shape
-        if np.prod(shape, dtype=int) == 1 and all(isinstance(x, Access) and _is_all(x, over) for x in operands):
-            over = operands[0].array.cell_shape  # a sum over a whole array, by its own axes
+        own = {x.array.cell_shape if isinstance(x, Access) and _is_all(x, over) else () for x in operands}
+        if np.prod(shape, dtype=int) == 1 and len(own) == 1 and mask is None and own != {()}:
+            over = own.pop()  # a sum over a whole array, by its own axes
             lead = (0,) * len(shape)
-            operands = [Access(x.array, 0, (*lead, *contiguous(x.array.cell_shape))) for x in operands]
-            if any(x.array.cell_shape != over for x in operands):
-                raise AssertionError("arrays of one size and of two shapes")
+            operands = [Access(x.array, 0, (*lead, *contiguous(over))) for x in operands]
         stem = "z" if len(operands) > 1 else "s"
         out = self.compute(stem, shape, operands, _times, over=over, reduce="sum", mask=mask)
         if scale != 1.0:
             strides = contiguous([n for n in shape if n > 1])
-            out = self.compute(stem, out.cell_shape, [Access(out, 0, strides), scale], lambda x, c: ("mul", x, c)
-                               if scale != -1.0 else ("neg", x))
+            out = self.compute(
+                stem,
+                out.cell_shape,
+                [Access(out, 0, strides), scale],
+                lambda x, c: ("mul", x, c) if scale != -1.0 else ("neg", x),
+            )
         if grid.known is not None:
             out.mask, out.clean = grid.known.reshape(out.cell_shape), False
         return out
-
-    def numbers_over(self, values: Any) -> Access:
-        """Coefficients over a grid and an axis of terms."""
-        kept, axes = without_broadcast(np.ascontiguousarray(values))
-        array = self.array("k", kept.shape, "const", value=kept)
-        strides = [0] * values.ndim
-        for axis, stride in zip(axes, contiguous(kept.shape), strict=True):
-            strides[axis] = stride
-        return Access(array, 0, tuple(strides))
 
     def holes_are_zero(self, operands: list[Access | float], known: Any) -> bool:
         """Whether what is not known is read from holes that hold 0."""
@@ -478,7 +210,12 @@ class _Lifter:
     def finish(self, group: Group, grid: Grid, addends: list[tuple[Any, Any, float]]) -> None:
         """Add up what a group of sums consists of."""
         only = addends[0][0] if len(addends) == 1 and addends[0][1:] == (None, 1.0) else None
-        if isinstance(only, Access) and self.program.steps and self.program.steps[-1].out is only.array and _is_fresh(only, grid):
+        if (
+            isinstance(only, Access)
+            and self.program.steps
+            and self.program.steps[-1].out is only.array
+            and _is_fresh(only, grid)
+        ):
             self.settle(group.nodes, only.array, grid.cell)
             return
         operands = [x for addend in addends for x in addend[:2] if x is not None]
@@ -558,11 +295,18 @@ class _Lifter:
         self.operand(candidates[rows])  # what has no home yet gets one
         homes = np.unique(self.home[candidates])
         array, cells = (
-            self.joint(homes, candidates) if len(homes) > 1 else (self.program.arrays[int(homes[0])], self.cell[candidates])
+            self.joint(homes, candidates)
+            if len(homes) > 1
+            else (self.program.arrays[int(homes[0])], self.cell[candidates])
         )
         base, chosen = fit(cells[:, 0][rows]), fit(self.cell[index][rows])
         steps = np.diff(cells, axis=1)
-        if base is None or chosen is None or (steps != steps.flat[0]).any() or (self.home[index] != self.home[index[0]]).any():
+        if (
+            base is None
+            or chosen is None
+            or (steps != steps.flat[0]).any()
+            or (self.home[index] != self.home[index[0]]).any()
+        ):
             raise Unliftable("an integer chooses among numbers that lie at uneven strides")
         step = int(steps.flat[0]) if extent > 1 else 0
         places = Index(self.program.arrays[int(self.home[index[0]])], step, chosen[0], chosen[1], extent)
@@ -572,7 +316,7 @@ class _Lifter:
 
     def extreme_of(self, group: Group) -> None:
         """The array of a group of greatest or least ones."""
-        plan = self.plan(group)
+        plan = plan_of(self.flat, group)
         part = plan.parts[0]
         left = np.concatenate([p.left for p in plan.parts], axis=1)
         if left.shape[1] == 1:
@@ -586,7 +330,9 @@ class _Lifter:
             grid = Grid.of(np.arange(len(left)), len(left))
             rows, known = grid.rows, part.known
         operand = self.operand(left[rows], known)
-        out = self.compute("m", grid.shape, [operand], lambda x: x, over=(left.shape[1],), reduce=group.reduce, mask=known)
+        out = self.compute(
+            "m", grid.shape, [operand], lambda x: x, over=(left.shape[1],), reduce=group.reduce, mask=known
+        )
         self.program.padded |= known is not None
         self.settle(group.nodes, out, grid.cell)
 
@@ -615,13 +361,6 @@ def _squeeze(mask: Any) -> Any:
     return mask.reshape([n for n in mask.shape if n > 1])
 
 
-def _same(x: Access, y: Access) -> bool:
-    """Whether two operands read the same."""
-    if x.array is not y.array or (x.base, x.strides) != (y.base, y.strides) or x.index or y.index:
-        return False
-    return x.table is y.table if x.table is None or y.table is None else np.array_equal(x.table, y.table)
-
-
 def _is_all(x: Access, over: Sequence[int]) -> bool:
     """Whether a sum of one row runs over a whole array in its order."""
     return x.table is None and x.base == 0 and x.strides[-1:] == (1,) and over[0] == x.array.size > 1
@@ -629,15 +368,6 @@ def _is_all(x: Access, over: Sequence[int]) -> bool:
 
 def _is_fresh(x: Access, grid: Grid) -> bool:
     return x.table is None and x.base == 0 and x.array.size == np.prod(grid.shape, dtype=int)
-
-
-def _with_holes(part: Part) -> tuple[Ints, Ints]:
-    """Both factors' rows, with -1 for terms that are not there."""
-    if part.known is None:
-        assert part.right is not None
-        return part.left, part.right
-    left = np.where(getattr(part, "left_known"), part.left, -1)  # noqa: B009
-    return left, np.where(getattr(part, "right_known"), part.right, -1)  # noqa: B009
 
 
 def lift(
@@ -669,7 +399,7 @@ def lift(
     lifter = _Lifter(flat, batched)
     for name, places in inputs.items():
         lifter.input(name, flat.places[places], "index" if name in indices else "input")
-    plans = {id(group): lifter.plan(group) for group in flat.groups if group.reduce == "sum"}
+    plans = {id(group): plan_of(flat, group) for group in flat.groups if group.reduce == "sum"}
     for plan in plans.values():
         lifter.claim_matrices(plan)
     for plan in plans.values():
@@ -705,17 +435,17 @@ def _output(lifter: _Lifter, name: str, names: Ints) -> Array:
         return lifter.compute("out", names.shape, [], lambda: ("const", value), batched=lifter.batched)
     operand = lifter.operand(names)
     assert isinstance(operand, Access)
-    if operand.array.batched == lifter.batched and operand.array.cell_shape == tuple(
-        n for n in names.shape if n > 1
-    ):
+    if operand.array.batched == lifter.batched and operand.array.cell_shape == tuple(n for n in names.shape if n > 1):
         probe = Access(operand.array, operand.base, operand.strides, operand.table)
-        if probe.table is None and probe.base == 0 and tuple(
-            s for s, n in zip(probe.strides, names.shape, strict=True) if n > 1
-        ) == contiguous(operand.array.cell_shape):
+        if (
+            probe.table is None
+            and probe.base == 0
+            and tuple(s for s, n in zip(probe.strides, names.shape, strict=True) if n > 1)
+            == contiguous(operand.array.cell_shape)
+        ):
             return operand.array
     return lifter.compute("out", names.shape, [operand], lambda x: x, batched=lifter.batched)
 
 
 def _is_matrix_product(step: Compute) -> bool:
     return step.reduce == "sum" and len(step.operands) == 2 and step.tree[0] == "mul"
-

@@ -162,8 +162,7 @@ class _Writer:
             values = values.reshape(values.shape + (1,) * (len(lengths) - values.ndim))
             plain = [i for i in range(len(step.axes)) if step.axes[i] != BATCH]
             name = self.keep(values.transpose([plain.index(i) for i in order if i in plain]))
-            at = [i for i in order].index(next((i for i in order if step.axes[i] == BATCH), order[0])) if order else 0
-            if any(step.axes[i] == BATCH for i in order) and at:
+            if any(step.axes[i] == BATCH for i in order[1:]):
                 name += f"[{', '.join('None' if step.axes[i] == BATCH else ':' for i in order)}]"
             return name
 
@@ -207,10 +206,16 @@ class _Writer:
             return None
         out = list(range(len(step.out.shape)))
         both = [i for i in out if i in of_x and i in of_y]
-        only_x, only_y = [i for i in out if i in of_x and i not in of_y], [i for i in out if i in of_y and i not in of_x]
+        only_x, only_y = (
+            [i for i in out if i in of_x and i not in of_y],
+            [i for i in out if i in of_y and i not in of_x],
+        )
         if len(both) + len(only_x) + len(only_y) < len(out):
             return None
-        read: Callable[[Access, list[int]], str] = lambda a, order: view(a, axes, order, self.keep)
+
+        def read(access: Access, order: list[int]) -> str:
+            return view(access, axes, order, self.keep)
+
         if len(summed) > 1:
             return self.long_contraction(step, x, y, both, only_x, only_y)
         if not only_x and not only_y:
@@ -289,14 +294,21 @@ class _Writer:
         out = access.array
         plain = [i for i in range(len(part.shape)) if part.shape[i] != BATCH]
         if access.index is not None:
-            target = view(Access(out, access.base, access.strides, None, access.index), part.shape, list(range(len(part.shape))), self.keep)
+            target = view(
+                Access(out, access.base, access.strides, None, access.index),
+                part.shape,
+                list(range(len(part.shape))),
+                self.keep,
+            )
             base, places = target.split("[", 1)
             return [f"np.add.at({base}, np.s_[{places}, {name})"]
         table = access.table
         if table is None:
             from wengert.lifting.layout import addresses
 
-            table = addresses(access.base, tuple([access.strides[i] for i in plain]), tuple([part.shape[i] for i in plain]))
+            table = addresses(
+                access.base, tuple([access.strides[i] for i in plain]), tuple([part.shape[i] for i in plain])
+            )
         kept = self.keep(np.ascontiguousarray(table))
         if out.batched:
             flat = out.name if len(out.shape) == 2 else f"{out.name}.reshape(-1, {out.size})"
@@ -345,7 +357,9 @@ class _Writer:
                 slopes = row.partials(*xs)
                 return float(slopes[k] if isinstance(slopes, (tuple, list)) else slopes)
 
-            self.helpers[called] = f"# {called} is the partial derivative {k} of your own operation {row.name}, element by element"
+            self.helpers[called] = (
+                f"# {called} is the partial derivative {k} of your own operation {row.name}, element by element"
+            )
         else:
             row, branches = BY_NAME[name], tree[1:]
             called, function = row.name, row.value
@@ -423,7 +437,8 @@ class Kernel:
 
     def both(self, arrays: Sequence[Any], seed: float) -> tuple[dict[str, Any], list[Any]]:
         """The outputs by name, and the derivatives of ``seed * out.sum()`` by the wanted inputs; those by the
-        parameters are left in `slopes`."""
+        parameters are left in `slopes`.
+        """
         with np.errstate(all="ignore"):
             results = self._both(seed, *arrays, *self._views)
         count = len(self.program.outputs)

@@ -88,7 +88,9 @@ class Access:
         table = self.table
         if table is not None:
             plain = [i for i in range(len(axes)) if axes[i] != BATCH]
-            table = table.transpose([plain.index(i) for i in order if axes[i] != BATCH])
+            stay = [plain.index(i) for i in order if axes[i] != BATCH]
+            gone = [k for k in range(len(plain)) if k not in stay]  # of length 1
+            table = table.transpose(stay + gone).reshape([table.shape[k] for k in stay])
         index = self.index
         if index is not None:
             strides = tuple([index.strides[i] for i in order])
@@ -184,7 +186,9 @@ def verify(program: Program, before: Iterable[Array] = ()) -> None:
     if program.seed is not None:
         known.add(id(program.seed))
     slots = [array.slots.ravel() for array in program.of_role("param")]
-    _demand(not slots or len(np.unique(np.concatenate(slots))) == sum(map(len, slots)), "a parameter lies in two arrays")
+    _demand(
+        not slots or len(np.unique(np.concatenate(slots))) == sum(map(len, slots)), "a parameter lies in two arrays"
+    )
     for step in program.steps:
         name = step.out.name
         _demand(id(step.out) not in known, f"{name} is made twice")
@@ -203,7 +207,9 @@ def verify(program: Program, before: Iterable[Array] = ()) -> None:
 def _verify_compute(step: Compute, known: set[int]) -> None:
     name = step.out.name
     plain = tuple([n for n in step.axes if n != BATCH])
-    _demand(step.axes[: len(step.out.shape)] == step.out.shape, f"{name}: the axes {step.axes} do not begin with its shape")
+    _demand(
+        step.axes[: len(step.out.shape)] == step.out.shape, f"{name}: the axes {step.axes} do not begin with its shape"
+    )
     _demand(bool(step.reduce) == bool(step.reduced), f"{name}: reduced axes without a reduction, or the reverse")
     _demand(sorted(inputs(step.tree)) == list(range(len(step.operands))), f"{name}: an operand is not used, or missing")
     _demand(1 not in plain, f"{name} has an axis of length 1")
@@ -218,14 +224,16 @@ def _verify_access(access: Access, axes: tuple[int, ...], where: str) -> None:
     size, plain = access.array.size, [i for i, n in enumerate(axes) if n != BATCH]
     _demand(len(access.strides) == len(axes), f"{where}: {len(access.strides)} strides over {len(axes)} axes")
     if access.table is not None:
-        _demand(access.table.shape == tuple([axes[i] for i in plain]), f"{where}: the table has another shape than the axes")
+        _demand(
+            access.table.shape == tuple([axes[i] for i in plain]), f"{where}: the table has another shape than the axes"
+        )
         low, high = int(access.table.min()), int(access.table.max())
     else:
         reach = [access.strides[i] * (axes[i] - 1) for i in plain]
         low, high = access.base + sum(min(0, r) for r in reach), access.base + sum(max(0, r) for r in reach)
     if access.index is not None:
         high += access.index.step * (access.index.extent - 1)
-    _demand(0 <= low and high < size, f"{where}: places {low} to {high} of {size}")
+    _demand(low >= 0 and high < size, f"{where}: places {low} to {high} of {size}")
 
 
 def _demand(holds: bool, rule: str) -> None:

@@ -11,7 +11,7 @@ import builtins
 import linecache
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,20 +19,12 @@ from typing import Any
 
 from wengert import node, operands
 from wengert.engine import Value
+from wengert.lifting.tracked import TracedInteger, Tracked, as_operand
 from wengert.ops import BY_NAME
 
-__all__ = ["Guard", "Picked", "Recorder", "TracedInteger", "Tracked", "Unrecordable", "recording"]
+__all__ = ["Guard", "Picked", "Recorder", "Unrecordable", "recording", "watching"]
 
 STOP, GREATEST, LEAST = BY_NAME["stop_gradient"], BY_NAME["max"], BY_NAME["min"]
-MIRROR = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
-HOLDS: dict[str, Callable[[float, float], bool]] = {
-    "lt": lambda x, y: x < y,
-    "le": lambda x, y: x <= y,
-    "gt": lambda x, y: x > y,
-    "ge": lambda x, y: x >= y,
-    "eq": lambda x, y: x == y,
-    "ne": lambda x, y: x != y,
-}
 HERE = str(Path(__file__).resolve().parents[1])
 
 
@@ -68,6 +60,7 @@ class Recorder:
     refusal: str = ""
     numbers: dict[int, Any] = field(default_factory=dict)  # by node: its number without a gradient
     busy: bool = False
+    looking: bool = False
 
     def __post_init__(self) -> None:
         self.began = Value(0.0)._made  # every node of the run is younger
@@ -95,17 +88,36 @@ class Recorder:
 
     def guard(self, how: str, left: Any, right: Any, outcome: bool) -> None:
         """Note a comparison."""
-        if isinstance(left, TracedInteger):
-            left = left.value()
-        if isinstance(right, TracedInteger):
-            right = right.value()
-        key = (how, _key(left), _key(right))
-        if key not in self.guards:
-            self.guards[key] = Guard(how, left, right, bool(outcome), where())
+        if not self.looking:
+            key = (how, *(id(side) if isinstance(side, Value) else side for side in (left, right)))
+            self.guards.setdefault(key, Guard(how, left, right, bool(outcome), where()))
 
+    def choose(self, index: TracedInteger, items: Any) -> None:
+        """Note that an integer chooses an item."""
+        self.picked.append(Picked(index, items))
 
-def _key(side: Any) -> Any:
-    return id(side) if isinstance(side, Value) else side
+    def unseen(self, x: Any) -> float:
+        """The number of a Value, without the recording's notice."""
+        before, _observer.recorder = _observer.recorder, None
+        try:
+            return float(x.data)
+        finally:
+            _observer.recorder = before
+
+    def indexed(self, frame: Any, number: int) -> Any:
+        """The list in ``rows[index]``, if that is what the frame is doing."""
+        if self.looking:  # for the list in front of another index
+            return [None] * (number + 1)
+        self.looking, count = True, len(self.picked)
+        before, _observer.recorder = _observer.recorder, None
+        try:
+            items = _subscripted(frame)
+        finally:
+            _observer.recorder = before
+            self.looking = False
+            del self.picked[count:]
+        known = isinstance(items, (list, tuple)) or type(items).__name__ == "ndarray"
+        return list(items) if known and -len(items) <= number < len(items) else None
 
 
 class _Observer(threading.local):
@@ -179,170 +191,9 @@ def _extreme(row: Any, builtin: Any) -> Any:
         first = next(x for x in found if isinstance(x, Tracked))
         if any(x.number != x.number if isinstance(x, Tracked) else x != x for x in found):
             return builtin(*xs)  # with a nan among them Python's answer depends on the order
-        return first._with(row([_node(x) for x in found]))
+        return first.computed(row([as_operand(x) for x in found]))
 
     return extreme
-
-
-class Tracked:
-    """The number of a Value, read while a function is being recorded. It is no float, so that nothing leaks."""
-
-    __slots__ = ("_computed", "number", "recorder", "x")
-
-    def __init__(self, recorder: Recorder, x: Any, number: float, computed: bool = False) -> None:
-        self.recorder, self.x, self.number, self._computed = recorder, x, number, computed
-
-    @property
-    def node(self) -> Any:
-        """The number as a node without a gradient."""
-        return self.x if self._computed else self.recorder.detached(self.x)
-
-    def _with(self, x: Any) -> Any:
-        recorder = self.recorder
-        recorder_free, _observer.recorder = _observer.recorder, None
-        try:
-            return Tracked(recorder, x, x.data, True)
-        finally:
-            _observer.recorder = recorder_free
-
-    def _do(self, name: str, left: Any, right: Any) -> Any:
-        if isinstance(left, Value) or isinstance(right, Value):
-            return BY_NAME[name](_node(left), _node(right))
-        if not all(isinstance(x, Tracked) or operands.is_number(x) for x in (left, right)):
-            return NotImplemented
-        return self._with(BY_NAME[name](_node(left), _node(right)))
-
-    def __add__(self, other: Any) -> Any: return self._do("add", self, other)
-    def __radd__(self, other: Any) -> Any: return self._do("add", other, self)
-    def __sub__(self, other: Any) -> Any: return self._do("sub", self, other)
-    def __rsub__(self, other: Any) -> Any: return self._do("sub", other, self)
-    def __mul__(self, other: Any) -> Any: return self._do("mul", self, other)
-    def __rmul__(self, other: Any) -> Any: return self._do("mul", other, self)
-    def __truediv__(self, other: Any) -> Any: return self._do("div", self, other)
-    def __rtruediv__(self, other: Any) -> Any: return self._do("div", other, self)
-    def __pow__(self, other: Any) -> Any: return self._do("pow", self, other)
-    def __rpow__(self, other: Any) -> Any: return self._do("pow", other, self)
-    def __neg__(self) -> Any: return self._with(-self.node)
-    def __pos__(self) -> Any: return self
-    def __abs__(self) -> Any: return self._with(abs(self.node))
-    def __lt__(self, other: Any) -> Any: return self._compare("lt", other)
-    def __le__(self, other: Any) -> Any: return self._compare("le", other)
-    def __gt__(self, other: Any) -> Any: return self._compare("gt", other)
-    def __ge__(self, other: Any) -> Any: return self._compare("ge", other)
-    def __eq__(self, other: Any) -> Any: return self._compare("eq", other)
-    def __ne__(self, other: Any) -> Any: return self._compare("ne", other)
-    def __bool__(self) -> bool: return bool(self._compare("ne", 0.0))
-    def __hash__(self) -> int: return int(self._escape("uses the data of a Value as a key"))
-    def __float__(self) -> float: return float(self._escape("turns the data of a Value into a plain float"))
-    def __int__(self) -> int: return int(self._escape("turns the data of a Value into an int"))
-    def __index__(self) -> int: return int(self._escape("uses the data of a Value as an index"))
-    def __round__(self, digits: Any = None) -> Any: return self._escape("rounds the data of a Value")
-    def __str__(self) -> str: return str(self._escape("turns the data of a Value into text"))
-    def __repr__(self) -> str: return f"Tracked({self.number})"
-    def __format__(self, spec: str) -> str: return str(self._escape("turns the data of a Value into text"))
-
-    def _compare(self, how: str, other: Any) -> Any:
-        if isinstance(other, (Tracked, Value, TracedInteger)):
-            number = other._data if isinstance(other, Value) and hasattr(other, "_data") else _plain(other)
-        elif operands.is_number(other):
-            number = float(other)
-        else:
-            return NotImplemented
-        outcome = HOLDS[how](self.number, number)
-        self.recorder.guard(how, self.node, _node(other) if isinstance(other, Tracked) else other, outcome)
-        return outcome
-
-    def _escape(self, what: str) -> Any:
-        self.recorder.refuse(f"{what}: compute with the Value itself (v.exp(), wengert.maximum(a, b), wengert.where)")
-
-
-def _plain(x: Any) -> float:
-    """The number behind an operand, unseen by the recording."""
-    if isinstance(x, (Tracked, TracedInteger)):
-        return float(x.number)
-    before, _observer.recorder = _observer.recorder, None
-    try:
-        return float(x.data)
-    finally:
-        _observer.recorder = before
-
-
-def _node(x: Any) -> Any:
-    return x.node if isinstance(x, Tracked) else x.value() if isinstance(x, TracedInteger) else x
-
-
-class TracedInteger:
-    """An integer argument. As an index it chooses an item of a list at run time; in arithmetic it is an input."""
-
-    __slots__ = ("_value", "number", "recorder", "used")
-
-    def __init__(self, recorder: Recorder, number: int) -> None:
-        self.recorder, self.number = recorder, int(number)
-        self._value: Any = None
-        self.used = False  # as an index
-
-    def value(self) -> Any:
-        """The number as an input of the function."""
-        if self._value is None:
-            self._value = Value(float(self.number))
-        return self._value
-
-    def select(self, items: Any) -> Any:
-        """The item of a list that this integer stands for, noted as chosen at run time."""
-        self.used = True
-        chosen = items[self.number]
-        self.recorder.picked.append(Picked(self, items))
-        return chosen
-
-    def __index__(self) -> int:
-        if not recording():
-            return self.number  # its list is being looked for
-        items = _indexed(sys._getframe(1), self)
-        if items is None:
-            return self.fixed()  # range(n), a slice: another number is another path
-        self.used = True
-        self.recorder.picked.append(Picked(self, items))
-        return self.number
-
-    def fixed(self) -> int:
-        """The number itself; a guard says that the recording holds for no other."""
-        self.recorder.guard("eq", self.value(), float(self.number), True)
-        return self.number
-
-    def __hash__(self) -> int: return hash(self.fixed())
-    def __int__(self) -> int: return self.fixed()
-
-    def __repr__(self) -> str:
-        return f"TracedInteger({self.number})"
-
-    def __add__(self, other: Any) -> Any: return self.value() + _node(other)
-    def __radd__(self, other: Any) -> Any: return _node(other) + self.value()
-    def __sub__(self, other: Any) -> Any: return self.value() - _node(other)
-    def __rsub__(self, other: Any) -> Any: return _node(other) - self.value()
-    def __mul__(self, other: Any) -> Any: return self.value() * _node(other)
-    def __rmul__(self, other: Any) -> Any: return _node(other) * self.value()
-    def __truediv__(self, other: Any) -> Any: return self.value() / _node(other)
-    def __rtruediv__(self, other: Any) -> Any: return _node(other) / self.value()
-    def __pow__(self, other: Any) -> Any: return self.value() ** _node(other)
-    def __rpow__(self, other: Any) -> Any: return _node(other) ** self.value()
-    def __neg__(self) -> Any: return -self.value()
-    def __abs__(self) -> Any: return abs(self.value())
-    def __float__(self) -> float: return float(self.fixed())
-    def __lt__(self, other: Any) -> Any: return self._compare("lt", other)
-    def __le__(self, other: Any) -> Any: return self._compare("le", other)
-    def __gt__(self, other: Any) -> Any: return self._compare("gt", other)
-    def __ge__(self, other: Any) -> Any: return self._compare("ge", other)
-    def __eq__(self, other: Any) -> Any: return self._compare("eq", other)
-    def __ne__(self, other: Any) -> Any: return self._compare("ne", other)
-    def __bool__(self) -> bool: return bool(self._compare("ne", 0))
-
-    def _compare(self, how: str, other: Any) -> Any:
-        if not (isinstance(other, (TracedInteger, Tracked, Value)) or operands.is_number(other)):
-            return NotImplemented
-        number = float(other) if operands.is_number(other) else _plain(other)
-        outcome = HOLDS[how](self.number, number)
-        self.recorder.guard(how, self.value(), _node(other), outcome)
-        return outcome
 
 
 # -- the user's source ------------------------------------------------------------------------------------------------
@@ -360,17 +211,16 @@ def where() -> str:
     return f"{Path(name).name}, line {line}{f' ({text})' if text else ''}"
 
 
-def _indexed(frame: Any, index: TracedInteger) -> Any:
-    """The list in ``rows[index]``, when that is what the frame is doing; found by reading the expression again.
+def _subscripted(frame: Any) -> Any:
+    """What stands before the brackets in ``rows[index]``; None if the frame is doing something else.
 
-    A list does not show itself to the index; its expression stands in the source, and if it is made of names,
+    A list does not show itself to the index. Its expression stands in the source, and if it is made of names,
     attributes and items alone, evaluating it once more has no effect.
     """
     import ast
 
     code = frame.f_code
-    positions = list(code.co_positions())[frame.f_lasti // 2]
-    first, last, begin, end = positions
+    first, last, begin, end = list(code.co_positions())[frame.f_lasti // 2]
     if first is None or last is None or begin is None or end is None:
         return None
     lines = [linecache.getline(code.co_filename, n).encode() for n in range(first, last + 1)]
@@ -378,23 +228,11 @@ def _indexed(frame: Any, index: TracedInteger) -> Any:
         return None
     lines[-1] = lines[-1][:end]
     lines[0] = lines[0][begin:]
+    harmless = (ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.Load, ast.UnaryOp, ast.USub, ast.Slice)
     try:
         tree = ast.parse("(" + b"".join(lines).decode() + ")", mode="eval").body
-    except SyntaxError:
+        if not isinstance(tree, ast.Subscript) or not all(isinstance(x, harmless) for x in ast.walk(tree.value)):
+            return None
+        return eval(compile(ast.Expression(tree.value), "<lifted>", "eval"), frame.f_globals, frame.f_locals)
+    except Exception:  # whatever it is, it is not a list that can be read again
         return None
-    if not isinstance(tree, ast.Subscript):
-        return None
-    harmless = (ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.Load, ast.UnaryOp, ast.USub, ast.Slice)
-    if not all(isinstance(part, harmless) for part in ast.walk(tree.value)):
-        return None
-    before, _observer.recorder = _observer.recorder, None
-    count = len(index.recorder.picked)
-    try:
-        items = eval(compile(ast.Expression(tree.value), "<lifted>", "eval"), frame.f_globals, frame.f_locals)
-    except Exception:
-        return None
-    finally:
-        _observer.recorder = before
-        del index.recorder.picked[count:]
-    known = isinstance(items, (list, tuple)) or type(items).__name__ == "ndarray"
-    return list(items) if known and -len(items) <= index.number < len(items) else None

@@ -16,8 +16,9 @@ from wengert.lifting.flatten import CONST, INPUT, PARAM, VALUE, Pick, Unliftable
 from wengert.lifting.lift import Lifted, lift
 from wengert.lifting.numpy_backend import Kernel
 from wengert.lifting.program import verify
-from wengert.lifting.record import HOLDS, Guard, Recorder, TracedInteger, Unrecordable, watching
+from wengert.lifting.record import Guard, Recorder, Unrecordable, watching
 from wengert.lifting.reverse import reverse
+from wengert.lifting.tracked import HOLDS, Number, TracedInteger, as_operand
 from wengert.lifting.trees import Leaf, Shape, build, leaves
 
 __all__ = ["Arguments", "Recording", "record"]
@@ -87,8 +88,8 @@ class Recording:
         left, right = outputs["left"], outputs["right"]
         same = None
         for number, guard in enumerate(self.guards):
-            here = left if left.ndim == 0 or len(self.guards) == 1 and left.ndim < 2 else left[..., number]
-            there = right if right.ndim == 0 or len(self.guards) == 1 and right.ndim < 2 else right[..., number]
+            here = left if left.ndim == 0 or (len(self.guards) == 1 and left.ndim < 2) else left[..., number]
+            there = right if right.ndim == 0 or (len(self.guards) == 1 and right.ndim < 2) else right[..., number]
             agrees = np.asarray(HOLDS[guard.how](here, there)) == guard.outcome
             same = agrees if same is None else same & agrees
         return same
@@ -160,7 +161,7 @@ class _Run:
         self.shape, results = _flat_result(self.result)
         self.results = [_as_value(x) for x in results]
         self.sides = [[_as_value(getattr(g, side)) for g in self.guards] for side in ("left", "right")]
-        inputs = [x.value() if isinstance(x, TracedInteger) else x for a in self.stand_ins.values() for x in a.reshape(-1)]
+        inputs = [as_operand(x) for a in self.stand_ins.values() for x in a.reshape(-1)]
         items = [x for picked in self.recorder.picked for x in _values_in(picked.items)]
         roots = {id(x): x for x in (*inputs, *self.results, *self.sides[0], *self.sides[1], *items)}
         self.graph = Graph(*roots.values())
@@ -197,7 +198,7 @@ class _Run:
         chosen: dict[tuple[int, int], tuple[int, tuple[int, ...]]] = {}
         for mine, its in zip(self.recorder.picked, second.recorder.picked, strict=True):
             columns = list(zip(*[_values_in([item]) for item in mine.items], strict=False))
-            index = self.place[id(mine.index.value())]
+            index = self.place[id(as_operand(mine.index))]
             for column in columns:
                 places = tuple([self.place[id(x)] for x in column])
                 chosen[places[mine.index.number], places[its.index.number]] = index, places
@@ -225,7 +226,7 @@ class _Run:
         inputs: dict[str, Ints] = {}
         indices = []
         for name, made in self.stand_ins.items():
-            items = [x.value() if isinstance(x, TracedInteger) else x for x in made.reshape(-1)]
+            items = [as_operand(x) for x in made.reshape(-1)]
             places = np.array([self.place[id(x)] for x in items], np.int64).reshape(made.shape)
             source[places] = INPUT
             inputs[name] = places
@@ -256,7 +257,9 @@ class _Run:
         got = np.asarray(outputs["out"], float).reshape(-1)
         if not _close(got, want):
             if not _close(np.array([x.data for x in self.results]), want):
-                raise Unrecordable("it gives different results for the same arguments: random numbers, a clock, a counter?")
+                raise Unrecordable(
+                    "it gives different results for the same arguments: random numbers, a clock, a counter?"
+                )
             raise Unrecordable(f"the array program gives {got[:3]}, the function {want[:3]}")
         if self.shape != () or not all(map(isfinite, want)):
             return
@@ -271,7 +274,9 @@ class _Run:
         finally:
             for v, g in zip(given, before, strict=True):
                 v.grad = g
-        got = np.concatenate([made.kernel.slopes, *[np.asarray(x, float).reshape(-1) for x in by_inputs if x is not None]])
+        got = np.concatenate(
+            [made.kernel.slopes, *[np.asarray(x, float).reshape(-1) for x in by_inputs if x is not None]]
+        )
         if len(got) == len(want) and np.isfinite(got).all() and not _close(got, want):
             raise Unrecordable("the derivatives of the array program are not those of the function")
 
@@ -289,7 +294,7 @@ def _close(got: Any, want: Any) -> bool:
 
 
 def _number(x: Any) -> float:
-    return float(x.data if isinstance(x, Value) else getattr(x, "number", x))
+    return float(x.data if isinstance(x, Value) else x.number if isinstance(x, Number) else x)
 
 
 def _numbers(x: Any) -> Any:
@@ -301,11 +306,8 @@ def _numbers(x: Any) -> Any:
 
 
 def _as_value(x: Any) -> Any:
-    if isinstance(x, Value):
-        return x
-    if isinstance(x, TracedInteger):
-        return x.value()
-    return x.node if hasattr(x, "node") else Value(float(x))
+    x = as_operand(x)
+    return x if isinstance(x, Value) else Value(float(x))
 
 
 def _values_in(x: Any) -> list[Any]:

@@ -121,8 +121,9 @@ class _Reverse:
             if isinstance(gradient, tuple):
                 received = self.add(part, part.shape, [], gradient)
             else:
-                read = Access(gradient, access.base, access.strides, access.table, access.index)
-                received = self.add(part, part.shape, [read], ("in", 0))
+                over = (BATCH,) if gradient.batched and not part.batched else ()  # each example has read it
+                read = Access(gradient, access.base, access.strides + (1,) * len(over), access.table, access.index)
+                received = self.add(part, part.shape + over, [read], ("in", 0), len(part.shape))
             self.give(part, whole(part), received)
 
     def compute(self, step: Compute, gradient: Tree | Array) -> None:

@@ -1,4 +1,4 @@
-"""What runs when a compiled function is called: find or make the recording for these arguments, run it, watch over it."""
+"""What runs when a compiled function is called: the recording for these arguments is found or made, run and watched."""
 
 from __future__ import annotations
 
@@ -79,17 +79,25 @@ class Runtime:
         value = float(outputs["out"])
         slopes = path.kernel.slopes
         if not (np.isfinite(value) and np.isfinite(slopes).all()):
-            return arguments.call(self.function, arguments.arrays, plain)  # what padding does to inf is left to the engine
+            return arguments.call(
+                self.function, arguments.arrays, plain
+            )  # what padding does to inf is left to the engine
         self.audit(entry, arguments, arguments.arrays, value)
         if modes.quiet():
             return Value(value)
         operands, partials = tuple(path.parameters), slopes
-        given = [x for leaf, array in zip(arguments.leaves, arguments.arrays, strict=True) if leaf.kind == "v"
-                 for x in (array if leaf.shape else [array])]
+        given = [
+            x
+            for leaf, array in zip(arguments.leaves, arguments.arrays, strict=True)
+            if leaf.kind == "v"
+            for x in (array if leaf.shape else [array])
+        ]
         if given:
             operands += tuple(given)
-            flat = [np.zeros(a.size) if x is None else np.asarray(x, float).reshape(-1)
-                    for a, x in zip(path.kernel.wanted, by_inputs, strict=True)]
+            flat = [
+                np.zeros(a.size) if x is None else np.asarray(x, float).reshape(-1)
+                for a, x in zip(path.kernel.wanted, by_inputs, strict=True)
+            ]
             partials = np.concatenate([slopes, *flat])
         return fused(value, operands, partials)
 
@@ -208,7 +216,9 @@ class Runtime:
         self.last = key, entry
         return entry, None if entry.refusal else entry.paths[0]
 
-    def another(self, entry: Entry, arguments: Arguments, example: Sequence[Any], tried: Recording | None) -> Recording | None:
+    def another(
+        self, entry: Entry, arguments: Arguments, example: Sequence[Any], tried: Recording | None
+    ) -> Recording | None:
         """A path that holds for an example: one of those that are there, or a new one."""
         if not arguments.batched:
             arrays = [_plain(leaf, array) for leaf, array in zip(arguments.leaves, example, strict=True)]
@@ -275,7 +285,11 @@ class Runtime:
         """The recording of the last call."""
         if self.last is None or not self.last[1].paths:
             why = f": {self.last[1].refusal}" if self.last else ""
-            raise ArgumentError(f"nothing has been compiled yet{why}" if why else "call the function first: nothing has been compiled yet")
+            raise ArgumentError(
+                f"nothing has been compiled yet{why}"
+                if why
+                else "call the function first: nothing has been compiled yet"
+            )
         return self.last[1].paths[0]
 
     def source(self, language: str, gradient: bool) -> str:
@@ -296,12 +310,12 @@ class Runtime:
             for number, path in enumerate(entry.paths):
                 program = path.lifted.program
                 lines.append(
-                    f"  path {number + 1}: {path.nodes:,} scalar operations became {len(program.steps)} array operations"
-                    f" and {len(path.kernel.back.steps)} of the reverse sweep"
+                    f"  path {number + 1}: {path.nodes:,} scalar operations became {len(program.steps)} array "
+                    f"operations and {len(path.kernel.back.steps)} of the reverse sweep"
                 )
                 lines.append(
-                    f"    {path.lifted.products} products of arrays, {path.lifted.table_reads} operands through tables, "
-                    f"{len(path.parameters):,} parameters in {len(program.of_role('param'))} arrays"
+                    f"    {path.lifted.products} products of arrays, {path.lifted.table_reads} operands through "
+                    f"tables, {len(path.parameters):,} parameters in {len(program.of_role('param'))} arrays"
                 )
                 if program.padded:
                     lines.append("    sums of different lengths share arrays, with masks")

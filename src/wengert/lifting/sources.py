@@ -65,7 +65,10 @@ def _written(values: Any) -> str:
     """An array of constants as an expression: a triangle by its name, a small one by its items."""
     if values.dtype == bool and values.ndim >= 2 and values.shape[-1] == values.shape[-2]:
         n = values.shape[-1]
-        for triangle, text in ((np.tri(n, dtype=bool), "np.tri({n}, dtype=bool)"), (np.tri(n, dtype=bool).T, "np.tri({n}, dtype=bool).T")):
+        for triangle, text in (
+            (np.tri(n, dtype=bool), "np.tri({n}, dtype=bool)"),
+            (np.tri(n, dtype=bool).T, "np.tri({n}, dtype=bool).T"),
+        ):
             if (values == triangle).all():
                 made = text.format(n=n)
                 return made if values.ndim == 2 else f"np.broadcast_to({made}, {values.shape})"

@@ -69,7 +69,7 @@ def flatten_argument(name: str, x: Any, batched: bool = False) -> tuple[Shape, l
     if kind in (tuple, dict):
         pairs = list(enumerate(x)) if kind is tuple else list(x.items())
         parts = [flatten_argument(f"{name}_{key}", item, batched) for key, item in pairs]
-        return Tree(kind.__name__, tuple([key for key, _ in pairs]), tuple([p[0] for p in parts])), sum([p[1] for p in parts], [])
+        return Tree(kind.__name__, tuple([key for key, _ in pairs]), tuple([p[0] for p in parts])), _arrays(parts)
     try:
         hash(x)
     except TypeError:
@@ -114,7 +114,11 @@ def _items(name: str, x: Any, held: str) -> tuple[Shape, list[Any]]:
     if x and all(isinstance(item, Value) for item in x):
         return Leaf(name, "v", (len(x),), held), [x]
     parts = [flatten_argument(f"{name}_{number}", item) for number, item in enumerate(x)]
-    return Tree(held, tuple(range(len(x))), tuple([p[0] for p in parts])), sum([p[1] for p in parts], [])
+    return Tree(held, tuple(range(len(x))), tuple([p[0] for p in parts])), _arrays(parts)
+
+
+def _arrays(parts: list[tuple[Shape, list[Any]]]) -> list[Any]:
+    return [array for _, arrays in parts for array in arrays]
 
 
 def leaves(shape: Shape) -> Iterator[Leaf]:

@@ -143,5 +143,7 @@ def _indexed(access: Access, axes: Sequence[int], present: list[int], keep: Keep
     array = access.array
     if not array.batched:
         return f"{array.name}{'' if len(array.shape) == 1 else '.reshape(-1)'}[{places}]"
-    lead = ", ".join(["np.arange(len({}))".format(array.name) + (f"[:{', None' * (len(present) - 1)}]" if len(present) > 1 else "")])
+    lead = ", ".join(
+        [f"np.arange(len({array.name}))" + (f"[:{', None' * (len(present) - 1)}]" if len(present) > 1 else "")]
+    )
     return f"{array.name}{'' if len(array.shape) == 2 else f'.reshape(-1, {array.size})'}[{lead}, {places}]"
