@@ -22,9 +22,7 @@ from wengert.ops import TABLE, Op
 
 UNARY = [row for row in TABLE if row.arity == 1 and row.value]
 SMOOTH = [row for row in UNARY if row.domain == ((-3.0, 3.0),) and row.name not in ("sign", "digamma", "lgamma")]
-BINARY = [
-    row for row in TABLE if row.arity == 2 and row.name in ("add", "sub", "mul", "maximum", "minimum", "hypot", "atan2")
-]
+BINARY = [row for row in TABLE if row.arity == 2 and row.name in ("add", "sub", "mul", "maximum", "minimum", "hypot")]
 Numbers = list[Any]
 
 
@@ -68,7 +66,7 @@ def layer(draw: random.Random, known: list[Numbers], parameters: Numbers) -> Num
     some, more = draw.choice(known), draw.choice(known)
     everything = [v for values in known for v in values]
     many = draw.randint(1, 8)
-    kind = draw.randrange(16)
+    kind = draw.randrange(17)
     if kind == 0:
         row: Op = draw.choice(BINARY)
         return [row(a, b) for a, b in zip(some, more, strict=False)]
@@ -132,6 +130,8 @@ def layer(draw: random.Random, known: list[Numbers], parameters: Numbers) -> Num
             wengert.logsumexp([tame(a) for a in more]),
             wengert.prod([tame(a) for a in some[:3]]),
         ]
+    if kind == 15:  # where the cut of atan2 is not: rounding decides there
+        return [wengert.atan2(a, 1.5 + tame(b)) for a, b in zip(some, more, strict=False)]
     return [-a if draw.random() < 0.5 else a / (1.5 + tame(b)) for a, b in zip(some, more, strict=False)]
 
 

@@ -34,13 +34,15 @@ STANDS_ON = {
     "engine": ["functions", "node"],
     "modes": ["engine"],
     "graph": ["engine"],
+    "fused": ["engine"],
+    "lifting": ["graph", "modes", "fused"],
     "nn": ["engine"],
     "losses": ["engine"],
     "optim": ["engine"],
     "data": ["engine"],
     "checkpoint": ["engine"],
     "view": ["graph"],
-    "training": ["nn", "losses", "optim", "data", "checkpoint", "modes"],
+    "training": ["nn", "losses", "optim", "data", "checkpoint", "lifting"],
     "demo": ["training", "view", "_loader"],
     "cli": ["demo"],
     "__main__": ["cli"],
@@ -105,7 +107,7 @@ PUBLIC = """
     asin asinh atan atan2 atanh cbrt checkpoint clamp clip cos cosh data digamma div dot elu erf erfc errors exp
     exp2 expm1 fit gaussian gelu hypot leaky_relu lgamma log log10 log1p log2 log_softmax logsigmoid logsumexp
     losses matmul maximum mean minimum mul neg nn no_grad op optim polygamma prod reciprocal relu sigmoid sign
-    silu sin sinh softmax softplus sqrt square sub swish tan tanh where
+    silu sin sinh softmax softplus sqrt square stop_gradient sub swish tan tanh where
 """
 
 

@@ -82,7 +82,8 @@ class Runtime:
             return arguments.call(
                 self.function, arguments.arrays, plain
             )  # what padding does to inf is left to the engine
-        self.audit(entry, arguments, arguments.arrays, value)
+        if not self.audit(entry, arguments, arguments.arrays, value):
+            return arguments.call(self.function, arguments.arrays, plain)
         if modes.quiet():
             return Value(value)
         operands, partials = tuple(path.parameters), slopes
@@ -167,7 +168,8 @@ class Runtime:
         if not (np.isfinite(value) and np.isfinite(partials).all()):
             return self.eagerly(arguments, count, how)
         number = entry.calls % count
-        self.audit(entry, arguments, arguments.example(number), float(values[number]))
+        if not self.audit(entry, arguments, arguments.example(number), float(values[number])):
+            return self.eagerly(arguments, count, how)
         return Value(value) if quiet else fused(value, operands, partials)
 
     def eagerly(self, arguments: Arguments, count: int, how: str) -> Any:
@@ -229,21 +231,19 @@ class Runtime:
                         return path
         if len(entry.paths) == PATHS:
             lines = sorted({guard.line for path in entry.paths for guard in path.guards})
-            entry.refusal = (
+            self.leave(
+                entry,
                 f"it takes more than {PATHS} courses, by comparing at {'; '.join(lines[:3])}: write wengert.maximum, "
-                "wengert.where or wengert.softmax, which are the same course for all numbers"
+                "wengert.where or wengert.softmax, which are the same course for all numbers",
             )
-        else:
-            try:
-                made = record(self.function, arguments, example)
-            except (Unrecordable, Unliftable) as reason:
-                entry.refusal = str(reason)
-            else:
-                entry.paths.append(made)
-                return made
-        name = getattr(self.function, "__name__", "the function")
-        surface.warn_once(self.said, f"{name} runs uncompiled: {entry.refusal}")
-        return None
+            return None
+        try:
+            made = record(self.function, arguments, example)
+        except (Unrecordable, Unliftable) as reason:
+            self.leave(entry, str(reason))
+            return None
+        entry.paths.append(made)
+        return made
 
     def surroundings(self) -> tuple[Any, ...]:
         """Numbers, strings and bools that the function can see without being given them."""
@@ -260,24 +260,36 @@ class Runtime:
         seen += [_constant(function.__globals__.get(name)) for name in code.co_names]
         return tuple(seen)
 
-    def audit(self, entry: Entry, arguments: Arguments, example: Sequence[Any], value: float) -> None:
-        """On calls 2, 4, 8, 16 and so on, compare with the function itself.
+    def audit(self, entry: Entry, arguments: Arguments, example: Sequence[Any], value: float) -> bool:
+        """On calls 2, 4, 8, 16 and so on, compare with the function itself; False if the engine has to take over.
 
         Raises:
-            StaleRecordingError: it gives something else now.
+            StaleRecordingError: the function gives something else now.
         """
         if entry.calls < 2 or entry.calls & (entry.calls - 1):
-            return
+            return True
         with modes.no_grad():
             result = arguments.call(self.function, example, plain)
         want = float(result.data if isinstance(result, Value) else result)
-        if abs(want - value) > AGREE * max(1.0, abs(want)):
-            name = getattr(self.function, "__name__", "the function")
-            raise StaleRecordingError(
-                f"{name} gives {want!r} now, and its recording {value!r}: something that was recorded as fixed has "
-                "changed, such as a list or an object that it reads, a file, a clock or a random number. Pass it as an "
-                "argument, or decorate the function anew"
-            )
+        if abs(want - value) <= AGREE * max(1.0, abs(want)):
+            return True
+        try:
+            record(self.function, arguments, example)
+        except (Unrecordable, Unliftable) as reason:  # a step at which rounding decides, such as the sign of a zero
+            self.leave(entry, str(reason))
+            return False
+        name = getattr(self.function, "__name__", "the function")
+        raise StaleRecordingError(
+            f"{name} gives {want!r} now, and its recording {value!r}: something that was recorded as fixed has "
+            "changed, such as a list or an object that it reads, a file, a clock or a random number. Pass it as an "
+            "argument, or decorate the function anew"
+        )
+
+    def leave(self, entry: Entry, why: str) -> None:
+        """Leave such calls to the engine, and say so once."""
+        entry.refusal = why
+        name = getattr(self.function, "__name__", "the function")
+        surface.warn_once(self.said, f"{name} runs uncompiled: {why}")
 
     # -- what is shown ------------------------------------------------------------------------------------------------
 
