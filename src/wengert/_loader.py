@@ -1,6 +1,6 @@
 """Which engine runs: the compiled one or the interpreted one.
 
-`node.py`, `engine.py`, `graph.py`, `optim.py` and `fused.py` can run in two ways from one text: as extensions that `setup.py`
+`node.py`, `engine.py`, `graph.py`, `optim.py`, `fused.py`: one text runs in two ways, as extensions that `setup.py`
 compiled from them, or as the Python files they are. Python's own rule, "an extension beside a `.py` wins", is right
 except twice:
 

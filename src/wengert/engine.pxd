@@ -3,6 +3,7 @@ from wengert cimport native
 from wengert.node cimport Node
 cdef int LEAF, ADD, SUB, MUL, DIV, POW, NEG, RELU, EXP, LOG, TANH, DOT, LEFT, CODE, _pins
 cdef long long _walks, WALK
+cdef double LEAVES
 cdef object _watcher
 cdef class Value(Node):
     pass
@@ -20,6 +21,7 @@ cdef inline double _number(x) except? -1.0
 cdef inline double _operand(x) except? -1.0
 cpdef list tape(list roots, bint reset=*)
 cdef inline int _meet(Node x, list found, bint reset) except -1
+cdef int _meet_all(Many many, list found, bint reset) except -1
 cdef int _backward_pass(Value root, double gradient) except -1
 @cython.locals(i=Py_ssize_t)
 cdef inline int _chain_rule(Node node) except -1

@@ -23,7 +23,7 @@ from wengert import native, operands
 from wengert.errors import LengthError, OperandError, OperationError
 from wengert.functions import Functions
 from wengert.native import Int, Nodes, cython
-from wengert.node import CODE, WALK, Node, by_hand
+from wengert.node import CODE, LEAVES, WALK, Node, by_hand
 from wengert.ops import BY_NAME, LEFT, TABLE, Op
 
 if False:  # what the compiler reads instead of the stand-in
@@ -272,6 +272,7 @@ def tape(roots: Nodes, reset: bool = False) -> Nodes:
     """
     global _walks
     node: Value
+    lone: Any = None
     found: Nodes = []
     _walks += 1
     for node in roots:
@@ -283,14 +284,21 @@ def tape(roots: Nodes, reset: bool = False) -> Nodes:
             _meet(node._a, found, reset)
             if node._b is not None:
                 _meet(node._b, found, reset)
+        elif node._db == LEAVES and reset and lone is None:
+            lone = node  # the leaves of one such node alone, perhaps 100,000, need no place: _chain_rule gives them all
         elif node._made & CODE != LEAF:
-            many: Many = node  # type: ignore[assignment]  # it is one: no other node has neither
-            for x in many._all:
-                if isinstance(x, Value):
-                    operand: Value = x
-                    _meet(operand, found, reset)
+            _meet_all(node, found, reset)
+            if node._db == LEAVES and lone is not None:
+                _meet_all(lone, found, reset)
     native.sort(found)
     return found
+
+
+def _meet_all(many: Many, found: Nodes, reset: bool) -> None:
+    for x in many._all:
+        if isinstance(x, Value):
+            operand: Value = x
+            _meet(operand, found, reset)
 
 
 def _meet(x: Node, found: Nodes, reset: bool) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from wengert import ops
 from wengert.errors import LengthError, OperationError
 
-__all__ = ["Functions", "log_softmax", "matmul", "op", "softmax"]
+__all__ = ["Functions", "log_softmax", "matmul", "op", "pick", "softmax", "take"]
 
 
 class Functions:
@@ -97,6 +97,27 @@ def matmul(a: Sequence[Sequence[Any]], b: Sequence[Any]) -> list[Any]:
         raise LengthError(f"matmul: the rows of b have different lengths: {sorted({len(row) for row in b})}")
     columns = list(zip(*b, strict=True))
     return [[ops.dot(*row, *column, 0.0) for column in columns] for row in a]
+
+
+def take(rows: Any, index: Any) -> Any:
+    """rows[index]: the row of a table, as of an embedding, that an integer chooses.
+
+    Plain indexing in eager code. In a compiled function it says outright that the index is known only at run time.
+
+    >>> take([[1.0, 2.0], [3.0, 4.0]], 1)
+    [3.0, 4.0]
+    """
+    select = getattr(index, "select", None)  # an integer of a recording
+    return rows[index] if select is None else select(rows)
+
+
+def pick(values: Any, index: Any) -> Any:
+    """values[index]: the one of the values, as of the probabilities of classes, that an integer chooses.
+
+    >>> pick([0.1, 0.7, 0.2], 1)
+    0.7
+    """
+    return take(values, index)
 
 
 def op(

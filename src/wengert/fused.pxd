@@ -1,5 +1,5 @@
 from wengert cimport native
-from wengert.engine cimport Value, Many, _many
+from wengert.engine cimport LEAVES, Value, Many, _many
 cdef int COMPILED
-cpdef object gather(list values, double[::1] numbers)
-cpdef object fused(double data, tuple operands, double[::1] partials)
+cpdef object gather(tuple values, double[::1] numbers)
+cpdef object fused(double data, tuple operands, double[::1] partials, bint leaves=*)

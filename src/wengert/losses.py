@@ -31,7 +31,7 @@ from typing import Any
 
 from wengert.engine import Value, dot
 from wengert.errors import ArgumentError, DataError, LengthError
-from wengert.functions import logsumexp, maximum, mean, minimum
+from wengert.functions import logsumexp, maximum, mean, minimum, pick
 
 __all__ = [
     "binary_cross_entropy",
@@ -164,13 +164,14 @@ def cross_entropy(prediction: Sequence[Value], target: int) -> Value:
     """
     if not _is_list(prediction) or len(prediction) < 2:
         raise LengthError(f"cross-entropy takes a list of logits, one a class, got {_counted(prediction)}")
-    try:
-        label = index(target)
-    except TypeError:
-        raise DataError(f"a target of cross-entropy is a class, an int, got {target!r}") from None
-    if not 0 <= label < len(prediction):
-        raise DataError(f"class {label} of {len(prediction)} outputs: the classes are 0 to {len(prediction) - 1}")
-    chosen = prediction[label]
+    if not hasattr(target, "select"):  # in a compiled function an integer is checked at each run
+        try:
+            target = index(target)
+        except TypeError:
+            raise DataError(f"a target of cross-entropy is a class, an int, got {target!r}") from None
+        if not 0 <= target < len(prediction):
+            raise DataError(f"class {target} of {len(prediction)} outputs: the classes are 0 to {len(prediction) - 1}")
+    chosen = pick(prediction, target)
     return logsumexp([z - chosen for z in prediction])
 
 

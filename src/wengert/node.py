@@ -18,10 +18,11 @@ from wengert.ops import BY_NAME, LEFT, TABLE, Op
 if False:  # what the compiler reads instead of the stand-in
     import cython  # type: ignore[no-redef]
 
-__all__ = ["CODE", "WALK", "Node", "by_hand", "observe"]
+__all__ = ["CODE", "LEAVES", "WALK", "Node", "by_hand", "observe"]
 
 CODE = (1 << 16) - 1  # the bits of `_made` that hold the operation; the bits above count ticks
 WALK = (1 << 40) - 1  # the bits of `_mark` that hold the number of a walk; the bits above hold the label
+LEAVES = 1.0  # the `_db` of the node of a compiled function whose operands are all leaves
 POW = BY_NAME["pow"].code
 
 _labels, _places = [""], {"": 0}  # every label in use, and its place: a node holds the place

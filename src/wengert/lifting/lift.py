@@ -38,6 +38,7 @@ class Lifted:
     parameters: list[int]  # the places of the leaves, in the order of the param arrays' elements
     table_reads: int  # how many operands are read through a table
     products: int  # how many steps are matrix products
+    extents: dict[Array, int]  # of the inputs that choose: how many items there are to choose from
 
 
 class _Lifter(Homes):
@@ -423,7 +424,13 @@ def lift(
     parameters = [int(back[slot]) for array in program.of_role("param") for slot in array.slots.reshape(-1)]
     tables = sum(x.table is not None for step in program.steps if isinstance(step, Compute) for x in step.operands)
     products = sum(isinstance(step, Compute) and _is_matrix_product(step) for step in program.steps)
-    return Lifted(program, parameters, tables, products)
+    extents: dict[Array, int] = {}
+    for step in program.steps:
+        for x in step.operands if isinstance(step, Compute) else ():
+            if x.index is not None:
+                array = x.index.array
+                extents[array] = min(x.index.extent, extents.get(array, x.index.extent))
+    return Lifted(program, parameters, tables, products, extents)
 
 
 def _output(lifter: _Lifter, name: str, names: Ints) -> Array:

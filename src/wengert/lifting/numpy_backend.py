@@ -419,7 +419,11 @@ class Kernel:
         lines = [f"def lifted(seed, {', '.join(names)}):", *[f"    {line}" for line in text.lines]]
         for number, array in enumerate(params):
             lines.append(f"    slope{number}[...] = {back[array.name].name if array.name in back else '0.0'}")
-        wanted = [back[a.name].name if a.name in back else "None" for a in self.wanted] if params or self.wanted else []
+        wanted = (
+            [back[a.name].name if a.name in back else f"np.zeros({a.shape})" for a in self.wanted]
+            if params or self.wanted
+            else []
+        )
         results = [array.name for array in self.program.outputs.values()]
         if text.both:
             results += wanted

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
@@ -41,6 +41,11 @@ class Arguments:
         """The arrays' names and shapes."""
         return [leaf for shape in self.shapes.values() for leaf in leaves(shape)]
 
+    def values(self) -> tuple[Any, ...]:
+        """The Values among the arguments."""
+        found = [(leaf, array) for leaf, array in zip(self.leaves, self.arrays, strict=True) if leaf.kind == "v"]
+        return tuple([x for leaf, array in found for x in (array if leaf.shape else [array])])
+
     def example(self, number: int) -> list[Any]:
         """The arrays of one example of a batch."""
         return [array[number] for array in self.arrays] if self.batched else self.arrays
@@ -70,21 +75,29 @@ class Recording:
 
     kernel: Kernel
     lifted: Lifted
-    parameters: list[Any]
+    parameters: tuple[Any, ...]
     guards: list[Guard]
-    outcome: Any  # of each guard
     shape: tuple[int, ...] | None  # of the function's result; () for one Value
     nodes: int
-    lines: list[str] = field(default_factory=list)
+    leaves: bool  # whether all parameters are leaves
+    extents: dict[int, int]  # by the number of an input: how many items it chooses from
 
     def load(self) -> None:
         """Read the parameters' numbers as they are now."""
         gather(self.parameters, self.kernel.numbers)
 
+    def in_bounds(self, arrays: Sequence[Any]) -> bool:
+        """Whether every integer that chooses an item has that item to choose."""
+        for number, extent in self.extents.items():
+            index = arrays[number]
+            if not (np.asarray(index).view(np.uint64) < extent).all():  # a negative one is a huge one here
+                return False
+        return True
+
     def holds(self, outputs: dict[str, Any]) -> Any:
         """Whether a run, or each example of it, came to the same comparisons as the recorded one."""
         if not self.guards:
-            return True
+            return np.True_
         left, right = outputs["left"], outputs["right"]
         same = None
         for number, guard in enumerate(self.guards):
@@ -112,9 +125,10 @@ def record(function: Callable[..., Any], arguments: Arguments, example: Sequence
     back = reverse(lifted.program, tuple(first.value_inputs)) if first.shape == () else reverse_nothing()
     verify(back, lifted.program.arrays)
     kernel = Kernel(lifted.program, back, wanted)
-    parameters = [first.graph.values[place] for place in lifted.parameters]
-    outcome = np.array([guard.outcome for guard in first.guards])
-    made = Recording(kernel, lifted, parameters, first.guards, outcome, first.shape, first.size)
+    parameters = tuple([first.graph.values[place] for place in lifted.parameters])
+    leaves = all(parameter.is_leaf for parameter in parameters)
+    extents = {kernel.inputs.index(array): extent for array, extent in lifted.extents.items()}
+    made = Recording(kernel, lifted, parameters, first.guards, first.shape, first.size, leaves, extents)
     first.check(made, function)
     return made
 

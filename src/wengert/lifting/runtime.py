@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import threading
 from collections.abc import Sequence
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,10 @@ class Runtime:
         self.last: tuple[Any, Entry] | None = None
         self.said: set[str] = set()
         self.lock = threading.RLock()
+        parameters = compiled.signature.parameters.values()
+        kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+        self.names = [p.name for p in parameters if p.kind not in kinds]
+        self.gathering = [p.name for p in parameters if p.kind in kinds]
         self.kept: list[Any] = []  # arguments that a key names by their identity
 
     # -- calls --------------------------------------------------------------------------------------------------------
@@ -61,46 +66,25 @@ class Runtime:
 
     def run(self, entry: Entry, path: Recording, arguments: Arguments) -> Any:
         """A call on one example, by the path that holds for it."""
-        if path.shape != ():
+        arrays = [_numbers_of(leaf, array) for leaf, array in zip(arguments.leaves, arguments.arrays, strict=True)]
+        if path.shape != () or not path.in_bounds(arrays):
             return arguments.call(self.function, arguments.arrays, plain)
-        arrays = [_plain(leaf, array) for leaf, array in zip(arguments.leaves, arguments.arrays, strict=True)]
         entry.calls += 1
+        quiet = modes.quiet()
         path.load()
-        if modes.quiet():
-            outputs = path.kernel.forward(arrays)
-            by_inputs: list[Any] = []
-        else:
-            outputs, by_inputs = path.kernel.both(arrays, 1.0)
-        if not _true(path.holds(outputs)):
+        outputs, by_inputs = path.kernel.both(arrays, 1.0)
+        if path.guards and not path.holds(outputs).all():
             other = self.another(entry, arguments, arguments.arrays, path)
             if other is None:
                 return arguments.call(self.function, arguments.arrays, plain)
             return self.run(entry, other, arguments)
-        value = float(outputs["out"])
-        slopes = path.kernel.slopes
-        if not (np.isfinite(value) and np.isfinite(slopes).all()):
-            return arguments.call(
-                self.function, arguments.arrays, plain
-            )  # what padding does to inf is left to the engine
-        if not self.audit(entry, arguments, arguments.arrays, value):
+        value, partials, operands = float(outputs["out"]), path.kernel.slopes, path.parameters
+        if by_inputs:
+            operands += arguments.values()
+            partials = np.concatenate([partials, *[np.asarray(x, float).reshape(-1) for x in by_inputs]])
+        if not isfinite(value + partials.sum()) or not self.audit(entry, arguments, arguments.arrays, value):
             return arguments.call(self.function, arguments.arrays, plain)
-        if modes.quiet():
-            return Value(value)
-        operands, partials = tuple(path.parameters), slopes
-        given = [
-            x
-            for leaf, array in zip(arguments.leaves, arguments.arrays, strict=True)
-            if leaf.kind == "v"
-            for x in (array if leaf.shape else [array])
-        ]
-        if given:
-            operands += tuple(given)
-            flat = [
-                np.zeros(a.size) if x is None else np.asarray(x, float).reshape(-1)
-                for a, x in zip(path.kernel.wanted, by_inputs, strict=True)
-            ]
-            partials = np.concatenate([slopes, *flat])
-        return fused(value, operands, partials)
+        return Value(value) if quiet else fused(value, operands, partials, path.leaves and not by_inputs)
 
     def batch(self, args: Sequence[Any], named: dict[str, Any], how: str) -> Any:
         """A batch of examples: their mean, their sum, or each of them."""
@@ -110,67 +94,72 @@ class Runtime:
             if recording():
                 return self.eagerly(arguments, count, how)
             entry, path = self.path_for(arguments)
-            if path is None:
+            if path is None or not path.in_bounds(arguments.arrays):
                 return self.eagerly(arguments, count, how)
             if how != "map" and path.shape != ():
                 raise ArgumentError(f"{how} needs one Value an example, and the function gives {path.shape}: use map")
             entry.calls += 1
-            seed = 1.0 / count if how == "mean" else 1.0
-            return self.run_batch(entry, arguments, count, how, seed)
+            made = self.run_batch(entry, arguments, count, how)
+            return self.eagerly(arguments, count, how) if made is None else made
 
-    def run_batch(self, entry: Entry, arguments: Arguments, count: int, how: str, seed: float) -> Any:
-        """Run each path on the examples that take it."""
+    def run_batch(self, entry: Entry, arguments: Arguments, count: int, how: str) -> Any:
+        """The paths' programs on the examples that take them; None if the engine has to take over.
+
+        What is not finite is left to the engine: an array program also computes what is then masked out, and there
+        0 times infinity would not be 0.
+        """
+        seed = 1.0 / count if how == "mean" else 1.0
+        if how == "map":
+            values = self.by_paths(entry, arguments, count, None)
+            return None if values is None or not np.isfinite(values[0]).all() else values[0]
+        path = entry.paths[0]
+        path.load()
+        outputs, _ = path.kernel.both(arguments.arrays, seed)
+        values, operands, partials = outputs["out"], path.parameters, path.kernel.slopes
+        if path.guards and not path.holds(outputs).all():
+            found = self.by_paths(entry, arguments, count, seed)
+            if found is None:
+                return None
+            values, slopes = found
+            operands, partials = tuple([p for p, _ in slopes.values()]), np.array([s for _, s in slopes.values()])
+        value = float(values.sum()) * seed
+        if not isfinite(value + partials.sum()):
+            return None
+        number = entry.calls % count
+        if not self.audit(entry, arguments, arguments.example(number), float(values[number])):
+            return None
+        return Value(value) if modes.quiet() else fused(value, operands, partials, path.leaves)
+
+    def by_paths(self, entry: Entry, arguments: Arguments, count: int, seed: float | None) -> Any:
+        """Each example by its own path: the values, and with a `seed` the parameters and their slopes by id; None if
+        there are too many paths.
+        """
         waiting = np.arange(count)
         values: Any = None
-        parameters: dict[int, Any] = {}
-        slopes: dict[int, float] = {}
-        single: tuple[Recording, Any] | None = None
+        slopes: dict[int, tuple[Any, float]] = {}
         tried = 0
-        quiet = modes.quiet() or how == "map"
         while len(waiting):
-            if tried == len(entry.paths):
-                example = arguments.example(int(waiting[0]))
-                if self.another(entry, arguments, example, None) is None:
-                    return self.eagerly(arguments, count, how)
+            if tried == len(entry.paths) and not self.another(
+                entry, arguments, arguments.example(int(waiting[0])), None
+            ):
+                return None
             path = entry.paths[tried]
             tried += 1
             path.load()
-            rows = [array if len(waiting) == count else array[waiting] for array in arguments.arrays]
-            outputs, _ = (path.kernel.forward(rows), []) if quiet or path.guards else path.kernel.both(rows, seed)
+            rows = [array[waiting] for array in arguments.arrays]
+            outputs = path.kernel.forward(rows)
             held = np.broadcast_to(path.holds(outputs), (len(waiting),))
             if not held.any():
                 continue
-            taken = waiting[held]
-            if path.guards and not quiet:
-                rows = rows if held.all() else [array[taken] for array in arguments.arrays]
-                outputs, _ = path.kernel.both(rows, seed)
-                out = outputs["out"]
-            else:
-                out = np.asarray(outputs["out"])[held]
-            if values is None:
-                values = np.zeros((count, *out.shape[1:]))
+            taken, out = waiting[held], outputs["out"][held]
+            values = np.zeros((count, *out.shape[1:])) if values is None else values
             values[taken] = out
-            if not quiet:
-                if len(taken) == count:
-                    single = path, path.kernel.slopes
-                else:
-                    for parameter, slope in zip(path.parameters, path.kernel.slopes.tolist(), strict=True):
-                        parameters[id(parameter)] = parameter
-                        slopes[id(parameter)] = slopes.get(id(parameter), 0.0) + slope
+            if seed is not None:
+                path.kernel.both([array[taken] for array in arguments.arrays], seed)
+                for parameter, slope in zip(path.parameters, path.kernel.slopes.tolist(), strict=True):
+                    slopes[id(parameter)] = parameter, slopes.get(id(parameter), (None, 0.0))[1] + slope
             waiting = waiting[~held]
-        if how == "map":
-            return values if np.isfinite(values).all() else self.eagerly(arguments, count, how)
-        if single is not None:
-            operands, partials = tuple(single[0].parameters), single[1]
-        else:
-            operands, partials = tuple(parameters.values()), np.array([slopes[key] for key in parameters])
-        value = float(values.sum()) * seed
-        if not (np.isfinite(value) and np.isfinite(partials).all()):
-            return self.eagerly(arguments, count, how)
-        number = entry.calls % count
-        if not self.audit(entry, arguments, arguments.example(number), float(values[number])):
-            return self.eagerly(arguments, count, how)
-        return Value(value) if quiet else fused(value, operands, partials)
+        return values, slopes
 
     def eagerly(self, arguments: Arguments, count: int, how: str) -> Any:
         """The same by the engine, example by example."""
@@ -183,16 +172,20 @@ class Runtime:
 
     def arguments(self, args: Sequence[Any], named: dict[str, Any], batched: bool) -> Arguments:
         """The arguments by name, with their shapes and arrays."""
-        bound = self.compiled.signature.bind(*args, **named)
-        bound.apply_defaults()
-        shapes, arrays, originals = {}, [], {}
-        for name, x in bound.arguments.items():
-            kind = self.compiled.signature.parameters[name].kind
-            if kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
-                if x:
-                    raise ArgumentError(f"a compiled function names its arguments: *{name} cannot be compiled")
-                continue
-            originals[name] = x
+        if named or len(args) != len(self.names):
+            bound = self.compiled.signature.bind(*args, **named)
+            bound.apply_defaults()
+            originals = dict(bound.arguments)
+            for name in self.gathering:
+                if originals.pop(name):
+                    raise ArgumentError(
+                        f"a compiled function names its arguments: {name} of any number cannot be lifted"
+                    )
+        else:
+            originals = dict(zip(self.names, args, strict=True))
+        shapes: dict[str, Any] = {}
+        arrays: list[Any] = []
+        for name, x in originals.items():
             if name in self.compiled.static:
                 shapes[name], found = Fixed(_key(x)), []
             else:
@@ -223,11 +216,11 @@ class Runtime:
     ) -> Recording | None:
         """A path that holds for an example: one of those that are there, or a new one."""
         if not arguments.batched:
-            arrays = [_plain(leaf, array) for leaf, array in zip(arguments.leaves, example, strict=True)]
+            arrays = [_numbers_of(leaf, array) for leaf, array in zip(arguments.leaves, example, strict=True)]
             for path in entry.paths:
                 if path is not tried:
                     path.load()
-                    if _true(path.holds(path.kernel.forward(arrays))):
+                    if np.all(path.holds(path.kernel.forward(arrays))):
                         return path
         if len(entry.paths) == PATHS:
             lines = sorted({guard.line for path in entry.paths for guard in path.guards})
@@ -347,11 +340,7 @@ def _constant(x: Any) -> Any:
     return (type(x), x) if isinstance(x, (bool, int, float, str)) else None
 
 
-def _true(x: Any) -> bool:
-    return bool(np.all(x))
-
-
-def _plain(leaf: Any, array: Any) -> Any:
+def _numbers_of(leaf: Any, array: Any) -> Any:
     if leaf.kind == "v":
         return np.array([v.data for v in array]) if leaf.shape else np.float64(array.data)
     return array
