@@ -175,7 +175,7 @@ def partials(tree: Tree, out: Tree, known: Callable[[int], bool]) -> list[Any]:
     if name == "log" and is_nonnegative(operands[0], known):
         return [_made("div", 1.0, xs[0])]
     if name == "pow" and isinstance(xs[1], float):
-        return [_power(xs[0], xs[1]), None]
+        return [_power(xs[0], xs[1], Symbol(out) if out[0] == "in" else None), None]
     row = ops.BY_NAME[name]
     try:
         slopes = _read(row.partials)(Symbol(out), *xs)
@@ -186,8 +186,10 @@ def partials(tree: Tree, out: Tree, known: Callable[[int], bool]) -> list[Any]:
     return list(slopes) if isinstance(slopes, (tuple, list)) else [slopes]
 
 
-def _power(x: Any, exponent: float) -> Any:
-    """The derivative of x**exponent by x."""
+def _power(x: Any, exponent: float, out: Any) -> Any:
+    """The derivative of x**exponent by x, from its value if that is kept."""
+    if out is not None and exponent not in (0.0, 1.0):
+        return exponent * (out / x)
     if exponent == 2.0:
         return 2.0 * x
     return exponent * x ** (exponent - 1.0) if exponent else 0.0
@@ -218,6 +220,9 @@ def _spread(tree: Tree, gradient: Any, out: Tree | None, received: dict[int, Any
         received[tree[1]] = received[tree[1]] + gradient if tree[1] in received else gradient
     elif name == "where":
         condition, x, y = tree[1:]
+        if condition[0] == "mask" and x[0] == "exp" and out is not None:  # where it is masked out it is 0, as out is
+            _spread(x[1], gradient * _symbol(out), None, received, known)
+            return
         _spread(x, _choice(Symbol(condition), gradient, 0.0), None, received, known)
         _spread(y, _choice(Symbol(condition), 0.0, gradient), None, received, known)
     elif name == "mul" and tree[1] == tree[2]:

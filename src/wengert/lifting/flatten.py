@@ -136,11 +136,15 @@ def _instructions(graph: Graph, source: Ints, picks: list[Pick]) -> tuple[Ints, 
     by_user: dict[int, list[Pick]] = {}
     for pick in picks:
         by_user.setdefault(pick.user, []).append(pick)
+    picked: dict[tuple[int, ...], int] = {}  # each choice is made once, for all who read it
     for place in sorted({*written_out, *by_user}):
-        writer = _Writer(known)
+        writer = _Writer(known, place)
         xs = operands[starts[place] : starts[place + 1]].tolist()
         for pick in by_user.get(place, ()):
-            xs[pick.position] = writer("pick", *pick.candidates, pick.index)
+            choice = (*pick.candidates, pick.index)
+            if choice not in picked:
+                picked[choice] = writer("pick", *choice)
+            xs[pick.position] = picked[choice]
         row = TABLE[codes[place]]
         if row.arity is None and row.name not in ("sum", "dot", "max", "min"):
             if row.name not in WRITTEN_OUT:
@@ -174,35 +178,37 @@ def _spliced(codes: Ints, starts: Ints, operands: Ints, pieces: dict[int, Any]) 
         lengths.append(np.diff(starts[at : place + 1]))
         new_operands.append(moved[starts[at] : starts[place]])
         if place < len(codes):
-            begin = int(places[place]) - len(pieces[place]) + 1
             for code, inner in pieces[place]:
                 new_codes.append([code])
                 lengths.append([len(inner)])
-                new_operands.append([_resolve(x, begin, shift) for x in inner])
+                new_operands.append([_resolve(x, pieces, places) for x in inner])
         at = place + 1
     joined = [np.concatenate([np.asarray(x, np.int64) for x in part]) for part in (new_codes, lengths, new_operands)]
     return joined[0], np.concatenate([[0], np.cumsum(joined[1])]), joined[2]
 
 
-STEP = 1 << 40  # added to the number of a step of the same piece
+STEP = 1 << 40  # added to the number of a step that is put in, behind the place that it is put in for
+STEPS = 1 << 20
 
 
-def _resolve(x: int, begin: int, shift: Ints) -> int:
-    if x >= STEP:
-        return begin + x - STEP
-    return x + int(shift[x]) if x >= 0 else x
+def _resolve(x: int, pieces: dict[int, Any], places: Ints) -> int:
+    """Where an operand of a step that was put in stands in the end."""
+    if x < STEP:
+        return int(places[x]) if x >= 0 else x
+    place, number = divmod(x - STEP, STEPS)
+    return int(places[place]) - len(pieces[place]) + 1 + number
 
 
 class _Writer:
     """Writes the steps that stand for one instruction."""
 
-    def __init__(self, constants: list[float]) -> None:
-        self.constants = constants
+    def __init__(self, constants: list[float], place: int) -> None:
+        self.constants, self.place = constants, place
         self.steps: list[tuple[int, list[int]]] = []
 
     def __call__(self, name: str, *operands: int) -> int:
         self.steps.append((BY_NAME[name].code, list(operands)))
-        return STEP + len(self.steps) - 1
+        return STEP + self.place * STEPS + len(self.steps) - 1
 
     def constant(self, c: float) -> int:
         """The operand that stands for a number."""

@@ -1,17 +1,23 @@
-"""Steps that a Program does not need: copies are read through, and what nothing reads is dropped."""
+"""What a Program does not need: copies are read through, holes that nobody looks at are left as they are, and what
+nothing reads is dropped.
+"""
 
 from __future__ import annotations
 
+import numpy as np
+
+from wengert.lifting.expression import Tree
 from wengert.lifting.program import BATCH, Access, Array, Assemble, Compute, Program, contiguous
 
-__all__ = ["fuse"]
+__all__ = ["fuse", "unmask"]
 
 
 def fuse(program: Program) -> None:
     """Let the readers of a copy read what it copies, then drop the steps that nothing reads."""
     copies: dict[int, Compute] = {}
     for step in program.steps:
-        if not isinstance(step, Compute):
+        if isinstance(step, Assemble):
+            step.parts = [(access, _original(part, copies)) for access, part in step.parts]
             continue
         step.operands = [_through(x, step.axes, copies) for x in step.operands]
         if not step.reduce and step.tree == ("in", 0) and step.operands[0].index is None:
@@ -45,6 +51,57 @@ def _through(access: Access, axes: tuple[int, ...], copies: dict[int, Compute]) 
     if table is not None:
         return access
     return Access(source.array, source.base, strides)
+
+
+def _original(part: Array, copies: dict[int, Compute]) -> Array:
+    """What a part is a copy of, if it is one of a whole array."""
+    copy = copies.get(id(part))
+    if copy is None or not copy.operands[0].is_whole(part.shape):
+        return part
+    return copy.operands[0].array
+
+
+def unmask(program: Program) -> None:
+    """Let holes hold anything where no reader counts on their being 0.
+
+    Counting on it are a sum without a mask of its own, and what puts arrays together. A product with a clean array, or
+    a quotient of one, is clean by itself, up to 0 times infinity: what comes out of that is not finite, and such a
+    result is left to the engine.
+    """
+    counted_on = {id(array) for array in program.outputs.values()}
+    for step in program.steps:
+        if isinstance(step, Assemble):
+            counted_on.update(id(part) for _, part in step.parts)
+        elif step.reduce and step.mask is None:
+            counted_on.update(id(x.array) for x in step.operands)
+    for step in reversed(program.steps):
+        if (
+            not isinstance(step, Compute)
+            or step.out.mask is None
+            or step.tree[0] != "where"
+            or step.tree[1][0] != "mask"
+        ):
+            continue
+        inner = step.tree[2]
+        if id(step.out) not in counted_on:
+            step.tree, step.out.clean = inner, False
+            continue
+        factor = _clean_factor(step, inner)
+        if factor is not None:
+            counted_on.add(id(factor))
+            step.tree = inner
+
+
+def _clean_factor(step: Compute, tree: Tree) -> Array | None:
+    """An array with the same holes that makes a product or a quotient 0 there."""
+    for branch in tree[1:3] if tree[0] == "mul" else tree[1:2] if tree[0] == "div" else ():
+        if branch[0] == "in":
+            access = step.operands[branch[1]]
+            mask = access.array.mask
+            clean = mask is not None and access.array.clean and access.is_whole(step.axes)
+            if clean and np.array_equal(mask, step.out.mask):
+                return access.array
+    return None
 
 
 def _drop_unread(program: Program) -> None:

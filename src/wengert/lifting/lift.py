@@ -16,7 +16,7 @@ import numpy as np
 from wengert.graph import Graph
 from wengert.lifting.expression import Tree
 from wengert.lifting.flatten import CONST, VARYING, Group, Pick, Unliftable, flatten
-from wengert.lifting.fuse import fuse
+from wengert.lifting.fuse import fuse, unmask
 from wengert.lifting.homes import Homes
 from wengert.lifting.layout import Grid, addresses, distinct, fit, grid_rows, nested, without_broadcast
 from wengert.lifting.plans import Part, Plan, plan_of
@@ -418,6 +418,7 @@ def lift(
     for name, places in outputs.items():
         program.outputs[name] = _output(lifter, name, flat.places[places])
     fuse(program)
+    unmask(program)
     back = np.full(flat.n, -1)
     own = flat.places < flat.n
     back[flat.places[own]] = np.flatnonzero(own)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from wengert.lifting.expression import Tree, expand, inputs
+from wengert.lifting.layout import addresses
 from wengert.lifting.program import BATCH, Access, Array, Assemble, Compute, Program, contiguous
 from wengert.lifting.views import view
 from wengert.ops import BY_NAME, TABLE
@@ -42,6 +43,11 @@ TIGHT = {
     "add": (1, 1), "sub": (1, 2), "mul": (2, 2), "div": (2, 3), "neg": (3,), "pow": (5, 5), "square": (5,),
     "reciprocal": (3, 3), **dict.fromkeys(("lt", "le", "gt", "ge", "eq", "ne"), (1, 1)),
 }  # fmt: skip
+
+ROOTS: dict[Tree, Callable[[Tree], Tree]] = {
+    ("const", 0.5): lambda x: ("sqrt", x),
+    ("const", -0.5): lambda x: ("reciprocal", ("sqrt", x)),
+}
 
 
 @dataclass
@@ -113,6 +119,9 @@ class _Writer:
                 lines += self.assemble(step)
                 continue
             text, binding = self.compute(step)
+            if text.isidentifier():  # a copy: another name for the same
+                step.out.name = text
+                continue
             reader = readers.get(id(step.out))
             if reader is not None and self.uses[id(step.out)] == 1 and len(text) <= INLINE and _takes(reader, step.out):
                 self.inlined[id(step.out)] = text, binding
@@ -266,55 +275,36 @@ class _Writer:
         return f'np.einsum("{names}->{result}", {left}, {right})', 5
 
     def assemble(self, step: Assemble) -> list[str]:
-        out = step.out
-        lines = [f"{out.name} = np.zeros({self.shape(out.shape)})"]
-        covered = np.zeros(out.size, bool)
-        for access, part in step.parts:
-            name = part.name
-            if access.index is not None:
-                lines += self.scatter(access, part, name)
-                continue
-            target = None
-            if access.table is None:
-                order = sorted(range(len(part.shape)), key=lambda i: (part.shape[i] != BATCH, -abs(access.strides[i])))
-                if order == list(range(len(part.shape))):
-                    places = Access(out, access.base, access.strides)
-                    target = view(places, part.shape, order, self.keep)
-                    if "index" in target.replace(out.name, ""):
-                        target = None
-            if target is None:
-                lines += self.scatter(access, part, name)
-                continue
-            lines.append(f"{target}{'' if target.endswith(']') else '[...]'} += {name}")
-        del covered
+        """Zeros, or the first part if it covers everything, and the others added in their places."""
+        out, parts = step.out, list(step.parts)
+        if parts[0][0].is_whole(parts[0][1].shape) and parts[0][1].shape == out.shape:
+            lines = [self.line(out, f"{parts.pop(0)[1].name}.copy()")]
+        else:
+            lines = [self.line(out, f"np.zeros({self.shape(out.shape)})")]
+        for access, part in parts:
+            target, once = self.target(access, part)
+            lines.append(f"{target} += {part.name}" if once else f"np.add.at({_arguments(target)}, {part.name})")
         return lines
 
-    def scatter(self, access: Access, part: Array, name: str) -> list[str]:
-        """Add at places that may repeat."""
-        out = access.array
-        plain = [i for i in range(len(part.shape)) if part.shape[i] != BATCH]
+    def target(self, access: Access, part: Array) -> tuple[str, bool]:
+        """The text of the places that a part is added at, and whether each is named only once."""
+        axes, out = part.shape, access.array
+        plain = [i for i in range(len(axes)) if axes[i] != BATCH]
+        strides = [(access.strides[i], axes[i]) for i in plain]
         if access.index is not None:
-            target = view(
-                Access(out, access.base, access.strides, None, access.index),
-                part.shape,
-                list(range(len(part.shape))),
-                self.keep,
-            )
-            base, places = target.split("[", 1)
-            return [f"np.add.at({base}, np.s_[{places}, {name})"]
+            strides.append((access.index.step, access.index.extent))
+            reads_batch = not access.index.array.batched or out.batched
+            return view(access, axes, range(len(axes)), self.keep), _apart(strides) and reads_batch
+        order = sorted(range(len(axes)), key=lambda i: (axes[i] != BATCH, -abs(access.strides[i])))
+        if access.table is None and order == list(range(len(axes))) and _apart(strides):
+            text = view(access, axes, order, self.keep)
+            if ".transpose" not in text and "index" not in text:
+                return text if text.endswith("]") else f"{text}[...]", True
         table = access.table
         if table is None:
-            from wengert.lifting.layout import addresses
-
-            table = addresses(
-                access.base, tuple([access.strides[i] for i in plain]), tuple([part.shape[i] for i in plain])
-            )
-        kept = self.keep(np.ascontiguousarray(table))
-        if out.batched:
-            flat = out.name if len(out.shape) == 2 else f"{out.name}.reshape(-1, {out.size})"
-            return [f"np.add.at({flat}, np.s_[:, {kept}], {name})"]
-        flat = out.name if len(out.shape) == 1 else f"{out.name}.reshape(-1)"
-        return [f"np.add.at({flat}, {kept}, {name})"]
+            table = addresses(access.base, tuple([s for s, _ in strides]), tuple([n for _, n in strides]))
+        text = view(Access(out, 0, access.strides, table), axes, range(len(axes)), self.keep)
+        return text, len(np.unique(table)) == table.size
 
     # -- one expression -----------------------------------------------------------------------------------------------
 
@@ -334,6 +324,8 @@ class _Writer:
                     return f"{_bound(text, binding, 2)} * ({condition})", 2
                 if b[0] == "reciprocal":
                     return self.tree(("div", a, b[1]), leaf, mask)
+        if name == "pow" and tree[2] in ROOTS:
+            return self.tree(ROOTS[tree[2]](tree[1]), leaf, mask)
         if name == "partial":
             return self.helper(tree, leaf, mask)
         if name not in TEXTS:
@@ -367,6 +359,33 @@ class _Writer:
         self.constants[called] = np.vectorize(function, otypes=[float])
         parts = [self.tree(branch, leaf, mask)[0] for branch in branches]
         return f"{called}({', '.join(parts)})", 5
+
+
+def _apart(strides: list[tuple[int, int]]) -> bool:
+    """Whether steps of these sizes and lengths never come to one place twice."""
+    reach = 0
+    for step, length in sorted((abs(step), length) for step, length in strides if length > 1):
+        if step <= reach:
+            return False
+        reach += step * (length - 1)
+    return True
+
+
+def _arguments(target: str) -> str:
+    """``a[places]`` as the first two arguments of ``np.add.at``."""
+    at = target.rindex("[", 0, _opening(target) + 1)
+    places = target[at + 1 : -1]
+    return f"{target[:at]}, {f'np.s_[{places}]' if ',' in places or ':' in places else places}"
+
+
+def _opening(target: str) -> int:
+    """Where the bracket that closes at the end of a text was opened."""
+    depth = 0
+    for place in range(len(target) - 1, -1, -1):
+        depth += (target[place] == "]") - (target[place] == "[")
+        if not depth:
+            return place
+    raise AssertionError(target)
 
 
 def _takes(reader: Compute, array: Array) -> bool:

@@ -125,25 +125,29 @@ def _flat(access: Access, table: str) -> str:
 
 
 def _indexed(access: Access, axes: Sequence[int], present: list[int], keep: Keep) -> str:
-    """Places that are known only at run time: the affine part plus an index array."""
-    index = access.index
+    """Places that are known only at run time: rows of a table, one of each row, or an address."""
+    index, array = access.index, access.array
     assert index is not None
+    own = Access(index.array, index.base, index.strides)
     moving = [i for i in present if access.strides[i] and axes[i] != BATCH]
-    strides, lengths = tuple([access.strides[i] for i in moving]), tuple([axes[i] for i in moving])
-    read = Access(index.array, index.base, index.strides)
-    inner = view(read, axes, present, keep)
-    step = f" * {index.step}" if index.step != 1 else ""
-    places = f"{inner}{step}"
+    chosen = [i for i in present if own.depends_on(i, axes)]
+    width = array.cell_shape[-1] if array.cell_shape else 1
+    two = len(array.cell_shape) == 2 and access.base == 0 and not array.batched
+    runs = [(access.strides[i], axes[i]) for i in moving]
+    if two and index.step == width and present == chosen + moving and runs == [(1, width)]:  # whole rows
+        return f"{array.name}[{view(own, axes, chosen, keep)}]"
+    if two and index.step == 1 and present == chosen == moving and [s for s, _ in runs] == [width]:  # one of each row
+        return f"{array.name}[np.arange({runs[0][1]}), {view(own, axes, chosen, keep)}]"
+    places = view(own, axes, present, keep) + (f" * {index.step}" if index.step != 1 else "")
     if access.base or moving:
-        table = addresses(access.base, strides, lengths)
+        strides, lengths = tuple([access.strides[i] for i in moving]), tuple([axes[i] for i in moving])
         shape = [axes[i] if i in moving else 1 for i in present]
         while shape and shape[0] == 1:
             shape.pop(0)
-        places = f"{keep(table.reshape(shape))} + {places}"
-    array = access.array
+        places = f"{keep(addresses(access.base, strides, lengths).reshape(shape))} + {places}"
     if not array.batched:
         return f"{array.name}{'' if len(array.shape) == 1 else '.reshape(-1)'}[{places}]"
-    lead = ", ".join(
-        [f"np.arange(len({array.name}))" + (f"[:{', None' * (len(present) - 1)}]" if len(present) > 1 else "")]
-    )
-    return f"{array.name}{'' if len(array.shape) == 2 else f'.reshape(-1, {array.size})'}[{lead}, {places}]"
+    examples = f"np.arange(len({array.name}))"
+    if len(present) > 1:
+        examples += f"[:{', None' * (len(present) - 1)}]"
+    return f"{array.name}{'' if len(array.shape) == 2 else f'.reshape(-1, {array.size})'}[{examples}, {places}]"

@@ -1,0 +1,110 @@
+"""What a training run tells: a `History` of it when it is over, and `Progress` while it goes on."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from importlib import import_module
+from math import inf
+from typing import Any
+
+__all__ = ["History", "Progress"]
+
+
+class History:
+    """What happened in each epoch of a training run, and how the run ended."""
+
+    def __init__(
+        self,
+        loss: Iterable[float] = (),
+        val_loss: Iterable[float] = (),
+        accuracy: Iterable[float] = (),
+        val_accuracy: Iterable[float] = (),
+        seconds: float = 0.0,
+        interrupted: bool = False,
+        stopped_early: bool = False,
+        diverged: bool = False,
+    ) -> None:
+        self.loss = [*loss]
+        """What was minimised, averaged over the epoch's batches while they were learnt: regularization included."""
+        self.val_loss = [*val_loss]
+        """The mean loss over the validation data after the epoch, without regularization; empty without such data."""
+        self.accuracy = [*accuracy]
+        """The metric, averaged like `loss`: a share from 0 to 1; empty if the loss has no metric of its own."""
+        self.val_accuracy = [*val_accuracy]
+        """The metric over the validation data after the epoch."""
+        self.seconds = seconds
+        """How long the run took."""
+        self.interrupted = interrupted
+        """Whether Ctrl-C ended it."""
+        self.stopped_early = stopped_early
+        """Whether patience, or the callback, ended it."""
+        self.diverged = diverged
+        """Whether a loss that was not finite ended it."""
+
+    def __len__(self) -> int:
+        """The number of epochs that were completed."""
+        return len(self.loss)
+
+    @property
+    def best_epoch(self) -> int | None:
+        """The epoch, from 0, of the least validation loss (of the least loss without validation data)."""
+        losses = [number if number == number else inf for number in self.val_loss or self.loss]  # nan is no best
+        return losses.index(min(losses)) if losses else None
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the curves with matplotlib; returns its axes.
+
+        Raises:
+            MissingExtraError: matplotlib is not installed.
+        """
+        from wengert.view.plots import plot_history  # the one import of view: a History draws itself
+
+        return plot_history(self, axes)
+
+    def __repr__(self) -> str:
+        how = [word for word in ("interrupted", "stopped_early", "diverged") if getattr(self, word)]
+        parts = [f"{len(self)} epochs in {self.seconds:.1f} s", *([self.last()] if self.loss else []), *how]
+        return f"History({', '.join(parts)})"
+
+    def last(self) -> str:
+        """The numbers of the last epoch, in one line."""
+        curves = {"loss": self.loss, "accuracy": self.accuracy}
+        curves |= {"val_loss": self.val_loss, "val_accuracy": self.val_accuracy}
+        return ", ".join(f"{name} {numbers[-1]:.4g}" for name, numbers in curves.items() if numbers)
+
+
+class Progress:
+    """Progress on stderr: a bar of tqdm's where it is installed, else a line that is rewritten.
+
+    Where stderr is no terminal a line is written about ten times in a run.
+    """
+
+    def __init__(self, shown: bool, epochs: int, batches: int) -> None:
+        self._shown, self._epochs = shown, epochs
+        self._bar: Any = None
+        try:
+            if shown and sys.stderr.isatty():
+                form = "{percentage:3.0f}%|{bar}| {remaining} left{postfix}"  # room for the numbers on 80 columns
+                self._bar = import_module("tqdm").tqdm(total=epochs * batches, bar_format=form, file=sys.stderr)
+        except ImportError:
+            pass  # the plain line does
+
+    def batch(self) -> None:
+        if self._bar is not None:
+            self._bar.update()
+
+    def epoch(self, history: History) -> None:
+        text = f"epoch {len(history)}/{self._epochs}: {history.last()}"
+        if self._bar is not None:
+            self._bar.set_postfix_str(text)
+        elif self._shown and sys.stderr.isatty():
+            print(f"\r{text}, {history.seconds:.0f} s", end=" ", file=sys.stderr, flush=True)
+        elif self._shown and (len(history) == self._epochs or len(history) % -(-self._epochs // 10) == 0):
+            print(f"{text}, {history.seconds:.0f} s", file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.close()
+        elif self._shown and sys.stderr.isatty():
+            print(file=sys.stderr)
