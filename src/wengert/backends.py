@@ -1,33 +1,128 @@
-# -- the inner loop -------------------------------------------------------------------------------------------------
+"""What computes a batch for `fit`: the engine, example by example, or the array program that `compile` makes of it.
 
+Both give the same losses to rounding. `choose` decides at the start of a run, and the run keeps to it, so that one that
+is resumed gives the same bits.
+"""
+
+from __future__ import annotations
+
+import inspect
+import random
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from math import isfinite
+from typing import Any
+
+from wengert.engine import Value
+from wengert.errors import ArgumentError, DataError, MissingExtraError, StaleRecordingError, require
+from wengert.functions import sum as total
+from wengert.history import Progress
+from wengert.lifting import compile as lifted
+from wengert.losses import binary_cross_entropy, binary_cross_entropy_with_logits, cross_entropy, hinge
+from wengert.modes import no_grad
+from wengert.optim import Optimizer, clip_grad_norm
+
+__all__ = ["BACKENDS", "METRICS", "DivergedError", "Engine", "Loss", "Metric", "Model", "Program", "choose"]
+
+BACKENDS = ("auto", "eager", "numpy")
 CHUNK = 128  # how many examples' graphs are alive at once; more would cost memory and gain no time
+PIECE = 1024  # how many examples an array program computes at once, for the same reason
 
-_Example = tuple[Any, Any]
-_Outcome = tuple[float, ...]  # a loss, then the metric where there is one
+Model = Callable[[Any], Any]
+Loss = Callable[[Any, Any], Value]
+Metric = Callable[[Any, Any], float]
+Example = tuple[Any, Any]
+Outcome = tuple[float, ...]  # a loss, then the metric where there is one
 
 
-class _DivergedError(Exception):
+class DivergedError(Exception):
     """The loss of a batch is not finite."""
 
 
-class _Task(NamedTuple):
-    """What is learnt: a model, and how it is judged."""
+class _RefusedError(Exception):
+    """Why there is no array program."""
 
-    model: Model
-    loss: Loss
-    metric: Metric | None
-    regularization: Callable[[], Value] | None = None
+
+def choose(backend: str, *task: Any) -> Engine:
+    """What computes a task from now on: `Engine(*task)` or `Program(*task)`.
+
+    Args:
+        backend: "eager" is the engine, "numpy" the array program; "auto" is this where NumPy is installed and the loss
+            and the data can be compiled, else the engine, whose `fallback` then says why.
+        *task: the arguments of Engine.
+
+    Raises:
+        MissingExtraError: "numpy" is asked for, and NumPy is not installed.
+        ArgumentError: "numpy" is asked for, and the loss or the data cannot be compiled.
+    """
+    engine = Engine(*task)
+    if backend == "eager":
+        return engine
+    try:
+        require("numpy", "array")
+        return Program(*task)
+    except MissingExtraError as error:
+        if backend == "numpy":
+            raise
+        engine.fallback = str(error)
+    except _RefusedError as reason:
+        if backend == "numpy":
+            raise ArgumentError(f"backend is 'numpy', and the loss cannot be compiled: {reason}") from None
+        engine.fallback = str(reason)
+    return engine
+
+
+class Engine:
+    """A task, computed by the engine.
+
+    Args:
+        model: called with a row, gives a prediction.
+        loss: called with a prediction and a target, gives a Value.
+        metric: called with the same, gives a number; or None.
+        regularization: called once a batch, gives a Value; or None.
+        examples: (row, target) pairs to learn from.
+        held_out: such pairs that are only measured.
+
+    Attributes:
+        name: "eager" or "numpy".
+        fallback: why it is the engine where an array program would have been welcome; else empty.
+    """
+
+    name = "eager"
+    fallback = ""
+
+    def __init__(
+        self,
+        model: Model,
+        loss: Loss,
+        metric: Metric | None,
+        regularization: Callable[[], Value] | None,
+        examples: list[Example],
+        held_out: list[Example],
+    ) -> None:
+        self.model, self.loss, self.metric, self.regularization = model, loss, metric, regularization
+        self.examples, self.held_out = examples, held_out
 
     def learn(
-        self, batches: list[list[_Example]], optimizer: Optimizer, clip_norm: float | None, bar: _Bar
-    ) -> _Outcome:
-        """One step a batch; returns the mean outcome over all examples, each as it was when it was learnt."""
+        self, batches: list[list[int]], optimizer: Optimizer, clip_norm: float | None, progress: Progress
+    ) -> Outcome:
+        """One step a batch; returns the mean outcome over all examples, each as it was when it was learnt.
+
+        Args:
+            batches: the numbers of each batch's examples.
+            optimizer: what makes the steps.
+            clip_norm: the greatest norm of the gradient, or None.
+            progress: told of each batch.
+
+        Raises:
+            DivergedError: a loss is not finite; its step was not made.
+        """
         outcomes = []
         for number, batch in enumerate(batches):
             optimizer.zero_grad()
-            outcome = self._gradient(batch)
+            outcome = self.gradient(batch)
             if not isfinite(outcome[0]):
-                raise _DivergedError(
+                raise DivergedError(
                     f"batch {number}: the loss is {outcome[0]}; training ended before the step that would spoil "
                     f"the parameters. Try a learning rate below {optimizer.lr:g}"
                 )
@@ -35,78 +130,235 @@ class _Task(NamedTuple):
                 clip_grad_norm(optimizer.trainable, clip_norm)
             optimizer.step()
             outcomes.append(outcome)
-            bar.batch()
+            progress.batch()
         count = sum(map(len, batches))
         weights = [len(batch) / count for batch in batches]
         return tuple(sum(w * x for w, x in zip(weights, column, strict=True)) for column in zip(*outcomes, strict=True))
 
-    def measure(self, examples: list[_Example]) -> _Outcome:
-        """The mean outcome of examples that are not learnt from."""
+    def measure(self) -> Outcome:
+        """The mean outcome of the examples that are held out."""
         with no_grad():
-            return _mean([self._example(x, y)[1] for x, y in examples])
+            return _mean([self._example(x, y)[1] for x, y in self.held_out])
 
-    def _gradient(self, batch: list[_Example]) -> _Outcome:
+    def report(self) -> str:
+        """What became of the loss, as `compile` reports it; empty for the engine."""
+        return ""
+
+    def source(self) -> str:
+        """The array program as text; empty for the engine."""
+        return ""
+
+    def recheck(self) -> None:
+        """Look whether what is computed is still what the user's code says, after other code of the user's has run."""
+
+    def gradient(self, batch: list[int]) -> Outcome:
         """Add the gradient of the batch's mean loss, and of the regularization, to the parameters."""
-        penalty = 0.0
-        if self.regularization is not None:
-            added = self.regularization()
-            added.backward()
-            penalty = added.data
-        outcomes: list[_Outcome] = []
+        penalty = self._penalty()
+        outcomes: list[Outcome] = []
         for start in range(0, len(batch), CHUNK):
-            results = [self._example(x, y) for x, y in batch[start : start + CHUNK]]
+            results = [self._example(*self.examples[i]) for i in batch[start : start + CHUNK]]
             total(loss for loss, _ in results).backward(1.0 / len(batch))
             outcomes += [outcome for _, outcome in results]
         loss, *score = _mean(outcomes)
         return (loss + penalty, *score)
 
-    def _example(self, x: Any, y: Any) -> tuple[Value, _Outcome]:
+    def _penalty(self) -> float:
+        """Add the gradient of the regularization; returns its size."""
+        if self.regularization is None:
+            return 0.0
+        added = self.regularization()
+        added.backward()
+        return added.data
+
+    def _example(self, x: Any, y: Any) -> tuple[Value, Outcome]:
         """The loss of one example, and its outcome."""
         prediction = self.model(x)
         loss = self.loss(prediction, y)
         return loss, (loss.data,) if self.metric is None else (loss.data, float(self.metric(prediction, y)))
 
 
-def _mean(outcomes: list[_Outcome]) -> _Outcome:
+class Program(Engine):
+    """A task, computed by an array program; by the engine from where the program turns out not to hold.
+
+    Raises:
+        _RefusedError: the loss or the data cannot be compiled.
+    """
+
+    name = "numpy"
+
+    def __init__(self, *task: Any) -> None:
+        super().__init__(*task)
+        self._data, self._held_out = _arrays(self.examples), _arrays(self.held_out)
+        self._rechecked = 0
+        self._losses = lifted(_named(self.loss, lambda x, y: self.loss(self.model(_listed(x)), _listed(y))))
+        self._predictions = lifted(_named(self.model, lambda x: self.model(_listed(x))))
+        few = [array[:CHUNK] for array in self._data]
+        state = random.getstate()  # a model that draws random numbers draws the same ones after this attempt
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # what there is to say is said in one line
+                self._losses.sum(*few)
+                if not (refusal := self._losses._runtime.last[1].refusal) and self.metric is not None:
+                    self._predictions.map(few[0])
+        except Exception as error:  # code that a stand-in for a number upsets runs as it always did
+            refusal = f"{type(error).__name__}: {error}"
+        finally:
+            random.setstate(state)
+        if refusal:
+            raise _RefusedError(refusal)
+
+    def measure(self) -> Outcome:
+        """The mean outcome of the examples that are held out."""
+        count, sums = len(self.held_out), [0.0, 0.0]
+        for start in range(0, count, PIECE):
+            if self.name == "eager":
+                return super().measure()
+            x, y = (array[start : start + PIECE] for array in self._held_out)
+            sums[0] += float(self._losses.map(x, y).sum())
+            self._look()
+            sums[1] += self._score(x, y, range(start, start + len(x)), self.held_out)
+        return tuple([number / count for number in sums[: 1 if self.metric is None else 2]])
+
+    def report(self) -> str:
+        """What became of the loss, as `compile` reports it."""
+        return str(self._losses.report())
+
+    def source(self) -> str:
+        """The array program as text."""
+        return str(self._losses.source())
+
+    def recheck(self) -> None:
+        """Compare one example, another each time, with the engine; if they differ, leave the rest to that."""
+        if self.name == "eager":
+            return
+        place = self._rechecked = (self._rechecked + 1) % len(self.examples)
+        x, y = self.examples[place]
+        with no_grad():
+            want = self.loss(self.model(x), y).data
+        got = float(self._losses.map(*[array[place : place + 1] for array in self._data])[0])
+        if abs(want - got) > 1e-9 * max(1.0, abs(want)):
+            self._leave("what the loss or the model reads besides its arguments has changed during the run")
+
+    def gradient(self, batch: list[int]) -> Outcome:
+        """Add the gradient of the batch's mean loss, and of the regularization, to the parameters."""
+        if self.name == "eager":
+            return super().gradient(batch)
+        penalty, loss, score = self._penalty(), 0.0, 0.0
+        for start in range(0, len(batch), PIECE):
+            piece = batch[start : start + PIECE]
+            x, y = (array[piece] for array in self._data)
+            try:
+                made = self._losses.sum(x, y)
+            except StaleRecordingError as error:
+                self._leave(str(error))
+                made = total(self._example(*self.examples[i])[0] for i in piece)
+            made.backward(1.0 / len(batch))
+            loss += made.data
+            score += self._score(x, y, piece, self.examples)
+        self._look()
+        outcome = loss / len(batch) + penalty, score / len(batch)
+        return outcome[:1] if self.metric is None else outcome
+
+    def _score(self, x: Any, y: Any, places: Iterable[int], examples: list[Example]) -> float:
+        """The sum of the metric over some examples, given both as arrays and as their places."""
+        if self.metric is None:
+            return 0.0
+        if isinstance(self.metric, _Right) and not self._predictions._runtime.last[1].refusal:
+            return float(self.metric.count(self._predictions.map(x), y))
+        with no_grad():  # a metric of the user's own sees Values, as it does without a program
+            pairs = [examples[i] for i in places]
+            return float(sum(float(self.metric(self.model(row), target)) for row, target in pairs))
+
+    def _look(self) -> None:
+        """Note that the compiled function runs uncompiled by now; it has said so itself."""
+        if refusal := self._losses._runtime.last[1].refusal:
+            self.name, self.fallback = "eager", refusal
+
+    def _leave(self, why: str) -> None:
+        """Leave the rest of the run to the engine, and say so."""
+        self.name, self.fallback = "eager", why
+        warnings.warn(f"fit goes on with the engine: {why}", RuntimeWarning, stacklevel=4)
+
+
+def _arrays(examples: list[Example]) -> list[Any]:
+    """The rows and the targets as arrays; none for no examples.
+
+    Raises:
+        _RefusedError: they are not numbers, or the rows differ in length.
+    """
+    from wengert.lifting.trees import flatten_argument
+
+    try:
+        columns = zip(("X", "Y"), zip(*examples, strict=True), strict=False)
+        return [array for name, column in columns for array in flatten_argument(name, list(column), batched=True)[1]]
+    except DataError as error:
+        raise _RefusedError(str(error)) from None
+
+
+def _named(source: Any, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function under the name of the user's own, which messages then have."""
+    function.__name__ = getattr(source, "__name__", type(source).__name__)
+    return function
+
+
+def _listed(x: Any) -> Any:
+    """A row of an array as the lists that the user's code gets without arrays."""
+    return x.tolist() if hasattr(x, "tolist") else x
+
+
+def _mean(outcomes: list[Outcome]) -> Outcome:
     return tuple(sum(column) / len(outcomes) for column in zip(*outcomes, strict=True))
-
-
-def _append(outcome: _Outcome, *curves: list[float]) -> None:
-    for curve, number in zip(curves, outcome, strict=False):
-        curve.append(number)
 
 
 # -- what is right --------------------------------------------------------------------------------------------------
 
 
-def _greatest(prediction: Sequence[Value], target: int) -> bool:
-    return max(range(len(prediction)), key=prediction.__getitem__) == target
+class _Right:
+    """A metric that also counts over arrays of predictions and targets, an example in each row."""
+
+    def __call__(self, prediction: Any, target: Any) -> float:
+        """Whether one prediction is right; for a list of them, the share that is."""
+        raise NotImplementedError
+
+    def count(self, predictions: Any, targets: Any) -> float:
+        """The same, summed over the rows."""
+        raise NotImplementedError
 
 
-def _same_side(cut: float, target_cut: float) -> Metric:
+class _Greatest(_Right):
+    """Whether the greatest logit is the target's."""
+
+    def __call__(self, prediction: Sequence[Value], target: int) -> float:
+        return max(range(len(prediction)), key=prediction.__getitem__) == target
+
+    def count(self, predictions: Any, targets: Any) -> float:
+        return float((predictions.argmax(1) == targets).sum())
+
+
+class _SameSide(_Right):
     """Whether prediction and target lie on the same side, each of its own cut; for lists, how many do."""
 
-    def right(prediction: Any, target: Any) -> float:
+    def __init__(self, cut: float, target_cut: float) -> None:
+        self.cut, self.target_cut = cut, target_cut
+
+    def __call__(self, prediction: Any, target: Any) -> float:
         if not hasattr(prediction, "__len__"):
-            return float((prediction > cut) == (target > target_cut))
-        return _mean([(right(p, t),) for p, t in zip(prediction, target, strict=True)])[0]
+            return float((prediction > self.cut) == (target > self.target_cut))
+        return _mean([(self(p, t),) for p, t in zip(prediction, target, strict=True)])[0]
 
-    return right
+    def count(self, predictions: Any, targets: Any) -> float:
+        same = (predictions > self.cut) == (targets > self.target_cut)
+        return float(same.reshape(len(same), -1).mean(1).sum())
 
 
-_METRICS: dict[Loss, Metric] = {
-    cross_entropy: _greatest,
-    hinge: _same_side(0.0, 0.0),
-    binary_cross_entropy: _same_side(0.5, 0.5),
-    binary_cross_entropy_with_logits: _same_side(0.0, 0.5),
+METRICS: dict[Loss, Metric] = {
+    cross_entropy: _Greatest(),
+    hinge: _SameSide(0.0, 0.0),
+    binary_cross_entropy: _SameSide(0.5, 0.5),
+    binary_cross_entropy_with_logits: _SameSide(0.0, 0.5),
 }
 
 
-def _metric(metric: Metric | str | None, loss: Loss) -> Metric | None:
-    if metric == "auto":
-        return _METRICS.get(loss)
-    if metric is None or callable(metric):
-        return metric
-    raise ArgumentError(f"metric is {metric!r}; expected 'auto', None or a function of a prediction and a target")
-
-
+def uncompiled(function: Any) -> Any:
+    """A user's function that `compile` has decorated, as it was: fit compiles it together with all that it needs."""
+    return inspect.unwrap(function) if callable(function) else function

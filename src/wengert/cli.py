@@ -17,7 +17,7 @@ from importlib.util import find_spec
 from typing import NoReturn
 
 from wengert import __version__, _loader
-from wengert.demo import SETTINGS, run
+from wengert.demo import SETTINGS, run, source
 from wengert.errors import WengertError
 
 __all__ = ["main"]
@@ -43,6 +43,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if given.command == "info":
             status = _info()
+        elif given.program:
+            print(source(given.data), end="")
+            status = 0
         else:
             folder = os.path.join("wengert-demo", given.data) if given.out is None else given.out
             status = run(given.data, folder, given.seed, given.epochs, given.batch_size, given.lr, given.quiet)
@@ -75,6 +78,9 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("--epochs", type=_whole, help="how many times to go through the examples")
     demo.add_argument("--batch-size", type=_whole, metavar="N", help="how many examples make one step")
     demo.add_argument("--lr", type=_rate, help="the learning rate at the start; it falls to a twentieth")
+    demo.add_argument(
+        "--program", action="store_true", help="print the NumPy program that the network becomes, and do no more"
+    )
     demo.add_argument("--quiet", action="store_true", help="show no progress")
     commands.add_parser("info", help="say which engine runs, and what is installed")
     return parser

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import sys
 import tempfile
 import warnings
@@ -13,13 +14,14 @@ from time import perf_counter
 from typing import Any
 
 from wengert import _loader, checkpoint, data, losses
+from wengert.backends import Engine, choose
 from wengert.errors import WengertError
 from wengert.nn import MLP
 from wengert.optim import Adam
 from wengert.training import History, Loss, fit, predict
 from wengert.view import plots, text
 
-__all__ = ["SETTINGS", "DemoError", "Setting", "run"]
+__all__ = ["SETTINGS", "DemoError", "Setting", "run", "source"]
 
 WEIGHTS = "weights.safetensors"
 
@@ -104,17 +106,15 @@ def run(
     epochs = setting.epochs if epochs is None else epochs
     batch_size = setting.batch_size if batch_size is None else batch_size
     _make_writable(folder)
-    X, Y = X_test, Y_test = setting.load()
-    aside = ""
-    if setting.held_out:
-        X, X_test, Y, Y_test = data.train_test_split(X, Y, test=setting.held_out, seed=0)
-        aside = f", {len(X_test):,} held out"
-    first = random.Random(seed)
-    model = MLP(len(X[0]), setting.layers, activation=setting.activation, weights=setting.weights, rng=first)
+    X, X_test, Y, Y_test = _split(setting)
+    aside = f", {len(X_test):,} held out" if setting.held_out else ""
+    model = _network(setting, X, seed)
     print(f"{name}: {setting.about}; {len(X):,} to learn from{aside}")
     print(f"{model}, every one of them a Value")
-    seconds = min(epochs, 10**9) * len(X) * _seconds_per_example(model, setting.loss, X, Y)
+    engine = choose("auto", model, setting.loss, None, None, list(zip(X, Y, strict=True)), [])
+    seconds = min(epochs, 10**9) * _seconds_per_epoch(model, engine, batch_size or len(X))
     print(f"the engine runs {_loader.status()}")
+    print(_what_it_became(engine))
     print(f"training takes about {max(round(seconds), 1):,} s; Ctrl-C ends it early", flush=True)  # now, in a pipe too
     steps = epochs * -(-len(X) // (batch_size or len(X)))
     rate = setting.lr if lr is None else lr
@@ -132,6 +132,18 @@ def run(
     return 130 if history.interrupted else 0
 
 
+def source(name: str) -> str:
+    """The array program that computes a batch of a data set's losses and their gradients, as runnable NumPy.
+
+    Raises:
+        MissingExtraError: NumPy is not installed.
+    """
+    setting = SETTINGS[name]
+    X, _, Y, _ = _split(setting)
+    examples = list(zip(X, Y, strict=True))
+    return choose("numpy", _network(setting, X, 0), setting.loss, None, None, examples, []).source()
+
+
 def _make_writable(folder: str) -> None:
     """Make sure that files can be written to the folder, before any work is put into them."""
     try:
@@ -142,15 +154,36 @@ def _make_writable(folder: str) -> None:
         raise DemoError(f"cannot write to the folder {folder}: {getattr(error, 'strerror', None) or error}") from error
 
 
-def _seconds_per_example(model: MLP, loss: Loss, X: list[list[float]], Y: list[int]) -> float:
-    """How long forward and backward take, measured on a few examples; changes nothing that the training sees."""
-    few = list(zip(X, Y, strict=True))[:10]
+def _split(setting: Setting) -> tuple[list[list[float]], list[list[float]], list[int], list[int]]:
+    """Inputs to learn from and to test on, then their classes; without examples held out both are all."""
+    X, Y = setting.load()
+    if not setting.held_out:
+        return X, X, Y, Y
+    return data.train_test_split(X, Y, test=setting.held_out, seed=0)
+
+
+def _network(setting: Setting, X: list[list[float]], seed: int) -> MLP:
+    """The network before it has learnt."""
+    first = random.Random(seed)
+    return MLP(len(X[0]), setting.layers, activation=setting.activation, weights=setting.weights, rng=first)
+
+
+def _what_it_became(engine: Engine) -> str:
+    """A line on the array program that computes a batch, or on why there is none."""
+    for numbers in re.findall(r"[\d,]+ scalar operations became [\d,]+ array operations", engine.report()):
+        return f"{numbers}, which compute a whole batch; see them: wengert demo --program"
+    return f"each example is computed by the engine: {engine.fallback}"
+
+
+def _seconds_per_epoch(model: MLP, engine: Engine, size: int) -> float:
+    """How long forward and backward take, measured on a batch or two; changes nothing that the training sees."""
+    few = list(range(min(size, len(engine.examples) if engine.name == "numpy" else 10)))
+    engine.gradient(few)  # what is done only once is done
     started = perf_counter()
-    for x, y in few:
-        loss(model(x), y).backward()
+    engine.gradient(few)
     taken = perf_counter() - started
     model.zero_grad()
-    return taken / len(few)
+    return taken * len(engine.examples) / len(few)
 
 
 def _classifier(model: MLP, classes: list[int]) -> Callable[[Sequence[Sequence[float]]], list[int]]:

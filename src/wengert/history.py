@@ -24,6 +24,8 @@ class History:
         interrupted: bool = False,
         stopped_early: bool = False,
         diverged: bool = False,
+        backend: str = "",
+        fallback: str = "",
     ) -> None:
         self.loss = [*loss]
         """What was minimised, averaged over the epoch's batches while they were learnt: regularization included."""
@@ -41,6 +43,10 @@ class History:
         """Whether patience, or the callback, ended it."""
         self.diverged = diverged
         """Whether a loss that was not finite ended it."""
+        self.backend = backend
+        """What computed it: "numpy" for an array program, "eager" for the engine."""
+        self.fallback = fallback
+        """Why it was the engine, where it was not asked for; else empty."""
 
     def __len__(self) -> int:
         """The number of epochs that were completed."""
@@ -64,7 +70,8 @@ class History:
 
     def __repr__(self) -> str:
         how = [word for word in ("interrupted", "stopped_early", "diverged") if getattr(self, word)]
-        parts = [f"{len(self)} epochs in {self.seconds:.1f} s", *([self.last()] if self.loss else []), *how]
+        how_long = f"{len(self)} epochs in {self.seconds:.1f} s{f' ({self.backend})' if self.backend else ''}"
+        parts = [how_long, *([self.last()] if self.loss else []), *how]
         return f"History({', '.join(parts)})"
 
     def last(self) -> str:
@@ -78,6 +85,11 @@ class Progress:
     """Progress on stderr: a bar of tqdm's where it is installed, else a line that is rewritten.
 
     Where stderr is no terminal a line is written about ten times in a run.
+
+    Args:
+        shown: whether anything is written.
+        epochs: how many there will be.
+        batches: how many each of them has.
     """
 
     def __init__(self, shown: bool, epochs: int, batches: int) -> None:
@@ -91,19 +103,30 @@ class Progress:
             pass  # the plain line does
 
     def batch(self) -> None:
+        """One batch more is done."""
         if self._bar is not None:
             self._bar.update()
 
     def epoch(self, history: History) -> None:
+        """One epoch more is done."""
         text = f"epoch {len(history)}/{self._epochs}: {history.last()}"
+        line = f"{text}, {history.seconds:.0f} s ({history.backend})"
         if self._bar is not None:
-            self._bar.set_postfix_str(text)
+            self._bar.set_postfix_str(f"{history.backend} {text}")
         elif self._shown and sys.stderr.isatty():
-            print(f"\r{text}, {history.seconds:.0f} s", end=" ", file=sys.stderr, flush=True)
+            print(f"\r{line}", end=" ", file=sys.stderr, flush=True)
         elif self._shown and (len(history) == self._epochs or len(history) % -(-self._epochs // 10) == 0):
-            print(f"{text}, {history.seconds:.0f} s", file=sys.stderr, flush=True)
+            print(line, file=sys.stderr, flush=True)
+
+    def say(self, line: str) -> None:
+        """Write a line that stays."""
+        if self._bar is not None:
+            self._bar.write(line, file=sys.stderr)
+        elif self._shown:
+            print(line, file=sys.stderr, flush=True)
 
     def close(self) -> None:
+        """The run is over."""
         if self._bar is not None:
             self._bar.close()
         elif self._shown and sys.stderr.isatty():

@@ -1,4 +1,4 @@
-"""fit(): the training loop that everyone writes, written once; and what it tells about itself, a History.
+"""fit(): the training loop that everyone writes, written once.
 
 >>> from wengert.losses import mse
 >>> from wengert.nn import MLP
@@ -15,27 +15,23 @@
 from __future__ import annotations
 
 import random
-import sys
 import warnings
-from collections.abc import Callable, Iterable, Sequence
-from importlib import import_module
+from collections.abc import Callable, Iterable
+from importlib.util import find_spec
 from math import inf, isfinite
 from numbers import Real
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
+from wengert.backends import BACKENDS, METRICS, DivergedError, Engine, Loss, Metric, Model, choose, uncompiled
 from wengert.engine import Value
 from wengert.errors import ArgumentError, DataError, LengthError, OperandError, WengertError
-from wengert.functions import sum as total
-from wengert.losses import binary_cross_entropy, binary_cross_entropy_with_logits, cross_entropy, hinge
+from wengert.history import History, Progress
+from wengert.losses import cross_entropy, hinge
 from wengert.modes import no_grad
-from wengert.optim import Optimizer, clip_grad_norm
+from wengert.optim import Optimizer
 
 __all__ = ["History", "Loss", "Metric", "Model", "accuracy", "fit", "predict"]
-
-Model = Callable[[Any], Any]
-Loss = Callable[[Any, Any], Value]
-Metric = Callable[[Any, Any], float]
 
 
 def fit(
@@ -56,6 +52,7 @@ def fit(
     seed: int | None = None,
     progress: bool = True,
     callback: Callable[[History], object] | None = None,
+    backend: str = "auto",
 ) -> History:
     """Train a model: for each batch the gradient of its mean loss, then one step of the optimizer.
 
@@ -63,8 +60,13 @@ def fit(
     learnt so far stays, and the History says `interrupted`. A loss that is not finite ends it too, with a
     warning, before the step that would carry it into the parameters.
 
-    A batch is computed in pieces of at most 128 examples whose gradients add up in the parameters, so even
-    one batch of all data needs little memory.
+    Where NumPy is installed, the model and the loss are compiled (see `compile`) and each batch is an array
+    program, which is the same to rounding; what cannot be compiled is left to the engine. What computes is
+    settled at the start, and the History names it. It is the plain code that is recorded, a few times: one that
+    counts its calls, or keeps what it saw, wants backend="eager".
+
+    A batch is computed in pieces of at most 128 examples (1,024 by a program) whose gradients add up in the
+    parameters, so even one batch of all data needs little memory.
 
     Args:
         model: called with one row of X; a Module, or any function of the optimizer's parameters.
@@ -86,45 +88,57 @@ def fit(
         seed: what decides these orders; None leaves it to Python's module `random` and its seed.
         progress: whether to show progress on stderr: a bar if tqdm is installed, else a plain line.
         callback: called with the History after each epoch; if it returns True, the run ends.
+        backend: "eager" is the engine; "numpy" is the array program, or an error; "auto" is the program if there
+            can be one.
 
     Raises:
         DataError: X or Y is empty, or holds what is no finite number; or a target is of no class.
         LengthError: X and Y, a row and the model's inputs, or a target and its prediction differ in length.
-        ArgumentError: an argument is out of its range, or the optimizer is another model's.
+        ArgumentError: an argument is out of its range, or the optimizer is another model's; or the backend is
+            "numpy" and the loss or the data cannot be compiled.
+        MissingExtraError: the backend is "numpy", and NumPy is not installed.
         OperandError: the loss is not a Value.
     """
+    if backend not in BACKENDS:
+        raise ArgumentError(f"backend is {backend!r}; expected one of {', '.join(map(repr, BACKENDS))}")
     _check_arguments(model, loss, optimizer, regularization)
+    model, loss = uncompiled(model), uncompiled(loss)
     _check_numbers(epochs, batch_size, patience, clip_norm)
     if patience is not None and validation is None:
         raise ArgumentError("patience needs validation data: validation=(X, Y)")
     examples = _examples(model, loss, X, Y, "X", "Y")
     held_out = _examples(model, loss, *validation, "validation X", "validation Y") if validation else []
-    task = _Task(model, loss, _metric(metric, loss), regularization)
+    engine = choose(backend, model, loss, _metric(metric, loss), regularization, examples, held_out)
     size = batch_size or len(examples)
     draw = random if seed is None else random.Random(seed)
-    history = History()
+    history = History(backend=engine.name, fallback=engine.fallback)
     best: list[float] = []  # the parameters after the best epoch, if patience asks for them
-    bar = _Bar(progress, epochs, -(-len(examples) // size))
+    order = list(range(len(examples)))
+    bar = Progress(progress, epochs, -(-len(examples) // size))
+    if engine.fallback and find_spec("numpy"):
+        bar.say(f"fit runs on the engine: {engine.fallback}")
     started = perf_counter()
     try:
         while len(history) < epochs and not history.stopped_early:
             if shuffle:
-                draw.shuffle(examples)
-            batches = [examples[i : i + size] for i in range(0, len(examples), size)]
-            _append(task.learn(batches, optimizer, clip_norm, bar), history.loss, history.accuracy)
+                draw.shuffle(order)
+            batches = [order[i : i + size] for i in range(0, len(order), size)]
+            _append(engine.learn(batches, optimizer, clip_norm, bar), history.loss, history.accuracy)
             if held_out:
-                _append(task.measure(held_out), history.val_loss, history.val_accuracy)
+                _append(engine.measure(), history.val_loss, history.val_accuracy)
             if patience is not None and history.best_epoch is not None:
                 waited = len(history) - 1 - history.best_epoch
                 best = best if waited else [p.data for p in optimizer.parameters]
                 history.stopped_early = waited >= patience
+            history.backend, history.fallback = engine.name, engine.fallback
             history.seconds = perf_counter() - started
             bar.epoch(history)
-            if callback is not None and callback(history) is True:
-                history.stopped_early = True
+            if callback is not None:
+                history.stopped_early |= callback(history) is True
+                engine.recheck()  # the callback may have changed what the model or the loss reads
     except KeyboardInterrupt:
         history.interrupted = True
-    except _DivergedError as reason:
+    except DivergedError as reason:
         history.diverged = True
         warnings.warn(f"epoch {len(history)}, {reason}", RuntimeWarning, stacklevel=2)
     finally:
@@ -166,7 +180,12 @@ def accuracy(model: Model, X: Iterable[Any], Y: Iterable[Any], loss: Loss | None
     metric = _metric("auto", loss)
     if metric is None:
         raise ArgumentError(f"{_name(loss)} does not tell which predictions are right")
-    return _Task(model, loss, metric).measure(_examples(model, loss, rows, targets, "X", "Y"))[1]
+    return Engine(model, loss, metric, None, [], _examples(model, loss, rows, targets, "X", "Y")).measure()[1]
+
+
+def _append(outcome: tuple[float, ...], *curves: list[float]) -> None:
+    for curve, number in zip(curves, outcome, strict=False):
+        curve.append(number)
 
 
 # -- reading arguments and data -------------------------------------------------------------------------------------
@@ -188,6 +207,14 @@ def _check_arguments(
             _check_loss("regularization", regularization())
 
 
+def _metric(metric: Metric | str | None, loss: Loss) -> Metric | None:
+    if metric == "auto":
+        return METRICS.get(loss)
+    if metric is None or callable(metric):
+        return metric
+    raise ArgumentError(f"metric is {metric!r}; expected 'auto', None or a function of a prediction and a target")
+
+
 def _check_numbers(epochs: int, batch_size: int | None, patience: int | None, clip_norm: float | None) -> None:
     for name, number in {"epochs": epochs, "batch_size": batch_size, "patience": patience}.items():
         if number is not None and (not isinstance(number, int) or number < 1):
@@ -201,7 +228,9 @@ def _check_loss(name: str, loss: object) -> None:
         raise OperandError(f"the {name} is {loss!r}, not a Value: was it computed from .data?")
 
 
-def _examples(model: Model, loss: Loss, X: Iterable[Any], Y: Iterable[Any], x_name: str, y_name: str) -> list[_Example]:
+def _examples(
+    model: Model, loss: Loss, X: Iterable[Any], Y: Iterable[Any], x_name: str, y_name: str
+) -> list[tuple[Any, Any]]:
     """(row, target) pairs; every row is checked, and every target against what the model gives for one row."""
     rows, targets = _rows(model, X, x_name), _as_list(Y)
     if len(rows) != len(targets):

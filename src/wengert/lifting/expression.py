@@ -13,10 +13,11 @@ from typing import Any
 
 from wengert import ops
 
-__all__ = ["Tree", "cotangents", "expand", "inputs", "is_nonnegative", "rename", "rewrite"]
+__all__ = ["Tree", "cotangents", "expand", "inputs", "is_nonnegative", "rename", "repeated", "rewrite"]
 
 Tree = tuple[Any, ...]
 LEAVES = ("in", "const", "mask")
+CHEAP = ("add", "sub", "mul", "neg", "square", "where", "stop_gradient", "relu", "lt", "le", "gt", "ge", "eq", "ne")
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 
 
@@ -231,6 +232,32 @@ def _spread(tree: Tree, gradient: Any, out: Tree | None, received: dict[int, Any
         for x, slope in zip(tree[1:], partials(tree, out or tree, known), strict=True):
             if x[0] not in ("const", "mask") and slope is not None:
                 _spread(x, gradient * slope, None, received, known)
+
+
+def repeated(tree: Tree) -> list[Tree]:
+    """The largest subtrees with a function in them that occur more than once.
+
+    >>> e = ("exp", ("in", 0))
+    >>> repeated(("div", e, ("add", ("const", 1.0), e)))
+    [('exp', ('in', 0))]
+    """
+    seen: dict[Tree, int] = {}
+    _count(tree, seen)
+    return [subtree for subtree, times in seen.items() if times > 1]
+
+
+def _count(tree: Tree, seen: dict[Tree, int]) -> bool:
+    """Count the subtrees that hold a function; what stands in one that was met before is not looked at again."""
+    if tree[0] in LEAVES:
+        return False
+    if tree in seen:
+        seen[tree] += 1
+        return True
+    inner = [_count(branch, seen) for branch in tree[1:]]  # all of them, so that each is counted
+    costly = any(inner) or tree[0] not in CHEAP
+    if costly:
+        seen[tree] = 1
+    return costly
 
 
 def inputs(tree: Tree) -> list[int]:

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from wengert.lifting.expression import Tree, expand, inputs
+from wengert.lifting.expression import Tree, expand, repeated
 from wengert.lifting.layout import addresses
-from wengert.lifting.program import BATCH, Access, Array, Assemble, Compute, Program, contiguous
+from wengert.lifting.program import BATCH, Access, Array, Assemble, Compute, Program
 from wengert.lifting.views import view
 from wengert.ops import BY_NAME, TABLE
 
@@ -72,6 +72,9 @@ class _Writer:
         self.by_bytes: dict[Any, str] = {}
         self.helpers: dict[str, str] = {}
         self.inlined: dict[int, tuple[str, int]] = {}  # by array: its text, and how tightly that binds
+        self.shared: dict[Tree, str] = {}  # of the step that is being written: what occurs in it more than once
+        self.pending: list[str] = []  # the lines that compute that
+        self.temporaries = 0
         self.length = "1"
         self.uses = self.count_uses()
 
@@ -119,6 +122,8 @@ class _Writer:
                 lines += self.assemble(step)
                 continue
             text, binding = self.compute(step)
+            lines += self.pending
+            self.pending = []
             if text.isidentifier():  # a copy: another name for the same
                 step.out.name = text
                 continue
@@ -175,7 +180,17 @@ class _Writer:
                 name += f"[{', '.join('None' if step.axes[i] == BATCH else ':' for i in order)}]"
             return name
 
-        return self.tree(step.tree, leaf, mask)
+        tree = _expanded(step.tree)
+        self.shared = {}
+        if not _mask_of(tree):
+            for part in repeated(tree):
+                text, _ = self.tree(part, leaf, mask)
+                self.temporaries += 1
+                self.pending.append(f"t{self.temporaries} = {text}")
+                self.shared[part] = f"t{self.temporaries}"
+        made = self.tree(tree, leaf, mask)
+        self.shared = {}
+        return made
 
     def reduction(self, step: Compute) -> tuple[str, int]:
         kept = len(step.out.shape)
@@ -185,10 +200,20 @@ class _Writer:
             turned = sorted(order, key=lambda i: (step.axes[i] != BATCH, -access.strides[i]))
             if [i for i in turned if i < kept] == list(range(kept)) and all(access.strides[i] for i in order):
                 order = turned
-        text, binding = self.elementwise(step, order)
+        constant = [i for i in step.reduced if not self.fills(step, [i])] if step.mask is None else []
+        if constant and step.tree[0] != "where":  # the same for each: as often as there are
+            order = [i for i in order if i not in constant]
+            text, binding = self.elementwise(step, order)
+            if step.reduce == "sum":
+                lengths = [self.length if step.axes[i] == BATCH else str(step.axes[i]) for i in constant]
+                text, binding = f"{_bound(text, binding, 2)} * {' * '.join(lengths)}", 2
+            if len(order) == kept:
+                return text, binding
+        else:
+            text, binding = self.elementwise(step, order)
         if not self.fills(step, order):
             text, binding = f"np.broadcast_to({text}, {self.shape([step.axes[i] for i in order])})", 5
-        at = [order.index(i) for i in step.reduced]
+        at = [order.index(i) for i in step.reduced if i in order]
         where = f"{at[0]}" if len(at) == 1 else f"({', '.join(map(str, sorted(at)))})"
         everything = kept == 0
         if step.mask is not None:
@@ -309,6 +334,8 @@ class _Writer:
     # -- one expression -----------------------------------------------------------------------------------------------
 
     def tree(self, tree: Tree, leaf: Callable[[int], tuple[str, int]], mask: Callable[[Any], str]) -> tuple[str, int]:
+        if self.shared and tree in self.shared:
+            return self.shared[tree], 5
         name = tree[0]
         if name == "in":
             return leaf(tree[1])
@@ -324,13 +351,10 @@ class _Writer:
                     return f"{_bound(text, binding, 2)} * ({condition})", 2
                 if b[0] == "reciprocal":
                     return self.tree(("div", a, b[1]), leaf, mask)
-        if name == "pow" and tree[2] in ROOTS:
-            return self.tree(ROOTS[tree[2]](tree[1]), leaf, mask)
         if name == "partial":
             return self.helper(tree, leaf, mask)
         if name not in TEXTS:
-            longer = expand(tree)
-            return self.helper(tree, leaf, mask) if longer is None else self.tree(longer, leaf, mask)
+            return self.helper(tree, leaf, mask)
         form, binding = TEXTS[name]
         parts = [self.tree(branch, leaf, mask) for branch in tree[1:]]
         if binding == -1:
@@ -393,6 +417,19 @@ def _takes(reader: Compute, array: Array) -> bool:
     return not reader.reduce and all(x.is_whole(reader.axes) for x in reader.operands if x.array is array)
 
 
+def _expanded(tree: Tree) -> Tree:
+    """The tree by the rows that NumPy has a text for, and those that are called element by element."""
+    if tree[0] in ("in", "const", "mask"):
+        return tree
+    if tree[0] == "pow" and tree[2] in ROOTS:
+        return _expanded(ROOTS[tree[2]](tree[1]))
+    if tree[0] not in TEXTS and tree[0] != "partial":
+        longer = expand(tree)
+        if longer is not None:
+            return _expanded(longer)
+    return (tree[0], *map(_expanded, tree[1:]))
+
+
 def _mask_of(tree: Tree) -> bool:
     return tree[0] == "mask" or (tree[0] not in ("in", "const") and any(map(_mask_of, tree[1:])))
 
@@ -408,9 +445,6 @@ def _number(c: float) -> tuple[str, int]:
         return ("np.inf", 5) if c > 0 else ("-np.inf", 3)
     text = repr(int(c)) if c == int(c) and abs(c) < 1e6 else repr(c)
     return text, 3 if c < 0 or text.startswith("-") else 5
-
-
-del contiguous, inputs
 
 
 class Kernel:

@@ -23,7 +23,8 @@ from wengert.lifting.trees import Fixed, flatten_argument
 
 __all__ = ["Runtime"]
 
-PATHS = 32  # how many courses of one function are recorded
+PATHS = 32  # how many courses of one function are recorded, and for how many values of what it sees outside
+CONSTANTS = (bool, int, float, str)  # what a function sees outside and is part of the program
 
 
 class Entry:
@@ -49,6 +50,11 @@ class Runtime:
         kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
         self.names = [p.name for p in parameters if p.kind not in kinds]
         self.gathering = [p.name for p in parameters if p.kind in kinds]
+        function = inspect.unwrap(self.function)
+        code = getattr(function, "__code__", None)
+        self.cells = getattr(function, "__closure__", None) or ()
+        self.globals: dict[str, Any] = getattr(function, "__globals__", {})
+        self.outside = code.co_names if code else ()
         self.kept: list[Any] = []  # arguments that a key names by their identity
 
     # -- calls --------------------------------------------------------------------------------------------------------
@@ -206,6 +212,13 @@ class Runtime:
         entry = self.entries.get(key)
         if entry is None:
             entry = self.entries[key] = Entry()
+            if len({seen for _, _, seen in self.entries}) > PATHS:
+                self.leave(
+                    entry,
+                    f"numbers outside of it, of {', '.join(self.outside)}, change from call to call: pass them as "
+                    "arguments",
+                )
+                return entry, None
             if not arguments.batched or _count(arguments):
                 self.another(entry, arguments, arguments.example(0), None)
         self.last = key, entry
@@ -240,18 +253,13 @@ class Runtime:
 
     def surroundings(self) -> tuple[Any, ...]:
         """Numbers, strings and bools that the function can see without being given them."""
-        seen: list[Any] = []
-        function = inspect.unwrap(self.function)
-        code = getattr(function, "__code__", None)
-        if code is None:
-            return ()
-        for cell in function.__closure__ or ():
+        seen = [self.globals.get(name) for name in self.outside]
+        for cell in self.cells:
             try:
-                seen.append(_constant(cell.cell_contents))
+                seen.append(cell.cell_contents)
             except ValueError:  # not assigned yet
                 seen.append(None)
-        seen += [_constant(function.__globals__.get(name)) for name in code.co_names]
-        return tuple(seen)
+        return tuple([x if type(x) in CONSTANTS and x == x else None for x in seen])
 
     def audit(self, entry: Entry, arguments: Arguments, example: Sequence[Any], value: float) -> bool:
         """On calls 2, 4, 8, 16 and so on, compare with the function itself; False if the engine has to take over.
@@ -336,10 +344,6 @@ def _key(x: Any) -> Any:
     return x
 
 
-def _constant(x: Any) -> Any:
-    return (type(x), x) if isinstance(x, (bool, int, float, str)) else None
-
-
 def _numbers_of(leaf: Any, array: Any) -> Any:
     if leaf.kind == "v":
         return np.array([v.data for v in array]) if leaf.shape else np.float64(array.data)
@@ -353,12 +357,13 @@ def _numbers(x: Any) -> Any:
 
 
 def _count(arguments: Arguments) -> int:
-    counts = {leaf.name: len(array) for leaf, array in zip(arguments.leaves, arguments.arrays, strict=True)}
-    if not counts:
+    """How many examples a batch has."""
+    lengths = [len(array) for array in arguments.arrays]
+    if not lengths:
         raise DataError("a batch needs an argument with an example in each row")
-    if len(set(counts.values())) > 1:
+    if len(set(lengths)) > 1:
+        counts = {leaf.name: length for leaf, length in zip(arguments.leaves, lengths, strict=True)}
         raise DataError(f"the arguments of a batch have as many examples each, not {counts}")
-    count = next(iter(counts.values()))
-    if not count:
+    if not lengths[0]:
         raise DataError("a batch of no examples has no mean: expected at least one")
-    return count
+    return lengths[0]

@@ -6,6 +6,7 @@ of what a recording holds for; its numbers come as one or more NumPy arrays.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -54,6 +55,8 @@ def flatten_argument(name: str, x: Any, batched: bool = False) -> tuple[Shape, l
         DataError: the rows of a batch differ in length.
     """
     kind = type(x)
+    if kind is np.ndarray:
+        return _array(name, x, "ndarray", batched)
     if kind is float or isinstance(x, np.floating):
         return Leaf(name, "f", (), "scalar"), [x]
     if kind is bool or isinstance(x, np.bool_):
@@ -77,6 +80,11 @@ def flatten_argument(name: str, x: Any, batched: bool = False) -> tuple[Shape, l
     return Fixed(x if isinstance(x, (str, bytes, type(None))) else id(x)), []
 
 
+@functools.lru_cache(1024)
+def _leaf(name: str, kind: str, shape: tuple[int, ...], held: str) -> Leaf:
+    return Leaf(name, kind, shape, held)
+
+
 def _array(name: str, x: Any, held: str, batched: bool) -> tuple[Shape, list[Any]]:
     if x.dtype.kind not in "fiub":
         if x.dtype == object and not batched:
@@ -88,7 +96,7 @@ def _array(name: str, x: Any, held: str, batched: bool) -> tuple[Shape, list[Any
     shape = x.shape[1:] if batched else x.shape
     if kind == "f" and x.dtype != np.float64:
         x = x.astype(np.float64)
-    return Leaf(name, kind, shape, held if shape or not batched else "scalar"), [x]
+    return _leaf(name, kind, shape, held if shape or not batched else "scalar"), [x]
 
 
 def _sequence(name: str, x: Any, held: str, batched: bool) -> tuple[Shape, list[Any]]:
