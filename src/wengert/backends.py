@@ -6,7 +6,6 @@ is resumed gives the same bits.
 
 from __future__ import annotations
 
-import inspect
 import random
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -17,12 +16,23 @@ from wengert.engine import Value
 from wengert.errors import ArgumentError, DataError, MissingExtraError, StaleRecordingError, require
 from wengert.functions import sum as total
 from wengert.history import Progress
-from wengert.lifting import compile as lifted
+from wengert.lifting.function import Compiled
 from wengert.losses import binary_cross_entropy, binary_cross_entropy_with_logits, cross_entropy, hinge
 from wengert.modes import no_grad
 from wengert.optim import Optimizer, clip_grad_norm
 
-__all__ = ["BACKENDS", "METRICS", "DivergedError", "Engine", "Loss", "Metric", "Model", "Program", "choose"]
+__all__ = [
+    "BACKENDS",
+    "METRICS",
+    "DivergedError",
+    "Engine",
+    "Loss",
+    "Metric",
+    "Model",
+    "Program",
+    "choose",
+    "uncompiled",
+]
 
 BACKENDS = ("auto", "eager", "numpy")
 CHUNK = 128  # how many examples' graphs are alive at once; more would cost memory and gain no time
@@ -190,8 +200,8 @@ class Program(Engine):
         super().__init__(*task)
         self._data, self._held_out = _arrays(self.examples), _arrays(self.held_out)
         self._rechecked = 0
-        self._losses = lifted(_named(self.loss, lambda x, y: self.loss(self.model(_listed(x)), _listed(y))))
-        self._predictions = lifted(_named(self.model, lambda x: self.model(_listed(x))))
+        self._losses = Compiled(_named(self.loss, lambda x, y: self.loss(self.model(_listed(x)), _listed(y))))
+        self._predictions = Compiled(_named(self.model, lambda x: self.model(_listed(x))))
         few = [array[:CHUNK] for array in self._data]
         state = random.getstate()  # a model that draws random numbers draws the same ones after this attempt
         try:
@@ -361,4 +371,4 @@ METRICS: dict[Loss, Metric] = {
 
 def uncompiled(function: Any) -> Any:
     """A user's function that `compile` has decorated, as it was: fit compiles it together with all that it needs."""
-    return inspect.unwrap(function) if callable(function) else function
+    return function.function if isinstance(function, Compiled) else function

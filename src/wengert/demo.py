@@ -114,7 +114,7 @@ def run(
     engine = choose("auto", model, setting.loss, None, None, list(zip(X, Y, strict=True)), [])
     seconds = min(epochs, 10**9) * _seconds_per_epoch(model, engine, batch_size or len(X))
     print(f"the engine runs {_loader.status()}")
-    print(_what_it_became(engine))
+    print(_what_it_became(name, engine))
     print(f"training takes about {max(round(seconds), 1):,} s; Ctrl-C ends it early", flush=True)  # now, in a pipe too
     steps = epochs * -(-len(X) // (batch_size or len(X)))
     rate = setting.lr if lr is None else lr
@@ -168,10 +168,10 @@ def _network(setting: Setting, X: list[list[float]], seed: int) -> MLP:
     return MLP(len(X[0]), setting.layers, activation=setting.activation, weights=setting.weights, rng=first)
 
 
-def _what_it_became(engine: Engine) -> str:
+def _what_it_became(name: str, engine: Engine) -> str:
     """A line on the array program that computes a batch, or on why there is none."""
     for numbers in re.findall(r"[\d,]+ scalar operations became [\d,]+ array operations", engine.report()):
-        return f"{numbers}, which compute a whole batch; see them: wengert demo --program"
+        return f"{numbers}, which compute a whole batch: wengert demo {name} --program shows them"
     return f"each example is computed by the engine: {engine.fallback}"
 
 

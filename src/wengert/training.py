@@ -108,6 +108,7 @@ def fit(
         raise ArgumentError("patience needs validation data: validation=(X, Y)")
     examples = _examples(model, loss, X, Y, "X", "Y")
     held_out = _examples(model, loss, *validation, "validation X", "validation Y") if validation else []
+    started = perf_counter()
     engine = choose(backend, model, loss, _metric(metric, loss), regularization, examples, held_out)
     size = batch_size or len(examples)
     draw = random if seed is None else random.Random(seed)
@@ -117,7 +118,6 @@ def fit(
     bar = Progress(progress, epochs, -(-len(examples) // size))
     if engine.fallback and find_spec("numpy"):
         bar.say(f"fit runs on the engine: {engine.fallback}")
-    started = perf_counter()
     try:
         while len(history) < epochs and not history.stopped_early:
             if shuffle:

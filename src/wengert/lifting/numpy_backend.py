@@ -13,7 +13,7 @@ import numpy as np
 
 from wengert.lifting.expression import Tree, expand, repeated
 from wengert.lifting.layout import addresses
-from wengert.lifting.program import BATCH, Access, Array, Assemble, Compute, Program
+from wengert.lifting.program import BATCH, Access, Array, Assemble, Compute, Program, contiguous
 from wengert.lifting.views import view
 from wengert.ops import BY_NAME, TABLE
 
@@ -29,7 +29,7 @@ TEXTS: dict[str, tuple[str, int]] = {
     "add": ("{0} + {1}", 1), "sub": ("{0} - {1}", 1), "mul": ("{0} * {1}", 2), "div": ("{0} / {1}", 2),
     "neg": ("-{0}", 3), "pow": ("{0} ** {1}", 4), "square": ("{0} ** 2", 4), "reciprocal": ("1 / {0}", 2),
     "where": ("np.where({0}, {1}, {2})", 5), "relu": ("np.maximum({0}, 0)", 5),
-    "stop_gradient": ("{0}", -1),
+    "stop_gradient": ("{0}", -1), "masked extreme": ("{0}.{1}({2}, where={3}, initial={4})", 5),
     "abs": ("np.abs({0})", 5), "maximum": ("np.maximum({0}, {1})", 5), "minimum": ("np.minimum({0}, {1})", 5),
     "clip": ("np.clip({0}, {1}, {2})", 5),
     **{name: (f"np.{name}({{0}})", 5) for name in (
@@ -60,14 +60,14 @@ class Text:
     both: bool = False  # whether the reverse sweep is among the lines
 
 
-def write(program: Program, back: Program | None = None) -> Text:
-    """The lines of a program, and of its reverse sweep if there is one."""
-    return _Writer(program, back).run()
+def write(program: Program, back: Program | None = None, texts: dict[str, tuple[str, int]] | None = None) -> Text:
+    """The lines of a program, and of its reverse sweep if there is one; `texts` says how else some rows are written."""
+    return _Writer(program, back, {**TEXTS, **(texts or {})}).run()
 
 
 class _Writer:
-    def __init__(self, program: Program, back: Program | None) -> None:
-        self.program, self.back = program, back
+    def __init__(self, program: Program, back: Program | None, texts: dict[str, tuple[str, int]]) -> None:
+        self.program, self.back, self.texts = program, back, texts
         self.constants: dict[str, Any] = {}
         self.by_bytes: dict[Any, str] = {}
         self.helpers: dict[str, str] = {}
@@ -180,7 +180,7 @@ class _Writer:
                 name += f"[{', '.join('None' if step.axes[i] == BATCH else ':' for i in order)}]"
             return name
 
-        tree = _expanded(step.tree)
+        tree = _expanded(step.tree, self.texts)
         self.shared = {}
         if not _mask_of(tree):
             for part in repeated(tree):
@@ -223,7 +223,8 @@ class _Writer:
                 text, binding = f"np.where({name}, {text}, 0)", 5
             else:
                 start = "-np.inf" if step.reduce == "max" else "np.inf"
-                return f"{_bound(text, binding, 5)}.{step.reduce}({where}, where={name}, initial={start})", 5
+                form = self.texts["masked extreme"][0]
+                return form.format(_bound(text, binding, 5), step.reduce, where, name, start), 5
         return f"{_bound(text, binding, 5)}.{step.reduce}({'' if everything else where})", 5
 
     def contraction(self, step: Compute) -> tuple[str, int] | None:
@@ -256,8 +257,15 @@ class _Writer:
             if not both:
                 return f"{read(x, summed)} @ {read(y, summed)}", 2
             return f"({read(x, out + summed)} * {read(y, out + summed)}).sum({len(out)})", 5
-        if len(only_x) > 1 or len(only_y) > 1 or (both and not (only_x and only_y)):
+        if len(only_x) < len(only_y):
+            x, y, only_x, only_y = y, x, only_y, only_x
+        if len(only_y) > 1 or (both and not (len(only_x) == 1 and only_y)):
             return self.einsum(step, x, y)
+        if len(only_x) > 1:  # a stack of matrices times one
+            text, made = f"{read(x, only_x + summed)} @ {read(y, summed + only_y)}", only_x + only_y
+            if made == out:
+                return text, 2
+            return f"({text}).transpose({', '.join(str(made.index(i)) for i in out)})", 5
         if not only_x or (only_y and only_x[0] > only_y[0]):  # what stands first in the result stands left
             x, y, only_x, only_y = y, x, only_y, only_x
         left = read(x, both + only_x + summed)
@@ -302,6 +310,8 @@ class _Writer:
     def assemble(self, step: Assemble) -> list[str]:
         """Zeros, or the first part if it covers everything, and the others added in their places."""
         out, parts = step.out, list(step.parts)
+        if self.end_to_end(step):
+            return [self.line(out, self.concatenation(step))]
         if parts[0][0].is_whole(parts[0][1].shape) and parts[0][1].shape == out.shape:
             lines = [self.line(out, f"{parts.pop(0)[1].name}.copy()")]
         else:
@@ -310,6 +320,33 @@ class _Writer:
             target, once = self.target(access, part)
             lines.append(f"{target} += {part.name}" if once else f"np.add.at({_arguments(target)}, {part.name})")
         return lines
+
+    def end_to_end(self, step: Assemble) -> bool:
+        """Whether the parts lie one behind another, whole, and fill the array."""
+        at = 0
+        for access, part in step.parts:
+            own = access.strides[int(part.batched) :]
+            if access.table is not None or access.index is not None or access.base != at:
+                return False
+            if own != contiguous(part.cell_shape) or len(step.out.cell_shape) != 1:
+                return False
+            at += part.size
+        return at == step.out.size
+
+    def concatenation(self, step: Assemble) -> str:
+        """The parts, each as one row of its elements, end to end."""
+        pieces = []
+        for _, part in step.parts:
+            text = part.name
+            if part.batched and len(part.cell_shape) != 1:
+                text += f".reshape({self.length}, {part.size})"
+            elif not part.batched:
+                if len(part.shape) != 1:
+                    text = f"{text}.reshape(-1)" if part.shape else f"np.atleast_1d({text})"
+                if step.out.batched:
+                    text = f"np.broadcast_to({text}, ({self.length}, {part.size}))"
+            pieces.append(text)
+        return f"np.concatenate([{', '.join(pieces)}]{', axis=1' if step.out.batched else ''})"
 
     def target(self, access: Access, part: Array) -> tuple[str, bool]:
         """The text of the places that a part is added at, and whether each is named only once."""
@@ -353,9 +390,9 @@ class _Writer:
                     return self.tree(("div", a, b[1]), leaf, mask)
         if name == "partial":
             return self.helper(tree, leaf, mask)
-        if name not in TEXTS:
+        if name not in self.texts:
             return self.helper(tree, leaf, mask)
-        form, binding = TEXTS[name]
+        form, binding = self.texts[name]
         parts = [self.tree(branch, leaf, mask) for branch in tree[1:]]
         if binding == -1:
             return parts[0]
@@ -417,17 +454,17 @@ def _takes(reader: Compute, array: Array) -> bool:
     return not reader.reduce and all(x.is_whole(reader.axes) for x in reader.operands if x.array is array)
 
 
-def _expanded(tree: Tree) -> Tree:
-    """The tree by the rows that NumPy has a text for, and those that are called element by element."""
+def _expanded(tree: Tree, texts: dict[str, Any]) -> Tree:
+    """The tree by the rows that there is a text for, and those that are called element by element."""
     if tree[0] in ("in", "const", "mask"):
         return tree
     if tree[0] == "pow" and tree[2] in ROOTS:
-        return _expanded(ROOTS[tree[2]](tree[1]))
-    if tree[0] not in TEXTS and tree[0] != "partial":
+        return _expanded(ROOTS[tree[2]](tree[1]), texts)
+    if tree[0] not in texts and tree[0] != "partial":
         longer = expand(tree)
         if longer is not None:
-            return _expanded(longer)
-    return (tree[0], *map(_expanded, tree[1:]))
+            return _expanded(longer, texts)
+    return (tree[0], *(_expanded(branch, texts) for branch in tree[1:]))
 
 
 def _mask_of(tree: Tree) -> bool:
