@@ -94,7 +94,7 @@ def function(name: str, row: ops.Op) -> str:
 
 def stub() -> str:
     """The whole text of the stub."""
-    rows = [(name, row) for row in ops.TABLE[1 : ops.BUILT_IN] for name in (row.name, *row.aliases)]
+    rows = [(name, row) for row in ops.TABLE[1 : ops.BUILT_IN] for name in (row.name, *row.aliases) if row.value]
     methods = "".join(method(name, row) for name, row in rows if row.arity is not None)
     functions = "".join(function(name, row) for name, row in rows if name != "dot")
     dot = (

@@ -247,7 +247,7 @@ class Program(Engine):
             want = self.loss(self.model(x), y).data
         got = float(self._losses.map(*[array[place : place + 1] for array in self._data])[0])
         if abs(want - got) > 1e-9 * max(1.0, abs(want)):
-            self._leave("what the loss or the model reads besides its arguments has changed during the run")
+            self._leave("what the loss or the model reads besides its arguments has changed during the run", 4)
 
     def gradient(self, batch: list[int]) -> Outcome:
         """Add the gradient of the batch's mean loss, and of the regularization, to the parameters."""
@@ -260,7 +260,7 @@ class Program(Engine):
             try:
                 made = self._losses.sum(x, y)
             except StaleRecordingError as error:
-                self._leave(str(error))
+                self._leave(str(error), 5)
                 made = total(self._example(*self.examples[i])[0] for i in piece)
             made.backward(1.0 / len(batch))
             loss += made.data
@@ -273,21 +273,23 @@ class Program(Engine):
         """The sum of the metric over some examples, given both as arrays and as their places."""
         if self.metric is None:
             return 0.0
-        if isinstance(self.metric, _Right) and not self._predictions._runtime.last[1].refusal:
-            return float(self.metric.count(self._predictions.map(x), y))
-        with no_grad():  # a metric of the user's own sees Values, as it does without a program
-            pairs = [examples[i] for i in places]
-            return float(sum(float(self.metric(self.model(row), target)) for row, target in pairs))
+        predictions = None if self._predictions._runtime.last[1].refusal else self._predictions.map(x)
+        if isinstance(self.metric, _Right) and predictions is not None:
+            return self.metric.count(predictions, y)
+        pairs = [examples[i] for i in places]
+        with no_grad():  # a metric of the user's own gets Values, as it does without a program
+            shown = [self.model(row) for row, _ in pairs] if predictions is None else _values(predictions.tolist())
+            return sum(float(self.metric(p, target)) for p, (_, target) in zip(shown, pairs, strict=True))
 
     def _look(self) -> None:
         """Note that the compiled function runs uncompiled by now; it has said so itself."""
         if refusal := self._losses._runtime.last[1].refusal:
             self.name, self.fallback = "eager", refusal
 
-    def _leave(self, why: str) -> None:
-        """Leave the rest of the run to the engine, and say so."""
+    def _leave(self, why: str, depth: int) -> None:
+        """Leave the rest of the run to the engine, and say so; `depth`: how far away the caller of fit is."""
         self.name, self.fallback = "eager", why
-        warnings.warn(f"fit goes on with the engine: {why}", RuntimeWarning, stacklevel=4)
+        warnings.warn(f"fit goes on with the engine: {why}", RuntimeWarning, stacklevel=depth)
 
 
 def _arrays(examples: list[Example]) -> list[Any]:
@@ -314,6 +316,11 @@ def _named(source: Any, function: Callable[..., Any]) -> Callable[..., Any]:
 def _listed(x: Any) -> Any:
     """A row of an array as the lists that the user's code gets without arrays."""
     return x.tolist() if hasattr(x, "tolist") else x
+
+
+def _values(predictions: Any) -> Any:
+    """Numbers as Values, in lists too."""
+    return [_values(p) for p in predictions] if isinstance(predictions, list) else Value(predictions)
 
 
 def _mean(outcomes: list[Outcome]) -> Outcome:

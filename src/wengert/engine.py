@@ -287,7 +287,7 @@ def tape(roots: Nodes, reset: bool = False) -> Nodes:
         elif node._db == LEAVES and reset and lone is None:
             lone = node  # the leaves of one such node alone, perhaps 100,000, need no place: _chain_rule gives them all
         elif node._made & CODE != LEAF:
-            _meet_all(node, found, reset)
+            _meet_all(node, found, reset)  # type: ignore[arg-type]  # it is one: no other node has no _a
             if node._db == LEAVES and lone is not None:
                 _meet_all(lone, found, reset)
     native.sort(found)

@@ -144,7 +144,7 @@ class Node:
             return self is other
         if not operands.is_number(other):
             return NotImplemented
-        return _told("eq", self, other, self._data == operands.number(other))
+        return bool(_told("eq", self, other, self._data == operands.number(other)))
 
     def __hash__(self) -> int:
         return id(self) >> 4

@@ -7,28 +7,23 @@ make a group. A group will be one array.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from wengert.graph import Graph
-from wengert.ops import BY_NAME, TABLE
+from wengert.lifting.instructions import CONST, INPUT, VALUE, VARYING, Pick, instructions, merge_equal, share_constants
+from wengert.ops import BY_NAME
 
-__all__ = ["CONST", "INPUT", "PARAM", "VALUE", "VARYING", "Flat", "Group", "Pick", "Unliftable", "flatten"]
+__all__ = ["Flat", "Group", "flatten"]
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 CODE = {name: BY_NAME[name].code for name in ("add", "sub", "neg", "mul", "pow", "sum", "dot", "max", "min")}
 SUMS = np.array([CODE[name] for name in ("add", "sub", "neg", "sum", "dot")])
 REDUCTIONS = {CODE["max"]: "max", CODE["min"]: "min"}
-PARAM, VALUE, INPUT, VARYING, CONST = range(5)  # where a number comes from; a product names its factors in this order
 RAGGED_GROUPS, RAGGED_WASTE = 2, 3.0  # sums of different lengths become one array when it is at most this much larger
 MODERATE = 1e100  # constants between this and its inverse may be multiplied together: nothing overflows
-
-
-class Unliftable(Exception):  # noqa: N818  (no fault: a reason to stay with the engine)
-    """Why a recording cannot become an array program; the compiled function then stays with the engine."""
 
 
 @dataclass
@@ -58,16 +53,6 @@ class Flat:
     places: Ints  # where each instruction of the recording stands now
 
 
-@dataclass(frozen=True)
-class Pick:
-    """An operand that an integer input chooses when the program runs."""
-
-    user: int  # the place of the instruction that has the operand
-    position: int  # which of its operands
-    index: int  # the place of the integer
-    candidates: tuple[int, ...]  # the places of what it chooses from
-
-
 def flatten(graph: Graph, source: Ints, wanted: Ints, picks: list[Pick]) -> Flat:
     """Bring a recorded graph into normal form and group it.
 
@@ -80,7 +65,7 @@ def flatten(graph: Graph, source: Ints, wanted: Ints, picks: list[Pick]) -> Flat
     Raises:
         Unliftable: an operation takes any number of operands and has no array form.
     """
-    codes, starts, operands, constants, places = _instructions(graph, source, picks)
+    codes, starts, operands, constants, places = instructions(graph, source, picks)
     wanted = places[wanted]
     n = len(codes)
     spread = np.zeros(n, np.int64) + VALUE
@@ -88,7 +73,8 @@ def flatten(graph: Graph, source: Ints, wanted: Ints, picks: list[Pick]) -> Flat
     data = np.zeros(n)
     held = np.flatnonzero(source == CONST)
     data[places[held]] = [graph.values[i].data for i in held.tolist()]
-    operands, constants, stands_for = _share_constants(operands, constants, spread, data)
+    operands, constants, stands_for = share_constants(operands, constants, spread, data)
+    codes, starts, operands, stands_for = merge_equal(codes, starts, operands, stands_for)
     places = stands_for[places]
     wanted = stands_for[wanted]
     source = np.concatenate([spread, np.full(len(constants), CONST)])
@@ -108,152 +94,6 @@ def flatten(graph: Graph, source: Ints, wanted: Ints, picks: list[Pick]) -> Flat
     flat = Flat(n, constants, source, first, last, factor, other, coefficient, operands, starts, [], places)
     flat.groups = _groups(flat, codes, level, present & (codes > 0))
     return flat
-
-
-# -- instructions -----------------------------------------------------------------------------------------------------
-
-
-def _instructions(graph: Graph, source: Ints, picks: list[Pick]) -> tuple[Ints, Ints, Ints, Any, Ints]:
-    """The arrays of a graph, the rarer operations on many operands written out with others.
-
-    What was computed before the recording is a parameter: how it came about is left out.
-    """
-    codes = np.frombuffer(graph.codes, np.uint16).astype(np.int64)
-    starts = np.frombuffer(graph.starts, np.int64)
-    operands = np.frombuffer(graph.operands, np.int64) if graph.operands else np.zeros(0, np.int64)
-    constants = np.frombuffer(graph.constants, np.float64) if graph.constants else np.zeros(0)
-    given = (source != VALUE) & (codes > 0)
-    if given.any():
-        length = np.where(given, 0, np.diff(starts))
-        operands = operands[~np.repeat(given, np.diff(starts))]
-        codes, starts = np.where(given, 0, codes), np.concatenate([[0], np.cumsum(length)])
-    many = [row.code for row in TABLE if row.arity is None and row.name not in ("sum", "dot", "max", "min", "pick")]
-    written_out = np.flatnonzero(np.isin(codes, many)).tolist()
-    if not written_out and not picks:
-        return codes, starts, operands, constants, np.arange(len(codes))
-    known: list[float] = constants.tolist()
-    pieces: dict[int, list[tuple[int, list[int]]]] = {}
-    by_user: dict[int, list[Pick]] = {}
-    for pick in picks:
-        by_user.setdefault(pick.user, []).append(pick)
-    picked: dict[tuple[int, ...], int] = {}  # each choice is made once, for all who read it
-    for place in sorted({*written_out, *by_user}):
-        writer = _Writer(known, place)
-        xs = operands[starts[place] : starts[place + 1]].tolist()
-        for pick in by_user.get(place, ()):
-            choice = (*pick.candidates, pick.index)
-            if choice not in picked:
-                picked[choice] = writer("pick", *choice)
-            xs[pick.position] = picked[choice]
-        row = TABLE[codes[place]]
-        if row.arity is None and row.name not in ("sum", "dot", "max", "min"):
-            if row.name not in WRITTEN_OUT:
-                raise Unliftable(f"{row.name} takes any number of operands, and only the library's own are known")
-            WRITTEN_OUT[row.name](writer, xs)
-        else:
-            writer(row.name, *xs)
-        pieces[place] = writer.steps
-    return *_spliced(codes, starts, operands, pieces), np.array(known), _shifted(len(codes), pieces)[1]
-
-
-def _shifted(count: int, pieces: dict[int, Any]) -> tuple[Ints, Ints]:
-    """By how much an instruction moves when others are put in before it; and where each then stands."""
-    extra = np.zeros(count + 1, np.int64)
-    for place, steps in pieces.items():
-        extra[place] = len(steps) - 1
-    shift = np.cumsum(extra)
-    return shift, np.arange(count) + shift[:-1]
-
-
-def _spliced(codes: Ints, starts: Ints, operands: Ints, pieces: dict[int, Any]) -> tuple[Ints, Ints, Ints]:
-    """The arrays with the instruction at each place of `pieces` replaced by several, the last standing for it."""
-    shift, places = _shifted(len(codes), pieces)
-    moved = np.where(operands >= 0, operands + shift[np.maximum(operands, 0)], operands)
-    new_codes: list[Any] = []
-    new_operands: list[Any] = []
-    lengths: list[Any] = []
-    at = 0
-    for place in [*pieces, len(codes)]:
-        new_codes.append(codes[at:place])
-        lengths.append(np.diff(starts[at : place + 1]))
-        new_operands.append(moved[starts[at] : starts[place]])
-        if place < len(codes):
-            for code, inner in pieces[place]:
-                new_codes.append([code])
-                lengths.append([len(inner)])
-                new_operands.append([_resolve(x, pieces, places) for x in inner])
-        at = place + 1
-    joined = [np.concatenate([np.asarray(x, np.int64) for x in part]) for part in (new_codes, lengths, new_operands)]
-    return joined[0], np.concatenate([[0], np.cumsum(joined[1])]), joined[2]
-
-
-STEP = 1 << 40  # added to the number of a step that is put in, behind the place that it is put in for
-STEPS = 1 << 20
-
-
-def _resolve(x: int, pieces: dict[int, Any], places: Ints) -> int:
-    """Where an operand of a step that was put in stands in the end."""
-    if x < STEP:
-        return int(places[x]) if x >= 0 else x
-    place, number = divmod(x - STEP, STEPS)
-    return int(places[place]) - len(pieces[place]) + 1 + number
-
-
-class _Writer:
-    """Writes the steps that stand for one instruction."""
-
-    def __init__(self, constants: list[float], place: int) -> None:
-        self.constants, self.place = constants, place
-        self.steps: list[tuple[int, list[int]]] = []
-
-    def __call__(self, name: str, *operands: int) -> int:
-        self.steps.append((BY_NAME[name].code, list(operands)))
-        return STEP + self.place * STEPS + len(self.steps) - 1
-
-    def constant(self, c: float) -> int:
-        """The operand that stands for a number."""
-        self.constants.append(c)
-        return -len(self.constants)
-
-
-def _mean(write: _Writer, xs: list[int]) -> None:
-    write("div", write("sum", *xs), write.constant(float(len(xs))))
-
-
-def _product(write: _Writer, xs: list[int]) -> None:
-    total = write("mul", xs[0], write.constant(1.0))
-    for x in xs[1:]:
-        total = write("mul", total, x)
-
-
-def _logsumexp(write: _Writer, xs: list[int]) -> None:
-    shift = write("stop_gradient", write("max", *xs))
-    powers = [write("exp", write("sub", x, shift)) for x in xs]
-    write("add", shift, write("log", write("sum", *powers)))
-
-
-WRITTEN_OUT: dict[str, Callable[[_Writer, list[int]], None]] = {
-    "mean": _mean,
-    "prod": _product,
-    "logsumexp": _logsumexp,
-}
-
-
-def _share_constants(operands: Ints, constants: Any, source: Ints, data: Any) -> tuple[Ints, Any, Ints]:
-    """Equal constants become one, numbered from n on; a leaf that is a constant becomes one of them."""
-    n = len(source)
-    leaves = np.flatnonzero(source == CONST)
-    bits = np.concatenate([constants, data[leaves]]).view(np.int64)
-    distinct, number = np.unique(bits, return_inverse=True)
-    number = number.reshape(-1) + n
-    stands_for = np.arange(n)
-    stands_for[leaves] = number[len(constants) :]
-    if len(constants):
-        of_constant = number[np.maximum(-1 - operands, 0)] if len(operands) else operands
-        operands = np.where(operands < 0, of_constant, stands_for[operands])
-    else:
-        operands = stands_for[operands]
-    return operands, distinct.view(np.float64), stands_for
 
 
 # -- sums and products ------------------------------------------------------------------------------------------------
@@ -330,18 +170,20 @@ def _merge_products(
     is_neg[of_neg[(inner < n) & gone[np.minimum(inner, n - 1)]]] = (
         False  # it is a sum itself: it took its operand's terms
     )
-    in_sum = np.isin(codes[root], SUMS)
     moderate = np.zeros(len(uses), bool)
     moderate[n:] = (np.abs(constants) < MODERATE) & (np.abs(constants) > 1 / MODERATE)
-    for _ in range(3):
+    in_sum = np.isin(codes[root], SUMS)
+    passing = (is_neg & single)[root]  # such a sum may become the sign of another's term: it waits until that is known
+    for turn in range(6):
+        active = in_sum & ~passing if turn < 3 else in_sum & passing & ~absorbed[root]
         swap = (other >= 0) & (source[factor] == CONST)  # a constant stands second
         factor[swap], other[swap] = other[swap], factor[swap]
-        for side in (factor, other):
-            at = np.flatnonzero(in_sum & (side >= 0) & single[side] & is_neg[side])
+        for side in (factor, other) if turn < 3 else ():
+            at = np.flatnonzero(active & (side >= 0) & single[side] & is_neg[side])
             absorbed[side[at]] = True
             coefficient[at] *= -1.0
             side[at] = operands[starts[side[at]]]
-        free = in_sum & single[factor] & is_mul[factor]
+        free = active & single[factor] & is_mul[factor]
         at = np.flatnonzero(free & (other >= 0) & (source[other] == CONST) & moderate[other])
         coefficient[at] *= constants[other[at] - n]
         other[at] = -1
@@ -437,7 +279,8 @@ def _kinds(flat: Flat) -> Ints:
     """A small number for the kind of each term: where its factors come from, and its coefficient: 1, -1 or another."""
     second = np.where(flat.other >= 0, flat.source[np.maximum(flat.other, 0)] + 1, 0)
     scale = np.where(flat.coefficient == 1.0, 0, np.where(flat.coefficient == -1.0, 1, 2))
-    return flat.source[flat.factor] * 18 + second * 3 + scale
+    kind: Ints = flat.source[flat.factor] * 18 + second * 3 + scale
+    return kind
 
 
 def _join_ragged(key: Any, shared: Any, count: Ints, may: Any) -> Any:

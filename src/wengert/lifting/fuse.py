@@ -94,9 +94,10 @@ def unmask(program: Program) -> None:
 
 def _clean_factor(step: Compute, tree: Tree) -> Array | None:
     """An array with the same holes that makes a product or a quotient 0 there."""
-    for branch in tree[1:3] if tree[0] == "mul" else tree[1:2] if tree[0] == "div" else ():
+    branches: tuple[Tree, ...] = tree[1:3] if tree[0] == "mul" else tree[1:2] if tree[0] == "div" else ()
+    for branch in branches:
         if branch[0] == "in":
-            access = step.operands[branch[1]]
+            access: Access = step.operands[branch[1]]
             mask = access.array.mask
             clean = mask is not None and access.array.clean and access.is_whole(step.axes)
             if clean and np.array_equal(mask, step.out.mask):

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from wengert.lifting.expression import Tree, is_nonnegative
-from wengert.lifting.flatten import CONST, PARAM, Flat
+from wengert.lifting.flatten import Flat
+from wengert.lifting.instructions import CONST, PARAM
 from wengert.lifting.layout import fit, without_broadcast
 from wengert.lifting.program import BATCH, Access, Array, Assemble, Compute, Program, ProgramError, contiguous
 
@@ -100,7 +101,7 @@ class Homes:
 
     def constant(self, names: Ints, known: Any) -> Access | float:
         """Numbers that never change: one, or an array of them."""
-        values = self.flat.constants[names - self.flat.n]
+        values: Any = self.flat.constants[names - self.flat.n]
         if known is not None:
             values = np.where(known, values, values[known][0])
         if (values.view(np.int64) == values.reshape(-1)[:1].view(np.int64)).all():

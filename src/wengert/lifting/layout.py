@@ -28,7 +28,7 @@ class Grid:
     @property
     def shape(self) -> tuple[int, ...]:
         """The array's shape."""
-        return self.rows.shape
+        return tuple(self.rows.shape)
 
     @classmethod
     def of(cls, rows: Ints, count: int) -> Grid:

@@ -15,9 +15,10 @@ import numpy as np
 
 from wengert.graph import Graph
 from wengert.lifting.expression import Tree
-from wengert.lifting.flatten import CONST, VARYING, Group, Pick, Unliftable, flatten
+from wengert.lifting.flatten import Group, flatten
 from wengert.lifting.fuse import fuse, unmask
 from wengert.lifting.homes import Homes
+from wengert.lifting.instructions import CONST, VARYING, Pick, Unliftable
 from wengert.lifting.layout import Grid, addresses, distinct, fit, grid_rows, nested, without_broadcast
 from wengert.lifting.plans import Part, Plan, plan_of
 from wengert.lifting.program import Access, Array, Compute, Index, Program, contiguous
@@ -63,6 +64,9 @@ class _Lifter(Homes):
                 if part.right is not None and not np.array_equal(part.left, part.right):
                     for rows in grid_rows(plan.grid, part.left, part.right):
                         self.claim("w", rows)
+            elif part.right is not None and not self.is_short(part, plan.grid):
+                for rows in (part.left, part.right):
+                    self.claim("W", rows[plan.grid.rows])
             elif part.left.shape[1] <= SHORT and part.right is None:
                 for column in range(part.left.shape[1]):
                     self.claim("b", part.left[:, column][plan.grid.rows])
@@ -84,13 +88,22 @@ class _Lifter(Homes):
             grid = self.grid(columns, len(nodes))
         addends: list[tuple[Access | float, Access | float | None, float]] = []
         for part in sorted(parts, key=lambda part: part.left.shape[1] <= SHORT and part is not plan.product):
-            if part.left.shape[1] <= SHORT and part.known is None and part is not plan.product:
+            if self.is_short(part, grid) and part is not plan.product:
                 addends += self.written_out(part, grid)
             else:
                 addends += [
                     (self.read(array, grid), None, 1.0) for array in self.reduced(part, grid, part is plan.product)
                 ]
         self.finish(plan.group, grid, addends)
+
+    def is_short(self, part: Part, grid: Grid) -> bool:
+        """Whether a part is written out term by term: it has few, and is no product of a matrix."""
+        if part.left.shape[1] > SHORT or part.known is not None:
+            return False
+        if part.right is None or part.left.shape[1] == 1 or len(part.left) == 1:
+            return True
+        rows = np.maximum(grid.rows, 0)
+        return without_broadcast(part.left[rows])[1] == without_broadcast(part.right[rows])[1]
 
     def written_out(self, part: Part, grid: Grid) -> list[tuple[Any, Any, float]]:
         """Each term of a part as operands over the grid."""
@@ -118,6 +131,8 @@ class _Lifter(Homes):
     def reduced(self, part: Part, grid: Grid, is_product: bool) -> list[Array]:
         """The sum over the terms of a part, in as few steps as the homes of its factors allow."""
         rows = np.maximum(grid.rows, 0)
+        left: Any
+        right: Any
         if is_product:
             assert part.right is not None
             left, right = grid_rows(grid, part.left, part.right)
@@ -260,7 +275,8 @@ class _Lifter(Homes):
         usable.sort(key=lambda k: (-len(np.unique(cells[k])), self.flat.source[columns[k][0]] != VARYING))
         if not usable:
             return Grid.of(np.arange(count), count)
-        main, order, hint = usable[0], np.arange(count), ()
+        main, order = usable[0], np.arange(count)
+        hint: tuple[int, ...] = ()
         array = self.program.arrays[int(homes[main][0])]
         if len(np.unique(cells[main])) == count:
             order = np.argsort(cells[main], kind="stable")

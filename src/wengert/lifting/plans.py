@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from wengert.lifting.flatten import CONST, Flat, Group
+from wengert.lifting.flatten import Flat, Group
+from wengert.lifting.instructions import CONST
 from wengert.lifting.layout import Grid, product_grid
 
 __all__ = ["Part", "Plan", "plan_of"]

@@ -161,7 +161,7 @@ def watching(recorder: Recorder) -> Iterator[None]:
         _recording += 1
         node.observe(_observer)
         if _recording == 1:
-            builtins.max, builtins.min = _extreme(GREATEST, _max), _extreme(LEAST, _min)  # type: ignore[assignment]
+            builtins.max, builtins.min = _extreme(GREATEST, _max), _extreme(LEAST, _min)
     before, _observer.recorder = _observer.recorder, recorder
     try:
         yield

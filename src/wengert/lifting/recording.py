@@ -12,10 +12,10 @@ import numpy as np
 from wengert.engine import Value
 from wengert.fused import gather
 from wengert.graph import Graph
-from wengert.lifting.flatten import CONST, INPUT, PARAM, VALUE, Pick, Unliftable
+from wengert.lifting.instructions import CONST, INPUT, PARAM, VALUE, Pick, Unliftable
+from wengert.lifting.kernel import Kernel
 from wengert.lifting.lift import Lifted, lift
-from wengert.lifting.numpy_backend import Kernel
-from wengert.lifting.program import verify
+from wengert.lifting.program import Program, verify
 from wengert.lifting.record import Guard, Recorder, Unrecordable, watching
 from wengert.lifting.reverse import reverse
 from wengert.lifting.tracked import HOLDS, Number, TracedInteger, as_operand
@@ -114,37 +114,48 @@ def record(function: Callable[..., Any], arguments: Arguments, example: Sequence
     Raises:
         Unrecordable, Unliftable: it cannot be compiled; the message says why.
     """
-    first = _Run(function, arguments, example)
+    run = _Run(function, arguments, example)
     picks: list[Pick] = []
-    if any(integer.used for integer in first.integers):
-        second = _Run(function, arguments, example, first.other_integers())
-        picks = first.compare(second)
-    lifted = first.lift(picks)
-    verify(lifted.program)
-    wanted = [a for a in lifted.program.of_role("input") if a.name in first.value_inputs]
-    back = reverse(lifted.program, tuple(first.value_inputs)) if first.shape == () else reverse_nothing()
-    verify(back, lifted.program.arrays)
-    kernel = Kernel(lifted.program, back, wanted)
-    parameters = tuple([first.graph.values[place] for place in lifted.parameters])
-    leaves = all(parameter.is_leaf for parameter in parameters)
-    extents = {kernel.inputs.index(array): extent for array, extent in lifted.extents.items()}
-    made = Recording(kernel, lifted, parameters, first.guards, first.shape, first.size, leaves, extents)
-    first.check(made, function)
+    if any(integer.used for integer in run.integers):
+        try:
+            picks = run.compare(_Run(function, arguments, example, run.other_integers()))
+        except Exception:  # other integers are another course, or none at all: each gets a path of its own
+            run = _Run(function, arguments, example, fixed=True)
+    again = _flat_result(arguments.call(function, example, plain))[1]
+    try:
+        made = _lifted(run, picks)
+        run.check(made, np.array([_number(x) for x in again]))
+    except (Unrecordable, Unliftable):
+        raise
+    except Exception as fault:
+        raise Unliftable(f"of a fault in the lifter, which is worth a report ({fault!r})") from fault
     return made
 
 
-def reverse_nothing() -> Any:
-    """The reverse sweep of a function whose derivatives are not asked for."""
-    from wengert.lifting.program import Program
-
-    return Program()
+def _lifted(run: _Run, picks: list[Pick]) -> Recording:
+    """The recording of a run."""
+    lifted = run.lift(picks)
+    verify(lifted.program)
+    wanted = [a for a in lifted.program.of_role("input") if a.name in run.value_inputs]
+    back = reverse(lifted.program, tuple(run.value_inputs)) if run.shape == () else Program()
+    verify(back, lifted.program.arrays)
+    kernel = Kernel(lifted.program, back, wanted)
+    parameters = tuple([run.graph.values[place] for place in lifted.parameters])
+    leaves = all(parameter.is_leaf for parameter in parameters)
+    extents = {kernel.inputs.index(array): extent for array, extent in lifted.extents.items()}
+    return Recording(kernel, lifted, parameters, run.guards, run.shape, run.size, leaves, extents)
 
 
 class _Run:
     """One run of the function, on Values and integers that stand for its inputs."""
 
     def __init__(
-        self, function: Callable[..., Any], arguments: Arguments, example: Sequence[Any], integers: Sequence[int] = ()
+        self,
+        function: Callable[..., Any],
+        arguments: Arguments,
+        example: Sequence[Any],
+        integers: Sequence[int] = (),
+        fixed: bool = False,
     ) -> None:
         self.arguments, self.example = arguments, example
         self.recorder = Recorder()
@@ -157,7 +168,7 @@ class _Run:
             made = np.empty(leaf.shape, dtype=object)
             for place, x in enumerate(np.asarray(array, dtype=object).reshape(-1) if leaf.shape else [array]):
                 if leaf.kind == "i":
-                    item: Any = TracedInteger(self.recorder, next(given, int(x)))
+                    item: Any = TracedInteger(self.recorder, next(given, int(x)), fixed)
                     self.integers.append(item)
                 else:
                     item = Value(x.data if leaf.kind == "v" else float(x))
@@ -195,7 +206,7 @@ class _Run:
         for number, integer in enumerate(self.integers):
             size = extent.get(id(integer), 0)
             step = (1 + number) % size if size > 1 else 0
-            others.append((integer.number + (step or 1)) % size if size > 1 else integer.number)
+            others.append((integer.whole + (step or 1)) % size if size > 1 else integer.whole)
         return others
 
     def compare(self, second: _Run) -> list[Pick]:
@@ -215,7 +226,7 @@ class _Run:
             index = self.place[id(as_operand(mine.index))]
             for column in columns:
                 places = tuple([self.place[id(x)] for x in column])
-                chosen[places[mine.index.number], places[its.index.number]] = index, places
+                chosen[places[mine.index.whole], places[its.index.whole]] = index, places
         ops_a, ops_b = (np.frombuffer(g.operands, np.int64) if g.operands else np.zeros(0, np.int64) for g in (a, b))
         starts = np.frombuffer(a.starts, np.int64)
         picks = []
@@ -255,8 +266,8 @@ class _Run:
         batched = self.arguments.batched
         return lift(graph, source, inputs, outputs, batched=batched, picks=picks, indices=indices)
 
-    def check(self, made: Recording, function: Callable[..., Any]) -> None:
-        """Compare the program with the run that it came from, and with the function itself.
+    def check(self, made: Recording, want: Any) -> None:
+        """Compare the program with the run that it came from, and with what the function itself gives.
 
         Raises:
             Unrecordable: they differ.
@@ -266,8 +277,6 @@ class _Run:
             arrays = [array[None] for array in arrays]
         made.load()
         outputs, by_inputs = made.kernel.both(arrays, 1.0)
-        again = self.arguments.call(function, self.example, plain)
-        want = np.array([_number(x) for x in _flat_result(again)[1]])
         got = np.asarray(outputs["out"], float).reshape(-1)
         if not _close(got, want):
             if not _close(np.array([x.data for x in self.results]), want):

@@ -15,7 +15,7 @@ from wengert.engine import Value
 from wengert.errors import ArgumentError, DataError, StaleRecordingError
 from wengert.fused import fused
 from wengert.lifting import function as surface
-from wengert.lifting.flatten import Unliftable
+from wengert.lifting.instructions import Unliftable
 from wengert.lifting.record import Unrecordable, recording
 from wengert.lifting.recording import AGREE, Arguments, Recording, plain, record
 from wengert.lifting.sources import source_of
@@ -191,6 +191,7 @@ class Runtime:
             originals = dict(zip(self.names, args, strict=True))
         shapes: dict[str, Any] = {}
         arrays: list[Any] = []
+        found: list[Any]
         for name, x in originals.items():
             if name in self.compiled.static:
                 shapes[name], found = Fixed(_key(x)), []

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from wengert.errors import ArgumentError
-from wengert.lifting.numpy_backend import Kernel, write
+from wengert.lifting.kernel import Kernel
+from wengert.lifting.layout import fit
+from wengert.lifting.numpy_backend import write
 from wengert.lifting.program import Array
 
 __all__ = ["source_of"]
@@ -133,5 +135,14 @@ def _written(values: Any, target: Language) -> str:
         for mask, text in ((triangle, made), (triangle.T, f"{made}.T")):
             if (values == mask).all():
                 return text if values.ndim == 2 else f"{target.name}.broadcast_to({text}, {values.shape})"
+    if values.dtype.kind == "i" and values.size > 8:
+        found = fit(values)
+        if found is not None:  # even steps
+            base, strides = found
+            steps = [
+                f"{target.name}.arange({n}){f' * {s}' if s != 1 else ''}" + (f"[:{', None' * later}]" if later else "")
+                for s, n, later in zip(strides, values.shape, range(values.ndim - 1, -1, -1), strict=True)
+            ]
+            return " + ".join([str(base)] * bool(base) + steps)
     items = re.sub(r"\b(inf|nan)\b", rf"{target.name}.\1", repr(values.tolist()))
     return target.array.format(items, {"f": "float64", "b": "bool"}.get(values.dtype.kind, "int64"))

@@ -120,10 +120,10 @@ class Tracked(Number):
 class TracedInteger(Number):
     """An integer argument. As an index it chooses an item of a list at run time; in arithmetic it is an input."""
 
-    __slots__ = ("_value", "used")
+    __slots__ = ("_always_fixed", "_value", "used")
 
-    def __init__(self, recorder: Any, number: int) -> None:
-        self.recorder, self.number = recorder, number
+    def __init__(self, recorder: Any, number: int, always_fixed: bool = False) -> None:
+        self.recorder, self.number, self._always_fixed = recorder, number, always_fixed
         self._value: Any = None
         self.used = False  # as an index
 
@@ -139,16 +139,23 @@ class TracedInteger(Number):
 
     def select(self, items: Any) -> Any:
         """The item of a list that this integer stands for, noted as chosen at run time."""
+        if self._always_fixed:
+            return items[self.fixed()]
         self.used = True
         self.recorder.choose(self, items)
         return items[int(self.number)]
 
     def __index__(self) -> int:
-        items = self.recorder.indexed(sys._getframe(1), int(self.number))
+        items = None if self._always_fixed else self.recorder.indexed(sys._getframe(1), int(self.number))
         if items is None:
             return self.fixed()  # range(n), a slice: another number is another path
         self.used = True
         self.recorder.choose(self, items)
+        return int(self.number)
+
+    @property
+    def whole(self) -> int:
+        """The number as an int."""
         return int(self.number)
 
     def fixed(self) -> int:

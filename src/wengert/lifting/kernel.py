@@ -1,0 +1,77 @@
+"""The function that the text of a program defines, with the arrays that it works on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert.lifting.numpy_backend import Text, write
+from wengert.lifting.program import Array, Program
+
+__all__ = ["Kernel"]
+
+
+class Kernel:
+    """A program that runs: its text, compiled, with the arrays that it works on.
+
+    Attributes:
+        numbers: the parameters, end to end, to be filled before a run.
+        slopes: after `both`, the derivative by each of them.
+    """
+
+    def __init__(self, program: Program, back: Program, wanted: Sequence[Array] = ()) -> None:
+        self.program, self.back, self.wanted = program, back, list(wanted)
+        params = program.of_role("param")
+        self.inputs = [a for a in program.arrays if a.role in ("input", "index")]
+        self.numbers = np.zeros(sum(a.size for a in params))
+        self.slopes = np.zeros(len(self.numbers))
+        self._views = _cut(self.numbers, params)
+        self._gradients = _cut(self.slopes, params)
+        self._forward = self._define(write(program), [])
+        self._both = self._define(write(program, back), params)
+
+    def _define(self, text: Text, params: list[Array]) -> Callable[..., Any]:
+        names = [a.name for a in (*self.inputs, *self.program.of_role("param"))]
+        back = self.back.gradients
+        lines = [f"def lifted(seed, {', '.join(names)}):", *[f"    {line}" for line in text.lines]]
+        for number, array in enumerate(params):
+            lines.append(f"    slope{number}[...] = {back[array.name].name if array.name in back else '0.0'}")
+        wanted = (
+            [back[a.name].name if a.name in back else f"np.zeros({a.shape})" for a in self.wanted]
+            if params or self.wanted
+            else []
+        )
+        results = [array.name for array in self.program.outputs.values()]
+        if text.both:
+            results += wanted
+        lines.append(f"    return ({', '.join(results)},)")
+        space: dict[str, Any] = {"np": np, **text.constants}
+        space.update({f"slope{number}": view for number, view in enumerate(self._gradients)})
+        exec(compile("\n".join(lines), "<lifted>", "exec"), space)
+        function: Callable[..., Any] = space["lifted"]
+        return function
+
+    def forward(self, arrays: Sequence[Any]) -> dict[str, Any]:
+        """The outputs by name."""
+        with np.errstate(all="ignore"):
+            return dict(zip(self.program.outputs, self._forward(1.0, *arrays, *self._views), strict=True))
+
+    def both(self, arrays: Sequence[Any], seed: float) -> tuple[dict[str, Any], list[Any]]:
+        """The outputs by name, and the derivatives of ``seed * out.sum()`` by the wanted inputs; those by the
+        parameters are left in `slopes`.
+        """
+        with np.errstate(all="ignore"):
+            results = self._both(seed, *arrays, *self._views)
+        count = len(self.program.outputs)
+        return dict(zip(self.program.outputs, results, strict=False)), list(results[count:])
+
+
+def _cut(flat: Any, arrays: Sequence[Array]) -> list[Any]:
+    """Views into a flat array, one for each of the arrays that it holds."""
+    views, at = [], 0
+    for array in arrays:
+        views.append(flat[at : at + array.size].reshape(array.shape))
+        at += array.size
+    return views
