@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import Any
 
 from benchmarks import report
-from benchmarks.race import grow, race, start
-from benchmarks.roster import PEERS, WORKLOADS
+from benchmarks.race import grow, lift, race, start
+from benchmarks.roster import LIFTS, PEERS, WORKLOADS
 
 CHAINS = ("wengert", "interpreted", "plain", "micrograd", "micrograd-rust", "torch-scalars")
 
@@ -30,33 +31,39 @@ def main(argv: list[str] | None = None) -> int:
         "medians, spread, ratios. Results are compared before anything is timed.",
     )
     parser.add_argument("--quick", action="store_true", help="a minute: fewer rounds, the small workloads")
-    parser.add_argument("--workload", action="append", choices=[*WORKLOADS, "chain"], help="only this one; repeatable")
+    parser.add_argument(
+        "--workload", action="append", choices=[*WORKLOADS, "chain", "lift"], help="only this one; repeatable"
+    )
     parser.add_argument("--peer", action="append", choices=keys, help="only this one; repeatable")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"), help="where table and plots go")
     parser.add_argument("--page", type=Path, action="append", default=[], help="a page between whose marks they go too")
     parser.add_argument("--summary", type=Path, action="append", default=[], help="likewise, for the summary")
     options = parser.parse_args(argv)
     peers = [peer for peer in PEERS if not options.peer or peer.key in options.peer]
-    small = ["expression", "tiny", "moons", "import", "chain"]
-    workloads = options.workload or (small if options.quick else [*WORKLOADS, "chain"])
+    small = ["expression", "tiny", "moons", "import", "chain", "lift"]
+    workloads = options.workload or (small if options.quick else [*WORKLOADS, "chain", "lift"])
     rounds, seconds, limit = (3, 0.1, 10.0) if options.quick else (9, 0.5, 120.0)
 
     results = {}
-    for name in [name for name in workloads if name != "chain"]:
+    for name in [name for name in workloads if name in WORKLOADS]:
         if name == "import":
             results[name] = start(peers, rounds, say)
         else:
             results[name] = race(name, peers, rounds, seconds, limit, say)
     sizes = [10**k for k in range(2, 6 if options.quick else 8)]
     growth = {peer.key: grow(peer, sizes, limit, say) for peer in peers if "chain" in workloads and peer.key in CHAINS}
+    lifts: list[dict[str, Any]] = []
+    for peer in peers if "lift" in workloads else ():
+        if peer.key == "compiled":
+            lifts = lift(peer, list(LIFTS)[: 3 if options.quick else None], limit, say)
     complete = not (options.quick or options.workload or options.peer)
-    text = report.write(options.out, results, growth, complete)
+    text = report.write(options.out, results, growth, complete, lifts)
     if growth:
         report.plot(options.out, growth)
     for page in options.page:
         report.into_page(page, text)
     for page in options.summary:
-        report.into_page(page, report.summary(results, growth))
+        report.into_page(page, report.summary(results, growth, lifts))
     say("")
     print(text)
     return int(any("wrong" in row.failed for rows in results.values() for row in rows))

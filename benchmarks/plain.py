@@ -1,12 +1,17 @@
 """A scalar engine in plain Python, as compact as they come: the measure for `names`.
 
 A node has slots for its number, its gradient, its operands and the partial derivative by each, taken when it is
-made; `backward` is iterative. This is what a careful Python programmer writes without a compiler.
+made; `backward` is iterative, with an iterator over the operands of each open node. This is what a careful Python
+programmer writes without a compiler.
+
+The loops are as fast as they were found to be: marking a node where it is met, not where it is left, and `zip` without
+a keyword take a quarter of a step away.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 __all__ = ["Adam", "Value"]
@@ -81,20 +86,26 @@ class Value:
     def backward(self) -> None:
         """The chain rule over every node under this one, in reverse topological order."""
         order: list[Value] = []
-        visited = set()
-        stack = [(self, False)]
-        while stack:
-            node, expanded = stack.pop()
-            if expanded:
+        visited = {self}
+        path: list[tuple[Value, Iterator[Value]]] = []  # the nodes above this one, each with its operands to come
+        node, rest = self, iter(self.operands)
+        while True:
+            for operand in rest:
+                if operand not in visited:
+                    visited.add(operand)
+                    if operand.operands:
+                        path.append((node, rest))
+                        node, rest = operand, iter(operand.operands)
+                        break
+            else:
                 order.append(node)
-            elif node not in visited:
-                visited.add(node)
-                stack.append((node, True))
-                stack.extend([(operand, False) for operand in node.operands])
+                if not path:
+                    break
+                node, rest = path.pop()
         self.grad = 1.0
         for node in reversed(order):
             gradient = node.grad
-            for operand, partial in zip(node.operands, node.partials, strict=False):
+            for operand, partial in zip(node.operands, node.partials):  # noqa: B905  (`strict` takes a third longer)
                 operand.grad += partial * gradient
 
 
@@ -113,8 +124,11 @@ class Adam:
         self.steps += 1
         correction1 = 1.0 - self.beta1**self.steps
         correction2 = 1.0 - self.beta2**self.steps
+        lr, eps, beta1, beta2, rest1, rest2 = self.lr, self.eps, self.beta1, self.beta2, 1 - self.beta1, 1 - self.beta2
+        mean, square = self.mean, self.square
         for i, p in enumerate(self.parameters):
-            self.mean[i] = self.beta1 * self.mean[i] + (1.0 - self.beta1) * p.grad
-            self.square[i] = self.beta2 * self.square[i] + (1.0 - self.beta2) * p.grad * p.grad
-            p.data -= self.lr * (self.mean[i] / correction1) / ((self.square[i] / correction2) ** 0.5 + self.eps)
+            g = p.grad
+            mean[i] = m = beta1 * mean[i] + rest1 * g
+            square[i] = s = beta2 * square[i] + rest2 * g * g
+            p.data -= lr * (m / correction1) / ((s / correction2) ** 0.5 + eps)
             p.grad = 0.0

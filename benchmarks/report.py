@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.race import Result
-from benchmarks.roster import BARS, BYTES, IMPORT, PEERS, WORKLOADS
+from benchmarks.roster import BARS, BYTES, IMPORT, LIFT, LIFTS, LIMITS, PEERS, WORKLOADS
 
 __all__ = ["into_page", "machine", "plot", "summary", "tables", "write"]
 
 Results = Mapping[str, Sequence[Result]]
 Growth = Mapping[str, Sequence[dict[str, Any]]]
+Lifts = Sequence[dict[str, Any]]
 PACKAGES = ("micrograd", "micrograd-rust", "torch", "autograd", "casadi", "jax", "numpy")
 BEGIN, END = "<!-- benchmarks: begin -->", "<!-- benchmarks: end -->"
 
@@ -58,30 +59,37 @@ def ratio(x: float) -> str:
     return f"{x:.0f}x" if x >= 9.95 else f"{x:.2g}x"
 
 
-def tables(results: Results, growth: Growth, complete: bool) -> str:
+def tables(results: Results, growth: Growth, complete: bool, lifts: Lifts = ()) -> str:
     """Everything as Markdown."""
     lines = [f"Measured {machine()}.", ""]
     if not complete:
         lines += ["A quick run: few rounds, and not every workload or peer.", ""]
-    for part in (_bars(results, growth), _overview(results)):
+    for part in (_bars(results, growth, lifts), _overview(results)):
         lines += [*part, ""] if part else []
     for workload, rows in results.items():
         lines += [f"**`{workload}`**: {WORKLOADS[workload]}", "", *_race(rows), ""]
     if growth:
         lines += ["**`chain`**: a chain of n operations, nanoseconds an operation", "", *_growth(growth), ""]
+    if lifts:
+        lines += [
+            "**`lift`**: the first call of a compiled function, until its result is there",
+            "",
+            *_lifts(lifts),
+            "",
+        ]
     return "\n".join(lines)
 
 
-def summary(results: Results, growth: Growth) -> str:
+def summary(results: Results, growth: Growth, lifts: Lifts = ()) -> str:
     """The bars, and one table of all engines and workloads: what the README shows."""
-    return "\n".join([f"Measured {machine()}.", "", *_bars(results, growth), "", *_overview(results), ""])
+    return "\n".join([f"Measured {machine()}.", "", *_bars(results, growth, lifts), "", *_overview(results), ""])
 
 
 def _find(results: Results, workload: str, key: str) -> Result | None:
     return next((row for row in results.get(workload, ()) if row.peer.key == key and row.rounds), None)
 
 
-def _bars(results: Results, growth: Growth) -> list[str]:
+def _bars(results: Results, growth: Growth, lifts: Lifts) -> list[str]:
     lines = ["| what must be reached | bar | reached |", "|---|---|---|"]
     titles = {peer.key: peer.title.replace("*", "") for peer in PEERS}
     for bar in BARS:
@@ -90,6 +98,16 @@ def _bars(results: Results, growth: Growth) -> list[str]:
             reached = ratio(theirs.median / ours.median) if ours and theirs else "not measured"
             what = f"`{bar.workload}`: {titles[bar.who]}, against {titles[bar.of]}"
             lines.append(f"| {what} | {bar.ratio:.0f}x | {reached} |")
+    for limit in LIMITS:
+        ours, theirs = _find(results, limit.workload, limit.who), _find(results, limit.workload, limit.of)
+        if limit.workload in results:
+            reached = f"{ours.median / theirs.median:.2f}x" if ours and theirs else "not measured"
+            what = f"`{limit.workload}`: time of {titles[limit.who]} / {titles[limit.of]}"
+            lines.append(f"| {what} | at most {limit.ratio:.1f}x | {reached} |")
+    for row in lifts:
+        if "seconds" in row:
+            reached = duration(row["seconds"] / row["nodes"])
+            lines.append(f"| record and lift, a node of {row['nodes']:,} | at most {duration(LIFT)} | {reached} |")
     started = _find(results, "import", "wengert")
     if started:
         lines.append(f"| `import wengert` | {duration(IMPORT)} | {duration(started.median)} |")
@@ -150,10 +168,22 @@ def _growth(growth: Growth) -> list[str]:
     return lines
 
 
-def write(folder: Path, results: Results, growth: Growth, complete: bool) -> str:
+def _lifts(lifts: Lifts) -> list[str]:
+    lines = ["| program | nodes | time | a node |", "|---|---|---|---|"]
+    for row in lifts:
+        title = LIFTS[row["program"]]
+        if "seconds" in row:
+            each = duration(row["seconds"] / row["nodes"])
+            lines.append(f"| {title} | {row['nodes']:,} | {duration(row['seconds'])} | {each} |")
+        else:
+            lines.append(f"| {title} | {_cell(row['failed'])} | | |")
+    return lines
+
+
+def write(folder: Path, results: Results, growth: Growth, complete: bool, lifts: Lifts = ()) -> str:
     """Write `table.md` and `results.json`; returns the table."""
     folder.mkdir(parents=True, exist_ok=True)
-    text = tables(results, growth, complete)
+    text = tables(results, growth, complete, lifts)
     (folder / "table.md").write_text(text, encoding="utf-8")
     record = {
         "machine": machine(),
@@ -162,6 +192,7 @@ def write(folder: Path, results: Results, growth: Growth, complete: bool) -> str
             for workload, rows in results.items()
         },
         "chain": growth,
+        "lift": list(lifts),
     }
     (folder / "results.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     return text

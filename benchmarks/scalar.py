@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmarks.problems import Network
 
-__all__ = ["expression", "network"]
+__all__ = ["expression", "model", "network"]
 
 Step = Callable[[], list[float]]
 
@@ -49,14 +49,8 @@ class Neuron:
         return self.activation(act) if self.activation else act
 
 
-def network(Value: Any, problem: Network, no_gradient: Any = 0.0) -> Step:
-    """Training of a network whose every number is a Value.
-
-    Args:
-        Value: makes the engine's number from a float.
-        problem: sizes, data and starting weights.
-        no_gradient: what a parameter's `grad` is set to before a backward pass.
-    """
+def model(Value: Any, problem: Network) -> tuple[Callable[[list[Any]], list[Any]], list[Any]]:
+    """The network of these neurons: a function from one example to the scores, and the parameters."""
     kinds = {"relu": lambda x: x.relu(), "tanh": lambda x: x.tanh(), "linear": None}
     layers = []
     for i, (weights, biases) in enumerate(zip(problem.weights, problem.biases)):
@@ -65,15 +59,28 @@ def network(Value: Any, problem: Network, no_gradient: Any = 0.0) -> Step:
         layers.append([Neuron([Value(w) for w in row], Value(b), activation) for row, b in rows])
     parameters = [p for layer in layers for neuron in layer for p in (*neuron.w, neuron.b)]
 
-    def model(x: list[Any]) -> list[Any]:
+    def scores(x: list[Any]) -> list[Any]:
         for layer in layers:
             x = [neuron(x) for neuron in layer]
         return x
 
+    return scores, parameters
+
+
+def network(Value: Any, problem: Network, no_gradient: Any = 0.0) -> Step:
+    """Training of a network whose every number is a Value.
+
+    Args:
+        Value: makes the engine's number from a float.
+        problem: sizes, data and starting weights.
+        no_gradient: what a parameter's `grad` is set to before a backward pass.
+    """
+    scores, parameters = model(Value, problem)
+
     def step() -> list[float]:
         for p in parameters:
             p.grad = no_gradient
-        total = BACKWARD[problem.loss](Value, model, problem, parameters)
+        total = BACKWARD[problem.loss](Value, scores, problem, parameters)
         for p in parameters:
             p.data -= problem.lr * p.grad
         return [total]

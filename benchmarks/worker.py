@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["chain", "main"]
+__all__ = ["chain", "lift", "main"]
 
 
 def resident() -> int:
@@ -46,30 +46,46 @@ def chain(Value: Any, length: int) -> dict[str, float]:
     return {"forward": forward, "backward": backward, "free": free, "bytes": size / length, "gradient": gradient}
 
 
+def lift(compiled: Any, arguments: tuple[Any, ...]) -> dict[str, float]:
+    """Call a compiled function for the first time.
+
+    Returns:
+        The seconds that it takes until the result is there, and how many scalar nodes were recorded.
+    """
+    gc.collect()
+    begin = time.perf_counter()
+    compiled(*arguments)
+    seconds = time.perf_counter() - begin
+    return {"seconds": seconds, "nodes": compiled._runtime.latest().nodes}
+
+
 def main(module: str) -> None:
     """Serve until standard input ends."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what a library prints is not an answer
     peer: Any = None
-    step: Callable[[], list[float]] | None = None
+    timed: Callable[[], Any] | None = None
     for line in sys.stdin:
         request = json.loads(line)
         answer: dict[str, Any] = {}
         try:
             peer = peer or importlib.import_module(f"benchmarks.peers.{module}")
             if "set up" in request:
-                programs = peer.PROGRAMS
+                programs = peer.KERNELS if request.get("kernel") else peer.PROGRAMS
                 if request["set up"] not in programs:
                     answer["absent"] = True
                 else:
-                    step = programs[request["set up"]]()
+                    made = programs[request["set up"]]()
+                    step, timed = made if request.get("kernel") else (made, made)
                     answer["results"] = [step() for _ in range(3)]
             elif "chain" in request:
                 answer.update(chain(peer.CHAIN(), request["chain"]) if hasattr(peer, "CHAIN") else {"absent": True})
-            elif step is not None:
+            elif "lift" in request:
+                answer.update(lift(*peer.LIFTS[request["lift"]]()))
+            elif timed is not None:
                 start = time.perf_counter()
                 for _ in range(request["steps"]):
-                    step()
+                    timed()
                 answer["seconds"] = time.perf_counter() - start
         except Exception as error:  # whatever it is, it becomes a row of the table
             answer["failed"] = f"{type(error).__name__}: {error}"

@@ -1,10 +1,15 @@
 """A GPT that invents names, in plain scalar Python: every number in it is a Value.
 
-    python examples/names.py NAMES.txt [--steps 1000] [--seed 42]
+    python examples/names.py NAMES.txt [--steps 1000] [--seed 42] [--eager]
 
 NAMES.txt holds one name a line. The model reads a name letter by letter and learns to say which letter comes
 next: one layer of attention with four heads, and a small network behind it, 4,192 parameters for an alphabet of
-26 letters. Each step of training records the graph of one name, some 3,000 nodes, and walks it back.
+26 letters. Each step of training takes the loss of one name, some 3,000 nodes, and its gradient.
+
+`wengert.compile` records these nodes once for each length of name and runs them as a NumPy program from then on: a
+thousand steps in seconds. With `--eager`, or without NumPy, the engine builds and walks the graph of every name anew.
+It is the same code, and the same losses to the last digits.
+
 The architecture is GPT-2's, as small as it goes and with what later models simplified: RMSNorm without weights
 (Zhang and Sennrich 2019), ReLU, no biases.
 """
@@ -14,8 +19,10 @@ from __future__ import annotations
 import argparse
 import random
 import sys
+from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
+from time import perf_counter
 
 import wengert
 from wengert import Value, optim
@@ -72,7 +79,8 @@ class GPT(wengert.nn.Module):
         values: list[Vector] = []
         losses = []
         for token, following in pairwise(tokens):
-            losses.append(-wengert.log_softmax(self(token, keys, values))[following])
+            scores = wengert.log_softmax(self(token, keys, values))
+            losses.append(-scores[following])
         return wengert.mean(losses)
 
 
@@ -118,13 +126,14 @@ def read_names(path: Path) -> tuple[list[str], int]:
     return [name[:longest] for name in names], sum(len(name) > longest for name in names)
 
 
-def train(model: GPT, names: list[list[int]], steps: int) -> list[float]:
+def train(model: GPT, names: list[list[int]], steps: int, *, eager: bool = False) -> list[float]:
     """One name a step, Adam, a learning rate that falls to 0; returns the loss of each step."""
+    loss_of = model.loss if eager else wengert.compile(model.loss)
     optimizer = optim.Adam(model, lambda step: 0.01 * (1 - step / steps), betas=(0.85, 0.99))
     losses = []
     for step in range(steps):
         optimizer.zero_grad()
-        loss = model.loss(names[step % len(names)])
+        loss = loss_of(names[step % len(names)])
         loss.backward()
         optimizer.step()
         losses.append(loss.data)
@@ -157,6 +166,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("names", type=Path, metavar="NAMES.txt", help="one name a line")
     parser.add_argument("--steps", type=int, default=1000, help="how many names it reads (default: 1000)")
     parser.add_argument("--seed", type=int, default=42, help="of everything random (default: 42)")
+    parser.add_argument("--eager", action="store_true", help="let the engine compute each name, without NumPy")
     options = parser.parse_args(argv)
     if options.steps < 1:
         parser.error(f"--steps is {options.steps}; expected 1 or more")
@@ -170,7 +180,10 @@ def main(argv: list[str] | None = None) -> None:
     if cut:
         print(f"{cut:,} of them were cut to {BLOCK - 1} letters")
     end = len(alphabet)
-    train(model, [[end, *map(alphabet.index, name), end] for name in names], options.steps)
+    eager = options.eager or find_spec("numpy") is None
+    began = perf_counter()
+    train(model, [[end, *map(alphabet.index, name), end] for name in names], options.steps, eager=eager)
+    print(f"trained in {perf_counter() - began:.1f} s, {'by the engine' if eager else 'compiled'}")
     drawn = [sample(model, alphabet, rng) for _ in range(12)]
     new = sum(name not in names for name in drawn)
     print(f"{len(drawn)} names drawn, {new} of them not in the file:", ", ".join(drawn))

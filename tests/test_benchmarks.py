@@ -80,6 +80,65 @@ def test_a_race_compares_and_times_and_a_missing_peer_is_a_row():
     assert "no_such_module" in table
 
 
+@pytest.mark.parametrize("name", ["tiny", "moons", "digits"])
+def test_a_compiled_loss_trains_as_numpy_by_hand(name):
+    pytest.importorskip("numpy", reason="the compiler and its peer need it")
+    from benchmarks.peers import numpy_by_hand, wengert_compiled
+
+    ours, kernel = wengert_compiled.KERNELS[name]()
+    theirs, hands = numpy_by_hand.KERNELS[name]()
+    scale = 1.0 if name == "tiny" else 1.0 / len(problems.NETWORKS[name]().X)
+    outputs, _ = kernel()
+    hand = hands()[0]
+    assert float(outputs["out"].sum()) * scale == pytest.approx(hand, rel=1e-12)
+    assert hands()[0] == hand  # no update
+    for _ in range(3):
+        assert ours() == pytest.approx(theirs(), rel=1e-9)
+
+
+def test_of_a_kernel_whole_steps_are_compared_and_the_kernel_is_timed():
+    pytest.importorskip("numpy", reason="the compiler and its peer need it")
+    peers = [PEERS[key] for key in ("wengert", "compiled", "kernel", "numpy-kernel", "plain")]
+    results = race.race("tiny", peers, rounds=3, seconds=0.01, limit=60.0, say=quiet)
+    assert [row.failed for row in results] == [""] * 5
+    assert results[2].median < results[1].median
+    text = report.tables({"tiny": results}, {}, complete=False)
+    assert "| `tiny`: time of Wengert, compiled loss (NumPy) / Wengert, lifted kernel only | at most 1.5x |" in text
+
+
+def test_the_first_call_of_a_compiled_function_is_timed():
+    pytest.importorskip("numpy", reason="the compiler needs it")
+    rows = race.lift(PEERS["compiled"], ["moons"], 60.0, quiet)
+    assert rows[0]["nodes"] > 1600
+    assert rows[0]["seconds"] > 0
+    text = report.tables({}, {}, complete=False, lifts=[*rows, {"program": "digits", "failed": "a | b"}])
+    assert f"| record and lift, a node of {rows[0]['nodes']:,} | at most 1.5 µs |" in text
+    assert "| one example of `digits` | a / b | | |" in text
+
+
+def test_bars_name_what_there_is():
+    for bar in (*roster.BARS, *roster.LIMITS):
+        assert bar.workload in roster.WORKLOADS
+        assert {bar.who, bar.of} <= set(PEERS)
+
+
+def test_an_import_may_cache_bytecode(monkeypatch):
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    assert race._seconds("import sys; sys.exit(sys.dont_write_bytecode)", {})[1] == ""
+    monkeypatch.setattr(race, "_seconds", lambda statement, environment: (seconds.pop(0), ""))
+    seconds = [9.0, 0.1, 0.3, 0.1, 0.4]  # the first import is not measured
+    assert race.start([PEERS["wengert"]], 2, quiet)[0].rounds == pytest.approx([0.2, 0.3])
+
+
+def test_the_plain_engine_goes_deep_and_adds_what_comes_by_several_ways():
+    x = plain.Value(1.0)
+    y = x
+    for _ in range(50_000):
+        y = y + 1.0
+    (y * x + x).backward()
+    assert x.grad == 50_001.0 + 1.0 + 1.0
+
+
 def test_a_wrong_result_is_not_timed():
     assert race.difference([[1.0, 2.0]], [[1.0, 2.0 + 1e-12]]) == ""
     assert race.difference([[1.0, 2.0]], [[1.0, 2.1]]) == "wrong result at step 0: 2.0, not 2.1"

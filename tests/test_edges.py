@@ -98,7 +98,7 @@ def test_softmax_does_not_overflow() -> None:
 
 # ------------------------------------------------------------------------------------- nothing raises
 
-ROWS = ops.TABLE[1 : ops.BUILT_IN]
+ROWS = [row for row in ops.TABLE[: ops.BUILT_IN] if row.value]
 names = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 
 

@@ -5,6 +5,7 @@ import random
 import subprocess
 import sys
 import threading
+from importlib.util import find_spec
 
 import pytest
 
@@ -39,11 +40,27 @@ def test_names_loss_falls():
     assert losses[-1] < 0.5
 
 
+def test_names_compiled_is_names_by_the_engine():
+    pytest.importorskip("numpy")
+    tokens = [[5, 0, 2, 2, 0, 5], [5, 3, 4, 1, 5], [5, 1, 1, 3, 0, 5]]
+    eager, compiled = (names.train(names.GPT(5, random.Random(1)), tokens, 12, eager=eager) for eager in (True, False))
+    assert compiled == pytest.approx(eager, rel=1e-9)
+
+
+@pytest.mark.filterwarnings("error")  # a warning would say that it runs uncompiled
+def test_names_says_what_has_trained(file, capsys):
+    names.main([str(file), "--steps", "2", "--eager"])
+    assert "s, by the engine" in capsys.readouterr().out
+    names.main([str(file), "--steps", "2"])
+    assert ("s, compiled" if find_spec("numpy") else "s, by the engine") in capsys.readouterr().out
+
+
 def test_names_is_reproducible(file, capsys):
-    names.main([str(file), "--steps", "3", "--seed", "7"])
-    first = capsys.readouterr().out
-    names.main([str(file), "--steps", "3", "--seed", "7"])
-    assert capsys.readouterr().out == first
+    def printed():
+        names.main([str(file), "--steps", "3", "--seed", "7"])
+        return [line for line in capsys.readouterr().out.splitlines() if not line.startswith("trained in")]
+
+    assert printed() == printed()
 
 
 @pytest.mark.torch

@@ -11,18 +11,20 @@ import numpy as np
 from benchmarks import problems
 from benchmarks.peers import arrays
 
-__all__ = ["PROGRAMS", "TITLE"]
+__all__ = ["KERNELS", "PROGRAMS", "TITLE"]
 
 TITLE = "NumPy by hand"
 
+Pair = tuple[Callable[[], list[float]], Callable[[], Any]]  # a whole step; its part without the update
 
-def network(problem: problems.Network) -> Callable[[], list[float]]:
-    """A training step of the network."""
+
+def network(problem: problems.Network) -> Pair:
+    """A training step of the network, and its part without the update."""
     parameters, X, Y = arrays.cast(np, problem)
     count, last = len(X), len(parameters) - 2
 
-    def step() -> list[float]:
-        signals = [X]
+    def kernel() -> tuple[float, list[Any]]:
+        signals, gradients = [X], []
         for i in range(0, len(parameters), 2):
             z = signals[-1] @ parameters[i].T
             z += parameters[i + 1]
@@ -61,17 +63,23 @@ def network(problem: problems.Network) -> Callable[[], list[float]]:
             if problem.loss == "hinge":
                 dw += 2e-4 * parameters[i]
                 db += 2e-4 * parameters[i + 1]
-            dw *= problem.lr
-            db *= problem.lr
-            parameters[i] -= dw
-            parameters[i + 1] -= db
-        return [float(loss)]
+            gradients += [db, dw]
+        return float(loss), gradients
 
-    return step
+    def step() -> list[float]:
+        loss, gradients = kernel()
+        for p, gradient in zip(reversed(parameters), gradients, strict=True):
+            gradient *= problem.lr
+            p -= gradient
+        return [loss]
+
+    return step, kernel
 
 
-def names() -> Callable[[], list[float]]:
-    """A training step of the GPT: every derivative on paper, Adam over one flat array whose views the matrices are."""
+def names() -> Pair:
+    """A training step of the GPT: every derivative on paper, Adam over one flat array whose views the matrices are; and
+    the step's part without Adam.
+    """
     problem = problems.names()
     shapes = {name: np.shape(rows) for name, rows in problem.matrices.items()}
     flat = np.concatenate([np.ravel(rows) for rows in problem.matrices.values()])
@@ -83,7 +91,7 @@ def names() -> Callable[[], list[float]]:
     documents = [np.array(document) for document in problem.documents]
     heads, width = problem.heads, shapes["wq"][0]
     hidden = np.triu(np.full((16, 16), -np.inf), 1)
-    steps = 0
+    turns = steps = 0
 
     def rmsnorm(x: Any) -> tuple[Any, Any]:
         scale = ((x * x).mean(axis=1, keepdims=True) + 1e-5) ** -0.5
@@ -98,9 +106,10 @@ def names() -> Callable[[], list[float]]:
     def join(x: Any) -> Any:
         return x.swapaxes(0, 1).reshape(-1, width)
 
-    def step() -> list[float]:
-        nonlocal steps
-        document = documents[steps % len(documents)]
+    def kernel() -> float:
+        nonlocal turns
+        document = documents[turns % len(documents)]
+        turns += 1
         tokens, following = document[:-1], document[1:]
         count, root = len(tokens), (width // heads) ** 0.5
         x0 = matrix["wte"][tokens] + matrix["wpe"][:count]
@@ -144,18 +153,23 @@ def names() -> Callable[[], list[float]]:
         np.add.at(gradient["wte"], tokens, g0)
         gradient["wpe"][:count] = g0
         gradient["wpe"][count:] = 0.0
+        return float(loss)
 
+    def step() -> list[float]:
+        nonlocal steps
+        loss = kernel()
         steps += 1
         rate, scale = problem.lr / (1 - problem.beta1**steps), (1 - problem.beta2**steps) ** -0.5
         mean[:] += (1 - problem.beta1) * (flat_gradient - mean)
         square[:] += (1 - problem.beta2) * (flat_gradient * flat_gradient - square)
         flat[:] -= rate * mean / (np.sqrt(square) * scale + problem.eps)
-        return [float(loss)]
+        return [loss]
 
-    return step
+    return step, kernel
 
 
-PROGRAMS: dict[str, Any] = {
+KERNELS: dict[str, Any] = {
     **{name: partial(lambda make: network(make()), make) for name, make in problems.NETWORKS.items()},
     "names": names,
 }
+PROGRAMS = {name: partial(lambda make: make()[0], make) for name, make in KERNELS.items()}

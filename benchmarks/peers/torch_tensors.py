@@ -12,14 +12,16 @@ from torch import nn
 from benchmarks import problems
 from benchmarks.peers import arrays
 
-__all__ = ["PROGRAMS", "TITLE"]
+__all__ = ["KERNELS", "PROGRAMS", "TITLE"]
 
 TITLE = "PyTorch, nn.Linear"
 torch.set_num_threads(1)
 
+Pair = tuple[Callable[[], list[float]], Callable[[], Any]]  # a whole step; its part without the update
 
-def network(problem: problems.Network) -> Callable[[], list[float]]:
-    """A training step of the network."""
+
+def network(problem: problems.Network) -> Pair:
+    """A training step of the network, and its part without the update."""
     kinds: dict[str, Any] = {"relu": nn.ReLU, "tanh": nn.Tanh, "linear": nn.Identity}
     parts: list[Any] = []
     for i, (weights, biases) in enumerate(zip(problem.weights, problem.biases, strict=True)):
@@ -40,18 +42,22 @@ def network(problem: problems.Network) -> Callable[[], list[float]]:
         "crossentropy": lambda out: nn.functional.cross_entropy(out, Y),
     }
 
-    def step() -> list[float]:
+    def kernel() -> Any:
         optimizer.zero_grad()
         loss = losses[problem.loss](model(X))
         loss.backward()
+        return loss
+
+    def step() -> list[float]:
+        loss = kernel()
         optimizer.step()
         return [loss.item()]
 
-    return step
+    return step, kernel
 
 
-def names() -> Callable[[], list[float]]:
-    """A training step of the GPT."""
+def names() -> Pair:
+    """A training step of the GPT, and its part without Adam."""
     problem = problems.names()
     parameters = {
         name: torch.tensor(rows, dtype=torch.float64, requires_grad=True) for name, rows in problem.matrices.items()
@@ -65,20 +71,25 @@ def names() -> Callable[[], list[float]]:
         documents.append((torch.tensor(document[:-1]), torch.eye(27, dtype=torch.float64)[document[1:]], hidden))
     steps = 0
 
-    def step() -> list[float]:
+    def kernel() -> Any:
         nonlocal steps
         document = documents[steps % len(documents)]
         steps += 1
         optimizer.zero_grad()
         loss = arrays.gpt(torch, lambda x: torch.softmax(x, -1), parameters, *document, problem.heads)
         loss.backward()
+        return loss
+
+    def step() -> list[float]:
+        loss = kernel()
         optimizer.step()
         return [loss.item()]
 
-    return step
+    return step, kernel
 
 
-PROGRAMS: dict[str, Any] = {
+KERNELS: dict[str, Any] = {
     **{name: partial(lambda make: network(make()), make) for name, make in problems.NETWORKS.items()},
     "names": names,
 }
+PROGRAMS = {name: partial(lambda make: make()[0], make) for name, make in KERNELS.items()}

@@ -9,13 +9,13 @@ from benchmarks import problems
 from benchmarks.peers.wengert_unchanged import names
 from wengert import dot, losses, nn, optim
 
-__all__ = ["PROGRAMS", "TITLE"]
+__all__ = ["PROGRAMS", "TITLE", "mlp"]
 
 TITLE = "Wengert, its own MLP, dot and optimizer"
 
 
-def network(problem: problems.Network) -> Any:
-    """The same network from `nn.MLP`, moved by `optim.SGD`."""
+def mlp(problem: problems.Network) -> nn.MLP:
+    """The network from `nn.MLP`, with the starting weights that all peers have."""
     activations = {"activation": problem.hidden, "output": problem.output}
     model = nn.MLP(problem.sizes[0], list(problem.sizes[1:]), **activations)
     for layer, weights, biases in zip(model.layers, problem.weights, problem.biases, strict=True):
@@ -23,6 +23,12 @@ def network(problem: problems.Network) -> Any:
             neuron.b.data = bias
             for w, number in zip(neuron.w, row, strict=True):
                 w.data = number
+    return model
+
+
+def network(problem: problems.Network) -> Any:
+    """The same network from `nn.MLP`, moved by `optim.SGD`."""
+    model = mlp(problem)
     optimizer = optim.SGD(model, problem.lr)
     backward = {"hinge": hinge, "squared": squared, "crossentropy": crossentropy}[problem.loss]
 

@@ -36,6 +36,7 @@ __all__ = [
 
 BACKENDS = ("auto", "eager", "numpy")
 CHUNK = 128  # how many examples' graphs are alive at once; more would cost memory and gain no time
+SMALL = 2000  # a pass over all examples of fewer scalar operations takes the engine less time than NumPy's calls
 PIECE = 1024  # how many examples an array program computes at once, for the same reason
 
 Model = Callable[[Any], Any]
@@ -57,8 +58,8 @@ def choose(backend: str, *task: Any) -> Engine:
     """What computes a task from now on: `Engine(*task)` or `Program(*task)`.
 
     Args:
-        backend: "eager" is the engine, "numpy" the array program; "auto" is this where NumPy is installed and the loss
-            and the data can be compiled, else the engine, whose `fallback` then says why.
+        backend: "eager" is the engine, "numpy" the array program; "auto" is this where NumPy is installed, the loss
+            and the data can be compiled and the task is not tiny, else the engine, whose `fallback` then says why.
         *task: the arguments of Engine.
 
     Raises:
@@ -70,7 +71,9 @@ def choose(backend: str, *task: Any) -> Engine:
         return engine
     try:
         require("numpy", "array")
-        return Program(*task)
+        program = Program(*task)
+        if backend == "numpy" or program.operations >= SMALL:
+            return program
     except MissingExtraError as error:
         if backend == "numpy":
             raise
@@ -208,7 +211,7 @@ class Program(Engine):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # what there is to say is said in one line
                 self._losses.sum(*few)
-                if not (refusal := self._losses._runtime.last[1].refusal) and self.metric is not None:
+                if not (refusal := _refusal(self._losses)) and self.metric is not None:
                     self._predictions.map(few[0])
         except Exception as error:  # code that a stand-in for a number upsets runs as it always did
             refusal = f"{type(error).__name__}: {error}"
@@ -216,6 +219,7 @@ class Program(Engine):
             random.setstate(state)
         if refusal:
             raise _RefusedError(refusal)
+        self.operations = self._losses._runtime.latest().nodes * len(self.examples)
 
     def measure(self) -> Outcome:
         """The mean outcome of the examples that are held out."""
@@ -273,7 +277,7 @@ class Program(Engine):
         """The sum of the metric over some examples, given both as arrays and as their places."""
         if self.metric is None:
             return 0.0
-        predictions = None if self._predictions._runtime.last[1].refusal else self._predictions.map(x)
+        predictions = None if _refusal(self._predictions) else self._predictions.map(x)
         if isinstance(self.metric, _Right) and predictions is not None:
             return self.metric.count(predictions, y)
         pairs = [examples[i] for i in places]
@@ -283,7 +287,7 @@ class Program(Engine):
 
     def _look(self) -> None:
         """Note that the compiled function runs uncompiled by now; it has said so itself."""
-        if refusal := self._losses._runtime.last[1].refusal:
+        if refusal := _refusal(self._losses):
             self.name, self.fallback = "eager", refusal
 
     def _leave(self, why: str, depth: int) -> None:
@@ -305,6 +309,12 @@ def _arrays(examples: list[Example]) -> list[Any]:
         return [array for name, column in columns for array in flatten_argument(name, list(column), batched=True)[1]]
     except DataError as error:
         raise _RefusedError(str(error)) from None
+
+
+def _refusal(function: Compiled) -> str:
+    """Why the last call of a compiled function ran uncompiled; empty if it did not, or if there was none."""
+    last = function._runtime.last
+    return "" if last is None else last[1].refusal
 
 
 def _named(source: Any, function: Callable[..., Any]) -> Callable[..., Any]:

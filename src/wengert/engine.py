@@ -7,9 +7,9 @@ end, and applies the chain rule at each node:
 
     operand.grad += partial * node.grad
 
-Python runs this file as it stands. Cython compiles the same file: `engine.pxd` beside it says which names
-are C numbers, and `native` is Python's arithmetic here and C's there. What an operation computes is a row of
-the table in `ops.py`; the few that every program is made of are written out here too, for speed.
+Python runs this file as it stands. Cython compiles the same file: `engine.pxd` beside it says which names are C
+numbers, and `native` is Python's arithmetic here and C's there. What an operation computes is a row of the table in
+`ops.py`; the commonest are written out here too, for speed.
 """
 
 from __future__ import annotations
@@ -252,7 +252,7 @@ def _number(x: Any) -> float:
     if isinstance(x, Value):
         operand: Value = x
         return operand._data
-    return native.whole(x) if type(x) is int else operands.number(x)
+    return native.whole(x) if type(x) is int else float(x) if isinstance(x, float) else operands.number(x)
 
 
 def _operand(x: Any) -> float:
@@ -297,8 +297,7 @@ def tape(roots: Nodes, reset: bool = False) -> Nodes:
 def _meet_all(many: Many, found: Nodes, reset: bool) -> None:
     for x in many._all:
         if isinstance(x, Value):
-            operand: Value = x
-            _meet(operand, found, reset)
+            _meet(x, found, reset)
 
 
 def _meet(x: Node, found: Nodes, reset: bool) -> None:

@@ -30,5 +30,5 @@ def fused(data: float, operands: Sequence[Any], partials: Array, leaves: bool = 
     node._data = data
     node._db = LEAVES if leaves else 0.0
     for i in range(len(node._all)):
-        node._partials[i] = partials[i]
+        node._partials[i] = float(partials[i])
     return node

@@ -110,7 +110,7 @@ def hinge(prediction: Value, target: float) -> Value:
     """
     if _is_list(prediction):
         raise LengthError(f"hinge takes one score, got {_counted(prediction)}")
-    if not (target == 1 or target == -1):
+    if abs(target) != 1:
         raise DataError(f"a target of hinge is -1 or 1, got {target!r}")
     return (1.0 - target * prediction).relu()
 
@@ -171,7 +171,7 @@ def cross_entropy(prediction: Sequence[Value], target: int) -> Value:
             raise DataError(f"a target of cross-entropy is a class, an int, got {target!r}") from None
         if not 0 <= target < len(prediction):
             raise DataError(f"class {target} of {len(prediction)} outputs: the classes are 0 to {len(prediction) - 1}")
-    chosen = pick(prediction, target)
+    chosen: Value = pick(prediction, target)
     return logsumexp([z - chosen for z in prediction])
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 import warnings
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from wengert import errors
@@ -14,6 +16,8 @@ from wengert.functions import mean as mean_of
 from wengert.functions import sum as sum_of
 
 __all__ = ["Compiled", "compile"]
+
+PACKAGE = str(Path(__file__).resolve().parents[1])
 
 
 def compile(function: Callable[..., Any] | None = None, *, static: Sequence[str] = ()) -> Any:
@@ -108,10 +112,13 @@ class Compiled:
 
 
 def warn_once(said: set[str], message: str) -> None:
-    """Warn, once for each message."""
+    """Warn, once for each message, and as of the user's line."""
     if message not in said:
         said.add(message)
-        warnings.warn(message, stacklevel=5)
+        level, frame = 1, sys._getframe()
+        while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
+            level, frame = level + 1, frame.f_back
+        warnings.warn(message, stacklevel=level)
 
 
 def combined(values: Sequence[Any], how: str) -> Value:

@@ -21,7 +21,7 @@ from wengert.lifting.homes import Homes
 from wengert.lifting.instructions import CONST, VARYING, Pick, Unliftable
 from wengert.lifting.layout import Grid, addresses, distinct, fit, grid_rows, nested, without_broadcast
 from wengert.lifting.plans import Part, Plan, plan_of
-from wengert.lifting.program import Access, Array, Compute, Index, Program, contiguous
+from wengert.lifting.program import BATCH, Access, Array, Compute, Index, Program, contiguous
 from wengert.ops import TABLE
 
 __all__ = ["Lifted", "lift"]
@@ -432,7 +432,7 @@ def lift(
             lifter.map_of(group)
     program = lifter.program
     for name, places in outputs.items():
-        program.outputs[name] = _output(lifter, name, flat.places[places])
+        program.outputs[name] = _output(lifter, flat.places[places])
     fuse(program)
     unmask(program)
     back = np.full(flat.n, -1)
@@ -450,23 +450,14 @@ def lift(
     return Lifted(program, parameters, tables, products, extents)
 
 
-def _output(lifter: _Lifter, name: str, names: Ints) -> Array:
-    """The array that holds a result."""
-    flat = lifter.flat
-    constant = flat.source[names.reshape(-1)] == CONST
-    if constant.any() and names.size == 1:
-        value = float(flat.constants[int(names.reshape(-1)[0]) - flat.n])
-        return lifter.compute("out", names.shape, [], lambda: ("const", value), batched=lifter.batched)
+def _output(lifter: _Lifter, names: Ints) -> Array:
+    """The array that holds a result: one that is there, or a copy of what is read."""
     operand = lifter.operand(names)
-    assert isinstance(operand, Access)
-    if operand.array.batched == lifter.batched and operand.array.cell_shape == tuple(n for n in names.shape if n > 1):
-        probe = Access(operand.array, operand.base, operand.strides, operand.table)
-        if (
-            probe.table is None
-            and probe.base == 0
-            and tuple(s for s, n in zip(probe.strides, names.shape, strict=True) if n > 1)
-            == contiguous(operand.array.cell_shape)
-        ):
+    if isinstance(operand, Access) and operand.array.batched == lifter.batched:
+        stay = [i for i, n in enumerate(names.shape) if n > 1]
+        squeezed = operand.permuted(stay, names.shape)
+        squeezed.strides = (1,) * lifter.batched + squeezed.strides
+        if squeezed.is_whole((BATCH,) * lifter.batched + tuple([names.shape[i] for i in stay])):
             return operand.array
     return lifter.compute("out", names.shape, [operand], lambda x: x, batched=lifter.batched)
 

@@ -208,7 +208,7 @@ def where() -> str:
         return "the function"
     name, line = frame.f_code.co_filename, frame.f_lineno
     text = linecache.getline(name, line).strip()
-    return f"{Path(name).name}, line {line}{f' ({text})' if text else ''}"
+    return f"{Path(name).name}, line {line}{f' ({text[:60]})' if text else ''}"
 
 
 def _subscripted(frame: Any) -> Any:

@@ -77,6 +77,8 @@ class Recording:
     lifted: Lifted
     parameters: tuple[Any, ...]
     guards: list[Guard]
+    sides: list[tuple[int, int]]  # for each guard where its sides stand in the output "sides"; -1 for a number
+    open_sides: int  # how many stand there
     shape: tuple[int, ...] | None  # of the function's result; () for one Value
     nodes: int
     leaves: bool  # whether all parameters are leaves
@@ -98,13 +100,14 @@ class Recording:
         """Whether a run, or each example of it, came to the same comparisons as the recorded one."""
         if not self.guards:
             return np.True_
-        left, right = outputs["left"], outputs["right"]
-        same = None
-        for number, guard in enumerate(self.guards):
-            here = left if left.ndim == 0 or (len(self.guards) == 1 and left.ndim < 2) else left[..., number]
-            there = right if right.ndim == 0 or (len(self.guards) == 1 and right.ndim < 2) else right[..., number]
-            agrees = np.asarray(HOLDS[guard.how](here, there)) == guard.outcome
-            same = agrees if same is None else same & agrees
+        sides = np.asarray(outputs["sides"])
+        if self.open_sides == 1:
+            sides = sides[..., None]
+        same = np.True_
+        for guard, (left, right) in zip(self.guards, self.sides, strict=True):
+            here = guard.left if left < 0 else sides[..., left]
+            there = guard.right if right < 0 else sides[..., right]
+            same = same & (HOLDS[guard.how](here, there) == guard.outcome)
         return same
 
 
@@ -114,11 +117,17 @@ def record(function: Callable[..., Any], arguments: Arguments, example: Sequence
     Raises:
         Unrecordable, Unliftable: it cannot be compiled; the message says why.
     """
-    run = _Run(function, arguments, example)
+    try:
+        run = _Run(function, arguments, example)
+    except (Unrecordable, Unliftable):
+        raise
+    except Exception as problem:
+        arguments.call(function, example, plain)  # raises what the function raises by itself
+        raise Unrecordable(f"while it is being recorded it raises {type(problem).__name__}: {problem}") from problem
     picks: list[Pick] = []
     if any(integer.used for integer in run.integers):
         try:
-            picks = run.compare(_Run(function, arguments, example, run.other_integers()))
+            picks = run.compare([_Run(function, arguments, example, others) for others in run.other_integers()])
         except Exception:  # other integers are another course, or none at all: each gets a path of its own
             run = _Run(function, arguments, example, fixed=True)
     again = _flat_result(arguments.call(function, example, plain))[1]
@@ -143,7 +152,9 @@ def _lifted(run: _Run, picks: list[Pick]) -> Recording:
     parameters = tuple([run.graph.values[place] for place in lifted.parameters])
     leaves = all(parameter.is_leaf for parameter in parameters)
     extents = {kernel.inputs.index(array): extent for array, extent in lifted.extents.items()}
-    return Recording(kernel, lifted, parameters, run.guards, run.shape, run.size, leaves, extents)
+    return Recording(
+        kernel, lifted, parameters, run.guards, run.sides, len(run.compared), run.shape, run.size, leaves, extents
+    )
 
 
 class _Run:
@@ -171,7 +182,7 @@ class _Run:
                     item: Any = TracedInteger(self.recorder, next(given, int(x)), fixed)
                     self.integers.append(item)
                 else:
-                    item = Value(x.data if leaf.kind == "v" else float(x))
+                    item = Value(self.recorder.unseen(x) if leaf.kind == "v" else float(x))
                 made.reshape(-1)[place : place + 1] = [item]
             if leaf.kind == "v":
                 self.value_inputs.append(leaf.name)
@@ -185,59 +196,73 @@ class _Run:
         self.guards = [guard for guard in self.recorder.guards.values() if _is_open(guard)]
         self.shape, results = _flat_result(self.result)
         self.results = [_as_value(x) for x in results]
-        self.sides = [[_as_value(getattr(g, side)) for g in self.guards] for side in ("left", "right")]
+        both = [side for guard in self.guards for side in (guard.left, guard.right) if isinstance(side, Value)]
+        self.compared = list({id(side): side for side in both}.values())
+        number = {id(side): n for n, side in enumerate(self.compared)}
+        self.sides = [(number.get(id(guard.left), -1), number.get(id(guard.right), -1)) for guard in self.guards]
         inputs = [as_operand(x) for a in self.stand_ins.values() for x in a.reshape(-1)]
         items = [x for picked in self.recorder.picked for x in _values_in(picked.items)]
-        roots = {id(x): x for x in (*inputs, *self.results, *self.sides[0], *self.sides[1], *items)}
+        roots = {id(x): x for x in (*inputs, *self.results, *self.compared, *items)}
         self.graph = Graph(*roots.values())
-        self.size = len(Graph(*self.results, *self.sides[0], *self.sides[1]))
+        self.size = len(Graph(*self.results, *self.compared))
         self.place = dict(zip(roots, self.graph.outputs, strict=True))
         for place in self.graph.leaves:
             self.place[id(self.graph.values[place])] = place
         self.keep = (roots, items)  # alive, so that no id is used again
 
-    def other_integers(self) -> list[int]:
-        """Other indices for a second run, so that each operand shows which integer has chosen it."""
+    def other_integers(self) -> list[list[int]]:
+        """Other indices for some more runs, so that each operand shows which integer has chosen it: by how far each
+        of the runs moves it, which is another sequence of steps for each integer.
+        """
         extent: dict[int, int] = {}
         for picked in self.recorder.picked:
             size = len(picked.items)
             extent[id(picked.index)] = min(size, extent.get(id(picked.index), size))
-        others = []
-        for number, integer in enumerate(self.integers):
-            size = extent.get(id(integer), 0)
-            step = (1 + number) % size if size > 1 else 0
-            others.append((integer.whole + (step or 1)) % size if size > 1 else integer.whole)
+        numbers = [integer.whole for integer in self.integers]
+        movable = [place for place, integer in enumerate(self.integers) if extent.get(id(integer), 0) > 1]
+        radix = min([extent[id(self.integers[place])] for place in movable], default=2)
+        others: list[list[int]] = []
+        scale = 1
+        while scale <= len(movable) or not others:
+            run = list(numbers)
+            for code, place in enumerate(movable, 1):  # the digits of a code that is not 0
+                size = extent[id(self.integers[place])]
+                run[place] = (numbers[place] + code // scale % radix) % size
+            others.append(run)
+            scale *= radix
         return others
 
-    def compare(self, second: _Run) -> list[Pick]:
-        """The operands that an integer has chosen, as two runs with different integers show them.
+    def compare(self, others: list[_Run]) -> list[Pick]:
+        """The operands that an integer has chosen, as runs with different integers show them.
 
         Raises:
             Unrecordable: the runs differ in another way.
         """
-        a, b = self.graph, second.graph
-        if a.codes != b.codes or a.starts != b.starts or a.constants != b.constants:
+        a = self.graph
+        graphs = [run.graph for run in others]
+        if any((a.codes, a.starts, a.constants) != (b.codes, b.starts, b.constants) for b in graphs):
             raise Unrecordable(
                 "the function takes another course for other integers: declare the argument static=(name,)"
             )
-        chosen: dict[tuple[int, int], tuple[int, tuple[int, ...]]] = {}
-        for mine, its in zip(self.recorder.picked, second.recorder.picked, strict=True):
+        chosen: dict[tuple[int, ...], tuple[int, tuple[int, ...]]] = {}
+        for mine, *its in zip(self.recorder.picked, *[run.recorder.picked for run in others], strict=True):
             columns = list(zip(*[_values_in([item]) for item in mine.items], strict=False))
             index = self.place[id(as_operand(mine.index))]
             for column in columns:
                 places = tuple([self.place[id(x)] for x in column])
-                chosen[places[mine.index.whole], places[its.index.whole]] = index, places
-        ops_a, ops_b = (np.frombuffer(g.operands, np.int64) if g.operands else np.zeros(0, np.int64) for g in (a, b))
+                chosen[tuple([places[one.index.whole] for one in (mine, *its)])] = index, places
+        runs = (self, *others)
+        operands = np.array([np.frombuffer(run.graph.operands or b"", np.int64) for run in runs])
         starts = np.frombuffer(a.starts, np.int64)
         picks = []
-        for at in np.flatnonzero(ops_a != ops_b).tolist():
-            pair = int(ops_a[at]), int(ops_b[at])
+        for at in np.flatnonzero((operands != operands[0]).any(0)).tolist():
+            pair = tuple(operands[:, at].tolist())
             if pair not in chosen:
                 raise Unrecordable("an integer argument changes more than which item of a list is read")
             user = int(np.searchsorted(starts, at, "right")) - 1
             picks.append(Pick(user, at - int(starts[user]), *chosen[pair]))
-        mine_out, its_out = ([run.place[id(x)] for x in run.results] for run in (self, second))
-        if mine_out != its_out:
+        outs = [[run.place[id(x)] for x in run.results] for run in runs]
+        if any(out != outs[0] for out in outs):
             raise Unrecordable("an integer argument chooses the result itself")
         return picks
 
@@ -260,9 +285,8 @@ class _Run:
         outputs = {"out": np.array([self.place[id(x)] for x in self.results], np.int64).reshape(self.shape or ())}
         if self.shape is None:
             raise Unliftable("its result is neither one number nor a regular array of them")
-        if self.guards:
-            for side, values in zip(("left", "right"), self.sides, strict=True):
-                outputs[side] = np.array([self.place[id(x)] for x in values], np.int64)
+        if self.compared:
+            outputs["sides"] = np.array([self.place[id(x)] for x in self.compared], np.int64)
         batched = self.arguments.batched
         return lift(graph, source, inputs, outputs, batched=batched, picks=picks, indices=indices)
 

@@ -79,7 +79,7 @@ class Runtime:
         quiet = modes.quiet()
         path.load()
         outputs, by_inputs = path.kernel.both(arrays, 1.0)
-        if path.guards and not path.holds(outputs).all():
+        if path.guards and not np.all(path.holds(outputs)):
             other = self.another(entry, arguments, arguments.arrays, path)
             if other is None:
                 return arguments.call(self.function, arguments.arrays, plain)
@@ -122,7 +122,7 @@ class Runtime:
         path.load()
         outputs, _ = path.kernel.both(arguments.arrays, seed)
         values, operands, partials = outputs["out"], path.parameters, path.kernel.slopes
-        if path.guards and not path.holds(outputs).all():
+        if path.guards and not np.all(path.holds(outputs)):
             found = self.by_paths(entry, arguments, count, seed)
             if found is None:
                 return None
@@ -157,7 +157,8 @@ class Runtime:
             held = np.broadcast_to(path.holds(outputs), (len(waiting),))
             if not held.any():
                 continue
-            taken, out = waiting[held], outputs["out"][held]
+            out = np.asarray(outputs["out"]).reshape(len(waiting), *(path.shape or ()))
+            taken, out = waiting[held], out[held]
             values = np.zeros((count, *out.shape[1:])) if values is None else values
             values[taken] = out
             if seed is not None:
@@ -270,8 +271,7 @@ class Runtime:
         """
         if entry.calls < 2 or entry.calls & (entry.calls - 1):
             return True
-        with modes.no_grad():
-            result = arguments.call(self.function, example, plain)
+        result = arguments.call(self.function, example, plain)
         want = float(result.data if isinstance(result, Value) else result)
         if abs(want - value) <= AGREE * max(1.0, abs(want)):
             return True

@@ -57,6 +57,8 @@ def flatten_argument(name: str, x: Any, batched: bool = False) -> tuple[Shape, l
     kind = type(x)
     if kind is np.ndarray:
         return _array(name, x, "ndarray", batched)
+    if batched and isinstance(x, (int, float, np.number, Value)):
+        raise DataError(f"{name} is one number: a batch has an example in each row (or declare it static=({name!r},))")
     if kind is float or isinstance(x, np.floating):
         return Leaf(name, "f", (), "scalar"), [x]
     if kind is bool or isinstance(x, np.bool_):
@@ -100,7 +102,9 @@ def _array(name: str, x: Any, held: str, batched: bool) -> tuple[Shape, list[Any
 
 
 def _sequence(name: str, x: Any, held: str, batched: bool) -> tuple[Shape, list[Any]]:
-    if batched and len(x) and isinstance(x[0], dict):
+    if batched and not len(x):
+        raise DataError(f"{name}: a batch of no examples has no mean: expected at least one")
+    if batched and isinstance(x[0], dict):
         raise DataError(f"{name}: a batch of dicts is written as a dict of batches")
     try:
         made = np.array(x)
