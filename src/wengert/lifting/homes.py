@@ -58,11 +58,21 @@ class Homes:
         """Make parameters that have no home yet an array of their own, of the shape in which they are used."""
         names, _ = without_broadcast(names)
         free = (self.flat.source[names] == PARAM) & (self.home[names] < 0)
-        if not free.all() or len(np.unique(names)) != names.size:
+        if not free.all():
+            return False
+        seen = np.zeros(len(self.home), bool)
+        seen[names] = True
+        if int(seen.sum()) != names.size:
             return False
         array = self.array(stem, names.shape, "param", slots=names)
         self.settle(names.reshape(-1), array, np.arange(names.size))
         return True
+
+    def homes_of(self, names: Ints) -> Ints:
+        """The places of the arrays in which these numbers live, each once."""
+        homes = self.home[names]
+        low, high = homes.min(), homes.max()
+        return np.array([low]) if low == high else np.unique(homes)
 
     # -- operands -----------------------------------------------------------------------------------------------------
 
@@ -79,7 +89,7 @@ class Homes:
             left = left[(self.home[left] < 0) & (flat.source[left] == PARAM)]
             if len(left):
                 self.claim("p", left)
-        homes = np.unique(self.home[real])
+        homes = self.homes_of(real)
         if homes[0] < 0:
             raise ProgramError("a number is read that no step has made")
         if len(homes) > 1:
@@ -124,7 +134,7 @@ class Homes:
             array.value = self.flat.constants[homeless - self.flat.n].reshape(array.shape)
             self.settle(homeless, array, np.arange(len(homeless)))
         self.claim("p", np.unique(names[(self.flat.source[names] == PARAM) & (self.home[names] < 0)]))
-        homes = np.unique(self.home[names])
+        homes = self.homes_of(names)
         array, cells = self.joint(homes, names)
         return self.access(array, cells, known)
 

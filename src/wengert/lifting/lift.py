@@ -438,7 +438,8 @@ def lift(
     back = np.full(flat.n, -1)
     own = flat.places < flat.n
     back[flat.places[own]] = np.flatnonzero(own)
-    parameters = [int(back[slot]) for array in program.of_role("param") for slot in array.slots.reshape(-1)]
+    slots = [array.slots.reshape(-1) for array in program.of_role("param")]
+    parameters = back[np.concatenate(slots)].tolist() if slots else []
     tables = sum(x.table is not None for step in program.steps if isinstance(step, Compute) for x in step.operands)
     products = sum(isinstance(step, Compute) and _is_matrix_product(step) for step in program.steps)
     extents: dict[Array, int] = {}

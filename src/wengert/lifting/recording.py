@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import isfinite
@@ -204,10 +205,9 @@ class _Run:
         items = [x for picked in self.recorder.picked for x in _values_in(picked.items)]
         roots = {id(x): x for x in (*inputs, *self.results, *self.compared, *items)}
         self.graph = Graph(*roots.values())
-        self.size = len(Graph(*self.results, *self.compared))
+        self.size = len(Graph(*self.results, *self.compared)) if items else len(self.graph)
         self.place = dict(zip(roots, self.graph.outputs, strict=True))
-        for place in self.graph.leaves:
-            self.place[id(self.graph.values[place])] = place
+        self.given = bisect_left(self.graph.values, self.recorder.began, key=_age)  # what was there before comes first
         self.keep = (roots, items)  # alive, so that no id is used again
 
     def other_integers(self) -> list[list[int]]:
@@ -268,11 +268,9 @@ class _Run:
 
     def lift(self, picks: list[Pick]) -> Lifted:
         """The array program of the run."""
-        graph, began = self.graph, self.recorder.began
-        source = np.full(len(graph), VALUE)
-        source[list(graph.leaves)] = CONST
-        old = np.array([value._made < began for value in graph.values])
-        source[old] = PARAM
+        graph = self.graph
+        source = np.where(np.frombuffer(graph.codes, np.uint16) == 0, CONST, VALUE)
+        source[: self.given] = PARAM
         inputs: dict[str, Ints] = {}
         indices = []
         for name, made in self.stand_ins.items():
@@ -310,7 +308,7 @@ class _Run:
             raise Unrecordable(f"the array program gives {got[:3]}, the function {want[:3]}")
         if self.shape != () or not all(map(isfinite, want)):
             return
-        given = [v for v in self.graph.values if v._made < self.recorder.began]
+        given = self.graph.values[: self.given]
         inputs = [x for name in self.value_inputs for x in self.stand_ins[name].reshape(-1)]
         before = [v.grad for v in given]
         for v in given:
@@ -326,6 +324,11 @@ class _Run:
         )
         if len(got) == len(want) and np.isfinite(got).all() and not _close(got, want):
             raise Unrecordable("the derivatives of the array program are not those of the function")
+
+
+def _age(value: Any) -> int:
+    """When a Value was made."""
+    return int(value._made)
 
 
 def _is_open(guard: Guard) -> bool:

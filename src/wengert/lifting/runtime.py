@@ -88,7 +88,8 @@ class Runtime:
         if by_inputs:
             operands += arguments.values()
             partials = np.concatenate([partials, *[np.asarray(x, float).reshape(-1) for x in by_inputs]])
-        if not isfinite(value + partials.sum()) or not self.audit(entry, arguments, arguments.arrays, value):
+        kept = isfinite(value + partials.sum())
+        if not kept or (_is_due(entry) and not self.audit(entry, arguments, arguments.arrays, value)):
             return arguments.call(self.function, arguments.arrays, plain)
         return Value(value) if quiet else fused(value, operands, partials, path.leaves and not by_inputs)
 
@@ -131,9 +132,10 @@ class Runtime:
         value = float(values.sum()) * seed
         if not isfinite(value + partials.sum()):
             return None
-        number = entry.calls % count
-        if not self.audit(entry, arguments, arguments.example(number), float(values[number])):
-            return None
+        if _is_due(entry):
+            number = entry.calls % count
+            if not self.audit(entry, arguments, arguments.example(number), float(values[number])):
+                return None
         return Value(value) if modes.quiet() else fused(value, operands, partials, path.leaves)
 
     def by_paths(self, entry: Entry, arguments: Arguments, count: int, seed: float | None) -> Any:
@@ -264,13 +266,11 @@ class Runtime:
         return tuple([x if type(x) in CONSTANTS and x == x else None for x in seen])
 
     def audit(self, entry: Entry, arguments: Arguments, example: Sequence[Any], value: float) -> bool:
-        """On calls 2, 4, 8, 16 and so on, compare with the function itself; False if the engine has to take over.
+        """Compare with the function itself; False if the engine has to take over.
 
         Raises:
             StaleRecordingError: the function gives something else now.
         """
-        if entry.calls < 2 or entry.calls & (entry.calls - 1):
-            return True
         result = arguments.call(self.function, example, plain)
         want = float(result.data if isinstance(result, Value) else result)
         if abs(want - value) <= AGREE * max(1.0, abs(want)):
@@ -335,6 +335,11 @@ class Runtime:
                     lines.append("    sums of different lengths share arrays, with masks")
                 lines += [f"    guarded: {line}" for line in dict.fromkeys(guard.line for guard in path.guards)]
         return "\n".join(lines)
+
+
+def _is_due(entry: Entry) -> bool:
+    """Whether this call is the 2nd, 4th, 8th, 16th and so on: one that is compared with the function itself."""
+    return entry.calls > 1 and not entry.calls & (entry.calls - 1)
 
 
 def _key(x: Any) -> Any:
