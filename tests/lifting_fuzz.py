@@ -175,7 +175,9 @@ def run(seed: int, poison: bool = False) -> tuple[float, str]:
             worst = max(worst, difference(single.data, want.data))
             worst = max(worst, difference(gradients(single, made.parameters), gradients(want, made.parameters)))
             mean = compiled.mean(batch)
-            want = wengert.mean([made.function(x) for x in batch])
+            each = [made.function(x) for x in batch]
+            worst = max(worst, difference(compiled.map(batch), [v.data for v in each]))
+            want = wengert.mean(each)
             worst = max(worst, difference(mean.data, want.data))
             worst = max(worst, difference(gradients(mean, made.parameters), gradients(want, made.parameters)))
             for p in made.parameters:  # the second turn has other numbers

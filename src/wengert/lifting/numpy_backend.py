@@ -17,6 +17,7 @@ from wengert.ops import BY_NAME, TABLE
 __all__ = ["Text", "write"]
 
 WIDTH = 100  # of a line, before its shape is noted behind it
+MATMUL = 1  # @ binds like a product, but a * b @ c is not a * (b @ c): in a product it stands in parentheses
 INLINE = 64  # a step used once is written where it is used, up to this length
 
 # How a row is written, and how tightly it binds: 1 a sum, 2 a product, 3 a sign, 4 a power, 5 a call.
@@ -125,11 +126,23 @@ class _Writer:
                 step.out.name = text
                 continue
             reader = readers.get(id(step.out))
-            if reader is not None and self.uses[id(step.out)] == 1 and len(text) <= INLINE and _takes(reader, step.out):
+            if (
+                reader is not None
+                and self.uses[id(step.out)] == 1
+                and len(text) <= INLINE
+                and self.takes(reader, step.out)
+            ):
                 self.inlined[id(step.out)] = text, binding
             elif self.uses.get(id(step.out)):
                 lines.append(self.line(step.out, text))
         return lines
+
+    def takes(self, reader: Compute, array: Array) -> bool:
+        """Whether a step reads an array once, so that the array's own expression can stand there."""
+        places = [k for k, x in enumerate(reader.operands) if x.array is array]
+        if reader.reduce or len(places) != 1 or not reader.operands[places[0]].is_whole(reader.axes):
+            return False
+        return _times(_expanded(reader.tree, self.texts), places[0]) == 1
 
     def line(self, out: Array, text: str) -> str:
         shape = ", ".join("N" if n == BATCH else str(n) for n in out.shape)
@@ -252,7 +265,7 @@ class _Writer:
             return self.long_contraction(step, x, y, both, only_x, only_y)
         if not only_x and not only_y:
             if not both:
-                return f"{read(x, summed)} @ {read(y, summed)}", 2
+                return f"{read(x, summed)} @ {read(y, summed)}", MATMUL
             return f"({read(x, out + summed)} * {read(y, out + summed)}).sum({len(out)})", 5
         if len(only_x) < len(only_y):
             x, y, only_x, only_y = y, x, only_y, only_x
@@ -261,7 +274,7 @@ class _Writer:
         if len(only_x) > 1:  # a stack of matrices times one
             text, made = f"{read(x, only_x + summed)} @ {read(y, summed + only_y)}", only_x + only_y
             if made == out:
-                return text, 2
+                return text, MATMUL
             return f"({text}).transpose({', '.join(str(made.index(i)) for i in out)})", 5
         if not only_x or (only_y and only_x[0] > only_y[0]):  # what stands first in the result stands left
             x, y, only_x, only_y = y, x, only_y, only_x
@@ -269,7 +282,7 @@ class _Writer:
         right = read(y, both + (summed + only_y if only_y else summed))
         text, made = f"{left} @ {right}", both + only_x + only_y
         if made == out:
-            return text, 2
+            return text, MATMUL
         return f"({text}).transpose({', '.join(str(made.index(i)) for i in out)})", 5
 
     def long_contraction(
@@ -446,11 +459,6 @@ def _opening(target: str) -> int:
     raise AssertionError(target)
 
 
-def _takes(reader: Compute, array: Array) -> bool:
-    """Whether a step reads an array so that the array's own expression can stand there."""
-    return not reader.reduce and all(x.is_whole(reader.axes) for x in reader.operands if x.array is array)
-
-
 def _expanded(tree: Tree, texts: dict[str, Any]) -> Tree:
     """The tree by the rows that there is a text for, and those that are called element by element."""
     if tree[0] in ("in", "const", "mask"):
@@ -462,6 +470,13 @@ def _expanded(tree: Tree, texts: dict[str, Any]) -> Tree:
         if longer is not None:
             return _expanded(longer, texts)
     return (tree[0], *(_expanded(branch, texts) for branch in tree[1:]))
+
+
+def _times(tree: Tree, k: int) -> int:
+    """How often a tree reads an operand."""
+    if tree[0] in ("in", "const", "mask"):
+        return int(tree == ("in", k)) if tree[0] == "in" else 0
+    return sum(_times(branch, k) for branch in tree[1:])
 
 
 def _mask_of(tree: Tree) -> bool:

@@ -244,7 +244,8 @@ class Runtime:
             self.leave(
                 entry,
                 f"it takes more than {PATHS} courses, by comparing at {'; '.join(lines[:3])}: write wengert.maximum, "
-                "wengert.where or wengert.softmax, which are the same course for all numbers",
+                "wengert.where or wengert.softmax, which are the same course for all numbers (and wengert.pick(values, "
+                "index) where an integer argument chooses)",
             )
             return None
         try:
