@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 pytest.importorskip("numpy")
-
-import lifting_fuzz
+lifting_fuzz = pytest.importorskip("lifting_fuzz")  # needs NumPy
 
 BLOCK = 10
 

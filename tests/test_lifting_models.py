@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-np = pytest.importorskip("numpy")
-
-from lifting_fuzz import difference, gradients
-
 import wengert
 from benchmarks import gpt, problems
 from wengert import Value, losses, nn, ops
+
+np = pytest.importorskip("numpy")
+fuzz = pytest.importorskip("lifting_fuzz")  # needs NumPy
+difference, gradients = fuzz.difference, fuzz.gradients
 
 CLOSE = 1e-12
 Numbers = list[Any]
@@ -67,7 +67,9 @@ def move(parameters: list[Value], seed: int) -> None:
         p.data += generator.gauss(0.0, 0.1)
 
 
-def compare(function: Callable[..., Any], parameters: list[Value], columns: Sequence[Any], most: int, paths: int | None = 1) -> Any:
+def compare(
+    function: Callable[..., Any], parameters: list[Value], columns: Sequence[Any], most: int, paths: int | None = 1
+) -> Any:
     """One example at a time, the mean and the sum of a batch, before and after the parameters have moved.
 
     Args:
@@ -193,7 +195,9 @@ def test_activations_of_the_users_own() -> None:
 
 
 def test_an_operation_of_the_users_own() -> None:
-    bump = wengert.op("bump_of_lifting", value=lambda x: 1.0 / (1.0 + x * x), partials=lambda out, x: -2 * x * out * out)
+    bump = wengert.op(
+        "bump_of_lifting", value=lambda x: 1.0 / (1.0 + x * x), partials=lambda out, x: -2 * x * out * out
+    )
     generator = random.Random(9)
     w = values(generator, 4, 3)
 
@@ -211,7 +215,9 @@ def test_a_recurrent_cell_over_ten_steps() -> None:
         h: Numbers = [Value(0.0)] * 6
         for x in steps:
             h = [
-                (sum(w * v for w, v in zip(a, x, strict=True)) + sum(w * v for w, v in zip(b, h, strict=True)) + c).tanh()
+                (
+                    sum(w * v for w, v in zip(a, x, strict=True)) + sum(w * v for w, v in zip(b, h, strict=True)) + c
+                ).tanh()
                 for a, b, c in zip(of_x, of_h, bias, strict=True)
             ]
         return sum(v * v for v in h)
@@ -220,7 +226,9 @@ def test_a_recurrent_cell_over_ten_steps() -> None:
 
 
 def test_a_gated_recurrent_cell_of_neurons() -> None:
-    gates = [nn.Layer(5, 3, activation=a, bias="uniform", rng=random.Random(n)) for n, a in enumerate(["sigmoid", "tanh"])]
+    gates = [
+        nn.Layer(5, 3, activation=a, bias="uniform", rng=random.Random(n)) for n, a in enumerate(["sigmoid", "tanh"])
+    ]
 
     def loss(steps: list[Numbers]) -> Any:
         h: Numbers = [0.0] * 3
@@ -267,7 +275,9 @@ def test_causal_attention_as_in_pytorch() -> None:
     compiled = wengert.compile(causal(*weights))
     got = compiled.mean(X)
     got.backward()
-    tensors = [torch.tensor([[p.data for p in row] for row in w], dtype=torch.float64, requires_grad=True) for w in weights]
+    tensors = [
+        torch.tensor([[p.data for p in row] for row in w], dtype=torch.float64, requires_grad=True) for w in weights
+    ]
     q, k, v = (torch.tensor(X) @ w.T for w in tensors)
     out = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True, scale=0.5)
     want = (out * out).sum((1, 2)).mean()

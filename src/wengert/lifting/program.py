@@ -210,7 +210,7 @@ def _verify_compute(step: Compute, known: set[int]) -> None:
     )
     _demand(bool(step.reduce) == bool(step.reduced), f"{name}: reduced axes without a reduction, or the reverse")
     _demand(sorted(inputs(step.tree)) == list(range(len(step.operands))), f"{name}: an operand is not used, or missing")
-    _demand(1 not in plain, f"{name} has an axis of length 1")
+    _demand(1 not in plain or 1 in step.out.shape, f"{name} has an axis of length 1")  # an input may have one
     if step.mask is not None:
         _demand(step.mask.shape == plain, f"{name}: a mask of shape {step.mask.shape} over the axes {plain}")
     for access in step.operands:

@@ -280,9 +280,9 @@ class _Run:
             inputs[name] = places
             if made.size and isinstance(made.reshape(-1)[0], TracedInteger):
                 indices.append(name)
-        outputs = {"out": np.array([self.place[id(x)] for x in self.results], np.int64).reshape(self.shape or ())}
         if self.shape is None:
             raise Unliftable("its result is neither one number nor a regular array of them")
+        outputs = {"out": np.array([self.place[id(x)] for x in self.results], np.int64).reshape(self.shape)}
         if self.compared:
             outputs["sides"] = np.array([self.place[id(x)] for x in self.compared], np.int64)
         batched = self.arguments.batched

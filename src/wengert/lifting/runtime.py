@@ -117,8 +117,10 @@ class Runtime:
         """
         seed = 1.0 / count if how == "mean" else 1.0
         if how == "map":
-            values = self.by_paths(entry, arguments, count, None)
-            return None if values is None or not np.isfinite(values[0]).all() else values[0]
+            found = self.by_paths(entry, arguments, count, None)
+            if found is None or not np.isfinite(found[0]).all():
+                return None
+            return found[0] if self.agrees(entry, arguments, found[0]) else None
         path = entry.paths[0]
         path.load()
         outputs, _ = path.kernel.both(arguments.arrays, seed)
@@ -132,10 +134,8 @@ class Runtime:
         value = float(values.sum()) * seed
         if not isfinite(value + partials.sum()):
             return None
-        if _is_due(entry):
-            number = entry.calls % count
-            if not self.audit(entry, arguments, arguments.example(number), float(values[number])):
-                return None
+        if not self.agrees(entry, arguments, values):
+            return None
         return Value(value) if modes.quiet() else fused(value, operands, partials, path.leaves)
 
     def by_paths(self, entry: Entry, arguments: Arguments, count: int, seed: float | None) -> Any:
@@ -174,7 +174,12 @@ class Runtime:
         """The same by the engine, example by example."""
         results = [arguments.call(self.function, arguments.example(n), plain) for n in range(count)]
         if how == "map":
-            return np.array([_numbers(result) for result in results])
+            try:
+                return np.array([_numbers(result) for result in results])
+            except ValueError:
+                raise ArgumentError(
+                    "map gives an array: the function's results differ in shape, or are irregular"
+                ) from None
         return surface.combined(results, how)
 
     # -- recordings ---------------------------------------------------------------------------------------------------
@@ -266,15 +271,19 @@ class Runtime:
                 seen.append(None)
         return tuple([x if type(x) in CONSTANTS and x == x else None for x in seen])
 
-    def audit(self, entry: Entry, arguments: Arguments, example: Sequence[Any], value: float) -> bool:
+    def agrees(self, entry: Entry, arguments: Arguments, values: Any) -> bool:
+        """Whether an example of a batch, another each time, agrees with the function, when it is time to look."""
+        number = entry.calls % len(values)
+        return not _is_due(entry) or self.audit(entry, arguments, arguments.example(number), values[number])
+
+    def audit(self, entry: Entry, arguments: Arguments, example: Sequence[Any], value: Any) -> bool:
         """Compare with the function itself; False if the engine has to take over.
 
         Raises:
             StaleRecordingError: the function gives something else now.
         """
-        result = arguments.call(self.function, example, plain)
-        want = float(result.data if isinstance(result, Value) else result)
-        if abs(want - value) <= AGREE * max(1.0, abs(want)):
+        want = np.asarray(_numbers(arguments.call(self.function, example, plain)), float)
+        if want.shape == np.shape(value) and (np.abs(want - value) <= AGREE * np.maximum(1.0, np.abs(want))).all():
             return True
         try:
             record(self.function, arguments, example)
@@ -283,8 +292,8 @@ class Runtime:
             return False
         name = getattr(self.function, "__name__", "the function")
         raise StaleRecordingError(
-            f"{name} gives {want!r} now, and its recording {value!r}: something that was recorded as fixed has "
-            "changed, such as a list or an object that it reads, a file, a clock or a random number. Pass it as an "
+            f"{name} gives {want.tolist()!r} now, and its recording {np.asarray(value).tolist()!r}: something that "
+            "was recorded as fixed has changed, such as a list or an object that it reads, a file, a clock or a random number. Pass it as an "
             "argument, or decorate the function anew"
         )
 
