@@ -14,7 +14,7 @@ from typing import Any
 from wengert import engine
 from wengert.engine import Value
 
-__all__ = ["no_grad", "on", "quiet"]
+__all__ = ["no_grad", "on", "quiet", "suspended"]
 
 Mode = Callable[[Any], Any]  # shown a new node, returns what stands for it
 
@@ -55,6 +55,16 @@ def on(mode: Mode) -> Iterator[None]:
 def quiet() -> bool:
     """Whether this thread computes without recording."""
     return Value.detach in _watcher.modes
+
+
+@contextmanager
+def suspended() -> Iterator[None]:
+    """Compute as if this thread had no mode."""
+    before, _watcher.modes = _watcher.modes, ()
+    try:
+        yield
+    finally:
+        _watcher.modes = before
 
 
 @contextmanager

@@ -107,8 +107,38 @@ class Compiled:
         """What became of the function: nodes, array operations, products, tables, guards, and why it fell back."""
         return self._runtime.report()
 
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        """A compiled method, bound to the object that it is read from."""
+        return self if instance is None else Bound(self, instance)
+
     def __repr__(self) -> str:
         return f"<compiled {getattr(self.function, '__name__', 'function')}>"
+
+
+class Bound:
+    """A compiled method of an object; the recordings are kept for each object."""
+
+    def __init__(self, compiled: Compiled, instance: Any) -> None:
+        self.compiled, self.instance = compiled, instance
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        """As `Compiled.__call__`."""
+        return self.compiled(self.instance, *args, **named)
+
+    def mean(self, *args: Any, **named: Any) -> Any:
+        """As `Compiled.mean`."""
+        return self.compiled.mean(self.instance, *args, **named)
+
+    def sum(self, *args: Any, **named: Any) -> Any:
+        """As `Compiled.sum`."""
+        return self.compiled.sum(self.instance, *args, **named)
+
+    def map(self, *args: Any, **named: Any) -> Any:
+        """As `Compiled.map`."""
+        return self.compiled.map(self.instance, *args, **named)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.compiled, name)
 
 
 def warn_once(said: set[str], message: str) -> None:

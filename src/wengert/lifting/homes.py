@@ -56,6 +56,8 @@ class Homes:
 
     def claim(self, stem: str, names: Ints) -> bool:
         """Make parameters that have no home yet an array of their own, of the shape in which they are used."""
+        if not names.size:
+            return False
         names, _ = without_broadcast(names)
         free = (self.flat.source[names] == PARAM) & (self.home[names] < 0)
         if not free.all():

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from wengert import modes
 from wengert.engine import Value
 from wengert.fused import gather
 from wengert.graph import Graph
@@ -66,8 +67,9 @@ def plain(leaf: Leaf, array: Any) -> Any:
     if leaf.kind == "v":
         return np.array(array, dtype=object) if leaf.held != "scalar" else array
     if leaf.held == "scalar":
-        return float(array) if leaf.kind == "f" else int(array)
-    return np.asarray(array)
+        return {"f": float, "b": bool, "i": int}[leaf.kind](array)
+    made = np.asarray(array)
+    return made.astype(bool) if leaf.kind == "b" else made
 
 
 @dataclass
@@ -91,11 +93,14 @@ class Recording:
 
     def in_bounds(self, arrays: Sequence[Any]) -> bool:
         """Whether every integer that chooses an item has that item to choose."""
+        return all((_unsigned(arrays[number]) < extent).all() for number, extent in self.extents.items())
+
+    def examples_in_bounds(self, arrays: Sequence[Any], count: int) -> Any:
+        """The same, for each example of a batch."""
+        inside = np.ones(count, bool)
         for number, extent in self.extents.items():
-            index = arrays[number]
-            if not (np.asarray(index).view(np.uint64) < extent).all():  # a negative one is a huge one here
-                return False
-        return True
+            inside &= (_unsigned(arrays[number]) < extent).reshape(count, -1).all(1)
+        return inside
 
     def holds(self, outputs: dict[str, Any]) -> Any:
         """Whether a run, or each example of it, came to the same comparisons as the recorded one."""
@@ -118,6 +123,11 @@ def record(function: Callable[..., Any], arguments: Arguments, example: Sequence
     Raises:
         Unrecordable, Unliftable: it cannot be compiled; the message says why.
     """
+    with modes.suspended():  # recorded under no_grad() or not, it is the same recording
+        return _record(function, arguments, example)
+
+
+def _record(function: Callable[..., Any], arguments: Arguments, example: Sequence[Any]) -> Recording:
     try:
         run = _Run(function, arguments, example)
     except (Unrecordable, Unliftable):
@@ -306,8 +316,8 @@ class _Run:
                     "it gives different results for the same arguments: random numbers, a clock, a counter?"
                 )
             raise Unrecordable(f"the array program gives {got[:3]}, the function {want[:3]}")
-        if self.shape != () or not all(map(isfinite, want)):
-            return
+        if self.shape != () or not all(map(isfinite, want)) or not made.leaves:
+            return  # what flows on through captured nodes reaches captured leaves by a second way
         given = self.graph.values[: self.given]
         inputs = [x for name in self.value_inputs for x in self.stand_ins[name].reshape(-1)]
         before = [v.grad for v in given]
@@ -324,6 +334,11 @@ class _Run:
         )
         if len(got) == len(want) and np.isfinite(got).all() and not _close(got, want):
             raise Unrecordable("the derivatives of the array program are not those of the function")
+
+
+def _unsigned(index: Any) -> Any:
+    """Integers as unsigned ones: a negative one is a huge one."""
+    return np.asarray(index, np.int64).view(np.uint64)
 
 
 def _age(value: Any) -> int:

@@ -17,6 +17,7 @@ from wengert.lifting.program import BATCH, Access, Array, Assemble, Compute, Pro
 __all__ = ["reverse"]
 
 ONE: Tree = ("const", 1.0)
+ADDENDS = 16  # at most so many parts are added in one step
 
 
 def reverse(program: Program, wanted: tuple[str, ...] = ()) -> Program:
@@ -97,11 +98,9 @@ class _Reverse:
                 whole_parts[0].name = f"d{array.name}"
             return self.constant.get(id(whole_parts[0]), whole_parts[0])
         if whole_parts:
-            tree: Tree = ("in", 0)
-            for k in range(1, len(whole_parts)):
-                tree = ("add", tree, ("in", k))
-            strides = whole(array).strides
-            total = self.add(array, array.shape, [Access(part, 0, strides) for part in whole_parts], tree)
+            while len(whole_parts) > ADDENDS:
+                whole_parts = [self.total(array, whole_parts[:ADDENDS]), *whole_parts[ADDENDS:]]
+            total = self.total(array, whole_parts)
             if not others:
                 total.name = f"d{array.name}"
                 return total
@@ -112,6 +111,14 @@ class _Reverse:
             access.array = out
         self.program.steps.append(Assemble(out, others))
         return out
+
+    def total(self, array: Array, parts: list[Array]) -> Array:
+        """The sum of parts that each cover an array."""
+        tree: Tree = ("in", 0)
+        for k in range(1, len(parts)):
+            tree = ("add", tree, ("in", k))
+        strides = whole(array).strides
+        return self.add(array, array.shape, [Access(part, 0, strides) for part in parts], tree)
 
     def assemble(self, step: Assemble, gradient: Tree | Array) -> None:
         """Each part receives what stands in its places."""

@@ -54,7 +54,7 @@ class Runtime:
         code = getattr(function, "__code__", None)
         self.cells = getattr(function, "__closure__", None) or ()
         self.globals: dict[str, Any] = getattr(function, "__globals__", {})
-        self.outside = code.co_names if code else ()
+        self.outside = _names(code) if code else ()
         self.kept: list[Any] = []  # arguments that a key names by their identity
 
     # -- calls --------------------------------------------------------------------------------------------------------
@@ -73,13 +73,16 @@ class Runtime:
     def run(self, entry: Entry, path: Recording, arguments: Arguments) -> Any:
         """A call on one example, by the path that holds for it."""
         arrays = [_numbers_of(leaf, array) for leaf, array in zip(arguments.leaves, arguments.arrays, strict=True)]
-        if path.shape != () or not path.in_bounds(arrays):
+        if path.shape != ():
             return arguments.call(self.function, arguments.arrays, plain)
         entry.calls += 1
         quiet = modes.quiet()
-        path.load()
-        outputs, by_inputs = path.kernel.both(arrays, 1.0)
-        if path.guards and not np.all(path.holds(outputs)):
+        held = path.in_bounds(arrays)
+        if held:
+            path.load()
+            outputs, by_inputs = path.kernel.both(arrays, 1.0)
+            held = not path.guards or bool(np.all(path.holds(outputs)))
+        if not held:
             other = self.another(entry, arguments, arguments.arrays, path)
             if other is None:
                 return arguments.call(self.function, arguments.arrays, plain)
@@ -88,20 +91,24 @@ class Runtime:
         if by_inputs:
             operands += arguments.values()
             partials = np.concatenate([partials, *[np.asarray(x, float).reshape(-1) for x in by_inputs]])
-        kept = isfinite(value + partials.sum())
+        kept = _finite(value, partials)
         if not kept or (_is_due(entry) and not self.audit(entry, arguments, arguments.arrays, value)):
             return arguments.call(self.function, arguments.arrays, plain)
         return Value(value) if quiet else fused(value, operands, partials, path.leaves and not by_inputs)
 
     def batch(self, args: Sequence[Any], named: dict[str, Any], how: str) -> Any:
         """A batch of examples: their mean, their sum, or each of them."""
+        if recording():  # by another compiled function
+            given = self.compiled.signature.bind(*args, **named).arguments
+            count = _length(next(iter(given.values())))
+            rows = [{name: _row(x, number) for name, x in given.items()} for number in range(count)]
+            results = [self.function(**row) for row in rows]
+            return results if how == "map" else surface.combined(results, how)
         with self.lock:
             arguments = self.arguments(args, named, True)
             count = _count(arguments)
-            if recording():
-                return self.eagerly(arguments, count, how)
             entry, path = self.path_for(arguments)
-            if path is None or not path.in_bounds(arguments.arrays):
+            if path is None:
                 return self.eagerly(arguments, count, how)
             if how != "map" and path.shape != ():
                 raise ArgumentError(f"{how} needs one Value an example, and the function gives {path.shape}: use map")
@@ -121,22 +128,27 @@ class Runtime:
             if found is None or not np.isfinite(found[0]).all():
                 return None
             return found[0] if self.agrees(entry, arguments, found[0]) else None
-        path = entry.paths[0]
+        path, leaves = entry.paths[0], entry.paths[0].leaves
         path.load()
-        outputs, _ = path.kernel.both(arguments.arrays, seed)
-        values, operands, partials = outputs["out"], path.parameters, path.kernel.slopes
-        if path.guards and not np.all(path.holds(outputs)):
+        held = path.in_bounds(arguments.arrays)
+        if held:
+            outputs, _ = path.kernel.both(arguments.arrays, seed)
+            values, operands, partials = outputs["out"], path.parameters, path.kernel.slopes
+            held = not path.guards or bool(np.all(path.holds(outputs)))
+        if not held:
             found = self.by_paths(entry, arguments, count, seed)
             if found is None:
                 return None
             values, slopes = found
             operands, partials = tuple([p for p, _ in slopes.values()]), np.array([s for _, s in slopes.values()])
-        value = float(values.sum()) * seed
-        if not isfinite(value + partials.sum()):
+            leaves = all(path.leaves for path in entry.paths)
+        with np.errstate(all="ignore"):
+            value = float(values.sum()) * seed
+        if not _finite(value, partials):
             return None
         if not self.agrees(entry, arguments, values):
             return None
-        return Value(value) if modes.quiet() else fused(value, operands, partials, path.leaves)
+        return Value(value) if modes.quiet() else fused(value, operands, partials, leaves)
 
     def by_paths(self, entry: Entry, arguments: Arguments, count: int, seed: float | None) -> Any:
         """Each example by its own path: the values, and with a `seed` the parameters and their slopes by id; None if
@@ -154,20 +166,23 @@ class Runtime:
             path = entry.paths[tried]
             tried += 1
             path.load()
-            rows = [array[waiting] for array in arguments.arrays]
-            outputs = path.kernel.forward(rows)
-            held = np.broadcast_to(path.holds(outputs), (len(waiting),))
+            inside = path.examples_in_bounds([array[waiting] for array in arguments.arrays], len(waiting))
+            reachable = waiting[inside]
+            if not len(reachable):
+                continue
+            outputs = path.kernel.forward([array[reachable] for array in arguments.arrays])
+            held = np.broadcast_to(path.holds(outputs), (len(reachable),))
             if not held.any():
                 continue
-            out = np.asarray(outputs["out"]).reshape(len(waiting), *(path.shape or ()))
-            taken, out = waiting[held], out[held]
+            out = np.asarray(outputs["out"]).reshape(len(reachable), *(path.shape or ()))
+            taken, out = reachable[held], out[held]
             values = np.zeros((count, *out.shape[1:])) if values is None else values
             values[taken] = out
             if seed is not None:
                 path.kernel.both([array[taken] for array in arguments.arrays], seed)
                 for parameter, slope in zip(path.parameters, path.kernel.slopes.tolist(), strict=True):
                     slopes[id(parameter)] = parameter, slopes.get(id(parameter), (None, 0.0))[1] + slope
-            waiting = waiting[~held]
+            waiting = np.setdiff1d(waiting, taken)
         return values, slopes
 
     def eagerly(self, arguments: Arguments, count: int, how: str) -> Any:
@@ -219,7 +234,7 @@ class Runtime:
         """The recordings for such arguments, the first of them made if there are none; None to stay with the engine."""
         key = (arguments.batched, tuple(arguments.shapes.values()), self.surroundings())
         entry = self.entries.get(key)
-        if entry is None:
+        if entry is None or not (entry.paths or entry.refusal):  # the last may have raised what the function raises
             entry = self.entries[key] = Entry()
             if len({seen for _, _, seen in self.entries}) > PATHS:
                 self.leave(
@@ -231,18 +246,18 @@ class Runtime:
             if not arguments.batched or _count(arguments):
                 self.another(entry, arguments, arguments.example(0), None)
         self.last = key, entry
-        return entry, None if entry.refusal else entry.paths[0]
+        return entry, None if entry.refusal or not entry.paths else entry.paths[0]
 
     def another(
         self, entry: Entry, arguments: Arguments, example: Sequence[Any], tried: Recording | None
     ) -> Recording | None:
         """A path that holds for an example: one of those that are there, or a new one."""
+        numbers = [_numbers_of(leaf, array) for leaf, array in zip(arguments.leaves, example, strict=True)]
         if not arguments.batched:
-            arrays = [_numbers_of(leaf, array) for leaf, array in zip(arguments.leaves, example, strict=True)]
             for path in entry.paths:
-                if path is not tried:
+                if path is not tried and path.in_bounds(numbers):
                     path.load()
-                    if np.all(path.holds(path.kernel.forward(arrays))):
+                    if np.all(path.holds(path.kernel.forward(numbers))):
                         return path
         if len(entry.paths) == PATHS:
             lines = sorted({guard.line for path in entry.paths for guard in path.guards})
@@ -258,6 +273,8 @@ class Runtime:
         except (Unrecordable, Unliftable) as reason:
             self.leave(entry, str(reason))
             return None
+        if not made.in_bounds(numbers):
+            return None  # a negative index, or one that the function itself will refuse: for the engine, this once
         entry.paths.append(made)
         return made
 
@@ -269,7 +286,7 @@ class Runtime:
                 seen.append(cell.cell_contents)
             except ValueError:  # not assigned yet
                 seen.append(None)
-        return tuple([x if type(x) in CONSTANTS and x == x else None for x in seen])
+        return tuple([(type(x), x) if type(x) in CONSTANTS and x == x else None for x in seen])
 
     def agrees(self, entry: Entry, arguments: Arguments, values: Any) -> bool:
         """Whether an example of a batch, another each time, agrees with the function, when it is time to look."""
@@ -293,8 +310,8 @@ class Runtime:
         name = getattr(self.function, "__name__", "the function")
         raise StaleRecordingError(
             f"{name} gives {want.tolist()!r} now, and its recording {np.asarray(value).tolist()!r}: something that "
-            "was recorded as fixed has changed, such as a list or an object that it reads, a file, a clock or a random number. Pass it as an "
-            "argument, or decorate the function anew"
+            "was recorded as fixed has changed, such as a list or an object that it reads, a file, a clock or a random "
+            "number. Pass it as an argument, or decorate the function anew"
         )
 
     def leave(self, entry: Entry, why: str) -> None:
@@ -347,6 +364,32 @@ class Runtime:
         return "\n".join(lines)
 
 
+def _names(code: Any) -> tuple[str, ...]:
+    """The names that code looks up outside of itself, in the functions and comprehensions within it too."""
+    inner = [name for constant in code.co_consts if hasattr(constant, "co_names") for name in _names(constant)]
+    return tuple(dict.fromkeys([*code.co_names, *inner]))
+
+
+def _row(x: Any, number: int) -> Any:
+    """One example of a batch."""
+    if isinstance(x, tuple):
+        return tuple([_row(item, number) for item in x])
+    return {key: _row(item, number) for key, item in x.items()} if isinstance(x, dict) else x[number]
+
+
+def _length(x: Any) -> int:
+    """How many examples a batch has."""
+    if isinstance(x, (tuple, dict)):
+        return _length(next(iter(x.values() if isinstance(x, dict) else x)))
+    return len(x)
+
+
+def _finite(value: float, partials: Any) -> bool:
+    """Whether all of them are."""
+    with np.errstate(all="ignore"):
+        return isfinite(value + float(partials.sum()))
+
+
 def _is_due(entry: Entry) -> bool:
     """Whether this call is the 2nd, 4th, 8th, 16th and so on: one that is compared with the function itself."""
     return entry.calls > 1 and not entry.calls & (entry.calls - 1)
@@ -357,7 +400,7 @@ def _key(x: Any) -> Any:
         hash(x)
     except TypeError:
         return id(x)
-    return x
+    return type(x), x
 
 
 def _numbers_of(leaf: Any, array: Any) -> Any:

@@ -111,10 +111,8 @@ class Tracked(Number):
     def __round__(self, digits: Any = None) -> Any: return self._refuse("rounds the data of a Value")
     def __str__(self) -> str: return str(self._refuse("turns the data of a Value into text"))
     def __format__(self, spec: str) -> str: return str(self._refuse("turns the data of a Value into text"))
+    def __repr__(self) -> str: return str(self._refuse("turns the data of a Value into text"))
     # fmt: on
-
-    def __repr__(self) -> str:
-        return f"Tracked({self.number})"
 
 
 class TracedInteger(Number):

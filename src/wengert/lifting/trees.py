@@ -21,7 +21,9 @@ __all__ = ["Leaf", "Shape", "build", "flatten_argument", "leaves"]
 
 @dataclass(frozen=True)
 class Leaf:
-    """One array of numbers: ``kind`` is f for floats, i for integers, v for Values; ``held`` says in what."""
+    """One array of numbers: ``kind`` is f for floats, i for integers, b for bools, v for Values; ``held`` says in what
+    the function gets them.
+    """
 
     name: str
     kind: str
@@ -94,10 +96,11 @@ def _array(name: str, x: Any, held: str, batched: bool) -> tuple[Shape, list[Any
         raise DataError(f"{name} is an array of {x.dtype}: a compiled function takes arrays of floats or integers")
     if batched and not x.ndim:
         raise DataError(f"{name} is one number: a batch has an example in each row")
-    kind = "i" if x.dtype.kind in "iu" else "f"
+    kind = {"b": "b", "f": "f"}.get(x.dtype.kind, "i")
     shape = x.shape[1:] if batched else x.shape
-    if kind == "f" and x.dtype != np.float64:
-        x = x.astype(np.float64)
+    wanted = np.int64 if kind == "i" else np.float64
+    if x.dtype != wanted:
+        x = x.astype(wanted)
     return _leaf(name, kind, shape, held if shape or not batched else "scalar"), [x]
 
 
@@ -112,9 +115,10 @@ def _sequence(name: str, x: Any, held: str, batched: bool) -> tuple[Shape, list[
         if batched:
             raise DataError(f"{name}: the examples of a batch have one shape; these differ") from None
         return _items(name, x, held)
-    if made.dtype.kind in "fiu" and made.size:
+    if made.dtype.kind in "fiub" and made.size:
         shape = made.shape[1:] if batched else made.shape
-        kind = "i" if made.dtype.kind in "iu" else "f"
+        kind = {"b": "b", "f": "f"}.get(made.dtype.kind, "i")
+        made = made.astype(np.int64 if kind == "i" else np.float64, copy=False)
         inner = (("tuple" if isinstance(x[0], tuple) else "list") if shape else "scalar") if batched else held
         return Leaf(name, kind, shape, inner), [made]
     if batched:
