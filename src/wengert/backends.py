@@ -101,8 +101,8 @@ class Engine:
         fallback: why it is the engine where an array program would have been welcome; else empty.
     """
 
-    name = "eager"
-    fallback = ""
+    name: str = "eager"
+    fallback: str = ""
 
     def __init__(
         self,
@@ -113,8 +113,12 @@ class Engine:
         examples: list[Example],
         held_out: list[Example],
     ) -> None:
-        self.model, self.loss, self.metric, self.regularization = model, loss, metric, regularization
-        self.examples, self.held_out = examples, held_out
+        self.model: Model = model
+        self.loss: Loss = loss
+        self.metric: Metric | None = metric
+        self.regularization: Callable[[], Value] | None = regularization
+        self.examples: list[Example] = examples
+        self.held_out: list[Example] = held_out
 
     def learn(
         self, batches: list[list[int]], optimizer: Optimizer, clip_norm: float | None, progress: Progress
@@ -197,7 +201,8 @@ class Program(Engine):
         _RefusedError: the loss or the data cannot be compiled.
     """
 
-    name = "numpy"
+    name: str = "numpy"
+    fallback: str = ""
 
     def __init__(self, *task: Any) -> None:
         super().__init__(*task)
@@ -219,7 +224,7 @@ class Program(Engine):
             random.setstate(state)
         if refusal:
             raise _RefusedError(refusal)
-        self.operations = self._losses._runtime.latest().nodes * len(self.examples)
+        self.operations: int = self._losses._runtime.latest().nodes * len(self.examples)
 
     def measure(self) -> Outcome:
         """The mean outcome of the examples that are held out."""

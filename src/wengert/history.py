@@ -27,13 +27,13 @@ class History:
         backend: str = "",
         fallback: str = "",
     ) -> None:
-        self.loss = [*loss]
+        self.loss: list[float] = [*loss]
         """What was minimised, averaged over the epoch's batches while they were learnt: regularization included."""
-        self.val_loss = [*val_loss]
+        self.val_loss: list[float] = [*val_loss]
         """The mean loss over the validation data after the epoch, without regularization; empty without such data."""
-        self.accuracy = [*accuracy]
+        self.accuracy: list[float] = [*accuracy]
         """The metric, averaged like `loss`: a share from 0 to 1; empty if the loss has no metric of its own."""
-        self.val_accuracy = [*val_accuracy]
+        self.val_accuracy: list[float] = [*val_accuracy]
         """The metric over the validation data after the epoch."""
         self.seconds = seconds
         """How long the run took."""

@@ -25,10 +25,12 @@ class Symbol:
     """A tree with arithmetic, so that a rule of the table can be read over it."""
 
     __slots__ = ("tree",)
-    __hash__ = None  # type: ignore[assignment]  # == builds a tree
+
+    def __hash__(self) -> int:
+        raise TypeError("a symbol is no key: == builds a tree")
 
     def __init__(self, tree: Tree) -> None:
-        self.tree = tree
+        self.tree: Tree = tree
 
     def _apply_op(self, op: ops.Op, operands: Any) -> Any:
         return _made(op.name, *operands)

@@ -57,8 +57,8 @@ class Compiled:
         errors.require("numpy", "array")
         functools.update_wrapper(self, function)
         self.function = function
-        self.signature = inspect.signature(function)
-        self.static = (static,) if isinstance(static, str) else tuple(static)
+        self.signature: inspect.Signature = inspect.signature(function)
+        self.static: tuple[str, ...] = (static,) if isinstance(static, str) else tuple(static)
         for name in self.static:
             if name not in self.signature.parameters:
                 raise errors.ArgumentError(f"static names {name!r}, and {function.__name__} has no such argument")
@@ -119,7 +119,8 @@ class Bound:
     """A compiled method of an object; the recordings are kept for each object."""
 
     def __init__(self, compiled: Compiled, instance: Any) -> None:
-        self.compiled, self.instance = compiled, instance
+        self.compiled: Compiled = compiled
+        self.instance: Any = instance
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """As `Compiled.__call__`."""

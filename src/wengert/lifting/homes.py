@@ -31,8 +31,8 @@ class Homes:
     joined: dict[tuple[int, ...], Array] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.home = np.full(len(self.flat.source), -1)  # for each number the place of its array in the program
-        self.cell = np.zeros(len(self.flat.source), np.int64)
+        self.home: Ints = np.full(len(self.flat.source), -1)  # for each number the place of its array in the program
+        self.cell: Ints = np.zeros(len(self.flat.source), np.int64)
 
     # -- arrays -------------------------------------------------------------------------------------------------------
 

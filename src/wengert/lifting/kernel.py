@@ -12,6 +12,8 @@ from wengert.lifting.program import Array, Program
 
 __all__ = ["Kernel"]
 
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+
 
 class Kernel:
     """A program that runs: its text, compiled, with the arrays that it works on.
@@ -22,11 +24,13 @@ class Kernel:
     """
 
     def __init__(self, program: Program, back: Program, wanted: Sequence[Array] = ()) -> None:
-        self.program, self.back, self.wanted = program, back, list(wanted)
+        self.program: Program = program
+        self.back: Program = back
+        self.wanted: list[Array] = list(wanted)
         params = program.of_role("param")
-        self.inputs = [a for a in program.arrays if a.role in ("input", "index")]
-        self.numbers = np.zeros(sum(a.size for a in params))
-        self.slopes = np.zeros(len(self.numbers))
+        self.inputs: list[Array] = [a for a in program.arrays if a.role in ("input", "index")]
+        self.numbers: Floats = np.zeros(sum(a.size for a in params))
+        self.slopes: Floats = np.zeros(len(self.numbers))
         self._views = _cut(self.numbers, params)
         self._gradients = _cut(self.slopes, params)
         self._forward = self._define(write(program), [])

@@ -37,7 +37,7 @@ TEXTS: dict[str, tuple[str, int]] = {
     "atan2": ("np.arctan2({0}, {1})", 5), "hypot": ("np.hypot({0}, {1})", 5),
 }  # fmt: skip
 # How tightly each operand must bind where it stands; a call's may be anything.
-TIGHT = {
+TIGHT: dict[str, tuple[int, ...]] = {
     "add": (1, 1), "sub": (1, 2), "mul": (2, 2), "div": (2, 3), "neg": (3,), "pow": (5, 5), "square": (5,),
     "reciprocal": (3, 3), **dict.fromkeys(("lt", "le", "gt", "ge", "eq", "ne"), (1, 1)),
 }  # fmt: skip

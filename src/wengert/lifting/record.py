@@ -63,7 +63,7 @@ class Recorder:
     looking: bool = False
 
     def __post_init__(self) -> None:
-        self.began = Value(0.0)._made  # every node of the run is younger
+        self.began: int = Value(0.0)._made  # every node of the run is younger
 
     def refuse(self, why: str) -> None:
         """Leave the recording.

@@ -41,20 +41,20 @@ class Runtime:
 
     def __init__(self, compiled: Any) -> None:
         self.compiled = compiled
-        self.function = compiled.function
+        self.function: Any = compiled.function
         self.entries: dict[Any, Entry] = {}
         self.last: tuple[Any, Entry] | None = None
         self.said: set[str] = set()
-        self.lock = threading.RLock()
+        self.lock: Any = threading.RLock()
         parameters = compiled.signature.parameters.values()
         kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-        self.names = [p.name for p in parameters if p.kind not in kinds]
-        self.gathering = [p.name for p in parameters if p.kind in kinds]
+        self.names: list[str] = [p.name for p in parameters if p.kind not in kinds]
+        self.gathering: list[str] = [p.name for p in parameters if p.kind in kinds]
         function = inspect.unwrap(self.function)
         code = getattr(function, "__code__", None)
-        self.cells = getattr(function, "__closure__", None) or ()
+        self.cells: Any = getattr(function, "__closure__", None) or ()
         self.globals: dict[str, Any] = getattr(function, "__globals__", {})
-        self.outside = _names(code) if code else ()
+        self.outside: tuple[str, ...] = _names(code) if code else ()
         self.kept: list[Any] = []  # arguments that a key names by their identity
 
     # -- calls --------------------------------------------------------------------------------------------------------

@@ -31,8 +31,10 @@ class Number:
     """Arithmetic and comparisons, by what a subclass makes of them."""
 
     __slots__ = ("number", "recorder")
-    recorder: Any
-    number: float
+
+    def __init__(self, recorder: Any, number: float) -> None:
+        self.recorder: Any = recorder
+        self.number: float = number
 
     def _do(self, name: str, *operands: Any) -> Any: raise NotImplementedError
     def _operand(self) -> Any: raise NotImplementedError
@@ -85,7 +87,8 @@ class Tracked(Number):
     __slots__ = ("_detached", "_x")
 
     def __init__(self, recorder: Any, x: Any, number: float, detached: bool = False) -> None:
-        self.recorder, self.number, self._x, self._detached = recorder, number, x, detached
+        super().__init__(recorder, number)
+        self._x, self._detached = x, detached
 
     def _operand(self) -> Any:
         return self._x if self._detached else self.recorder.detached(self._x)
@@ -121,9 +124,10 @@ class TracedInteger(Number):
     __slots__ = ("_always_fixed", "_value", "used")
 
     def __init__(self, recorder: Any, number: int, always_fixed: bool = False) -> None:
-        self.recorder, self.number, self._always_fixed = recorder, number, always_fixed
+        super().__init__(recorder, number)
+        self._always_fixed = always_fixed
         self._value: Any = None
-        self.used = False  # as an index
+        self.used: bool = False  # as an index
 
     def _operand(self) -> Any:
         if self._value is None:
