@@ -1428,3 +1428,18 @@ def test_arguments_that_are_values_decide_too() -> None:
     chosen = wengert.compile(lambda xs, n: xs[n] * w + xs[0])
     for n in (1, 0, 2, -1):
         same(chosen(xs, n), chosen.function(xs, n), [*xs, w])
+
+
+@pytest.mark.parametrize(("step", "said"), [("data", "sets the data"), ("grad", "reads the gradient")])
+def test_a_function_that_writes_or_reads_state_stays_with_the_engine(step: str, said: str) -> None:
+    w = Value(0.7)
+
+    @wengert.compile
+    def loss(x: float) -> Any:
+        if step == "data":
+            w.data = 0.25
+        return w * x if step == "data" else w * x + w.grad
+
+    with pytest.warns(UserWarning, match=said):
+        assert loss(2.0).data == (0.5 if step == "data" else 1.4)
+    assert said in loss.report()
