@@ -110,7 +110,7 @@ def hinge(prediction: Value, target: float) -> Value:
     """
     if _is_list(prediction):
         raise LengthError(f"hinge takes one score, got {_counted(prediction)}")
-    if abs(target) != 1:
+    if not hasattr(target, "__abs__") or abs(target) != 1:  # one comparison, which a recording can keep
         raise DataError(f"a target of hinge is -1 or 1, got {target!r}")
     return (1.0 - target * prediction).relu()
 

@@ -114,16 +114,18 @@ class Homes:
     def constant(self, names: Ints, known: Any) -> Access | float:
         """Numbers that never change: one, or an array of them."""
         values: Any = self.flat.constants[names - self.flat.n]
-        if known is not None:
-            values = np.where(known, values, values[known][0])
+        return self.numbers(values if known is None else np.where(known, values, values[known][0]))
+
+    def numbers(self, values: Any) -> Access | float:
+        """Constants over the axes of the table that holds them: one number, or an array that equal ones share."""
         if (values.view(np.int64) == values.reshape(-1)[:1].view(np.int64)).all():
             return float(values.flat[0])
-        values, axes = without_broadcast(values)
-        key = (values.shape, values.tobytes())
+        kept, axes = without_broadcast(values)
+        key = (kept.shape, kept.tobytes())
         if key not in self.constants:
-            self.constants[key] = self.array("k", values.shape, "const", value=values)
-        strides = [0] * names.ndim
-        for axis, stride in zip(axes, contiguous(values.shape), strict=True):
+            self.constants[key] = self.array("k", kept.shape, "const", value=kept)
+        strides = [0] * values.ndim
+        for axis, stride in zip(axes, contiguous(kept.shape), strict=True):
             strides[axis] = stride
         return Access(self.constants[key], 0, tuple(strides))
 
@@ -204,17 +206,6 @@ class Homes:
             reduce, mask = "", None
         self.program.steps.append(Compute(out, (*batch, *shape, *over), reads, tree, reduce, mask))
         return out
-
-    def numbers(self, values: Any) -> Access | float:
-        """Coefficients, over the axes of the table that holds them."""
-        kept, axes = without_broadcast(np.ascontiguousarray(values))
-        if not axes:
-            return float(kept)
-        array = self.array("k", kept.shape, "const", value=kept)
-        strides = [0] * values.ndim
-        for axis, stride in zip(axes, contiguous(kept.shape), strict=True):
-            strides[axis] = stride
-        return Access(array, 0, tuple(strides))
 
 
 def _same(x: Access, y: Access) -> bool:

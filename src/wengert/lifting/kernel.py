@@ -42,14 +42,9 @@ class Kernel:
         lines = [f"def lifted(seed, {', '.join(names)}):", *[f"    {line}" for line in text.lines]]
         for number, array in enumerate(params):
             lines.append(f"    slope{number}[...] = {back[array.name].name if array.name in back else '0.0'}")
-        wanted = (
-            [back[a.name].name if a.name in back else f"np.zeros({a.shape})" for a in self.wanted]
-            if params or self.wanted
-            else []
-        )
         results = [array.name for array in self.program.outputs.values()]
         if text.both:
-            results += wanted
+            results += [back[a.name].name if a.name in back else f"np.zeros({a.shape})" for a in self.wanted]
         lines.append(f"    return ({', '.join(results)},)")
         space: dict[str, Any] = {"np": np, **text.constants}
         space.update({f"slope{number}": view for number, view in enumerate(self._gradients)})

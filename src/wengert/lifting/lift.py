@@ -112,7 +112,7 @@ class _Lifter(Homes):
         for c in range(part.left.shape[1]):
             left = self.operand(part.left[:, c][rows], grid.known)
             right = None if part.right is None else self.operand(part.right[:, c][rows], grid.known)
-            coefficient = part.coefficient[:, c][rows]
+            coefficient = np.ascontiguousarray(part.coefficient[:, c][rows])
             if (coefficient == coefficient.flat[0]).all():
                 made.append((left, right, float(coefficient.flat[0])))
             elif right is None:
@@ -158,7 +158,7 @@ class _Lifter(Homes):
                     own = part.left_known if name == "left" else part.right_known
                     sure = np.broadcast_to(grid_rows(grid, own, own)[0 if name == "left" else 1], shape)[..., columns]
                 operands.append(self.operand(np.broadcast_to(names, (*grid.shape, *over)), sure))
-            coefficient = part.coefficient[:, columns][rows]
+            coefficient = np.ascontiguousarray(part.coefficient[:, columns][rows])
             scale = float(coefficient.flat[0])
             if not (coefficient == scale).all():
                 operands.append(self.numbers(coefficient))

@@ -23,7 +23,7 @@ from wengert.lifting.reverse import reverse
 from wengert.lifting.tracked import HOLDS, Number, TracedInteger, as_operand
 from wengert.lifting.trees import Leaf, Shape, build, leaves
 
-__all__ = ["Arguments", "Recording", "record"]
+__all__ = ["AGREE", "Arguments", "Recording", "numbers_in", "plain", "record"]
 
 AGREE = 1e-9  # how closely a recording must follow its own eager run, relative to the largest number
 Ints = np.ndarray[Any, np.dtype[np.int64]]
@@ -304,7 +304,7 @@ class _Run:
         Raises:
             Unrecordable: they differ.
         """
-        arrays = [np.asarray(_numbers(x)) for x in self.example]
+        arrays = [np.asarray(numbers_in(x)) for x in self.example]
         if self.arguments.batched:
             arrays = [array[None] for array in arrays]
         made.load()
@@ -362,11 +362,12 @@ def _number(x: Any) -> float:
     return float(x.data if isinstance(x, Value) else x.number if isinstance(x, Number) else x)
 
 
-def _numbers(x: Any) -> Any:
+def numbers_in(x: Any) -> Any:
+    """The numbers of Values, in lists too."""
     if isinstance(x, Value):
         return x.data
     if isinstance(x, (list, tuple)):
-        return [_numbers(item) for item in x]
+        return [numbers_in(item) for item in x]
     return x
 
 

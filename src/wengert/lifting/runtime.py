@@ -17,7 +17,7 @@ from wengert.fused import fused
 from wengert.lifting import function as surface
 from wengert.lifting.instructions import Unliftable
 from wengert.lifting.record import Unrecordable, recording
-from wengert.lifting.recording import AGREE, Arguments, Recording, plain, record
+from wengert.lifting.recording import AGREE, Arguments, Recording, numbers_in, plain, record
 from wengert.lifting.sources import source_of
 from wengert.lifting.trees import Fixed, flatten_argument
 
@@ -190,7 +190,7 @@ class Runtime:
         results = [arguments.call(self.function, arguments.example(n), plain) for n in range(count)]
         if how == "map":
             try:
-                return np.array([_numbers(result) for result in results])
+                return np.array([numbers_in(result) for result in results])
             except ValueError:
                 raise ArgumentError(
                     "map gives an array: the function's results differ in shape, or are irregular"
@@ -299,7 +299,7 @@ class Runtime:
         Raises:
             StaleRecordingError: the function gives something else now.
         """
-        want = np.asarray(_numbers(arguments.call(self.function, example, plain)), float)
+        want = np.asarray(numbers_in(arguments.call(self.function, example, plain)), float)
         if want.shape == np.shape(value) and (np.abs(want - value) <= AGREE * np.maximum(1.0, np.abs(want))).all():
             return True
         try:
@@ -407,12 +407,6 @@ def _numbers_of(leaf: Any, array: Any) -> Any:
     if leaf.kind == "v":
         return np.array([v.data for v in array]) if leaf.shape else np.float64(array.data)
     return array
-
-
-def _numbers(x: Any) -> Any:
-    if isinstance(x, Value):
-        return x.data
-    return [_numbers(item) for item in x] if isinstance(x, (list, tuple)) else x
 
 
 def _count(arguments: Arguments) -> int:
