@@ -16,7 +16,7 @@ from wengert.engine import Value
 from wengert.errors import ArgumentError, DataError, MissingExtraError, StaleRecordingError, require
 from wengert.functions import sum as total
 from wengert.history import Progress
-from wengert.lifting.function import Compiled
+from wengert.lifting.function import Compiled, warn_once
 from wengert.losses import binary_cross_entropy, binary_cross_entropy_with_logits, cross_entropy, hinge
 from wengert.modes import no_grad
 from wengert.optim import Optimizer, clip_grad_norm
@@ -136,21 +136,32 @@ class Engine:
         """
         outcomes = []
         for number, batch in enumerate(batches):
-            optimizer.zero_grad()
-            outcome = self.gradient(batch)
-            if not isfinite(outcome[0]):
-                raise DivergedError(
-                    f"batch {number}: the loss is {outcome[0]}; training ended before the step that would spoil "
-                    f"the parameters. Try a learning rate below {optimizer.lr:g}"
-                )
-            if clip_norm is not None:
-                clip_grad_norm(optimizer.trainable, clip_norm)
-            optimizer.step()
-            outcomes.append(outcome)
+            try:
+                outcomes.append(self.step(batch, optimizer, clip_norm))
+            except DivergedError as reason:
+                raise DivergedError(f"batch {number}: {reason}") from None
             progress.batch()
         count = sum(map(len, batches))
         weights = [len(batch) / count for batch in batches]
         return tuple(sum(w * x for w, x in zip(weights, column, strict=True)) for column in zip(*outcomes, strict=True))
+
+    def step(self, batch: list[int], optimizer: Optimizer, clip_norm: float | None) -> Outcome:
+        """One step on a batch; returns its outcome as it was before.
+
+        Raises:
+            DivergedError: the loss is not finite; the step was not made.
+        """
+        optimizer.zero_grad()
+        outcome = self.gradient(batch)
+        if not isfinite(outcome[0]):
+            raise DivergedError(
+                f"the loss is {outcome[0]}; training ended before the step that would spoil "
+                f"the parameters. Try a learning rate below {optimizer.lr:g}"
+            )
+        if clip_norm is not None:
+            clip_grad_norm(optimizer.trainable, clip_norm)
+        optimizer.step()
+        return outcome
 
     def measure(self) -> Outcome:
         """The mean outcome of the examples that are held out."""
@@ -208,7 +219,9 @@ class Program(Engine):
         super().__init__(*task)
         self._data, self._held_out = _arrays(self.examples), _arrays(self.held_out)
         self._rechecked = 0
-        self._losses = Compiled(_named(self.loss, lambda x, y: self.loss(self.model(_listed(x)), _listed(y))))
+        self._losses = Compiled(_named(self.loss, lambda x, y: self._loss(x, y)))
+        self._penalties: Compiled | None = None
+        self._flat: Any = None  # where the parameters are while `learn` runs
         self._predictions = Compiled(_named(self.model, lambda x: self.model(_listed(x))))
         few = [array[:CHUNK] for array in self._data]
         state = random.getstate()  # a model that draws random numbers draws the same ones after this attempt
@@ -218,6 +231,8 @@ class Program(Engine):
                 self._losses.sum(*few)
                 if not (refusal := _refusal(self._losses)) and self.metric is not None:
                     self._predictions.map(few[0])
+                if self.regularization is not None and not refusal:
+                    self._penalties = self._compiled_penalty(self.regularization)
         except Exception as error:  # code that a stand-in for a number upsets runs as it always did
             refusal = f"{type(error).__name__}: {error}"
         finally:
@@ -225,6 +240,56 @@ class Program(Engine):
         if refusal:
             raise _RefusedError(refusal)
         self.operations: int = self._losses._runtime.latest().nodes * len(self.examples)
+
+    def _loss(self, x: Any, y: Any) -> Any:
+        """What is compiled: the loss of an example and, where there is a metric, the prediction."""
+        from wengert.lifting.recording import Auxiliary  # which needs NumPy
+
+        prediction = self.model(_listed(x))
+        loss = self.loss(prediction, _listed(y))
+        return loss if self.metric is None else Auxiliary(loss, prediction)
+
+    def learn(
+        self, batches: list[list[int]], optimizer: Optimizer, clip_norm: float | None, progress: Progress
+    ) -> Outcome:
+        """One step a batch, the parameters kept in arrays from one to the next where that is the same."""
+        from wengert.flat import flat  # which needs NumPy
+
+        if self.name == "numpy" and (self._penalties is not None or self.regularization is None):
+            self._flat = flat(self._losses, self._penalties, optimizer)
+        try:
+            return super().learn(batches, optimizer, clip_norm, progress)
+        finally:
+            if self._flat is not None:
+                self._flat.store()
+                self._flat = None
+
+    def step(self, batch: list[int], optimizer: Optimizer, clip_norm: float | None) -> Outcome:
+        """One step on a batch; returns its outcome as it was before."""
+        if self._flat is None:
+            return super().step(batch, optimizer, clip_norm)
+        pieces = [batch[start : start + PIECE] for start in range(0, len(batch), PIECE)]
+        arrays = [[array[piece] for array in self._data] for piece in pieces]
+        made = None
+        try:
+            made = self._flat.step(arrays, len(batch), clip_norm)
+        except StaleRecordingError as error:
+            self._leave(str(error))
+        if made is None:
+            self._flat.store()
+            kept, self._flat = self._flat, None
+            outcome = super().step(batch, optimizer, clip_norm)
+            if self.name == "numpy":
+                kept.load(gradients=True)
+                self._flat = kept
+            return outcome
+        loss, predictions = made
+        if self.metric is None:
+            return (loss,)
+        score = 0.0
+        for piece, (x, y), shown in zip(pieces, arrays, predictions, strict=True):
+            score += self._score(x, y, piece, self.examples, shown)
+        return loss, score / len(batch)
 
     def measure(self) -> Outcome:
         """The mean outcome of the examples that are held out."""
@@ -250,13 +315,18 @@ class Program(Engine):
         """Compare one example, another each time, with the engine; if they differ, leave the rest to that."""
         if self.name == "eager":
             return
+        if self._penalties is not None and self.regularization is not None:
+            with no_grad():
+                want, got = self.regularization().data, self._penalties().data
+            if abs(want - got) > 1e-9 * max(1.0, abs(want)):
+                self._penalties = None  # a schedule, perhaps: it stays with the engine from now on
         place = self._rechecked = (self._rechecked + 1) % len(self.examples)
         x, y = self.examples[place]
         with no_grad():
             want = self.loss(self.model(x), y).data
         got = float(self._losses.map(*[array[place : place + 1] for array in self._data])[0])
         if abs(want - got) > 1e-9 * max(1.0, abs(want)):
-            self._leave("what the loss or the model reads besides its arguments has changed during the run", 4)
+            self._leave("what the loss or the model reads besides its arguments has changed during the run")
 
     def gradient(self, batch: list[int]) -> Outcome:
         """Add the gradient of the batch's mean loss, and of the regularization, to the parameters."""
@@ -269,7 +339,7 @@ class Program(Engine):
             try:
                 made = self._losses.sum(x, y)
             except StaleRecordingError as error:
-                self._leave(str(error), 5)
+                self._leave(str(error))
                 made = total(self._example(*self.examples[i])[0] for i in piece)
             made.backward(1.0 / len(batch))
             loss += made.data
@@ -278,11 +348,14 @@ class Program(Engine):
         outcome = loss / len(batch) + penalty, score / len(batch)
         return outcome[:1] if self.metric is None else outcome
 
-    def _score(self, x: Any, y: Any, places: Iterable[int], examples: list[Example]) -> float:
-        """The sum of the metric over some examples, given both as arrays and as their places."""
+    def _score(self, x: Any, y: Any, places: Iterable[int], examples: list[Example], predictions: Any = None) -> float:
+        """The sum of the metric over some examples, given both as arrays and as their places; and their predictions,
+        if they are known.
+        """
         if self.metric is None:
             return 0.0
-        predictions = None if _refusal(self._predictions) else self._predictions.map(x)
+        if predictions is None and not _refusal(self._predictions):
+            predictions = self._predictions.map(x)
         if isinstance(self.metric, _Right) and predictions is not None:
             return self.metric.count(predictions, y)
         pairs = [examples[i] for i in places]
@@ -290,15 +363,25 @@ class Program(Engine):
             shown = [self.model(row) for row, _ in pairs] if predictions is None else _values(predictions.tolist())
             return sum(float(self.metric(p, target)) for p, (_, target) in zip(shown, pairs, strict=True))
 
+    @staticmethod
+    def _compiled_penalty(regularization: Callable[[], Value]) -> Compiled | None:
+        """The regularization as an array program; None if it cannot be one, and then it stays with the engine."""
+        try:
+            made = Compiled(regularization)
+            made()
+        except Exception:  # as above
+            return None
+        return None if _refusal(made) else made
+
     def _look(self) -> None:
         """Note that the compiled function runs uncompiled by now; it has said so itself."""
         if refusal := _refusal(self._losses):
             self.name, self.fallback = "eager", refusal
 
-    def _leave(self, why: str, depth: int) -> None:
-        """Leave the rest of the run to the engine, and say so; `depth`: how far away the caller of fit is."""
+    def _leave(self, why: str) -> None:
+        """Leave the rest of the run to the engine, and say so."""
         self.name, self.fallback = "eager", why
-        warnings.warn(f"fit goes on with the engine: {why}", RuntimeWarning, stacklevel=depth)
+        warn_once(set(), f"fit goes on with the engine: {why}", RuntimeWarning)
 
 
 def _arrays(examples: list[Example]) -> list[Any]:

@@ -332,9 +332,9 @@ def _chain_rule(node: Node) -> None:
             node._b._grad += node._db * g
     elif node._made & CODE != LEAF:
         many: Many = node  # type: ignore[assignment]
-        for i, x in enumerate(many._all):
-            if isinstance(x, Value):
-                operand: Value = x
+        for i in range(len(many._all)):
+            operand = native.at(many._all, i, Value)
+            if native.held(operand):
                 operand._grad += many._partials[i] * g
 
 

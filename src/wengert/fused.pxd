@@ -1,5 +1,9 @@
+cimport cython
 from wengert cimport native
 from wengert.engine cimport LEAVES, Value, Many, _many
 cdef int COMPILED
+@cython.locals(i=Py_ssize_t)
 cpdef object gather(tuple values, double[::1] numbers)
+@cython.locals(i=Py_ssize_t, value=native.Item)
+cpdef object scatter(tuple values, double[::1] numbers, double[::1] gradients)
 cpdef object fused(double data, tuple operands, double[::1] partials, bint leaves=*)

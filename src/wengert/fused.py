@@ -5,23 +5,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from wengert import native
 from wengert.engine import Many, Value, _many
 from wengert.native import Array
 from wengert.node import LEAVES
 from wengert.ops import BY_NAME
 
-__all__ = ["fused", "gather"]
+__all__ = ["fused", "gather", "scatter"]
 
 COMPILED = BY_NAME["compiled"].code
 
 
 def gather(values: tuple[Any, ...], numbers: Array) -> None:
     """Write the data of each Value into an array of as many floats."""
-    value: Value
-    place = 0
-    for value in values:
-        numbers[place] = value._data
-        place += 1  # noqa: SIM113  (enumerate would make a tuple of each)
+    for i in range(len(values)):
+        numbers[i] = native.at(values, i, Value)._data
+
+
+def scatter(values: tuple[Any, ...], numbers: Array, gradients: Array) -> None:
+    """Give each Value its data and its gradient from arrays of as many floats."""
+    for i in range(len(values)):
+        value = native.at(values, i, Value)
+        value._data = numbers[i]
+        value._grad = gradients[i]
 
 
 def fused(data: float, operands: Sequence[Any], partials: Array, leaves: bool = False) -> Any:

@@ -111,6 +111,14 @@ cdef extern from *:
         return 0;
     }
 
+    /* An item of a list or tuple, for loops over many parameters: they touch each Value for its numbers alone, and not
+       to count a reference. NULL for what is no Value. */
+    static inline struct wengert_node *wengert_at(PyObject *items, Py_ssize_t i, PyTypeObject *value)
+    {
+        PyObject *x = PySequence_Fast_GET_ITEM(items, i);
+        return Py_IS_TYPE(x, value) || PyType_IsSubtype(Py_TYPE(x), value) ? (struct wengert_node *)x : NULL;
+    }
+
     /* Sorts nodes by tick. No two nodes share a tick, and most of a graph is made in one go: so the nodes that are not
        much older than the newest go into a table, each to the place that its age gives it, and are read off. Before
        them come the few older ones, like parameters: sorted by insertion, from the end, as a walk finds them almost in
@@ -168,6 +176,12 @@ cdef extern from *:
     }
     """
     enum: COMPILED "wengert_compiled"
+    struct wengert_node:
+        double _data "data"
+        double _grad "grad"
+    ctypedef wengert_node* Item "struct wengert_node *"
+    Item at "wengert_at"(object items, Py_ssize_t i, type value) noexcept
+    bint held "NULL !="(Item item) noexcept
     long long tick "wengert_tick"() noexcept nogil
     object new "wengert_new"(type value)
     int recycle "wengert_recycle"(type value, type many) except -1

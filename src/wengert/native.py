@@ -14,7 +14,7 @@ from math import fabs, inf, nan, sqrt, tanh
 from operator import attrgetter
 from typing import Any, TypeVar
 
-__all__ = ["COMPILED", "Array", "Int", "Nodes", "cython", "divide", "exp", "fabs", "floats", "log", "new"]
+__all__ = ["COMPILED", "Array", "Int", "Nodes", "at", "cython", "divide", "exp", "fabs", "floats", "held", "log", "new"]
 __all__ += ["power", "recycle", "sort", "sqrt", "tanh", "tick", "untrack", "whole"]
 
 COMPILED = False  # native.pxd says True
@@ -101,6 +101,17 @@ _made = attrgetter("_made")
 def sort(nodes: list[Any]) -> None:
     """Sort nodes by the tick at which they were made."""
     nodes.sort(key=_made)
+
+
+def at(items: Any, i: int, value: type) -> Any:
+    """An item of a list or tuple, for loops over many parameters; nothing if it is no Value."""
+    item = items[i]
+    return item if isinstance(item, value) else None
+
+
+def held(item: object) -> bool:
+    """Whether `at` gave a Value."""
+    return item is not None
 
 
 def floats(n: int) -> list[float]:

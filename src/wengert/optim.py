@@ -166,6 +166,17 @@ class Optimizer:
         """Move the parameters in `self._active`."""
         raise NotImplementedError(f"{type(self).__name__} does not say how it moves parameters")
 
+    def _updates_arrays(self) -> bool:
+        """Whether `_update_arrays` would do now what `_update` does."""
+        return False
+
+    def _update_arrays(self, lr: float, numbers: Any, gradients: Any, state: dict[str, Any]) -> None:
+        """As `_update`, on NumPy arrays of the parameters' numbers, of their gradients, and of each kind of state.
+
+        It is for a loop that keeps the parameters in arrays, and gives the same bits.
+        """
+        raise NotImplementedError
+
     def _settings(self) -> str:
         """The hyperparameters, as they would be passed."""
         return f"steps={self.steps}"
@@ -218,6 +229,20 @@ class SGD(Optimizer):
     def _update(self, lr: float) -> None:
         velocity = self._state["velocity"]
         _sgd(self._active, velocity, lr, self.momentum, self.nesterov, self.weight_decay)
+
+    def _updates_arrays(self) -> bool:
+        return type(self) is SGD and None not in self._active
+
+    def _update_arrays(self, lr: float, numbers: Any, gradients: Any, state: dict[str, Any]) -> None:
+        if self.weight_decay:
+            gradients = gradients + self.weight_decay * numbers
+        if self.momentum:
+            state["velocity"] *= self.momentum
+            state["velocity"] += gradients
+        else:
+            state["velocity"][...] = gradients
+        velocity = state["velocity"]
+        numbers -= lr * (gradients + self.momentum * velocity if self.nesterov else velocity)
 
     def _settings(self) -> str:
         return f"momentum={self.momentum}, nesterov={self.nesterov}, weight_decay={self.weight_decay}"
@@ -274,6 +299,29 @@ class Adam(Optimizer):
         age, mean, square = self._state["age"], self._state["mean"], self._state["square"]
         beta1, beta2 = self.betas
         _adam(self._active, age, mean, square, lr, beta1, beta2, self.eps, self.weight_decay, self._decoupled)
+
+    def _updates_arrays(self) -> bool:
+        age = self._state["age"]
+        return type(self) in (Adam, AdamW) and None not in self._active and age.count(age[0]) == len(age)
+
+    def _update_arrays(self, lr: float, numbers: Any, gradients: Any, state: dict[str, Any]) -> None:
+        age, mean, square = state["age"], state["mean"], state["square"]
+        beta1, beta2 = self.betas
+        age += 1.0
+        rate = lr / (1.0 - native.power(beta1, float(age[0])))
+        scale = 1.0 / native.sqrt(1.0 - native.power(beta2, float(age[0])))
+        if self._decoupled:
+            numbers *= 1.0 - lr * self.weight_decay
+        elif self.weight_decay:
+            gradients = gradients + self.weight_decay * numbers
+        mean *= beta1
+        mean += (1.0 - beta1) * gradients
+        square *= beta2
+        square += (1.0 - beta2) * (gradients * gradients)
+        root = square**0.5
+        root *= scale
+        root += self.eps
+        numbers -= rate * mean / root
 
     def _settings(self) -> str:
         return f"betas={self.betas}, eps={self.eps}, weight_decay={self.weight_decay}"
@@ -334,22 +382,23 @@ def clip_grad_norm(parameters: Parameters, max_norm: Number) -> float:
 
 
 def _zero(parameters: Nodes) -> None:
-    p: Value
-    for p in parameters:
-        if p is not None:
+    for i in range(len(parameters)):
+        p = native.at(parameters, i, Value)
+        if native.held(p):
             p._grad = 0.0
 
 
 def _scale(parameters: Nodes, factor: float) -> None:
-    p: Value
-    for p in parameters:
-        p._grad *= factor
+    for i in range(len(parameters)):
+        p = native.at(parameters, i, Value)
+        if native.held(p):
+            p._grad *= factor
 
 
 def _sgd(parameters: Nodes, velocity: Array, lr: float, momentum: float, nesterov: bool, weight_decay: float) -> None:
-    p: Value
-    for i, p in enumerate(parameters):
-        if p is not None:
+    for i in range(len(parameters)):
+        p = native.at(parameters, i, Value)
+        if native.held(p):
             g = p._grad + weight_decay * p._data
             v = momentum * velocity[i] + g
             velocity[i] = v
@@ -368,11 +417,11 @@ def _adam(
     weight_decay: float,
     decoupled: bool,
 ) -> None:
-    p: Value
     corrected = 0.0  # the age that `rate` and `scale` are for: most often that of all parameters
     rate = scale = 0.0
-    for i, p in enumerate(parameters):
-        if p is not None:
+    for i in range(len(parameters)):
+        p = native.at(parameters, i, Value)
+        if native.held(p):
             age[i] += 1.0
             if age[i] != corrected:
                 corrected = age[i]

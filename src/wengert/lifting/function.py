@@ -142,14 +142,14 @@ class Bound:
         return getattr(self.compiled, name)
 
 
-def warn_once(said: set[str], message: str) -> None:
+def warn_once(said: set[str], message: str, category: type[Warning] = UserWarning) -> None:
     """Warn, once for each message, and as of the user's line."""
     if message not in said:
         said.add(message)
         level, frame = 1, sys._getframe()
         while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
             level, frame = level + 1, frame.f_back
-        warnings.warn(message, stacklevel=level)
+        warnings.warn(message, category, stacklevel=level)
 
 
 def combined(values: Sequence[Any], how: str) -> Value:

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import isfinite
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,10 +23,28 @@ from wengert.lifting.reverse import reverse
 from wengert.lifting.tracked import HOLDS, Number, TracedInteger, as_operand
 from wengert.lifting.trees import Leaf, Shape, build, leaves
 
-__all__ = ["AGREE", "Arguments", "Recording", "numbers_in", "plain", "record"]
+__all__ = ["AGREE", "Arguments", "Auxiliary", "Form", "Recording", "numbers_in", "plain", "record"]
 
 AGREE = 1e-9  # how closely a recording must follow its own eager run, relative to the largest number
 Ints = np.ndarray[Any, np.dtype[np.int64]]
+
+
+class Auxiliary(NamedTuple):
+    """What a function may give instead of its result: that, and numbers beside it which a run shows as its output
+    "auxiliary", and of which no derivative is taken.
+    """
+
+    result: Any
+    auxiliary: Any
+
+
+class Form:
+    """What arguments are made of, by name. A recording holds for one form."""
+
+    def __init__(self, shapes: dict[str, Shape], batched: bool) -> None:
+        self.shapes: dict[str, Shape] = shapes
+        self.leaves: list[Leaf] = [leaf for shape in shapes.values() for leaf in leaves(shape)]
+        self.batched: bool = batched
 
 
 @dataclass
@@ -34,14 +52,18 @@ class Arguments:
     """What a function is called with: the arguments, their shapes, and their arrays."""
 
     originals: dict[str, Any]
-    shapes: dict[str, Shape]
+    form: Form
     arrays: list[Any]
-    batched: bool
+
+    @property
+    def batched(self) -> bool:
+        """Whether they are of many examples."""
+        return self.form.batched
 
     @property
     def leaves(self) -> list[Leaf]:
         """The arrays' names and shapes."""
-        return [leaf for shape in self.shapes.values() for leaf in leaves(shape)]
+        return self.form.leaves
 
     def values(self) -> tuple[Any, ...]:
         """The Values among the arguments."""
@@ -56,7 +78,7 @@ class Arguments:
         """Call a function on one example, each of its arrays as `make` presents it."""
         arrays = iter(example)
         given = {}
-        for name, shape in self.shapes.items():
+        for name, shape in self.form.shapes.items():
             original = self.originals[name]
             given[name] = build(shape, original, lambda leaf: make(leaf, next(arrays)))
         return function(**given)
@@ -93,7 +115,10 @@ class Recording:
 
     def in_bounds(self, arrays: Sequence[Any]) -> bool:
         """Whether every integer that chooses an item has that item to choose."""
-        return all((_unsigned(arrays[number]) < extent).all() for number, extent in self.extents.items())
+        for number, extent in self.extents.items():
+            if np.maximum.reduce(_unsigned(arrays[number]), axis=None, initial=0) >= extent:
+                return False
+        return True
 
     def examples_in_bounds(self, arrays: Sequence[Any], count: int) -> Any:
         """The same, for each example of a batch."""
@@ -206,6 +231,9 @@ class _Run:
             raise Unrecordable(self.recorder.refusal)
         self.guards = [guard for guard in self.recorder.guards.values() if _is_open(guard)]
         self.shape, results = _flat_result(self.result)
+        beside = self.result.auxiliary if isinstance(self.result, Auxiliary) else None
+        self.auxiliary_shape, auxiliary = (None, []) if beside is None else _flat_result(beside)
+        self.auxiliary = [_as_value(x) for x in auxiliary]
         self.results = [_as_value(x) for x in results]
         both = [side for guard in self.guards for side in (guard.left, guard.right) if isinstance(side, Value)]
         self.compared = list({id(side): side for side in both}.values())
@@ -213,7 +241,7 @@ class _Run:
         self.sides = [(number.get(id(guard.left), -1), number.get(id(guard.right), -1)) for guard in self.guards]
         inputs = [as_operand(x) for a in self.stand_ins.values() for x in a.reshape(-1)]
         items = [x for picked in self.recorder.picked for x in _values_in(picked.items)]
-        roots = {id(x): x for x in (*inputs, *self.results, *self.compared, *items)}
+        roots = {id(x): x for x in (*inputs, *self.results, *self.auxiliary, *self.compared, *items)}
         self.graph = Graph(*roots.values())
         self.size = len(Graph(*self.results, *self.compared)) if items else len(self.graph)
         self.place = dict(zip(roots, self.graph.outputs, strict=True))
@@ -271,7 +299,7 @@ class _Run:
                 raise Unrecordable("an integer argument changes more than which item of a list is read")
             user = int(np.searchsorted(starts, at, "right")) - 1
             picks.append(Pick(user, at - int(starts[user]), *chosen[pair]))
-        outs = [[run.place[id(x)] for x in run.results] for run in runs]
+        outs = [[run.place[id(x)] for x in (*run.results, *run.auxiliary)] for run in runs]
         if any(out != outs[0] for out in outs):
             raise Unrecordable("an integer argument chooses the result itself")
         return picks
@@ -293,6 +321,9 @@ class _Run:
         if self.shape is None:
             raise Unliftable("its result is neither one number nor a regular array of them")
         outputs = {"out": np.array([self.place[id(x)] for x in self.results], np.int64).reshape(self.shape)}
+        if self.auxiliary_shape is not None:
+            beside = np.array([self.place[id(x)] for x in self.auxiliary], np.int64)
+            outputs["auxiliary"] = beside.reshape(self.auxiliary_shape)
         if self.compared:
             outputs["sides"] = np.array([self.place[id(x)] for x in self.compared], np.int64)
         batched = self.arguments.batched
@@ -366,6 +397,8 @@ def numbers_in(x: Any) -> Any:
     """The numbers of Values, in lists too."""
     if isinstance(x, Value):
         return x.data
+    if isinstance(x, Auxiliary):
+        return numbers_in(x.result)
     if isinstance(x, (list, tuple)):
         return [numbers_in(item) for item in x]
     return x
@@ -385,6 +418,8 @@ def _values_in(x: Any) -> list[Any]:
 
 def _flat_result(result: Any) -> tuple[tuple[int, ...] | None, list[Any]]:
     """The shape of a result and its numbers; None for what is no regular array."""
+    if isinstance(result, Auxiliary):
+        return _flat_result(result.result)
     if isinstance(result, (list, tuple)) or type(result).__name__ == "ndarray":
         parts = [_flat_result(item) for item in result]
         shapes = {shape for shape, _ in parts}

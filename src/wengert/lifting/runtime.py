@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import isfinite
 from typing import Any
 
@@ -17,7 +17,7 @@ from wengert.fused import fused
 from wengert.lifting import function as surface
 from wengert.lifting.instructions import Unliftable
 from wengert.lifting.record import Unrecordable, recording
-from wengert.lifting.recording import AGREE, Arguments, Recording, numbers_in, plain, record
+from wengert.lifting.recording import AGREE, Arguments, Auxiliary, Form, Recording, numbers_in, plain, record
 from wengert.lifting.sources import source_of
 from wengert.lifting.trees import Fixed, flatten_argument
 
@@ -44,6 +44,8 @@ class Runtime:
         self.function: Any = compiled.function
         self.entries: dict[Any, Entry] = {}
         self.last: tuple[Any, Entry] | None = None
+        self.forms: dict[Any, Form] = {}
+        self.seen: dict[Any, Form] = {}  # by what arrays look like, where that says it all
         self.said: set[str] = set()
         self.lock: Any = threading.RLock()
         parameters = compiled.signature.parameters.values()
@@ -91,7 +93,8 @@ class Runtime:
         if by_inputs:
             operands += arguments.values()
             partials = np.concatenate([partials, *[np.asarray(x, float).reshape(-1) for x in by_inputs]])
-        kept = _finite(value, partials)
+        with np.errstate(all="ignore"):
+            kept = isfinite(value + float(np.add.reduce(partials)))
         if not kept or (_is_due(entry) and not self.audit(entry, arguments, arguments.arrays, value)):
             return arguments.call(self.function, arguments.arrays, plain)
         return Value(value) if quiet else fused(value, operands, partials, path.leaves and not by_inputs)
@@ -143,8 +146,9 @@ class Runtime:
             operands, partials = tuple([p for p, _ in slopes.values()]), np.array([s for _, s in slopes.values()])
             leaves = all(path.leaves for path in entry.paths)
         with np.errstate(all="ignore"):
-            value = float(values.sum()) * seed
-        if not _finite(value, partials):
+            value = float(np.add.reduce(values, axis=None)) * seed
+            finite = isfinite(value + float(np.add.reduce(partials)))
+        if not finite:
             return None
         if not self.agrees(entry, arguments, values):
             return None
@@ -195,12 +199,19 @@ class Runtime:
                 raise ArgumentError(
                     "map gives an array: the function's results differ in shape, or are irregular"
                 ) from None
-        return surface.combined(results, how)
+        return surface.combined([x.result if isinstance(x, Auxiliary) else x for x in results], how)
 
     # -- recordings ---------------------------------------------------------------------------------------------------
 
     def arguments(self, args: Sequence[Any], named: dict[str, Any], batched: bool) -> Arguments:
-        """The arguments by name, with their shapes and arrays."""
+        """The arguments by name, with their form and arrays."""
+        if not named and len(args) == len(self.names) and all(type(x) is np.ndarray for x in args):
+            seen = (batched, *[(x.dtype.char, x.shape[batched:]) for x in args])
+            form = self.seen.get(seen)
+            if form is not None:
+                return Arguments(dict(zip(self.names, args, strict=True)), form, list(args))
+        else:
+            seen = None
         if named or len(args) != len(self.names):
             bound = self.compiled.signature.bind(*args, **named)
             bound.apply_defaults()
@@ -223,7 +234,11 @@ class Runtime:
             if isinstance(shapes[name], Fixed) and not isinstance(x, (str, bytes, bool, int, float, type(None))):
                 self.keep(x)
             arrays += found
-        return Arguments(originals, shapes, arrays, batched)
+        key = (batched, *shapes.items())
+        form = self.forms.setdefault(key, Form(shapes, batched))
+        if seen is not None and all(x is y for x, y in zip(args, arrays, strict=False)) and len(args) == len(arrays):
+            self.seen[seen] = form  # such arrays are taken as they are
+        return Arguments(originals, form, arrays)
 
     def keep(self, x: Any) -> None:
         """Keep an object alive whose identity is part of a key."""
@@ -232,11 +247,11 @@ class Runtime:
 
     def path_for(self, arguments: Arguments) -> tuple[Entry, Recording | None]:
         """The recordings for such arguments, the first of them made if there are none; None to stay with the engine."""
-        key = (arguments.batched, tuple(arguments.shapes.values()), self.surroundings())
+        key = (arguments.form, self.surroundings())
         entry = self.entries.get(key)
         if entry is None or not (entry.paths or entry.refusal):  # the last may have raised what the function raises
             entry = self.entries[key] = Entry()
-            if len({seen for _, _, seen in self.entries}) > PATHS:
+            if len({seen for _, seen in self.entries}) > PATHS:
                 self.leave(
                     entry,
                     f"numbers outside of it, of {', '.join(self.outside)}, change from call to call: pass them as "
@@ -320,6 +335,32 @@ class Runtime:
         name = getattr(self.function, "__name__", "the function")
         surface.warn_once(self.said, f"{name} runs uncompiled: {why}")
 
+    def sole_path(self) -> Recording | None:
+        """The recording of the last call, if such calls have no other path and do not run uncompiled."""
+        entry = self.last[1] if self.last is not None else None
+        return entry.paths[0] if entry is not None and len(entry.paths) == 1 and not entry.refusal else None
+
+    def ran(self, args: Sequence[Any], values: Any, before: Callable[[], None]) -> bool:
+        """Note a run of the sole path that was made elsewhere; False if the engine has to take over.
+
+        Args:
+            args: the arguments: a batch, or none.
+            values: what the run gave for each example.
+            before: called before the function itself is.
+
+        Raises:
+            StaleRecordingError: the function gives something else now.
+        """
+        assert self.last is not None
+        entry = self.last[1]
+        entry.calls += 1
+        if not _is_due(entry):
+            return True
+        before()
+        if args:
+            return self.agrees(entry, self.arguments(args, {}, True), values)
+        return self.audit(entry, self.arguments(args, {}, False), [], values)
+
     # -- what is shown ------------------------------------------------------------------------------------------------
 
     def latest(self) -> Recording:
@@ -344,8 +385,8 @@ class Runtime:
         if not self.entries:
             return f"{name}: not called yet"
         lines = []
-        for (batched, *_), entry in self.entries.items():
-            lines.append(f"{name}, {'a batch' if batched else 'one example'}: {entry.calls} calls")
+        for (form, _), entry in self.entries.items():
+            lines.append(f"{name}, {'a batch' if form.batched else 'one example'}: {entry.calls} calls")
             if entry.refusal:
                 lines.append(f"  runs uncompiled: {entry.refusal}")
             for number, path in enumerate(entry.paths):
@@ -384,12 +425,6 @@ def _length(x: Any) -> int:
     return len(x)
 
 
-def _finite(value: float, partials: Any) -> bool:
-    """Whether all of them are."""
-    with np.errstate(all="ignore"):
-        return isfinite(value + float(partials.sum()))
-
-
 def _is_due(entry: Entry) -> bool:
     """Whether this call is the 2nd, 4th, 8th, 16th and so on: one that is compared with the function itself."""
     return entry.calls > 1 and not entry.calls & (entry.calls - 1)
@@ -411,10 +446,10 @@ def _numbers_of(leaf: Any, array: Any) -> Any:
 
 def _count(arguments: Arguments) -> int:
     """How many examples a batch has."""
-    lengths = [len(array) for array in arguments.arrays]
-    if not lengths:
+    if not arguments.arrays:
         raise DataError("a batch needs an argument with an example in each row")
-    if len(set(lengths)) > 1:
+    lengths = [len(array) for array in arguments.arrays]
+    if lengths.count(lengths[0]) != len(lengths):
         counts = {leaf.name: length for leaf, length in zip(arguments.leaves, lengths, strict=True)}
         raise DataError(f"the arguments of a batch have as many examples each, not {counts}")
     if not lengths[0]:
