@@ -240,7 +240,8 @@ class _Run:
         number = {id(side): n for n, side in enumerate(self.compared)}
         self.sides = [(number.get(id(guard.left), -1), number.get(id(guard.right), -1)) for guard in self.guards]
         inputs = [as_operand(x) for a in self.stand_ins.values() for x in a.reshape(-1)]
-        items = [x for picked in self.recorder.picked for x in _values_in(picked.items)]
+        lists = {id(picked.items): picked.items for picked in self.recorder.picked}  # one is often read many times
+        items = [x for chosen_from in lists.values() for x in _values_in(chosen_from)]
         roots = {id(x): x for x in (*inputs, *self.results, *self.auxiliary, *self.compared, *items)}
         self.graph = Graph(*roots.values())
         self.size = len(Graph(*self.results, *self.compared)) if items else len(self.graph)
@@ -283,11 +284,14 @@ class _Run:
                 "the function takes another course for other integers: declare the argument static=(name,)"
             )
         chosen: dict[tuple[int, ...], tuple[int, tuple[int, ...]]] = {}
+        columns: dict[int, list[tuple[int, ...]]] = {}  # by list: for each place in its items, where those stand
         for mine, *its in zip(self.recorder.picked, *[run.recorder.picked for run in others], strict=True):
-            columns = list(zip(*[_values_in([item]) for item in mine.items], strict=False))
+            key = id(mine.items)
+            if key not in columns:
+                rows = [[self.place[id(x)] for x in _values_in([item])] for item in mine.items]
+                columns[key] = list(zip(*rows, strict=False))
             index = self.place[id(as_operand(mine.index))]
-            for column in columns:
-                places = tuple([self.place[id(x)] for x in column])
+            for places in columns[key]:
                 chosen[tuple([places[one.index.whole] for one in (mine, *its)])] = index, places
         runs = (self, *others)
         operands = np.array([np.frombuffer(run.graph.operands or b"", np.int64) for run in runs])
