@@ -1443,3 +1443,22 @@ def test_a_function_that_writes_or_reads_state_stays_with_the_engine(step: str, 
     with pytest.warns(UserWarning, match=said):
         assert loss(2.0).data == (0.5 if step == "data" else 1.4)
     assert said in loss.report()
+
+
+def test_arrays_that_look_alike_are_told_apart() -> None:
+    w = Value(2.0)
+
+    @wengert.compile
+    def f(x: Any) -> Any:
+        return w * x
+
+    assert f.sum(np.array([1.0, 2.0])).data == 6.0
+    assert f.sum(np.array([1.0, 2.0], ">f8")).data == 6.0
+    assert f.sum(np.array([1, 2])).data == 6.0
+    assert f.sum(np.array([True, True])).data == 4.0
+    with pytest.raises(DataError, match="x is one number"):
+        f.sum(np.array(1.0))
+    assert f(np.array(1.0)).data == 2.0
+    with wengert.no_grad():
+        result = f.sum(np.array([1.0, 5.0]))
+    assert (result.data, result.is_leaf, w.grad) == (12.0, True, 0.0)

@@ -20,7 +20,7 @@ def digits_and_gradients(x, label, W1, W2, b1, b2):
     # reverse
     ds1 = seed / s1                                                                           # (N)
     du4 = ds1[:, None] * h3                                                                   # (N, 10)
-    dg1 = (-du4).sum(1)                                                                       # (N)
+    dg1 = -du4.sum(1)                                                                         # (N)
     du2 = du4.copy()                                                                          # (N, 10)
     du2[np.arange(len(du2)), label] += dg1
     db2 = du2.sum(0)                                                                          # (10)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -160,6 +160,9 @@ class _Writer:
             if not self.fills(step, range(len(step.axes))) and step.axes:
                 return f"np.broadcast_to({text}, {self.shape(step.axes)})", 5
             return text, binding
+        if step.reduce == "sum" and step.tree[0] == "neg":  # the sign of the sum, not of each of its terms
+            text, binding = self.compute(replace(step, tree=step.tree[1]))
+            return f"-{_bound(text, binding, 3)}", 3
         if step.reduce == "sum" and step.mask is None:
             product = self.contraction(step)
             if product is not None:

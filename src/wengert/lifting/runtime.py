@@ -82,7 +82,7 @@ class Runtime:
         held = path.in_bounds(arrays)
         if held:
             path.load()
-            outputs, by_inputs = path.kernel.both(arrays, 1.0)
+            outputs, by_inputs = (path.kernel.forward(arrays), []) if quiet else path.kernel.both(arrays, 1.0)
             held = not path.guards or bool(np.all(path.holds(outputs)))
         if not held:
             other = self.another(entry, arguments, arguments.arrays, path)
@@ -94,7 +94,7 @@ class Runtime:
             operands += arguments.values()
             partials = np.concatenate([partials, *[np.asarray(x, float).reshape(-1) for x in by_inputs]])
         with np.errstate(all="ignore"):
-            kept = isfinite(value + float(np.add.reduce(partials)))
+            kept = isfinite(value + (0.0 if quiet else float(np.add.reduce(partials))))
         if not kept or (_is_due(entry) and not self.audit(entry, arguments, arguments.arrays, value)):
             return arguments.call(self.function, arguments.arrays, plain)
         return Value(value) if quiet else fused(value, operands, partials, path.leaves and not by_inputs)
@@ -134,12 +134,13 @@ class Runtime:
         path, leaves = entry.paths[0], entry.paths[0].leaves
         path.load()
         held = path.in_bounds(arguments.arrays)
+        quiet = modes.quiet()
         if held:
-            outputs, _ = path.kernel.both(arguments.arrays, seed)
+            outputs = path.kernel.forward(arguments.arrays) if quiet else path.kernel.both(arguments.arrays, seed)[0]
             values, operands, partials = outputs["out"], path.parameters, path.kernel.slopes
             held = not path.guards or bool(np.all(path.holds(outputs)))
         if not held:
-            found = self.by_paths(entry, arguments, count, seed)
+            found = self.by_paths(entry, arguments, count, None if quiet else seed)
             if found is None:
                 return None
             values, slopes = found
@@ -147,12 +148,12 @@ class Runtime:
             leaves = all(path.leaves for path in entry.paths)
         with np.errstate(all="ignore"):
             value = float(np.add.reduce(values, axis=None)) * seed
-            finite = isfinite(value + float(np.add.reduce(partials)))
+            finite = isfinite(value + (0.0 if quiet else float(np.add.reduce(partials))))
         if not finite:
             return None
         if not self.agrees(entry, arguments, values):
             return None
-        return Value(value) if modes.quiet() else fused(value, operands, partials, leaves)
+        return Value(value) if quiet else fused(value, operands, partials, leaves)
 
     def by_paths(self, entry: Entry, arguments: Arguments, count: int, seed: float | None) -> Any:
         """Each example by its own path: the values, and with a `seed` the parameters and their slopes by id; None if
@@ -206,7 +207,7 @@ class Runtime:
     def arguments(self, args: Sequence[Any], named: dict[str, Any], batched: bool) -> Arguments:
         """The arguments by name, with their form and arrays."""
         if not named and len(args) == len(self.names) and all(type(x) is np.ndarray for x in args):
-            seen = (batched, *[(x.dtype.char, x.shape[batched:]) for x in args])
+            seen = (batched, *[(x.dtype, x.ndim, x.shape[batched:]) for x in args])
             form = self.seen.get(seen)
             if form is not None:
                 return Arguments(dict(zip(self.names, args, strict=True)), form, list(args))
