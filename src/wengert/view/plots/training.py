@@ -1,7 +1,4 @@
-"""Plots with matplotlib (extra `plot`). Each function draws on the axes it is given, or on new ones, and returns them.
-
-Colours are those of Okabe and Ito (2008), which people of all kinds of colour vision tell apart.
-"""
+"""What training came to: the loss by epoch, the regions of a classifier, digits as they were read, mistakes counted."""
 
 from __future__ import annotations
 
@@ -9,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from wengert.errors import require
+from wengert.view.plots.base import BLUE, CLASSES, INK, PALE, VERMILION, axes_for, quiet
 from wengert.view.text import bounds
 
 if TYPE_CHECKING:
@@ -25,19 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_confusion", "plot_decision_boundary", "plot_digits", "plot_history"]
 
-BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, YELLOW = (
-    "#0072b2",
-    "#e69f00",
-    "#009e73",
-    "#d55e00",
-    "#cc79a7",
-    "#56b4e9",
-    "#f0e442",
-)
-CLASSES = (BLUE, ORANGE, GREEN, PURPLE, SKY, YELLOW, VERMILION)
-INK, PALE = "#333333", "#d9d9d9"
-
 Point = Sequence[float]
+_CELLS, _FINER = 60, 5  # of the coarse grid in each direction; how many of the fine one a coarse cell is divided into
 
 
 def plot_history(history: Curves, axes: Any = None) -> Any:
@@ -46,19 +33,21 @@ def plot_history(history: Curves, axes: Any = None) -> Any:
     Raises:
         MissingExtraError: matplotlib is not installed.
     """
-    axes = _axes(axes, (7, 4.2))
+    axes = axes_for(axes, (7, 4.2))
     lines = _curves(axes, {"training loss": history.loss, "validation loss": history.val_loss}, BLUE)
-    axes.set(xlabel="epoch", ylabel="loss", ylim=(0, None))
+    axes.set(xlabel="epoch", ylim=(0, None))
+    axes.set_ylabel("loss", color=BLUE)
     axes.xaxis.get_major_locator().set_params(integer=True)
-    _quiet(axes)
+    quiet(axes)
     if history.accuracy or history.val_accuracy:
         right = axes.twinx()
         shares = {"training accuracy": history.accuracy, "validation accuracy": history.val_accuracy}
         lines += _curves(right, {name: [100 * share for share in curve] for name, curve in shares.items()}, VERMILION)
-        right.set(ylabel="accuracy, %", ylim=(min([0.0, *(100 * a for a in history.accuracy)]), 102))
-        _quiet(right)
-    if lines:
-        axes.legend(handles=lines, loc="center right", frameon=False)
+        right.set(ylim=(min([0.0, *(100 * a for a in history.accuracy)]), 102))
+        right.set_ylabel("accuracy, %", color=VERMILION)
+        quiet(right)
+    if lines:  # above, where no curve comes
+        axes.legend(handles=lines, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, frameon=False)
     return axes
 
 
@@ -71,7 +60,7 @@ def plot_digits(images: Sequence[Point], labels: Sequence[int], predictions: Seq
     count = len(images)
     across = min(count, 20) or 1
     down = -(-count // across)
-    axes = _axes(axes, (0.62 * across, 0.62 * 1.3 * down + 0.3))
+    axes = axes_for(axes, (0.62 * across, 0.62 * 1.3 * down + 0.3))
     patches = require("matplotlib.patches", "plot")
     for place, (image, label, prediction) in enumerate(zip(images, labels, predictions, strict=True)):
         x, y = 10 * (place % across), 13 * (place // across)
@@ -96,7 +85,7 @@ def plot_confusion(table: Sequence[Sequence[int]], axes: Any = None) -> Any:
     Raises:
         MissingExtraError: matplotlib is not installed.
     """
-    axes = _axes(axes, (5.6, 5.4))
+    axes = axes_for(axes, (5.6, 5.4))
     patches = require("matplotlib.patches", "plot")
     most = max(max(row) for row in table) or 1
     mistakes = max([count for i, row in enumerate(table) for j, count in enumerate(row) if i != j], default=0) or 1
@@ -110,7 +99,7 @@ def plot_confusion(table: Sequence[Sequence[int]], axes: Any = None) -> Any:
     axes.set(xlim=(-0.5, size - 0.5), ylim=(size - 0.5, -0.5), aspect="equal", xticks=range(size), yticks=range(size))
     axes.set(xlabel="read as", ylabel="truth")
     axes.tick_params(length=0)
-    _quiet(axes)
+    quiet(axes)
     return axes
 
 
@@ -128,19 +117,15 @@ def plot_decision_boundary(
     Raises:
         MissingExtraError: matplotlib is not installed.
     """
-    axes = _axes(axes, (5.6, 4.8))
+    axes = axes_for(axes, (5.6, 4.8))
     colours = require("matplotlib.colors", "plot")
     left, right, low, high = bounds(X, margin=0.15)
     order = sorted(set(Y))
-    across = 80
-    down = max(round(across * (high - low) / (right - left)), 2)
-    columns = [left + (right - left) * (i + 0.5) / across for i in range(across)]
-    rows = [low + (high - low) * (j + 0.5) / down for j in range(down)]
-    classes = classify([(x, y) for y in rows for x in columns])
-    picture = [
-        [colours.to_rgba(_colour(order, c), 0.22) for c in classes[j * across : (j + 1) * across]] for j in range(down)
-    ]
-    axes.imshow(picture, extent=(left, right, low, high), origin="lower", interpolation="bilinear", aspect="equal")
+    classes = _grid(classify, left, right, low, high)
+    picture = [[colours.to_rgba(_colour(order, c), 0.22) for c in row] for row in classes]
+    even = 1 / 4 <= (high - low) / (right - left) <= 4  # features of one kind, such as x and y: they get one scale
+    aspect = "equal" if even else "auto"
+    axes.imshow(picture, extent=(left, right, low, high), origin="lower", interpolation="bilinear", aspect=aspect)
     for label in order:
         points = [x for x, y in zip(X, Y, strict=True) if y == label]
         xs, ys = [x for x, _ in points], [y for _, y in points]
@@ -148,16 +133,11 @@ def plot_decision_boundary(
     axes.legend(title="class", frameon=False, loc="upper left", bbox_to_anchor=(1.01, 1.0))
     axes.set(xlabel="x", ylabel="y")
     axes.locator_params(nbins=6)
-    _quiet(axes)
+    quiet(axes)
     return axes
 
 
 # -- what all of them need --------------------------------------------------------------------------------------------
-
-
-def _axes(axes: Any, size: tuple[float, float]) -> Any:
-    """The axes to draw on; new ones belong to pyplot, so that a notebook shows them."""
-    return axes if axes is not None else require("matplotlib.pyplot", "plot").subplots(figsize=size, layout="tight")[1]
 
 
 def _curves(axes: Any, curves: dict[str, list[float]], colour: str) -> list[Any]:
@@ -171,13 +151,30 @@ def _curves(axes: Any, curves: dict[str, list[float]], colour: str) -> list[Any]
     return lines
 
 
+def _grid(
+    classify: Callable[[list[Point]], Sequence[int]], left: float, right: float, low: float, high: float
+) -> list[list[int]]:
+    """The class at each of the cells of a fine grid, by rows from low to high.
+
+    Asked for is a coarse grid, and of the fine one the cells that lie where classes meet: elsewhere the cell has the
+    class of the coarse cell around it.
+    """
+    dx, dy = (right - left) / _CELLS, (high - low) / _CELLS
+    places = [(i, j) for j in range(_CELLS) for i in range(_CELLS)]
+    found = classify([(left + dx * (i + 0.5), low + dy * (j + 0.5)) for i, j in places])
+    coarse = dict(zip(places, found, strict=True))
+    around = [(di, dj) for di in (-1, 0, 1) for dj in (-1, 0, 1)]
+    mixed = {
+        (i, j)
+        for i, j in places
+        if any(coarse.get((i + di, j + dj), coarse[i, j]) != coarse[i, j] for di, dj in around)
+    }
+    across = range(_CELLS * _FINER)
+    fine = [(i, j) for j in across for i in across if (i // _FINER, j // _FINER) in mixed]
+    centres: list[Point] = [(left + dx * (i + 0.5) / _FINER, low + dy * (j + 0.5) / _FINER) for i, j in fine]
+    exact = dict(zip(fine, classify(centres), strict=True)) if fine else {}
+    return [[exact.get((i, j), coarse[i // _FINER, j // _FINER]) for i in across] for j in across]
+
+
 def _colour(order: list[int], label: int) -> str:
     return CLASSES[order.index(label) % len(CLASSES)] if label in order else PALE
-
-
-def _quiet(axes: Any) -> None:
-    """Thin, grey edges: the data come first."""
-    for side, spine in axes.spines.items():
-        spine.set_visible(side in ("left", "bottom"))
-        spine.set_color(PALE)
-    axes.tick_params(color=PALE, labelcolor=INK)
