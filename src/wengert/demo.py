@@ -10,6 +10,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from time import perf_counter
 from typing import Any
 
@@ -24,6 +25,7 @@ from wengert.view import plots, text
 __all__ = ["SETTINGS", "DemoError", "Setting", "run", "source"]
 
 WEIGHTS = "weights.safetensors"
+SHOWN = 200  # examples of which gradients and activations are drawn
 
 
 class DemoError(WengertError):
@@ -125,6 +127,8 @@ def run(
     for warning in caught:
         print(f"wengert demo: {warning.message}", file=sys.stderr)
     checkpoint.save(model, os.path.join(folder, WEIGHTS))  # at once: Ctrl-C during what follows costs pictures only
+    model.zero_grad()
+    engine.gradient(list(range(min(len(X), SHOWN))))  # which is drawn
     classify = _classifier(model, sorted(set(Y)))
     outcome = _Outcome(model, history, X_test, Y_test, classify(X_test), classify)
     _report(outcome, "test accuracy" if setting.held_out else "accuracy")
@@ -172,7 +176,7 @@ def _what_it_became(name: str, engine: Engine) -> str:
     """A line on the array program that computes a batch, or on why there is none."""
     for numbers in re.findall(r"[\d,]+ scalar operations became [\d,]+ array operations", engine.report()):
         return f"{numbers}, which compute a whole batch: wengert demo {name} --program shows them"
-    return f"each example is computed by the engine: {engine.fallback}"
+    return f"each example is computed by the engine: {engine.fallback or 'so little needs no arrays'}"
 
 
 def _seconds_per_epoch(model: MLP, engine: Engine, size: int) -> float:
@@ -212,21 +216,24 @@ def _write(name: str, folder: str, outcome: _Outcome) -> None:
     written = [WEIGHTS]
     pictures = _digit_pictures(outcome) if name == "digits" else _plane_pictures(outcome)
     pictures["loss"] = (
-        lambda axes: plots.plot_history(outcome.history, axes),
+        lambda figure: plots.plot_history(outcome.history, figure.subplots()),
         lambda: text.curve(outcome.history.loss),
         (7.0, 4.2),
     )
+    pictures |= _model_pictures(outcome)
     figure = _figure_maker()
     for picture, (plot, write, size) in pictures.items():
+        if figure is None and write is None:
+            continue
         file = f"{picture}.txt" if figure is None else f"{picture}.png"
         path = os.path.join(folder, file)
         try:
-            if figure is None:
+            if figure is None and write is not None:
                 with open(path, "w", encoding="utf-8") as stream:
                     stream.write(write() + "\n")
             else:
                 canvas = figure(figsize=size, layout="tight", facecolor="white")
-                plot(canvas.subplots())
+                plot(canvas)
                 canvas.savefig(path, dpi=130, bbox_inches="tight", pad_inches=0.15)
         except OSError as error:
             raise DemoError(f"cannot write {path}: {error.strerror or error}") from error
@@ -239,7 +246,7 @@ def _write(name: str, folder: str, outcome: _Outcome) -> None:
         print('pictures are text without matplotlib; for plots: pip install "wengert[plot]"')
 
 
-_Picture = tuple[Callable[[Any], Any], Callable[[], str], tuple[float, float]]  # as a plot, as text, inches
+_Picture = tuple[Callable[[Any], Any], Callable[[], str] | None, tuple[float, float]]  # as a plot, as text, inches
 
 
 def _digit_pictures(outcome: _Outcome) -> dict[str, _Picture]:
@@ -249,8 +256,16 @@ def _digit_pictures(outcome: _Outcome) -> dict[str, _Picture]:
     page = (outcome.X, outcome.Y, outcome.classes)
     height = 0.62 * 1.3 * -(-len(outcome.X) // 20) + 0.3
     return {
-        "digits": (lambda axes: plots.plot_digits(*page, axes), lambda: text.digits(*page), (12.4, height)),
-        "confusion": (lambda axes: plots.plot_confusion(table, axes), lambda: text.confusion(table), (5.6, 5.4)),
+        "digits": (
+            lambda figure: plots.plot_digits(*page, figure.subplots()),
+            lambda: text.digits(*page),
+            (12.4, height),
+        ),
+        "confusion": (
+            lambda figure: plots.plot_confusion(table, figure.subplots()),
+            lambda: text.confusion(table),
+            (5.6, 5.4),
+        ),
     }
 
 
@@ -258,11 +273,26 @@ def _plane_pictures(outcome: _Outcome) -> dict[str, _Picture]:
     plane = (outcome.classify, outcome.X, outcome.Y)
     return {
         "boundary": (
-            lambda axes: plots.plot_decision_boundary(*plane, axes),
+            lambda figure: plots.plot_decision_boundary(*plane, figure.subplots()),
             lambda: text.regions(*plane),
             (6.4, 4.8),
         )
     }
+
+
+def _model_pictures(outcome: _Outcome) -> dict[str, _Picture]:
+    model = outcome.model
+
+    def layers(figure: Any) -> None:
+        left, middle, right = figure.subplots(1, 3)
+        plots.plot_weights(model, left)
+        plots.plot_activations(model, outcome.X[:SHOWN], middle)
+        plots.plot_gradients(model, right)
+
+    pictures: dict[str, _Picture] = {"layers": (layers, None, (14.0, 1.2 + 0.9 * len(model.layers)))}
+    if all(isfinite(p.data) for p in model.parameters()):
+        pictures["network"] = (lambda figure: plots.plot_network(model, axes=figure.subplots()), None, (7.0, 6.6))
+    return pictures
 
 
 def _figure_maker() -> Any:

@@ -100,14 +100,9 @@ def _histograms(layers: dict[str, list[float]], axes: Any) -> Any:
     low, high = (min(drawn), max(drawn)) if drawn else (-1.0, 1.0)
     if not high - low > 1e-9 * max(abs(low), abs(high)):  # all alike
         low, high = low - abs(low) / 2, high + abs(high) / 2
-    rice = round(2 * max(map(len, shown.values())) ** (1 / 3))  # as many bars as Rice's rule has
-    bins = min(max(rice, BINS[0]), BINS[-1])
-    width = high / bins - low / bins
-    edges = [low + width * i for i in range(bins + 1)]
+    room = high / 40 - low / 40
     for row, numbers in enumerate(shown.values()):
-        counts = [0] * bins
-        for number in numbers:
-            counts[min(int((number - low) / width), bins - 1)] += 1
+        edges, counts = _counted(numbers, room)
         tallest = max(counts) or 1
         floor = -float(row)
         heights = [floor + 0.8 * count / tallest for count in counts]
@@ -115,14 +110,28 @@ def _histograms(layers: dict[str, list[float]], axes: Any) -> Any:
         axes.stairs(heights, edges, baseline=floor, fill=True, color=BLUE, alpha=0.55, linewidth=0)
         axes.stairs(heights, edges, baseline=floor, color=BLUE, linewidth=1.0)
     axes.axvline(0.0, color=PALE, linewidth=0.8, zorder=0)
-    axes.set(ylim=(0.85 - len(layers), 1.0), xlim=(low - 2 * width, high + 2 * width))
+    axes.set(ylim=(0.85 - len(layers), 1.0), xlim=(low - room, high + room))
     axes.set_yticks([0.35 - row for row in range(len(layers))], [_told(*layer) for layer in layers.items()], fontsize=8)
     for label, numbers in zip(axes.get_yticklabels(), layers.values(), strict=True):
         label.set_color(INK if all(map(isfinite, numbers)) else VERMILION)
+    axes.locator_params(axis="x", nbins=5)
     quiet(axes)
     axes.spines["left"].set_visible(False)
     axes.tick_params(axis="y", length=0)
     return axes
+
+
+def _counted(numbers: list[float], least: float) -> tuple[list[float], list[int]]:
+    """The edges of a histogram's bars, and how many numbers there are in each; numbers all alike have one bar."""
+    low, high = min(numbers, default=0.0), max(numbers, default=0.0)
+    bins = min(max(round(2 * len(numbers) ** (1 / 3)), BINS[0]), BINS[-1])  # as many bars as Rice's rule has
+    width = high / bins - low / bins
+    if not width > 1e-9 * max(abs(low), abs(high)):
+        return [low - least / 2, low + least / 2], [len(numbers)]
+    counts = [0] * bins
+    for number in numbers:
+        counts[min(int((number - low) / width), bins - 1)] += 1
+    return [low + width * i for i in range(bins + 1)], counts
 
 
 def _told(name: str, numbers: list[float]) -> str:

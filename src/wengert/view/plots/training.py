@@ -122,7 +122,8 @@ def plot_decision_boundary(
     left, right, low, high = bounds(X, margin=0.15)
     order = sorted(set(Y))
     classes = _grid(classify, left, right, low, high)
-    picture = [[colours.to_rgba(_colour(order, c), 0.22) for c in row] for row in classes]
+    paint = {c: colours.to_rgba(_colour(order, c), 0.22) for c in {c for row in classes for c in row}}
+    picture = [[paint[c] for c in row] for row in classes]
     even = 1 / 4 <= (high - low) / (right - left) <= 4  # features of one kind, such as x and y: they get one scale
     aspect = "equal" if even else "auto"
     axes.imshow(picture, extent=(left, right, low, high), origin="lower", interpolation="bilinear", aspect=aspect)
