@@ -2,6 +2,8 @@
 
 import os
 import re
+import shutil
+from pathlib import Path
 
 os.environ["WENGERT_INTERPRETED"] = "1"  # Python files show their signatures; extensions do not
 
@@ -14,6 +16,9 @@ project = "Wengert"
 author = copyright = "The Wengert developers"
 release = version = wengert.__version__
 
+here = Path(__file__).parent
+shutil.copy(here.parent / "examples" / "first-steps.ipynb", here)  # Sphinx reads only what lies in its folder
+
 extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
@@ -21,7 +26,8 @@ extensions = [
     "sphinx.ext.mathjax",
 ]
 exclude_patterns = ["_build", "jupyter_execute"]
-nb_execution_mode = "off"  # tests/test_doctests.py runs the examples of these pages
+nb_execution_mode = "force"  # the notebook is kept without outputs; the examples of pages are no cells
+nb_execution_raise_on_error = True
 myst_enable_extensions = ["dollarmath", "deflist"]
 myst_heading_anchors = 3
 

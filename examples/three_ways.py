@@ -57,21 +57,22 @@ def error(derivative: float, truth: Any) -> float:
     return abs(float((library("sympy").Float(derivative, DIGITS) - truth) / truth))
 
 
-def swell(most: int = 8) -> list[tuple[int, int, int, int]]:
+def swell(most: int = 6) -> list[tuple[int, int, int, int]]:
     """What a loop does to a formula: x = 4 x (1 - x), again and again.
 
-    For each number of rounds: the operations of the derivative's formula as the rules give it, those after it was
+    For each number of rounds: the operations of the derivative's formula as the rules give it, those if everything is
     multiplied out, and the operations that automatic differentiation goes through.
     """
     sympy = library("sympy")
     symbol, leaf = sympy.Symbol("x"), Value(0.3)
-    formula, value = symbol, leaf
+    formula, multiplied, value = symbol, symbol, leaf
     rows = []
     for rounds in range(1, most + 1):
         formula, value = 4 * formula * (1 - formula), 4 * value * (1 - value)
-        slope = sympy.diff(formula, symbol)
+        multiplied = sympy.expand(4 * multiplied * (1 - multiplied))
+        lengths = [sympy.count_ops(sympy.diff(way, symbol)) for way in (formula, multiplied)]
         steps = sum(op.name != "leaf" for op, _, _ in Graph(value))
-        rows.append((rounds, sympy.count_ops(slope), sympy.count_ops(sympy.expand(slope)), steps))
+        rows.append((rounds, *lengths, steps))
     return rows
 
 
