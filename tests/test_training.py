@@ -164,6 +164,13 @@ class Lookup(Module):
         return [a * b for a, b in zip(self.rows[x[0]], self.rows[x[1]], strict=True)]
 
 
+def test_parameters_hold_floats_when_arrays_have_trained_them() -> None:
+    pytest.importorskip("numpy")
+    model = make(3)
+    quiet(model, losses.cross_entropy, X, CLASSES, Adam(model, 0.01), 2, backend="numpy")
+    assert {type(number) for p in model.parameters() for number in (p.data, p.grad)} == {float}
+
+
 @pytest.mark.parametrize("size", [1, 5, None])
 @pytest.mark.parametrize(
     ("loss", "outputs", "targets"),

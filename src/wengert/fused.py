@@ -26,8 +26,8 @@ def scatter(values: tuple[Any, ...], numbers: Array, gradients: Array) -> None:
     """Give each Value its data and its gradient from arrays of as many floats."""
     for i in range(len(values)):
         value = native.at(values, i, Value)
-        value._data = numbers[i]
-        value._grad = gradients[i]
+        value._data = float(numbers[i])
+        value._grad = float(gradients[i])
 
 
 def fused(data: float, operands: Sequence[Any], partials: Array, leaves: bool = False) -> Any:
