@@ -16,6 +16,8 @@ from wengert import _loader
 _loader.install()
 
 from wengert import checkpoint, data, errors, losses, nn, optim
+from wengert.check import check_gradients
+from wengert.derive import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
 from wengert.engine import Value, dot
 from wengert.functions import (
     abs as abs,
@@ -122,6 +124,7 @@ __all__ = [
     "atan2",
     "atanh",
     "cbrt",
+    "check_gradients",
     "checkpoint",
     "clamp",
     "clip",
@@ -141,7 +144,12 @@ __all__ = [
     "fit",
     "gaussian",
     "gelu",
+    "grad",
+    "hessian",
+    "hvp",
     "hypot",
+    "jacobian",
+    "jvp",
     "leaky_relu",
     "lgamma",
     "log",
@@ -182,5 +190,7 @@ __all__ = [
     "take",
     "tan",
     "tanh",
+    "value_and_grad",
+    "vjp",
     "where",
 ]

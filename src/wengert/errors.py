@@ -10,6 +10,7 @@
     ├── DataError           (ValueError)   data of the user's that cannot be computed with
     ├── ArgumentError       (ValueError)   an argument outside what it may be
     ├── StaleRecordingError                a compiled function that is not what was recorded any more
+    ├── GradientError       (AssertionError) a gradient that is not that of its function
     ├── CheckpointError                    a checkpoint that cannot be written, read or believed
     └── MissingExtraError   (ImportError)  an optional library that is not installed
 
@@ -20,11 +21,13 @@ would expect, and ``except WengertError`` catches all of them.
 from __future__ import annotations
 
 from types import ModuleType
+from typing import Any
 
 __all__ = [
     "ArgumentError",
     "CheckpointError",
     "DataError",
+    "GradientError",
     "HandmadeNodeError",
     "LengthError",
     "MissingExtraError",
@@ -66,6 +69,14 @@ class ArgumentError(WengertError, ValueError):
 
 class StaleRecordingError(WengertError):
     """A compiled function gave another result than its Python code: something changed that was recorded as fixed."""
+
+
+class GradientError(WengertError, AssertionError):
+    """A gradient that is not that of its function; the message names the worst input, `report` holds all of them."""
+
+    def __init__(self, report: object = None) -> None:
+        super().__init__(str(report))
+        self.report: Any = report
 
 
 class CheckpointError(WengertError):

@@ -7,7 +7,7 @@ computation written down once, in the order in which it was made, in five flat a
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ from wengert import engine, native
 from wengert import operands as numbers
 from wengert.engine import Many, Value, tape
 from wengert.errors import OperandError
-from wengert.native import Array, Nodes
+from wengert.native import Array, Int, Nodes
 from wengert.node import CODE, WALK
 from wengert.ops import LEFT, TABLE, UNARY, Op
 
@@ -82,6 +82,49 @@ class Graph:
         self.constants: array[float] = array("d", [0.0]) * len(self.operands)
         del self.constants[_write(self.values, self.codes, self.starts, self.operands, self.constants) :]
         self.outputs: tuple[int, ...] = tuple([root._mark % PLACE for root in roots])
+        self._partials: array[float] | None = None
+
+    @property
+    def partials(self) -> array[float]:
+        """The partial derivative by each of `operands`, from when the number was made. Those by constants mean nothing."""
+        if self._partials is None:
+            self._partials = array("d", [0.0]) * len(self.operands)
+            _write_partials(self.values, self.starts, self._partials)
+        return self._partials
+
+    def pull_back(self, cotangents: Mapping[int, float], first: int = 0) -> array[float]:
+        """Reverse mode: the cotangent of every instruction, from those of some, which are given by their places.
+
+        The bits are those of `backward()`, and no `grad` is read or written. `first` is the place of the earliest
+        instruction that is asked for: what lies before it is left out.
+
+        >>> x = Value(3.0)
+        >>> graph = Graph(2 - x * x)
+        >>> list(graph.pull_back({2: 1.0}))
+        [-6.0, -1.0, 1.0]
+        """
+        sums = array("d", [0.0]) * len(self.values)
+        reached = bytearray(len(self.values))
+        for place, cotangent in cotangents.items():
+            sums[place] += cotangent
+            reached[place] = True
+        _pull_back(self.starts, self.operands, self.partials, sums, reached, first)
+        return sums
+
+    def push_forward(self, tangents: Mapping[int, float]) -> array[float]:
+        """Forward mode: the tangent of every instruction, from those of some leaves, which are given by their places.
+
+        >>> x = Value(3.0)
+        >>> list(Graph(2 - x * x).push_forward({0: 1.0}))
+        [1.0, 6.0, -6.0]
+        """
+        sums = array("d", [0.0]) * len(self.values)
+        reached = bytearray(len(self.values))
+        for place, tangent in tangents.items():
+            sums[place] = tangent
+            reached[place] = True
+        _push_forward(self.starts, self.operands, self.partials, sums, reached)
+        return sums
 
     @property
     def leaves(self) -> tuple[int, ...]:
@@ -154,6 +197,46 @@ def _write(values: Nodes, codes: Array, starts: Array, operands: Array, constant
                 at += 1
         at = starts[place]
     return used
+
+
+def _write_partials(values: Nodes, starts: Array, partials: Array) -> None:
+    """Write down each node's partial derivative by each operand."""
+    node: Value
+    place = 0
+    for node in values:
+        at = starts[place]
+        place += 1  # noqa: SIM113
+        if node._a is not None:
+            if node._b is not None:
+                partials[at] = node._da
+                partials[at + 1] = node._db
+            else:
+                partials[at + 1 if node._made & LEFT else at] = node._da
+        elif node._made & CODE:
+            many: Many = node  # type: ignore[assignment]
+            for i in range(len(many._all)):
+                partials[at + i] = many._partials[i]
+
+
+def _pull_back(starts: Array, operands: Array, partials: Array, sums: Array, reached: Array, first: Int) -> None:
+    """The chain rule from the last instruction to `first`, for what an output depends on: elsewhere 0 * inf is nan."""
+    for place in range(len(reached) - 1, first - 1, -1):
+        if reached[place]:
+            for at in range(starts[place], starts[place + 1]):
+                x = operands[at]
+                if x >= first:
+                    sums[x] += partials[at] * sums[place]
+                    reached[x] = 1
+
+
+def _push_forward(starts: Array, operands: Array, partials: Array, sums: Array, reached: Array) -> None:
+    """The chain rule from the first instruction to the last, for what depends on a given one."""
+    for place in range(len(reached)):
+        for at in range(starts[place], starts[place + 1]):
+            x = operands[at]
+            if x >= 0 and reached[x]:
+                sums[place] += partials[at] * sums[x]
+                reached[place] = 1
 
 
 def copy(root: Any, memo: dict[int, Any]) -> Any:

@@ -14,7 +14,7 @@ from typing import Any
 from wengert import engine
 from wengert.engine import Value
 
-__all__ = ["no_grad", "on", "quiet", "suspended"]
+__all__ = ["no_grad", "on", "op_by_op", "quiet", "recorded", "suspended"]
 
 Mode = Callable[[Any], Any]  # shown a new node, returns what stands for it
 
@@ -23,6 +23,7 @@ class _Watcher(threading.local):
     """The modes of the running thread, the innermost last."""
 
     modes: tuple[Mode, ...] = ()
+    op_by_op: bool = False
 
     def made(self, node: Any) -> Any:
         for mode in self.modes:
@@ -55,6 +56,23 @@ def on(mode: Mode) -> Iterator[None]:
 def quiet() -> bool:
     """Whether this thread computes without recording."""
     return Value.detach in _watcher.modes
+
+
+def op_by_op() -> bool:
+    """Whether a compiled function is to run as if it were not: a node that stands for all of it has no rule of its own."""
+    return _watcher.op_by_op
+
+
+@contextmanager
+def recorded(op_by_op: bool = False) -> Iterator[None]:
+    """Record what this thread computes, whatever `no_grad()` says; with `op_by_op`, in compiled functions too."""
+    before = _watcher.modes, _watcher.op_by_op
+    _watcher.modes = tuple([mode for mode in _watcher.modes if mode != Value.detach])
+    _watcher.op_by_op |= op_by_op
+    try:
+        yield
+    finally:
+        _watcher.modes, _watcher.op_by_op = before
 
 
 @contextmanager

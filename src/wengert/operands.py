@@ -9,7 +9,7 @@ from typing import Any
 
 from wengert.errors import OperandError
 
-__all__ = ["data", "is_number", "number"]
+__all__ = ["data", "is_number", "named", "number"]
 
 # Kinds that have no arithmetic with a Value of their own: say at once what to write instead.
 ADVICE: dict[type, str] = {
@@ -47,7 +47,7 @@ def number(x: Any) -> float:
             return inf if x > 0 else -inf
     for kind, advice in ADVICE.items():
         if isinstance(x, kind):
-            raise OperandError(f"a Value computes with numbers and Values, not with {_named(x)}: {advice}")
+            raise OperandError(f"a Value computes with numbers and Values, not with {named(x)}: {advice}")
     return nan
 
 
@@ -70,10 +70,10 @@ def data(x: Any) -> float:
         advice = "make one Value for each element: [Value(e) for e in array]"
     else:
         advice = next((say for kind, say in ADVICE.items() if isinstance(x, kind)), "convert it with float(...)")
-    raise OperandError(f"data is one real number, not {_named(x)}: {advice}")
+    raise OperandError(f"data is one real number, not {named(x)}: {advice}")
 
 
-def _named(x: object) -> str:
+def named(x: object) -> str:
     """The kind of x, and the start of how it is written."""
     written = repr(x)
     return "None" if x is None else f"{type(x).__name__} {written if len(written) <= 40 else written[:37] + '...'}"
