@@ -106,7 +106,9 @@ class GradientReport(NamedTuple):
             numbers = [f"{x:.9g}" for x in (c.gradient, c.expected)] + [f"{x:.1e}" for x in (c.error, c.allowed)]
             rows.append((str(c.order), c.output, c.input, *numbers, c.source))  # type: ignore[arg-type]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines += ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+        lines += [
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+        ]
         if len(wrong) > SHOWN:
             lines.append(f"and {len(wrong) - SHOWN} more")
         return "\n".join(lines)
@@ -131,8 +133,8 @@ def check_gradients(
             nesting, are varied; ints, bools, strings and the like stay what they are.
         order: up to which order: 1 for the gradients, 2 for their derivatives too. Beyond 1 the outputs are added up
             with weights, and with more than 100 inputs 100 of them are varied.
-        rtol, atol: how far a derivative may be off, relative to it and absolutely; to which the uncertainty of the
-            difference is added.
+        rtol: how far a derivative may be off, relative to it.
+        atol: how far it may be off besides; to both the uncertainty of the difference is added.
         step: the first and largest step; by itself a tenth of the input, or of 1 if that is more. It is then divided
             by 4 until the differences have converged.
         raise_exception: whether a wrong derivative is an error; if not, the report tells.
@@ -290,7 +292,9 @@ def _compare(subject: _Subject, order: int, rtol: float, atol: float, step: floa
                     straight = straight or slopes(replay.moved(subject.leaves[number]), x, first)
                     slope, source = straight[place], "convention"
                     (allowed, ok) = judged(slope, gradient)
-                    if not smooth(slope):  # a kink of an operation that has no published convention: either side will do
+                    if not smooth(
+                        slope
+                    ):  # a kink of an operation that has no published convention: either side will do
                         low, high = sorted([slope.slope - slope.jump / 2.0, slope.slope + slope.jump / 2.0])
                         ok = low - allowed <= gradient <= high + allowed
             ok = ok and isfinite(gradient)
@@ -309,9 +313,9 @@ def _argument_names(function: Callable[..., Any], count: int) -> list[str]:
     """What the function calls its arguments."""
     import inspect
 
-    called = getattr(function, "__call__", function) if hasattr(function, "named_parameters") else function
     try:
-        names = [p.name for p in inspect.signature(called).parameters.values() if p.kind <= p.POSITIONAL_OR_KEYWORD]
+        parameters = inspect.signature(function).parameters.values()
+        names = [p.name for p in parameters if p.kind <= p.POSITIONAL_OR_KEYWORD]
     except (TypeError, ValueError):
         names = []
     if len(names) >= count:

@@ -107,7 +107,9 @@ def jacobian(function: Function, argnums: int | Sequence[int] = 0, has_aux: bool
     Forward mode if there are fewer inputs than outputs, else reverse mode.
 
     Args:
-        function, argnums, has_aux: as of `grad`; the function may return numbers in any shape that arguments may have.
+        function: as of `grad`; it may return numbers in any shape that arguments may have.
+        argnums: as of `grad`.
+        has_aux: as of `grad`.
 
     Returns:
         A function that returns, in the place of each number of the result, its derivatives in the shape of the
@@ -240,8 +242,9 @@ class _Call:
         self.has_aux = has_aux
         if named and not name:
             args, named = _by_position(function, args, named)
-        single = isinstance(argnums, int)
-        places = [_place(function, n, args) for n in ([argnums] if isinstance(argnums, int) else argnums)]
+        single = not isinstance(argnums, (tuple, list))
+        numbers: Sequence[Any] = argnums if isinstance(argnums, (tuple, list)) else (argnums,)
+        places = [_place(function, number, args) for number in numbers]
         chosen = args[places[0]] if single else tuple([args[place] for place in places])
         self.inputs = Structure(chosen, name or (f"args[{places[0]}]" if single else "argument"))
 

@@ -64,7 +64,7 @@ def slopes(
     """The derivatives of the outputs of a function of one number.
 
     Args:
-        function: takes a float, returns the outputs; ArithmeticError and ValueError count as a point outside its domain.
+        function: takes a float, returns the outputs. An ArithmeticError or ValueError says: outside the domain.
         x: where.
         step: the first and largest step.
         enough: told what was found after each step, says whether to stop.

@@ -86,7 +86,7 @@ class Graph:
 
     @property
     def partials(self) -> array[float]:
-        """The partial derivative by each of `operands`, from when the number was made. Those by constants mean nothing."""
+        """The partial derivative by each of `operands`, from when the number was made; of no meaning by a constant."""
         if self._partials is None:
             self._partials = array("d", [0.0]) * len(self.operands)
             _write_partials(self.values, self.starts, self._partials)

@@ -59,7 +59,7 @@ def quiet() -> bool:
 
 
 def op_by_op() -> bool:
-    """Whether a compiled function is to run as if it were not: a node that stands for all of it has no rule of its own."""
+    """Whether compiled functions are to run as they stand: a node that stands for all of one has no rule to follow."""
     return _watcher.op_by_op
 
 

@@ -104,8 +104,7 @@ def _read(rule: Any, meaning: dict[str, Any]) -> Any:
 
 def _bell(x: Any) -> Any:
     """The logistic density e^-|x| / (1 + e^-|x|)^2: accurate in both tails, where s * (1 - s) is not.
-
-    Either sign of x gives the same number, so a branch is right to every order, and abs(x), which has a kink, is not.
+    (With abs(x), which has a kink, the derivatives of it at 0 would be wrong.)
     """
     e = exp(where(x < 0.0, x, -x))
     return div(e, (1.0 + e) * (1.0 + e))
@@ -117,13 +116,15 @@ def _power_by_base(out: Any, x: Any, y: Any) -> Any:
     return where(y == 0.0, 0.0, where(quotient == 1.0, y * div(out, x), y * pow_(x, y - 1.0)))
 
 
-def _power_by_base_of_values(out: Any, x: Any, y: Any) -> Any:
-    """The same to be differentiated on: x**3 has no fourth derivative, not one that cancels to a rounding error."""
-    if isinstance(y, float) and (y - 1.0) + 1.0 == y:
-        return y * pow_(x, y - 1.0) if y else 0.0
-    if y == 0.0 and x != 0.0:
-        return 0.0 + y * div(out, x)  # 0, whose slope by y is not
-    return _power(out, x, y)
+def _to_any_order(by_base: Any) -> Any:
+    """The same over Values, where x**3 has no fourth derivative, not one that cancels to a rounding error."""
+
+    def by_base_again(out: Any, x: Any, y: Any) -> Any:
+        if isinstance(y, float) and (y - 1.0) + 1.0 == y:
+            return y * pow_(x, y - 1.0) if y else 0.0
+        return 0.0 + y * div(out, x) if y == 0.0 and x != 0.0 else by_base(out, x, y)  # 0, with a slope by y
+
+    return by_base_again
 
 
 def _power_by_exponent(out: Any, x: Any, y: Any) -> Any:
@@ -370,7 +371,7 @@ def _fill_readings() -> None:
     # Over Values a comparison has been answered already: no node is needed to choose, and a branch that was
     # not taken cannot turn a second derivative into 0 * inf.
     VALUES["where"] = lambda condition, x, y: x if condition else y
-    VALUES["_power"], VALUES["_power_by_base"] = VALUES["_power_by_base"], VALUES["_power_by_base_of_values"]
+    VALUES["_power_by_base"] = _to_any_order(VALUES["_power_by_base"])
 
 
 _fill_readings()

@@ -72,7 +72,7 @@ class Replay:
 
     def moved(self, leaf: Value) -> Callable[[float], list[float]]:
         """The outputs as a function of the number in one leaf."""
-        above = [self.graph[place][:2] + (place,) for place in self._above(leaf)]
+        above = [(*self.graph[place][:2], place) for place in self._above(leaf)]
         start = self.places.get(id(leaf))
         base = self.numbers
 
@@ -90,9 +90,7 @@ class Replay:
                     )
                 else:
                     numbers[place] = float(op.value(*xs))
-            return [
-                numbers[self.places[id(x)]] if isinstance(x, Value) else operands.number(x) for x in self.outputs
-            ]
+            return [numbers[self.places[id(x)]] if isinstance(x, Value) else operands.number(x) for x in self.outputs]
 
         return function
 

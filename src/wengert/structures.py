@@ -36,11 +36,25 @@ class Block(NamedTuple):
     path: Path
 
 
+class Numbers(NamedTuple):
+    """A list or tuple of numbers, as most are."""
+
+    start: int
+    stop: int
+    keys: Sequence[Any]
+    path: Path
+    rebuild: Callable[[list[Any]], Any]
+
+    def blocks(self) -> list[Block]:
+        """Each of the numbers by itself."""
+        return [Block(k, k + 1, None, (self.path, key)) for k, key in enumerate(self.keys, self.start)]
+
+
 class Container(NamedTuple):
     """A list, tuple or dict of other parts."""
 
     kind: str  # sequence | mapping | nothing
-    keys: list[Any]
+    keys: Sequence[Any]
     parts: list[Any]
     rebuild: Callable[[list[Any]], Any]
 
@@ -71,17 +85,11 @@ class Structure:
         self.name: str = name
         self._floats_only = floats_only
         self.leaves: list[Any] = []
-        self._top: Block | Container = self._read(x, ())
+        self._top: Block | Numbers | Container = self._read(x, ())
 
     def build(self, leaves: Sequence[Any]) -> Any:
         """The same shape with other numbers."""
-
-        def made(block: Block) -> Any:
-            if block.shape is None:
-                return leaves[block.start]
-            return array_of(leaves[block.start : block.stop], block.shape)
-
-        return self.map(made)
+        return _built(self._top, leaves)
 
     def map(self, make: Callable[[Block], Any]) -> Any:
         """The same shape, with what `make` gives in the place of each number and array."""
@@ -112,7 +120,7 @@ class Structure:
         _match(self._top, y, (), name, found)
         return found
 
-    def _read(self, x: Any, path: Path) -> Block | Container:
+    def _read(self, x: Any, path: Path) -> Block | Numbers | Container:
         kind = type(x)
         if kind is float or isinstance(x, Value):
             return self._number(x, path)
@@ -121,6 +129,10 @@ class Structure:
             return Container("mapping", keys, [self._read(x[key], (path, key)) for key in keys], _dict_like(x))
         if isinstance(x, (list, tuple)):
             names: Sequence[Any] = [*map(Field, getattr(x, "_fields", ()))] or range(len(x))
+            if all(type(item) is float or isinstance(item, Value) for item in x):
+                start = len(self.leaves)
+                self.leaves += x
+                return Numbers(start, len(self.leaves), names, path, _list_like(x))
             items = [self._read(item, (path, at)) for at, item in zip(names, x, strict=True)]
             return Container("sequence", list(range(len(x))), items, _list_like(x))
         if x is None or (self._floats_only and _is_no_float(x)):
@@ -133,7 +145,7 @@ class Structure:
         if operands.is_number(x):
             return self._number(operands.number(x), path)
         raise OperandError(
-            f"{_spelt(path, self.name)} is {operands.named(x)}: derivatives are taken of and by floats, Values, arrays, "
+            f"{_spelt(path, self.name)} is {operands.named(x)}: derivatives are taken of and by floats, Values, arrays "
             "and lists, tuples and dicts of them (an argument that is none can be one that argnums leaves out)"
         )
 
@@ -175,27 +187,40 @@ def _items(x: Any, name: str) -> list[Any]:
     return [item if isinstance(item, Value) else operands.data(item) for item in x.reshape(-1).tolist()]
 
 
-def _mapped(part: Block | Container, make: Callable[[Block], Any]) -> Any:
+def _built(part: Block | Numbers | Container, leaves: Sequence[Any]) -> Any:
+    if isinstance(part, Numbers):
+        return part.rebuild(list(leaves[part.start : part.stop]))
+    if isinstance(part, Container):
+        return part.rebuild([_built(inner, leaves) for inner in part.parts])
+    return leaves[part.start] if part.shape is None else array_of(leaves[part.start : part.stop], part.shape)
+
+
+def _mapped(part: Block | Numbers | Container, make: Callable[[Block], Any]) -> Any:
     if isinstance(part, Block):
         return make(part)
+    if isinstance(part, Numbers):
+        return part.rebuild([make(block) for block in part.blocks()])
     return part.rebuild([_mapped(inner, make) for inner in part.parts])
 
 
-def _match(part: Block | Container, y: Any, path: Path, name: str, found: list[Any]) -> None:
+def _match(part: Block | Numbers | Container, y: Any, path: Path, name: str, found: list[Any]) -> None:
     """Add the numbers of y, which is to have the shape of a part."""
     if isinstance(part, Block):
         found += _matched_block(part, y, _spelt(path, name))
         return
-    if part.kind == "mapping":
+    kind = "sequence" if isinstance(part, Numbers) else part.kind
+    if kind == "mapping":
         if not isinstance(y, dict) or set(y) != set(part.keys):
             here = f"keys {list(y)}" if isinstance(y, dict) else operands.named(y)
             raise ArgumentError(f"{_spelt(path, name)} has {here}; expected a dict with the keys {part.keys}")
-    elif part.kind == "nothing":
+    elif kind == "nothing":
         return
     elif not (isinstance(y, (list, tuple)) or is_array(y)) or len(y) != len(part.keys):
         here = f"{len(y)} items" if isinstance(y, (list, tuple)) or is_array(y) else operands.named(y)
         raise LengthError(f"{_spelt(path, name)} has {here}; expected as many as there are numbers: {len(part.keys)}")
-    for key, inner in zip(part.keys, part.parts, strict=True):
+    parts: Sequence[Any] = part.blocks() if isinstance(part, Numbers) else part.parts
+    keys = part.keys if kind == "mapping" else range(len(part.keys))
+    for key, inner in zip(keys, parts, strict=True):
         _match(inner, y[key], (path, key), name, found)
 
 

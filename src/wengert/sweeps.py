@@ -17,7 +17,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
-from operator import attrgetter
+from operator import attrgetter, is_, itemgetter
 from typing import Any
 
 from wengert import modes, operands
@@ -28,10 +28,11 @@ from wengert.graph import Graph
 __all__ = ["Run", "linearize"]
 
 Links = list[tuple[int, list[tuple[int, Any]]]]  # for each node, by id, its operands by id and the partials by them
+Nodes = list[tuple[Any, tuple[Any, ...], list[int]]]  # nodes, their operands, and the places of some of these
 _age = attrgetter("_made")
 
 
-class _Opaque(OperationError):
+class _OpaqueError(OperationError):
     """A node stands for more than an operation of the table: no rule says what its partials depend on."""
 
 
@@ -52,7 +53,7 @@ def linearize(call: Callable[[list[Any]], list[Any]], points: Sequence[Any]) -> 
         run.kind = "values"  # a derivative that depends on Values from outside
     try:  # a node of a compiled function shows itself only here
         run.prepare()
-    except _Opaque:
+    except _OpaqueError:
         run = _run(call, points, run.kind, True)
         run.prepare()
     return run
@@ -153,10 +154,13 @@ class Run:
 
     def _places(self) -> list[int]:
         """The place of each input in the graph; -1 where no output depends on it."""
+        values, first = self.graph.values, self._first()
+        count = len(self.inputs)
+        if len(values) - first >= count and all(map(is_, values[first : first + count], self.inputs)):
+            return list(range(first, first + count))  # all of them are used, as is usual
         last = max([x._made for x in self.inputs], default=0)
         wanted = dict.fromkeys(map(id, self.inputs), -1)
-        values = self.graph.values
-        for place in range(self._first(), len(values)):
+        for place in range(first, len(values)):
             if values[place]._made > last:
                 break
             if id(values[place]) in wanted:
@@ -169,27 +173,28 @@ class Run:
 
     # -- Values -------------------------------------------------------------------------------------------------------
 
-    def _between(self) -> list[tuple[Any, list[int]]]:
-        """The nodes that an output depends on and that depend on an input, each with the places of the operands that
-        do; in the order in which they were made.
+    def _between(self) -> Nodes:
+        """The nodes that an output depends on and that depend on an input, each with its operands, and the places of
+        those that do; in the order in which they were made.
         """
         active = set(map(id, self.inputs))
         seen = set(active)
-        found: list[Any] = []
+        found: list[tuple[int, Any, tuple[Any, ...]]] = []
         waiting = [x for x in self.outputs if isinstance(x, Value)]
         while waiting:
             node = waiting.pop()
             if node._made >= self.began and id(node) not in seen:
                 seen.add(id(node))
-                found.append(node)
-                waiting += [x for x in node._operands if isinstance(x, Value)]
-        found.sort(key=_age)
+                operands_ = node._operands
+                found.append((node._made, node, operands_))
+                waiting += [x for x in operands_ if isinstance(x, Value)]
+        found.sort(key=itemgetter(0))
         between = []
-        for node in found:
-            places = [place for place, x in enumerate(node._operands) if id(x) in active]
+        for _, node, operands_ in found:
+            places = [place for place, x in enumerate(operands_) if id(x) in active]
             if places:
                 active.add(id(node))
-                between.append((node, places))
+                between.append((node, operands_, places))
         return between
 
     def _steps(self) -> Links:
@@ -232,47 +237,47 @@ def _number(x: Any) -> Any:
 
 def _links_in_floats(graph: Graph, first: int) -> Links:
     """Each node's partials, as they stand in the graph."""
-    values, starts, places, partials = graph.values, graph.starts, graph.operands, graph.partials
-    return [
-        (
-            id(values[place]),
-            [(id(values[places[at]]), partials[at]) for at in range(starts[place], starts[place + 1]) if places[at] >= first],
-        )
-        for place in range(first, len(values))
-    ]
+    links: Links = []
+    for place in range(first, len(graph)):
+        span = range(graph.starts[place], graph.starts[place + 1])
+        known = [(graph.operands[at], graph.partials[at]) for at in span if graph.operands[at] >= first]
+        links.append((id(graph.values[place]), [(id(graph.values[x]), partial) for x, partial in known]))
+    return links
 
 
-def _links_in_values(nodes: list[tuple[Any, list[int]]]) -> Links:
+def _links_in_values(nodes: Nodes) -> Links:
     """Each node's partials, by its row's rule read over Values."""
     links = []
-    for node, places in nodes:
-        operands_, partials = node._operands, _rule(node)
+    for node, operands_, places in nodes:
+        partials = _rule(node, operands_)
         links.append((id(node), [(id(operands_[place]), partials[place]) for place in places]))
     return links
 
 
-def _rule(node: Any) -> list[Any]:
+def _rule(node: Any, operands_: tuple[Any, ...]) -> list[Any]:
     """The partials of a node as Values, and floats where they are constant."""
     row = node._row
-    xs = [x if isinstance(x, Value) else operands.number(x) for x in node._operands]
+    xs = [x if isinstance(x, Value) or type(x) is float else operands.number(x) for x in operands_]
     if row.graph_partials is None:
-        raise _Opaque(f"a node of the kind {row.name} has no further derivative: it stands for a whole function")
+        raise _OpaqueError(f"a node of the kind {row.name} has no further derivative: it stands for a whole function")
     try:
         partials = row.graph_partials(node, *xs)
         listed = list(partials) if isinstance(partials, (tuple, list)) else [partials]
         listed = [p if isinstance(p, Value) else float(p) for p in listed]
     except Exception as problem:
         raise OperationError(
-            f"{row.name} has no further derivative: its partials cannot be computed with Values ({problem}). Write them "
-            "with + - * / ** and the functions of wengert, such as wengert.cos for math.cos"
+            f"{row.name} has no further derivative: its partials cannot be computed with Values ({problem}). Write "
+            "them with + - * / ** and the functions of wengert, such as wengert.cos for math.cos"
         ) from problem
     if len(listed) != len(xs):
-        raise OperationError(f"{row.name}: the partials by {len(xs)} operands are as many numbers, not {partials!r:.60}")
+        raise OperationError(
+            f"{row.name}: the partials by {len(xs)} operands are as many numbers, not {partials!r:.60}"
+        )
     return listed
 
 
 def _times(partial: Any, g: Any) -> Any:
-    """partial * g; None for a 0 that is no product of its factors: it is 0 wherever they are finite, and to any order."""
+    """partial * g; None for a constant 0, whose product with what is finite is 0 to any order."""
     for one, other in ((partial, g), (g, partial)):
         if not isinstance(one, Value):
             if one == 1.0:

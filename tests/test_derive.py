@@ -1,0 +1,846 @@
+"""Derivatives of functions: any order, any nesting, any shape of arguments; held to closed forms, mpmath and PyTorch."""
+
+from __future__ import annotations
+
+import math
+import random
+import sys
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from itertools import combinations_with_replacement
+from math import inf, nan
+from typing import Any, NamedTuple
+
+import pytest
+from test_table import CONSTANT, ROWS, mp_derivative, mp_oracle, points
+
+import wengert
+from wengert import Value, grad, hessian, hvp, jacobian, jvp, nn, value_and_grad, vjp
+from wengert.errors import ArgumentError, LengthError, OperandError, OperationError
+from wengert.structures import Structure
+
+
+def rosenbrock(x: Any) -> Any:
+    return wengert.sum([100.0 * (b - a * a) ** 2 + (1.0 - a) ** 2 for a, b in zip(x[:-1], x[1:], strict=True)])
+
+
+def data(x: Any) -> Any:
+    """Values in lists, tuples and dicts as floats."""
+    if isinstance(x, Value):
+        return x.data
+    if isinstance(x, (list, tuple)):
+        return type(x)([data(item) for item in x])
+    return {key: data(item) for key, item in x.items()} if isinstance(x, dict) else x
+
+
+# ------------------------------------------------------------------------------------- the calling convention
+
+
+class Point(NamedTuple):
+    x: Any
+    y: Any
+
+
+def test_floats_come_out_as_floats() -> None:
+    slope = grad(lambda x: x * x)(3.0)
+    assert (slope, type(slope)) == (6.0, float)
+    assert value_and_grad(lambda x: x * x)(3) == (9.0, 6.0)  # an int counts as a float
+    assert type(grad(lambda x: x * x)(3)) is float
+
+
+def test_of_which_arguments() -> None:
+    def f(x: Any, y: Any, power: Any = 2, *, factor: Any = 1.0) -> Any:
+        return factor * x**power * y
+
+    assert grad(f)(2.0, 5.0) == 20.0
+    assert grad(f, 1)(2.0, 5.0) == 4.0
+    assert grad(f, -1)(2.0, 5.0) == 4.0
+    assert grad(f, (0, 1))(2.0, 5.0) == (20.0, 4.0)
+    assert grad(f, (1, 0))(2.0, 5.0) == (4.0, 20.0)
+    assert grad(f, argnums=[0])(2.0, 5.0) == (20.0,)
+    assert grad(f)(2.0, 5.0, 3, factor=10.0) == 600.0
+    assert grad(f)(y=5.0, x=2.0) == 20.0
+    assert hessian(f, (0, 1))(2.0, 5.0) == ((10.0, 4.0), (4.0, 0.0))
+    for wrong in (2, -3, "x", 1.0, (0, 2)):
+        with pytest.raises(ArgumentError, match=r"argnums is .*, and f was called with 2 positional arguments"):
+            grad(f, wrong)(2.0, 5.0)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="missing"):
+        grad(f)(2.0)
+
+
+@pytest.mark.parametrize(
+    ("x", "expected"),
+    [
+        ([2.0, 3.0], [3.0, 2.0]),
+        ((2.0, 3), (3.0, 2.0)),
+        (Point(2.0, 3.0), Point(3.0, 2.0)),
+        ([2, Point(3.0, 7.0)], [3.0, Point(2.0, 0.0)]),
+        ([[2.0], [{"a": 3.0, "b": (1.0, None)}]], [[3.0], [{"a": 2.0, "b": (0.0, None)}]]),
+        (OrderedDict(b=2.0, a=[3.0, 4.0]), OrderedDict(b=3.0, a=[2.0, 0.0])),
+    ],
+)
+def test_structures(x: Any, expected: Any) -> None:
+    def f(x: Any) -> Any:
+        assert type(x) is type(expected)
+        first, second, *_ = Structure(x).leaves
+        return first * second
+
+    slopes = grad(f)(x)
+    assert slopes == expected
+    assert type(slopes) is type(expected)
+    assert Structure(slopes).names() == Structure(x).names()
+
+
+def test_names_of_numbers() -> None:
+    np = pytest.importorskip("numpy")
+    x = {"w": [1.0, Point(2.0, np.zeros((2, 2)))], "b": 0.5}
+    assert Structure(x).names() == [
+        "x['w'][0]",
+        "x['w'][1].x",
+        *[f"x['w'][1].y[{i}, {j}]" for i in (0, 1) for j in (0, 1)],
+        "x['b']",
+    ]
+
+
+def test_a_result_that_does_not_depend_on_the_argument() -> None:
+    assert grad(lambda x: 3.0)([1.0, 2.0]) == [0.0, 0.0]
+    assert grad(lambda x: Value(2.0) * 1.0)(1.0) == 0.0
+    assert value_and_grad(lambda x: 7)(1.0) == (7.0, 0.0)
+    assert jacobian(lambda x: [x[0], 4.0])([1.0, 2.0]) == [[1.0, 0.0], [0.0, 0.0]]
+    assert hessian(lambda x: x[0])([1.0, 2.0]) == [[0.0, 0.0], [0.0, 0.0]]
+    assert jvp(lambda x: 4.0, (1.0,), (1.0,)) == (4.0, 0.0)
+    assert grad(lambda x: 0.0)([]) == []
+    assert grad(lambda x: x)(5.0) == 1.0
+
+
+@pytest.mark.parametrize("result", [[1.0], (1.0, 2.0), {"a": 1.0}, None])
+def test_a_gradient_is_that_of_one_number(result: Any) -> None:
+    def several(x: Any) -> Any:
+        return result
+
+    with pytest.raises(ArgumentError, match=r"several returned (a (list|tuple|dict) of \d|None.*forgotten).*jacobian"):
+        grad(several)(1.0)
+
+
+def test_what_cannot_be_differentiated_by_is_named() -> None:
+    with pytest.raises(OperandError, match=r"args\[1\]\['name'\]\[0\] is str 'Ann'"):
+        grad(lambda x, y: x, 1)(1.0, {"name": ["Ann"]})
+    with pytest.raises(OperandError, match=r"the result of the function\[1\] is complex 1j"):
+        jacobian(lambda x: [x, 1j])(1.0)
+    with pytest.raises(OperandError, match="is a Value|a Value is not a float"):
+        grad(math.sin)(1.0)
+
+
+def test_something_beside_the_value() -> None:
+    def f(x: Any) -> Any:
+        return x * x, {"half": x / 2.0, "all": [x], "note": "hi"}
+
+    assert grad(f, has_aux=True)(3.0) == (6.0, {"half": 1.5, "all": [3.0], "note": "hi"})
+    assert value_and_grad(f, has_aux=True)(3.0) == ((9.0, {"half": 1.5, "all": [3.0], "note": "hi"}), 6.0)
+    assert jacobian(f, has_aux=True)(3.0)[0] == 6.0
+    assert hessian(f, has_aux=True)(3.0)[0] == 2.0
+    assert jvp(f, (3.0,), (1.0,), has_aux=True)[2]["half"] == 1.5
+    assert vjp(f, 3.0, has_aux=True)[2]["half"] == 1.5
+    with pytest.raises(ArgumentError, match=r"has_aux expects a pair .*; the function returned Value"):
+        grad(lambda x: x, has_aux=True)(3.0)
+
+
+def test_a_derivative_looks_like_its_function() -> None:
+    def area(width: Any, height: Any) -> Any:
+        """Of a rectangle."""
+        return width * height
+
+    for derivative in (grad(area), value_and_grad(area), jacobian(area), hessian(area)):
+        assert derivative.__name__ == "area"
+        assert "area" in (derivative.__doc__ or "")
+
+
+def test_arrays() -> None:
+    np = pytest.importorskip("numpy")
+    x = np.array([1.3, 0.7, 0.8])
+    value, slopes = value_and_grad(rosenbrock)(x)
+    assert type(value) is float
+    assert (slopes.dtype, slopes.shape) == (float, (3,))
+    assert slopes.tolist() == grad(rosenbrock)(x.tolist())
+    matrix = np.arange(6).reshape(2, 3)
+    assert grad(lambda m: (m * m).sum())(matrix).tolist() == (2.0 * matrix).tolist()
+    made = jacobian(lambda m: m @ np.array([1.0, 2.0, 3.0]))(matrix)
+    assert made.shape == (2, 2, 3)
+    assert made[1].tolist() == [[0.0, 0.0, 0.0], [1.0, 2.0, 3.0]]
+    assert jacobian(lambda m: [m[0, 0], m[1, 2]])(matrix)[1].tolist() == [[0.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
+    assert hessian(lambda d: d["a"] @ d["a"] * d["b"])({"a": x, "b": 2.0})["a"]["b"].tolist() == (2.0 * x).tolist()
+    assert grad(np.sum)(x).tolist() == [1.0, 1.0, 1.0]
+    assert grad(lambda a: np.sin(a[0]))(x)[0] == math.cos(1.3)
+    assert grad(lambda x: x * x)(np.float32(3.0)) == 6.0
+    assert grad(lambda x: x * x)(np.array(3.0)) == 6.0
+    empty = grad(lambda a: 1.0)(np.zeros((0, 2)))
+    assert empty.shape == (0, 2)
+    kept = grad(lambda a: a[0] * Value(2.0) * a[1])(np.array([Value(1.0), 2.0], dtype=object))
+    assert (kept.dtype, [v.data for v in kept]) == (object, [4.0, 2.0])
+    with pytest.raises(OperandError, match="is an array of complex128"):
+        grad(np.sum)(np.array([1j]))
+    with pytest.raises(ArgumentError, match=r"returned an array of the shape \(3,\)"):
+        grad(lambda a: a * a)(x)
+
+
+def test_a_vector_of_another_shape() -> None:
+    np = pytest.importorskip("numpy")
+    with pytest.raises(LengthError, match=r"v has 3 items; expected as many as there are numbers: 2"):
+        hvp(rosenbrock)([1.0, 2.0], [1.0, 2.0, 3.0])
+    with pytest.raises(LengthError, match=r"v has float 1.0; expected"):
+        hvp(rosenbrock)([1.0, 2.0], 1.0)
+    with pytest.raises(ArgumentError, match=r"tangents\[0\] has keys \['b'\]; expected a dict with the keys \['a'\]"):
+        jvp(lambda d: d["a"], ({"a": 1.0},), ({"b": 1.0},))
+    with pytest.raises(ArgumentError, match=r"primals is float 1.0; expected the arguments in a tuple"):
+        jvp(lambda x: x, 1.0, (1.0,))  # type: ignore[arg-type]
+    with pytest.raises(LengthError, match=r"v has the shape \(2, 1\); expected \(2,\)"):
+        hvp(rosenbrock)(np.ones(2), np.ones((2, 1)))
+    with pytest.raises(OperandError, match="str 'x'"):
+        vjp(lambda x: x, 1.0)[1]("x")
+
+
+# ------------------------------------------------------------------------------------- the numbers
+
+
+def program(rng: random.Random, leaves: list[Any]) -> Any:
+    """A tangle of operations of every kind."""
+    nodes: list[Any] = list(leaves)
+    for _ in range(120):
+        x, y, z = (rng.choice(nodes) for _ in range(3))
+        nodes.append(
+            [
+                lambda x, y, z: x + y,
+                lambda x, y, z: (x * y).tanh(),
+                lambda x, y, z: x - 2.0 * z,
+                lambda x, y, z: 1.5 - y,
+                lambda x, y, z: x / (y * y + 1.0),
+                lambda x, y, z: (x * x + 1.0) ** 0.5,
+                lambda x, y, z: (x * 0.1).exp(),
+                lambda x, y, z: wengert.dot([x, 2.0, y], [y, z, 0.5], z).tanh(),
+                lambda x, y, z: wengert.logsumexp([x, y, z]),
+                lambda x, y, z: wengert.max([x, y, 0.3]),
+                lambda x, y, z: wengert.clip(x, -2.0, 2.0),
+                lambda x, y, z: wengert.mean(wengert.softmax([x, y, z])) + x.relu(),
+                lambda x, y, z: wengert.hypot(x, z).sin(),
+                lambda x, y, z: wengert.prod([x.tanh(), y.tanh(), z.tanh()]),
+            ][rng.randrange(14)](x, y, z)
+        )
+    return wengert.sum(nodes[-5:])
+
+
+def test_the_bits_are_those_of_backward() -> None:
+    for seed in range(30):
+        rng = random.Random(seed)
+        numbers = [rng.gauss(0.0, 1.0) for _ in range(4)]
+        leaves = [Value(x) for x in numbers]
+        y = program(random.Random(seed), leaves)
+        y.backward()
+        value, slopes = value_and_grad(lambda x, seed=seed: program(random.Random(seed), x))(numbers)
+        assert (value, slopes) == (y.data, [leaf.grad for leaf in leaves])
+
+
+def test_bits_of_what_is_not_finite() -> None:
+    """0 times infinity is nan where `backward()` says so, and only there."""
+    cases: list[Callable[[Any], Any]] = [
+        lambda x: 0.0 * x.log() + x,
+        lambda x: x.sqrt() * x,
+        lambda x: wengert.where(x > 1.0, 1.0 / x, x),
+        lambda x: (x - 1.0).log(),
+    ]
+    for f in cases:
+        leaf = Value(0.0)
+        f(leaf).backward()
+        assert repr(grad(f)(0.0)) == repr(leaf.grad)
+    # The row of one output is not spoilt by another that is infinite there.
+    assert jacobian(lambda x: [x.sqrt(), 2.0 * x, x.log()])(0.0) == [inf, 2.0, inf]
+    assert jacobian(lambda x: [x[0].sqrt(), x[1]])([0.0, 1.0]) == [[inf, 0.0], [0.0, 1.0]]
+
+
+def test_forward_and_reverse_agree() -> None:
+    for seed in range(10):
+        rng = random.Random(seed)
+        x, u, v = ([rng.gauss(0.0, 1.0) for _ in range(3)] for _ in range(3))
+
+        def f(x: list[Any], seed: int = seed) -> list[Any]:
+            return [program(random.Random(100 * seed + k), x) for k in range(3)]
+
+        value, pullback = vjp(f, x)
+        again, along = jvp(f, (x,), (v,))
+        assert value == again
+        (pulled,) = pullback(u)
+        left, right = (math.fsum(a * b for a, b in zip(p, q, strict=True)) for p, q in ((pulled, v), (u, along)))
+        assert left == pytest.approx(right, rel=1e-12, abs=1e-12)
+        rows = jacobian(f)(x)
+        assert along == pytest.approx([math.fsum(a * b for a, b in zip(row, v, strict=True)) for row in rows])
+        tall = jacobian(lambda x, f=f: [*f(x), *f(x)])(x)  # more outputs than inputs: forward mode
+        assert sum(tall, []) == pytest.approx(sum(rows + rows, []), rel=1e-12, abs=1e-14)
+
+
+def test_a_pullback_is_called_as_often_as_one_likes() -> None:
+    _, pullback = vjp(lambda x, y: (x * y, x + y), 2.0, 3.0)
+    assert pullback((1.0, 0.0)) == (3.0, 2.0)
+    assert pullback((0.0, 1.0)) == (1.0, 1.0)
+    assert pullback((1.0, 0.0)) == (3.0, 2.0)
+    by_value = pullback((Value(2.0), 1.0))
+    assert data(by_value) == (7.0, 5.0)
+    x = Value(2.0)
+    pulled, _ = pullback((x * x, 1.0))
+    pulled.backward()
+    assert x.grad == 3.0 * 4.0
+
+
+def test_along_a_direction_that_does_not_move() -> None:
+    """A tangent of 0 is no factor of an infinite slope."""
+    assert jvp(lambda x, y: x.sqrt() + y, (0.0, 1.0), (0.0, 1.0)) == (1.0, 1.0)
+    w = Value(0.0)
+    with wengert.no_grad():
+        assert jvp(lambda x: x + w.sqrt(), (1.0,), (1.0,))[1] == 1.0
+
+
+# ------------------------------------------------------------------------------------- any order
+
+
+def test_sine_to_the_tenth_order() -> None:
+    cycle = [math.sin, math.cos, lambda x: -math.sin(x), lambda x: -math.cos(x)]
+    f: Callable[..., Any] = wengert.sin
+    for order in range(11):
+        for x in (0.7, 0.0, -2.5):
+            assert f(x) == pytest.approx(cycle[order % 4](x), rel=1e-15, abs=1e-16)
+        f = grad(f)
+
+
+def test_polynomials_end() -> None:
+    """The derivative of order n + 1 of a polynomial of degree n is 0, not a rounding error."""
+    f: Callable[..., Any] = lambda x: x**3 - 2.0 * x**2  # noqa: E731
+    for expected in (0.3**3 - 0.18, 3 * 0.09 - 1.2, 6 * 0.3 - 4.0, 6.0, 0.0, 0.0):
+        assert f(0.3) == pytest.approx(expected, rel=1e-14, abs=0.0)
+        f = grad(f)
+    assert grad(grad(grad(lambda x: x**2)))(0.0) == 0.0
+    assert grad(grad(lambda x: x**2))(0.0) == 2.0
+    assert grad(grad(lambda x: x**1))(0.0) == 0.0
+    assert grad(lambda x: x**0.5)(4.0) == 0.25
+
+
+@pytest.mark.mpmath
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_second_and_third_derivatives_of_every_row(row: Any) -> None:
+    import mpmath
+
+    oracle = mp_oracle(row)
+    if oracle is None:
+        pytest.skip(f"mpmath has no {row.name}: tests/test_table.py holds it to differences to second order")
+
+    with mpmath.mp.workdps(90):
+        for numbers in points(row, 2, seed=7):
+            by = [i for i in range(len(numbers)) if (row.name, i) not in CONSTANT]
+            for order in (2, 3):
+                chosen = list(combinations_with_replacement(by, order))
+                for places in random.Random(order).sample(chosen, min(6, len(chosen))):
+                    f: Callable[..., Any] = row
+                    for place in places:
+                        f = grad(f, place)
+                    orders = tuple(places.count(i) for i in range(len(numbers)))
+                    expected = mp_derivative(oracle, numbers, orders)
+                    actual = f(*numbers)
+                    assert abs(actual - expected) <= 1e-11 * max(abs(expected), 0.05), (numbers, places, expected)
+
+
+SMOOTH = "tanh sigmoid logsigmoid softplus silu gelu erf erfc sin cos tan atan asin sinh cosh asinh atanh exp expm1 log1p"
+SMOOTH += " exp2 gaussian square"
+
+
+@pytest.mark.mpmath
+@pytest.mark.parametrize("name", SMOOTH.split())
+def test_every_order_at_zero(name: str) -> None:
+    """Where rules branch, or hold an absolute value, though the function is smooth."""
+    import mpmath
+
+    row = wengert.ops.BY_NAME[name]
+    oracle = mp_oracle(row)
+    assert oracle is not None
+    with mpmath.mp.workdps(60):
+        series = mpmath.taylor(oracle, 0, 5)
+        f: Callable[..., Any] = row
+        for order in range(1, 6):
+            f = grad(f)
+            expected = series[order] * mpmath.factorial(order)
+            for zero in (0.0, -0.0):
+                assert f(zero) == pytest.approx(float(expected), rel=1e-12, abs=1e-14), order
+
+
+@pytest.mark.mpmath
+@pytest.mark.parametrize("name", ["tanh", "sigmoid", "softplus", "atan", "silu", "gelu", "erf", "logsigmoid"])
+def test_higher_orders_in_the_tails(name: str) -> None:
+    import mpmath
+
+    row = wengert.ops.BY_NAME[name]
+    oracle = mp_oracle(row)
+    assert oracle is not None
+    with mpmath.mp.workdps(200):
+        for x in (-8.0, -6.0, -1.0, 1.0, 6.0, 12.0):
+            second, third = (mpmath.diff(oracle, x, n) for n in (2, 3))
+            assert grad(grad(row))(x) == pytest.approx(float(second), rel=1e-11, abs=1e-300)
+            assert grad(grad(grad(row)))(x) == pytest.approx(float(third), rel=1e-11, abs=1e-300)
+
+
+def test_powers_at_the_edges() -> None:
+    f = lambda x, y: x**y  # noqa: E731
+    both = hessian(f, (0, 1))
+    assert both(2.0, 0.0)[0] == pytest.approx((0.0, 0.5), rel=1e-15)
+    assert both(2.0, 0.0)[1] == pytest.approx((0.5, math.log(2.0) ** 2), rel=1e-15)
+    assert both(-2.0, 0.0)[0][0] == 0.0
+    assert both(2.0, 3.0)[0] == pytest.approx((12.0, 4.0 * (1.0 + 3.0 * math.log(2.0))), rel=1e-15)
+    assert hessian(lambda x: x**2)(0.0) == 2.0
+    assert hessian(lambda x: x**-1)(2.0) == pytest.approx(0.25)
+    assert grad(grad(lambda x: x**3.0))(-2.0) == -12.0
+    assert grad(grad(lambda x: 2.0**x))(3.0) == pytest.approx(8.0 * math.log(2.0) ** 2, rel=1e-15)
+
+
+def test_kinks_have_no_second_derivative() -> None:
+    for f in (wengert.relu, abs, wengert.sign, lambda x: wengert.maximum(x, x), lambda x: wengert.max([x, 0.0, x])):
+        assert grad(grad(f))(0.0) == 0.0
+    assert grad(abs)(0.0) == grad(wengert.relu)(0.0) == 0.0
+    assert grad(lambda x: wengert.max(x))([1.0, 3.0, 3.0]) == [0.0, 0.5, 0.5]
+    assert hessian(lambda x: wengert.max(x))([1.0, 3.0, 3.0]) == [[0.0] * 3] * 3
+    assert hessian(lambda x: (x[0] * x[1]).relu())([1.0, 2.0]) == [[0.0, 1.0], [1.0, 0.0]]
+    assert hessian(lambda x: (x[0] * x[1]).relu())([-1.0, 2.0]) == [[0.0, 0.0], [0.0, 0.0]]
+
+
+def test_a_branch_that_was_not_taken_poisons_nothing() -> None:
+    assert grad(grad(lambda x: wengert.where(x > 0.0, x * x, x.log())))(2.0) == 2.0
+    assert grad(grad(lambda x: wengert.where(x > 0.0, x * x, (x - 2.0).log())))(2.0) == 2.0
+    for x in (1e-200, 1e200, -1e200, 30.0):
+        assert math.isfinite(grad(grad(wengert.atan))(x))
+        assert math.isfinite(grad(grad(wengert.sigmoid))(x))
+        assert math.isfinite(grad(grad(wengert.softplus))(x))
+
+
+# ------------------------------------------------------------------------------------- nested calls
+
+
+def test_perturbations_are_not_confused() -> None:
+    assert grad(lambda x: x * grad(lambda y: x + y)(1.0))(1.0) == 1.0  # Siskind and Pearlmutter: 2 where they are
+    assert grad(lambda x: grad(lambda y: x * y)(3.0))(2.0) == 1.0
+    assert grad(lambda x: grad(lambda y: x * y)(x))(2.0) == 1.0
+    assert grad(lambda x: x * grad(lambda y: x * y)(3.0))(2.0) == 4.0
+    assert grad(lambda x: x * grad(lambda y: x * y * y)(x))(2.0) == 6.0 * 4.0  # x * 2 x x
+    assert grad(lambda x: jvp(lambda y: x * y * y, (x,), (x,))[1])(2.0) == 6.0 * 4.0  # 2 x x x
+    assert jvp(lambda x: grad(lambda y: x * y * y)(x), (2.0,), (1.0,)) == (8.0, 8.0)
+    assert grad(lambda x: vjp(lambda y: x * y, 3.0)[1](x)[0])(5.0) == 10.0  # x * x
+    deep = grad(lambda x: grad(lambda y: grad(lambda z: x * y * z * z)(y))(x))  # d/dx of (4 x y) at y = x
+    assert deep(3.0) == 4.0 * 2.0 * 3.0
+
+
+def test_mixed_partials_by_nesting() -> None:
+    def f(x: Any, y: Any) -> Any:
+        return (x * x * y).sin() * y.exp()
+
+    x, y = 0.7, 0.3
+    inner, e = x * x * y, math.exp(y)
+    expected = 2.0 * x * e * (math.cos(inner) + y * math.cos(inner) - x * x * y * math.sin(inner))
+    for mixed in (
+        grad(grad(f, 0), 1)(x, y),
+        grad(grad(f, 1), 0)(x, y),
+        hessian(f, (0, 1))(x, y)[0][1],
+        grad(lambda b: grad(lambda a: f(a, b))(x))(y),
+        jvp(grad(f, 0), (x, y), (0.0, 1.0))[1],
+        vjp(grad(f, 1), x, y)[1](1.0)[0],
+    ):
+        assert mixed == pytest.approx(expected, rel=1e-14)
+
+
+def test_second_order_every_way() -> None:
+    x, v = [1.3, 0.7, 0.8, -0.2], [1.0, -2.0, 0.0, 0.5]
+    h = hessian(rosenbrock)(x)
+    n = range(4)
+    for i in n:
+        diagonal = 1200.0 * x[i] ** 2 - (400.0 * x[i + 1] if i < 3 else 0.0) + 2.0 if i < 3 else 200.0
+        diagonal += 200.0 if 0 < i < 3 else 0.0
+        row = [diagonal if j == i else -400.0 * x[min(i, j)] if abs(i - j) == 1 else 0.0 for j in n]
+        assert h[i] == pytest.approx(row, rel=1e-13)
+    product = [math.fsum(h[i][j] * v[j] for j in n) for i in n]
+    ways: list[Any] = [
+        hvp(rosenbrock)(x, v),
+        jvp(grad(rosenbrock), (x,), (v,))[1],
+        vjp(grad(rosenbrock), x)[1](v)[0],
+        grad(lambda x: jvp(rosenbrock, (x,), (v,))[1])(x),
+        grad(lambda x: wengert.dot(grad(rosenbrock)(x), v))(x),
+    ]
+    for way in ways:
+        assert way == pytest.approx(product, rel=1e-13)
+
+
+# ------------------------------------------------------------------------------------- Values in, Values out
+
+
+def test_values_come_out_as_values() -> None:
+    x = Value(2.0)
+    slope = grad(lambda x: x**3)(x)
+    assert isinstance(slope, Value)
+    assert slope.data == 12.0
+    slope.backward()
+    assert x.grad == 12.0
+    assert isinstance(grad(lambda x: x * 3.0)(x), Value)  # constant or not
+    x.grad = 0.0
+    y = x * x
+    value, (a, b) = value_and_grad(lambda p: p[0] * p[1])([y, 3.0])
+    assert (value.data, a.data, b.data) == (12.0, 3.0, 4.0)
+    b.backward()
+    assert x.grad == 4.0
+
+
+def test_gradients_of_others_are_left_alone() -> None:
+    w, unused = Value(3.0), Value(1.0)
+    w.grad, unused.grad = 0.25, 0.5
+    slope = grad(lambda x: w * x * x + unused)(2.0)
+    assert (w.grad, unused.grad) == (0.25, 0.5)
+    assert (type(slope), slope.data) == (Value, 12.0)  # it depends on w, and so it is a Value
+    slope.backward()
+    assert (w.grad, unused.grad) == (0.25 + 4.0, 0.5)
+    inner = w * 2.0
+    inner.grad = 7.0
+    assert data(jvp(lambda x: x * inner, (1.0,), (1.0,))) == (6.0, 6.0)
+    assert data(hessian(lambda x: x * x * inner)(1.0)) == 12.0
+    assert inner.grad == 7.0
+
+
+def test_a_network_is_trained_on_its_own_derivative() -> None:
+    """u' = -u, u(0) = 1, solved by a network whose slope stands in the loss."""
+    rng = random.Random(4)
+    model = nn.MLP(1, [8, 1], activation="tanh", rng=rng)
+    optimizer = wengert.optim.Adam(model.parameters(), lr=0.05)
+    slope = grad(lambda t: model([t]))
+
+    def loss() -> Any:
+        times = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
+        return wengert.mean([(slope(t) + model([t])) ** 2 for t in times]) + (model([0.0]) - 1.0) ** 2
+
+    first = loss().data
+    for _ in range(60):
+        model.zero_grad()
+        total = loss()
+        total.backward()
+        optimizer.step()
+    assert total.data < 0.05 * first
+    assert model([1.0]).data == pytest.approx(math.exp(-1.0), abs=0.1)
+
+
+def test_under_no_grad() -> None:
+    w, x = Value(3.0), Value(2.0)
+    with wengert.no_grad():
+        assert grad(lambda x: w * x * x)(2.0) == 12.0  # Values from outside are constants: floats in, floats out
+        assert hessian(lambda x: w * x * x)(2.0) == 6.0
+        slope = grad(lambda x: w * x * x)(x)
+        assert (type(slope), slope.data, slope.is_leaf) == (Value, 12.0, True)
+        assert (w * x).is_leaf
+    assert grad(lambda x: stopped(x) * x)(2.0) == 3.0 * 2.0
+    assert type(grad(lambda x: w * x)(2.0)) is Value
+
+
+@wengert.no_grad()
+def stopped(x: Any) -> Any:
+    """A factor that counts as a constant: 3 x."""
+    return grad(lambda y: 3.0 * y * y)(x) / 2.0
+
+
+def test_detached_numbers_are_constants() -> None:
+    assert grad(lambda x: x.detach() * x)(3.0) == 3.0
+    assert grad(lambda x: wengert.stop_gradient(x) * x)(3.0) == 3.0
+    assert grad(grad(lambda x: wengert.stop_gradient(x) * x))(3.0) == 0.0
+
+
+def test_threads() -> None:
+    w = Value(2.0)
+    found: list[Any] = []
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+
+    def work(k: int) -> None:
+        for n in range(60):
+            x = k + n / 60.0
+            if n % 2:
+                with wengert.no_grad():
+                    found.append(grad(lambda x: w * x**3)(x) == pytest.approx(6.0 * x * x, rel=1e-14))
+            else:
+                found.append(hessian(lambda x: grad(lambda y: x * x * y)(x))(x) == pytest.approx(2.0, rel=1e-14))
+
+    try:
+        threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert found == [True] * 240
+    assert w.grad == 0.0
+
+
+# ------------------------------------------------------------------------------------- depth
+
+
+def chain(length: int) -> Callable[[Any], Any]:
+    def f(x: Any) -> Any:
+        for _ in range(length):
+            x = x * 0.999999 + 1e-7
+        return x * x
+
+    return f
+
+
+@pytest.mark.slow
+def test_a_chain_of_a_million_operations() -> None:
+    slope = 0.999999**500_000
+    value, first = value_and_grad(chain(500_000))(1.0)
+    assert first == pytest.approx(2.0 * math.sqrt(value) * slope, rel=1e-9)
+    assert jvp(chain(500_000), (1.0,), (1.0,)) == pytest.approx((value, first), rel=1e-12)
+
+
+@pytest.mark.slow
+def test_a_second_derivative_through_a_long_chain() -> None:
+    assert grad(grad(chain(20_000)))(1.0) == pytest.approx(2.0 * 0.999999**40_000, rel=1e-9)
+
+
+def test_a_loop_of_gradients_stays_linear() -> None:
+    """Each step differentiates its own nodes, not the history under the Value that it starts from."""
+    steps: list[int] = []
+
+    def descend(x: Any) -> Any:
+        for _ in range(40):
+            before = wengert.native.tick()
+            x = x - 0.1 * grad(lambda y: (y * y).sin())(x)
+            steps.append((wengert.native.tick() - before) >> 16)
+        return x
+
+    if not wengert.engine.compiled:  # the extension counts by itself
+        descend(Value(0.5))
+        assert max(steps) == min(steps)
+    assert grad(descend)(0.5) == pytest.approx((descend(0.5 + 1e-6) - descend(0.5 - 1e-6)) / 2e-6, rel=1e-6)
+
+
+# ------------------------------------------------------------------------------------- operations of one's own
+
+
+@pytest.fixture
+def own_operations() -> Any:
+    from wengert import functions, ops
+
+    rows, names, methods = len(ops.TABLE), dict(ops.BY_NAME), dict(vars(functions.Functions))
+    yield
+    del ops.TABLE[rows:], ops.UNARY[rows:]
+    ops.BY_NAME.clear()
+    ops.BY_NAME.update(names)
+    for name in set(vars(functions.Functions)) - set(methods):
+        delattr(functions.Functions, name)
+
+
+@pytest.mark.usefixtures("own_operations")
+def test_operations_of_ones_own() -> None:
+    cube = wengert.op("cube", value=lambda x: x**3, partials=lambda out, x: 3 * x**2)
+    assert [f(2.0) for f in (grad(cube), grad(grad(cube)), grad(grad(grad(cube))))] == [12.0, 12.0, 6.0]
+    norm = wengert.op(
+        "norm", value=lambda *xs: math.sqrt(sum(x * x for x in xs)), partials=lambda out, *xs: [x / out for x in xs]
+    )
+    h = hessian(lambda x: norm(x))([3.0, 4.0])
+    assert h[0] == pytest.approx([16 / 125, -12 / 125], rel=1e-14)
+    assert h[1] == pytest.approx([-12 / 125, 9 / 125], rel=1e-14)
+
+
+@pytest.mark.usefixtures("own_operations")
+def test_a_rule_for_floats_only_has_no_second_derivative() -> None:
+    wave = wengert.op("wave", value=math.sin, partials=lambda out, x: math.cos(x), arity=1)
+    assert grad(wave)(0.5) == math.cos(0.5)
+    with pytest.raises(OperationError, match=r"wave has no further derivative: .*wengert\.cos for math\.cos"):
+        grad(grad(wave))(0.5)
+    # Where nothing of a second order passes through it, it may stand.
+    assert hessian(lambda x: x * x + wave(0.5))(1.0) == 2.0
+    short = wengert.op("short", value=lambda x, y: x + y, partials=lambda out, x, y: [1.0] * (2 - isinstance(x, Value)))
+    with pytest.raises(OperationError, match="short: the partials by 2 operands are as many numbers, not"):
+        grad(grad(lambda x: short(x, x)))(1.0)
+
+
+# ------------------------------------------------------------------------------------- compiled functions
+
+
+def test_compiled_functions() -> None:
+    pytest.importorskip("numpy")
+
+    @wengert.compile
+    def f(x: Any, y: Any) -> Any:
+        return wengert.sin(x * y) + x**2
+
+    x, y = 1.0, 2.0
+    sine, cosine = math.sin(2.0), math.cos(2.0)
+    assert grad(f, (0, 1))(x, y) == pytest.approx((2.0 * cosine + 2.0, cosine), rel=1e-14)
+    for _ in range(3):  # checks come at the second call, and later
+        second = hessian(f, (0, 1))(x, y)
+        assert second[0] == pytest.approx((2.0 - 4.0 * sine, cosine - 2.0 * sine), rel=1e-14)
+        assert second[1] == pytest.approx((cosine - 2.0 * sine, -sine), rel=1e-14)
+    assert grad(grad(grad(f)))(x, y) == pytest.approx(-8.0 * cosine, rel=1e-14)
+    assert hvp(f)(x, 1.0, y) == pytest.approx(2.0 - 4.0 * sine, rel=1e-14)
+    assert jvp(f, (x, y), (1.0, 0.0))[1] == pytest.approx(2.0 * cosine + 2.0, rel=1e-14)
+    assert f(Value(x), y)._row.name == "compiled"  # nothing of it is left behind
+
+
+def test_compiled_functions_with_parameters() -> None:
+    pytest.importorskip("numpy")
+    model = nn.MLP(2, [3, 1], activation="tanh", rng=random.Random(1))
+
+    @wengert.compile
+    def score(x: Any) -> Any:
+        return model(x)
+
+    compiled, eager = grad(score)([0.5, -1.0]), grad(model)([0.5, -1.0])
+    assert [type(v) for v in compiled] == [Value, Value]
+    assert data(compiled) == pytest.approx(data(eager), rel=1e-13)
+
+    def slopes(gradient: list[Value]) -> list[float]:
+        model.zero_grad()
+        gradient[0].backward()
+        return [p.grad for p in model.parameters()]
+
+    assert slopes(compiled) == pytest.approx(slopes(eager), rel=1e-13)
+    with wengert.no_grad():
+        assert grad(score)([0.5, -1.0]) == pytest.approx(data(eager), rel=1e-13)
+    xs, ys = [[0.1, 0.2], [0.3, -0.4]], [1.0, -1.0]
+
+    @wengert.compile
+    def loss(x: Any, y: Any) -> Any:
+        return (model(x) - y) ** 2
+
+    def total(factor: Any) -> Any:
+        return factor * factor * loss.mean(xs, ys)
+
+    mean = loss.mean(xs, ys).data
+    assert data(grad(total)(3.0)) == pytest.approx(6.0 * mean, rel=1e-12)
+    assert data(hessian(total)(3.0)) == pytest.approx(2.0 * mean, rel=1e-12)
+
+
+def test_derivatives_are_compiled() -> None:
+    pytest.importorskip("numpy")
+
+    def f(x: Any, y: Any) -> Any:
+        return x**3 * y + x.tanh()
+
+    slope = wengert.compile(grad(f))
+    for x, y in ((2.0, 5.0), (0.5, -1.0), (0.1, 2.0)):
+        assert data(slope(x, y)) == pytest.approx(grad(f)(x, y), rel=1e-13)
+    assert "runs uncompiled" not in slope.report()
+    xs, ys = [0.5, 1.5, 2.5], [1.0, 2.0, 3.0]
+    each = [grad(f)(x, y) for x, y in zip(xs, ys, strict=True)]
+    assert slope.mean(xs, ys).data == pytest.approx(math.fsum(each) / 3.0, rel=1e-13)
+
+    @wengert.compile
+    def captured(x: Any) -> Any:
+        """The inner argument is a float, and the result depends on what is being recorded all the same."""
+        return grad(lambda y: x * y * y)(3.0) + x * grad(lambda y: y * y)(2.0)
+
+    for x in (2.0, 5.0, -1.0):
+        assert data(captured(x)) == pytest.approx(10.0 * x, rel=1e-14)
+    w = Value(2.0)
+
+    @wengert.compile
+    def quiet(x: Any) -> Any:
+        with wengert.no_grad():
+            factor = grad(lambda y: w * x * y * y)(3.0)
+        return factor * x
+
+    for x in (2.0, 5.0):
+        leaf = Value(x)
+        result = quiet(leaf)
+        result.backward()
+        assert (result.data, leaf.grad) == pytest.approx((12.0 * x * x, 12.0 * x), rel=1e-14)
+
+
+# ------------------------------------------------------------------------------------- PyTorch
+
+
+def network(parameters: list[Any], x: list[Any], tanh: Callable[[Any], Any]) -> list[Any]:
+    """Two tanh units, three outputs."""
+    hidden = [tanh(parameters[2 * k] * x[0] + parameters[2 * k + 1] * x[1]) for k in range(2)]
+    return [parameters[4 + 2 * k] * hidden[0] + parameters[5 + 2 * k] * hidden[1] for k in range(3)]
+
+
+@pytest.mark.torch
+def test_hessians_are_pytorchs() -> None:
+    import torch
+
+    def cross_entropy(z: Any) -> Any:
+        return wengert.losses.cross_entropy(network(z[:10], z[10:], wengert.tanh), 1)
+
+    def theirs(z: Any) -> Any:
+        logits = torch.stack(network(list(z[:10]), list(z[10:]), torch.tanh))
+        return torch.nn.functional.cross_entropy(logits[None], torch.tensor([1]))
+
+    functions: list[tuple[Callable[[Any], Any], Callable[[Any], Any], int]] = [
+        (cross_entropy, theirs, 12),
+        (lambda x: wengert.logsumexp(x), lambda x: torch.logsumexp(x, 0), 4),
+        (lambda x: wengert.prod(x), torch.prod, 4),
+        (lambda x: wengert.softmax(x)[1] * x[0], lambda x: torch.softmax(x, 0)[1] * x[0], 3),
+        (lambda x: wengert.sum([v.gelu() * v.silu() for v in x]),
+         lambda x: (torch.nn.functional.gelu(x) * torch.nn.functional.silu(x)).sum(), 3),
+        (lambda x: (x[0] * x[1] - 1.0).relu() ** 2, lambda x: torch.relu(x[0] * x[1] - 1.0) ** 2, 2),
+    ]  # fmt: skip
+    for ours, expected, n in functions:
+        for seed in range(3):
+            rng = random.Random(seed)
+            x, v = ([rng.gauss(0.0, 1.0) for _ in range(n)] for _ in range(2))
+            tensor, vector = torch.tensor(x, dtype=torch.float64), torch.tensor(v, dtype=torch.float64)
+            theirs_h = torch.autograd.functional.hessian(expected, tensor)
+            ours_h = torch.tensor(hessian(ours)(x), dtype=torch.float64)
+            torch.testing.assert_close(ours_h, theirs_h, rtol=1e-10, atol=1e-12)
+            product = torch.autograd.functional.hvp(expected, tensor, vector)[1]
+            torch.testing.assert_close(
+                torch.tensor(hvp(ours)(x, v), dtype=torch.float64), product, rtol=1e-10, atol=1e-12
+            )
+
+
+@pytest.mark.torch
+def test_jacobians_are_pytorchs() -> None:
+    import torch
+
+    rng = random.Random(3)
+    x = [rng.gauss(0.0, 1.0) for _ in range(12)]
+    expected = torch.autograd.functional.jacobian(
+        lambda z: torch.stack(network(list(z[:10]), list(z[10:]), torch.tanh)), torch.tensor(x, dtype=torch.float64)
+    )
+    ours = torch.tensor(jacobian(lambda z: network(z[:10], z[10:], wengert.tanh))(x), dtype=torch.float64)
+    torch.testing.assert_close(ours, expected, rtol=1e-13, atol=1e-14)
+    few = jacobian(lambda p: network(x[:10], p, wengert.tanh))(x[10:])  # forward mode: 2 inputs, 3 outputs
+    torch.testing.assert_close(torch.tensor(few, dtype=torch.float64), expected[:, 10:], rtol=1e-13, atol=1e-14)
+
+
+# ------------------------------------------------------------------------------------- SciPy
+
+
+@pytest.mark.parametrize("method", ["BFGS", "L-BFGS-B", "Newton-CG", "trust-ncg", "trust-krylov"])
+def test_minimize_takes_them_as_they_are(method: str) -> None:
+    np = pytest.importorskip("numpy")
+    optimize = pytest.importorskip("scipy.optimize")
+    second = {"hessp": hvp(rosenbrock)} if method in ("Newton-CG", "trust-ncg", "trust-krylov") else {}
+    start = np.array([-1.2, 1.0, 0.8])
+    found = optimize.minimize(value_and_grad(rosenbrock), start, jac=True, method=method, **second)
+    assert found.success
+    assert found.x == pytest.approx([1.0, 1.0, 1.0], abs=1e-3)
+
+
+def test_scipys_other_arguments_and_hessian() -> None:
+    np = pytest.importorskip("numpy")
+    optimize = pytest.importorskip("scipy.optimize")
+
+    def f(x: Any, scale: Any, shift: Any) -> Any:
+        return rosenbrock([scale * (v - shift) for v in x])
+
+    given: Any = {"args": (2.0, 0.5), "jac": True, "method": "Newton-CG"}
+    for second in ({"hessp": hvp(f)}, {"hess": hessian(f)}):
+        found = optimize.minimize(value_and_grad(f), np.array([0.3, 0.4]), **given, **second)
+        assert found.x == pytest.approx([1.0, 1.0], abs=1e-4)
+    at = np.array([1.3, 0.7, 0.8])
+    assert grad(rosenbrock)(at) == pytest.approx(optimize.rosen_der(at), rel=1e-12)
+    assert hessian(rosenbrock)(at).ravel() == pytest.approx(optimize.rosen_hess(at).ravel(), rel=1e-12)
+
+
+def test_nothing_is_spoilt_by_nan() -> None:
+    assert math.isnan(grad(wengert.exp)(nan))
+    assert grad(lambda x: x[0] * 2.0 + x[1])([1.0, nan]) == [2.0, 1.0]
