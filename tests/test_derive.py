@@ -346,7 +346,9 @@ def test_second_and_third_derivatives_of_every_row(row: Any) -> None:
                     assert abs(actual - expected) <= 1e-11 * max(abs(expected), 0.05), (numbers, places, expected)
 
 
-SMOOTH = "tanh sigmoid logsigmoid softplus silu gelu erf erfc sin cos tan atan asin sinh cosh asinh atanh exp expm1 log1p"
+SMOOTH = (
+    "tanh sigmoid logsigmoid softplus silu gelu erf erfc sin cos tan atan asin sinh cosh asinh atanh exp expm1 log1p"
+)
 SMOOTH += " exp2 gaussian square"
 
 
