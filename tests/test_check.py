@@ -164,7 +164,12 @@ WRONG: dict[str, tuple[Callable[..., Any], Callable[..., Any], tuple[float, ...]
     "swapped": (lambda x, y: x * x * y, lambda out, x, y: (x * x, 2 * x * y), (2.0, 3.0), 1),
     "a term": (lambda x: x * math.sin(x), lambda out, x: x * wengert.cos(x), (0.7,), 1),
     "one operand": (lambda x, y: x * y, lambda out, x, y: (y, 0.0), (2.0, 3.0), 1),
-    "one of many": (lambda *xs: sum(x * x for x in xs), lambda out, *xs: [*[2 * x for x in xs[:-1]], 0.0], (1.0, 2.0, 3.0), 1),
+    "one of many": (
+        lambda *xs: sum(x * x for x in xs),
+        lambda out, *xs: [*[2 * x for x in xs[:-1]], 0.0],
+        (1.0, 2.0, 3.0),
+        1,
+    ),
     "small": (lambda x: 1e3 + x, lambda out, x: 1.00001, (1.0,), 1),
     "by out": (math.tanh, lambda out, x: 1.0 + out * out, (0.5,), 1),
     "a constant": (lambda x: x**3, lambda out, x: 3.0 * x * wengert.stop_gradient(x), (2.0,), 2),
@@ -198,9 +203,9 @@ def test_the_worst_input_is_named() -> None:
     assert (report.worst.input, report.worst.order) == ("x[1]", 1)
     assert (report.worst.gradient, report.worst.expected) == pytest.approx((4.2, 4.0))
     text = str(report)
-    assert text.startswith(
-        "the gradients of the function are wrong, worst by x[1]: the derivative of the function is 4.2, and differences "
-        "give 4\n"
+    assert text.splitlines()[0] == (
+        "the gradients of the function are wrong, worst by x[1]: "
+        "the derivative of the function is 4.2, and differences give 4"
     )
     assert text.splitlines()[2].split() == ["order", "of", "by", "gradient", "expected", "error", "allowed", "from"]
     assert text.splitlines()[3].split()[:6] == ["1", "the", "function", "x[1]", "4.2", "4"]
@@ -261,11 +266,11 @@ def test_the_point_is_restored_whatever_is_raised() -> None:
 
 
 def test_arguments() -> None:
-    with pytest.raises(ArgumentError, match="order is 0; expected 1, 2"):
+    with pytest.raises(ArgumentError, match=r"order is 0; expected 1, 2"):
         check_gradients(wengert.exp, 1.0, order=0)
-    with pytest.raises(ArgumentError, match="step is -1.0; expected a number above 0"):
+    with pytest.raises(ArgumentError, match=r"step is -1\.0; expected a number above 0"):
         check_gradients(wengert.exp, 1.0, step=-1.0)
-    with pytest.raises(ArgumentError, match="there is no float among the inputs of exp to vary: write 1.0 for 1"):
+    with pytest.raises(ArgumentError, match=r"there is no float among the inputs of exp to vary: write 1\.0 for 1"):
         check_gradients(wengert.exp, 1)
     with pytest.raises(ArgumentError, match="returned no number: did it forget to return its result"):
         check_gradients(lambda x: None, 1.0)

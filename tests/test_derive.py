@@ -1,4 +1,4 @@
-"""Derivatives of functions: any order, any nesting, any shape of arguments; held to closed forms, mpmath and PyTorch."""
+"""Derivatives of functions: any order, nesting and shape of arguments; held to closed forms, mpmath and PyTorch."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from itertools import combinations_with_replacement
+from itertools import chain as joined
+from itertools import combinations_with_replacement, pairwise
 from math import inf, nan
 from typing import Any, NamedTuple
 
@@ -22,7 +23,7 @@ from wengert.structures import Structure
 
 
 def rosenbrock(x: Any) -> Any:
-    return wengert.sum([100.0 * (b - a * a) ** 2 + (1.0 - a) ** 2 for a, b in zip(x[:-1], x[1:], strict=True)])
+    return wengert.sum([100.0 * (b - a * a) ** 2 + (1.0 - a) ** 2 for a, b in pairwise(x)])
 
 
 def data(x: Any) -> Any:
@@ -128,7 +129,7 @@ def test_what_cannot_be_differentiated_by_is_named() -> None:
         grad(lambda x, y: x, 1)(1.0, {"name": ["Ann"]})
     with pytest.raises(OperandError, match=r"the result of the function\[1\] is complex 1j"):
         jacobian(lambda x: [x, 1j])(1.0)
-    with pytest.raises(OperandError, match="is a Value|a Value is not a float"):
+    with pytest.raises(OperandError, match="a Value is not a float"):
         grad(math.sin)(1.0)
 
 
@@ -274,7 +275,7 @@ def test_forward_and_reverse_agree() -> None:
         rows = jacobian(f)(x)
         assert along == pytest.approx([math.fsum(a * b for a, b in zip(row, v, strict=True)) for row in rows])
         tall = jacobian(lambda x, f=f: [*f(x), *f(x)])(x)  # more outputs than inputs: forward mode
-        assert sum(tall, []) == pytest.approx(sum(rows + rows, []), rel=1e-12, abs=1e-14)
+        assert [*joined(*tall)] == pytest.approx([*joined(*rows, *rows)], rel=1e-12, abs=1e-14)
 
 
 def test_a_pullback_is_called_as_often_as_one_likes() -> None:

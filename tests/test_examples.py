@@ -14,6 +14,28 @@ from examples import names
 NAMES = ["anna", "hannah", "nora", "ron", "aaron", "norah", "hanno", "a" * 30]
 
 
+@pytest.mark.slow
+def test_minimise_finds_the_chain(capsys):
+    pytest.importorskip("scipy")
+    from examples import minimise
+
+    found = {method: minimise.hang(8, method) for method in ("L-BFGS-B", "BFGS", "Newton-CG")}
+    assert all(abs(result.fun - found["BFGS"].fun) < 1e-4 for result in found.values())
+    x, y = found["Newton-CG"].x[::2], found["Newton-CG"].x[1::2]
+    assert x + x[::-1] == pytest.approx([1.0] * 7, abs=1e-3)  # it hangs evenly
+    assert y == pytest.approx(y[::-1], abs=1e-3)
+    forces = minimise.wengert.grad(minimise.energy)(found["BFGS"].x)
+    assert max(abs(forces)) < 1e-3
+    minimise.main(["--links", "4"])
+    out = capsys.readouterr().out.splitlines()
+    calls = {tuple(line.split()[:2]): int(line.split()[3]) for line in out[1:5]}
+    assert calls["L-BFGS-B", "differences"] > 5 * calls["L-BFGS-B", "exact"]
+    assert sum(line.count("o") for line in out[5:]) == 5
+    with pytest.raises(SystemExit):
+        minimise.main(["--links", "1"])
+    assert "--links is 1; expected 2 or more" in capsys.readouterr().err
+
+
 @pytest.fixture
 def file(tmp_path):
     path = tmp_path / "names.txt"
