@@ -103,10 +103,8 @@ def _read(rule: Any, meaning: dict[str, Any]) -> Any:
 
 
 def _bell(x: Any) -> Any:
-    """The logistic density e^-|x| / (1 + e^-|x|)^2: accurate in both tails, where s * (1 - s) is not.
-    (With abs(x), which has a kink, the derivatives of it at 0 would be wrong.)
-    """
-    e = exp(where(x < 0.0, x, -x))
+    """The logistic density e^-|x| / (1 + e^-|x|)^2: accurate in both tails, where s * (1 - s) is not."""
+    e = exp(-abs(x))
     return div(e, (1.0 + e) * (1.0 + e))
 
 
@@ -371,6 +369,8 @@ def _fill_readings() -> None:
     # Over Values a comparison has been answered already: no node is needed to choose, and a branch that was
     # not taken cannot turn a second derivative into 0 * inf.
     VALUES["where"] = lambda condition, x, y: x if condition else y
+    # In a rule |x| stands in even functions, smooth at 0: there either of its slopes is right, and the 0 of abs is not.
+    VALUES["abs"] = lambda x: leaky_relu(x, -1.0)
     VALUES["_power_by_base"] = _to_any_order(VALUES["_power_by_base"])
 
 
