@@ -147,7 +147,7 @@ def hvp(function: Function) -> Function:
     """The product of the Hessian with a vector, without the Hessian: forward mode over the gradient.
 
     Returns:
-        A function of (x, v, *args): x is the function's first argument, v has its shape, the function's other arguments
+        A function of (x, v, ...): x is the function's first argument, v has its shape, the function's other arguments
         follow. So `scipy.optimize.minimize(..., hessp=hvp(f))` takes it as it is.
 
     Raises:

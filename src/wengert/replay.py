@@ -56,10 +56,10 @@ class Replay:
     """
 
     def __init__(self, graph: Graph, outputs: list[Any]) -> None:
-        self.graph = graph
+        self.graph: Graph = graph
         self.numbers: list[float] = [value.data for value in graph.values]
-        self.places = {id(value): place for place, value in enumerate(graph.values)}
-        self.outputs = outputs
+        self.places: dict[int, int] = {id(value): place for place, value in enumerate(graph.values)}
+        self.outputs: list[Any] = outputs
 
     def has_kink(self, leaf: Value) -> bool:
         """Whether an operation that depends on a leaf stands exactly at a kink."""
