@@ -137,6 +137,18 @@ def test_kinks_are_held_to_the_convention(case: int) -> None:
     assert any(c.source == "convention" for c in report.comparisons)
 
 
+def test_a_wrong_slope_at_a_kink_fails() -> None:
+    """Between the slopes of both sides, and still not the convention's."""
+    for name, numbers, wrong in (("relu", (0.0,), 1.0), ("abs", (0.0,), 0.5), ("maximum", (1.0, 1.0), (1.0, 0.0))):
+        row = wengert.ops.BY_NAME[name]
+        report = check_gradients(
+            row._replace(partials=lambda out, *xs, wrong=wrong: wrong), numbers, order=1, raise_exception=False
+        )
+        assert report.worst.source == "convention"
+        assert not report
+        assert "the convention at this kink gives" in str(report)
+
+
 @pytest.mark.parametrize("distance", [1e-3, 1e-6, 1e-9, 1e-12, 1e-15, -1e-3, -1e-9, -1e-15])
 def test_next_to_a_kink_nothing_is_flagged(distance: float) -> None:
     assert check_gradients(wengert.relu, distance)
@@ -176,6 +188,7 @@ def test_models_losses_and_structures_pass() -> None:
     check_gradients(compiled, (0.3, 0.4))
 
 
+@pytest.mark.slow
 def test_many_inputs() -> None:
     report = check_gradients(lambda x: wengert.sum([a * a for a in x]), [0.01 * k for k in range(120)])
     assert report.left_out == 20

@@ -310,3 +310,29 @@ def test_a_copy_with_a_memo_of_what_was_copied_before() -> None:
     y, stand_in = x * x, Value(5.0)
     twin = copy.deepcopy(y, {id(x): stand_in})
     assert twin._prev == (stand_in, stand_in)
+
+
+def test_sweeps_over_the_flat_list() -> None:
+    """Reverse and forward mode, in floats: the bits of `backward()`, and no gradient is touched."""
+    x, w = Value(0.5), Value(2.0)
+    old = w.exp() * 3.0
+    y = 2.0 - x * old + wengert.mean([x, 3.0, old, x]) / x + x**2 + wengert.dot([x, 2.0], [old, x], 1) ** x
+    z = old * 2.0
+    graph = Graph(y, z)
+    places = {id(value): place for place, value in enumerate(graph.values)}
+    sums = graph.pull_back({graph.outputs[0]: 1.0})
+    assert [v.grad for v in (x, w, old, y)] == [0.0] * 4
+    y.backward()
+    assert [sums[places[id(v)]] for v in (x, w, old, y, z)] == [x.grad, w.grad, old.grad, 1.0, 0.0]
+    assert len(graph.partials) == len(graph.operands)
+    both = graph.pull_back({graph.outputs[0]: 1.0, graph.outputs[1]: 10.0})
+    assert both[places[id(w)]] == pytest.approx(w.grad + 10.0 * 2.0 * old.data, rel=1e-15)
+    cut = graph.pull_back({graph.outputs[0]: 1.0}, first=places[id(old)])
+    assert cut[places[id(old)]] == old.grad
+    assert [cut[places[id(v)]] for v in (x, w)] == [0.0, 0.0]
+    tangents = graph.push_forward({places[id(x)]: 1.0})
+    assert tangents[graph.outputs[0]] == pytest.approx(x.grad, rel=1e-14)
+    assert tangents[graph.outputs[1]] == 0.0
+    lone = Graph(x)
+    assert (list(lone.pull_back({0: 2.0})), list(lone.push_forward({0: 3.0}))) == ([2.0], [3.0])
+    assert (list(Graph().pull_back({})), list(Graph().push_forward({})), Graph().outputs) == ([], [], ())

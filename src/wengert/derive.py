@@ -11,7 +11,8 @@ derivative is made of floats. It is made of Values, which can be differentiated 
 - the function's result depends on Values from outside, as the parameters of a model are: so does its derivative, and
   `backward()` reaches them. Under `no_grad()` such Values count as constants.
 
-No `grad` of a Value is read or written by anything here.
+No `grad` of a Value is read or written by anything here. The function should have no effects: where a result has to be
+made of Values and shows itself to come from a compiled function, it is run a second time, operation by operation.
 
     >>> def f(x, y):
     ...     return x**3 * y
