@@ -82,7 +82,7 @@ def _torch_table(torch: Any) -> dict[str, Function]:
     return table | {
         "where": of_tensors(lambda c, x, y: torch.where(c.detach() != 0, x, y)),
         "clip": of_tensors(torch.clamp),
-        "stop_gradient": of_tensors(lambda x: x.detach()),
+        "stop_gradient": of_tensors(lambda x: x.detach().requires_grad_()),
         "cbrt": of_tensors(lambda x: torch.sign(x) * torch.abs(x) ** (1 / 3)),
         "leaky_relu": of_tensors(lambda x, slope: torch.where(x > 0, x, slope * x)),
         "elu": of_tensors(lambda x, alpha: torch.where(x > 0, x, alpha * torch.expm1(x))),
@@ -196,7 +196,7 @@ def _jax_table(jax: Any) -> dict[str, Function]:
         "gelu": lambda x: jax.nn.gelu(x, approximate=False),
         "gaussian": lambda x: jnp.exp(-x * x),
         "lgamma": special.gammaln,
-        "polygamma": lambda n, x: special.polygamma(jax.lax.stop_gradient(n), x),
+        "polygamma": lambda n, x: special.polygamma(jnp.asarray(jax.lax.stop_gradient(n)).astype(int), x),
         "logsumexp": of_many(special.logsumexp),
         "dot": lambda *xs: _dot(jnp.dot, jnp.stack, *[jnp.asarray(x) for x in xs]),
     }

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 from wengert.grading import rules, slips
@@ -76,14 +77,15 @@ def _judge(trial: Trial, state: _Examination) -> tuple[str, str]:
     seen = state.seen.get(trial.id, Seen(kind="not tried"))
     if seen.kind in ("absent", "not tried"):
         return ("not there" if seen.kind == "absent" else "not tried"), ""
-    expected = list(trial.run(kit(RIGHT)))
+    expected = _expected(trial)
     compared = list(zip(expected, seen.numbers, strict=False))
     off = [(right, got) for right, got in compared if not close(right[2], got)]
     if off:
         remark = _explain(trial, expected, off[0], state)
         if remark and all(_is_larger(right) for right, _ in off):
             return "ok", ""
-        state.wrong.add(trial.op)
+        if trial.kind != "note":
+            state.wrong.add(trial.op)
         return "wrong", remark
     if seen.kind:
         verdict, remark = _error(trial, seen, expected, state)
@@ -95,6 +97,12 @@ def _judge(trial: Trial, state: _Examination) -> tuple[str, str]:
 def _is_larger(outcome: Outcome) -> bool:
     """Whether it is of the larger expression around an operation: what another one spoils there is not its fault."""
     return ") * c" in outcome[1]
+
+
+@cache
+def _expected(trial: Trial) -> list[Outcome]:
+    """What a right engine gives."""
+    return list(trial.run(kit(RIGHT)))
 
 
 def close(x: float, y: float) -> bool:
@@ -161,13 +169,12 @@ def _reach(chosen: Sequence[Slip], state: _Examination) -> int:
 
 def _gives(engines: Sequence[Engine], trial: Trial, numbers: Sequence[float]) -> bool:
     """Whether every expression of a trial comes out as it was seen on one of the engines."""
-    open_groups: set[int] | None = None
-    for engine in engines:
-        for spelled in (False, True):
-            for mirrored in (False, True):
-                missed = _missed(replace(engine, spelled=spelled, mirrored=mirrored), trial, numbers)
-                open_groups = missed if open_groups is None else open_groups & missed
-                if not open_groups:
+    for spelled in (False, True):
+        unexplained = set(range(len(numbers)))
+        for engine in engines:
+            for mirrored in (False, True):  # a set has an order that may differ from one expression to the next
+                unexplained &= _missed(replace(engine, spelled=spelled, mirrored=mirrored), trial, numbers)
+                if not unexplained:
                     return True
     return False
 
@@ -216,6 +223,8 @@ def _error(trial: Trial, seen: Seen, expected: list[Outcome], state: _Examinatio
             state.found.append((slip, trial, None, None, 0))
         state.errors.setdefault(key, trial.row)
         return "missing", f"no {missing['name']}"
+    if told is not None and trial.id.startswith("twice") and not seen.numbers:
+        return "not there", ""  # its own row says so
     if told is not None:
         return "wrong", "" if told == trial.row else f"as in {told}"
     if _leans_on_wrong(trial, state) and seen.kind not in ("timeout", "MemoryError", "RecursionError", "died"):
@@ -228,7 +237,8 @@ def _error(trial: Trial, seen: Seen, expected: list[Outcome], state: _Examinatio
     else:
         return "wrong", ""  # a note about several calls, of an engine that cannot do one
     state.found.append((slip, trial, at, None, seen.line))
-    state.wrong.add(trial.op)
+    if trial.kind != "note":
+        state.wrong.add(trial.op)
     return "wrong", ""
 
 
@@ -274,7 +284,7 @@ def _row(verdicts: list[tuple[Trial, str, str]], state: _Examination) -> Row:
     states = [verdict for _, verdict, _ in verdicts]
     total = next((s for s in ("missing", "wrong", "not tried") if s in states), "")
     if not total:
-        total = "not there" if states[0] == "not there" else "ok"
+        total = "ok" if "ok" in states else "not there"
     if trial.kind == "note":
         total = "note"
     values = gradients = ""
@@ -283,9 +293,10 @@ def _row(verdicts: list[tuple[Trial, str, str]], state: _Examination) -> Row:
             value, gradient = _columns(one, state.seen[one.id], verdict)
             values = "wrong" if "wrong" in (values, value) else value or values
             gradients = "wrong" if "wrong" in (gradients, gradient) else gradient or gradients
+    own = "; ".join(dict.fromkeys(slip.name for slip, t, *_ in state.found if t.row == trial.row))
     remark = next((remark for _, verdict, remark in verdicts if verdict == total and remark), "")
-    if total == "wrong" and not remark:
-        remark = "; ".join(dict.fromkeys(slip.name for slip, t, *_ in state.found if t.row == trial.row))
+    if total == "wrong":
+        remark = own or remark
     counts = trial.kind == "core" or (trial.kind == "optional" and total != "not there")
     return Row(trial.row, counts, values, gradients, total, remark)
 
@@ -293,7 +304,7 @@ def _row(verdicts: list[tuple[Trial, str, str]], state: _Examination) -> Row:
 def _columns(trial: Trial, seen: Seen, verdict: str) -> tuple[str, str]:
     """Whether the values and the gradients of a trial are right."""
     columns = {False: "", True: ""}
-    expected = list(trial.run(kit(RIGHT)))
+    expected = _expected(trial)
     for (where, what, right), got in zip(expected, seen.numbers, strict=False):
         if verdict == "ok" and _is_larger((where, what, right)):
             continue

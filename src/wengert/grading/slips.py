@@ -55,6 +55,9 @@ def _without_upstream(op: str, instead: str) -> Change:
     return lambda engine: replace(engine, upstream={**engine.upstream, op: instead})
 
 
+BINARY = ("add", "sub", "mul", "div", "powv")
+
+
 def _local(op: str) -> Iterator[Slip]:
     """The slips that one operation can have."""
     for name, says, partials in PARTIALS.get(op, []):
@@ -66,7 +69,7 @@ def _local(op: str) -> Iterator[Slip]:
         right_slope = RULES[op].partials
         yield Slip("wrong value", f"{{op}}: {says}", write, (_with_rule(op, rule),))
         yield Slip("wrong value", f"{{op}}: {says}", write, (_with_rule(op, Rule(rule.value, right_slope)),))
-    if op in ("add", "sub", "mul", "div", "powv"):
+    if op in BINARY:
         right = RULES[op].partials
         yield Slip(
             "exponent dropped" if op == "powv" else "operand left out",
@@ -75,18 +78,13 @@ def _local(op: str) -> Iterator[Slip]:
             (_of_one_operand(op, 0),),
         )
         yield Slip("operand left out", "{op}: the left operand receives no gradient", (), (_of_one_operand(op, 1),))
-        yield Slip(
-            "swapped factors",
-            "{op}: the gradients of the two operands are exchanged",
-            (),
-            (_with_partials(op, lambda o, x, y: right(o, x, y)[::-1]),),
-        )
-        yield Slip(
-            "lost sign",
-            "{op}: the sign of the right operand's gradient is wrong",
-            (),
-            (_with_partials(op, lambda o, x, y: (right(o, x, y)[0], -right(o, x, y)[1])),),
-        )
+        if op != "add":  # whose two are equal
+            says = "{op}: the gradients of the two operands are exchanged"
+            yield Slip("swapped factors", says, (), (_with_partials(op, lambda o, x, y: right(o, x, y)[::-1]),))
+        if op != "div":  # whose rule has it
+            says = "{op}: the sign of the right operand's gradient is wrong"
+            change = _with_partials(op, lambda o, x, y: (right(o, x, y)[0], -right(o, x, y)[1]))
+            yield Slip("lost sign", says, (), (change,))
         yield Slip(
             "lost sign",
             "{op}: the sign of the left operand's gradient is wrong",
@@ -109,11 +107,10 @@ def _local(op: str) -> Iterator[Slip]:
         (_without_upstream(op, "nothing"),),
     )
     yield Slip("chain rule", "{op}: out.data stands where out.grad belongs", (), (_without_upstream(op, "value"),))
-    for how, who in (
-        ("overwrite", ""),
-        ("overwrite left", " of the left operand"),
-        ("overwrite right", " of the right operand"),
-    ):
+    ways = {"overwrite": "", "overwrite left": " of the left operand", "overwrite right": " of the right operand"}
+    for how, who in ways.items():
+        if who and op not in BINARY:  # there is one operand
+            continue
         yield Slip(
             "overwritten gradients",
             f"{{op}}: gradients{who} are overwritten (=) where they should be added (+=)",
@@ -275,15 +272,20 @@ def operators(row: str) -> dict[str, Any]:
         "3 - a": ("__rsub__", "return other + (-self)"),
         "4 / a": ("__rtruediv__", "return other * self**-1"),
         "2 ** a": ("__rpow__", "return Value(other) ** self"),
-        "a * b": ("__mul__", "..."),
-        "a + b": ("__add__", "..."),
-        "a ** n": ("__pow__", "..."),
+        "a * b": ("__mul__", ""),
+        "a * 3": ("__mul__", ""),
+        "a + b": ("__add__", ""),
+        "a + 3": ("__add__", ""),
+        "a ** n": ("__pow__", ""),
         "-a": ("__neg__", "return self * -1"),
         "a - b": ("__sub__", "return self + (-other)"),
+        "a - 3": ("__sub__", "return self + (-other)"),
         "a / b": ("__truediv__", "return self * other**-1"),
-        "abs(a)": ("__abs__", "..."),
+        "a / 4": ("__truediv__", "return self * other**-1"),
+        "abs(a)": ("__abs__", ""),
     }.get(row)
     if method is None:
         return {}
     operands = "self" if method[0] in ("__neg__", "__abs__") else "self, other"
-    return {"name": method[0], "write": (f"def {method[0]}({operands}):", f"    {method[1]}")}
+    write = (f"def {method[0]}({operands}):", f"    {method[1]}") if method[1] else ()
+    return {"name": method[0], "write": write}
