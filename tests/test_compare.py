@@ -48,7 +48,7 @@ LOOSE = {
 """Where a peer is off by more than 64 units in the last place."""
 
 IN_JAX = "add pow tanh relu where clip stop_gradient logsigmoid gelu gaussian lgamma polygamma asinh atan2 sum dot"
-"""JAX takes half a second to compile each operation: here are those whose counterpart is not the function of its name."""
+"""JAX takes half a second to compile each operation: mostly those whose counterpart is not the function of its name."""
 
 
 @over_peers
