@@ -139,7 +139,7 @@ def compare(f: Callable[..., Any], inputs: Any, against: str = "torch") -> Compa
 
     >>> report = compare(lambda x: x * x, 3.0, against="mpmath")
     >>> [(line.expression, line.peer_value, line.peer_grad) for line in report.lines]
-    [('x', 3.0, 6.0), ('#0 * #0', 9.0, 1.0)]
+    [('x', 3.0, 6.0), ('x * x', 9.0, 1.0)]
     >>> report.largest
     0.0
     """

@@ -91,10 +91,13 @@ class Node:
     def __init__(
         self, engine: Engine, past: list[Node], data: float, op: str = "", operands: tuple[Node, ...] = ()
     ) -> None:
-        self.engine, self.past = engine, past
-        self.data, self.grad = data, 0.0
-        self.op, self.operands = op, operands
-        self.given = [x.data for x in operands]
+        self.engine: Engine = engine
+        self.past: list[Node] = past  # what earlier calls of backward() visited, where an engine remembers that
+        self.data: float = data
+        self.grad: float = 0.0
+        self.op: str = op
+        self.operands: tuple[Node, ...] = operands
+        self.given: list[float] = [x.data for x in operands]
 
     def _make(self, op: str, *operands: Any) -> Node:
         nodes = tuple([x if isinstance(x, Node) else Node(self.engine, self.past, float(x)) for x in operands])

@@ -25,9 +25,9 @@ def _beside(name: str) -> Any:
     return module
 
 
-trials = _beside("trials")
+trials: Any = _beside("trials")
 
-OPERATORS = ["add", "radd", "mul", "rmul", "sub", "rsub", "truediv", "rtruediv", "pow", "rpow", "neg", "abs"]
+OPERATORS: list[str] = ["add", "radd", "mul", "rmul", "sub", "rsub", "truediv", "rtruediv", "pow", "rpow", "neg", "abs"]
 
 
 class CannotTryError(Exception):
@@ -35,7 +35,8 @@ class CannotTryError(Exception):
 
     def __init__(self, message: str, line: int = 0, column: int = 0) -> None:
         super().__init__(message)
-        self.line, self.column = line, column
+        self.line: int = line
+        self.column: int = column
 
 
 def _said(error: BaseException) -> str:

@@ -16,7 +16,7 @@ __all__ = ["NAMES", "TRIALS", "Kit", "Outcome", "Trial", "UnfitError"]
 Outcome = tuple[str, str, float]
 """Where (the numbers that went in), what (a value or a gradient), and the number that came out."""
 
-NAMES = {
+NAMES: dict[str, tuple[str, ...]] = {
     "data": ("data", "value", "val"),
     "grad": ("grad", "gradient", "derivative", "adjoint"),
     "backward": ("backward", "backprop", "backpropagate"),
@@ -29,14 +29,15 @@ class UnfitError(Exception):
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
-        self.kind = kind
+        self.kind: str = kind
 
 
 class Kit:
     """A class to try, whatever it calls its parts."""
 
     def __init__(self, make: Callable[[float], Any], names: dict[str, str]) -> None:
-        self.make, self.names = make, names
+        self.make: Callable[[float], Any] = make
+        self.names: dict[str, str] = names
 
     def leaf(self, number: float) -> Any:
         """A new leaf."""
