@@ -333,6 +333,7 @@ def test_a_backward_that_never_ends_is_given_up_in_time(tmp_path: Path) -> None:
         ("return self.data", "no Value returned", "a plain number comes back"),
         ("return None", "nothing returned", "gives None"),
         ("raise MemoryError", "memory", "--memory"),
+        ("return Value('two')", "no number", ".data is str 'two', expected a number"),
     ],
 )
 def test_an_operation_that_goes_astray(body: str, slip: str, says: str, tmp_path: Path) -> None:
@@ -343,6 +344,28 @@ def test_an_operation_that_goes_astray(body: str, slip: str, says: str, tmp_path
     assert [row.name for row in report.rows if row.counts and row.state != "ok"] == ["a.relu()"]
     assert {finding.slip for finding in counted} == {slip}
     assert says in counted[0].says
+
+
+def test_numbers_of_other_kinds_are_numbers(tmp_path: Path) -> None:
+    pytest.importorskip("numpy", reason="needs numpy")
+    single = (
+        "import numpy\nold = Value.__init__\ndef __init__(self, x, *rest):\n    old(self, numpy.float32(x), *rest)\n"
+    )
+    report = tried(tmp_path, single + "Value.__init__ = __init__\n")
+    assert report.right, str(report)
+
+
+def test_a_gradient_may_be_none_before_backward(tmp_path: Path) -> None:
+    text = (
+        (ENGINES / "right.py")
+        .read_text()
+        .replace("self.grad = 0.0\n        self.operands", "self.grad = None\n        self.operands")
+    )
+    text = text.replace("operand.grad += partial", "operand.grad = (operand.grad or 0.0) + partial")
+    assert text.count("None") == 1
+    path = tmp_path / "engine.py"
+    path.write_text(text)
+    assert examine(str(path)).findings == ()
 
 
 def test_other_names_of_the_parts_are_understood_and_told(tmp_path: Path) -> None:

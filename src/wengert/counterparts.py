@@ -136,31 +136,35 @@ def by_torch(graph: Graph, partials: Partials) -> tuple[str, list[Told]]:
         root = values[graph.outputs[0]]
         if root.requires_grad:
             root.backward()
+    lines = {
+        id(thing): place
+        for place, both in enumerate(zip(functions, values, strict=True))
+        for thing in both
+        if thing is not None
+    }
     told = []
     for place, value in enumerate(values):
         grad = 0.0 if value.grad is None else value.grad.item()
-        told.append(Told(value.item(), grad, _named_by_torch(graph, place, partials, functions, values)))
+        if graph[place].op.arity == 0:
+            name = "leaf (AccumulateGrad)"
+        elif place in partials:
+            name = NOTHING
+        else:
+            name = _named_by_torch(functions[place], lines)
+        told.append(Told(value.item(), grad, name))
     return f"torch {torch.__version__}", told
 
 
-def _named_by_torch(graph: Graph, place: int, partials: Partials, functions: list[Any], values: list[Any]) -> str:
-    """The `grad_fn` of one line, with its `next_functions`, which are other lines or further functions."""
-    if place in partials:
-        return NOTHING
-    if graph[place].op.arity == 0:
-        return "leaf (AccumulateGrad)"
-    own = functions[place]
+def _named_by_torch(own: Any, lines: dict[int, int]) -> str:
+    """A `grad_fn` with its `next_functions`, which are other lines or further functions."""
     if own is None:
         return "detached: no grad_fn"
 
     def line(function: Any) -> str:
         if function is None:
             return "constant"
-        variable = getattr(function, "variable", None)
-        for at in range(place):
-            if function is functions[at] or (variable is not None and variable is values[at]):
-                return f"#{at}"
-        return shown(function)
+        place = lines.get(id(function), lines.get(id(getattr(function, "variable", None))))
+        return f"#{place}" if place is not None else shown(function)
 
     def shown(function: Any) -> str:
         return f"{function.name()}({', '.join([line(after) for after, _ in function.next_functions])})"

@@ -272,6 +272,8 @@ def _slip_of_error(trial: Trial, seen: Seen, state: _Examination) -> Slip:
         return Slip("endless", f"{trial.row}: does not end, {seen.says}", (), ())
     if seen.kind == "died":
         return Slip("died", f"{trial.row}: the process ends, {seen.says}", (), ())
+    if seen.kind == "unfit other":
+        return Slip("no number", f"{trial.row}: {seen.says}", (), ())
     return Slip("error", f"{trial.row}: raises {seen.says}", (), ())
 
 

@@ -148,7 +148,11 @@ def _try(trial: Any, kit: Any, path: str) -> dict[str, Any]:
             done["numbers"].append(number)
     except BaseException as error:
         kind = f"unfit {error.kind}" if isinstance(error, trials.UnfitError) else type(error).__name__
-        done["error"] = {"kind": kind, "says": _said(error), "line": _line_in(path, error.__traceback__)}
+        done["error"] = {
+            "kind": kind,
+            "says": _said(error).removeprefix("UnfitError: "),
+            "line": _line_in(path, error.__traceback__),
+        }
     return done
 
 

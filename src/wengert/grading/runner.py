@@ -90,13 +90,16 @@ class _Watch:
     def _one_process(self) -> str | None:
         """Run one process; None, if it came to its end, else what it was doing when it ended before it."""
         command = [sys.executable, PROBE, self.path, self.wanted, str(self.memory << 20), *self.seen]
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
+        try:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise ArgumentError(f"no process to try {self.path} in can be started here: {error}") from None
         lines: Queue[bytes | None] = Queue()
         assert process.stdout is not None
         assert process.stderr is not None

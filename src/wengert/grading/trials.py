@@ -83,13 +83,14 @@ class Kit:
             yield where, f"d({what})/d{name}", self.grad(leaf)
 
     def _number(self, x: Any, name: str) -> float:
-        inner = getattr(x, self.names["data"], x) if not isinstance(x, (int, float, complex)) else x
-        if isinstance(inner, complex):
-            raise UnfitError("complex", f".{name} is the complex number {inner!r}")
+        if isinstance(x, complex):
+            raise UnfitError("complex", f".{name} is the complex number {x!r}")
         try:
-            return float(inner)
+            return float(x)  # the numbers of NumPy and others too
         except (TypeError, ValueError):
-            raise UnfitError("other", f".{name} is {_shown(inner)}, expected a number") from None
+            if isinstance(getattr(x, self.names["data"], None), (int, float)):  # a gradient that is a Value itself
+                return float(getattr(x, self.names["data"]))
+            raise UnfitError("other", f".{name} is {_shown(x)}, expected a number") from None
 
 
 def _shown(x: Any) -> str:
