@@ -133,6 +133,11 @@ def test_micrograd_has_a_full_score_and_its_limits_noted(tmp_path: Path) -> None
         "recursion": (True, None, None),
         "complex number": (True, None, None),
     }
+    assert report.findings[0].rows == (
+        "backward() twice on one expression",
+        "two results that share a part",
+        "a leaf set to zero, backward() again",
+    )
 
 
 @pytest.mark.torch

@@ -114,6 +114,12 @@ def _explain(trial: Trial, expected: list[Outcome], first: tuple[Outcome, float]
     """Find the slip behind wrong numbers; returns what to remark in the row, where nothing new was found."""
     numbers = state.seen[trial.id].numbers
     if _gives(state.known, trial, numbers):
+        if trial.kind == "note":  # which has no line in the table: its finding says that it shows here too
+            state.found += [
+                (slip, trial, None, None, 0)
+                for slip in dict.fromkeys(slip for slip, one, *_ in state.found if one.kind == "note")
+                if _gives([change(RIGHT) for change in slip.changes], trial, numbers)
+            ]
         return "follows from what is wrong above"
     if BY_CHANCE & {slip.name for slip, *_ in state.found} and (not trial.op or trial.id.startswith("twice")):
         return "may follow from what is wrong above"

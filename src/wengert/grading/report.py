@@ -166,7 +166,7 @@ def _finding(finding: Finding, number: int) -> list[str]:
             told = f"{where}{finding.what} should be {finding.expected:.6g}, and is {finding.got:.6g}"
             lines += _wrapped(told, "     ", first="   ")
     if len(finding.rows) > 1:
-        lines += _wrapped("it shows in: " + ", ".join(finding.rows), "     ", first="   ")
+        lines += _wrapped("it shows in: " + "; ".join(finding.rows), "     ", first="   ")
     for line, text in enumerate(finding.write):
         lines.append(f"   {'write:' if line == 0 else '':<7}{text}")
     return lines
