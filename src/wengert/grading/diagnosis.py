@@ -121,7 +121,9 @@ def _explain(trial: Trial, expected: list[Outcome], first: tuple[Outcome, float]
                 if _gives([change(RIGHT) for change in slip.changes], trial, numbers)
             ]
         return "follows from what is wrong above"
-    if BY_CHANCE & {slip.name for slip, *_ in state.found} and (not trial.op or trial.id.startswith("twice")):
+    names = {slip.name for slip, *_ in state.found}
+    by_chance = BY_CHANCE | {"overwritten gradients"} if not trial.op else BY_CHANCE
+    if by_chance & names and (not trial.op or trial.id.startswith("twice")):
         return "may follow from what is wrong above"
     choice = slips.candidates(trial.op, trial.kind)
     fitting: list[tuple[Slip, ...]] = [(slip,) for slip in choice if _gives(_with((slip,), state), trial, numbers)]
