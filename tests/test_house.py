@@ -53,7 +53,10 @@ STANDS_ON = {
     "backends": ["losses", "flat", "history"],
     "training": ["nn", "losses", "optim", "data", "checkpoint", "backends"],
     "demo": ["training", "view", "_loader"],
-    "cli": ["demo"],
+    "grading": ["errors"],
+    "counterparts": ["graph"],
+    "side_by_side": ["counterparts"],
+    "cli": ["demo", "grading"],
     "__main__": ["cli"],
 }
 """What each module stands on. It may import that, whatever that stands on, and no sibling."""
@@ -112,12 +115,12 @@ def test_imports_run_one_way(path: Path) -> None:
 # ------------------------------------------------------------------------------------- the public surface
 
 PUBLIC = """
-    Graph History Value __version__ absolute acos acosh add arccos arccosh arcsin arcsinh arctan arctan2 arctanh
-    asin asinh atan atan2 atanh cbrt check_gradients checkpoint clamp clip cos cosh data digamma div dot elu erf
-    erfc errors exp exp2 expm1 fit gaussian gelu grad hessian hvp hypot jacobian jvp leaky_relu lgamma log log10
-    log1p log2 log_softmax logsigmoid logsumexp losses matmul maximum mean minimum mul neg nn no_grad op optim pick
-    polygamma prod reciprocal relu sigmoid sign silu sin sinh softmax softplus sqrt square stop_gradient sub swish
-    take tan tanh value_and_grad vjp where
+    Graph History Value __version__ absolute acos acosh add arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin
+    asinh atan atan2 atanh cbrt check_gradients checkpoint clamp clip compare cos cosh data digamma div dot elu erf erfc
+    errors exp exp2 expm1 fit gaussian gelu grad hessian hvp hypot jacobian jvp leaky_relu lgamma log log10 log1p log2
+    log_softmax logsigmoid logsumexp losses matmul maximum mean minimum mul neg nn no_grad op optim pick polygamma prod
+    reciprocal relu sigmoid sign silu sin sinh softmax softplus sqrt square stop_gradient sub swish take tan tanh
+    value_and_grad vjp where
 """
 
 

@@ -98,6 +98,7 @@ from wengert.functions import (
 from wengert.graph import Graph
 from wengert.lifting import compile as compile
 from wengert.modes import no_grad
+from wengert.side_by_side import compare
 from wengert.training import History, fit
 
 __version__ = "0.1.0"
@@ -128,6 +129,7 @@ __all__ = [
     "checkpoint",
     "clamp",
     "clip",
+    "compare",
     "cos",
     "cosh",
     "data",

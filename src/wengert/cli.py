@@ -1,6 +1,7 @@
 """The command `wengert`.
 
-``wengert demo`` trains a network of scalar Values on real handwritten digits; ``wengert info`` says what runs here.
+``wengert demo`` trains a network of scalar Values on real handwritten digits; ``wengert info`` says what runs here;
+``wengert check`` tries anyone's Value-like class and names the likely slip.
 A mistake of the user's is answered with one sentence and exit status 2, never with a traceback.
 """
 
@@ -35,6 +36,7 @@ class _Parser(argparse.ArgumentParser):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit status: 0, 2 for a mistake of the user's, 130 after Ctrl-C.
 
+    That of ``wengert check`` is 1 where the class is wrong, and 2 where it could not be tried.
     It is 1 where what is printed cannot go on: nobody reads it, as in ``wengert demo | head -1``, or a disk is full.
     """
     given = _parser().parse_args(arguments)
@@ -43,6 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if given.command == "info":
             status = _info()
+        elif given.command == "check":
+            status = _check(given)
         elif given.program:
             print(source(given.data), end="")
             status = 0
@@ -68,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="wengert", description="A scalar autograd engine that you can read in an evening.")
     parser.add_argument("--version", action="version", version=f"wengert {__version__}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="demo | info", parser_class=_Parser)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="demo | info | check", parser_class=_Parser)
     demo = commands.add_parser("demo", help="train a network of scalar Values and draw what it learnt")
     demo.add_argument("data", nargs="?", default="digits", choices=SETTINGS, help="what to learn (default: digits)")
     demo.add_argument(
@@ -83,7 +87,35 @@ def _parser() -> argparse.ArgumentParser:
     )
     demo.add_argument("--quiet", action="store_true", help="show no progress")
     commands.add_parser("info", help="say which engine runs, and what is installed")
+    check = commands.add_parser(
+        "check", help="try a Value-like class, operation by operation, and name the likely slip"
+    )
+    check.add_argument("target", metavar="FILE.py[:Class]", help="the file, and its class where there are several")
+    check.add_argument("--json", action="store_true", help="print the report as JSON")
+    check.add_argument("--strict", action="store_true", help="exit with status 1 for what is only noted, too")
+    check.add_argument(
+        "--timeout", type=_seconds, default=20.0, metavar="SECONDS", help="for the whole check (default: 20)"
+    )
+    check.add_argument(
+        "--memory", type=_whole, default=2048, metavar="MIB", help="the most memory the file may use (default: 2048)"
+    )
     return parser
+
+
+def _check(given: argparse.Namespace) -> int:
+    import json
+
+    from wengert.grading import examine
+
+    try:
+        report = examine(given.target, given.timeout, given.memory)
+    except WengertError as error:
+        if not given.json:
+            raise
+        print(json.dumps({"error": str(error)}))
+        return 2
+    print(json.dumps(report.as_dict(), indent=2, allow_nan=False) if given.json else report)
+    return 0 if report.right and not (given.strict and report.findings) else 1
 
 
 def _info() -> int:
@@ -114,6 +146,16 @@ def _whole(written: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError(f"{written!r} is not a whole number from 1 up")
     return number
+
+
+def _seconds(written: str) -> float:
+    try:
+        seconds = float(written)
+    except ValueError:
+        seconds = math.nan
+    if not 0.0 < seconds <= 86_400.0:
+        raise argparse.ArgumentTypeError(f"{written!r} is not a number of seconds above 0, at most a day's")
+    return seconds
 
 
 def _seed(written: str) -> int:

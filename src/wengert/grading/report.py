@@ -1,0 +1,189 @@
+"""What the examination of a class came to: a table, a score, and what is likely wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["Finding", "Report", "Row", "printable"]
+
+WIDTH = 100
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table.
+
+    Attributes:
+        name: what was tried.
+        counts: whether it is part of the score.
+        values: "ok", "wrong", or empty where none was compared.
+        gradients: the same of the gradients.
+        state: "ok", "wrong", "missing", "not there" (and not asked for), "note" or "not tried".
+        remark: why, in a few words.
+    """
+
+    name: str
+    counts: bool
+    values: str
+    gradients: str
+    state: str
+    remark: str = ""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that is wrong, and the likely slip.
+
+    Attributes:
+        slip: the name of the slip, as "swapped factors".
+        says: what is wrong, in a sentence.
+        rows: where it shows, by the names of the rows.
+        where: at which numbers.
+        what: which value or gradient.
+        expected: what it should be; None where nothing was compared.
+        got: what it is; None likewise.
+        write: the lines to write.
+        note: whether it is told only, and does not count.
+    """
+
+    slip: str
+    says: str
+    rows: tuple[str, ...]
+    where: str
+    what: str
+    expected: float | None
+    got: float | None
+    write: tuple[str, ...]
+    note: bool
+
+
+@dataclass(frozen=True)
+class Report:
+    """The whole of it. Printed, it is a table and a list of findings.
+
+    Attributes:
+        file: the file, as it was named.
+        name: the class in it.
+        rows: the table.
+        findings: what is wrong.
+        remarks: what else is to be said.
+        output: what the file printed, at most the first 2,000 characters.
+    """
+
+    file: str
+    name: str
+    rows: tuple[Row, ...]
+    findings: tuple[Finding, ...]
+    remarks: tuple[str, ...]
+    output: str
+
+    @property
+    def score(self) -> tuple[int, int]:
+        """How many of the rows that count are right, and how many there are."""
+        counted = [row for row in self.rows if row.counts]
+        return sum([row.state == "ok" for row in counted]), len(counted)
+
+    @property
+    def right(self) -> bool:
+        """Whether everything that counts is right."""
+        right, of = self.score
+        return right == of
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report for a program: the names are those of the attributes."""
+        right, of = self.score
+        rows = [
+            {
+                "name": row.name,
+                "counts": row.counts,
+                "state": row.state,
+                "values": row.values,
+                "gradients": row.gradients,
+                "remark": row.remark,
+            }
+            for row in self.rows
+        ]
+        findings = [
+            {
+                "slip": finding.slip,
+                "says": finding.says,
+                "rows": list(finding.rows),
+                "where": finding.where,
+                "what": finding.what,
+                "expected": _for_json(finding.expected),
+                "got": _for_json(finding.got),
+                "write": list(finding.write),
+                "note": finding.note,
+            }
+            for finding in self.findings
+        ]
+        return {
+            "file": self.file,
+            "class": self.name,
+            "right": right,
+            "of": of,
+            "rows": rows,
+            "findings": findings,
+            "remarks": list(self.remarks),
+            "output": self.output,
+        }
+
+    def __str__(self) -> str:
+        right, of = self.score
+        lines = [f"{printable(self.file)}: class {printable(self.name)}, {right} of {of} right", ""]
+        shown = [row for row in self.rows if row.state not in ("not there", "note")]
+        width = max([len(row.name) for row in shown], default=0)
+        lines.append(f"  {'':<{width}}  value   gradient")
+        for row in shown:
+            verdicts = f"{row.values or '-':<6}  {row.gradients or '-':<8}"
+            if row.state in ("missing", "not tried"):
+                verdicts = f"{row.state:<16}"
+            lines.append(f"  {row.name:<{width}}  {verdicts}  {printable(row.remark)}".rstrip())
+        absent = [row.name for row in self.rows if row.state == "not there"]
+        if absent:
+            names = ", ".join(name.replace(" ", "\N{NO-BREAK SPACE}") for name in absent)
+            told = _wrapped(f"not there, and not asked for: {names}", "  ")
+            lines += ["", *[line.replace("\N{NO-BREAK SPACE}", " ") for line in told]]
+        for title, notes in (("What is wrong", False), ("Notes, which do not count", True)):
+            chosen = [finding for finding in self.findings if finding.note is notes]
+            if chosen:
+                lines += ["", title]
+            for number, finding in enumerate(chosen, 1):
+                lines += ["", *_finding(finding, number)]
+        for remark in self.remarks:
+            lines += ["", *_wrapped(printable(remark), "")]
+        return "\n".join(lines)
+
+
+def _finding(finding: Finding, number: int) -> list[str]:
+    lines = _wrapped(f"{number}. {printable(finding.says)}", "   ", first="")
+    if finding.what:
+        where = f"at {printable(finding.where)}: " if finding.where else ""
+        if finding.got is None:
+            lines += _wrapped(f"{where}{finding.what}", "     ", first="   ")
+        else:
+            told = f"{where}{finding.what} should be {finding.expected:.6g}, and is {finding.got:.6g}"
+            lines += _wrapped(told, "     ", first="   ")
+    if len(finding.rows) > 1:
+        lines += _wrapped("it shows in: " + "; ".join(finding.rows), "     ", first="   ")
+    for line, text in enumerate(finding.write):
+        lines.append(f"   {'write:' if line == 0 else '':<7}{text}")
+    return lines
+
+
+def _wrapped(text: str, indent: str, first: str | None = None) -> list[str]:
+    from textwrap import wrap
+
+    start = indent if first is None else first
+    return wrap(text, WIDTH, initial_indent=start, subsequent_indent=indent, break_on_hyphens=False)
+
+
+def printable(text: str) -> str:
+    """The text without what could move a terminal's cursor or change its colours."""
+    return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
+
+
+def _for_json(number: float | None) -> float | str | None:
+    """JSON has no nan and no infinity."""
+    return number if number is None or abs(number) < float("inf") else str(number)

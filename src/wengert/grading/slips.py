@@ -1,0 +1,291 @@
+"""The slips that engines are written with, and what each does to the model of an engine.
+
+A slip is told by what it makes wrong: the model is given the slip, runs the same trial, and if it then gives the
+numbers that were seen, the slip has been found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from wengert.grading.model import RULES, Engine, Rule
+from wengert.grading.rules import PARTIALS, SYMBOLS, VALUES, WRONG_VALUES
+
+__all__ = ["ERRORS", "WHOLE", "Slip", "candidates", "named", "operators"]
+
+Change = Callable[[Engine], Engine]
+
+
+class Slip(NamedTuple):
+    """One way to get an engine wrong."""
+
+    name: str  # for programs: a word or two, of those in docs/checking.md
+    says: str  # what is wrong; {op} stands for the operation
+    write: tuple[str, ...]  # what to write instead; empty for the rule of the operation
+    changes: tuple[Change, ...]  # what it does to an engine: several, where it depends on the order of a set
+
+
+def _with_rule(op: str, rule: Rule) -> Change:
+    return lambda engine: replace(engine, rules={**engine.rules, op: rule})
+
+
+def _with_partials(op: str, partials: Callable[..., tuple[float, ...]]) -> Change:
+    def change(engine: Engine) -> Engine:
+        value = (engine.rules.get(op) or RULES[op]).value
+        return replace(engine, rules={**engine.rules, op: Rule(value, partials)})
+
+    return change
+
+
+def _with_push(op: str, how: str) -> Change:
+    return lambda engine: replace(engine, pushes={**engine.pushes, op: how})
+
+
+def _of_one_operand(op: str, place: int) -> Change:
+    """Only the operand at that place receives a gradient."""
+    right = RULES[op].partials
+    if place == 0:
+        return _with_partials(op, lambda o, x, y: (right(o, x, y)[0], 0.0))
+    return _with_partials(op, lambda o, x, y: (0.0, right(o, x, y)[1]))
+
+
+def _without_upstream(op: str, instead: str) -> Change:
+    return lambda engine: replace(engine, upstream={**engine.upstream, op: instead})
+
+
+BINARY = ("add", "sub", "mul", "div", "powv")
+
+
+def _local(op: str) -> Iterator[Slip]:
+    """The slips that one operation can have."""
+    for name, says, partials in PARTIALS.get(op, []):
+        yield Slip(name, f"{{op}}: {says}", (), (_with_partials(op, partials),))
+    for says, rule in WRONG_VALUES.get(op, []):
+        write = (
+            (f"out = Value({VALUES[op][0]}, ...)",) if op in VALUES else (f"out = Value(math.{op}(self.data), ...)",)
+        )
+        right_slope = RULES[op].partials
+        yield Slip("wrong value", f"{{op}}: {says}", write, (_with_rule(op, rule),))
+        yield Slip("wrong value", f"{{op}}: {says}", write, (_with_rule(op, Rule(rule.value, right_slope)),))
+    if op in BINARY:
+        right = RULES[op].partials
+        yield Slip(
+            "exponent dropped" if op == "powv" else "operand left out",
+            "{op}: the right operand receives no gradient",
+            (),
+            (_of_one_operand(op, 0),),
+        )
+        yield Slip("operand left out", "{op}: the left operand receives no gradient", (), (_of_one_operand(op, 1),))
+        if op != "add":  # whose two are equal
+            says = "{op}: the gradients of the two operands are exchanged"
+            yield Slip("swapped factors", says, (), (_with_partials(op, lambda o, x, y: right(o, x, y)[::-1]),))
+        if op != "div":  # whose rule has it
+            says = "{op}: the sign of the right operand's gradient is wrong"
+            change = _with_partials(op, lambda o, x, y: (right(o, x, y)[0], -right(o, x, y)[1]))
+            yield Slip("lost sign", says, (), (change,))
+        yield Slip(
+            "lost sign",
+            "{op}: the sign of the left operand's gradient is wrong",
+            (),
+            (_with_partials(op, lambda o, x, y: (-right(o, x, y)[0], right(o, x, y)[1])),),
+        )
+        yield Slip(
+            "same operand counted once",
+            "{op}: of a value on both sides one side is counted (operands kept in a set?)",
+            ("self._prev = (self, other)  # a tuple, and not a set",),
+            (_with_push(op, "once"),),
+        )
+    slope = RULES[op].partials
+    nothing = _with_partials(op, lambda *xs: (0.0,) * len(slope(*xs)))
+    yield Slip("no gradient", "{op}: no gradient comes through (is out._backward set?)", (), (nothing,))
+    yield Slip(
+        "chain rule",
+        "{op}: the gradient of the result, out.grad, is left out of the chain rule",
+        (),
+        (_without_upstream(op, "nothing"),),
+    )
+    yield Slip("chain rule", "{op}: out.data stands where out.grad belongs", (), (_without_upstream(op, "value"),))
+    ways = {"overwrite": "", "overwrite left": " of the left operand", "overwrite right": " of the right operand"}
+    for how, who in ways.items():
+        if who and op not in BINARY:  # there is one operand
+            continue
+        yield Slip(
+            "overwritten gradients",
+            f"{{op}}: gradients{who} are overwritten (=) where they should be added (+=)",
+            (),
+            (_with_push(op, how),),
+        )
+
+
+def _walks(*kinds: str) -> tuple[Change, ...]:
+    def change(kind: str) -> Change:
+        return lambda engine: replace(engine, walk=kind)
+
+    return tuple([change(kind) for kind in kinds])
+
+
+ORDER = ("for node in reversed(topo):  # topo: each node behind all its operands", "    node._backward()")
+RESET = ("for node in topo:", "    if node._prev: node.grad = 0.0", "self.grad = 1.0")
+
+WHOLE: tuple[Slip, ...] = (
+    Slip(
+        "no seed",
+        "backward() gives no gradient: that of the result itself has to start at 1",
+        ("self.grad = 1.0  # before the walk",),
+        (lambda e: replace(e, seed="none"),),
+    ),
+    Slip(
+        "walk order",
+        "backward() does not reach beyond the last operation: it walks from the leaves to the result "
+        "(reversed() is missing), or not at all",
+        ORDER,
+        _walks("forward", "root only"),
+    ),
+    Slip(
+        "walk order",
+        "backward() walks in a wrong order: a node passes its gradient on before all of it has come in",
+        ORDER,
+        _walks("pre-order", "breadth", "stack"),
+    ),
+    Slip(
+        "visited again",
+        "backward() goes through a shared node once for every path to it, and passes its whole "
+        "gradient on each time: the set of visited nodes is missing",
+        ("if node not in visited:", "    visited.add(node)"),
+        _walks("revisit", "revisit breadth"),
+    ),
+    Slip(
+        "equality by value",
+        "different values of equal numbers are taken for one: __eq__ compares data, and `in visited` asks it",
+        ("visited.add(id(node))  # or leave __eq__ and __hash__ as Python has them",),
+        _walks("by value"),
+    ),
+    Slip(
+        "visited kept",
+        "what one backward() visited stays visited in the next: the list of nodes or the set lives too long",
+        ("topo, visited = [], set()  # inside backward(), anew in each call",),
+        (lambda e: replace(e, remembers=True),),
+    ),
+    Slip(
+        "gradients zeroed",
+        "backward() sets the gradients of leaves to zero: those of several calls have to add up",
+        ("p.grad = 0.0  # by whoever trains, before the next backward()",),
+        (lambda e: replace(e, zeroes=True),),
+    ),
+)
+
+CALLS: tuple[Slip, ...] = (
+    Slip(
+        "second backward",
+        "the gradients of interior nodes are kept from one backward() to the next, and counted again",
+        RESET,
+        (lambda e: replace(e, keeps=True),),
+    ),
+    Slip(
+        "second backward",
+        "the result's own gradient is added to (+= 1), and a second backward() counts the first again",
+        RESET,
+        (lambda e: replace(e, seed="add", keeps=True), lambda e: replace(e, seed="add")),
+    ),
+    Slip(
+        "late partials",
+        "backward() reads .data when it runs, not when the expression was made: a later change of "
+        "a number gives the gradient of another function",
+        ("x, y = self.data, other.data  # taken when the node is made",),
+        (lambda e: replace(e, late=True),),
+    ),
+)
+
+
+def _reflected(op: str) -> Iterator[Slip]:
+    symbol = {"rsub": "3 - a", "rdiv": "4 / a", "rpow": "2 ** a"}[op]
+    written = {"rsub": "other + (-self)", "rdiv": "other * self**-1", "rpow": "Value(other) ** self"}[op]
+    yield Slip(
+        "reflected operands exchanged",
+        f"{symbol}: the operands are exchanged, as if it were {_crossed(symbol)}",
+        (f"def __{_dunder(op)}__(self, other):", f"    return {written}"),
+        (lambda e: replace(e, crossed=e.crossed | {op}),),
+    )
+
+
+def _crossed(symbol: str) -> str:
+    left, op, right = symbol.split()
+    return f"{right} {op} {left}"
+
+
+def _dunder(op: str) -> str:
+    return {"rdiv": "rtruediv"}.get(op, op)
+
+
+def candidates(op: str, kind: str) -> list[Slip]:
+    """The slips that a trial of this operation can show, the likeliest first."""
+    found: list[Slip] = []
+    base = {"radd": "add", "rmul": "mul", "rsub": "sub", "rdiv": "div"}.get(op, op)
+    if op in ("rsub", "rdiv", "rpow"):
+        found += _reflected(op)
+    if kind == "note":
+        found += CALLS
+    if base in RULES:
+        found += _local(base)
+    return [*found, *WHOLE]
+
+
+# -- errors -----------------------------------------------------------------------------------------------------------
+
+ERRORS: dict[str, tuple[str, str, tuple[str, ...]]] = {
+    "RecursionError": (
+        "recursion",
+        "Python's limit of nested calls is reached: the walk calls itself once for every node on the way",
+        ("stack = [self]  # a loop with a list of one's own, in the place of a function that calls itself",),
+    ),
+    "unfit none": ("nothing returned", "the operation gives None", ("return out",)),
+    "unfit number": (
+        "no Value returned",
+        "a plain number comes back, and the graph is lost",
+        ("out = Value(...); return out",),
+    ),
+    "unfit complex": (
+        "complex number",
+        "a negative base to a fractional power gives a complex number",
+        ("if self.data < 0 and n != int(n): raise ValueError(...)",),
+    ),
+    "OverflowError": ("overflow", "the formula overflows for a large number, though its value is finite", ()),
+    "MemoryError": ("memory", "the memory that --memory allows is used up", ()),
+}
+"""The kind of an error -> the name of the slip, what it says, what to write."""
+
+
+def named(says: str, op: str) -> str:
+    """What a slip says, of an operation."""
+    base = {"radd": "add", "rmul": "mul", "rsub": "sub", "rdiv": "div"}.get(op, op)
+    return says.replace("{op}", SYMBOLS.get(base, f"a.{base}()"))
+
+
+def operators(row: str) -> dict[str, Any]:
+    """What to define for a row of the report that is missing."""
+    method = {
+        "3 + a": ("__radd__", "return self + other"),
+        "sum([a, b, c])": ("__radd__", "return self + other  # sum() starts with 0 + a"),
+        "3 * a": ("__rmul__", "return self * other"),
+        "3 - a": ("__rsub__", "return other + (-self)"),
+        "4 / a": ("__rtruediv__", "return other * self**-1"),
+        "2 ** a": ("__rpow__", "return Value(other) ** self"),
+        "a * b": ("__mul__", ""),
+        "a * 3": ("__mul__", ""),
+        "a + b": ("__add__", ""),
+        "a + 3": ("__add__", ""),
+        "a ** n": ("__pow__", ""),
+        "-a": ("__neg__", "return self * -1"),
+        "a - b": ("__sub__", "return self + (-other)"),
+        "a - 3": ("__sub__", "return self + (-other)"),
+        "a / b": ("__truediv__", "return self * other**-1"),
+        "a / 4": ("__truediv__", "return self * other**-1"),
+        "abs(a)": ("__abs__", ""),
+    }.get(row)
+    if method is None:
+        return {}
+    operands = "self" if method[0] in ("__neg__", "__abs__") else "self, other"
+    write = (f"def {method[0]}({operands}):", f"    {method[1]}") if method[1] else ()
+    return {"name": method[0], "write": write}
