@@ -102,7 +102,7 @@ class Value(Node, Functions):
         """
         if native.COMPILED and not _pins:  # nothing comes between while this runs compiled: no lock is needed
             _backward_pass(self, _operand(gradient))
-        elif _watcher is None or _watcher.lets_pass(self, _operand(gradient)):  # strict() may raise here
+        elif _watcher is None or _watcher.lets_pass(self, gradient):  # strict() may raise here
             with walking:
                 _backward_pass(self, _operand(gradient))
 

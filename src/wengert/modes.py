@@ -17,7 +17,7 @@ from wengert.engine import Value
 __all__ = ["looking", "no_grad", "on", "quiet", "suspended"]
 
 Mode = Callable[[Any], Any]  # shown a new node, returns what stands for it
-Check = Callable[[Any, float], None]  # shown a root and its gradient before each pass; raises to prevent it
+Check = Callable[[Any, Any], None]  # shown a root and its gradient before each pass; raises to prevent it
 
 
 class _Watcher(threading.local):
@@ -31,7 +31,7 @@ class _Watcher(threading.local):
             node = mode(node)
         return node
 
-    def lets_pass(self, root: Any, gradient: float) -> bool:
+    def lets_pass(self, root: Any, gradient: Any) -> bool:
         for check in self.checks:
             check(root, gradient)
         return True
