@@ -32,7 +32,9 @@ STANDS_ON = {
     "functions": ["ops"],
     "node": ["ops"],
     "engine": ["functions", "node"],
+    "lines": [],
     "modes": ["engine"],
+    "anomalies": ["graph", "modes", "fused", "lines"],
     "graph": ["engine"],
     "fused": ["engine"],
     "flat": ["optim", "lifting"],
@@ -42,7 +44,8 @@ STANDS_ON = {
     "differences": [],
     "replay": ["graph"],
     "check": ["structures", "sweeps", "differences", "replay"],
-    "lifting": ["graph", "modes", "fused"],
+    "lifting": ["graph", "modes", "fused", "lines"],
+    "testing": ["engine"],
     "nn": ["engine"],
     "losses": ["engine"],
     "optim": ["engine"],
@@ -116,11 +119,11 @@ def test_imports_run_one_way(path: Path) -> None:
 
 PUBLIC = """
     Graph History Value __version__ absolute acos acosh add arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin
-    asinh atan atan2 atanh cbrt check_gradients checkpoint clamp clip compare cos cosh data digamma div dot elu erf erfc
-    errors exp exp2 expm1 fit gaussian gelu grad hessian hvp hypot jacobian jvp leaky_relu lgamma log log10 log1p log2
-    log_softmax logsigmoid logsumexp losses matmul maximum mean minimum mul neg nn no_grad op optim pick polygamma prod
-    reciprocal relu sigmoid sign silu sin sinh softmax softplus sqrt square stop_gradient sub swish take tan tanh
-    value_and_grad vjp where
+    asinh atan atan2 atanh cbrt check_gradients checkpoint clamp clip compare cos cosh data detect_anomaly digamma div
+    dot elu erf erfc errors exp exp2 expm1 fit gaussian gelu grad hessian hvp hypot jacobian jvp leaky_relu lgamma log
+    log10 log1p log2 log_softmax logsigmoid logsumexp losses matmul maximum mean minimum mul neg nn no_grad op optim
+    pick polygamma prod reciprocal relu sigmoid sign silu sin sinh softmax softplus sqrt square stop_gradient strict sub
+    swish take tan tanh value_and_grad vjp where
 """
 
 

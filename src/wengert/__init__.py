@@ -18,6 +18,7 @@ _loader.install()
 from wengert import checkpoint, data, errors, losses, nn, optim
 from wengert.check import check_gradients
 from wengert.derive import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
+from wengert.anomalies import detect_anomaly, strict
 from wengert.engine import Value, dot
 from wengert.functions import (
     abs as abs,
@@ -133,6 +134,7 @@ __all__ = [
     "cos",
     "cosh",
     "data",
+    "detect_anomaly",
     "digamma",
     "div",
     "dot",
@@ -187,6 +189,7 @@ __all__ = [
     "sqrt",
     "square",
     "stop_gradient",
+    "strict",
     "sub",
     "swish",
     "take",

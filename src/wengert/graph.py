@@ -86,10 +86,15 @@ class Graph:
 
     @property
     def partials(self) -> array[float]:
-        """The partial derivative by each of `operands`, from when the number was made; of no meaning by a constant."""
+        """The partial derivative by each of `operands`, from when the number was made; 0.0 by a constant.
+
+        >>> x = Value(3.0)
+        >>> Graph(2 - x * x).partials
+        array('d', [3.0, 3.0, 0.0, -1.0])
+        """
         if self._partials is None:
             self._partials = array("d", [0.0]) * len(self.operands)
-            _write_partials(self.values, self.starts, self._partials)
+            _write_partials(self.values, self.starts, self.operands, self._partials)
         return self._partials
 
     def pull_back(self, cotangents: Mapping[int, float], first: int = 0) -> array[float]:
@@ -199,13 +204,13 @@ def _write(values: Nodes, codes: Array, starts: Array, operands: Array, constant
     return used
 
 
-def _write_partials(values: Nodes, starts: Array, partials: Array) -> None:
-    """Write down each node's partial derivative by each operand."""
+def _write_partials(values: Nodes, starts: Array, operands: Array, partials: Array) -> None:
+    """Write down each node's partial derivative by each operand that is not a constant."""
     node: Value
     place = 0
     for node in values:
         at = starts[place]
-        place += 1  # noqa: SIM113
+        place += 1  # noqa: SIM113  (enumerate would make a tuple and a Python int of each)
         if node._a is not None:
             if node._b is not None:
                 partials[at] = node._da
@@ -215,7 +220,8 @@ def _write_partials(values: Nodes, starts: Array, partials: Array) -> None:
         elif node._made & CODE:
             many: Many = node  # type: ignore[assignment]
             for i in range(len(many._all)):
-                partials[at + i] = many._partials[i]
+                if operands[at + i] >= 0:
+                    partials[at + i] = many._partials[i]
 
 
 def _pull_back(starts: Array, operands: Array, partials: Array, sums: Array, reached: Array, first: Int) -> None:
