@@ -46,6 +46,8 @@ STANDS_ON = {
     "view": ["graph"],
     "history": ["engine"],
     "backends": ["losses", "flat", "history"],
+    "evidence": ["graph"],
+    "diagnosis": ["evidence", "history", "losses"],
     "training": ["nn", "losses", "optim", "data", "checkpoint", "backends"],
     "demo": ["training", "view", "_loader"],
     "cli": ["demo"],
@@ -108,8 +110,8 @@ def test_imports_run_one_way(path: Path) -> None:
 
 PUBLIC = """
     Graph History Value __version__ absolute acos acosh add arccos arccosh arcsin arcsinh arctan arctan2 arctanh
-    asin asinh atan atan2 atanh cbrt checkpoint clamp clip cos cosh data digamma div dot elu erf erfc errors exp
-    exp2 expm1 fit gaussian gelu hypot leaky_relu lgamma log log10 log1p log2 log_softmax logsigmoid logsumexp
+    asin asinh atan atan2 atanh cbrt checkpoint clamp clip cos cosh data diagnose digamma div dot elu erf erfc errors
+    exp exp2 expm1 fit gaussian gelu hypot leaky_relu lgamma log log10 log1p log2 log_softmax logsigmoid logsumexp
     losses matmul maximum mean minimum mul neg nn no_grad op optim pick polygamma prod reciprocal relu sigmoid sign
     silu sin sinh softmax softplus sqrt square stop_gradient sub swish take tan tanh where
 """
