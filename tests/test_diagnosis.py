@@ -12,7 +12,7 @@ import pytest
 import wengert
 from wengert import Value, data, diagnose
 from wengert.diagnosis import Diagnosis
-from wengert.errors import ArgumentError
+from wengert.errors import ArgumentError, LengthError
 from wengert.history import History
 from wengert.losses import cross_entropy, hinge, l2, mae, mse
 from wengert.nn import MLP, Module
@@ -529,11 +529,80 @@ def test_the_report() -> None:
         ((["a", "b"],), {}, "holds numbers, not 'a'"),
         ((), {"X": [], "Y": []}, "X is empty"),
         ((), {"X": X, "Y": [1.0]}, "X has 4 rows, Y has 1"),
+        ((), {"X": X, "Y": [[1.0, 2.0]] * 4}, "the prediction is one number, the target a list of 2"),
     ],
 )
 def test_what_cannot_be_looked_at(seen: tuple[Any, ...], options: dict[str, Any], words: str) -> None:
-    with pytest.raises(ArgumentError, match=words):
+    with pytest.raises((ArgumentError, LengthError), match=words):
         diagnose(made(1), *seen, **options)
+
+
+def test_a_model_without_parameters() -> None:
+    with pytest.raises(ArgumentError, match="no parameters are found in"):
+        diagnose(lambda x: x, Value(1.0) * 2)
+
+
+def test_a_function_that_knows_its_parameters() -> None:
+    w = Value(3.0)
+
+    class Hidden:
+        __slots__ = ()
+
+        def parameters(self) -> list[Value]:
+            return [w]
+
+    assert diagnose(Hidden(), Value(1.0) * 2)[0].where == "parameters.0"
+
+
+def test_a_model_that_gives_floats() -> None:
+    inner = made(3, 1)
+
+    class Floats(Module):
+        def __init__(self) -> None:
+            self.inner = inner
+
+        def __call__(self, x: list[float]) -> float:
+            return self.inner(x).data
+
+    (finding,) = diagnose(Floats(), X=X, Y=Y)
+    assert (finding.kind, finding.where) == ("unreached parameter", "inner.layers")
+    assert "13 of 13 parameters" in finding.seen
+
+
+def test_a_model_that_draws_random_numbers() -> None:
+    inner = made(3, 1)
+
+    class Noisy(Module):
+        def __init__(self) -> None:
+            self.inner = inner
+
+        def __call__(self, x: list[float]) -> Value:
+            return self.inner([random.random(), *x[1:]])
+
+    state = random.getstate()
+    diagnose(Noisy(), X=X, Y=Y)
+    assert random.getstate() == state
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_numbers_that_are_not_finite_upset_nothing(number: float) -> None:
+    model = made(3, 1, activation="tanh", output="tanh")
+    model.parameters()[0].data = number
+    loss = passed(model)
+    assert diagnose(model, loss, [1.0] * 9 + [loss.data]).kinds[0] == "learning rate too high"
+
+
+def test_a_loss_below_0_that_falls() -> None:
+    """As that of a log-likelihood, or of a reward with its sign changed."""
+    assert not diagnose(made(1), [-10.0 - 0.1 * k + 0.05 * (k % 2) for k in range(20)])
+    assert diagnose(made(1), [-10.0 + 0.2 * k for k in range(20)]).kinds == ("wrong sign of the update",)
+
+
+def test_a_loss_that_is_passed_twice_counts_once() -> None:
+    model = made(3, 1, activation="tanh")
+    losses = loop(model, 3, zero=False)
+    for seen in ((losses, losses[-1]), (losses[-1], losses)):
+        assert diagnose(model, *seen)[0].seen == "p.grad holds 3 passes since the last zero_grad"
 
 
 # -- rates: a part of what `python tests/diagnosis_rates.py` counts ----------------------------------------------------

@@ -331,4 +331,6 @@ def named(model: Any) -> dict[Value, Path]:
         elif hasattr(item, "__dict__"):
             parts = vars(item).items()
         todo += [(part, (*path, str(key))) for key, part in reversed([*parts])]
+    if not found and hasattr(model, "parameters"):
+        found = {p: ("parameters", str(i)) for i, p in enumerate(model.parameters())}
     return found
