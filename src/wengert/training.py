@@ -85,7 +85,7 @@ def fit(
             sign), binary_cross_entropy (above or below 0.5) or that with logits (the sign), else none.
         regularization: called once a batch; what it gives, such as `l2(...)`, is added to the mean loss.
         clip_norm: the greatest norm of the gradient (see clip_grad_norm); None is any.
-        shuffle: whether each epoch goes through the data in a new order.
+        shuffle: whether each epoch goes through the data in a new order, shuffled from that in which they were passed.
         seed: what decides these orders; None leaves it to Python's module `random` and its seed.
         progress: whether to show progress on stderr: a bar if tqdm is installed, else a plain line.
         callback: called with the History after each epoch; if it returns True, the run ends.
