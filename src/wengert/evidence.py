@@ -20,9 +20,11 @@ __all__ = ["Activity", "Evidence", "Path", "layer_of", "named", "one_pass"]
 
 Path = tuple[str, ...]  # ("layers", "2", "neurons", "0")
 
-ENDS = {"relu": (0.0,), "tanh": (-1.0, 1.0), "sigmoid": (0.0, 1.0)}  # where an activation is flat
+# Where an activation is flat.
+ENDS: dict[str, tuple[float, ...]] = {"relu": (0.0,), "tanh": (-1.0, 1.0), "sigmoid": (0.0, 1.0)}
 STEEPEST = {"relu": 1.0, "tanh": 1.0, "sigmoid": 0.25}  # its greatest slope
 SUMS = ("add", "sub", "neg", "sum")
+FEWEST = 4  # weighted sums that must have changed alike: fewer do so by chance
 ERRORS = ("mul", "pow", "square", "abs")  # what is made of prediction - target
 
 
@@ -80,15 +82,13 @@ class Evidence:
         self.neurons: list[Activity] = []
         self.targets: list[tuple[Path, str, float]] = []
         self.inputs: dict[Path, dict[int, list[float]]] = {}
-        self._moves: list[
-            tuple[float, float]
-        ] = []  # of each weighted sum of inputs: its change, that along the gradient
+        # Of each weighted sum of inputs: what it was, its change since, its derivative along the gradient.
+        self._moves: list[tuple[float, float, float]] = []
         n = len(self._steps)
         self._path: list[Path | None] = [None] * n  # of a parameter, or what those of a weighted sum have in common
         self._sum = [False] * n  # whether it is a weighted sum
-        self._now: list[tuple[float, float] | None] = [
-            None
-        ] * n  # a weighted sum of inputs today, and along the gradient
+        # What a weighted sum of inputs is with the parameters as they are now, and its derivative along the gradient.
+        self._now: list[tuple[float, float] | None] = [None] * n
         active: dict[int, tuple[Path, str]] = {}
         self._read(active)
         pulls = self._pulls()
@@ -117,13 +117,14 @@ class Evidence:
         The weighted sums of the first layer are linear in the parameters, so they tell it: each has changed by that
         multiple of its derivative along the gradient, if the parameters have. Returned with it: the loss today.
         """
-        changes, along = [c for c, _ in self._moves], [d for _, d in self._moves]
-        size, length = sum([c * c for c in changes]), sum([d * d for d in along])
-        if not (size > 0.0 and length > 0.0 and isfinite(size) and isfinite(length)):
+        if len(self._moves) < FEWEST:
             return None
-        multiple = sum([c * d for c, d in self._moves]) / length
-        rest = sum([(c - multiple * d) ** 2 for c, d in self._moves])
-        if rest > 1e-12 * size:  # an update by another rule: momentum, Adam
+        size, change, along = (sum([x * x for x in column]) for column in zip(*self._moves, strict=True))
+        if not (change > 1e-20 * size and along > 0.0 and isfinite(change) and isfinite(along)):
+            return None  # they have moved by no more than rounding, or there is no gradient to compare with
+        multiple = sum([c * d for _, c, d in self._moves]) / along
+        rest = sum([(c - multiple * d) ** 2 for _, c, d in self._moves])
+        if rest > 1e-9 * change:  # an update by another rule: momentum, Adam
             return None
         return multiple, self._loss_today()
 
@@ -200,7 +201,7 @@ class Evidence:
         if linear:
             self._now[place] = today, along
             if step.op.name == "dot":
-                self._moves.append((today - step.value.data, along))
+                self._moves.append((step.value.data, today - step.value.data, along))
 
     def _add(self, place: int, step: Instruction) -> None:
         """A sum: weighted if all that is added is, or a parameter; so may the 0 be that sum() starts with."""
@@ -221,7 +222,7 @@ class Evidence:
         self._path[place], self._sum[place] = path, True
         if linear:
             self._now[place] = today, along
-            self._moves.append((today - step.value.data, along))
+            self._moves.append((step.value.data, today - step.value.data, along))
 
     def _note_error(
         self, place: int, step: Instruction, active: Mapping[int, tuple[Path, str]], errors: dict[int, Any]

@@ -42,15 +42,15 @@ class History:
         """The metric over the validation data after the epoch."""
         self.seconds: float = seconds
         """How long the run took."""
-        self.interrupted = interrupted
+        self.interrupted: bool = interrupted
         """Whether Ctrl-C ended it."""
-        self.stopped_early = stopped_early
+        self.stopped_early: bool = stopped_early
         """Whether patience, or the callback, ended it."""
-        self.diverged = diverged
+        self.diverged: bool = diverged
         """Whether a loss that was not finite ended it."""
-        self.backend = backend
+        self.backend: str = backend
         """What computed it: "numpy" for an array program, "eager" for the engine."""
-        self.fallback = fallback
+        self.fallback: str = fallback
         """Why it was the engine, where it was not asked for; else empty."""
         self.best_parameters: list[float] = []
         """The data of the optimizer's parameters after the best epoch, where `patience` asked for them."""
