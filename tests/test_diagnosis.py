@@ -401,6 +401,17 @@ def test_a_layer_that_is_dead() -> None:
     assert "3 of 3 ReLUs are 0 for all 4 examples, and nothing passes the layer" in finding.seen
 
 
+def test_of_few_examples_neurons_are_not_judged() -> None:
+    """A ReLU that is 0 for two examples may well be alive, and an input that is small in two may be great in others."""
+    model = made(4, 1, activation="tanh", output="relu")
+    model.layers[1].neurons[0].b.data = -20.0
+    loss = sum((model([0.001, x]) - 1.0) ** 2 for x in (1.0, 2.0))
+    loss.backward()
+    report = diagnose(model, loss)
+    assert repr(report).endswith("2 examples, too few to judge neurons by)")
+    assert not diagnose(model, X=[[0.001, 1.0], [0.001, 2.0]])
+
+
 def test_one_dead_neuron_counts_in_a_run_that_is_stuck() -> None:
     model = made(4, 1)
     for neuron in model.layers[0].neurons:
@@ -508,7 +519,7 @@ def test_after_fit() -> None:
     history = fit(model, cross_entropy, rows, classes, Adam(model, 0.05), epochs=10, progress=False, seed=0)
     report = diagnose(model, history, X=rows, Y=classes)
     assert not report
-    assert repr(report) == "nothing found in the loss curve (10 steps), 90 examples"
+    assert repr(report) == "nothing found in the loss curve (10 steps), the model, tried on 90 examples"
     for neuron in model.layers[0].neurons:
         neuron.b.data = 40.0
     assert [(f.kind, f.where) for f in diagnose(model, history, X=rows, Y=classes)] == [("saturated tanh", "layers.0")]
@@ -526,7 +537,7 @@ def test_the_report() -> None:
     report = diagnose(model, passed(model, POSITIVE))
     assert isinstance(report, Diagnosis)
     assert isinstance(report, tuple)
-    assert report.looked_at == ("the graph of the loss (5 neurons with an activation)",)
+    assert report.looked_at == ("the graph of the loss (5 neurons with an activation, 4 examples)",)
     assert repr(report).splitlines()[0] == "dead output ReLU: layers.1.neurons.0"
     assert repr(report).splitlines()[1].startswith("    seen: it is 0 for all 4 examples")
     assert repr(report).splitlines()[2].startswith("    do:   leave the last layer linear")

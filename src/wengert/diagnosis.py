@@ -22,6 +22,7 @@ from wengert.engine import Value
 from wengert.errors import ArgumentError
 from wengert.evidence import Evidence, named
 from wengert.findings import (
+    FEW,
     Finding,
     has_learnt,
     is_stuck,
@@ -120,14 +121,16 @@ def diagnose(
         raise ArgumentError(f"no parameters are found in {model!r:.60}: pass a Module, or a list of the parameters")
     if losses:
         evidence = Evidence(names, losses[-1])
-        looked_at.append(f"the graph of the loss ({len(evidence.neurons)} neurons with an activation)")
+        count, examples = len(evidence.neurons), evidence.examples
+        few = ", too few to judge neurons by" if 0 < examples < FEW else ""
+        looked_at.append(f"the graph of the loss ({count} neurons with an activation, {examples} examples{few})")
         findings += [*unreached(evidence), *never_zeroed(names, losses), *out_of_range(evidence)]
         findings += scales_of_inputs(evidence.inputs)
         findings += [] if learnt else [*of_update(evidence, losses[-1]), *of_neurons(evidence, stuck)]
     if X is not None:
         rows, tried = _tried(model, X, Y)
         evidence = Evidence(names, *(tried or [Value(0.0)]))  # a model that gives floats reaches no parameter
-        looked_at.append(f"{len(rows)} examples")
+        looked_at.append(f"the model, tried on {len(rows)} examples")
         findings += unreached(evidence) if not losses else []
         findings += [*out_of_range(evidence), *scales_of_rows(rows)]
         findings += [] if learnt or Y is None else of_neurons(evidence, stuck)

@@ -71,7 +71,7 @@ class Evidence:
         graph: all that is under them.
         neurons: those that were found, in the order in which they were made.
         targets: (the neuron that gives the output, the target that it is compared with) for each example.
-        inputs: the constants that each weight of a layer was multiplied with: {layer: {place of the weight: [...]}}.
+        inputs: the constants that a layer's weights were multiplied with, example by example: {layer: {place: [...]}}.
     """
 
     def __init__(self, names: Mapping[Value, Path], *losses: Value) -> None:
@@ -87,6 +87,7 @@ class Evidence:
         n = len(self._steps)
         self._path: list[Path | None] = [None] * n  # of a parameter, or what those of a weighted sum have in common
         self._sum = [False] * n  # whether it is a weighted sum
+        self._first: dict[Path, Path] = {}  # the weights of a layer's first neuron, whose inputs stand for all
         # What a weighted sum of inputs is with the parameters as they are now, and its derivative along the gradient.
         self._now: list[tuple[float, float] | None] = [None] * n
         active: dict[int, tuple[Path, str]] = {}
@@ -105,6 +106,11 @@ class Evidence:
             neuron.slope.append(float(slope) / STEEPEST[name])
             neuron.pull.append(pulls[place])
         self.neurons.extend(found.values())
+
+    @property
+    def examples(self) -> int:
+        """How many examples the neurons were seen with."""
+        return max([len(neuron.out) for neuron in self.neurons], default=0)
 
     @property
     def reached(self) -> set[Value]:
@@ -182,8 +188,9 @@ class Evidence:
             else:
                 own = self._path[int(weight)] or ()
                 if own and own[-1].isdigit():
-                    columns = self.inputs.setdefault(layer_of(own[:-2] or own[:-1]), {})
-                    columns.setdefault(int(own[-1]), []).append(number)
+                    layer = layer_of(own[:-2] or own[:-1])
+                    if self._first.setdefault(layer, own[:-1]) == own[:-1]:
+                        self.inputs.setdefault(layer, {}).setdefault(int(own[-1]), []).append(number)
                 p = self.graph.values[int(weight)]
                 today, along = today + p.data * number, along + p.grad * number
             if self._parameter(weight):

@@ -14,6 +14,7 @@ from wengert.engine import Value
 from wengert.evidence import Activity, Evidence, Path, layer_of, one_pass
 
 __all__ = [
+    "FEW",
     "Finding",
     "has_learnt",
     "is_stuck",
@@ -35,6 +36,7 @@ FAR = 10  # how many times as long as it has run a run may still need
 LEARNT = 0.1  # a loss that has come down to this share of where it began is no reason to complain
 STOPPED = 0.9  # a loss that in the last third of the run is more than this share of that in the middle is stuck
 SHORTEST = 8  # how many losses make a curve
+FEW = 4  # examples: of fewer, a ReLU may be 0 for all, or an input be small in all, by chance
 SHOWN = 3  # names in a message
 
 ACTIVATIONS = {"relu": "ReLU", "tanh": "tanh", "sigmoid": "sigmoid"}
@@ -158,7 +160,7 @@ def out_of_range(evidence: Evidence) -> list[Finding]:
 def scales_of_inputs(inputs: dict[Path, dict[int, list[float]]]) -> list[Finding]:
     """Inputs of the first layer, as its weights met them."""
     for layer, columns in inputs.items():
-        greatest = {column: max(map(abs, numbers)) for column, numbers in columns.items()}
+        greatest = {column: max(map(abs, numbers)) for column, numbers in columns.items() if len(numbers) >= FEW}
         if finding := _scale_finding(greatest, _name(layer)):
             return [finding]
     return []
@@ -166,7 +168,7 @@ def scales_of_inputs(inputs: dict[Path, dict[int, list[float]]]) -> list[Finding
 
 def scales_of_rows(rows: Sequence[Any]) -> list[Finding]:
     """Columns of the data."""
-    if not all(isinstance(row, (list, tuple)) and len(row) == len(rows[0]) for row in rows):
+    if len(rows) < FEW or not all(isinstance(row, (list, tuple)) and len(row) == len(rows[0]) for row in rows):
         return []
     greatest = {
         column: max(map(abs, numbers))
@@ -198,10 +200,12 @@ GENTLER = f'{ANEW}, and train it with a smaller learning rate, or from smaller w
 
 def of_neurons(evidence: Evidence, stuck: bool) -> list[Finding]:
     """Saturated and dead neurons: first the outputs, then layers, then, in a run that is stuck, single neurons."""
+    if evidence.examples < FEW:
+        return []
     findings = [f for neuron in evidence.neurons if neuron.is_output and (f := _output(neuron))]
     layers: dict[tuple[Path, str], list[Activity]] = {}
     for neuron in evidence.neurons:
-        if not neuron.is_output and len(neuron.out) > 1:
+        if not neuron.is_output:
             layers.setdefault((layer_of(neuron.path), neuron.activation), []).append(neuron)
     for (path, name), neurons in layers.items():
         findings += _dead(path, neurons, stuck) if name == "relu" else _saturated(path, neurons)
