@@ -16,7 +16,7 @@ import pytest
 from wengert import Value, checkpoint, data
 from wengert.errors import ArgumentError, CheckpointError
 from wengert.history import History
-from wengert.losses import hinge, mse
+from wengert.losses import hinge, l2, mse
 from wengert.nn import MLP
 from wengert.optim import SGD, Adam, AdamW, Optimizer
 from wengert.training import fit
@@ -56,7 +56,18 @@ def resumed_after(path: Path, epochs: int, kind: str, first: int, options: dict[
         return model, KINDS[kind](model)
 
     def run(model: MLP, optimizer: Optimizer, **more: Any) -> History:
-        return fit(model, hinge, X, Y, optimizer, epochs, 16, progress=False, **{**options, **more})
+        return fit(
+            model,
+            hinge,
+            X,
+            Y,
+            optimizer,
+            epochs,
+            16,
+            regularization=lambda: l2(model.parameters(), 1e-3),
+            progress=False,
+            **{**options, **more},
+        )
 
     random.seed(5)
     model, optimizer = begin(0)
