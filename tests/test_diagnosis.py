@@ -653,3 +653,18 @@ def test_runs_of_fit_that_go_well(seed: int) -> None:
 
 def test_a_history_of_nothing() -> None:
     assert not diagnose(made(1), History([1.0]))
+
+
+def test_a_sign_is_seen_beneath_a_compiled_function() -> None:
+    """The first layer was computed by the engine, the rest by a program: the sign is known all the same."""
+    pytest.importorskip("numpy", reason="compiled functions run on NumPy")
+    model = made(4, 1, activation="tanh")
+    rest = wengert.compile(lambda h, y: (model.layers[1](h) - y) ** 2)
+    model.zero_grad()
+    loss: Any = sum(rest(model.layers[0](x), y) for x, y in zip(X, Y, strict=True))
+    loss.backward()
+    for p in model.parameters():
+        p.data += 0.01 * p.grad
+    (finding,) = diagnose(model, loss)
+    assert finding.kind == "wrong sign of the update"
+    assert finding.seen.startswith("the last update moved the parameters by +0.01 times their gradient, uphill")
