@@ -50,10 +50,14 @@ STANDS_ON = {
     "losses": ["engine"],
     "optim": ["engine"],
     "data": ["engine"],
-    "checkpoint": ["engine"],
+    "tensors": ["errors"],
+    "checkpoint": ["optim", "history", "tensors"],
     "view": ["graph"],
     "history": ["engine"],
     "backends": ["losses", "flat", "history"],
+    "evidence": ["graph"],
+    "findings": ["evidence"],
+    "diagnosis": ["findings", "history", "losses"],
     "training": ["nn", "losses", "optim", "data", "checkpoint", "backends"],
     "demo": ["training", "view", "_loader"],
     "grading": ["errors"],
@@ -119,11 +123,11 @@ def test_imports_run_one_way(path: Path) -> None:
 
 PUBLIC = """
     Graph History Value __version__ absolute acos acosh add arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin
-    asinh atan atan2 atanh cbrt check_gradients checkpoint clamp clip compare cos cosh data detect_anomaly digamma div
-    dot elu erf erfc errors exp exp2 expm1 fit gaussian gelu grad hessian hvp hypot jacobian jvp leaky_relu lgamma log
-    log10 log1p log2 log_softmax logsigmoid logsumexp losses matmul maximum mean minimum mul neg nn no_grad op optim
-    pick polygamma prod reciprocal relu sigmoid sign silu sin sinh softmax softplus sqrt square stop_gradient strict sub
-    swish take tan tanh value_and_grad vjp where
+    asinh atan atan2 atanh cbrt check_gradients checkpoint clamp clip compare cos cosh data detect_anomaly diagnose
+    digamma div dot elu erf erfc errors exp exp2 expm1 fit gaussian gelu grad hessian hvp hypot jacobian jvp leaky_relu
+    lgamma log log10 log1p log2 log_softmax logsigmoid logsumexp losses matmul maximum mean minimum mul neg nn no_grad
+    op optim pick polygamma prod reciprocal relu sigmoid sign silu sin sinh softmax softplus sqrt square stop_gradient
+    strict sub swish take tan tanh value_and_grad vjp where
 """
 
 

@@ -57,8 +57,9 @@ def test_the_same_as_by_hand_to_the_last_bit(backend: str) -> None:
         seed=7,
         backend=backend,
     )
-    optimizer, rng, examples = Adam(twin, 0.05), random.Random(7), list(zip(X, CLASSES, strict=True))
+    optimizer, rng = Adam(twin, 0.05), random.Random(7)
     for epoch in range(4):
+        examples = list(zip(X, CLASSES, strict=True))
         rng.shuffle(examples)
         total = 0.0
         for start in (0, 5, 10):

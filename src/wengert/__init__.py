@@ -19,6 +19,7 @@ from wengert import checkpoint, data, errors, losses, nn, optim
 from wengert.check import check_gradients
 from wengert.derive import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
 from wengert.anomalies import detect_anomaly, strict
+from wengert.diagnosis import diagnose
 from wengert.engine import Value, dot
 from wengert.functions import (
     abs as abs,
@@ -135,6 +136,7 @@ __all__ = [
     "cosh",
     "data",
     "detect_anomaly",
+    "diagnose",
     "digamma",
     "div",
     "dot",

@@ -1,4 +1,4 @@
-"""Save and load a model's parameters: safe against faults, damage and hostile files.
+"""Save and load what training has made, safe against faults, damage and hostile files.
 
     >>> import os, tempfile
     >>> from wengert.nn import MLP
@@ -10,39 +10,46 @@
     >>> twin.state_dict() == model.state_dict()
     True
 
-The file has the layout of safetensors (https://github.com/huggingface/safetensors), so its libraries read it:
+A run that is to go on to the same bits needs more than the parameters: the optimizer's momentum and count of steps, the
+history, the state of the random numbers. Pass what there is, to `save` and to `load`:
 
-    8 bytes     the length of the header, little-endian
-    header      JSON: for each tensor its dtype, shape and place in the data; under __metadata__ what follows
-    data        the numbers, as little-endian doubles
+    >>> import random
+    >>> from wengert.history import History
+    >>> from wengert.optim import Adam
+    >>> optimizer, history = Adam(model), History([0.5, 0.25])
+    >>> save(model, path, optimizer=optimizer, history=history, rng=random)
+    >>> again = History()
+    >>> load(twin, path, optimizer=Adam(twin), history=again, rng=random)
+    >>> again.loss
+    [0.5, 0.25]
 
-A list of parameters is one tensor: `model.layers.0.neurons.3.w` of shape [64]; a parameter by itself has shape []. The
-metadata holds a SHA-256 over header and data (the hash itself counted as 64 zeros), so no damage goes unnoticed.
-Nothing in a file is ever run, and what is read into memory is bounded by the size of the model, not by the file's.
+The file has the layout of safetensors (see `wengert.tensors`), so its libraries read it. A list of parameters is one
+tensor: `model.layers.0.neurons.3.w` of shape [64]; a parameter by itself has shape []. What else was saved stands under
+`optimizer.`, `history.` and `rng.`. Nothing in a file is ever run, and what is read into memory is bounded by the size
+of the model (and of a history, by 4,194,304 epochs), not by the file's.
 """
 
 from __future__ import annotations
 
-import os
-import struct
-import sys
 from array import array
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
-from typing import Any, BinaryIO, Protocol
+from collections.abc import Mapping
+from typing import Any, Protocol
 
+from wengert import tensors
 from wengert.engine import Value
-from wengert.errors import CheckpointError
+from wengert.errors import ArgumentError, CheckpointError
+from wengert.history import History
+from wengert.optim import Optimizer
+from wengert.tensors import Path, Tensor, some
 
-__all__ = ["HasNamedParameters", "load", "save"]
+__all__ = ["HasNamedParameters", "HasState", "load", "save"]
 
-Path = str | os.PathLike[str]
 Groups = dict[str, tuple[list[int], list[Value]]]  # tensor name -> shape, parameters
 
-FORMAT, VERSION = "wengert.checkpoint", "1"
-NO_HASH = "0" * 64
 SPARE_HEADER = 1_000_000  # bytes that a header may have beyond four times those of the model's own
-CHUNK = 1 << 20  # bytes of a tensor that is none of the model's, read at a time
+LONGEST = 1 << 22  # the epochs of a history
+WORDS = 624  # the state of random.Random: so many words of 32 bits, the place of the next,
+NORMAL = "rng.normal"  # and the second of two normal numbers, which are drawn together
 
 
 class HasNamedParameters(Protocol):
@@ -52,49 +59,118 @@ class HasNamedParameters(Protocol):
         """Every parameter with its name, such as `layers.0.neurons.3.w.17`."""
 
 
-def save(model: HasNamedParameters, path: Path) -> None:
-    """Write a model's parameters to a file, all or nothing.
+class HasState(Protocol):
+    """Random numbers: the module `random`, or a `random.Random`."""
+
+    def getstate(self) -> tuple[Any, ...]:
+        """What the numbers to come depend on."""
+
+    def setstate(self, state: tuple[Any, ...], /) -> None:
+        """Go on from such a state."""
+
+
+def save(
+    model: HasNamedParameters,
+    path: Path,
+    *,
+    optimizer: Optimizer | None = None,
+    history: History | None = None,
+    rng: HasState | None = None,
+) -> None:
+    """Write a model's parameters to a file, and what else is passed, all or nothing.
 
     The file is written under another name in the same folder, flushed to the disk, and only then renamed. A save that
-    fails or is killed at any point leaves what was at `path` before.
+    fails or is killed at any point leaves what was at `path` before. (One that is killed may also leave its draft, a
+    file `.NAME.*.tmp` beside it, which nothing reads.)
+
+    Args:
+        model: whose parameters to save.
+        path: the file.
+        optimizer: whose state to save: momentum, means, count of steps. Hyperparameters and what is frozen are not
+            part of it.
+        history: what to save of the run so far.
+        rng: random numbers whose state to save: the module `random`, or a `random.Random`.
 
     Raises:
         CheckpointError: the file cannot be written, or two tensors would have one name; the message names the cause.
+        ArgumentError: the state of `optimizer` or `rng` is of a kind that has no place in a file.
     """
-    groups = _groups(model)
-    data = _little_endian(array("d", [p.data for _, parameters in groups.values() for p in parameters])).tobytes()
-    digest = _sha256([_header(groups, NO_HASH), data])
-    header = _header(groups, digest)
-    _replace(path, struct.pack("<Q", len(header)) + header + data)
+    content = {name: Tensor(shape, _data(ps)) for name, (shape, ps) in _groups(model).items()}
+    metadata: dict[str, str] = {}
+    if optimizer is not None:
+        content["optimizer.places"] = _listed(_places(model, optimizer))
+        _add("optimizer", optimizer.state_dict(), content, metadata)
+    if history is not None:
+        if len(history) > LONGEST:
+            raise CheckpointError(f"a history of {len(history)} epochs; at most {LONGEST} are saved")
+        _add("history", history.state_dict(), content, metadata)
+    if rng is not None:
+        words, normal = _random_state(rng)
+        content["rng.words"], content[NORMAL] = _listed(words), _listed([] if normal is None else [normal])
+    tensors.write(path, content, metadata)
 
 
-def load(model: HasNamedParameters, path: Path) -> None:
-    """Set a model's parameters to those in a file, or change nothing at all.
+def load(
+    model: HasNamedParameters,
+    path: Path,
+    *,
+    optimizer: Optimizer | None = None,
+    history: History | None = None,
+    rng: HasState | None = None,
+) -> None:
+    """Set a model's parameters to those in a file, and what else is passed to what it was, or change nothing at all.
 
     Args:
         model: of the same structure as the one that was saved.
         path: the file.
+        optimizer: of the same kind as the one that was saved, over the same parameters in the same order.
+        history: becomes the history that was saved.
+        rng: goes on with the random numbers that were to come next.
 
     Raises:
-        CheckpointError: the file cannot be read, is damaged or no checkpoint, or holds another model's parameters;
-            the message names the cause.
+        CheckpointError: the file cannot be read, is damaged or no checkpoint, holds another model's parameters, or
+            was saved without what is asked for; the message names the cause.
+        ArgumentError: `rng` is no such generator.
     """
     groups = _groups(model)
+    model_shapes = {name: shape for name, (shape, _) in groups.items()}
+    if rng is not None:
+        _random_state(rng)
+
+    def select(shapes: dict[str, list[int]], metadata: dict[str, str]) -> list[str]:
+        """Refuse another model's file; the names of what is wanted."""
+        _compare("another model's parameters", model_shapes, _under("model.", shapes))
+        wanted = [*groups]
+        if optimizer is not None:
+            wanted += _check_optimizer(optimizer, _under("optimizer.", shapes), metadata)
+        if history is not None:
+            wanted += _check_history(_under("history.", shapes))
+        if rng is not None:
+            wanted += _check_rng(_under("rng.", shapes))
+        return wanted
+
+    longest = SPARE_HEADER + 4 * tensors.header_size(model_shapes)
+    numbers, metadata = tensors.read(path, longest, select)
+    done: list[tuple[Any, Any]] = []  # what has been loaded, and its state before
     try:
-        with open(path, "rb") as file:
-            numbers = _read(file, groups)
-    except (OSError, ValueError) as error:  # a ValueError: no file can have such a name
-        raise CheckpointError(
-            f"cannot read {os.fspath(path)!r}: {getattr(error, 'strerror', None) or error}"
-        ) from error
-    except CheckpointError as error:
-        raise CheckpointError(f"{os.fspath(path)}: {error}") from error.__cause__
+        if optimizer is not None:
+            if [*numbers.pop("optimizer.places")] != _places(model, optimizer):
+                raise CheckpointError("the optimizer holds other parameters than the saved one, or in another order")
+            _restore("optimizer", optimizer, numbers, metadata, done)
+        if history is not None:
+            _restore("history", history, numbers, metadata, done)
+        if rng is not None:
+            rng.setstate(_state(numbers["rng.words"], numbers[NORMAL]))
+    except (CheckpointError, ArgumentError) as error:
+        for thing, before in done:
+            thing.load_state_dict(before)
+        raise CheckpointError(f"{path}: {error}") from error.__cause__
     for name, (_, parameters) in groups.items():
         for p, number in zip(parameters, numbers[name], strict=True):
             p.data = number
 
 
-# -- what is in a file ------------------------------------------------------------------------------------------------
+# -- parameters -------------------------------------------------------------------------------------------------------
 
 
 def _groups(model: HasNamedParameters) -> Groups:
@@ -113,177 +189,124 @@ def _groups(model: HasNamedParameters) -> Groups:
     return {**{f"model.{name}": ([len(ps)], ps) for name, ps in lists.items()}, **singles}
 
 
-# hashlib, json and secrets are imported where they are used: they are a fifth of what `import wengert` costs.
+def _data(parameters: list[Value]) -> array[float]:
+    return array("d", [p.data for p in parameters])
 
 
-def _sha256(parts: Iterable[bytes]) -> str:
-    import hashlib
-
-    whole = hashlib.sha256()
-    for part in parts:
-        whole.update(part)
-    return whole.hexdigest()
+def _listed(numbers: list[float] | array[float]) -> Tensor:
+    return Tensor([len(numbers)], array("d", numbers))
 
 
-def _header(groups: Groups, digest: str) -> bytes:
-    """The header as it stands in the file, padded so that the data start at a multiple of 8 bytes."""
-    import json
-
-    entries: dict[str, Any] = {"__metadata__": {"format": FORMAT, "version": VERSION, "sha256": digest}}
-    end = 0
-    for name, (shape, parameters) in groups.items():
-        begin, end = end, end + 8 * len(parameters)
-        entries[name] = {"dtype": "F64", "shape": shape, "data_offsets": [begin, end]}
-    text = json.dumps(entries, separators=(",", ":")).encode()
-    return text + b" " * (-len(text) % 8)
+def _under(prefix: str, shapes: Mapping[str, list[int]]) -> dict[str, list[int]]:
+    return {name: shape for name, shape in shapes.items() if name.startswith(prefix)}
 
 
-def _read(file: BinaryIO, groups: Groups) -> dict[str, array[float]]:
-    """The numbers of each tensor, from a file of which nothing is believed until it has been checked."""
-    size = os.fstat(file.fileno()).st_size
-    start = file.read(8)
-    if len(start) < 8:
-        raise CheckpointError(f"no checkpoint: it is {size} bytes long, and the length of a header alone takes 8")
-    (length,) = struct.unpack("<Q", start)
-    if length > size - 8:
-        raise CheckpointError(f"no checkpoint, or cut short: it announces a header of {length} bytes and has {size}")
-    most = SPARE_HEADER + 4 * len(_header(groups, NO_HASH))
-    if length > most:
-        raise CheckpointError(
-            f"no checkpoint of such a model: its header is {length} bytes long; at most {most} are read"
-        )
-    header = file.read(length)
-    entries, digest = _parse(header)
-    places = _places(entries, size - 8 - length)
-    _compare({name: shape for name, (shape, _) in groups.items()}, entries)
-    kept: dict[str, bytes] = {}
-
-    def parts() -> Iterator[bytes]:
-        yield header.replace(digest.encode(), NO_HASH.encode(), 1)
-        for name, (begin, end) in sorted(places.items(), key=lambda tensor: tensor[1]):
-            if name in groups:
-                kept[name] = file.read(end - begin)
-                yield kept[name]
-            else:
-                for place in range(begin, end, CHUNK):
-                    yield file.read(min(CHUNK, end - place))
-
-    if _sha256(parts()) != digest:
-        raise CheckpointError("damaged: its SHA-256 is not the one that it was saved with")
-    return {name: _little_endian(array("d", data)) for name, data in kept.items()}
-
-
-def _parse(header: bytes) -> tuple[dict[str, Any], str]:
-    """The tensors that a header tells of, and the hash that it gives."""
-    import json
-
-    try:
-        entries = json.loads(header.decode("utf-8"), object_pairs_hook=_without_doubles)
-    except (ValueError, RecursionError) as error:
-        raise CheckpointError("no checkpoint, or damaged: its header is not JSON") from error
-    if not isinstance(entries, dict) or not isinstance(entries.get("__metadata__"), dict):
-        raise CheckpointError("no checkpoint: its header has no __metadata__")
-    metadata = entries.pop("__metadata__")
-    if metadata.get("format") != FORMAT:
-        raise CheckpointError(f"no checkpoint of wengert: its format is {metadata.get('format')!r:.40}")
-    if metadata.get("version") != VERSION:
-        raise CheckpointError(f"of version {metadata.get('version')!r:.40}, and this wengert reads version {VERSION}")
-    digest = metadata.get("sha256")
-    if not isinstance(digest, str) or len(digest) != 64 or not set(digest) <= set("0123456789abcdef"):
-        raise CheckpointError("damaged: it gives no SHA-256")
-    return entries, digest
-
-
-def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    if len(dict(pairs)) != len(pairs):
-        raise ValueError("a key stands twice")
-    return dict(pairs)
-
-
-def _places(entries: dict[str, Any], room: int) -> dict[str, tuple[int, int]]:
-    """Where each tensor lies in the data: one behind the other, as many bytes as its shape says, to the end."""
-    places = {}
-    for name, entry in entries.items():
-        keys = ("dtype", "shape", "data_offsets")
-        if not isinstance(entry, dict) or sorted(entry) != sorted(keys):
-            raise CheckpointError(f"damaged: tensor {name!r:.60} is not described by {', '.join(keys)}")
-        dtype, shape, offsets = (entry[key] for key in keys)
-        if dtype != "F64":
-            raise CheckpointError(f"tensor {name!r:.60} is of dtype {dtype!r:.20}; expected F64")
-        if not _naturals(shape) or len(shape) > 1 or not _naturals(offsets) or len(offsets) != 2:
-            raise CheckpointError(f"damaged: the shape or the offsets of tensor {name!r:.60} are none")
-        begin, end = offsets
-        if end - begin != 8 * (shape[0] if shape else 1) or end > room:
-            raise CheckpointError(f"cut short or damaged: tensor {name!r:.60} does not lie in the {room} bytes of data")
-        places[name] = (begin, end)
-    reached = 0
-    for begin, end in sorted(places.values()):
-        if begin != reached:
-            raise CheckpointError("damaged: its tensors overlap or leave a gap")
-        reached = end
-    if reached != room:
-        raise CheckpointError(f"damaged: {room} bytes of data where its tensors take {reached}")
-    return places
-
-
-def _naturals(numbers: object) -> bool:
-    return isinstance(numbers, list) and all(type(n) is int and 0 <= n < 1 << 62 for n in numbers)
-
-
-def _compare(expected: dict[str, list[int]], entries: dict[str, Any]) -> None:
-    """Refuse the parameters of another model."""
-    found = {name: entry["shape"] for name, entry in entries.items() if name.startswith("model.")}
+def _compare(what: str, expected: Mapping[str, list[int]], found: Mapping[str, list[int]]) -> None:
+    """Refuse tensors of other names or shapes."""
     reshaped = [name for name, shape in expected.items() if found.get(name, shape) != shape]
     faults = [
-        _some("missing", [name for name in expected if name not in found]),
-        _some("unexpected", [name for name in found if name not in expected]),
-        _some("of another shape", [f"{name} {found[name]}, expected {expected[name]}" for name in reshaped]),
+        some("missing", [name for name in expected if name not in found]),
+        some("unexpected", [name for name in found if name not in expected]),
+        some("of another shape", [f"{name} {found[name]}, expected {expected[name]}" for name in reshaped]),
     ]
     if any(faults):
-        raise CheckpointError(f"it holds another model's parameters: {'; '.join(filter(None, faults))}")
+        raise CheckpointError(f"it holds {what}: {'; '.join(filter(None, faults))}")
 
 
-def _some(fault: str, names: list[str]) -> str:
-    """`2 missing (a, b)`; nothing if there are none. What a terminal would not print but obey is escaped."""
-    shown = ", ".join(repr(name)[1:-1][:80] for name in names[:3]) + (", ..." if len(names) > 3 else "")
-    return f"{len(names)} {fault} ({shown})" if names else ""
+# -- the state of an optimizer, of a history --------------------------------------------------------------------------
 
 
-def _little_endian(numbers: array[float]) -> array[float]:
-    if sys.byteorder == "big":
-        numbers.byteswap()
-    return numbers
+def _places(model: HasNamedParameters, optimizer: Optimizer) -> list[float]:
+    """Where each parameter of the optimizer stands among the model's; -1 for one that is not the model's."""
+    places = {p: float(i) for i, (_, p) in enumerate(model.named_parameters())}
+    return [places.get(p, -1.0) for p in optimizer.parameters]
 
 
-# -- replacing a file -------------------------------------------------------------------------------------------------
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """Put a file in the place of another at once, and on the disk before this returns."""
-    import secrets
-
-    try:
-        target = os.path.realpath(path)
-        folder, name = os.path.split(target)
-        draft = os.path.join(folder, f".{name}.{secrets.token_hex(4)}.tmp")
+def _add(prefix: str, state: Mapping[str, Any], content: dict[str, Tensor], metadata: dict[str, str]) -> None:
+    """Add a state to what is to be written: strings to the metadata, numbers and lists of them as tensors."""
+    for key, part in state.items():
+        name = f"{prefix}.{key}"
+        if isinstance(part, str):
+            metadata[name] = part
+            continue
         try:
-            with open(draft, "xb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(draft, target)
-        except BaseException:
-            with suppress(OSError):  # it may not have come to a draft
-                os.unlink(draft)
-            raise
-    except (OSError, ValueError) as error:  # a ValueError: no file can have such a name
-        raise CheckpointError(
-            f"cannot write {os.fspath(path)!r}: {getattr(error, 'strerror', None) or error}"
-        ) from error
-    if os.name == "posix":  # elsewhere a folder cannot be opened, and need not be
-        with suppress(OSError):  # nor can every folder be read, or every file system flush one
-            handle = os.open(folder, os.O_RDONLY)
-            try:
-                os.fsync(handle)
-            finally:
-                os.close(handle)
+            content[name] = _listed(part) if isinstance(part, (list, array)) else Tensor([], array("d", [part]))
+        except (TypeError, OverflowError):
+            raise ArgumentError(
+                f"the {prefix}'s {key} is {part!r:.40}; only numbers and strings can be saved"
+            ) from None
+
+
+def _check_optimizer(optimizer: Optimizer, found: dict[str, list[int]], metadata: dict[str, str]) -> list[str]:
+    """Refuse the state of another optimizer; the names of its tensors."""
+    if not found:
+        raise CheckpointError("it holds no state of an optimizer: it was saved without optimizer=")
+    state = optimizer.state_dict()
+    algorithm = metadata.get("optimizer.algorithm")
+    if algorithm != state["algorithm"]:
+        raise CheckpointError(f"it holds the state of the optimizer {algorithm!r:.40}, not of {state['algorithm']!r}")
+    own: dict[str, Tensor] = {"optimizer.places": _listed([0.0] * len(optimizer.parameters))}
+    _add("optimizer", state, own, {})
+    _compare("the state of another optimizer", {name: tensor.shape for name, tensor in own.items()}, found)
+    return [*own]
+
+
+def _check_history(found: dict[str, list[int]]) -> list[str]:
+    """Refuse what is no history; the names of its tensors."""
+    if not found:
+        raise CheckpointError("it holds no history: it was saved without history=")
+    own: dict[str, Tensor] = {}
+    _add("history", History().state_dict(), own, {})
+    _compare("no history", {name: [] for name in own}, {name: [] for name in found})
+    for name, shape in found.items():
+        if len(shape) != len(own[name].shape) or shape > [LONGEST]:
+            raise CheckpointError(f"it holds no history: {name} is of shape {shape}")
+    return [*own]
+
+
+def _restore(
+    prefix: str, thing: Any, numbers: Mapping[str, array[float]], metadata: Mapping[str, str], done: list[Any]
+) -> None:
+    """Give an optimizer or a history the state that was saved; note in `done` what it had before."""
+    before = thing.state_dict()
+    state: dict[str, Any] = {}
+    for key, part in before.items():
+        name = f"{prefix}.{key}"
+        if isinstance(part, str):
+            if name not in metadata:
+                raise CheckpointError(f"damaged: it does not tell {name}")
+            state[key] = metadata[name]
+        else:
+            state[key] = [*numbers[name]] if isinstance(part, (list, array)) else numbers[name][0]
+    thing.load_state_dict(state)
+    done.append((thing, before))
+
+
+# -- the state of random numbers --------------------------------------------------------------------------------------
+
+
+def _random_state(rng: HasState) -> tuple[list[float], float | None]:
+    """The words and the place of the next one, and a normal number that has been drawn already."""
+    try:
+        version, words, normal = rng.getstate()
+        if version == 3 and len(words) == WORDS + 1:
+            return [float(word) for word in words], normal
+    except (AttributeError, TypeError, ValueError, NotImplementedError):
+        pass
+    raise ArgumentError(f"rng is {rng!r:.60}; expected the module random, or a random.Random")
+
+
+def _check_rng(found: dict[str, list[int]]) -> list[str]:
+    """Refuse what is no state of random numbers; the names of its tensors."""
+    if not found:
+        raise CheckpointError("it holds no state of random numbers: it was saved without rng=")
+    normal = [0] if found.get(NORMAL) == [0] else [1]
+    _compare("no state of random numbers", {"rng.words": [WORDS + 1], NORMAL: normal}, found)
+    return [*found]
+
+
+def _state(words: array[float], normal: array[float]) -> tuple[Any, ...]:
+    """The state for `setstate`, from numbers that may be anything."""
+    if not all(0.0 <= word < 2.0**32 and word.is_integer() for word in words) or not words[WORDS] <= WORDS:
+        raise CheckpointError("damaged: it holds no state of random numbers")
+    return 3, tuple([int(word) for word in words]), normal[0] if normal else None

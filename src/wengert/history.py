@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from importlib import import_module
-from math import inf
+from math import inf, isfinite
 from typing import Any
 
+from wengert.errors import ArgumentError
+
 __all__ = ["History", "Progress"]
+
+CURVES = ("loss", "val_loss", "accuracy", "val_accuracy")
+ENDS = ("interrupted", "stopped_early", "diverged")
 
 
 class History:
@@ -35,18 +40,20 @@ class History:
         """The metric, averaged like `loss`: a share from 0 to 1; empty if the loss has no metric of its own."""
         self.val_accuracy: list[float] = [*val_accuracy]
         """The metric over the validation data after the epoch."""
-        self.seconds = seconds
+        self.seconds: float = seconds
         """How long the run took."""
-        self.interrupted = interrupted
+        self.interrupted: bool = interrupted
         """Whether Ctrl-C ended it."""
-        self.stopped_early = stopped_early
+        self.stopped_early: bool = stopped_early
         """Whether patience, or the callback, ended it."""
-        self.diverged = diverged
+        self.diverged: bool = diverged
         """Whether a loss that was not finite ended it."""
-        self.backend = backend
+        self.backend: str = backend
         """What computed it: "numpy" for an array program, "eager" for the engine."""
-        self.fallback = fallback
+        self.fallback: str = fallback
         """Why it was the engine, where it was not asked for; else empty."""
+        self.best_parameters: list[float] = []
+        """The data of the optimizer's parameters after the best epoch, where `patience` asked for them."""
 
     def __len__(self) -> int:
         """The number of epochs that were completed."""
@@ -57,6 +64,45 @@ class History:
         """The epoch, from 0, of the least validation loss (of the least loss without validation data)."""
         losses = [number if number == number else inf for number in self.val_loss or self.loss]  # nan is no best
         return losses.index(min(losses)) if losses else None
+
+    def state_dict(self) -> dict[str, Any]:
+        """All that it holds, as strings, numbers and lists of numbers: `wengert.checkpoint` saves it.
+
+        >>> History([0.5], seconds=2.0, backend="eager").state_dict()["seconds"]
+        2.0
+        """
+        return {
+            **{name: [*getattr(self, name)] for name in (*CURVES, "best_parameters")},
+            **{name: bool(getattr(self, name)) for name in ENDS},
+            "seconds": self.seconds,
+            "backend": self.backend,
+            "fallback": self.fallback,
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take over what `state_dict` of another gave, or change nothing at all.
+
+        Raises:
+            ArgumentError: it is no such state.
+        """
+        if sorted(state) != sorted(self.state_dict()):
+            raise ArgumentError(f"not a state of History: {sorted(state)}")
+        epochs = len(state["loss"])
+        for name in CURVES:
+            if len(state[name]) not in (0, epochs):
+                raise ArgumentError(f"not a state of History: {name} is of {len(state[name])} epochs, loss of {epochs}")
+        if any(state[name] not in (0, 1) for name in ENDS):
+            raise ArgumentError("not a state of History: it does not tell how the run ended")
+        if not (isfinite(state["seconds"]) and state["seconds"] >= 0.0):
+            raise ArgumentError(f"not a state of History: seconds is {state['seconds']}")
+        if state["backend"] not in ("", "eager", "numpy"):
+            raise ArgumentError(f"not a state of History: backend is {state['backend']!r:.40}")
+        for name in (*CURVES, "best_parameters"):
+            setattr(self, name, [*state[name]])
+        for name in ENDS:
+            setattr(self, name, bool(state[name]))
+        self.seconds, self.backend = float(state["seconds"]), state["backend"]
+        self.fallback = "".join([c if c.isprintable() else " " for c in state["fallback"]])
 
     def plot(self, axes: Any = None) -> Any:
         """Draw the curves with matplotlib; returns its axes.
@@ -69,7 +115,7 @@ class History:
         return plot_history(self, axes)
 
     def __repr__(self) -> str:
-        how = [word for word in ("interrupted", "stopped_early", "diverged") if getattr(self, word)]
+        how = [word for word in ENDS if getattr(self, word)]
         how_long = f"{len(self)} epochs in {self.seconds:.1f} s{f' ({self.backend})' if self.backend else ''}"
         parts = [how_long, *([self.last()] if self.loss else []), *how]
         return f"History({', '.join(parts)})"

@@ -153,8 +153,8 @@ class Optimizer:
                 raise ArgumentError(f"{name} is of {len(numbers)} parameters; there are {len(self.parameters)}")
             if name in ("age", "square") and any(number < 0.0 for number in numbers):
                 raise ArgumentError(f"{name} holds a negative number")
-        if steps < 0:
-            raise ArgumentError(f"steps is {steps}; expected a whole number from 0 up")
+        if steps < 0 or steps != state["steps"]:
+            raise ArgumentError(f"steps is {state['steps']}; expected a whole number from 0 up")
         self._state.update(loaded)
         self.steps = steps
 

@@ -53,6 +53,7 @@ def fit(
     progress: bool = True,
     callback: Callable[[History], object] | None = None,
     backend: str = "auto",
+    history: History | None = None,
 ) -> History:
     """Train a model: for each batch the gradient of its mean loss, then one step of the optimizer.
 
@@ -84,12 +85,17 @@ def fit(
             sign), binary_cross_entropy (above or below 0.5) or that with logits (the sign), else none.
         regularization: called once a batch; what it gives, such as `l2(...)`, is added to the mean loss.
         clip_norm: the greatest norm of the gradient (see clip_grad_norm); None is any.
-        shuffle: whether each epoch goes through the data in a new order.
+        shuffle: whether each epoch goes through the data in a new order, shuffled from that in which they were passed.
         seed: what decides these orders; None leaves it to Python's module `random` and its seed.
         progress: whether to show progress on stderr: a bar if tqdm is installed, else a plain line.
         callback: called with the History after each epoch; if it returns True, the run ends.
         backend: "eager" is the engine; "numpy" is the array program, or an error; "auto" is the program if there
             can be one.
+        history: of an earlier run, which this one goes on with until there are `epochs` in all: the same History is
+            continued and returned. If the parameters, the optimizer and the random numbers are as they were then (see
+            `wengert.checkpoint`, and save from `callback`), the outcome is that of one long run, to the last bit:
+            "auto" keeps to the back end of the earlier run, and with `seed` the orders of its epochs are drawn again
+            and passed over.
 
     Raises:
         DataError: X or Y is empty, or holds what is no finite number; or a target is of no class.
@@ -108,27 +114,37 @@ def fit(
         raise ArgumentError("patience needs validation data: validation=(X, Y)")
     examples = _examples(model, loss, X, Y, "X", "Y")
     held_out = _examples(model, loss, *validation, "validation X", "validation Y") if validation else []
-    started = perf_counter()
-    engine = choose(backend, model, loss, _metric(metric, loss), regularization, examples, held_out)
+    measure = _metric(metric, loss)
+    history = _begun(history, optimizer, measure is not None, bool(held_out), patience)
+    started = perf_counter() - history.seconds
+    if len(history) and backend == "auto":
+        backend = history.backend or backend
+    engine = choose(backend, model, loss, measure, regularization, examples, held_out)
+    if len(history) and history.backend == engine.name:
+        engine.fallback = history.fallback
+    history.backend, history.fallback = engine.name, engine.fallback
     size = batch_size or len(examples)
     draw = random if seed is None else random.Random(seed)
-    history = History(backend=engine.name, fallback=engine.fallback)
-    best: list[float] = []  # the parameters after the best epoch, if patience asks for them
-    order = list(range(len(examples)))
+    order = range(len(examples))
+    if seed is not None and shuffle:
+        for _ in range(len(history)):
+            draw.shuffle([*order])
     bar = Progress(progress, epochs, -(-len(examples) // size))
     if engine.fallback and find_spec("numpy"):
         bar.say(f"fit runs on the engine: {engine.fallback}")
     try:
         while len(history) < epochs and not history.stopped_early:
+            places = [*order]  # not the last epoch's order: a run that is resumed does not know it
             if shuffle:
-                draw.shuffle(order)
-            batches = [order[i : i + size] for i in range(0, len(order), size)]
+                draw.shuffle(places)
+            batches = [places[i : i + size] for i in range(0, len(places), size)]
             _append(engine.learn(batches, optimizer, clip_norm, bar), history.loss, history.accuracy)
             if held_out:
                 _append(engine.measure(), history.val_loss, history.val_accuracy)
             if patience is not None and history.best_epoch is not None:
                 waited = len(history) - 1 - history.best_epoch
-                best = best if waited else [p.data for p in optimizer.parameters]
+                if not waited:
+                    history.best_parameters = [p.data for p in optimizer.parameters]
                 history.stopped_early = waited >= patience
             history.backend, history.fallback = engine.name, engine.fallback
             history.seconds = perf_counter() - started
@@ -144,8 +160,9 @@ def fit(
     finally:
         bar.close()
         history.seconds = perf_counter() - started
-        for p, number in zip(optimizer.parameters, best, strict=False):
-            p.data = number
+        if patience is not None:
+            for p, number in zip(optimizer.parameters, history.best_parameters, strict=False):
+                p.data = number
     return history
 
 
@@ -186,6 +203,32 @@ def accuracy(model: Model, X: Iterable[Any], Y: Iterable[Any], loss: Loss | None
 def _append(outcome: tuple[float, ...], *curves: list[float]) -> None:
     for curve, number in zip(curves, outcome, strict=False):
         curve.append(number)
+
+
+def _begun(
+    history: History | None, optimizer: Optimizer, measured: bool, validated: bool, patience: int | None
+) -> History:
+    """The history to go on with: a new one, or that of an earlier run, if it is of such a run."""
+    if history is None:
+        return History()
+    if not isinstance(history, History):
+        raise ArgumentError(f"history is {history!r:.60}; expected the History of an earlier run")
+    if len(history):
+        for name, has, has_now in [
+            ("accuracy", bool(history.accuracy), measured),
+            ("val_loss", bool(history.val_loss), validated),
+        ]:
+            if has != has_now:
+                there, here = ("has", "none") if has else ("has no", "one")
+                raise ArgumentError(f"the earlier run {there} {name}, and this one would have {here}")
+        best, count = len(history.best_parameters), len(optimizer.parameters)
+        if patience is not None and best != count:
+            kept = "no parameters" if not best else f"{best} parameters, not {count},"
+            raise ArgumentError(f"the earlier run kept {kept} of its best epoch, to which patience goes back")
+    waited = len(history) - 1 - (history.best_epoch or 0)
+    history.stopped_early = patience is not None and waited >= patience
+    history.interrupted = history.diverged = False
+    return history
 
 
 # -- reading arguments and data -------------------------------------------------------------------------------------
@@ -237,20 +280,28 @@ def _examples(
         raise LengthError(f"{x_name} has {len(rows)} rows, {y_name} has {len(targets)}")
     if not rows:
         raise DataError(f"{x_name} is empty: there is nothing to learn from")
-    tried = set()
-    with no_grad():
-        prediction = model(rows[0])
-        for i, target in enumerate(targets):
-            if isinstance(target, (int, float)):
-                if target in tried:
-                    continue
-                tried.add(target)
-            _check_finite(target, f"row {i} of {y_name}")
-            try:
-                _check_loss("loss", loss(prediction, target))
-            except WengertError as error:
-                raise type(error)(f"row {i} of {y_name}: {error}") from None
+    state = random.getstate()  # a model that draws random numbers draws the same ones after this attempt
+    try:
+        with no_grad():
+            _try_targets(model(rows[0]), loss, targets, y_name)
+    finally:
+        random.setstate(state)
     return list(zip(rows, targets, strict=True))
+
+
+def _try_targets(prediction: Any, loss: Loss, targets: list[Any], name: str) -> None:
+    """Check every target against what the model gives."""
+    tried = set()
+    for i, target in enumerate(targets):
+        if isinstance(target, (int, float)):
+            if target in tried:
+                continue
+            tried.add(target)
+        _check_finite(target, f"row {i} of {name}")
+        try:
+            _check_loss("loss", loss(prediction, target))
+        except WengertError as error:
+            raise type(error)(f"row {i} of {name}: {error}") from None
 
 
 def _rows(model: Model, X: Iterable[Any], name: str) -> list[Any]:
