@@ -16,6 +16,7 @@ from wengert import _loader
 _loader.install()
 
 from wengert import checkpoint, data, errors, losses, nn, optim
+from wengert.anomalies import detect_anomaly, strict
 from wengert.engine import Value, dot
 from wengert.functions import (
     abs as abs,
@@ -128,6 +129,7 @@ __all__ = [
     "cos",
     "cosh",
     "data",
+    "detect_anomaly",
     "digamma",
     "div",
     "dot",
@@ -177,6 +179,7 @@ __all__ = [
     "sqrt",
     "square",
     "stop_gradient",
+    "strict",
     "sub",
     "swish",
     "take",

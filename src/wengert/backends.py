@@ -18,7 +18,7 @@ from wengert.functions import sum as total
 from wengert.history import Progress
 from wengert.lifting.function import Compiled, warn_once
 from wengert.losses import binary_cross_entropy, binary_cross_entropy_with_logits, cross_entropy, hinge
-from wengert.modes import no_grad
+from wengert.modes import looking, no_grad
 from wengert.optim import Optimizer, clip_grad_norm
 
 __all__ = [
@@ -71,6 +71,8 @@ def choose(backend: str, *task: Any) -> Engine:
         return engine
     try:
         require("numpy", "array")
+        if looking():
+            raise _RefusedError("strict() and detect_anomaly() look at each operation by itself")
         program = Program(*task)
         if backend == "numpy" or program.operations >= SMALL:
             return program

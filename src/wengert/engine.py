@@ -38,7 +38,7 @@ compiled: bool = bool(native.COMPILED)  # whether this is the compiled engine
 _walks = 0  # how many walks there were: a walk marks the nodes that it meets with its number
 _watcher = None  # who is shown each node as it is made: see modes.py
 walking: Any = threading.RLock()  # one walk at a time: it leaves marks on the nodes
-_pins = 0  # how many Graphs are being written: they need the marks of their walk for longer
+_pins = 0  # how many Graphs are being written, which need their marks for longer, and modes that look at passes
 
 
 @cython.no_gc
@@ -102,7 +102,7 @@ class Value(Node, Functions):
         """
         if native.COMPILED and not _pins:  # nothing comes between while this runs compiled: no lock is needed
             _backward_pass(self, _operand(gradient))
-        else:
+        elif _watcher is None or _watcher.lets_pass(self, _operand(gradient)):  # strict() may raise here
             with walking:
                 _backward_pass(self, _operand(gradient))
 
@@ -339,12 +339,12 @@ def _chain_rule(node: Node) -> None:
 
 
 def pin(change: Int) -> None:
-    """Say that a Graph begins (1) or has finished (-1) to be written, while it holds `walking`."""
+    """Say that a Graph begins (1) or has finished (-1) to be written, or a mode, while it holds `walking`."""
     global _pins
     _pins += change
 
 
 def watch(watcher: Any) -> None:
-    """Show every node to `watcher.made` as it is made, and use what it returns; None for nobody."""
+    """Show each new node to `watcher.made`, and use what it returns; ask `lets_pass` before a pass. None: nobody."""
     global _watcher
     _watcher = watcher

@@ -9,6 +9,7 @@
     ├── LengthError         (ValueError)   two lengths that must agree and do not
     ├── DataError           (ValueError)   data of the user's that cannot be computed with
     ├── ArgumentError       (ValueError)   an argument outside what it may be
+    ├── NonFiniteError      (ArithmeticError)  a nan or an infinity that `strict` or `detect_anomaly` found
     ├── StaleRecordingError                a compiled function that is not what was recorded any more
     ├── CheckpointError                    a checkpoint that cannot be written, read or believed
     └── MissingExtraError   (ImportError)  an optional library that is not installed
@@ -20,6 +21,7 @@ would expect, and ``except WengertError`` catches all of them.
 from __future__ import annotations
 
 from types import ModuleType
+from typing import Any
 
 __all__ = [
     "ArgumentError",
@@ -28,6 +30,7 @@ __all__ = [
     "HandmadeNodeError",
     "LengthError",
     "MissingExtraError",
+    "NonFiniteError",
     "OperandError",
     "OperationError",
     "StaleRecordingError",
@@ -62,6 +65,18 @@ class DataError(WengertError, ValueError):
 
 class ArgumentError(WengertError, ValueError):
     """An argument outside what it may be; the message names the value and what was expected."""
+
+
+class NonFiniteError(WengertError, ArithmeticError):
+    """A nan or an infinity came up under `wengert.strict` or `wengert.detect_anomaly`.
+
+    Attributes:
+        anomaly: what was found: the operation, its operands, the line; see `wengert.anomalies.Anomaly`.
+    """
+
+    def __init__(self, anomaly: Any) -> None:
+        super().__init__(anomaly)
+        self.anomaly: Any = anomaly
 
 
 class StaleRecordingError(WengertError):

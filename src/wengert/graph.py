@@ -88,6 +88,17 @@ class Graph:
         """The places of the leaves."""
         return tuple([i for i, code in enumerate(self.codes) if code == 0])
 
+    def partials(self) -> array[float]:
+        """For each entry of `operands` the partial derivative by it, as it was recorded; 0.0 for a constant.
+
+        >>> x = Value(3.0)
+        >>> Graph(2 - x * x).partials()
+        array('d', [3.0, 3.0, 0.0, -1.0])
+        """
+        recorded = array("d", [0.0]) * len(self.operands)
+        _copy_partials(self.values, self.starts, self.operands, recorded)
+        return recorded
+
     def __len__(self) -> int:
         return len(self.values)
 
@@ -154,6 +165,28 @@ def _write(values: Nodes, codes: Array, starts: Array, operands: Array, constant
                 at += 1
         at = starts[place]
     return used
+
+
+def _copy_partials(values: Nodes, starts: Array, operands: Array, partials: Array) -> None:
+    """Write down each node's partial derivatives, behind one another as its operands stand."""
+    node: Value
+    place = 0
+    for node in values:
+        at = starts[place]
+        size = starts[place + 1] - at
+        if node._a is None:
+            if size:
+                many: Many = node  # type: ignore[assignment]
+                for i in range(size):
+                    if operands[at + i] >= 0:
+                        partials[at + i] = many._partials[i]
+        elif size == 2 and operands[at] < 0:  # 2 - x
+            partials[at + 1] = node._da
+        else:
+            partials[at] = node._da
+            if node._b is not None:
+                partials[at + 1] = node._db
+        place += 1  # noqa: SIM113  (enumerate would make a tuple of each)
 
 
 def copy(root: Any, memo: dict[int, Any]) -> Any:

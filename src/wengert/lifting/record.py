@@ -9,23 +9,21 @@ from __future__ import annotations
 
 import builtins
 import linecache
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from wengert import node, operands
 from wengert.engine import Value
 from wengert.lifting.tracked import TracedInteger, Tracked, as_operand
+from wengert.lines import running
 from wengert.ops import BY_NAME
 
 __all__ = ["Guard", "Picked", "Recorder", "Unrecordable", "recording", "watching"]
 
 STOP, GREATEST, LEAST = BY_NAME["stop_gradient"], BY_NAME["max"], BY_NAME["min"]
-HERE = str(Path(__file__).resolve().parents[1])
 
 
 class Unrecordable(Exception):  # noqa: N818  (no fault: a reason to stay with the engine)
@@ -201,14 +199,8 @@ def _extreme(row: Any, builtin: Any) -> Any:
 
 def where() -> str:
     """The line of the user's code that is running."""
-    frame: Any = sys._getframe(1)
-    while frame is not None and (frame.f_code.co_filename.startswith(HERE) or frame.f_code.co_filename == "<lifted>"):
-        frame = frame.f_back
-    if frame is None:
-        return "the function"
-    name, line = frame.f_code.co_filename, frame.f_lineno
-    text = linecache.getline(name, line).strip()
-    return f"{Path(name).name}, line {line}{f' ({text[:60]})' if text else ''}"
+    line = running()
+    return "the function" if line is None else str(line)
 
 
 def _subscripted(frame: Any) -> Any:

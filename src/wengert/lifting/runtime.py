@@ -63,7 +63,7 @@ class Runtime:
 
     def call(self, args: Sequence[Any], named: dict[str, Any]) -> Any:
         """One example."""
-        if recording():
+        if recording() or modes.looking():  # by another compiled function, or operation by operation
             return self.function(*args, **named)
         with self.lock:
             arguments = self.arguments(args, named, False)
@@ -110,6 +110,8 @@ class Runtime:
         with self.lock:
             arguments = self.arguments(args, named, True)
             count = _count(arguments)
+            if modes.looking():
+                return self.eagerly(arguments, count, how)
             entry, path = self.path_for(arguments)
             if path is None:
                 return self.eagerly(arguments, count, how)
