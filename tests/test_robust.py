@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -115,6 +117,61 @@ def test_steps_by_hand_after_a_pass_that_was_broken_off() -> None:
     for node in (y, x):
         node._backward()
     assert x.grad == 6.0
+
+
+LARGE = """
+import signal, sys, time
+from wengert import Value, engine
+n = 1_000_000 if engine.compiled else 60_000
+x = Value(0.5, label="x")
+y = x
+for _ in range(n // 2):
+    y = y * 0.75 + x
+inner = y._prev[0]
+start = time.perf_counter()
+y.backward()
+once = time.perf_counter() - start
+expected, within = x.grad, inner.grad
+assert expected > 2.0 and within == 1.0
+hits = deep = tries = 0
+
+def handler(number, frame):
+    global hits, deep
+    line = frame
+    while line.f_back is not None:
+        deep += line.f_code.co_name == "_backward_pass"
+        line = line.f_back
+    hits += line.f_lineno == call
+    raise KeyboardInterrupt
+
+call = sys._getframe().f_lineno + 8
+signal.signal(signal.SIGALRM, handler)
+while (hits < 10 or (not engine.compiled and deep < 5)) and tries < 400:
+    tries += 1
+    x.grad = 1000.0
+    try:
+        signal.setitimer(signal.ITIMER_REAL, once * (tries % 20 + 0.5) / 20)
+        for _ in range(100):
+            y.backward()
+    except KeyboardInterrupt:
+        pass
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    x.grad = 0.0
+    y.backward()
+    assert (x.grad, inner.grad) == (expected, within), tries
+print("hits" if hits >= 10 and (engine.compiled or deep >= 5) else (hits, deep, tries))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no timer that interrupts")
+def test_an_interrupt_inside_a_pass_over_a_large_graph() -> None:
+    """A signal that arrives while `backward()` runs, ten times: after zeroing, the next call is right.
+
+    Compiled, the handler runs when the pass has ended, at the line that called it; interpreted, inside the pass.
+    """
+    done = subprocess.run([sys.executable, "-c", LARGE], capture_output=True, text=True, timeout=300, check=False)
+    assert (done.stdout, done.stderr) == ("hits\n", "")
 
 
 # -- optimizers -------------------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ import wengert
 from wengert import Value, losses, optim
 from wengert.nn import MLP
 from wengert.ops import TABLE
+from wengert.testing import random_program
 
 
 def every_row() -> Iterator[float]:
@@ -76,6 +77,13 @@ def random_programs() -> Iterator[float]:
             yield from (leaf.grad for leaf in leaves)
 
 
+def drawn_programs() -> Iterator[float]:
+    """Those of `wengert.testing`, of every row in every combination."""
+    for seed in range(1500):
+        value, gradient = random_program(seed).value_and_gradient()
+        yield from (value, *gradient)
+
+
 def trained_networks() -> Iterator[float]:
     """The weights after some steps of each optimizer, on each kind of loss."""
     rng = random.Random(3)
@@ -115,6 +123,6 @@ def test_the_two_engines_give_the_same_bits() -> None:
 
 if __name__ == "__main__":
     print("compiled" if wengert.engine.compiled else "interpreted")
-    for program in (every_row, random_programs, trained_networks):
+    for program in (every_row, random_programs, drawn_programs, trained_networks):
         for place, number in enumerate(program()):
             print(program.__name__, place, float(number).hex())

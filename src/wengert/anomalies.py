@@ -11,20 +11,20 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from math import inf, isfinite
+from math import isfinite
 from typing import Any, NamedTuple, overload
 
 from wengert import modes
 from wengert.engine import Value
 from wengert.errors import NonFiniteError
+from wengert.fused import partials_of
 from wengert.graph import Graph
 from wengert.lines import Line, running
-from wengert.node import CODE
 from wengert.operands import data, number
 
 __all__ = ["Anomaly", "Operand", "detect_anomaly", "line_of", "strict"]
 
-KEPT = 1 << 22  # the lines of at least so many operations are kept, the newest: 12 bytes each, and as many more at times
+KEPT = 1 << 22  # of so many operations, the newest, the lines are kept, and of as many more at times: 12 bytes each
 SHOWN = 4  # how many operands a message writes out
 
 
@@ -98,17 +98,17 @@ def _sentence(found: Anomaly) -> str:
 
 OVERFLOW = "that is beyond the largest float, 1.8e308: scale the numbers down"
 ADVICE = {
-    "log log2 log10": "the argument has to be positive: clip it, or use log_softmax, logsigmoid or softplus, which stay "
-    "finite",
+    "log log2 log10": "the argument has to be positive: clip it, or use log_softmax, logsigmoid or softplus, which "
+    "stay finite",
     "log1p": "the argument has to be greater than -1",
     "sqrt": "the argument has to be positive, as the slope at 0 is infinite: add a small number under the root",
     "cbrt": "the slope at 0 is infinite: add a small number to the argument",
     "div reciprocal": "the divisor is 0 or too near to it: add a small number to it, or choose another one with where "
     "before dividing",
-    "exp exp2 expm1 sinh cosh": "above about 700 it overflows: subtract the greatest first, as softmax and logsumexp do, "
-    "or clip the argument",
-    "pow": "a base of 0 or below has powers and slopes for whole exponents only, written as plain numbers; otherwise the "
-    "numbers are too large",
+    "exp exp2 expm1 sinh cosh": "above about 700 it overflows: subtract the greatest first, as softmax and logsumexp "
+    "do, or clip the argument",
+    "pow": "a base of 0 or below has powers and slopes for whole exponents only, written as plain numbers; otherwise "
+    "the numbers are too large",
     "asin acos atanh": "the argument has to be between -1 and 1, where the slope is infinite",
     "acosh": "the argument has to be greater than 1, where the slope is infinite",
     "add sub mul square sum mean prod dot": OVERFLOW,
@@ -164,7 +164,7 @@ _trails = _Trails()
 
 
 def line_of(node: Value) -> Line | None:
-    """The user's line that made a node, while the `strict` or `detect_anomaly` block is open in which it did; else None.
+    """The user's line that made a node, as long as the `strict` or `detect_anomaly` block is open; else None.
 
     >>> with detect_anomaly():
     ...     y = Value(2.0).exp()
@@ -195,8 +195,9 @@ def _keeping(trail: _Trail) -> Iterator[None]:
 def _slopes(node: Any) -> tuple[float, ...]:
     """The partial derivative by each operand that is a Value."""
     if node._a is None:
-        every = node._row.partials(node.data, *map(_real, node._operands))
-        return tuple([float(slope) for slope, x in zip(every, node._operands, strict=True) if isinstance(x, Value)])
+        return tuple(
+            [slope for slope, x in zip(partials_of(node), node._operands, strict=True) if isinstance(x, Value)]
+        )
     return (node._da,) if node._b is None else (node._da, node._db)
 
 
@@ -214,10 +215,12 @@ def _found(
 ) -> Anomaly:
     """An `Anomaly` of this node; `slopes` and `place` count the operands that are Values."""
     partials = iter(slopes)
-    operands = tuple([
-        Operand(x.label, x.data, next(partials)) if isinstance(x, Value) else Operand("", number(x), None)
-        for x in node._operands
-    ])
+    operands = tuple(
+        [
+            Operand(x.label, x.data, next(partials)) if isinstance(x, Value) else Operand("", number(x), None)
+            for x in node._operands
+        ]
+    )
     if place is not None:
         place = [i for i, x in enumerate(operands) if x.partial is not None][place]
     return Anomaly(what, node._row.name, node.label, value, operands, place, gradient, line_of(node), node)

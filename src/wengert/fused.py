@@ -1,4 +1,7 @@
-"""What a compiled function needs of the engine: the numbers of many Values at once, and one node for all of them."""
+"""What a compiled function needs of the engine: the numbers of many Values at once, and one node for all of them.
+
+And what is kept of such a node, for those who look at it.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from wengert.native import Array
 from wengert.node import LEAVES
 from wengert.ops import BY_NAME
 
-__all__ = ["fused", "gather", "scatter"]
+__all__ = ["fused", "gather", "partials_of", "scatter"]
 
 COMPILED = BY_NAME["compiled"].code
 
@@ -38,3 +41,8 @@ def fused(data: float, operands: Sequence[Any], partials: Array, leaves: bool = 
     for i in range(len(node._all)):
         node._partials[i] = float(partials[i])
     return node
+
+
+def partials_of(many: Many) -> list[float]:
+    """The recorded partial derivative by each operand of a node of any number of operands, constants among them."""
+    return [many._partials[i] for i in range(len(many._all))]
