@@ -99,7 +99,7 @@ class Program(NamedTuple):
         v2 = wengert.tanh(x0)
         v3 = v2 * x1
         return v3
-    >>> program.value_and_gradient() == program.value_and_gradient({"tanh": lambda x: wengert.tanh(x)})
+    >>> program.value_and_gradient() == program.value_and_gradient({"mul": lambda x, y: y * x})
     True
     """
 
