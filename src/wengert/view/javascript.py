@@ -29,7 +29,7 @@ PRIMITIVES |= {name: f"{name}_" for name in OURS.split()}
 INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 
 
-class Unwritable(Exception):
+class UnwritableError(Exception):
     """A rule that cannot be read over symbols."""
 
 
@@ -117,13 +117,13 @@ class Symbol:
         return self.body.infix("!==", self, other, is_condition=True)
 
     def __hash__(self) -> int:
-        raise Unwritable("a symbol is no key")
+        raise UnwritableError("a symbol is no key")
 
     def __bool__(self) -> bool:
-        raise Unwritable("a rule chooses with where(condition, a, b), not with if")
+        raise UnwritableError("a rule chooses with where(condition, a, b), not with if")
 
     def __float__(self) -> float:
-        raise Unwritable("a rule computes with symbols, not with floats")
+        raise UnwritableError("a rule computes with symbols, not with floats")
 
 
 class _Body:
@@ -209,7 +209,7 @@ class Script:
         given = _reading(op.partials)(*[Symbol(body, name) for name in ("o", *names)])
         slopes = list(given) if isinstance(given, (tuple, list)) else [given]
         if len(slopes) != len(names):
-            raise Unwritable(f"{op.name}: {len(slopes)} partials for {len(names)} operands")
+            raise UnwritableError(f"{op.name}: {len(slopes)} partials for {len(names)} operands")
         return body.result(["o", *names], f"[{','.join(map(_text, slopes))}]")
 
     def function(self, op: Op) -> str:

@@ -86,7 +86,6 @@ class Steps(Sequence[Step]):
     Attributes:
         graph: the computation.
         names: what its nodes are called.
-        formulas: the expression that made each node, over the names of its operands; '' for a leaf.
     """
 
     def __init__(self, root: Value) -> None:
@@ -95,9 +94,7 @@ class Steps(Sequence[Step]):
                 f"steps(root) takes the Value that backward() would be called on, not {type(root).__name__}"
             )
         self.graph: Graph = Graph(root)
-        names, formulas = naming.formulas(self.graph)
-        self.names: list[str] = names
-        self.formulas: list[str] = formulas
+        self.names: list[str] = naming.names(self.graph)
         self._data = array("d", [value.data for value in self.graph.values])
         self._partials = self.graph.partials()
         self._made = [place for place, code in enumerate(self.graph.codes) if code]
@@ -128,6 +125,11 @@ class Steps(Sequence[Step]):
         again, data = float(op.value(*self._numbers(operands))), self._data[place]
         return again != data and (again == again or data == data)
 
+    def said(self, place: int) -> str:
+        """A node's name as it stands in a sentence: an expression in parentheses."""
+        name = self.names[place]
+        return f"({name})" if naming.is_compound(self.graph, self.names, place) else name
+
     def _numbers(self, operands: tuple[int | float, ...]) -> list[float]:
         return [self._data[x] if isinstance(x, int) else x for x in operands]
 
@@ -155,12 +157,12 @@ class Steps(Sequence[Step]):
         if index < forward:
             return self._forward(index, self._made[index])
         if index == forward:
-            sentence = f"grad of {self.names[-1]} = 1, the derivative of the result by itself"
+            sentence = f"grad of {self.said(len(self.graph) - 1)} = 1, the derivative of the result by itself"
             return self._of(index, "backward", len(self.graph) - 1, 1.0, (), sentence)
         return self._backward(index, self._made[2 * forward - index])
 
     def _of(self, index: int, phase: str, place: int, cotangent: float | None, moves: Any, sentence: str) -> Step:
-        op, operands, value = self.graph[place]
+        _, operands, value = self.graph[place]
         named = tuple([self.names[x] if isinstance(x, int) else number(x) for x in operands])
         pairs = tuple(zip(named, self._numbers(operands), strict=True))
         return Step(
@@ -169,7 +171,7 @@ class Steps(Sequence[Step]):
 
     def _forward(self, index: int, place: int) -> Step:
         op, operands, _ = self.graph[place]
-        name, formula = self.names[place], self.formulas[place]
+        name, formula = self.names[place], naming.formula(self.graph, self.names, place)
         texts = [number(x) for x in self._numbers(operands)]
         parts = [name] if name == formula else [name, formula]
         parts += [fill(template(op, len(operands), " × "), texts)]
@@ -177,7 +179,7 @@ class Steps(Sequence[Step]):
         return self._of(index, "forward", place, None, (), sentence)
 
     def _backward(self, index: int, place: int) -> Step:
-        cotangent, name = self._gradients[place], self.names[place]
+        cotangent, name = self._gradients[place], self.said(place)
         moves = []
         for at in range(self.graph.starts[place], self.graph.starts[place + 1]):
             operand = self.graph.operands[at]
@@ -185,14 +187,14 @@ class Steps(Sequence[Step]):
                 continue
             partial, before = self._partials[at], self._before[at]
             product = partial * cotangent
-            target = self.names[operand]
+            target = self.said(operand)
             after = before + product
             said = f"grad of {name} × local derivative = {_times(cotangent, partial)} = {number(product)}"
             if self._is_first[at]:
                 said = f"grad of {target} = {said}"
             else:
                 said = f"grad of {target} += {said}, which makes {_plus(before, product)} = {number(after)}"
-            moves.append(Contribution(operand, target, partial, product, before, after, said))
+            moves.append(Contribution(operand, self.names[operand], partial, product, before, after, said))
         said = "; ".join(move.sentence for move in moves) or f"{name} has no operand that takes a gradient"
         return self._of(index, "backward", place, cotangent, tuple(moves), said)
 
@@ -234,13 +236,14 @@ def steps(root: Value) -> Steps:
     >>> a, b = Value(2.0, "a"), Value(-3.0, "b")
     >>> d = a * b + a
     >>> d.label = "d"
-    >>> for step in steps(d):
+    >>> for step in steps(d)[:4]:
     ...     print(step)
     0 forward: a*b = 2 × (-3) = -6
     1 forward: d = a*b + a = -6 + 2 = -4
     2 backward: grad of d = 1, the derivative of the result by itself
-    3 backward: grad of a*b = grad of d × local derivative = 1 × 1 = 1; grad of a = ...
-    4 backward: grad of a += grad of a*b × local derivative = 1 × (-3) = -3, which makes 1 + (-3) = -2; grad of b = ...
+    3 backward: grad of (a*b) = grad of d × local derivative = 1 × 1 = 1; grad of a = ...
+    >>> print(steps(d)[4].contributions[0].sentence)
+    grad of a += grad of (a*b) × local derivative = 1 × (-3) = -3, which makes 1 + (-3) = -2
     >>> steps(d)[4].contributions[0].after
     -2.0
     """
