@@ -110,10 +110,10 @@ def test_imports_run_one_way(path: Path) -> None:
 
 PUBLIC = """
     Graph History Value __version__ absolute acos acosh add arccos arccosh arcsin arcsinh arctan arctan2 arctanh
-    asin asinh atan atan2 atanh cbrt checkpoint clamp clip cos cosh data detect_anomaly digamma div dot elu erf erfc
-    errors exp exp2 expm1 fit gaussian gelu hypot leaky_relu lgamma log log10 log1p log2 log_softmax logsigmoid
-    logsumexp losses matmul maximum mean minimum mul neg nn no_grad op optim pick polygamma prod reciprocal relu
-    sigmoid sign silu sin sinh softmax softplus sqrt square stop_gradient strict sub swish take tan tanh where
+    asin asinh atan atan2 atanh cbrt checkpoint clamp clip cos cosh data digamma div dot elu erf erfc errors exp
+    exp2 explain expm1 fit gaussian gelu hypot leaky_relu lgamma log log10 log1p log2 log_softmax logsigmoid logsumexp
+    losses matmul maximum mean minimum mul neg nn no_grad op optim pick polygamma prod reciprocal relu sigmoid sign
+    silu sin sinh softmax softplus sqrt square steps stop_gradient sub swish take tan tanh where
 """
 
 

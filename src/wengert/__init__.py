@@ -98,6 +98,8 @@ from wengert.graph import Graph
 from wengert.lifting import compile as compile
 from wengert.modes import no_grad
 from wengert.training import History, fit
+from wengert.view.explain import explain
+from wengert.view.steps import steps
 
 __version__ = "0.1.0"
 
@@ -139,6 +141,7 @@ __all__ = [
     "errors",
     "exp",
     "exp2",
+    "explain",
     "expm1",
     "fit",
     "gaussian",
@@ -178,6 +181,7 @@ __all__ = [
     "softplus",
     "sqrt",
     "square",
+    "steps",
     "stop_gradient",
     "strict",
     "sub",

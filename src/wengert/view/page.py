@@ -91,7 +91,8 @@ def _data(steps: Steps, script: Script) -> tuple[str, dict[tuple[int, int], str 
     graph = steps.graph
     names, formulas = naming.formulas(graph)
     kinds: dict[tuple[int, int], str | None] = {}  # (operation, number of operands) -> its rules
-    of_node, signs, operands, edges, unknown = [], [], [], [], set()
+    unknown: set[str] = set()
+    of_node, signs, operands, partials, edges = [], [], [], [], []
     for place, (op, given, value) in enumerate(graph):
         kind = (op.code, len(given))
         if op.code and kind not in kinds:
@@ -102,8 +103,8 @@ def _data(steps: Steps, script: Script) -> tuple[str, dict[tuple[int, int], str 
         signs.append(_sign(value._op, op.name, given) if op.code else "")
         at = range(graph.starts[place], graph.starts[place + 1])
         operands.append([graph.operands[k] for k in at])
+        partials.append([_json(steps.partials[k]) for k in at])
         edges += [(x, place) for x in given if isinstance(x, int)]
-    partials = [[_json(steps._partials[k]) for k in range(a, b)] for a, b in zip(graph.starts, graph.starts[1:])]
     boxes, routes, size = _picture(names, signs, edges)
     words = {
         "names": names,

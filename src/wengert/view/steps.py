@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from wengert.view.page import Page
 
-__all__ = ["Contribution", "Step", "Steps", "steps"]
+__all__ = ["Contribution", "Step", "Steps", "steps", "sweep"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +86,7 @@ class Steps(Sequence[Step]):
     Attributes:
         graph: the computation.
         names: what its nodes are called.
+        partials: the local derivatives, as `Graph.partials` gives them.
     """
 
     def __init__(self, root: Value) -> None:
@@ -96,9 +97,9 @@ class Steps(Sequence[Step]):
         self.graph: Graph = Graph(root)
         self.names: list[str] = naming.names(self.graph)
         self._data = array("d", [value.data for value in self.graph.values])
-        self._partials = self.graph.partials()
+        self.partials: array[float] = self.graph.partials()
         self._made = [place for place, code in enumerate(self.graph.codes) if code]
-        self._gradients, self._before, self._is_first = _sweep(self.graph, self._partials)
+        self._gradients, self._before, self._is_first = sweep(self.graph, self.partials)
 
     @property
     def gradients(self) -> list[float]:
@@ -185,7 +186,7 @@ class Steps(Sequence[Step]):
             operand = self.graph.operands[at]
             if operand < 0:
                 continue
-            partial, before = self._partials[at], self._before[at]
+            partial, before = self.partials[at], self._before[at]
             product = partial * cotangent
             target = self.said(operand)
             after = before + product
@@ -250,7 +251,7 @@ def steps(root: Value) -> Steps:
     return Steps(root)
 
 
-def _sweep(graph: Graph, partials: array[float]) -> tuple[array[float], array[float], bytearray]:
+def sweep(graph: Graph, partials: array[float]) -> tuple[array[float], array[float], bytearray]:
     """The gradient of each node, and for each operand of each node its gradient before that node's turn, and whether
     that turn was its first. In the order in which `backward()` goes, so that the bits are the same.
     """
