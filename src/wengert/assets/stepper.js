@@ -127,13 +127,23 @@ function build() {
       svg("rect", { class: "op", y: high / 2 - 12, width: pill, height: 24, rx: 12 }, g);
       svg("text", { class: signs[i].length < 3 ? "sign short" : "sign", x: pill / 2, y: high / 2 + (signs[i].length < 3 ? 5 : 4) }, g, signs[i]);
     }
-    svg("text", { class: "name", x: inner, y: 17 }, g, names[i]);
+    const name = svg("text", { class: "name", x: inner, y: 17 }, g, names[i]);
     svg("text", { class: "key", x: inner, y: 33 }, g, "data");
-    svg("text", { class: "key", x: inner, y: 49 }, g, "grad");
+    svg("text", { class: "key of", x: inner, y: 49 }, g, "grad");
     const value = svg("text", { class: "num", x: wide - 9, y: 33 }, g);
     const grad = svg("text", { class: "num grad", x: wide - 9, y: 49 }, g);
     g.onclick = () => visit(i);
-    nodes[i] = { g, title, value, grad };
+    nodes[i] = { g, title, name, value, grad, room: wide - inner - 8 };
+  }
+  for (const { name, room } of nodes) fitInto(name, room);
+}
+
+// Fonts differ: a text that would be wider than its box is set more tightly.
+function fitInto(text, room) {
+  text.removeAttribute("textLength");
+  if (text.getComputedTextLength() > room) {
+    text.setAttribute("textLength", room);
+    text.setAttribute("lengthAdjust", "spacingAndGlyphs");
   }
 }
 
@@ -161,7 +171,7 @@ function show() {
   ui.graph.setAttribute("class", phase);
   let wrong = 0;
   for (let i = 0; i < size; i++) {
-    const { g, title, value, grad } = nodes[i];
+    const { g, title, value, grad, room } = nodes[i];
     const known = kinds[i] < 0 || i <= done, gradient = now.grads[i], bad = !Object.is(gradient, right[i]) && gradient !== right[i];
     wrong += bad;
     set(value, known ? number(values[i]) : "·");
@@ -169,6 +179,7 @@ function show() {
     set(title, `${names[i]}: data ${known ? values[i] : "not computed"}, grad ${gradient === null ? "not computed" : gradient}`);
     const classes = `node${kinds[i] < 0 ? " leaf-node" : ""}${known ? "" : " later"}${i === node ? " now" : ""}${fed.has(i) ? " fed" : ""}${bad ? " wrong" : ""}`;
     if (g.getAttribute("class") !== classes) g.setAttribute("class", classes);
+    if (bad || grad.hasAttribute("textLength")) fitInto(grad, room);
   }
   for (const edge of stage.edges.querySelectorAll(".hot")) edge.classList.remove("hot");
   stage.gains.replaceChildren();
@@ -274,9 +285,10 @@ ui.play.onclick = play;
 ui.at.oninput = () => (pause(), go(+ui.at.value));
 ui.assign.onchange = show;
 ui.speed.onchange = () => timer && (pause(), play());
-byId("in").onclick = () => (scale(zoom * 1.25), follow(made[0] ?? 0));
-byId("out").onclick = () => scale(zoom / 1.25);
-byId("fit").onclick = () => scale(Math.min(fitted(), 1.5));
+const zoomTo = (to) => () => ((chosen = true), scale(to()));
+byId("in").onclick = zoomTo(() => zoom * 1.25);
+byId("out").onclick = zoomTo(() => zoom / 1.25);
+byId("fit").onclick = zoomTo(() => Math.min(fitted(), 1.5));
 document.onkeydown = (event) => {
   const inField = event.target.matches("input:not(#at), select"), inView = event.target === ui.view && zoom > fitted() * 1.01 && event.shiftKey;
   const moves = { ArrowRight: 1, ArrowLeft: -1, Home: -Infinity, End: Infinity };
@@ -352,5 +364,9 @@ ahead.style.flexGrow = made.length;
 behind.style.flexGrow = made.length + 1;
 build();
 sliders();
-scale(Math.max(Math.min(fitted(), 1.4), 0.8));
+let wide = 0, chosen = false; // a frame may get its size late
+new ResizeObserver(() => {
+  if (ui.view.clientWidth !== wide && !chosen) scale(Math.max(Math.min(fitted(), 1.4), 0.8));
+  wide = ui.view.clientWidth;
+}).observe(ui.view);
 go(+location.hash.slice(1) || 0);

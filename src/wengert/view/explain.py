@@ -302,11 +302,7 @@ class _Finder:
                 continue
             if self.gradients[place] == 0.0:
                 if terms:
-                    written = " + ".join(
-                        f"({number(t)})" if t < 0.0 and i else number(t) for i, t in enumerate(terms[:6])
-                    )
-                    more = f" + … {len(terms) - 6} more" if len(terms) > 6 else ""
-                    reasons.append(f"What comes to {self.names[place]} cancels: {written}{more} = 0.")
+                    reasons.append(f"What comes to {self.names[place]} cancels: {_sum(terms)} = 0.")
                 continue
             for at, operand in self.edges(place):
                 if not way[operand]:
@@ -366,7 +362,16 @@ class _Finder:
             for at, operand in self.edges(place):
                 if way[operand] and strange(self.partials[at] * self.gradients[place]):
                     sources.append((at, place, operand))
-        return _first([self._strange(*source, strange) for source in sources] or ["What comes together adds up to it."])
+        if sources:
+            return _first([self._strange(*source, strange) for source in sources])
+        first = max(place for place in range(len(way)) if way[place] and strange(self.gradients[place]))
+        terms = [
+            self.partials[at] * self.gradients[place]
+            for place in range(len(self.graph) - 1, first, -1)
+            for at, operand in self.edges(place)
+            if operand == first
+        ]
+        return [f"What comes to {self.names[first]} adds up to {number(self.gradients[first])}: {_sum(terms)}."]
 
     def _strange(self, at: int, place: int, operand: int, strange: Any) -> str:
         """What made the first strange product on a way."""
@@ -413,6 +418,15 @@ class _Finder:
     def _line(self, place: int) -> str:
         """The source line that made a node, where it is known."""
         return ""
+
+
+def _sum(terms: Sequence[float]) -> str:
+    """Numbers added up, the first few of them."""
+    written = [
+        f"({number(term)})" if i and number(term)[0] == "-" else number(term) for i, term in enumerate(terms[:6])
+    ]
+    more = len(terms) - len(written)
+    return " + ".join([*written, *([f"… {more} more"] if more else [])])
 
 
 def _first(reasons: list[str]) -> list[str]:

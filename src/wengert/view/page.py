@@ -166,7 +166,7 @@ def _picture(names: list[str], signs: list[str], edges: list[tuple[int, int]]) -
     """
     pills = [max(26.0, 7.2 * _width(sign) + 16.0) if sign else 0.0 for sign in signs]
     widths = [
-        max(NARROWEST, 7.3 * _width(name) + 18.0) + pill - 8.0 * bool(pill)
+        max(NARROWEST, 7.6 * _width(name) + 18.0) + pill - 8.0 * bool(pill)
         for name, pill in zip(names, pills, strict=True)
     ]
     waypoints = _waypoints(len(names), edges)
