@@ -26,6 +26,7 @@ STANDS_ON = {
     "_loader": [],
     "errors": [],
     "native": [],
+    "owners": ["errors"],
     "special": [],
     "operands": ["errors"],
     "ops": ["operands", "native", "special"],
@@ -37,15 +38,13 @@ STANDS_ON = {
     "anomalies": ["graph", "modes", "fused", "lines"],
     "graph": ["engine"],
     "fused": ["engine"],
-    "flat": ["optim", "lifting"],
-    "lifting": ["graph", "modes", "fused", "lines"],
-    "testing": ["engine"],
-    "nn": ["engine"],
+    "lifting": ["graph", "modes", "fused"],
+    "nn": ["engine", "owners"],
     "losses": ["engine"],
     "optim": ["engine"],
     "data": ["engine"],
     "checkpoint": ["engine"],
-    "view": ["graph"],
+    "view": ["graph", "owners"],
     "history": ["engine"],
     "backends": ["losses", "flat", "history"],
     "training": ["nn", "losses", "optim", "data", "checkpoint", "backends"],
@@ -55,7 +54,7 @@ STANDS_ON = {
 }
 """What each module stands on. It may import that, whatever that stands on, and no sibling."""
 
-INSIDE_A_METHOD = {("engine", "view"), ("history", "view"), ("node", "graph")}
+INSIDE_A_METHOD = {("node", "view"), ("history", "view"), ("node", "graph")}
 """The written exceptions: a Value and a History draw themselves, and a Value copies the graph under it."""
 
 
@@ -110,10 +109,10 @@ def test_imports_run_one_way(path: Path) -> None:
 
 PUBLIC = """
     Graph History Value __version__ absolute acos acosh add arccos arccosh arcsin arcsinh arctan arctan2 arctanh
-    asin asinh atan atan2 atanh cbrt checkpoint clamp clip cos cosh data digamma div dot elu erf erfc errors exp
-    exp2 explain expm1 fit gaussian gelu hypot leaky_relu lgamma log log10 log1p log2 log_softmax logsigmoid logsumexp
+    asin asinh atan atan2 atanh cbrt checkpoint clamp clip cos cosh data digamma div dot draw draw_dot elu erf erfc errors exp
+    exp2 expm1 fit gaussian gelu hypot leaky_relu lgamma log log10 log1p log2 log_softmax logsigmoid logsumexp
     losses matmul maximum mean minimum mul neg nn no_grad op optim pick polygamma prod reciprocal relu sigmoid sign
-    silu sin sinh softmax softplus sqrt square steps stop_gradient sub swish take tan tanh where
+    silu sin sinh softmax softplus sqrt square stop_gradient sub swish take tan tanh tree where
 """
 
 

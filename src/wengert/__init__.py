@@ -98,8 +98,8 @@ from wengert.graph import Graph
 from wengert.lifting import compile as compile
 from wengert.modes import no_grad
 from wengert.training import History, fit
-from wengert.view.explain import explain
-from wengert.view.steps import steps
+from wengert.view.drawing import draw, draw_dot
+from wengert.view.outline import tree
 
 __version__ = "0.1.0"
 
@@ -135,6 +135,8 @@ __all__ = [
     "digamma",
     "div",
     "dot",
+    "draw",
+    "draw_dot",
     "elu",
     "erf",
     "erfc",
@@ -189,5 +191,6 @@ __all__ = [
     "take",
     "tan",
     "tanh",
+    "tree",
     "where",
 ]

@@ -19,6 +19,7 @@ __all__ = ["Layout", "Point", "layout"]
 Point = tuple[float, float]
 
 SPREAD, SPACING = 12.0, 10.0  # how far apart edges arrive at a box: all of them together, and two neighbours
+CROWD, WIDEST = 10, 100.0  # edges from which on a gap becomes wider, half a pixel for each, and by how much at most
 SWEEPS, RELAXATIONS = 8, 12  # how often ranks are reordered, and how often boxes are moved up and down
 LARGE = 20_000  # boxes and waypoints from which on fewer of both must do
 
@@ -52,7 +53,7 @@ def layout(
     Args:
         sizes: the width and height of each box.
         edges: pairs of places in `sizes`, source and target; a pair may occur twice.
-        across: the gap between two columns, where the edges run.
+        across: the gap between two columns, where the edges run; many edges make it wider.
         down: the least gap between two boxes of a column.
 
     Raises:
@@ -292,7 +293,8 @@ def _columns(
         width = max([sizes[v][0] for v in layer if v < net.boxes], default=0.0)
         lefts.append(x)
         rights.append(x + width)
-        x += width + across
+        edges = sum([len(net.behind[v]) for v in layer])
+        x += width + across + min(max(edges - CROWD, 0) / 2, WIDEST)
     return lefts, rights
 
 

@@ -12,13 +12,14 @@ from decimal import ROUND_HALF_UP, Context, Decimal
 from math import isfinite
 
 from wengert.graph import Graph
-from wengert.ops import Op
+from wengert.ops import TABLE, Op
 
-__all__ = ["clean", "formulas", "names", "number", "template"]
+__all__ = ["clean", "fill", "formula", "formulas", "is_compound", "names", "number", "template"]
 
 LONGEST = 24  # characters of a label that are shown
 SHORT = 16  # characters of an expression that still serves as a name
 MANY = 7  # operands that are all written out
+LARGE = 20_000  # nodes from which on a node without a label goes by its place
 INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**"}
 FOUR_DIGITS = Context(prec=4, rounding=ROUND_HALF_UP)
 
@@ -27,13 +28,12 @@ UNSHOWN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u
 
 
 def clean(label: str, longest: int = LONGEST) -> str:
-    """A label as one short line of characters that can be shown.
+    r"""A label as one short line of characters that can be shown.
 
-    >>> clean("a\\nb"), clean("x" * 30, 8)
-    ('a\ufffdb', 'xxxxxxx…')
+    >>> clean("a\nb"), clean("x" * 30, 8)
+    ('a�b', 'xxxxxxx…')
     """
-    shown = label[: longest + 1]
-    shown = UNSHOWN.sub("\ufffd", shown)
+    shown = UNSHOWN.sub("\ufffd", label[: longest + 1])
     return shown if len(shown) <= longest else shown[: longest - 1] + "…"
 
 
@@ -98,35 +98,48 @@ def fill(written: str, texts: list[str]) -> str:
 
 
 def names(graph: Graph) -> list[str]:
-    """What each node of a graph is called.
+    """What each node of a graph is called. Expressions serve as names in graphs of up to 20,000 nodes.
 
     >>> from wengert import Value
     >>> x, w = Value(2.0, "x"), Value(3.0, "w")
     >>> names(Graph((x * w + 1.0).tanh()))
     ['x', 'w', 'x*w', 'x*w + 1', 'tanh(x*w + 1)']
     """
-    return formulas(graph)[0]
+    return formulas(graph)[0] if len(graph) <= LARGE else _plain(graph)
 
 
 def formulas(graph: Graph) -> tuple[list[str], list[str]]:
     """What each node is called, and the expression that made it, over the names of its operands ('' for a leaf)."""
-    called: list[str] = []
+    called = _plain(graph)
     made: list[str] = []
-    compound: list[bool] = []  # whether the name is an expression that needs parentheses inside of another
     for place, (op, operands, value) in enumerate(graph):
-        loose = op.name in (*INFIX, "neg", "dot") and op.name != "add"
-        shown = operands if len(operands) <= MANY else (*operands[:3], operands[-1])
-        texts = [
-            number(x) if isinstance(x, float) else f"({called[x]})" if loose and compound[x] else called[x]
-            for x in shown
-        ]
-        if len(operands) > MANY:
-            formula = f"{op.name}({', '.join(texts[:3])}, … {len(operands) - 4} more …, {texts[3]})"
-        else:
-            formula = fill(template(op, len(operands)), texts) if operands else ""
-        made.append(formula)
-        label = clean(value.label)
-        short = 0 < len(formula) <= SHORT and op.name not in ("compiled", "pick")
-        called.append(label or (formula if short else f"v{place}"))
-        compound.append(not label and short and op.name in (*INFIX, "neg", "dot"))
+        made.append(formula(graph, called, place) if operands else "")
+        if not value.label and 0 < len(made[-1]) <= SHORT and op.name not in ("compiled", "pick"):
+            called[place] = made[-1]
     return called, made
+
+
+def _plain(graph: Graph) -> list[str]:
+    labels = [value.label for value in graph.values]
+    return [clean(label) if label else f"v{place}" for place, label in enumerate(labels)]
+
+
+def formula(graph: Graph, called: list[str], place: int) -> str:
+    """The expression that made a node, over the names of its operands."""
+    op, operands, _ = graph[place]
+    tight = op.name in (*INFIX, "neg", "dot") and op.name != "add"
+    texts = []
+    for x in operands if len(operands) <= MANY else (*operands[:3], operands[-1]):
+        if isinstance(x, float):
+            texts.append(number(x))
+        else:
+            texts.append(f"({called[x]})" if tight and is_compound(graph, called, x) else called[x])
+    if len(operands) > MANY:
+        return f"{op.name}({', '.join(texts[:3])}, … {len(operands) - 4} more …, {texts[3]})"
+    return fill(template(op, len(operands)), texts)
+
+
+def is_compound(graph: Graph, called: list[str], place: int) -> bool:
+    """Whether a node's name is an expression that needs parentheses inside of another."""
+    op = TABLE[graph.codes[place]]
+    return op.name in (*INFIX, "neg", "dot") and called[place] != f"v{place}" and not graph.values[place].label

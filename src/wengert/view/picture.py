@@ -19,7 +19,7 @@ TITLE = 10_000  # characters of a label that are kept in full, to be read under 
 SYMBOL = 12  # characters of an operation's symbol
 FEW = 3  # constants of one operation that are drawn one by one
 
-NOT_COMPUTED = "not computed"
+NOT_COMPUTED, PATH = "not computed", "the path of the largest gradient"
 
 
 @dataclass(slots=True)
@@ -90,47 +90,41 @@ def flat(graph: Graph, names: list[str] | None = None) -> Picture:
         names: what to write on top of each value; the labels if not given.
     """
     partials = graph.partials()
-    known, hot = computed(graph, partials), steepest(graph, partials)
-    boxes: list[Box] = []
-    edges: list[Edge] = []
-    box_of = []
-    on_path = set(hot)
+    gradients = [value.grad for value in graph.values]
+    known, path = computed(graph, partials, gradients), frozenset(steepest(graph, partials, gradients))
+    hot = {len(graph) - 1, *(graph.operands[at] for at in path)} if path else set()
+    names = names or [value.label for value in graph.values]
+    boxes = [value_box(graph, place, bool(known[place]), names[place]) for place in range(len(graph))]
+    edges = []
     for place in range(len(graph)):
-        sources = operands(graph, place, boxes, box_of)
-        box = value_box(graph, place, known[place], names[place] if names else graph.values[place].label)
-        box.hot = bool(hot) and (place == len(graph) - 1 or any(graph.operands[at] == place for at in hot))
-        box_of.append(len(boxes))
-        boxes.append(box)
-        edges += [Edge(source, box_of[place], at, at in on_path) for source, at in sources]
-    return Picture(boxes, edges, [PATH] if hot else [])
+        boxes[place].hot = place in hot
+        edges += [Edge(*drawn) for drawn in operands(graph, place, place, boxes)]
+        for at in range(graph.starts[place], graph.starts[place + 1]):
+            if graph.operands[at] >= 0:
+                edges.append(Edge(graph.operands[at], place, at, at in path))
+    return Picture(boxes, edges, [PATH] if path else [])
 
 
-PATH = "the path of the largest gradient"
+def constants(graph: Graph, place: int) -> list[list[int]]:
+    """The constants that a value is computed with, in the groups that they are drawn in, as places in `operands`."""
+    ats = [at for at in range(graph.starts[place], graph.starts[place + 1]) if graph.operands[at] < 0]
+    if not ats or graph.values[place]._is_constant_power():
+        return []  # the exponent of x**2 belongs to the symbol
+    return [[at] for at in ats] if len(ats) <= FEW else [ats]
 
 
-def operands(graph: Graph, place: int, boxes: list[Box], box_of: list[int]) -> list[tuple[int, int]]:
-    """The boxes that a value is computed from, and where they stand among its operands. Adds those of constants."""
-    sources = []
-    first, end = graph.starts[place], graph.starts[place + 1]
-    constants = [at for at in range(first, end) if graph.operands[at] < 0]
-    if graph.values[place]._is_constant_power():
-        constants = []  # its exponent belongs to the symbol
-    elif len(constants) > FEW:
-        numbers = [graph.constants[-1 - graph.operands[at]] for at in constants]
-        title = ", ".join(map(repr, numbers[:100])) + (", …" if len(numbers) > 100 else "")
-        sources.append((len(boxes), constants[0]))
-        boxes.append(Box("constant", f"{len(numbers)} constants", title=title))
-        constants = []
-    lone = set(constants)
-    for at in range(first, end):
-        operand = graph.operands[at]
-        if operand >= 0:
-            sources.append((box_of[operand], at))
-        elif at in lone:
-            constant = graph.constants[-1 - operand]
-            sources.append((len(boxes), at))
-            boxes.append(Box("constant", number(constant), title=f"the constant {constant!r}"))
-    return sources
+def operands(graph: Graph, place: int, target: int, boxes: list[Box]) -> list[tuple[int, int, int]]:
+    """Add the boxes of the constants that a value is computed with. Returns what an Edge needs for each."""
+    drawn = []
+    for ats in constants(graph, place):
+        numbers = [graph.constants[-1 - graph.operands[at]] for at in ats]
+        drawn.append((len(boxes), target, ats[0]))
+        if len(numbers) == 1:
+            boxes.append(Box("constant", number(numbers[0]), title=f"the constant {numbers[0]!r}"))
+        else:
+            title = ", ".join(map(repr, numbers[:100])) + (", …" if len(numbers) > 100 else "")
+            boxes.append(Box("constant", f"{len(numbers):,} constants", title=title))
+    return drawn
 
 
 def value_box(graph: Graph, place: int, known: bool, label: str) -> Box:
@@ -152,7 +146,7 @@ def _row(name: str, x: float) -> Row:
 # -- gradients --------------------------------------------------------------------------------------------------------
 
 
-def computed(graph: Graph, partials: array[float]) -> bytearray:
+def computed(graph: Graph, partials: array[float], gradients: list[float]) -> bytearray:
     """For each value whether its gradient was computed, though it may be 0.
 
     A gradient that is not 0 was. A gradient of 0 was if some result that uses the value has one, and if what these
@@ -161,7 +155,6 @@ def computed(graph: Graph, partials: array[float]) -> bytearray:
     starts, places = graph.starts, graph.operands
     known = bytearray(len(graph))
     received: dict[int, tuple[float, float]] = {}  # of values whose gradient is 0: the sum, and the largest term
-    gradients = [value.grad for value in graph.values]
     for place in range(len(graph) - 1, -1, -1):
         gradient = gradients[place]
         if gradient == 0.0:
@@ -179,14 +172,14 @@ def computed(graph: Graph, partials: array[float]) -> bytearray:
     return known
 
 
-def steepest(graph: Graph, partials: array[float]) -> list[int]:
+def steepest(graph: Graph, partials: array[float], gradients: list[float]) -> list[int]:
     """The path of the largest gradient, as places in `Graph.operands`: from the root on to the operand that receives
     the most, and so on to a leaf. Empty before a backward pass.
     """
     path: list[int] = []
     place = len(graph) - 1
     while True:
-        gradient = graph.values[place].grad
+        gradient = gradients[place]
         most, best = 0.0, -1
         for at in range(graph.starts[place], graph.starts[place + 1]):
             passed = partials[at] * gradient

@@ -14,7 +14,7 @@ from unicodedata import combining, east_asian_width
 from wengert.view.layout import Point, layout
 from wengert.view.picture import Box, Edge, Picture
 
-__all__ = ["DARK", "LIGHT", "attribute", "escape", "style", "svg"]
+__all__ = ["DARK", "LIGHT", "attribute", "escape", "sheet", "style", "svg"]
 
 SIZE, ADVANCE, LINE = 11.0, 6.82, 14.0  # of the text: font size, width of a character (0.62 em), height of a line
 MARGIN, PAD, PILL, REACH = 14.0, 9.0, 24.0, 11.0  # around the picture; in a box; an operation, and its arrow
@@ -83,7 +83,7 @@ SHAPES = f"""
 ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")  # in XML 1.0
 
 
-def svg(picture: Picture, *, theme: str = "auto", ids: str | None = None) -> str:
+def svg(picture: Picture, *, theme: str = "auto", ids: str | None = None, styled: bool = True) -> str:
     """A picture as an SVG document, which also stands inside HTML.
 
     Args:
@@ -91,18 +91,25 @@ def svg(picture: Picture, *, theme: str = "auto", ids: str | None = None) -> str
         theme: "light", "dark", or "auto" for that of whoever looks at it.
         ids: what the ids begin with, for pages that change the picture; None for no ids. The box of the value at
             place 3 of the graph is then n3, and the edge of the operand at place 5 of `Graph.operands` is e5.
+        styled: False leaves out the rules of `style`, for pages that have them already.
     """
-    wide = max([_breadth(box) for box in picture.boxes if box.place >= 0], default=0.0)
-    cards = [(wide if box.place >= 0 else _breadth(box), _height(box)) for box in picture.boxes]
+    return sheet(picture, theme=theme, ids=ids, styled=styled)[0]
+
+
+def sheet(
+    picture: Picture, *, theme: str = "auto", ids: str | None = None, styled: bool = True
+) -> tuple[str, float, float]:
+    """What `svg` gives, and its width and height in pixels."""
+    cards = _cards(picture.boxes)
     sizes = [(width + _lead(box), max(height, PILL)) for box, (width, height) in zip(picture.boxes, cards, strict=True)]
     laid = layout(sizes, [(edge.source, edge.target) for edge in picture.edges])
     notes = [_cut_note(note) for note in picture.notes]
     width = max([laid.width, *(advance(note) + 30 for note in notes)]) + 2 * MARGIN
     height = laid.height + 2 * MARGIN + (LINE * len(notes) + 6 if notes else 0)
     out = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="wengert-graph" role="img" aria-label={attribute(_told(picture))}'
-        f' width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}">',
-        f"<style>{style(theme)}</style>",
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="wengert-graph" role="img"'
+        f' aria-label={attribute(_told(picture))} width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}">',
+        *([f"<style>{style(theme)}</style>"] if styled else []),
         f'<rect class="paper" width="{width:.0f}" height="{height:.0f}" rx="8"/>',
         f'<g transform="translate({MARGIN:g} {MARGIN:g})">',
     ]
@@ -112,7 +119,7 @@ def svg(picture: Picture, *, theme: str = "auto", ids: str | None = None) -> str
         out.append(_box(box, corner, card, size, ids))
     for i, note in enumerate(notes):
         out.append(_note(note, laid.height + LINE * (i + 1) + 4, i == 0 and any(edge.hot for edge in picture.edges)))
-    return "\n".join([*out, "</g>", "</svg>"])
+    return "\n".join([*out, "</g>", "</svg>"]), width, height
 
 
 def style(theme: str = "auto", scope: str = ".wengert-graph") -> str:
@@ -147,6 +154,16 @@ def _is_plain(c: str) -> bool:
     return c < "\u0250" or "\u0370" <= c < "\u0483" or c in "…−×·≤≥→"
 
 
+def _cards(boxes: Sequence[Box]) -> list[Point]:
+    """The width and height of each box without its operation; those of all values, and of all parts, are equally wide."""
+    kinds = ["values" if box.place >= 0 else box.kind for box in boxes]
+    widest: dict[str, float] = {}
+    for kind, box in zip(kinds, boxes, strict=True):
+        widest[kind] = max(widest.get(kind, 0.0), _breadth(box))
+    equal = ("values", "fold")
+    return [(widest[k] if k in equal else _breadth(box), _height(box)) for k, box in zip(kinds, boxes, strict=True)]
+
+
 def _breadth(box: Box) -> float:
     rows = [advance(row.name) + advance(row.text) + (ADVANCE if row.name else 0) for row in box.rows]
     return max([advance(box.label), *rows]) + 2 * PAD
@@ -176,8 +193,8 @@ def _cut_note(note: str) -> str:
 def escape(text: str) -> str:
     """Text for XML and HTML: no character of it is markup, and none is outside XML 1.0.
 
-    >>> escape('<a href="x">\\x00')
-    '&lt;a href=&quot;x&quot;&gt;\ufffd'
+    >>> escape('<a href="x">')
+    '&lt;a href=&quot;x&quot;&gt;'
     """
     text = ILLEGAL.sub("\ufffd", text)
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
@@ -185,6 +202,7 @@ def escape(text: str) -> str:
 
 
 def attribute(text: str) -> str:
+    """The value of an attribute, in quotes."""
     return f'"{escape(text)}"'
 
 
