@@ -116,7 +116,11 @@ function build() {
   for (const name of ["edges", "nodes", "gains"]) stage[name] = svg("g", {}, ui.graph);
   let route = 0;
   for (let i = 0; i < size; i++) {
-    ends[i] = operands[i].map((x) => (x < 0 ? null : data.routes[route++]));
+    ends[i] = operands[i].map((x) => {
+      if (x < 0) return null;
+      const [left, top, across, down] = data.boxes[x], points = data.routes[route++];
+      return [left + across, top + down / 2, ...points.slice(0, -1), data.boxes[i][0], points.at(-1)];
+    });
     edges[i] = ends[i].map((points) => points && svg("path", { class: "edge", d: curve(points) }, stage.edges));
     const [x, y, wide, high, pill] = data.boxes[i];
     const g = svg("g", { class: pill ? "node" : "node leaf-node", transform: `translate(${x},${y})` }, stage.nodes);
@@ -195,7 +199,7 @@ function show() {
   }
   if (assign) html("p", { className: "lost", textContent: verdict(wrong) }, ui.said);
   ui.at.value = at;
-  ui.at.setAttribute("aria-valuetext", `step ${at} of ${end}${phase && `, ${phase}`}`);
+  ui.at.setAttribute("aria-valuetext", `step ${at} of ${end} ${phase}`);
   set(ui.count, `step ${at} of ${end}`);
   ui.first.disabled = ui.back.disabled = at === 0;
   ui.on.disabled = ui.last.disabled = at === end;
@@ -364,7 +368,8 @@ ahead.style.flexGrow = made.length;
 behind.style.flexGrow = made.length + 1;
 build();
 sliders();
-let wide = 0, chosen = false; // a frame may get its size late
+// A frame may get its size late.
+let wide = 0, chosen = false;
 new ResizeObserver(() => {
   if (ui.view.clientWidth !== wide && !chosen) scale(Math.max(Math.min(fitted(), 1.4), 0.8));
   wide = ui.view.clientWidth;

@@ -8,6 +8,7 @@ performs becomes a piece of text. So there is no second table. Only what the tab
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable
 from math import inf
 from types import FunctionType
@@ -25,6 +26,8 @@ MATH = "abs acos acosh asin asinh atan atan2 atanh cbrt cos cosh exp expm1 hypot
 OURS = "erf erfc exp2 gaussian lgamma polygamma pow"
 PRIMITIVES: dict[str, str] = {name: f"Math.{name}" for name in f"{MATH} sqrt tan tanh".split()}
 PRIMITIVES |= {name: f"{name}_" for name in OURS.split()}
+
+STRINGS = re.compile(r'("(?:[^"\\]|\\.)*"|`(?:[^`\\]|\\.)*`)')
 
 INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 
@@ -235,11 +238,18 @@ class Script:
 
 
 def asset(name: str) -> str:
-    """A script or a style of the page, without its comments and its indentation."""
+    """A script or a style of the page, without its comments and the space that says nothing."""
     path = os.path.join(os.path.dirname(os.path.dirname(__file__)), "assets", name)
     with open(path, encoding="utf-8") as file:
         lines = [line.strip() for line in file]
-    return "\n".join(line for line in lines if line and not line.startswith(("//", "/*")))
+    text = "\n".join(line for line in lines if line and not line.startswith(("//", "/*")))
+    if name.endswith(".css"):
+        return re.sub(r"\s*([{};,]|(?<=\w): )\s*", lambda mark: mark[1].strip(), text)
+    if name.endswith(".js"):
+        parts = STRINGS.split(text)  # code and strings by turns
+        parts[::2] = [re.sub(r"\s*([{}()\[\];,:?=<>&|*])\s*", r"\1", part) for part in parts[::2]]
+        return re.sub(r"(?<=})function ", "\nfunction ", "".join(parts))
+    return text
 
 
 def _blocks(script: str) -> list[tuple[str, str]]:

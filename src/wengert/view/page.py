@@ -184,14 +184,14 @@ def _picture(names: list[str], signs: list[str], edges: list[tuple[int, int]]) -
 
 
 def _route(points: list[tuple[float, float]]) -> list[int]:
-    """A route without the points that lie on a straight line."""
+    """The points of a route between its ends, without those on a straight line; and the height at which it arrives."""
     whole = [(round(x), round(y)) for x, y in points]
-    kept = [
+    bends = [
         point
-        for i, point in enumerate(whole)
-        if i in (0, len(whole) - 1) or not whole[i - 1][1] == point[1] == whole[i + 1][1]
+        for before, point, after in zip(whole, whole[1:], whole[2:], strict=False)
+        if not before[1] == point[1] == after[1] and point != after
     ]
-    return [coordinate for point in kept for coordinate in point]
+    return [*(coordinate for point in bends for coordinate in point), whole[-1][1]]
 
 
 def _waypoints(count: int, edges: list[tuple[int, int]]) -> int:
