@@ -11,6 +11,7 @@ from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import fabs, inf, isfinite, isnan, log
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from wengert.engine import Value
@@ -28,7 +29,10 @@ __all__ = ["Explanation", "Factor", "Path", "explain"]
 MANY = 5  # paths, reasons and leaves that are written out
 LONG = 12  # factors of one path that are written out
 TINY, HUGE = 1e-8, 1e6  # sizes beyond which a gradient is remarked on
-LARGE = 200_000  # nodes from which on only the one largest path is sought
+LARGE = 20_000  # nodes from which on only the one largest path is sought
+
+
+_size = itemgetter(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,17 +252,21 @@ class _Finder:
 
     def _on_the_way(self, x: int) -> bytearray:
         """For each node whether a path from the result to x passes it."""
+        starts, operands = self.graph.starts, self.graph.operands
         way = bytearray(len(self.graph))
         way[x] = True
         for place in range(x + 1, len(way)):
-            way[place] = any(way[operand] for _, operand in self.edges(place))
+            for at in range(starts[place], starts[place + 1]):
+                if operands[at] >= x and way[operands[at]]:
+                    way[place] = True
+                    break
         return way
 
     # -- paths --------------------------------------------------------------------------------------------------------
 
     def _paths(self, x: int, way: bytearray) -> tuple[float, list[Path]]:
         """How many paths lead to x, and the largest few."""
-        size = len(self.graph)
+        starts, operands, size = self.graph.starts, self.graph.operands, len(self.graph)
         most = MANY if size < LARGE else 1
         counts = array("d", [0.0]) * size
         counts[-1] = 1.0
@@ -267,13 +275,20 @@ class _Finder:
         for place in range(size - 1, x, -1):
             if not way[place]:
                 continue
-            for at, operand in self.edges(place):
-                if not way[operand]:
+            for at in range(starts[place], starts[place + 1]):
+                operand = operands[at]
+                if operand < x or not way[operand]:
                     continue
                 counts[operand] += counts[place]
                 grown = _magnitude(self.partials[at])
-                ways = [(_joined(far, grown), at, place, rank) for rank, (far, *_) in enumerate(best[place])]
-                best[operand] = sorted(best[operand] + ways, key=lambda way: -way[0])[:most]
+                known = best[operand]
+                for rank, (far, *_) in enumerate(best[place]):
+                    total = far + grown if far < inf > grown else inf
+                    if len(known) == most and total <= known[-1][0]:
+                        break
+                    known.append((total, at, place, rank))
+                    known.sort(key=_size, reverse=True)
+                    del known[most:]
         return counts[x], [self._path(x, rank, best) for rank in range(len(best[x]))]
 
     def _path(self, place: int, rank: int, best: Sequence[Sequence[tuple[float, int, int, int]]]) -> Path:
@@ -447,10 +462,6 @@ def _magnitude(partial: float) -> float:
     """The logarithm of the size; nan counts as the largest."""
     size = fabs(partial)
     return -inf if size == 0.0 else inf if not isfinite(size) else log(size)
-
-
-def _joined(far: float, grown: float) -> float:
-    return inf if far == inf or grown == inf else far + grown
 
 
 def _growth(path: Path, verdict: str) -> str:

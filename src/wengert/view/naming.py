@@ -8,8 +8,7 @@ comes from here is short, of one line, and can be encoded.
 from __future__ import annotations
 
 import re
-from decimal import ROUND_HALF_UP, Context, Decimal
-from math import isfinite
+from math import copysign, inf, nextafter
 
 from wengert.graph import Graph
 from wengert.ops import TABLE, Op
@@ -21,7 +20,6 @@ SHORT = 16  # characters of an expression that still serves as a name
 MANY = 7  # operands that are all written out
 LARGE = 20_000  # nodes from which on a node without a label goes by its place
 INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**"}
-FOUR_DIGITS = Context(prec=4, rounding=ROUND_HALF_UP)
 
 # What is no character to show: controls, what turns the direction of writing, halves of surrogate pairs.
 UNSHOWN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -43,21 +41,12 @@ def number(x: float) -> str:
     >>> number(-2.0), number(1 / 3), number(2.0625), number(1e-7), number(123456.0), number(float("-inf"))
     ('-2', '0.3333', '2.063', '1e-07', '1.235e+05', '-inf')
     """
-    if not isfinite(x) or x == 0.0:
-        return "0" if x == 0.0 else f"{x}"
-    sign, digits, exponent = FOUR_DIGITS.plus(Decimal(x)).as_tuple()
-    assert isinstance(exponent, int)  # of a finite number
-    figures = "".join(map(str, digits))
-    first = len(figures) - 1 + exponent  # the power of ten of the first figure
-    figures = figures.rstrip("0")
-    if not -5 < first < 4:
-        text = f"{figures[0]}.{figures[1:]}".rstrip(".") + f"e{first:+03d}"
-    elif first < 0:
-        text = "0." + "0" * (-first - 1) + figures
-    else:
-        figures = figures.ljust(first + 1, "0")
-        text = f"{figures[: first + 1]}.{figures[first + 1 :]}".rstrip(".")
-    return "-" * sign + text
+    if x == 0.0:
+        return "0"  # of -0.0 too
+    five = f"{x:.4e}"
+    if five.partition("e")[0][-1] == "5" and float(five) == x:  # a half: Python rounds it to an even digit
+        x = nextafter(x, copysign(inf, x))
+    return f"{x:.4g}"
 
 
 def template(op: Op, count: int, times: str = "*") -> str:
