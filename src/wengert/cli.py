@@ -27,7 +27,12 @@ from wengert.view.steps import steps
 
 __all__ = ["main"]
 
-EXTRAS = {"array": "numpy", "plot": "matplotlib", "png": "resvg_py", "progress": "tqdm"}  # extra -> the library that it brings
+EXTRAS = {
+    "array": "numpy",
+    "plot": "matplotlib",
+    "png": "resvg_py",
+    "progress": "tqdm",
+}  # extra -> the library that it brings
 
 
 class _Parser(argparse.ArgumentParser):
@@ -92,9 +97,15 @@ def _parser() -> argparse.ArgumentParser:
     draw = commands.add_parser("draw", help="draw a formula: its numbers, and its gradients by every name in it")
     draw.add_argument("formula", help="such as 'tanh(x1*w1 + b)', or 'n = x1*w1 + b; n.tanh()'")
     draw.add_argument("numbers", nargs="*", type=_number, metavar="NAME=NUMBER", help="what the names stand for")
-    draw.add_argument("-o", "--out", type=_folder, metavar="FILE", help="write a picture: .svg, .png, .html, .dot, .mmd")
-    draw.add_argument("--html", type=_folder, metavar="FILE", help="write a page; with --steps, one that plays the steps")
-    draw.add_argument("--steps", action="store_true", help="print every step, forward and backward, in words and numbers")
+    draw.add_argument(
+        "-o", "--out", type=_folder, metavar="FILE", help="write a picture: .svg, .png, .html, .dot, .mmd"
+    )
+    draw.add_argument(
+        "--html", type=_folder, metavar="FILE", help="write a page; with --steps, one that plays the steps"
+    )
+    draw.add_argument(
+        "--steps", action="store_true", help="print every step, forward and backward, in words and numbers"
+    )
     commands.add_parser("info", help="say which engine runs, and what is installed")
     return parser
 

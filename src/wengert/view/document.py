@@ -55,7 +55,9 @@ def document(folding: Folding, theme: str = "auto") -> str:
             values = sum([len(inner.places) for inner in inside.values()])
             picture.notes.append(f"{values:,} values are folded into {len(inside)} boxes: click on one to unfold it")
         if opened < len(inside):
-            picture.notes.append(f"{len(inside) - opened} folded boxes are too much for this page: draw a Value in them")
+            picture.notes.append(
+                f"{len(inside) - opened} folded boxes are too much for this page: draw a Value in them"
+            )
         sections.append(_section(name, part, above, svg(picture, theme=theme, styled=False)))
     rules = PAGE.format(scheme="light dark" if theme == "auto" else theme, **(DARK if theme == "dark" else LIGHT))
     if theme == "auto":

@@ -19,7 +19,7 @@ __all__ = ["Drawing", "bundle", "draw", "draw_dot"]
 
 PIXELS = 16_000_000  # of a PNG, at most; below that it has two pixels for each of the picture's
 THEMES = ("auto", "light", "dark")
-FEWEST, MOST = 20, 5_000  # boxes that can be asked for
+FEWEST, MOST = 50, 5_000  # boxes that can be asked for
 
 
 class Drawing:
@@ -55,8 +55,8 @@ class Drawing:
         >>> print(draw(x + x).to_dot())
         digraph {
           rankdir=LR; node [shape=box, fontname="monospace", fontsize=10]; edge [arrowsize=0.7]
-          b0 [label="x\\ndata 3\\ngrad not computed", style="rounded,filled", fillcolor="#edf4fd"]
-          b1 [label="data 6\\ngrad not computed", style=rounded]
+          b0 [label="x\ndata 3\ngrad not computed", style="rounded,filled", fillcolor="#edf4fd"]
+          b1 [label="data 6\ngrad not computed", style=rounded]
           o1 [label="+", shape=circle, margin=0]; o1 -> b1
           b0 -> o1
           b0 -> o1
@@ -136,7 +136,9 @@ class Drawing:
         picture, notes = self._picture, list(self._picture.notes)
         if self._parts:
             count = sum([len(part.places) for part in self._parts.values()])
-            notes.append(f"{count:,} values are folded into {len(self._parts)} boxes; .save('graph.html') can unfold them")
+            notes.append(
+                f"{count:,} values are folded into {len(self._parts)} boxes; .save('graph.html') can unfold them"
+            )
         return Picture(picture.boxes, picture.edges, notes)
 
     def _repr_mimebundle_(self, include: Container[str] | None = None, exclude: Container[str] | None = None) -> Any:
@@ -162,7 +164,7 @@ def draw(root: Value, *, limit: int = 300, theme: str = "auto") -> Drawing:
 
     Args:
         root: the result.
-        limit: how many boxes the picture may have, from 20 to 5,000.
+        limit: how many boxes the picture may have, from 50 to 5,000.
         theme: "light", "dark", or "auto" for that of whoever looks at it.
 
     Returns:

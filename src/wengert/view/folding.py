@@ -9,7 +9,9 @@ is folded in runs of values that were made one after the other.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from heapq import heappop, heappush
+from itertools import pairwise
 
 from wengert import owners
 from wengert.graph import Graph
@@ -34,6 +36,7 @@ __all__ = ["OUTSIDE", "Folding", "Part"]
 BRANCHES = 32  # how many runs a long sequence is folded into
 ROOM = 3  # once a picture is folded, a third of the boxes that it may have are enough
 SMALL = 3  # so few values need no part of their own
+FEW = 8  # places where a long sequence may be cut because its items are of another kind
 OUTSIDE = 16  # boxes for what a part is joined to
 
 
@@ -101,10 +104,8 @@ class Folding:
     def picture(self, part: Part | None = None) -> tuple[Picture, dict[int, Part]]:
         """The picture of a part, of everything if none is given; and which of its boxes are parts themselves."""
         part = part or self.whole
-        items = self._unfolded(part)
+        items = self._sorted(self._unfolded(part))
         owner = self._owner(items)
-        if any(isinstance(item, Part) for item in items):
-            items, owner = self._without_cycles(items, owner)
         boxes = [self._box(item) for item in items]
         edges = self._edges(part, items, owner, boxes)
         inside = {i: item for i, item in enumerate(items) if isinstance(item, Part)}
@@ -114,12 +115,12 @@ class Folding:
         """What is drawn of a part: all values in it; else level after level, as long as all of the next has room."""
         if self._fits(part.places, self.limit):
             return part.places
-        items = part.items if self._fits(part.items, self.limit) else _runs(part.items)
+        items = part.items if self._fits(part.items, self.limit) else _runs(self._sorted(part.items))
         while any(isinstance(item, Part) for item in items):
             opened: list[int | Part] = []
             for item in items:
                 if isinstance(item, Part):
-                    opened += item.items if len(item.items) <= 2 * BRANCHES else _runs(item.items)
+                    opened += item.items if len(item.items) <= 2 * BRANCHES else _runs(self._sorted(item.items))
                 else:
                     opened.append(item)
             if not self._fits(opened, self.limit // ROOM):
@@ -143,27 +144,30 @@ class Folding:
                 owner[place] = i
         return owner
 
-    def _without_cycles(self, items: Sequence[int | Part], owner: array[int]) -> tuple[Sequence[int | Part], array[int]]:
-        """The items, those that stand on one another in a circle made one: of values, which cannot."""
+    def _sorted(self, items: Sequence[int | Part]) -> Sequence[int | Part]:
+        """The items, each behind all that it stands on. Those that stand on one another in a circle are made one part:
+        of its values, which cannot do so.
+        """
+        if not any(isinstance(item, Part) for item in items):
+            return items  # in the order of creation
+        owner = self._owner(items)
         before: list[set[int]] = [set() for _ in items]
+        behind: list[set[int]] = [set() for _ in items]
         for i, item in enumerate(items):
-            for place in item.places if isinstance(item, Part) else (item,):
+            for place in _places(item):
                 for at in range(self.graph.starts[place], self.graph.starts[place + 1]):
                     source = self.graph.operands[at]
                     if source >= 0 and owner[source] != i and owner[source] >= 0:
                         before[i].add(owner[source])
-        behind: list[set[int]] = [set() for _ in items]
-        for i, sources in enumerate(before):
-            for source in sources:
-                behind[source].add(i)
-        core = _core(_core(range(len(items)), before, behind), behind, before)
-        if not core:
-            return items, owner
-        places = sorted([p for i in core for p in _places(items[i])])
-        circle = Part(_called([items[i] for i in core]), places, places)
-        rest: list[int | Part] = [item for i, item in enumerate(items) if i not in set(core)]
-        items = sorted([*rest, circle], key=_last)
-        return items, self._owner(items)
+                        behind[owner[source]].add(i)
+        order, circle = _order(range(len(items)), before, behind)
+        if not circle:
+            return [items[i] for i in order]
+        last, circle = _order(circle, behind, before)  # what only stands on a circle is not in it
+        circular = [items[i] for i in circle]
+        places = sorted(_places_of(circular))
+        joined = Part(_called(circular), places, places)
+        return [*(items[i] for i in order), joined, *(items[i] for i in reversed(last))]
 
     def _box(self, item: int | Part) -> Box:
         if isinstance(item, int):
@@ -257,20 +261,27 @@ def _grouped(places: Sequence[int], scopes: list[Scope], depth: int) -> list[int
 
 
 def _runs(items: Sequence[int | Part]) -> list[int | Part]:
-    """Many items in a row as a few parts, in the same order."""
+    """Many items in a row as a few parts, in the same order; examples and the like apart from what is before them."""
     size = 1
     while size * BRANCHES < len(items):
         size *= BRANCHES
-    runs: list[int | Part] = []
-    for start in range(0, len(items), size):
-        run = items[start : start + size]
-        if len(run) == 1:
-            runs.append(run[0])
-        elif isinstance(run, range):
-            runs.append(Part(_called(run), run, run))
-        else:
-            runs.append(Part(_called(run), run, sorted([place for item in run for place in _places(item)])))
-    return runs
+    cuts = [0, len(items)]
+    if not isinstance(items, range):
+        words = [item.name.partition(" ")[0] if isinstance(item, Part) else "" for item in items]
+        changes = [i for i in range(1, len(items)) if words[i] != words[i - 1]]
+        cuts[1:1] = changes if len(changes) < FEW else []
+    return [_run(items[i : min(i + size, end)]) for start, end in pairwise(cuts) for i in range(start, end, size)]
+
+
+def _run(items: Sequence[int | Part]) -> int | Part:
+    """Some items as one."""
+    if len(items) == 1:
+        return items[0]
+    return Part(_called(items), items, items if isinstance(items, range) else sorted(_places_of(items)))
+
+
+def _places_of(items: Sequence[int | Part]) -> list[int]:
+    return [place for item in items for place in _places(item)]
 
 
 def _places(item: int | Part) -> Sequence[int]:
@@ -293,16 +304,18 @@ def _called(items: Sequence[int | Part]) -> str:
     return f"values {_places(first)[0] + 1:,} to {_last(last) + 1:,}"
 
 
-def _core(items: Sequence[int], before: list[set[int]], behind: list[set[int]]) -> list[int]:
-    """What is left of the items when each that stands on none of the others is taken away, again and again."""
+def _order(items: Iterable[int], before: list[set[int]], behind: list[set[int]]) -> tuple[list[int], list[int]]:
+    """The items, each behind those before it, and else as they are numbered; and those for which there is no order."""
     there = set(items)
-    waits = {i: len(before[i] & there) for i in items}
-    free = [i for i in items if not waits[i]]
-    for i in free:  # which grows as it is read
+    waits = {i: len(before[i] & there) for i in sorted(there)}
+    free = [i for i, count in waits.items() if not count]  # a heap: it is sorted
+    order = []
+    while free:
+        i = heappop(free)
+        order.append(i)
         there.discard(i)
-        for j in behind[i]:
-            if j in there:
-                waits[j] -= 1
-                if not waits[j]:
-                    free.append(j)
-    return sorted(there)
+        for j in behind[i] & there:
+            waits[j] -= 1
+            if not waits[j]:
+                heappush(free, j)
+    return order, sorted(there)

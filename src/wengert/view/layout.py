@@ -69,7 +69,7 @@ def layout(
     middles = _middles(net, layers, heights, down)
     lefts, rights = _columns(net, layers, sizes, across)
     corners = [(rights[ranks[v]] - width, middles[v] - height / 2) for v, (width, height) in enumerate(sizes)]
-    ports = _ports(net, middles)
+    ports = _ports(net, middles, heights)
     routes = []
     for edge, path in enumerate(net.paths):
         route = [(rights[net.ranks[path[0]]], middles[path[0]])]
@@ -298,7 +298,7 @@ def _columns(
     return lefts, rights
 
 
-def _ports(net: _Net, middles: list[float]) -> list[float]:
+def _ports(net: _Net, middles: list[float], heights: list[float]) -> list[float]:
     """For each edge the y at which it arrives: edges to one box arrive in the order in which they come."""
     arriving: dict[int, list[int]] = {}
     for edge, path in enumerate(net.paths):
@@ -306,7 +306,7 @@ def _ports(net: _Net, middles: list[float]) -> list[float]:
     ports = [0.0] * len(net.paths)
     for target, edges in arriving.items():
         edges.sort(key=lambda edge: middles[net.paths[edge][-2]])
-        space = min(SPACING, SPREAD / max(len(edges) - 1, 1))
+        space = min(SPACING, min(SPREAD, heights[target] / 2) / max(len(edges) - 1, 1))
         for i, edge in enumerate(edges):
             ports[edge] = middles[target] + space * (i - (len(edges) - 1) / 2)
     return ports

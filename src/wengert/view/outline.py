@@ -82,7 +82,9 @@ class _Tree:
                     written += 1
                     stack += reversed(self.below(item, depth + 1, margin + BELOW[branch], limit))
         if written < len(self.graph):
-            lines.append(f"… and {len(self.graph) - written:,} more values: limit= shows more of them, draw() folds them")
+            lines.append(
+                f"… and {len(self.graph) - written:,} more values: limit= shows more of them, draw() folds them"
+            )
         return lines
 
     def below(self, place: int, depth: int, margin: str, limit: int) -> list[tuple[int | str, int, str, str]]:

@@ -23,7 +23,7 @@ TIP = 6.0  # length of an arrow's head
 LIGHT = {
     "paper": "#ffffff",
     "ink": "#1b2530",
-    "muted": "#66727f",
+    "muted": "#5a6673",
     "card": "#ffffff",
     "line": "#c3ccd5",
     "leaf": "#edf4fd",
@@ -114,7 +114,12 @@ def sheet(
         f'<g transform="translate({MARGIN:g} {MARGIN:g})">',
     ]
     order = sorted(range(len(picture.edges)), key=lambda i: picture.edges[i].hot)  # the path last, above the others
-    out += [_edge(picture.edges[i], laid.routes[i], ids) for i in order]
+    whole = ids is not None  # a page may colour each edge by itself
+    trunks: dict[int, Sequence[Point]] = {}  # the longest route from each box so far
+    for i in order:
+        edge, route = picture.edges[i], laid.routes[i]
+        out.append(_edge(edge, route if whole or edge.hot else _branch(route, trunks.get(edge.source, ())), ids))
+        trunks[edge.source] = max(trunks.get(edge.source, ()), route, key=len)
     for box, corner, card, size in zip(picture.boxes, laid.corners, cards, sizes, strict=True):
         out.append(_box(box, corner, card, size, ids))
     for i, note in enumerate(notes):
@@ -280,6 +285,14 @@ def _edge(edge: Edge, route: Sequence[Point], ids: str | None) -> str:
     name = f" id={attribute(f'{ids}e{edge.at}')}" if ids is not None and edge.at >= 0 else ""
     kind = "edge hot" if edge.hot else "edge"
     return f'<g class="{kind}"{name}><path class="line" d="{curve(route)}"/>{_head(*route[-1])}</g>'
+
+
+def _branch(route: Sequence[Point], trunk: Sequence[Point]) -> Sequence[Point]:
+    """A route from where it leaves another from the same box, which is drawn already."""
+    same = 0
+    while same < min(len(route), len(trunk)) and route[same] == trunk[same]:
+        same += 1
+    return route[max(same - 1, 0) // 2 * 2 :]
 
 
 def curve(route: Sequence[Point]) -> str:
