@@ -57,19 +57,19 @@ def random_graph(seed: int, size: int) -> Value:
 # -- what the steps say -----------------------------------------------------------------------------------------------
 
 
-def test_the_sentence_of_the_issue() -> None:
+def test_the_sentences_of_the_tutorials_example() -> None:
     L, _ = tutorial()
     assert [str(step) for step in steps(L)] == [
         "0 forward: e = a*b = 2 × (-3) = -6",
         "1 forward: d = e + c = -6 + 10 = 4",
         "2 forward: L = d*f = 4 × (-2) = -8",
         "3 backward: grad of L = 1, the derivative of the result by itself",
-        "4 backward: grad of d = grad of L × local derivative = 1 × (-2) = -2; "
-        "grad of f = grad of L × local derivative = 1 × 4 = 4",
-        "5 backward: grad of e = grad of d × local derivative = -2 × 1 = -2; "
-        "grad of c = grad of d × local derivative = -2 × 1 = -2",
-        "6 backward: grad of a = grad of e × local derivative = -2 × (-3) = 6; "
-        "grad of b = grad of e × local derivative = -2 × 2 = -4",
+        "4 backward: grad of d = grad of L × local derivative = 1 × (-2) = -2\n"
+        "            grad of f = grad of L × local derivative = 1 × 4 = 4",
+        "5 backward: grad of e = grad of d × local derivative = -2 × 1 = -2\n"
+        "            grad of c = grad of d × local derivative = -2 × 1 = -2",
+        "6 backward: grad of a = grad of e × local derivative = -2 × (-3) = 6\n"
+        "            grad of b = grad of e × local derivative = -2 × 2 = -4",
     ]
 
 
@@ -81,6 +81,7 @@ def test_a_step_is_data_and_cannot_be_changed() -> None:
     e, c = step.contributions
     assert (e.name, e.operand, e.partial, e.product, e.before, e.after) == ("e", 4, 1.0, -2.0, 0.0, -2.0)
     assert c.sentence == "grad of c = grad of d × local derivative = -2 × 1 = -2"
+    assert step.sentence == "; ".join([e.sentence, c.sentence])
     with pytest.raises(FrozenInstanceError):
         step.value = 0.0  # type: ignore[misc]
     assert steps(L)[0].cotangent is None

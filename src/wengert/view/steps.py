@@ -77,7 +77,8 @@ class Step:
     sentence: str
 
     def __str__(self) -> str:
-        return f"{self.number} {self.phase}: {self.sentence}"
+        start = f"{self.number} {self.phase}: "
+        return start + ("\n" + " " * len(start)).join([move.sentence for move in self.contributions] or [self.sentence])
 
 
 class Steps(Sequence[Step]):
@@ -242,7 +243,8 @@ def steps(root: Value) -> Steps:
     0 forward: a*b = 2 × (-3) = -6
     1 forward: d = a*b + a = -6 + 2 = -4
     2 backward: grad of d = 1, the derivative of the result by itself
-    3 backward: grad of (a*b) = grad of d × local derivative = 1 × 1 = 1; grad of a = ...
+    3 backward: grad of (a*b) = grad of d × local derivative = 1 × 1 = 1
+                grad of a = grad of d × local derivative = 1 × 1 = 1
     >>> print(steps(d)[4].contributions[0].sentence)
     grad of a += grad of (a*b) × local derivative = 1 × (-3) = -3, which makes 1 + (-3) = -2
     >>> steps(d)[4].contributions[0].after
