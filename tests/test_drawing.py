@@ -62,10 +62,7 @@ def random_graph(rng: random.Random, size: int, backward: bool = True) -> Value:
     values = [Value(rng.uniform(-1, 1), rng.choice(["", "x", "weight", "a long label " * 3])) for _ in range(3)]
     for _ in range(size):
         x, y = rng.choice(values[-8:]), rng.choice(values)
-        made = rng.choice(
-            [lambda: x + y, lambda: x * y, lambda: x - 2, lambda: 3 / (y + 5), lambda: x.tanh(), lambda: x**2]
-        )
-        values.append(made())
+        values.append(rng.choice([x + y, x * y, x - 2, 3 / (y + 5), x.tanh(), x**2]))
         if rng.random() < 0.05:
             values.append(wengert.sum([*values[-6:], 1.0]))
     root = wengert.sum(values[-9:])
@@ -478,10 +475,10 @@ def test_png(tmp_path: Path) -> None:
     width, height = (int.from_bytes(data[at : at + 4], "big") for at in (16, 20))
     shown = read(draw(o).svg)
     assert (width, height) == (pytest.approx(2 * shown.width, abs=1), pytest.approx(2 * shown.height, abs=1))
-    draw(moons(40), limit=5000).save(tmp_path / "large.png")
+    draw(wengert.sum([Value(1.0)] * 290)).save(tmp_path / "large.png")
     data = (tmp_path / "large.png").read_bytes()
     width, height = (int.from_bytes(data[at : at + 4], "big") for at in (16, 20))
-    assert 4_000_000 < width * height < 17_000_000
+    assert height == 16_000
 
 
 def test_png_without_its_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

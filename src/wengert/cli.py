@@ -135,7 +135,7 @@ def _encodable(text: str) -> str:
     try:
         text.encode(getattr(sys.stdout, "encoding", None) or "ascii")
     except UnicodeEncodeError:
-        return text.translate(str.maketrans({"├": "|", "│": "|", "└": "`", "─": "-", "…": "."}))
+        return text.translate(str.maketrans("├│└─…", "||`-."))
     return text
 
 

@@ -64,8 +64,9 @@ class Module:
     """
 
     def __new__(cls, *arguments: Any, **named: Any) -> Self:
+        """Make a Module and remember it as long as it lives, so that drawings know the names of its parameters."""
         module = super().__new__(cls)
-        owners.enter(module)  # so that drawings call its parameters by their names
+        owners.enter(module)
         return module
 
     def parameters(self) -> list[Value]:

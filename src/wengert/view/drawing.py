@@ -198,7 +198,7 @@ def draw_dot(root: Value) -> Drawing:
     return draw(root)
 
 
-def bundle(root: Value, include: Container[str] | None, exclude: Container[str] | None) -> Any:
+def bundle(root: Any, include: Container[str] | None, exclude: Container[str] | None) -> Any:
     """What a notebook shows of a Value: its graph, and beside it the line that a console shows."""
     shown = draw(root)._repr_mimebundle_(include, exclude)
     if "text/plain" in shown:

@@ -148,7 +148,7 @@ class Folding:
         """The items, each behind all that it stands on. Those that stand on one another in a circle are made one part:
         of its values, which cannot do so.
         """
-        if not any(isinstance(item, Part) for item in items):
+        if isinstance(items, range) or not any(isinstance(item, Part) for item in items):
             return items  # in the order of creation
         owner = self._owner(items)
         before: list[set[int]] = [set() for _ in items]

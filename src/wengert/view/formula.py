@@ -126,7 +126,7 @@ def _known(node: ast.expr, name: str) -> str:
 
 
 def _atom(node: ast.expr, named: dict[str, Any], numbers: Mapping[str, float], used: set[str]) -> Any:
-    if isinstance(node, ast.Constant) and type(node.value) in (int, float):
+    if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)) and not isinstance(node.value, bool):
         try:
             return float(node.value)
         except OverflowError:

@@ -20,8 +20,8 @@ Point = tuple[float, float]
 
 SPREAD, SPACING = 12.0, 10.0  # how far apart edges arrive at a box: all of them together, and two neighbours
 CROWD, WIDEST = 10, 100.0  # edges from which on a gap becomes wider, half a pixel for each, and by how much at most
-SWEEPS, RELAXATIONS = 8, 12  # how often ranks are reordered, and how often boxes are moved up and down
-LARGE = 20_000  # boxes and waypoints from which on fewer of both must do
+SWEEPS, RELAXATIONS = 8, 12  # how often ranks are reordered, and how often boxes are moved up and down, at most
+PATIENCE = 40_000  # boxes and waypoints that are gone through in all: the more there are, the fewer times
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ def _ordered(net: _Net) -> list[list[int]]:
     for layer in layers:
         _number(layer, place)
     best, fewest = [list(layer) for layer in layers], _crossings(net, layers, place)
-    for sweep in range(SWEEPS if len(net.ranks) < LARGE else 1):
+    for sweep in range(min(SWEEPS, PATIENCE // len(net.ranks) + 1)):
         if not fewest:
             break
         rightwards = sweep % 2 == 0
@@ -241,7 +241,7 @@ def _middles(net: _Net, layers: list[list[int]], heights: Sequence[float], down:
         offsets.append(distances)
         for v, distance in zip(layer, distances, strict=True):
             middles[v] = distance - offset / 2
-    for turn in range(RELAXATIONS if len(net.ranks) < LARGE else 2):
+    for turn in range(min(RELAXATIONS, PATIENCE // len(net.ranks) + 2)):
         rightwards = turn % 2 == 0
         near, far = (net.before, net.behind) if rightwards else (net.behind, net.before)
         for rank in range(len(layers)) if rightwards else range(len(layers) - 1, -1, -1):

@@ -8,6 +8,7 @@ unless they are asked for, and no colour that needs more than plain CSS, so that
 from __future__ import annotations
 
 import re
+from bisect import bisect
 from collections.abc import Sequence
 from unicodedata import combining, east_asian_width
 
@@ -108,7 +109,8 @@ def sheet(
     height = laid.height + 2 * MARGIN + (LINE * len(notes) + 6 if notes else 0)
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="wengert-graph" role="img"'
-        f' aria-label={attribute(_told(picture))} width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}">',
+        f' aria-label={attribute(_told(picture))} width="{width:.0f}" height="{height:.0f}"'
+        f' viewBox="0 0 {width:.0f} {height:.0f}">',
         *([f"<style>{style(theme)}</style>"] if styled else []),
         f'<rect class="paper" width="{width:.0f}" height="{height:.0f}" rx="8"/>',
         f'<g transform="translate({MARGIN:g} {MARGIN:g})">',
@@ -160,7 +162,7 @@ def _is_plain(c: str) -> bool:
 
 
 def _cards(boxes: Sequence[Box]) -> list[Point]:
-    """The width and height of each box without its operation; those of all values, and of all parts, are equally wide."""
+    """The width and height of each box without its operation; values are equally wide, and so are parts."""
     kinds = ["values" if box.place >= 0 else box.kind for box in boxes]
     widest: dict[str, float] = {}
     for kind, box in zip(kinds, boxes, strict=True):
@@ -289,9 +291,8 @@ def _edge(edge: Edge, route: Sequence[Point], ids: str | None) -> str:
 
 def _branch(route: Sequence[Point], trunk: Sequence[Point]) -> Sequence[Point]:
     """A route from where it leaves another from the same box, which is drawn already."""
-    same = 0
-    while same < min(len(route), len(trunk)) and route[same] == trunk[same]:
-        same += 1
+    points = range(min(len(route), len(trunk)))
+    same = bisect(points, False, key=lambda i: route[i] != trunk[i])  # once parted, they stay so
     return route[max(same - 1, 0) // 2 * 2 :]
 
 
