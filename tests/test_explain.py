@@ -221,3 +221,14 @@ def test_what_is_no_value_is_refused(wrong: Any) -> None:
 def test_a_leaf_alone_cannot_know_what_was_made_of_it() -> None:
     with pytest.raises(ArgumentError, match=r"w is a leaf.*explain\(x, loss\)"):
         explain(Value(1.0, "w"))
+
+
+def test_the_line_that_made_a_node_is_named_where_it_is_known() -> None:
+    x = Value(-3.0, "x")
+    with wengert.detect_anomaly():
+        y = x.relu()  # the line in question
+        z = y * 2.0
+        told = reasons(x, z)
+    assert "y = x.relu()  # the line in question" in told
+    assert "test_explain.py, line " in told
+    assert "test_explain.py" not in reasons(x, z)

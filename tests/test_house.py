@@ -38,13 +38,15 @@ STANDS_ON = {
     "anomalies": ["graph", "modes", "fused", "lines"],
     "graph": ["engine"],
     "fused": ["engine"],
-    "lifting": ["graph", "modes", "fused"],
+    "flat": ["optim", "lifting"],
+    "lifting": ["graph", "modes", "fused", "lines"],
+    "testing": ["engine"],
     "nn": ["engine", "owners"],
     "losses": ["engine"],
     "optim": ["engine"],
     "data": ["engine"],
     "checkpoint": ["engine"],
-    "view": ["graph", "owners"],
+    "view": ["graph", "owners", "anomalies"],
     "history": ["engine"],
     "backends": ["losses", "flat", "history"],
     "training": ["nn", "losses", "optim", "data", "checkpoint", "backends"],
@@ -109,10 +111,11 @@ def test_imports_run_one_way(path: Path) -> None:
 
 PUBLIC = """
     Graph History Value __version__ absolute acos acosh add arccos arccosh arcsin arcsinh arctan arctan2 arctanh
-    asin asinh atan atan2 atanh cbrt checkpoint clamp clip cos cosh data digamma div dot draw draw_dot elu erf erfc errors exp
-    exp2 expm1 fit gaussian gelu hypot leaky_relu lgamma log log10 log1p log2 log_softmax logsigmoid logsumexp
-    losses matmul maximum mean minimum mul neg nn no_grad op optim pick polygamma prod reciprocal relu sigmoid sign
-    silu sin sinh softmax softplus sqrt square stop_gradient sub swish take tan tanh tree where
+    asin asinh atan atan2 atanh cbrt checkpoint clamp clip cos cosh data detect_anomaly digamma div dot draw draw_dot
+    elu erf erfc errors exp exp2 explain expm1 fit gaussian gelu hypot leaky_relu lgamma log log10 log1p log2
+    log_softmax logsigmoid logsumexp losses matmul maximum mean minimum mul neg nn no_grad op optim pick polygamma prod
+    reciprocal relu sigmoid sign silu sin sinh softmax softplus sqrt square steps stop_gradient strict sub swish take
+    tan tanh tree where
 """
 
 

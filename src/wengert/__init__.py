@@ -99,7 +99,9 @@ from wengert.lifting import compile as compile
 from wengert.modes import no_grad
 from wengert.training import History, fit
 from wengert.view.drawing import draw, draw_dot
+from wengert.view.explain import explain
 from wengert.view.outline import tree
+from wengert.view.steps import steps
 
 __version__ = "0.1.0"
 

@@ -14,6 +14,7 @@ from math import fabs, inf, isfinite, isnan, log
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
+from wengert.anomalies import line_of
 from wengert.engine import Value
 from wengert.errors import ArgumentError, OperandError
 from wengert.graph import Graph
@@ -137,13 +138,9 @@ class Explanation:
     def _introduction(self) -> str:
         if self.count == 1:
             return "One path leads there, of these local derivatives:"
-        count = (
-            f"{self.count:,.0f}"
-            if self.count < 1e15
-            else f"About {self.count:.3g}"
-            if self.count < inf
-            else "Over 1e308"
-        )
+        count = "Over 1e308"
+        if self.count < inf:
+            count = f"{self.count:,.0f}" if self.count < 1e15 else f"About {self.count:.3g}"
         return f"{count} paths lead there, and their products add up." + (
             f" The largest {len(self.paths)}:" if self.count > len(self.paths) else ""
         )
@@ -165,7 +162,8 @@ def explain(x: Value, root: Value | None = None) -> Explanation:
     """Why the gradient of x is 0, nan or huge: the paths from the result to it, and the factors that made it so.
 
     A Value knows what it was made from, and not what was made from it: so the result, on which `backward()` would be
-    called, has to be given. It need not have been called, and no `grad` is touched.
+    called, has to be given. It need not have been called, and no `grad` is touched. Inside of a
+    `wengert.detect_anomaly()` or `wengert.strict()` block the reasons name the lines that made the nodes.
 
     Args:
         x: a leaf, or any node.
@@ -431,8 +429,9 @@ class _Finder:
         return " = ".join(parts)
 
     def _line(self, place: int) -> str:
-        """The source line that made a node, where it is known."""
-        return ""
+        """The source line that made a node, where it is known: inside of `strict()` and `detect_anomaly()`."""
+        line = line_of(self.graph.values[place])
+        return f", at {line}" if line else ""
 
 
 def _sum(terms: Sequence[float]) -> str:
