@@ -157,8 +157,8 @@ class Drawing:
 def draw(root: Value, *, limit: int = 300, theme: str = "auto") -> Drawing:
     """The graph of a Value: boxes with label, data and gradient, left to right, each operation a small node of its own.
 
-    The path of the largest gradient is marked: from the root on to the operand that receives the most, and so on. What
-    no backward pass has reached is "not computed". A parameter without a label is called by its name in the model that
+    Of all paths from the root to a leaf, that along which the largest gradient flows is marked. What no backward pass
+    has reached is "not computed". A parameter without a label is called by its name in the model that
     it belongs to. A graph of more boxes than the limit is folded: by layer, neuron and example if Modules made it, else
     in runs of values.
 

@@ -25,9 +25,9 @@ from wengert.view.picture import (
     Row,
     computed,
     constants,
-    operands,
     steepest,
     value_box,
+    with_constants,
 )
 from wengert.view.scopes import Scope, assigned, common, levels
 
@@ -177,7 +177,7 @@ class Folding:
         count, largest = len(item.places), max([abs(self._gradients[place]) for place in item.places])
         known = any(self._known[place] for place in item.places)
         rows = [Row("values", f"{count:,}", "count")]
-        rows += [Row("grad", f"≤ {number(largest)}", "grad") if known else Row("grad", NOT_COMPUTED, "absent")]
+        rows += [Row("|grad|", f"≤ {number(largest)}", "grad") if known else Row("grad", NOT_COMPUTED, "absent")]
         title = f"{item.name}\n{count:,} values" + (f"\nlargest gradient {largest!r}" if known else "")
         return Box("fold", item.name, "", rows, title, hot=any(place in self._hot for place in item.places))
 
@@ -191,7 +191,7 @@ class Folding:
             single = not isinstance(item, Part)
             for place in _places(item):
                 if single:
-                    edges += [Edge(*drawn) for drawn in operands(self.graph, place, i, boxes)]
+                    edges += [Edge(*drawn) for drawn in with_constants(self.graph, place, i, boxes)]
                 for at in range(self.graph.starts[place], self.graph.starts[place + 1]):
                     source = self.graph.operands[at]
                     if source < 0:

@@ -77,7 +77,7 @@ def _parsed(text: str) -> list[ast.stmt]:
     except SyntaxError as error:
         raise ArgumentError(f"column {error.offset or 1}: {error.msg}") from None
     except (ValueError, RecursionError, MemoryError) as error:  # a null character; too many parentheses
-        raise ArgumentError(f"this formula cannot be read: {error or 'it is nested too deeply'}") from None
+        raise ArgumentError(f"this formula cannot be read: {str(error) or 'it is nested too deeply'}") from None
     if not statements:
         raise ArgumentError(f"the formula is empty: expected {WRITTEN}")
     return statements

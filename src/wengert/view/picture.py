@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from dataclasses import dataclass, field
-from math import inf, isfinite
+from math import inf, isfinite, log
 
 from wengert.graph import Graph
 from wengert.view.naming import clean, number
@@ -98,7 +98,7 @@ def flat(graph: Graph, names: list[str] | None = None) -> Picture:
     edges = []
     for place in range(len(graph)):
         boxes[place].hot = place in hot
-        edges += [Edge(*drawn) for drawn in operands(graph, place, place, boxes)]
+        edges += [Edge(*drawn) for drawn in with_constants(graph, place, place, boxes)]
         for at in range(graph.starts[place], graph.starts[place + 1]):
             if graph.operands[at] >= 0:
                 edges.append(Edge(graph.operands[at], place, at, at in path))
@@ -113,7 +113,7 @@ def constants(graph: Graph, place: int) -> list[list[int]]:
     return [[at] for at in ats] if len(ats) <= FEW else [ats]
 
 
-def operands(graph: Graph, place: int, target: int, boxes: list[Box]) -> list[tuple[int, int, int]]:
+def with_constants(graph: Graph, place: int, target: int, boxes: list[Box]) -> list[tuple[int, int, int]]:
     """Add the boxes of the constants that a value is computed with. Returns what an Edge needs for each."""
     drawn = []
     for ats in constants(graph, place):
@@ -173,20 +173,30 @@ def computed(graph: Graph, partials: array[float], gradients: list[float]) -> by
 
 
 def steepest(graph: Graph, partials: array[float], gradients: list[float]) -> list[int]:
-    """The path of the largest gradient, as places in `Graph.operands`: from the root on to the operand that receives
-    the most, and so on to a leaf. Empty before a backward pass.
+    """The path of the largest gradient from the root to a leaf, as places in `Graph.operands`.
+
+    A gradient is the sum over all paths of the product of the partials along each (Bauer 1974); this is the path whose
+    product is the largest, whatever its sign. A path of nan is larger than any. Empty before a backward pass, and if
+    every path has a partial of 0 on it.
     """
+    if gradients[-1] == 0.0:
+        return []
+    sizes = array("d", [0.0]) * len(graph)  # the logarithm of the largest product below each value
+    ways = array("q", [-1]) * len(graph)
+    starts, operands = graph.starts, graph.operands
+    for place in range(len(graph)):
+        first, end = starts[place], starts[place + 1]
+        most = 0.0 if first == end else -inf
+        for at in range(first, end):
+            operand, partial = operands[at], partials[at]
+            if operand >= 0 and partial != 0.0:
+                size = sizes[operand] + (log(abs(partial)) if partial == partial else inf)
+                if size > most:
+                    most, ways[place] = size, at
+        sizes[place] = most
     path: list[int] = []
     place = len(graph) - 1
-    while True:
-        gradient = gradients[place]
-        most, best = 0.0, -1
-        for at in range(graph.starts[place], graph.starts[place + 1]):
-            passed = partials[at] * gradient
-            size = inf if passed != passed else abs(passed)
-            if graph.operands[at] >= 0 and size > most:
-                most, best = size, at
-        if best < 0:
-            return path
-        path.append(best)
-        place = graph.operands[best]
+    while ways[place] >= 0:
+        path.append(ways[place])
+        place = operands[ways[place]]
+    return path
