@@ -129,10 +129,8 @@ def test_a_long_sum_is_computed_without_recursion() -> None:
 
 def test_noise_never_does_anything_but_raise_one_error() -> None:
     rng = random.Random(1)
-    pieces = (
-        "x tanh ( ) + - * ** / . , = ; 1 2.5 [ ] lambda : ' if else _ __class__ é \\ # 1e999 { } @ % := not".split()
-    )
-    pieces += [" ", "\n", "9" * 50]
+    signs = "x tanh ( ) + - * ** / . , = ; 1 2.5 [ ] lambda : ' if else _ __class__ é \\ # 1e999 { } @ % := not"
+    pieces = [*signs.split(), " ", "\n", "9" * 50]
     computed = 0
     for _ in range(3000):
         formula = "".join(rng.choice(pieces) for _ in range(rng.randint(1, 9)))
