@@ -21,9 +21,9 @@ from tests.geometry import crosses, faults, overlap, read
 from wengert import Value, draw, draw_dot, losses, nn, tree
 from wengert.errors import ArgumentError, MissingExtraError, OperandError
 from wengert.graph import Graph
-from wengert.view import picture
 from wengert.view.folding import Folding
 from wengert.view.layout import layout
+from wengert.view.reading import steepest
 
 NEURON = {"x1": 2.0, "x2": 0.0, "w1": -3.0, "w2": 1.0, "b": 6.8813735870195432}
 
@@ -157,7 +157,7 @@ def test_the_path_of_the_largest_gradient() -> None:
     o, _ = neuron()
     o.backward()
     graph = Graph(o)
-    path = picture.steepest(graph, graph.partials(), [value.grad for value in graph.values])
+    path = steepest(graph, graph.partials(), [value.grad for value in graph.values])
     assert [graph.values[graph.operands[at]].label for at in path] == ["n", "", "", "x1"]
     assert draw(o).svg.count('class="edge hot"') == 4
     assert "the path of the largest gradient" in draw(o).svg
@@ -177,7 +177,7 @@ def test_the_path_is_the_largest_of_all_paths() -> None:
             ats = [at for at in range(graph.starts[place], graph.starts[place + 1]) if graph.operands[at] >= 0]
             products += [(abs(product), way)] * (not ats)
             waiting += [(graph.operands[at], product * partials[at], (*way, at)) for at in ats]
-        path = tuple(picture.steepest(graph, partials, [value.grad for value in graph.values]))
+        path = tuple(steepest(graph, partials, [value.grad for value in graph.values]))
         assert {way: size for size, way in products}[path] == pytest.approx(max(products)[0], rel=1e-12)
 
 

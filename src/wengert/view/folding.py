@@ -16,19 +16,8 @@ from itertools import pairwise
 from wengert import owners
 from wengert.graph import Graph
 from wengert.view.naming import number
-from wengert.view.picture import (
-    NOT_COMPUTED,
-    PATH,
-    Box,
-    Edge,
-    Picture,
-    Row,
-    computed,
-    constants,
-    steepest,
-    value_box,
-    with_constants,
-)
+from wengert.view.picture import PATH, Box, Edge, Picture, Row, value_box, with_constants
+from wengert.view.reading import NOT_COMPUTED, computed, constants, steepest
 from wengert.view.scopes import Scope, assigned, common, levels
 
 __all__ = ["OUTSIDE", "Folding", "Part"]

@@ -6,7 +6,7 @@ from wengert.engine import Value
 from wengert.errors import ArgumentError, OperandError
 from wengert.graph import Graph
 from wengert.view.naming import clean, number
-from wengert.view.picture import NOT_COMPUTED, computed, constants
+from wengert.view.reading import NOT_COMPUTED, computed, constants
 
 __all__ = ["tree"]
 
