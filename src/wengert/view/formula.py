@@ -17,7 +17,13 @@ from wengert.ops import BY_NAME
 __all__ = ["evaluate"]
 
 LONGEST = 10_000  # characters
-ARITHMETIC = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Pow: "pow"}
+ARITHMETIC: dict[type[ast.operator], str] = {
+    ast.Add: "add",
+    ast.Sub: "sub",
+    ast.Mult: "mul",
+    ast.Div: "div",
+    ast.Pow: "pow",
+}
 WRITTEN = "numbers, names, + - * / **, parentheses and functions such as tanh(x)"
 
 
