@@ -727,6 +727,28 @@ def test_a_thousand_hostile_labels_stay_text() -> None:
         assert re.fullmatch(r"[\w\s\[\]()>-]*", strings)
 
 
+def test_names_in_a_model_are_text_too(tmp_path: Path) -> None:
+    class Odd(nn.Module):
+        def __init__(self) -> None:
+            self.table = {label: [Value(float(i)) for i in range(9)] for label in [*HOSTILE, "z" * 5000]}
+
+        def __call__(self, x: float) -> Value:
+            return wengert.sum([wengert.dot(row, [x] * 9).tanh() for row in self.table.values()])
+
+    model = Odd()
+    result = model(0.5)
+    for drawn in (draw(result, limit=50), draw(result), draw(result, limit=2000)):
+        assert faults(drawn.svg) == []
+        assert max(map(len, texts(drawn.svg))) < 100
+        assert len(drawn.svg) < 2_500_000
+    draw(result).save(tmp_path / "g.html")
+    page = (tmp_path / "g.html").read_text(encoding="utf-8")
+    assert set(re.findall(r"<(\w+)", page)) <= {
+        *("html", "head", "meta", "title", "style", "body", "section", "nav", "a", "b", "div"),
+        *("svg", "g", "rect", "path", "text"),
+    }
+
+
 def test_a_symbol_of_a_users_operation_is_text_too() -> None:
     odd = wengert.op("oddly_drawn", value=lambda x: x, partials=lambda out, x: 1.0, symbol='<b onclick="x">' * 9)
     svg = draw(odd(Value(1.0))).svg

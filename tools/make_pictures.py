@@ -11,7 +11,7 @@ from wengert.view.drawing import Drawing
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "images"
 
 
-def neuron(theme: str = "auto") -> Drawing:
+def neuron() -> Drawing:
     """The neuron of the tutorials, after its backward pass."""
     x1, x2 = Value(2.0, "x1"), Value(0.0, "x2")
     w1, w2, b = Value(-3.0, "w1"), Value(1.0, "w2"), Value(6.8813735870195432, "b")
@@ -20,7 +20,7 @@ def neuron(theme: str = "auto") -> Drawing:
     o = n.tanh()
     o.label = "o"
     o.backward()
-    return draw(o, theme=theme)
+    return draw(o)
 
 
 def shared() -> Drawing:
@@ -49,9 +49,8 @@ def batch() -> Drawing:
 
 def pictures() -> dict[str, str]:
     """The files, by their names."""
-    drawn = {"draw-neuron": neuron(), "draw-neuron-light": neuron("light"), "draw-neuron-dark": neuron("dark")}
-    drawn |= {"draw-shared": shared(), "draw-network": one_example(), "draw-batch": batch()}
-    return {f"{name}.svg": drawing.svg + "\n" for name, drawing in drawn.items()}
+    drawn = {"neuron": neuron(), "shared": shared(), "network": one_example(), "batch": batch()}
+    return {f"draw-{name}.svg": drawing.svg + "\n" for name, drawing in drawn.items()}
 
 
 if __name__ == "__main__":

@@ -7,6 +7,8 @@ may fetch nothing.
 from __future__ import annotations
 
 from wengert.view.folding import OUTSIDE, Folding, Part
+from wengert.view.naming import clean
+from wengert.view.picture import ending
 from wengert.view.svg import DARK, LIGHT, attribute, escape, style, svg
 
 __all__ = ["document"]
@@ -76,6 +78,6 @@ def document(folding: Folding, theme: str = "auto") -> str:
 
 def _section(name: str, part: Part, above: list[tuple[str, str]], drawn: str) -> str:
     """One part: the way back, and its picture."""
-    path = "".join([f"<a href={attribute(f'#{link}')}>{escape(title)}</a> › " for link, title in above])
-    head = f"<nav>{path}<b>{escape(part.name)}</b></nav>" if above else ""
+    path = "".join([f"<a href={attribute(f'#{link}')}>{escape(ending(title))}</a> › " for link, title in above])
+    head = f"<nav>{path}<b>{escape(clean(part.name, 200))}</b></nav>" if above else ""
     return f'<section id={attribute(name)}>{head}<div class="frame">{drawn}</div></section>'

@@ -15,8 +15,8 @@ from itertools import pairwise
 
 from wengert import owners
 from wengert.graph import Graph
-from wengert.view.naming import number
-from wengert.view.picture import PATH, Box, Edge, Picture, Row, value_box, with_constants
+from wengert.view.naming import clean, number
+from wengert.view.picture import PATH, TITLE, Box, Edge, Picture, Row, ending, value_box, with_constants
 from wengert.view.reading import NOT_COMPUTED, computed, constants, steepest
 from wengert.view.scopes import Scope, assigned, common, levels
 
@@ -167,8 +167,8 @@ class Folding:
         known = any(self._known[place] for place in item.places)
         rows = [Row("values", f"{count:,}", "count")]
         rows += [Row("|grad|", f"≤ {number(largest)}", "grad") if known else Row("grad", NOT_COMPUTED, "absent")]
-        title = f"{item.name}\n{count:,} values" + (f"\nlargest gradient {largest!r}" if known else "")
-        return Box("fold", item.name, "", rows, title, hot=any(place in self._hot for place in item.places))
+        title = f"{clean(item.name, TITLE)}\n{count:,} values" + (f"\nlargest gradient {largest!r}" if known else "")
+        return Box("fold", ending(item.name), "", rows, title, hot=any(place in self._hot for place in item.places))
 
     def _edges(self, part: Part, items: Sequence[int | Part], owner: array[int], boxes: list[Box]) -> list[Edge]:
         """The edges between the boxes; adds the boxes of constants, and those of what lies outside of the part."""
@@ -211,7 +211,7 @@ class Folding:
             name = "other values"
         if name not in known:
             known[name] = len(boxes)
-            boxes.append(Box("outside", name, title=f"{name}: outside of {part.name}"))
+            boxes.append(Box("outside", ending(name), title=f"{clean(name, TITLE)}: outside of this part"))
         return known[name]
 
     def _onwards(self, part: Part, owner: array[int], uses: array[int], boxes: list[Box]) -> list[Edge]:
@@ -223,7 +223,7 @@ class Folding:
         sources = sorted({owner[place] for place in part.places if total[place] > uses[place]})
         if not sources:
             return []
-        boxes.append(Box("outside", "onwards", title=f"what uses {part.name}"))
+        boxes.append(Box("outside", "onwards", title="what uses the values of this part"))
         return [Edge(source, len(boxes) - 1) for source in sources]
 
 

@@ -13,9 +13,10 @@ from wengert.graph import Graph
 from wengert.view.naming import clean, number
 from wengert.view.reading import NOT_COMPUTED, computed, constants, steepest
 
-__all__ = ["PATH", "Box", "Edge", "Picture", "Row", "flat", "value_box", "with_constants"]
+__all__ = ["PATH", "TITLE", "Box", "Edge", "Picture", "Row", "ending", "flat", "value_box", "with_constants"]
 
 TITLE = 10_000  # characters of a label that are kept in full, to be read under the pointer
+NAME = 32  # characters of a name that are shown
 SYMBOL = 12  # characters of an operation's symbol
 
 PATH = "the path of the largest gradient"
@@ -127,7 +128,18 @@ def value_box(graph: Graph, place: int, known: bool, label: str) -> Box:
     lines += [f"made by {clean(op, TITLE)}" if op else "a leaf", f"data {data!r}"]
     lines += [f"grad {grad!r}" if known else "grad not computed: no backward pass has come here"]
     kind = "interior" if op else "leaf"
-    return Box(kind, clean(label), clean(op, SYMBOL), rows, "\n".join(lines), place)
+    shown = clean(label) if label == value.label else ending(label)
+    return Box(kind, shown, clean(op, SYMBOL), rows, "\n".join(lines), place)
+
+
+def ending(name: str) -> str:
+    """A name as one short line: its end, if it is long, as in a path that says the most.
+
+    >>> ending("transformer.blocks.11.attention.query.7.15")
+    '…1.attention.query.7.15'
+    """
+    name = clean(name, TITLE)
+    return name if len(name) <= NAME else "…" + name[1 - NAME :]
 
 
 def _row(name: str, x: float) -> Row:
