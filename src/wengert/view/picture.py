@@ -136,7 +136,7 @@ def ending(name: str) -> str:
     """A name as one short line: its end, if it is long, as in a path that says the most.
 
     >>> ending("transformer.blocks.11.attention.query.7.15")
-    '…1.attention.query.7.15'
+    '….blocks.11.attention.query.7.15'
     """
     name = clean(name, TITLE)
     return name if len(name) <= NAME else "…" + name[1 - NAME :]
