@@ -71,7 +71,7 @@ class Path:
 
     def __str__(self) -> str:
         if not self.factors:
-            return "x is the result itself: 1"
+            return "the result itself: 1"
         shown = list(self.factors)
         dropped = len(shown) - LONG
         if dropped > 0:

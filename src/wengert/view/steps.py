@@ -221,9 +221,7 @@ class Steps(Sequence[Step]):
         Raises:
             ArgumentError: the computation has more nodes than a page can show.
         """
-        text = self.page()  # before the file is touched
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
+        self.page().save(path)
 
 
 def steps(root: Value) -> Steps:
