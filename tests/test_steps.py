@@ -200,6 +200,7 @@ def test_numbers_agree_with_pythons_own_four_digits_but_for_halves() -> None:
     for _ in range(2000):
         x = chance.uniform(-1.0, 1.0) * 10.0 ** chance.uniform(-9, 9)
         assert naming.number(x) == f"{x:.4g}"
+    assert [naming.number(x) for x in (2.0625, -0.125, 9999.5, 0.00012345)] == ["2.063", "-0.125", "1e+04", "0.0001234"]
     assert [naming.number(x) for x in (0.0, -0.0, math.nan, math.inf, -math.inf)] == ["0", "0", "nan", "inf", "-inf"]
 
 

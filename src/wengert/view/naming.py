@@ -8,6 +8,7 @@ comes from here is short, of one line, and can be encoded.
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from math import copysign, inf, nextafter
 
 from wengert.graph import Graph
@@ -44,7 +45,7 @@ def number(x: float) -> str:
     if x == 0.0:
         return "0"  # of -0.0 too
     five = f"{x:.4e}"
-    if five.partition("e")[0][-1] == "5" and float(five) == x:  # a half: Python rounds it to an even digit
+    if five.partition("e")[0][-1] == "5" and Decimal(five) == Decimal(x):  # a half, which Python rounds to even
         x = nextafter(x, copysign(inf, x))
     return f"{x:.4g}"
 
