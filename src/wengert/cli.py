@@ -95,7 +95,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     demo.add_argument("--quiet", action="store_true", help="show no progress")
     draw = commands.add_parser("draw", help="draw a formula: its numbers, and its gradients by every name in it")
-    draw.add_argument("formula", help="such as 'tanh(x1*w1 + b)', or 'n = x1*w1 + b; n.tanh()'")
+    draw.add_argument(
+        "formula", help="such as 'tanh(x1*w1 + b)', or 'n = x1*w1 + b; n.tanh()'; ' -x' with a space first"
+    )
     draw.add_argument("numbers", nargs="*", type=_number, metavar="NAME=NUMBER", help="what the names stand for")
     draw.add_argument(
         "-o", "--out", type=_folder, metavar="FILE", help="write a picture: .svg, .png, .html, .dot, .mmd"

@@ -150,8 +150,9 @@ class Drawing:
         }
 
     def __repr__(self) -> str:
-        folded = f", {len(self._parts)} of them folded" if self._parts else ""
-        return f"Drawing({len(self._folding.graph)} values in {len(self._picture.boxes)} boxes{folded})"
+        values, boxes, folded = len(self._folding.graph), len(self._picture.boxes), len(self._parts)
+        parts = f", {folded} of them folded" if folded else ""
+        return f"Drawing({values:,} value{'s' * (values > 1)} in {boxes} box{'es' * (boxes > 1)}{parts})"
 
 
 def draw(root: Value, *, limit: int = 300, theme: str = "auto") -> Drawing:
@@ -193,7 +194,7 @@ def draw_dot(root: Value) -> Drawing:
     """`draw` by the name that it has in tutorials.
 
     >>> draw_dot(Value(2.0))
-    Drawing(1 values in 1 boxes)
+    Drawing(1 value in 1 box)
     """
     return draw(root)
 

@@ -222,7 +222,7 @@ def _text(x: float, y: float, text: str, kind: str) -> str:
 def _told(picture: Picture) -> str:
     values = sum(box.place >= 0 for box in picture.boxes)
     folds = len([box for box in picture.boxes if box.kind == "fold"])
-    return f"a computation graph of {values} values" + (f" and {folds} folded parts" if folds else "")
+    return f"a computation graph: {values} values" + (f", {folds} folded parts" if folds else "")
 
 
 def _note(note: str, y: float, sample: bool) -> str:
