@@ -8,7 +8,7 @@ import pytest
 
 from wengert import _loader
 
-NEEDS = {"torch": "torch", "mpmath": "mpmath", "plot": "matplotlib"}
+NEEDS = {"torch": "torch", "mpmath": "mpmath", "plot": "matplotlib", "png": "resvg_py", "browser": "selenium"}
 """Marker -> library. What the markers mean stands in pyproject.toml."""
 
 

@@ -26,6 +26,7 @@ STANDS_ON = {
     "_loader": [],
     "errors": [],
     "native": [],
+    "owners": ["errors"],
     "special": [],
     "operands": ["errors"],
     "ops": ["operands", "native", "special"],
@@ -46,13 +47,13 @@ STANDS_ON = {
     "check": ["structures", "sweeps", "differences", "replay"],
     "lifting": ["graph", "modes", "fused", "lines"],
     "testing": ["engine"],
-    "nn": ["engine"],
+    "nn": ["engine", "owners"],
     "losses": ["engine"],
     "optim": ["engine"],
     "data": ["engine"],
     "tensors": ["errors"],
     "checkpoint": ["optim", "history", "tensors"],
-    "view": ["graph"],
+    "view": ["graph", "owners", "anomalies"],
     "history": ["engine"],
     "backends": ["losses", "flat", "history"],
     "evidence": ["graph"],
@@ -68,7 +69,7 @@ STANDS_ON = {
 }
 """What each module stands on. It may import that, whatever that stands on, and no sibling."""
 
-INSIDE_A_METHOD = {("engine", "view"), ("history", "view"), ("node", "graph")}
+INSIDE_A_METHOD = {("node", "view"), ("history", "view"), ("node", "graph")}
 """The written exceptions: a Value and a History draw themselves, and a Value copies the graph under it."""
 
 
@@ -124,10 +125,10 @@ def test_imports_run_one_way(path: Path) -> None:
 PUBLIC = """
     Graph History Value __version__ absolute acos acosh add arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin
     asinh atan atan2 atanh cbrt check_gradients checkpoint clamp clip compare cos cosh data detect_anomaly diagnose
-    digamma div dot elu erf erfc errors exp exp2 expm1 fit gaussian gelu grad hessian hvp hypot jacobian jvp leaky_relu
-    lgamma log log10 log1p log2 log_softmax logsigmoid logsumexp losses matmul maximum mean minimum mul neg nn no_grad
-    op optim pick polygamma prod reciprocal relu sigmoid sign silu sin sinh softmax softplus sqrt square stop_gradient
-    strict sub swish take tan tanh value_and_grad vjp where
+    digamma div dot draw draw_dot elu erf erfc errors exp exp2 explain expm1 fit gaussian gelu grad hessian hvp hypot
+    jacobian jvp leaky_relu lgamma log log10 log1p log2 log_softmax logsigmoid logsumexp losses matmul maximum mean
+    minimum mul neg nn no_grad op optim pick polygamma prod reciprocal relu sigmoid sign silu sin sinh softmax softplus
+    sqrt square steps stop_gradient strict sub swish take tan tanh tree value_and_grad vjp where
 """
 
 

@@ -16,9 +16,9 @@ from wengert import _loader
 _loader.install()
 
 from wengert import checkpoint, data, errors, losses, nn, optim
+from wengert.anomalies import detect_anomaly, strict
 from wengert.check import check_gradients
 from wengert.derive import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
-from wengert.anomalies import detect_anomaly, strict
 from wengert.diagnosis import diagnose
 from wengert.engine import Value, dot
 from wengert.functions import (
@@ -102,6 +102,10 @@ from wengert.lifting import compile as compile
 from wengert.modes import no_grad
 from wengert.side_by_side import compare
 from wengert.training import History, fit
+from wengert.view.drawing import draw, draw_dot
+from wengert.view.explain import explain
+from wengert.view.outline import tree
+from wengert.view.steps import steps
 
 __version__ = "0.1.0"
 
@@ -140,12 +144,15 @@ __all__ = [
     "digamma",
     "div",
     "dot",
+    "draw",
+    "draw_dot",
     "elu",
     "erf",
     "erfc",
     "errors",
     "exp",
     "exp2",
+    "explain",
     "expm1",
     "fit",
     "gaussian",
@@ -190,6 +197,7 @@ __all__ = [
     "softplus",
     "sqrt",
     "square",
+    "steps",
     "stop_gradient",
     "strict",
     "sub",
@@ -197,6 +205,7 @@ __all__ = [
     "take",
     "tan",
     "tanh",
+    "tree",
     "value_and_grad",
     "vjp",
     "where",

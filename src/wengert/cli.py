@@ -1,7 +1,8 @@
 """The command `wengert`.
 
-``wengert demo`` trains a network of scalar Values on real handwritten digits; ``wengert info`` says what runs here;
-``wengert check`` tries anyone's Value-like class and names the likely slip.
+``wengert demo`` trains a network of scalar Values on real handwritten digits; ``wengert draw "tanh(x*w + b)" x=2 w=-1
+b=0.5`` draws a formula and its gradients; ``wengert check`` tries anyone's Value-like class and names the likely slip;
+``wengert info`` says what runs here.
 A mistake of the user's is answered with one sentence and exit status 2, never with a traceback.
 """
 
@@ -20,10 +21,19 @@ from typing import NoReturn
 from wengert import __version__, _loader
 from wengert.demo import SETTINGS, run, source
 from wengert.errors import WengertError
+from wengert.view.drawing import draw
+from wengert.view.formula import evaluate
+from wengert.view.outline import tree
+from wengert.view.steps import steps
 
 __all__ = ["main"]
 
-EXTRAS = {"array": "numpy", "plot": "matplotlib", "progress": "tqdm"}  # extra -> the library that it brings
+EXTRAS = {
+    "array": "numpy",
+    "plot": "matplotlib",
+    "png": "resvg_py",
+    "progress": "tqdm",
+}  # extra -> the library that it brings
 
 
 class _Parser(argparse.ArgumentParser):
@@ -47,6 +57,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             status = _info()
         elif given.command == "check":
             status = _check(given)
+        elif given.command == "draw":
+            status = _draw(given.formula, dict(given.numbers), given.out, given.html, given.steps)
         elif given.program:
             print(source(given.data), end="")
             status = 0
@@ -72,7 +84,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="wengert", description="A scalar autograd engine that you can read in an evening.")
     parser.add_argument("--version", action="version", version=f"wengert {__version__}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="demo | info | check", parser_class=_Parser)
+    commands = parser.add_subparsers(
+        dest="command", required=True, metavar="demo | draw | check | info", parser_class=_Parser
+    )
     demo = commands.add_parser("demo", help="train a network of scalar Values and draw what it learnt")
     demo.add_argument("data", nargs="?", default="digits", choices=SETTINGS, help="what to learn (default: digits)")
     demo.add_argument(
@@ -86,6 +100,20 @@ def _parser() -> argparse.ArgumentParser:
         "--program", action="store_true", help="print the NumPy program that the network becomes, and do no more"
     )
     demo.add_argument("--quiet", action="store_true", help="show no progress")
+    draw = commands.add_parser("draw", help="draw a formula: its numbers, and its gradients by every name in it")
+    draw.add_argument(
+        "formula", help="such as 'tanh(x1*w1 + b)', or 'n = x1*w1 + b; n.tanh()'; ' -x' with a space first"
+    )
+    draw.add_argument("numbers", nargs="*", type=_number, metavar="NAME=NUMBER", help="what the names stand for")
+    draw.add_argument(
+        "-o", "--out", type=_folder, metavar="FILE", help="write a picture: .svg, .png, .html, .dot, .mmd"
+    )
+    draw.add_argument(
+        "--html", type=_folder, metavar="FILE", help="write a page; with --steps, one that plays the steps"
+    )
+    draw.add_argument(
+        "--steps", action="store_true", help="print every step, forward and backward, in words and numbers"
+    )
     commands.add_parser("info", help="say which engine runs, and what is installed")
     check = commands.add_parser(
         "check", help="try a Value-like class, operation by operation, and name the likely slip"
@@ -118,6 +146,35 @@ def _check(given: argparse.Namespace) -> int:
     return 0 if report.right and not (given.strict and report.findings) else 1
 
 
+def _draw(formula: str, numbers: dict[str, float], out: str | None, html: str | None, in_steps: bool) -> int:
+    """Print a formula as a tree, or its steps; or write it to files."""
+    root = evaluate(formula, numbers)
+    root.backward()
+    walk = steps(root)
+    for path, write in ((out, draw(root).save), (html, walk.save if in_steps else draw(root).save)):
+        if path is not None:
+            try:
+                write(path)
+            except OSError as error:
+                print(f"wengert draw: cannot write {path}: {error.strerror}", file=sys.stderr)
+                return 2
+            print(path)
+    if in_steps and html is None:
+        print("\n".join(map(str, walk)))
+    elif out is None and html is None:
+        print(_encodable(tree(root)))
+    return 0
+
+
+def _encodable(text: str) -> str:
+    """A tree in signs that the terminal has."""
+    try:
+        text.encode(getattr(sys.stdout, "encoding", None) or "ascii")
+    except UnicodeEncodeError:
+        return text.translate(str.maketrans("├│└─…", "||`-."))
+    return text
+
+
 def _info() -> int:
     print(f"wengert {__version__}")
     print(f"engine   {_loader.status()}")
@@ -130,6 +187,14 @@ def _info() -> int:
 
 
 # -- reading arguments ------------------------------------------------------------------------------------------------
+
+
+def _number(written: str) -> tuple[str, float]:
+    name, _, number = written.partition("=")
+    try:
+        return name.strip(), float(number)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{written!r} is not of the form x=2") from None
 
 
 def _folder(written: str) -> str:

@@ -21,8 +21,9 @@ import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import index
 from reprlib import recursive_repr
-from typing import Any, Protocol, SupportsIndex
+from typing import Any, Protocol, Self, SupportsIndex
 
+from wengert import owners
 from wengert.engine import Value, dot
 from wengert.errors import ArgumentError, LengthError, OperandError
 from wengert.ops import BY_NAME
@@ -61,6 +62,12 @@ class Module:
     >>> line
     Line(2 parameters)
     """
+
+    def __new__(cls, *arguments: Any, **named: Any) -> Self:
+        """Make a Module and remember it as long as it lives, so that drawings know the names of its parameters."""
+        module = super().__new__(cls)
+        owners.enter(module)
+        return module
 
     def parameters(self) -> list[Value]:
         """Every parameter once, in the order in which attributes and items were stored."""

@@ -161,6 +161,12 @@ class Node:
     def __format__(self, spec: str) -> str:
         return format(self._data, spec) if spec else repr(self)
 
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
+        """What a notebook shows: the graph as a picture."""
+        from wengert.view import drawing  # it stands on the graph, and so on the engine
+
+        return drawing.bundle(self, include, exclude)
+
     def item(self) -> float:
         """The number, as `data` gives it."""
         return self.data

@@ -1,0 +1,47 @@
+"""Who owns what: the modules that are alive, so that a drawing can name a parameter by the model that it belongs to.
+
+A Module enters itself here when it is made, and leaves when nothing else refers to it. Nothing is written on a Value,
+so computing costs nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from weakref import WeakValueDictionary
+
+__all__ = ["enter", "parameters"]
+
+_alive: WeakValueDictionary[int, Any] = WeakValueDictionary()
+"""By identity, not by equality: a user's class may define `==`. Dictionaries keep the order of entry."""
+
+
+def enter(owner: Any) -> None:
+    """Remember an object that has `named_parameters()`, as long as it lives."""
+    _alive[id(owner)] = owner
+
+
+def parameters() -> dict[Any, list[str]]:
+    """Every parameter that is owned, and its names: in the largest of its owners first, then in those inside of that.
+
+    A parameter of several models that are alive is named by the largest of them, and by the older of two that are
+    equally large. Before the name stands the kind of the model, as in ``MLP layers.0.neurons.3.w.17``.
+
+    >>> from wengert.nn import MLP
+    >>> model = MLP(2, [1])
+    >>> parameters()[model.layers[0].neurons[0].b]
+    ['MLP layers.0.neurons.0.b', 'Layer neurons.0.b', 'Neuron b']
+    """
+    from wengert.errors import WengertError
+
+    owned = []
+    for owner in list(_alive.values()):
+        try:
+            owned.append((type(owner).__name__, owner.named_parameters()))
+        except (WengertError, AttributeError):
+            continue  # two parameters of one name, or an object that is not yet complete
+    owned.sort(key=lambda pair: -len(pair[1]))
+    names: dict[Any, list[str]] = {}
+    for kind, named in owned:
+        for name, parameter in named:
+            names.setdefault(parameter, []).append(f"{kind} {name}")
+    return names

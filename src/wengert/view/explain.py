@@ -1,0 +1,476 @@
+"""Why a gradient is what it is: `explain(x, root)`.
+
+The gradient of x is a sum over all paths from the result to x, and each path contributes the product of the local
+derivatives along it. There can be more paths than atoms; the largest few are found without walking them all, as
+shortest paths are: the best paths to a node continue the best paths to the nodes that use it.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import fabs, inf, isfinite, isnan, log
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+from wengert.anomalies import line_of
+from wengert.engine import Value
+from wengert.errors import ArgumentError, OperandError
+from wengert.graph import Graph
+from wengert.view import naming
+from wengert.view.naming import number
+from wengert.view.steps import sweep
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["Explanation", "Factor", "Path", "explain"]
+
+MANY = 5  # paths, reasons and leaves that are written out
+LONG = 12  # factors of one path that are written out
+TINY, HUGE = 1e-8, 1e6  # sizes beyond which a gradient is remarked on
+LARGE = 20_000  # nodes from which on only the one largest path is sought
+
+
+_size = itemgetter(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """One edge of a path: the local derivative of a node by one of its operands.
+
+    Attributes:
+        node: the name of the node that was computed,
+        operand: and of the operand.
+        symbol: the node's operation, as in drawings.
+        partial: the derivative, as it was recorded.
+        at: its place among the operands of the whole computation (`Graph.operands`).
+        place: the node's place in the computation.
+    """
+
+    node: str
+    operand: str
+    symbol: str
+    partial: float
+    at: int
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """A way from the result to x, and what comes down it.
+
+    Attributes:
+        factors: the local derivatives, from the result on.
+        product: their product: what this path adds to the gradient.
+    """
+
+    factors: tuple[Factor, ...]
+    product: float
+
+    def __str__(self) -> str:
+        if not self.factors:
+            return "the result itself: 1"
+        shown = list(self.factors)
+        dropped = len(shown) - LONG
+        if dropped > 0:
+            shown[LONG // 2 : -LONG // 2] = []
+        ways = [shown[0].node]
+        sizes = []
+        for i, factor in enumerate(shown):
+            if dropped > 0 and i == LONG // 2:
+                ways.append(f"… {dropped:,} more …")
+                between = 1.0
+                for hidden in self.factors[LONG // 2 : len(self.factors) - LONG // 2]:
+                    between *= hidden.partial
+                sizes.append(f"(their product {number(between)})")
+            ways.append(factor.operand)
+            written = number(factor.partial)
+            sizes.append(f"({written})" if written.startswith("-") and sizes else written)
+        return f"{' → '.join(ways)}:  {' × '.join(sizes)} = {number(self.product)}"
+
+
+class Explanation:
+    """What `explain` found; printed, it is the text, and in a notebook the text and a drawing.
+
+    Attributes:
+        name: what x is called.
+        gradient: the derivative of the result by x, as `backward()` computes it.
+        verdict: "zero", "nan", "infinite", "huge", "tiny", "ordinary", or "unused": x is not under the result.
+        reasons: what made it so, the most telling first.
+        paths: the largest paths, by the size of their products.
+        count: how many paths there are; inf beyond the largest float.
+    """
+
+    __slots__ = ("_gradients", "_graph", "_names", "count", "gradient", "name", "paths", "reasons", "verdict")
+
+    def __init__(
+        self,
+        name: str,
+        gradient: float,
+        verdict: str,
+        reasons: list[str],
+        paths: list[Path],
+        count: float,
+        **found: Any,
+    ) -> None:
+        self.name: str = name
+        self.gradient: float = gradient
+        self.verdict: str = verdict
+        self.reasons: tuple[str, ...] = tuple(reasons)
+        self.paths: tuple[Path, ...] = tuple(paths)
+        self.count: float = count
+        self._graph: Graph = found["graph"]
+        self._names: list[str] = found["names"]
+        self._gradients: array[float] = found["gradients"]
+
+    def __str__(self) -> str:
+        lines = [f"The gradient of {self.name}, the derivative of {self._names[-1]} by it, is {number(self.gradient)}."]
+        lines += [f"  {reason}" for reason in self.reasons]
+        if self.paths:
+            lines.append(self._introduction())
+            texts = [f"  {path}" for path in self.paths]
+            for text in dict.fromkeys(texts):
+                lines.append(text + (f"   ({texts.count(text)} of them)" if texts.count(text) > 1 else ""))
+        return "\n".join(lines)
+
+    def _introduction(self) -> str:
+        if self.count == 1:
+            return "One path leads there, of these local derivatives:"
+        count = "Over 1e308"
+        if self.count < inf:
+            count = f"{self.count:,.0f}" if self.count < 1e15 else f"About {self.count:.3g}"
+        return f"{count} paths lead there, and their products add up." + (
+            f" The largest {len(self.paths)}:" if self.count > len(self.paths) else ""
+        )
+
+    __repr__ = __str__
+
+    def svg(self, theme: str = "auto") -> str:
+        """A drawing of the computation with the paths marked; of a large one, of the nodes on these paths alone."""
+        from wengert.view import marked  # drawing is loaded when something is drawn
+
+        on_path = {factor.at for path in self.paths for factor in path.factors}
+        return marked.svg(self._graph, self._names, self._gradients, on_path, theme)
+
+    def _repr_mimebundle_(self, **wishes: Any) -> dict[str, str]:
+        return {"text/plain": str(self), "image/svg+xml": self.svg()}
+
+
+def explain(x: Value, root: Value | None = None) -> Explanation:
+    """Why the gradient of x is 0, nan or huge: the paths from the result to it, and the factors that made it so.
+
+    A Value knows what it was made from, and not what was made from it: so the result, on which `backward()` would be
+    called, has to be given. It need not have been called, and no `grad` is touched. Inside of a
+    `wengert.detect_anomaly()` or `wengert.strict()` block the reasons name the lines that made the nodes.
+
+    Args:
+        x: a leaf, or any node.
+        root: the result. Without it x itself is taken for the result, and the leaf whose gradient is the strangest
+            is explained: nan, infinite, 0, huge, in this order.
+
+    Raises:
+        OperandError: x or root is not a Value.
+        ArgumentError: x is a leaf, and root is not given.
+
+    >>> x, w = Value(-3.0, "x"), Value(2.0, "w")
+    >>> h = x * w
+    >>> h.label = "h"
+    >>> y = h.relu() * 5
+    >>> y.label = "y"
+    >>> print(explain(w, y))
+    The gradient of w, the derivative of y by it, is 0.
+      relu(h) passes nothing on to h: the input of the ReLU is -6, and below 0 it is flat.
+    One path leads there, of these local derivatives:
+      y → relu(h) → h → w:  5 × 0 × (-3) = 0
+    >>> explain(w, y).verdict
+    'zero'
+    """
+    for name, value in (("x", x), ("root", x if root is None else root)):
+        if not isinstance(value, Value):
+            raise OperandError(f"explain(x, root) takes Values, and {name} is {type(value).__name__}")
+    if root is None and x.is_leaf:
+        raise ArgumentError(
+            f"{naming.clean(x.label) or 'x'} is a leaf, and a leaf does not know what was computed from it: "
+            "give the result that backward() is called on, explain(x, loss)"
+        )
+    found = _Finder(x if root is None else root)
+    return found.strangest() if root is None else found.of(x)
+
+
+class _Finder:
+    """The computation of one result, with its gradients."""
+
+    def __init__(self, root: Value) -> None:
+        self.graph = Graph(root)
+        self.names = naming.names(self.graph)
+        self.partials = self.graph.partials
+        self.data = array("d", [value.data for value in self.graph.values])
+        self.gradients = sweep(self.graph, self.partials)[0]
+
+    def strangest(self) -> Explanation:
+        """Of the leaf with the strangest gradient."""
+        order = ("nan", "infinite", "zero", "huge", "tiny", "ordinary")
+        leaves = self.graph.leaves
+        place = min(leaves, key=lambda i: (order.index(_verdict(self.gradients[i])), -fabs(self.gradients[i]), i))
+        return self.of(self.graph.values[place])
+
+    def of(self, x: Value) -> Explanation:
+        """Of one node."""
+        place = next((i for i, value in enumerate(self.graph.values) if value is x), -1)
+        found = {"graph": self.graph, "names": self.names, "gradients": self.gradients}
+        if place < 0:
+            name = naming.clean(x.label) or "x"
+            why = (
+                f"{self.names[-1]} was not computed from {name}: no path leads there. Was it detached, made under "
+                f"no_grad(), or computed anew since?"
+            )
+            return Explanation(name, 0.0, "unused", [why], [], 0.0, **found)
+        way = self._on_the_way(place)
+        gradient = self.gradients[place]
+        verdict = _verdict(gradient)
+        count, paths = self._paths(place, way)
+        reasons: list[str] = []
+        if verdict == "zero":
+            reasons = self._zeros(way)
+        elif verdict == "nan":
+            reasons = self._origin(way, isnan)
+        elif verdict == "infinite":
+            reasons = self._origin(way, lambda number: not isfinite(number))
+        elif verdict in ("huge", "tiny") and paths:
+            reasons = [_growth(paths[0], verdict)]
+        return Explanation(self.names[place], gradient, verdict, reasons, paths, count, **found)
+
+    def edges(self, place: int) -> Iterator[tuple[int, int]]:
+        """The operands of a node that are nodes: their place among all operands, and their own."""
+        for at in range(self.graph.starts[place], self.graph.starts[place + 1]):
+            if self.graph.operands[at] >= 0:
+                yield at, self.graph.operands[at]
+
+    def _on_the_way(self, x: int) -> bytearray:
+        """For each node whether a path from the result to x passes it."""
+        starts, operands = self.graph.starts, self.graph.operands
+        way = bytearray(len(self.graph))
+        way[x] = True
+        for place in range(x + 1, len(way)):
+            for at in range(starts[place], starts[place + 1]):
+                if operands[at] >= x and way[operands[at]]:
+                    way[place] = True
+                    break
+        return way
+
+    # -- paths --------------------------------------------------------------------------------------------------------
+
+    def _paths(self, x: int, way: bytearray) -> tuple[float, list[Path]]:
+        """How many paths lead to x, and the largest few."""
+        starts, operands, size = self.graph.starts, self.graph.operands, len(self.graph)
+        most = MANY if size < LARGE else 1
+        counts = array("d", [0.0]) * size
+        counts[-1] = 1.0
+        best: list[list[tuple[float, int, int, int]]] = [[] for _ in range(size)]  # size, edge, node, and which of its
+        best[-1] = [(0.0, -1, -1, 0)]
+        for place in range(size - 1, x, -1):
+            if not way[place]:
+                continue
+            for at in range(starts[place], starts[place + 1]):
+                operand = operands[at]
+                if operand < x or not way[operand]:
+                    continue
+                counts[operand] += counts[place]
+                grown = _magnitude(self.partials[at])
+                known = best[operand]
+                for rank, (far, *_) in enumerate(best[place]):
+                    total = far + grown if far < inf > grown else inf
+                    if len(known) == most and total <= known[-1][0]:
+                        break
+                    known.append((total, at, place, rank))
+                    known.sort(key=_size, reverse=True)
+                    del known[most:]
+        return counts[x], [self._path(x, rank, best) for rank in range(len(best[x]))]
+
+    def _path(self, place: int, rank: int, best: Sequence[Sequence[tuple[float, int, int, int]]]) -> Path:
+        """Walk one of the best paths back to the result."""
+        factors = []
+        while place != len(self.graph) - 1:
+            _, at, node, rank = best[place][rank]
+            symbol = self.graph.values[node]._op
+            factors.append(Factor(self.names[node], self.names[place], symbol, self.partials[at], at, node))
+            place = node
+        factors.reverse()
+        product = 1.0
+        for factor in factors:
+            product *= factor.partial
+        return Path(tuple(factors), product)
+
+    # -- reasons ------------------------------------------------------------------------------------------------------
+
+    def _zeros(self, way: bytearray) -> list[str]:
+        """Where the gradient on its way to x becomes 0: at factors 0, or where what comes together cancels."""
+        reasons = []
+        fed: dict[int, list[float]] = {}
+        for place in range(len(self.graph) - 1, -1, -1):
+            terms = [term for term in fed.pop(place, []) if term != 0.0]
+            if not way[place]:
+                continue
+            if self.gradients[place] == 0.0:
+                if terms:
+                    reasons.append(f"What comes to {self.names[place]} cancels: {_sum(terms)} = 0.")
+                continue
+            for at, operand in self.edges(place):
+                if not way[operand]:
+                    continue
+                passed = self.partials[at] * self.gradients[place]
+                if passed != 0.0:
+                    fed.setdefault(operand, []).append(passed)
+                elif self.partials[at] == 0.0:
+                    reasons.append(self._flat(place, at, operand))
+                else:
+                    reasons.append(
+                        f"{self.names[place]} passes on less than the smallest float: "
+                        f"{number(self.gradients[place])} × {number(self.partials[at])} is rounded to 0."
+                    )
+        return _first(reasons)
+
+    def _flat(self, place: int, at: int, operand: int) -> str:
+        """Why a local derivative is 0."""
+        op = self.graph[place].op
+        node, target, data = self.names[place], self.names[operand], number(self.data[operand])
+        others = [
+            self._operand(k)
+            for k in range(self.graph.starts[place], self.graph.starts[place + 1])
+            if k != at and op.name in ("mul", "dot", "prod")
+        ]
+        zero = next((name for name, number in others if number == 0.0), "")
+        if op.name == "relu":
+            why = f"the input of the ReLU is {data}, and {'at' if self.data[operand] == 0.0 else 'below'} 0 it is flat"
+        elif op.name == "mul" or op.name == "prod":
+            why = f"the other factor{f', {zero},' if zero and zero != '0' else ''} is 0"
+        elif op.name == "dot":
+            why = "what it is multiplied by is 0"
+        elif op.name in ("maximum", "minimum", "max", "min", "where", "clip"):
+            why = f"{op.name} did not choose it: it is {data}"
+        elif op.name == "stop_gradient":
+            why = "stop_gradient lets none through"
+        elif op.name in ("tanh", "sigmoid", "softplus", "silu", "gelu", "erf", "erfc", "elu", "exp", "logsigmoid"):
+            why = f"{op.name} is flat at {data}: it is saturated"
+        else:
+            why = f"the derivative of {op.name} by it is 0 at {data}"
+        return f"{node} passes nothing on to {target}: {why}{self._line(place)}."
+
+    def _operand(self, at: int) -> tuple[str, float]:
+        """The name and the number of an operand."""
+        operand = self.graph.operands[at]
+        if operand >= 0:
+            return self.names[operand], self.data[operand]
+        constant = self.graph.constants[-1 - operand]
+        return number(constant), constant
+
+    def _origin(self, way: bytearray, strange: Any) -> list[str]:
+        """Where a nan, or an infinity, first comes up on its way to x."""
+        sources = []
+        for place in range(len(self.graph) - 1, -1, -1):  # as the gradient goes: the first place where it is strange
+            if not way[place] or strange(self.gradients[place]):
+                continue
+            for at, operand in self.edges(place):
+                if way[operand] and strange(self.partials[at] * self.gradients[place]):
+                    sources.append((at, place, operand))
+        if sources:
+            return _first([self._strange(*source, strange) for source in sources])
+        first = max(place for place in range(len(way)) if way[place] and strange(self.gradients[place]))
+        terms = [
+            self.partials[at] * self.gradients[place]
+            for place in range(len(self.graph) - 1, first, -1)
+            for at, operand in self.edges(place)
+            if operand == first
+        ]
+        return [f"What comes to {self.names[first]} adds up to {number(self.gradients[first])}: {_sum(terms)}."]
+
+    def _strange(self, at: int, place: int, operand: int, strange: Any) -> str:
+        """What made the first strange product on a way."""
+        partial, gradient = self.partials[at], self.gradients[place]
+        node, target = self.names[place], self.names[operand]
+        if not strange(partial):
+            return (
+                f"{node} passes on {number(gradient)} × {number(partial)} = {number(partial * gradient)} "
+                f"to {target}, where {self._computation(place)}{self._line(place)}."
+            )
+        origin = self._first_strange(place, strange)
+        if origin == place or origin < 0:
+            return (
+                f"The local derivative of {node} by {target} is {number(partial)}: "
+                f"{self._computation(place)}{self._line(place)}."
+            )
+        if not self.graph.codes[origin]:
+            return f"It begins with {self.names[origin]}, a leaf whose data is {number(self.data[origin])}."
+        return f"It begins with {self._computation(origin)}{self._line(origin)}."
+
+    def _first_strange(self, place: int, strange: Any) -> int:
+        """The first node in order of creation, under this one and with it, whose data is strange; -1 if none is."""
+        found, waiting, seen = -1, [place], {place}
+        while waiting:
+            here = waiting.pop()
+            if not strange(self.data[here]):
+                continue
+            found = here if found < 0 else min(found, here)
+            for _, operand in self.edges(here):
+                if operand not in seen:
+                    seen.add(operand)
+                    waiting.append(operand)
+        return found
+
+    def _computation(self, place: int) -> str:
+        """A node's forward step: log(x) = log(-1) = nan."""
+        op, operands, _ = self.graph[place]
+        texts = [number(self.data[x] if isinstance(x, int) else x) for x in operands]
+        formula = naming.formula(self.graph, self.names, place)
+        parts = [formula] if formula == self.names[place] else [self.names[place], formula]
+        parts += [naming.fill(naming.template(op, len(texts), " × "), texts), number(self.data[place])]
+        return " = ".join(parts)
+
+    def _line(self, place: int) -> str:
+        """The source line that made a node, where it is known: inside of `strict()` and `detect_anomaly()`."""
+        line = line_of(self.graph.values[place])
+        return f", at {line}" if line else ""
+
+
+def _sum(terms: Sequence[float]) -> str:
+    """Numbers added up, the first few of them."""
+    written = [
+        f"({number(term)})" if i and number(term)[0] == "-" else number(term) for i, term in enumerate(terms[:6])
+    ]
+    more = len(terms) - len(written)
+    return " + ".join([*written, *([f"… {more} more"] if more else [])])
+
+
+def _first(reasons: list[str]) -> list[str]:
+    """The first few, each once."""
+    reasons = list(dict.fromkeys(reasons))
+    more = len(reasons) - MANY
+    return reasons[:MANY] + ([f"So it is at {more:,} more places."] if more > 0 else [])
+
+
+def _verdict(gradient: float) -> str:
+    if not isfinite(gradient):
+        return "nan" if isnan(gradient) else "infinite"
+    size = fabs(gradient)
+    return "zero" if size == 0.0 else "huge" if size > HUGE else "tiny" if size < TINY else "ordinary"
+
+
+def _magnitude(partial: float) -> float:
+    """The logarithm of the size; nan counts as the largest."""
+    size = fabs(partial)
+    return -inf if size == 0.0 else inf if not isfinite(size) else log(size)
+
+
+def _growth(path: Path, verdict: str) -> str:
+    """Which factors make the largest path large, or small."""
+    ranked = sorted(path.factors, key=lambda factor: _magnitude(factor.partial), reverse=verdict == "huge")
+    telling = [f for f in ranked if (fabs(f.partial) > 1.0 if verdict == "huge" else fabs(f.partial) < 1.0)]
+    if not telling:
+        way = "above" if verdict == "huge" else "below"
+        return f"No local derivative on the largest path is {way} 1: it is the number of paths."
+    shown = [f"{number(f.partial)} ({f.node} by {f.operand})" for f in telling[:MANY]]
+    more = f", and {len(telling) - len(shown):,} more" if len(telling) > len(shown) else ""
+    way = "larger than 1" if verdict == "huge" else "smaller than 1"
+    return f"On the largest path these local derivatives are {way}: {', '.join(shown)}{more}."

@@ -1,0 +1,163 @@
+"""A formula written as text, ``tanh(x1*w1 + b)``, computed with Values. Nothing of it is run as Python.
+
+Python's own parser reads it; of what that finds, only numbers, names, arithmetic and the functions of the table have a
+meaning here, and everything else is refused with its column.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from typing import Any
+
+from wengert.engine import Value
+from wengert.errors import ArgumentError, WengertError
+from wengert.ops import BY_NAME
+
+__all__ = ["evaluate"]
+
+LONGEST = 10_000  # characters
+ARITHMETIC: dict[type[ast.operator], str] = {
+    ast.Add: "add",
+    ast.Sub: "sub",
+    ast.Mult: "mul",
+    ast.Div: "div",
+    ast.Pow: "pow",
+}
+WRITTEN = "numbers, names, + - * / **, parentheses and functions such as tanh(x)"
+
+
+def evaluate(text: str, numbers: Mapping[str, float]) -> Value:
+    """The result of a formula.
+
+    Args:
+        text: an expression; before it, and parted by semicolons, there may be others with a name: ``n = x*w; tanh(n)``.
+        numbers: what its names stand for; they become leaves with these labels.
+
+    Raises:
+        ArgumentError: the formula cannot be read, a name has no number or a number no name; the message says where.
+
+    >>> y = evaluate("n = x*w + 1; tanh(n)", {"x": 2.0, "w": -0.5})
+    >>> y.data, y._op, y._prev[0].label
+    (0.0, 'tanh', 'n')
+    >>> evaluate("x * open(1)", {"x": 2.0})
+    Traceback (most recent call last):
+        ...
+    wengert.errors.ArgumentError: column 5: there is no function open(...) here
+    """
+    if len(text) > LONGEST:
+        raise ArgumentError(f"a formula of {len(text):,} characters is too long: at most {LONGEST:,} are read")
+    statements = _parsed(text)
+    named: dict[str, Any] = {}
+    used: set[str] = set()
+    result: Any = None
+    for statement in statements:
+        if isinstance(statement, ast.Expr):
+            result = _value(statement.value, named, numbers, used)
+        elif isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+            (target,) = statement.targets
+            if not isinstance(target, ast.Name):
+                raise _error(target, "only a name can stand before =")
+            result = _value(statement.value, named, numbers, used)
+            if isinstance(result, Value):
+                result.label = result.label or target.id
+            named[target.id] = result
+        else:
+            raise _error(statement, f"this is no formula: expected {WRITTEN}")
+    unused = sorted(set(numbers) - used)
+    if unused:
+        raise ArgumentError(f"{unused[0]}={numbers[unused[0]]:g} is given, but {unused[0]} is not in the formula")
+    if not isinstance(result, Value):
+        raise ArgumentError("there is no name in this formula, so nothing to differentiate by: write x + 3, and x=2")
+    return result
+
+
+def _parsed(text: str) -> list[ast.stmt]:
+    """The statements of a formula."""
+    import warnings
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of Python's parser, about 1(2) and the like: that is refused here
+            statements = ast.parse(text.strip()).body
+    except SyntaxError as error:
+        raise ArgumentError(f"column {error.offset or 1}: {error.msg}") from None
+    except (ValueError, RecursionError, MemoryError) as error:  # a null character; too many parentheses
+        raise ArgumentError(f"this formula cannot be read: {str(error) or 'it is nested too deeply'}") from None
+    if not statements:
+        raise ArgumentError(f"the formula is empty: expected {WRITTEN}")
+    return statements
+
+
+def _value(root: ast.expr, named: dict[str, Any], numbers: Mapping[str, float], used: set[str]) -> Any:
+    """What an expression comes to: operands first, by a stack, as a sum of thousands is thousands deep."""
+    waiting: list[tuple[ast.expr, bool]] = [(root, False)]
+    done: list[Any] = []
+    while waiting:
+        node, ready = waiting.pop()
+        name, operands = _operation(node)
+        if not name:
+            done.append(_atom(node, named, numbers, used))
+        elif ready:
+            arguments = done[len(done) - len(operands) :]
+            del done[len(done) - len(operands) :]
+            done.append(_applied(node, name, arguments))
+        else:
+            waiting.append((node, True))
+            waiting += [(operand, False) for operand in reversed(operands)]
+    return done[0]
+
+
+def _operation(node: ast.expr) -> tuple[str, list[ast.expr]]:
+    """The name of an operation in the table, and its operands; no name for a number or a name."""
+    if isinstance(node, ast.BinOp) and type(node.op) in ARITHMETIC:
+        return ARITHMETIC[type(node.op)], [node.left, node.right]
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return "neg", [node.operand]
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.UAdd):
+        return "pos", [node.operand]
+    if isinstance(node, ast.Call) and not node.keywords:
+        if isinstance(node.func, ast.Name):
+            return _known(node.func, node.func.id), node.args
+        if isinstance(node.func, ast.Attribute):
+            return _known(node.func, node.func.attr), [node.func.value, *node.args]
+    return "", []
+
+
+def _known(node: ast.expr, name: str) -> str:
+    row = BY_NAME.get(name)
+    if row is None or row.value is None:
+        raise _error(node, f"there is no function {name}(...) here")
+    return name
+
+
+def _atom(node: ast.expr, named: dict[str, Any], numbers: Mapping[str, float], used: set[str]) -> Any:
+    if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)) and not isinstance(node.value, bool):
+        try:
+            return float(node.value)
+        except OverflowError:
+            return float("inf")
+    if not isinstance(node, ast.Name):
+        raise _error(node, f"this cannot stand in a formula: expected {WRITTEN}")
+    if node.id not in named:
+        if node.id not in numbers:
+            raise _error(node, f"{node.id} has no number: write {node.id}=2 behind the formula")
+        named[node.id] = Value(numbers[node.id], node.id)
+    used.add(node.id)
+    return named[node.id]
+
+
+def _applied(node: ast.expr, name: str, arguments: list[Any]) -> Any:
+    if name == "pos":
+        return arguments[0]
+    try:
+        return BY_NAME[name](*arguments)
+    except (WengertError, TypeError) as error:
+        raise _error(node, str(error)) from None
+
+
+def _error(node: ast.AST, what: str) -> ArgumentError:
+    """An error at a place of the formula."""
+    line = getattr(node, "lineno", 1)
+    where = f"line {line}, " if line > 1 else ""
+    return ArgumentError(f"{where}column {getattr(node, 'col_offset', 0) + 1}: {what}")

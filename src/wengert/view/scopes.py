@@ -1,0 +1,137 @@
+"""Which layer, which neuron, which example a value of a graph belongs to.
+
+A scope is a tuple of names, that of the outermost part first, each name in full:
+``("example 2", "example 2: layers.0", "example 2: layers.0.neurons.3")``.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Sequence
+
+from wengert.graph import Graph
+
+__all__ = ["Scope", "assigned", "common", "levels"]
+
+Scope = tuple[str, ...]
+
+DEEPEST = 8  # levels of modules within modules
+MIXED = -1  # instead of the number of an example: of several
+
+
+def levels(name: str, inner: Sequence[str], prefix: str = "") -> Scope:
+    """The scope of a parameter: the modules that it lies in, and the list or dict.
+
+    Args:
+        name: the parameter's name in the outermost module.
+        inner: its names in the modules inside of that, which are ends of `name`; others are passed over.
+        prefix: what each name begins with.
+
+    >>> levels("layers.0.neurons.3.w.17", ["neurons.3.w.17", "w.17"])
+    ('layers.0', 'layers.0.neurons.3', 'layers.0.neurons.3.w')
+    """
+    ends = [len(name) - len(end) - 1 for end in inner if name.endswith(f".{end}")]
+    last = name[max(ends, default=-1) + 1 :]
+    for part in last.split(".")[:-1]:
+        ends.append(max(ends, default=-1) + 1 + len(part))
+    return tuple([prefix + name[:end] for end in sorted(set(ends))][:DEEPEST])
+
+
+def common(scopes: Iterable[Scope]) -> Scope:
+    """The scope that all of these lie in.
+
+    >>> common([("a", "a.b"), ("a", "a.c")])
+    ('a',)
+    """
+    found: Scope | None = None
+    for scope in scopes:
+        if found is None:
+            found = scope
+        while found != scope[: len(found)]:
+            found = found[:-1]
+    return found or ()
+
+
+def assigned(graph: Graph, known: dict[int, Scope]) -> list[Scope]:
+    """The scope of every value of a graph.
+
+    Args:
+        graph: the computation.
+        known: the scopes of the parameters, by their places.
+    """
+    scopes, uses, weight, steps = _forward(graph, known)
+    _backward(graph, uses)
+    if max(uses) < 2:
+        return scopes
+    word = "step" if steps else "example"
+    made: dict[tuple[int, Scope], Scope] = {}
+    for place, scope in enumerate(scopes):
+        use = uses[place]
+        if use > 0:
+            outer = f"{word} {use}"
+            if (use, scope) not in made:
+                made[use, scope] = (outer, *[f"{outer}: {name}" for name in scope])
+            scopes[place] = made[use, scope]
+        elif weight[place]:
+            if (0, scope) not in made:
+                made[0, scope] = ("parameters", *[f"parameters of {name}" for name in scope])
+            scopes[place] = made[0, scope]
+    return scopes
+
+
+def _forward(graph: Graph, known: dict[int, Scope]) -> tuple[list[Scope], array[int], bytearray, bool]:
+    """For each value its module, the use of parameters that it belongs to (0 for none), and whether it is made of
+    parameters alone; and whether uses stand on uses.
+
+    A value belongs to the module whose parameters it is computed with; to that of its operands, if it is a sum of
+    several values of one module; to that of its one operand, as an activation does. What is computed from parameters
+    alone, as a penalty is, counts as parameters.
+    """
+    n = len(graph)
+    scopes: list[Scope] = [()] * n
+    uses = array("q", [0]) * n
+    weight = bytearray(n)  # whether it is a parameter, or made of parameters alone
+    summed = bytearray(n)  # whether it is made with parameters, or a sum of such values
+    counts: dict[int, int] = {}
+    steps = False
+    for place, scope in known.items():
+        scopes[place], weight[place] = scope, True
+    starts, operands, codes = graph.starts, graph.operands, graph.codes
+    for place in range(n):
+        if not codes[place]:
+            continue
+        own = operands[starts[place] : starts[place + 1]]
+        weights = [x for x in own if x >= 0 and weight[x]]
+        others = [x for x in own if x >= 0 and not weight[x]]
+        numbers = min(own) < 0 and not graph.values[place]._is_constant_power()
+        before = {uses[x] for x in others if uses[x]}
+        if weights and not others and not (numbers and any(not codes[x] for x in weights)):
+            weight[place] = True
+            scopes[place] = common([scopes[x] for x in weights])
+        elif weights and (not before or any(not codes[x] for x in weights)):
+            use = counts[weights[0]] = counts.get(weights[0], 0) + 1
+            steps |= len(before) == 1 and before != {MIXED} and before != {use}
+            uses[place] = max([use, *before])
+            scopes[place] = common([scopes[x] for x in weights])
+            summed[place] = True
+        elif others:  # to which a penalty may be added
+            uses[place] = before.pop() if len(before) == 1 else MIXED if before else 0
+            makers = {scopes[x] for x in others}
+            if uses[place] > 0 and len(makers) == 1 and all(summed[x] for x in others):
+                if len(others) > 1 or len(own) == 1:
+                    scopes[place] = makers.pop()
+                summed[place] = len(others) > 1
+    return scopes, uses, weight, steps
+
+
+def _backward(graph: Graph, uses: array[int]) -> None:
+    """What serves one use alone belongs to it: an input of one example, what one step computes from earlier ones."""
+    served = array("q", [0]) * len(graph)  # the use that all of a value's uses so far belong to
+    for place in range(len(graph) - 1, -1, -1):
+        if uses[place] <= 0 and served[place] > 0:
+            uses[place] = served[place]
+        use = uses[place]
+        for at in range(graph.starts[place], graph.starts[place + 1]):
+            operand = graph.operands[at]
+            if operand >= 0 and uses[operand] <= 0:
+                served[operand] = use if served[operand] in (0, use) and use > 0 else MIXED

@@ -1,0 +1,59 @@
+"""Write the drawings that the documentation shows: `python tools/make_pictures.py`. A test holds them to the code."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+from wengert import Value, draw, losses, mean, nn
+from wengert.view.drawing import Drawing
+
+FOLDER = Path(__file__).resolve().parent.parent / "docs" / "images"
+
+
+def neuron() -> Drawing:
+    """The neuron of the tutorials, after its backward pass."""
+    x1, x2 = Value(2.0, "x1"), Value(0.0, "x2")
+    w1, w2, b = Value(-3.0, "w1"), Value(1.0, "w2"), Value(6.8813735870195432, "b")
+    n = x1 * w1 + x2 * w2 + b
+    n.label = "n"
+    o = n.tanh()
+    o.label = "o"
+    o.backward()
+    return draw(o)
+
+
+def shared() -> Drawing:
+    """A value that is used twice, before its backward pass."""
+    x = Value(3.0, "x")
+    return draw(x + x)
+
+
+def one_example() -> Drawing:
+    """A network at one point, folded into its neurons."""
+    model = nn.MLP(2, [8, 8, 1], rng=random.Random(7))
+    loss = losses.hinge(model([0.5, -1.0]), 1)
+    loss.backward()
+    return draw(loss, limit=100)
+
+
+def batch() -> Drawing:
+    """A network at eight points, and a penalty: folded into examples and parameters."""
+    rng = random.Random(7)
+    model = nn.MLP(2, [16, 16, 1], rng=rng)
+    points = [[rng.gauss(0, 1), rng.gauss(0, 1)] for _ in range(8)]
+    loss = mean([losses.hinge(model(x), 1) for x in points]) + losses.l2(model.parameters(), 1e-4)
+    loss.backward()
+    return draw(loss)
+
+
+def pictures() -> dict[str, str]:
+    """The files, by their names."""
+    drawn = {"neuron": neuron(), "shared": shared(), "network": one_example(), "batch": batch()}
+    return {f"draw-{name}.svg": drawing.svg + "\n" for name, drawing in drawn.items()}
+
+
+if __name__ == "__main__":
+    for name, text in pictures().items():
+        (FOLDER / name).write_text(text, encoding="utf-8")
+        print(FOLDER / name)
