@@ -21,7 +21,7 @@ from wengert import checkpoint, cli, demo
 from wengert.nn import MLP
 
 COMMAND = [sys.executable, "-m", "wengert"]
-WRITTEN = {"boundary", "loss", "weights"} | ({"layers", "network"} if find_spec("matplotlib") else set())
+WRITTEN = {"boundary", "graph", "loss", "weights"} | ({"layers", "network"} if find_spec("matplotlib") else set())
 """The files of a demo with points of the plane, without their endings; the last two have no form as text."""
 
 
@@ -44,8 +44,8 @@ def test_the_main_job(tmp_path: Path) -> None:
     assert f"the engine runs {engine}" in done.stdout
     assert re.search(r"^training takes about \d+ s", done.stdout, re.MULTILINE)
     assert str(tmp_path) in done.stdout
-    pictures = [f"{name}.png" for name in ("confusion", "digits", "layers", "loss", "network")]
-    assert sorted(os.listdir(tmp_path)) == [*pictures, "weights.safetensors"]
+    pictures = {f"{name}.png" for name in ("confusion", "digits", "layers", "loss", "network")}
+    assert {*os.listdir(tmp_path)} == pictures | {"graph.svg", "weights.safetensors"}
     assert "loss" in done.stderr
     assert "accuracy" in done.stderr
     (recipe,) = re.findall(r"the weights again: (.*)", done.stdout)
@@ -88,7 +88,13 @@ def test_without_matplotlib_the_pictures_are_text(
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     assert cli.main(["demo", "--epochs", "1", "--batch-size", "400", "--out", str(tmp_path), "--quiet"]) == 0
     assert 'pip install "wengert[plot]"' in capsys.readouterr().out
-    assert sorted(os.listdir(tmp_path)) == ["confusion.txt", "digits.txt", "loss.txt", "weights.safetensors"]
+    assert sorted(os.listdir(tmp_path)) == [
+        "confusion.txt",
+        "digits.txt",
+        "graph.svg",
+        "loss.txt",
+        "weights.safetensors",
+    ]
     assert (tmp_path / "confusion.txt").read_text().startswith("truth    read as")
     assert (tmp_path / "digits.txt").read_text().count("\n\n") == 59
     assert cli.main(["demo", "xor", "--epochs", "3", "--out", str(tmp_path), "--quiet"]) == 0

@@ -21,10 +21,11 @@ from wengert.nn import MLP
 from wengert.optim import Adam
 from wengert.training import History, Loss, fit, predict
 from wengert.view import plots, text
+from wengert.view.drawing import draw
 
 __all__ = ["SETTINGS", "DemoError", "Setting", "run", "source"]
 
-WEIGHTS = "weights.safetensors"
+WEIGHTS, GRAPH = "weights.safetensors", "graph.svg"
 SHOWN = 200  # examples of which gradients and activations are drawn
 
 
@@ -238,12 +239,26 @@ def _write(name: str, folder: str, outcome: _Outcome) -> None:
         except OSError as error:
             raise DemoError(f"cannot write {path}: {error.strerror or error}") from error
         written.append(file)
+    written.append(_write_graph(name, folder, outcome))
     print(f"written to {os.path.join(folder, '')}: {', '.join(written)}")
     setting = SETTINGS[name]
     model = f"MLP({outcome.model.nin}, {list(setting.layers)}, activation={setting.activation!r})"
     print(f"the weights again: model = {model}; checkpoint.load(model, {os.path.join(folder, WEIGHTS)!r})")
     if figure is None:
         print('pictures are text without matplotlib; for plots: pip install "wengert[plot]"')
+
+
+def _write_graph(name: str, folder: str, outcome: _Outcome) -> str:
+    """Write the graph of the loss of one example, with its gradients; returns the name of the file."""
+    outcome.model.zero_grad()
+    loss = SETTINGS[name].loss(outcome.model(outcome.X[0]), outcome.Y[0])
+    loss.backward()
+    path = os.path.join(folder, GRAPH)
+    try:
+        draw(loss, theme="light").save(path)
+    except OSError as error:
+        raise DemoError(f"cannot write {path}: {error.strerror or error}") from error
+    return GRAPH
 
 
 _Picture = tuple[Callable[[Any], Any], Callable[[], str] | None, tuple[float, float]]  # as a plot, as text, inches
