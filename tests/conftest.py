@@ -12,6 +12,13 @@ NEEDS = {"torch": "torch", "mpmath": "mpmath", "plot": "matplotlib", "png": "res
 """Marker -> library. What the markers mean stands in pyproject.toml."""
 
 
+if find_spec("hypothesis"):
+    from hypothesis import HealthCheck, settings
+
+    settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a busy machine
+    settings.load_profile("tests")
+
+
 def pytest_report_header() -> str:
     return f"wengert: {_loader.status()}"
 
