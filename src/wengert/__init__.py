@@ -15,11 +15,9 @@ from wengert import _loader
 
 _loader.install()
 
+from typing import TYPE_CHECKING
+
 from wengert import checkpoint, data, errors, losses, nn, optim
-from wengert.anomalies import detect_anomaly, strict
-from wengert.check import check_gradients
-from wengert.derive import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
-from wengert.diagnosis import diagnose
 from wengert.engine import Value, dot
 from wengert.functions import (
     abs as abs,
@@ -100,12 +98,18 @@ from wengert.functions import (
 from wengert.graph import Graph
 from wengert.lifting import compile as compile
 from wengert.modes import no_grad
-from wengert.side_by_side import compare
 from wengert.training import History, fit
-from wengert.view.drawing import draw, draw_dot
-from wengert.view.explain import explain
-from wengert.view.outline import tree
-from wengert.view.steps import steps
+
+if TYPE_CHECKING:  # what the table below says, to a type checker and an editor
+    from wengert.anomalies import detect_anomaly, strict
+    from wengert.check import check_gradients
+    from wengert.derive import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
+    from wengert.diagnosis import diagnose
+    from wengert.side_by_side import compare
+    from wengert.view.drawing import draw, draw_dot
+    from wengert.view.explain import explain
+    from wengert.view.outline import tree
+    from wengert.view.steps import steps
 
 __version__ = "0.1.0"
 
@@ -210,3 +214,28 @@ __all__ = [
     "vjp",
     "where",
 ]
+
+_LATER = {  # imported when they are first asked for: a program that only computes starts a third faster
+    "anomalies": ("detect_anomaly", "strict"),
+    "check": ("check_gradients",),
+    "derive": ("grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp"),
+    "diagnosis": ("diagnose",),
+    "side_by_side": ("compare",),
+    "view.drawing": ("draw", "draw_dot"),
+    "view.explain": ("explain",),
+    "view.outline": ("tree",),
+    "view.steps": ("steps",),
+}
+
+
+def __getattr__(name: str) -> object:
+    from importlib import import_module
+
+    for module, names in _LATER.items():
+        if name in names:
+            return globals().setdefault(name, getattr(import_module(f"wengert.{module}"), name))
+    raise AttributeError(f"module 'wengert' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
