@@ -632,7 +632,7 @@ def test_a_loss_that_is_passed_twice_counts_once() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "seeds"), [("N1", 20), ("N2", 60), ("N3", 40), ("N4", 2)])
+@pytest.mark.parametrize(("name", "seeds"), [("N1", 20), ("N2", 60), ("N3", 40), ("N4", 1)])
 def test_it_is_right_of_the_networks_of_tutorials(name: str, seeds: int) -> None:
     for way, rate in diagnosis_rates.rates(name, seeds).items():
         assert rate.seeds >= min(seeds, 20), way

@@ -384,6 +384,7 @@ def command(*arguments: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork to kill a saver by")
 def test_a_saver_that_is_killed_loses_nothing() -> None:
     assert "0 lost" in command("kill", "30")
