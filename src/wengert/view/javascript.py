@@ -269,9 +269,9 @@ SYMBOLS: dict[str, Any] = {}  # what the names in a rule of the table mean when 
 SYMBOLS.update(
     {
         name: FunctionType(thing.__code__, SYMBOLS, name, thing.__defaults__)
-        if isinstance(thing, FunctionType) and thing.__globals__ is ops.VALUES
+        if isinstance(thing, FunctionType) and thing.__globals__ is vars(ops)
         else thing
-        for name, thing in ops.VALUES.items()
+        for name, thing in vars(ops).items()
     }
 )
 SYMBOLS["where"] = _choose
