@@ -10,6 +10,7 @@ from operator import add, mul, pow, sub, truediv
 from typing import Any
 
 import pytest
+from oracles import torch_rows
 
 import wengert
 from wengert import Value, ops
@@ -167,29 +168,6 @@ def test_polygamma_of_any_order() -> None:
 # ------------------------------------------------------------------------------------- PyTorch on the same grid
 
 
-def torch_rows() -> dict[str, Callable[..., Any]]:
-    """PyTorch's operation for each row that it has."""
-    import torch
-    from torch.nn import functional
-
-    same_name = "add sub mul div pow neg relu exp log tanh abs sign minimum maximum exp2 expm1 log2 log10 log1p sqrt"
-    same_name += " square reciprocal sin cos tan asin acos atan atan2 sinh cosh asinh acosh atanh hypot sigmoid"
-    same_name += " erf erfc lgamma digamma"
-    found: dict[str, Callable[..., Any]] = {name: getattr(torch, name) for name in same_name.split()}
-    found |= {name: getattr(functional, name) for name in ("logsigmoid", "softplus", "gelu", "silu")}
-    found["clip"] = torch.clamp
-    found["where"] = lambda c, x, y: torch.where(c.detach() != 0, x, y)
-    found["elu"] = lambda x, alpha: functional.elu(x, alpha.item())
-    found["leaky_relu"] = lambda x, slope: functional.leaky_relu(x, slope.item())
-    found["sum"] = lambda *xs: torch.stack(xs).sum()
-    found["mean"] = lambda *xs: torch.stack(xs).mean()
-    found["prod"] = lambda *xs: torch.stack(xs).prod()
-    found["max"] = lambda *xs: torch.stack(xs).amax()
-    found["min"] = lambda *xs: torch.stack(xs).amin()
-    found["logsumexp"] = lambda *xs: torch.logsumexp(torch.stack(xs), 0)
-    return found
-
-
 def outside(row: str, x: float) -> bool:
     """Whether the function is nan at x, and so is its derivative here; PyTorch's goes on (differs)."""
     below = {"log": 0.0, "log2": 0.0, "log10": 0.0, "log1p": -1.0, "acosh": 1.0}
@@ -213,8 +191,14 @@ def differs(row: str, xs: tuple[float, ...]) -> str:
         return "nan, as NumPy has it"
     if row == "elu" and not math.isfinite(xs[1]):
         return "PyTorch does not multiply 0 by an infinite alpha"
-    if row == "pow" and xs[0] == -1.0 and abs(xs[1]) >= 1e308:
-        return "PyTorch rounds the even exponent y - 1 to y"
+    if row == "pow" and xs[0] < 0.0 and (abs(xs[1]) >= 1e308 or tiny):
+        return "PyTorch rounds the exponent y - 1 to a whole number of other parity"
+    if row == "pow" and 0.0 < abs(xs[0]) < 1e-300:
+        return "PyTorch overflows on the way"
+    if row == "hypot" and tiny and largest < 1e-300:
+        return "PyTorch divides by a length that has lost its digits to underflow"
+    if row == "elu" and xs[0] < -745.0:
+        return "PyTorch multiplies alpha by an exponential that has vanished"
     if row == "digamma" and (xs[0] <= 0.0 or xs[0] > 1e300):
         return "PyTorch's trigamma has no poles, and overflows"
     return ""

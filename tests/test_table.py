@@ -1,6 +1,6 @@
 """Every row of the table is what it says: tested by the table itself, so that a new row is tested unasked.
 
-Three oracles: 50-digit arithmetic (values, first and second derivatives), differences of the row's own value
+Three oracles: 60-digit arithmetic (values, first and second derivatives), differences of the row's own value
 (for rows that no library knows), and PyTorch. Then a test of these tests: a row that is off by a part in a
 thousand, or by a sign, must fail.
 """
@@ -16,20 +16,13 @@ from math import inf, nan
 from typing import Any
 
 import pytest
-from test_edges import gradients, same, torch_rows
+from oracles import CONSTANT, DIGITS, ROWS, mp, mpmath, torch_rows, truths
+from test_edges import gradients, same
 
 import wengert
 from wengert import Value, functions, ops
 
-try:
-    import mpmath  # type: ignore[import-untyped]
-    from mpmath import mp
-except ImportError:  # the tests that need it are marked
-    mpmath = mp = None
-
-ROWS = [row for row in ops.TABLE[: ops.BUILT_IN] if row.value]
 over_rows = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
-DIGITS = 50
 
 
 def points(row: ops.Op, count: int, seed: int = 1) -> Iterator[list[float]]:
@@ -46,56 +39,6 @@ def points(row: ops.Op, count: int, seed: int = 1) -> Iterator[list[float]]:
 
 
 # ------------------------------------------------------------------------------------- the oracle of many digits
-
-
-def mp_oracle(row: ops.Op) -> Callable[..., Any] | None:
-    """The operation in mpmath: by this list, else by mpmath's function of that name; None if it knows none."""
-    one, half = mpmath.mpf(1), mpmath.mpf(1) / 2
-
-    def sigmoid(x: Any) -> Any:
-        return one / (one + mpmath.exp(-x))
-
-    written: dict[str, Callable[..., Any]] = {
-        "add": lambda x, y: x + y,
-        "sub": lambda x, y: x - y,
-        "mul": lambda x, y: x * y,
-        "div": lambda x, y: x / y,
-        "pow": lambda x, y: x**y,
-        "neg": lambda x: -x,
-        "relu": lambda x: x if x > 0 else 0 * x,
-        "abs": abs,
-        "minimum": min,
-        "maximum": max,
-        "where": lambda c, x, y: x if c else y,
-        "clip": lambda x, low, high: min(max(x, low), high),
-        "exp2": lambda x: mpmath.mpf(2) ** x,
-        "log2": lambda x: mpmath.log(x) / mpmath.log(2),
-        "cbrt": lambda x: mpmath.cbrt(x) if x > 0 else -mpmath.cbrt(-x),
-        "square": lambda x: x**2,
-        "reciprocal": lambda x: one / x,
-        "sigmoid": sigmoid,
-        "logsigmoid": lambda x: mpmath.log(sigmoid(x)),
-        "softplus": lambda x: mpmath.log(one + mpmath.exp(x)),
-        "leaky_relu": lambda x, slope: x if x > 0 else slope * x,
-        "elu": lambda x, alpha: x if x > 0 else alpha * mpmath.expm1(x),
-        "gelu": lambda x: x * half * (one + mpmath.erf(x / mpmath.sqrt(2))),
-        "silu": lambda x: x * sigmoid(x),
-        "gaussian": lambda x: mpmath.exp(-(x**2)),
-        "lgamma": lambda x: mpmath.log(abs(mpmath.gamma(x))),
-        "polygamma": lambda n, x: mpmath.psi(int(n), x),
-        "sum": lambda *xs: mpmath.fsum(xs),
-        "mean": lambda *xs: mpmath.fsum(xs) / len(xs),
-        "prod": lambda *xs: mpmath.fprod(xs),
-        "dot": lambda *xs: xs[0] * xs[2] + xs[1] * xs[3] + xs[4],
-        "max": max,
-        "min": min,
-        "logsumexp": lambda *xs: mpmath.log(mpmath.fsum(mpmath.exp(x) for x in xs)),
-    }
-    return written.get(row.name) or getattr(mpmath, row.name, None)
-
-
-CONSTANT = {("where", 0), ("polygamma", 0), ("stop_gradient", 0)}
-"""Operands by which there is no derivative to compare with: a condition, the order of a derivative, a constant."""
 
 
 def mp_derivative(function: Callable[..., Any], numbers: list[float], orders: tuple[int, ...]) -> Any:
@@ -130,9 +73,8 @@ def conform(row: ops.Op, count: int = 12) -> None:
 
     `size` is that of the terms that cancel where a result is small by chance: the operands are of size 1.
     """
-    oracle = mp_oracle(row)
-    assert oracle is not None
     with mp.workdps(DIGITS):
+        oracle = truths()[row.name].value
         for numbers in points(row, count):
             n = len(numbers)
             exact = oracle(*map(mpmath.mpf, numbers))
@@ -170,8 +112,9 @@ def listed(partials: Any) -> list[Any]:
 @pytest.mark.mpmath
 @over_rows
 def test_against_many_digits(row: ops.Op) -> None:
-    if mp_oracle(row) is None:
-        pytest.skip(f"mpmath has no {row.name}: a line in mp_oracle would say what it is")
+    with mp.workdps(DIGITS):
+        if row.name not in truths():
+            pytest.skip(f"nothing says what {row.name} is in many digits: a line in oracles.py would")
     conform(row)
 
 
@@ -447,8 +390,9 @@ def holds(check: Callable[[ops.Op, int], None], row: ops.Op, count: int) -> bool
 @pytest.mark.mpmath
 @over_rows
 def test_a_disturbed_row_fails(row: ops.Op) -> None:
-    if mp_oracle(row) is None:
-        pytest.skip(f"mpmath has no {row.name}")
+    with mp.workdps(DIGITS):
+        if row.name not in truths():
+            pytest.skip(f"nothing says what {row.name} is in many digits")
     for kind, disturbed in disturbances(row):
         assert not holds(conform, disturbed, 4), f"{row.name}: {kind} went unnoticed"
 
