@@ -170,7 +170,7 @@ def truths() -> dict[str, Truth]:
         "div": (lambda x, y: x / y, lambda x, y: one / y, lambda x, y: -x / (y * y)),
         "pow": (
             power,
-            lambda x, y: y * power(x, y - 1) if y else 0 * x,
+            lambda x, y: y * power(x, y) / x if y else 0 * x,
             lambda x, y: power(x, y) * log(x) if x > 0 else 0 * x if x == 0 and y >= 0 else mpmath.nan,
         ),
         "minimum": (min, lambda x, y: (x < y) + half * (x == y), lambda x, y: (y < x) + half * (x == y)),

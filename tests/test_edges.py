@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from oracles import torch_rows
+from special_values import differs, gradients, same
 
 import wengert
 from wengert import Value, ops
@@ -18,19 +19,6 @@ from wengert import Value, ops
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 3.0, 0.5, -0.5, 1000.0, -1000.0]
 SPECIAL += [1e308, -1e308, 5e-324, -5e-324, inf, -inf, nan]
 FEW = [-1.0, 0.0, 1.0, 2.0, 1e308, nan, inf, -inf]
-
-
-def same(a: float, b: float) -> bool:
-    """Equal, zeros by sign too, and nan to nan."""
-    return (a != a and b != b) or (a == b and math.copysign(1.0, a) == math.copysign(1.0, b))
-
-
-def gradients(function: Callable[..., Any], *numbers: float) -> tuple[float, ...]:
-    """The value and the gradient by each operand."""
-    leaves = [Value(x) for x in numbers]
-    y = function(*leaves)
-    y.backward()
-    return (y.data, *[leaf.grad for leaf in leaves])
 
 
 # ------------------------------------------------------------------------------------- the published table
@@ -166,42 +154,6 @@ def test_polygamma_of_any_order() -> None:
 
 
 # ------------------------------------------------------------------------------------- PyTorch on the same grid
-
-
-def outside(row: str, x: float) -> bool:
-    """Whether the function is nan at x, and so is its derivative here; PyTorch's goes on (differs)."""
-    below = {"log": 0.0, "log2": 0.0, "log10": 0.0, "log1p": -1.0, "acosh": 1.0}
-    return x < below.get(row, -inf) or (row == "atanh" and abs(x) > 1.0)
-
-
-def differs(row: str, xs: tuple[float, ...]) -> str:
-    """Why PyTorch has another answer at this point; empty if it should not."""
-    largest, tiny = max(map(abs, xs)), any(0.0 < abs(x) < 1e-300 for x in xs)
-    if outside(row, xs[0]):
-        return "no derivative where there is no value"
-    if row in ("hypot", "atan2") and largest == 0.0:
-        return "0 at the origin, where PyTorch has nan"
-    if row in ("atan2", "asinh", "acosh", "prod", "log10") and (largest >= 1e300 or tiny):
-        return "PyTorch overflows on the way"
-    if row == "prod" and not all(map(math.isfinite, xs)):
-        return "PyTorch divides the product by the operand"
-    if row == "logsumexp" and largest == inf and max(xs) == -inf:
-        return "0, where PyTorch has nan"
-    if row == "sign" and xs[0] != xs[0]:
-        return "nan, as NumPy has it"
-    if row == "elu" and not math.isfinite(xs[1]):
-        return "PyTorch does not multiply 0 by an infinite alpha"
-    if row == "pow" and xs[0] < 0.0 and (abs(xs[1]) >= 1e308 or tiny):
-        return "PyTorch rounds the exponent y - 1 to a whole number of other parity"
-    if row == "pow" and 0.0 < abs(xs[0]) < 1e-300:
-        return "PyTorch overflows on the way"
-    if row == "hypot" and tiny and largest < 1e-300:
-        return "PyTorch divides by a length that has lost its digits to underflow"
-    if row == "elu" and xs[0] < -745.0:
-        return "PyTorch multiplies alpha by an exponential that has vanished"
-    if row == "digamma" and (xs[0] <= 0.0 or xs[0] > 1e300):
-        return "PyTorch's trigamma has no poles, and overflows"
-    return ""
 
 
 @pytest.mark.torch

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from oracles import CONSTANT, DIGITS, ROWS, mp, mpmath, torch_rows, truths
-from test_edges import gradients, same
+from special_values import gradients, same
 
 import wengert
 from wengert import Value, functions, ops
@@ -354,8 +354,25 @@ def test_matmul() -> None:
 # ------------------------------------------------------------------------------------- the test of the tests
 
 
+SYMMETRIC = ("add", "mul", "minimum", "maximum", "hypot", "sum", "mean", "prod", "max", "min", "logsumexp")
+ALIKE = ("add", "sum", "mean")  # the partials by all operands are the same
+
+
+def swapped(xs: Any, first: int, second: int) -> list[Any]:
+    xs = list(xs)
+    xs[first], xs[second] = xs[second], xs[first]
+    return xs
+
+
 def disturbances(row: ops.Op) -> Iterator[tuple[str, ops.Op]]:
-    """The row with one of its rules slightly wrong: a thousandth off, or of the other sign."""
+    """The row with one of its rules slightly wrong: a thousandth off, of the other sign, two operands swapped."""
+    pair = (1, 2) if row.arity == 3 else (0, 1)
+    if row.arity != 1 and row.name not in SYMMETRIC:
+        yield "value swapped", row._replace(value=lambda *xs: row.value(*swapped(xs, *pair)))
+    if row.arity != 1 and row.name not in ALIKE:
+        for rule in ("partials", "graph_partials"):
+            change = {rule: lambda out, *xs, rule=rule: swapped(getattr(row, rule)(out, *xs), *pair)}
+            yield f"{rule} swapped", row._replace(**change)
 
     def off(x: Any) -> Any:
         return x * 1.001 if (x.data if isinstance(x, Value) else x) else 1e-3

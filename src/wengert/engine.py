@@ -90,7 +90,7 @@ class Value(Node, Functions):
 
     def tanh(self) -> Value:
         e = native.exp(-native.fabs(2.0 * self._data))  # 1 - tanh**2 would lose every digit in the tails
-        return _unary(TANH, native.tanh(self._data), self, 4.0 * native.divide(e, (1.0 + e) * (1.0 + e)))
+        return _unary(TANH, native.tanh(self._data), self, 4.0 * native.divide(e, 1.0 + e * (2.0 + e)))
 
     # -- derivatives --------------------------------------------------------------------------------------------------
 

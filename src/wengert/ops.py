@@ -31,7 +31,7 @@ __all__ = ["BUILT_IN", "BY_NAME", "FLOATS", "LEFT", "TABLE", "UNARY", "VALUES", 
 def _bell(x: Any) -> Any:
     """The logistic density e^-|x| / (1 + e^-|x|)^2: accurate in both tails, where s * (1 - s) is not."""
     e = exp(-abs(x))
-    return div(e, (1.0 + e) * (1.0 + e))
+    return div(e, 1.0 + e * (2.0 + e))
 
 
 def _seldom(condition: Any, careful: Callable[[], Any], plain: Any) -> Any:
@@ -88,9 +88,13 @@ def _share(x: Any, y: Any) -> Any:
 
 
 def _atan_slope(x: Any) -> Any:
-    """1 / (1 + x^2), without overflow of x^2."""
-    r = div(1.0, where(abs(x) > 1.0, x, 1.0))
-    return where(abs(x) > 1.0, div(r * r, 1.0 + r * r), div(1.0, 1.0 + x * x))
+    """1 / (1 + x^2), also where x^2 overflows."""
+    return _seldom(abs(x) > 1e150, lambda: div(div(1.0, x), x), div(1.0, 1.0 + x * x))
+
+
+def _cbrt_slope(out: Any, x: Any) -> Any:
+    """1 / (3 out^2), as out / x / 3 since out is rounded."""
+    return where(x == 0.0, inf, where(abs(x) < inf, div(div(out, x), 3.0), div(div(1.0, out), out)))
 
 
 def _slope_of_quotient(out: Any, x: Any, y: Any) -> Any:
@@ -101,14 +105,14 @@ def _slope_of_quotient(out: Any, x: Any, y: Any) -> Any:
 
 def _cosine(x: Any, y: Any, h: Any) -> Any:
     """x / h, and 0 at the origin, where h = hypot(x, y) is 0."""
-    k = _scale(h)
+    k = where(h < 1.0, HUGE, 1.0 / HUGE)
     slope = where(h == 0.0, 0.0, div(x, where(h == 0.0, 1.0, h)))
     return _seldom(_lost_length(x, y, h), lambda: div(x * k, hypot(x * k, y * k)), slope)
 
 
 def _cosine_by_length(x: Any, y: Any, h: Any) -> Any:
     """(x / h) / h, and 0 at the origin."""
-    length, k = where(h == 0.0, 1.0, h), _scale(h)
+    length, k = where(h == 0.0, 1.0, h), where(h < 1.0, HUGE, 1.0 / HUGE)
     slope = div(div(x, length), length)
     slope = _seldom(where(h > 1e-20, abs(x) < TINY, False), lambda: div(div(x * HUGE, h), h) * (1.0 / HUGE), slope)
     slope = _seldom(_lost_length(x, y, h), lambda: div(_cosine(x, y, h), hypot(x * k, y * k)) * k, slope)
@@ -117,10 +121,6 @@ def _cosine_by_length(x: Any, y: Any, h: Any) -> Any:
 
 def _lost_length(x: Any, y: Any, h: Any) -> Any:
     return where(h == 0.0, False, where(_kept(h), False, _finite(x, y)))
-
-
-def _scale(h: Any) -> Any:
-    return where(h < 1.0, HUGE, 1.0 / HUGE)
 
 
 def _times_exp(factor: Any, x: Any) -> Any:
@@ -135,7 +135,7 @@ def _silu(x: Any) -> Any:
 def _silu_slope(x: Any) -> Any:
     """sigmoid(x) * (1 + x * sigmoid(-x)), over a common denominator."""
     e = exp(-abs(x))
-    plain = div(where(x >= 0.0, 1.0 + e * (1.0 + x), e * (1.0 + x + e)), (1.0 + e) * (1.0 + e))
+    plain = div(where(x >= 0.0, 1.0 + e * (1.0 + x), e * (1.0 + x + e)), 1.0 + e * (2.0 + e))
     return _seldom(x < -700.0, lambda: _times_exp(1.0 + x, x), plain)
 
 
@@ -299,7 +299,7 @@ log1p: Op  = _row("log1p", 1, "log1p", "log(1 + x), accurate near 0",
 sqrt: Op   = _row("sqrt", 1, "sqrt", "the square root; nan below 0",
        guarded(math.sqrt),              lambda out, x: div(0.5, out), POSITIVE)
 cbrt: Op   = _row("cbrt", 1, "cbrt", "the cube root, of negative numbers too",
-       special.cbrt,                    lambda out, x: div(div(1.0, 3.0 * out), out), POSITIVE)
+       special.cbrt,                    lambda out, x: _cbrt_slope(out, x), POSITIVE)
 square: Op = _row("square", 1, "square", "x * x",
        lambda x: x * x,               lambda out, x: 2.0 * x)
 reciprocal: Op = _row("reciprocal", 1, "1/", "1 / x",
