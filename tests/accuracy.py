@@ -358,7 +358,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--page", type=Path, help="a page between whose marks the tables go")
     parser.add_argument("--quick", action="store_true", help="few points: some seconds")
     options = parser.parse_args(argv)
-    text = tables(options.rows, 500 if options.quick else 8000, lambda name: print(name, file=sys.stderr, flush=True))
+    text = tables(options.rows, 500 if options.quick else 3000, lambda name: print(name, file=sys.stderr, flush=True))
     if options.page:
         into_page(options.page, BEGIN, END, text)
     print(text)

@@ -1,4 +1,4 @@
-"""Mutation testing of engine.py: `python tests/mutants.py [--page docs/testing.md] [--only TEXT]`.
+"""Mutation testing of engine.py: `python tests/mutants.py [--page docs/mutation.md] [--only TEXT]`.
 
 One place of the engine at a time is made wrong: an operator, a constant, a comparison, a condition, a statement that is
 left out. A fast part of the tests runs against each such mutant, interpreted, in a process of its own, and has to fail.
@@ -13,7 +13,6 @@ import argparse
 import ast
 import copy
 import os
-import re
 import shutil
 import sys
 import tempfile
@@ -26,7 +25,7 @@ __all__ = ["EXPLAINED", "Mutant", "mutants"]
 
 ROOT = Path(__file__).resolve().parent.parent
 ENGINE = ROOT / "src" / "wengert" / "engine.py"
-TESTS = [f"tests/test_{name}.py" for name in "values gradients graph modes custom_op table robust".split()]
+TESTS = (("values",), ("gradients", "table"), ("graph", "modes", "custom_op", "robust"))  # one after the other
 CHOSEN = "not slow and not torch and not mpmath and not plot"
 SECONDS = 60.0  # of processor time: a mutant that needs more, as in an endless loop, counts as killed
 BEGIN, END = "<!-- mutants: begin -->", "<!-- mutants: end -->"
@@ -60,10 +59,9 @@ class Mutant:
 def mutants(text: str) -> Iterator[Mutant]:
     """Every mutant of a module."""
     tree = ast.parse(text)
-    places = [(node, field) for node in _behaving(tree) for field in _fields(node)]
-    for node, field in places:
+    places = [(node, statement, field) for node, statement in _behaving(tree) for field in _fields(node)]
+    for node, statement, field in places:
         kept = getattr(node, field) if field else None
-        statement = _statement(tree, node)
         before = _head(statement)
         for changed in _changes(node, field, kept):
             if field:
@@ -75,11 +73,15 @@ def mutants(text: str) -> Iterator[Mutant]:
                 yield Mutant(node.lineno, before, _head(changed), ast.unparse(whole))
 
 
-def _behaving(tree: ast.Module) -> list[ast.AST]:
-    """The nodes that say what the module does: not its docstrings, annotations, imports, lists of names."""
-    found: list[ast.AST] = []
+def _behaving(tree: ast.Module) -> list[tuple[ast.expr | ast.stmt, ast.stmt]]:
+    """The nodes that say what the module does: not its docstrings, annotations, imports, lists of names.
 
-    def visit(node: ast.AST) -> None:
+    Each with the innermost statement around it.
+    """
+    found: list[tuple[ast.expr | ast.stmt, ast.stmt]] = []
+
+    def visit(node: ast.AST, statement: ast.stmt) -> None:
+        statement = node if isinstance(node, ast.stmt) else statement
         if isinstance(node, (ast.Import, ast.ImportFrom, ast.Global, ast.arguments)):
             return
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
@@ -90,16 +92,17 @@ def _behaving(tree: ast.Module) -> list[ast.AST]:
             return  # what the compiler reads
         if isinstance(node, ast.AnnAssign) and node.value is None:
             return
-        found.append(node)
+        if isinstance(node, (ast.expr, ast.stmt)):
+            found.append((node, statement))
         for name, child in ast.iter_fields(node):
             if name in ("annotation", "returns", "decorator_list", "bases"):
                 continue
             for part in child if isinstance(child, list) else [child]:
                 if isinstance(part, ast.AST):
-                    visit(part)
+                    visit(part, statement)
 
-    visit(tree)
-    return [node for node in found if hasattr(node, "lineno")]
+    visit(tree, ast.Pass())
+    return found
 
 
 def _fields(node: ast.AST) -> list[str]:
@@ -147,14 +150,6 @@ def _changes(node: ast.AST, field: str, kept: object) -> Iterator[object]:
         yield ast.Pass()
 
 
-def _statement(tree: ast.Module, node: ast.AST) -> ast.stmt:
-    """The innermost statement around a node."""
-    return min(
-        (s for s in ast.walk(tree) if isinstance(s, ast.stmt) and any(n is node for n in ast.walk(s))),
-        key=lambda s: sum(1 for _ in ast.walk(s)),
-    )
-
-
 def _replaced(tree: ast.Module, statement: ast.stmt, other: object) -> ast.Module:
     """A copy of the tree with one statement replaced."""
 
@@ -176,7 +171,7 @@ def _head(statement: object) -> str:
 # -- running ----------------------------------------------------------------------------------------------------------
 
 
-def killed(folder: Path, tests: list[str]) -> bool:
+def killed(folder: Path) -> bool:
     """Whether the tests fail, against the package in the folder, in a forked process."""
     import resource
     import signal
@@ -189,14 +184,17 @@ def killed(folder: Path, tests: list[str]) -> bool:
         nothing = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nothing, 1)
         os.dup2(nothing, 2)
-        os.environ |= {"PYTHONPATH": str(folder), "WENGERT_INTERPRETED": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+        os.environ |= {"PYTHONPATH": str(folder), "WENGERT_INTERPRETED": "1"}
         sys.path.insert(0, str(folder))
-        sys.dont_write_bytecode = True
         code = 1
         try:
             import pytest
 
-            code = pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-m", CHOSEN, *tests])
+            for names in TESTS:
+                files = [f"tests/test_{name}.py" for name in names]
+                code = pytest.main(["-x", "-q", "-p", "no:cacheprovider", "--assert=plain", "-m", CHOSEN, *files])
+                if code:
+                    break
         finally:
             os._exit(int(code))
     start = time.monotonic()
@@ -228,23 +226,22 @@ def table(survivors: list[Mutant], count: int) -> str:
 
 def main(argv: list[str] | None = None) -> int:
     """Make the mutants, try each; 1 if a survivor is not explained."""
-    from accuracy import into_page
-
     parser = argparse.ArgumentParser(description="Mutation testing of the engine.")
     parser.add_argument("--page", type=Path, help="a page between whose marks the outcome goes")
     parser.add_argument("--only", default="", help="only mutants with this text in their title")
     parser.add_argument("--list", action="store_true", help="show the mutants and try none")
-    parser.add_argument("--every", type=int, default=1, help="only every so manyth")
+    parser.add_argument("--part", default="1/1", help="2/3: of every three mutants the second")
     parser.add_argument("--unexplained", action="store_true", help="leave out those that are explained")
     options = parser.parse_args(argv)
-    chosen = [m for m in mutants(ENGINE.read_text(encoding="utf-8")) if options.only in m.title][:: options.every]
+    chosen = [m for m in mutants(ENGINE.read_text(encoding="utf-8")) if options.only in m.title]
+    part, parts = map(int, options.part.split("/"))
+    chosen = chosen[part - 1 :: parts]
     if options.unexplained:
         chosen = [m for m in chosen if not explanation(m)]
     if options.list:
         print(*[f"{m.line}: {m.title}" for m in chosen], sep="\n")
         return 0
-    import hypothesis  # noqa: F401  (read once, before the processes are forked)
-    import numpy as np  # noqa: F401
+    import numpy as np  # noqa: F401  (read once, before the processes are forked)
     import pytest  # noqa: F401
 
     os.chdir(ROOT)
@@ -253,17 +250,22 @@ def main(argv: list[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as place:
         copied = Path(place) / "wengert"
         shutil.copytree(ENGINE.parent, copied, ignore=shutil.ignore_patterns("*.so", "*.pyd", "__pycache__", "*.pxd"))
-        if killed(Path(place), TESTS):
+        if killed(Path(place)):
             print("the tests fail without any change", file=sys.stderr)
             return 2
         for number, mutant in enumerate(chosen, 1):
+            for stale in (copied / "__pycache__").glob("engine*.pyc"):
+                stale.unlink()
             (copied / "engine.py").write_text(mutant.source, encoding="utf-8")
-            alive = not killed(Path(place), TESTS)
+            alive = not killed(Path(place))
             survivors += [mutant] * alive
-            print(f"{number}/{len(chosen)} {'SURVIVED' if alive else 'killed'} {mutant.line}: {mutant.title}", flush=True)
+            outcome = "SURVIVED" if alive else "killed"
+            print(f"{number}/{len(chosen)} {outcome} {mutant.line}: {mutant.title}", flush=True)
     text = table(survivors, len(chosen))
     print(text)
     if options.page:
+        from accuracy import into_page  # which reads the package, so not before the processes are forked
+
         into_page(options.page, BEGIN, END, text)
     return int(any(not explanation(mutant) for mutant in survivors))
 
