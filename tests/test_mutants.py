@@ -35,9 +35,7 @@ def f(a, b=2):
         "a -= 1 -> a -= 2",
         "g(a) -> pass",
         "return -a if a is None else 'text' -> return None",
-        "return -a if a is None else 'text' -> return -a if not a is None else 'text'",
         "return -a if a is None else 'text' -> return -a if a is not None else 'text'",
-        "return -a if a is None else 'text' -> return -a if a is 0 else 'text'",
         "return -a if a is None else 'text' -> return +a if a is None else 'text'",
         "return -a if a is None else 'text' -> return -a if a is None else 'XXtext'",
     ]

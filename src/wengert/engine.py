@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from math import inf, nan
+from math import nan
 from typing import Any
 
 from wengert import native, operands
@@ -181,7 +181,7 @@ def _power(x: float, y: float, left: Any, right: Any) -> Any:
     z = native.power(x, y)
     q = native.divide(z, x)
     dx, dy = y * q, 0.0  # of a constant exponent: by the base alone
-    if isinstance(right, Value) or y == 0.0 or not native.fabs(z) > 1e-290 or not 1e-290 < native.fabs(q) < inf:
+    if isinstance(right, Value) or y == 0.0 or not native.fabs(z) > 1e-290 or not 1e-290 < native.fabs(q) < 1e300:
         dx, dy = TABLE[POW].partials(z, x, y)
     return _binary(POW, z, left, right, dx, dy)
 
