@@ -19,7 +19,7 @@ try:
 except ImportError:  # the tests that need it are marked
     mpmath = mp = None
 
-__all__ = ["CONSTANT", "DIGITS", "ROWS", "Truth", "jax_rows", "mp", "mpmath", "torch_rows", "truths"]
+__all__ = ["CONSTANT", "DIGITS", "ROWS", "Truth", "jax_rows", "mp", "mp_oracle", "mpmath", "torch_rows", "truths"]
 
 DIGITS = 60
 ROWS = [row for row in ops.TABLE[: ops.BUILT_IN] if row.value]
@@ -47,7 +47,7 @@ def truths() -> dict[str, Truth]:
     """The truth of each row by its name. To be called, and used, at the precision that is wanted."""
     one, two, half = mpmath.mpf(1), mpmath.mpf(2), mpmath.mpf(1) / 2
     exp, log, sqrt, log1p = mpmath.exp, mpmath.log, mpmath.sqrt, mpmath.log1p
-    root_pi, ln2, ln10 = sqrt(mpmath.pi), log(2), log(10)
+    ln2, ln10 = mpmath.ln2, mpmath.ln10
 
     def sigmoid(x: Any) -> Any:
         return one / (one + exp(-x)) if x > 0 else exp(x) / (one + exp(x))
@@ -157,8 +157,8 @@ def truths() -> dict[str, Truth]:
         "sigmoid": (sigmoid, sigmoid_slope),
         "logsigmoid": (lambda x: -softplus(-x), lambda x: sigmoid(-x)),
         "softplus": (softplus, sigmoid),
-        "erf": (mpmath.erf, lambda x: 2 / root_pi * exp(-x * x)),
-        "erfc": (mpmath.erfc, lambda x: -2 / root_pi * exp(-x * x)),
+        "erf": (mpmath.erf, lambda x: 2 / sqrt(mpmath.pi) * exp(-x * x)),
+        "erfc": (mpmath.erfc, lambda x: -2 / sqrt(mpmath.pi) * exp(-x * x)),
         "normal_cdf": (normal_cdf, normal),
         "normal_pdf": (normal, lambda x: -x * normal(x)),
         "gaussian": (lambda x: exp(-x * x), lambda x: -2 * x * exp(-x * x)),
@@ -230,6 +230,12 @@ def truths() -> dict[str, Truth]:
         "logsumexp": Truth(lambda *xs: mpmath.log(mpmath.fsum(mpmath.exp(x) for x in xs))),
     }
     return found
+
+
+def mp_oracle(row: ops.Op) -> Exact | None:
+    """The value of a row in many digits; None if nothing says what it is. To be called at the precision wanted."""
+    truth = truths().get(row.name)
+    return truth and truth.value
 
 
 def _pairs(xs: Sequence[Any]) -> list[Any]:

@@ -11,16 +11,14 @@ To add an operation, add a row. `wengert.op` adds one of your own at run time.
 
 from __future__ import annotations
 
-import keyword
 import math
 from collections.abc import Callable
 from math import inf, nan
 from typing import Any
 
 from wengert import native, special
-from wengert.errors import OperationError
 from wengert.special import guarded
-from wengert.table import BY_NAME, FLOATS, LEFT, TABLE, UNARY, VALUES, Op, complete
+from wengert.table import BY_NAME, FLOATS, LEFT, TABLE, UNARY, VALUES, Op, complete, register
 from wengert.table import row as _row
 
 __all__ = ["BUILT_IN", "BY_NAME", "FLOATS", "LEFT", "TABLE", "UNARY", "VALUES", "Op", "register"]
@@ -135,7 +133,7 @@ def _silu(x: Any) -> Any:
 def _silu_slope(x: Any) -> Any:
     """sigmoid(x) * (1 + x * sigmoid(-x)), over a common denominator."""
     e = exp(-abs(x))
-    plain = div(where(x >= 0.0, 1.0 + e * (1.0 + x), e * (1.0 + x + e)), 1.0 + e * (2.0 + e))
+    plain = div(where(x > 0.0, 1.0 + e * (1.0 + x), e * (1.0 + x + e)), 1.0 + e * (2.0 + e))
     return _seldom(x < -700.0, lambda: _times_exp(1.0 + x, x), plain)
 
 
@@ -390,23 +388,3 @@ BUILT_IN = complete(globals())
 # In a rule |x| stands in even functions, smooth at 0: there either of its slopes is right, and the 0 of abs is not.
 VALUES["abs"] = lambda x: leaky_relu(x, -1.0)
 VALUES["_power_by_base"] = _to_any_order(VALUES["_power_by_base"])
-
-
-def register(
-    name: str, value: Callable[..., float], partials: Callable[..., Any], arity: int | None, symbol: str
-) -> Op:
-    """Enter a row that a user wrote; `functions.op` is the door to it.
-
-    Raises:
-        OperationError: the name is no identifier or belongs to a built-in operation, or a rule cannot be called.
-    """
-    if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
-        raise OperationError(f"an operation's name is an identifier without a leading underscore, not {name!r}")
-    if name in BY_NAME and BY_NAME[name].code < BUILT_IN:
-        raise OperationError(f"{name} is a built-in operation: choose another name")
-    for role, rule in (("value", value), ("partials", partials)):
-        if not callable(rule):
-            raise OperationError(f"the {role} of {name} must be a function, not {rule!r:.40}")
-    if len(TABLE) == LEFT:
-        raise OperationError(f"the table is full: it holds {LEFT} operations")
-    return _row(name, arity, symbol, value.__doc__ or "", value, partials)

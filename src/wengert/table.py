@@ -5,14 +5,15 @@ The rows themselves stand in `ops.py`.
 
 from __future__ import annotations
 
+import keyword
 from collections.abc import Callable, Iterable
 from types import FunctionType
 from typing import Any, NamedTuple
 
-from wengert.errors import ArgumentError, LengthError
+from wengert.errors import ArgumentError, LengthError, OperationError
 from wengert.operands import data
 
-__all__ = ["BY_NAME", "FLOATS", "LEFT", "TABLE", "UNARY", "VALUES", "Op", "complete", "row"]
+__all__ = ["BY_NAME", "FLOATS", "LEFT", "TABLE", "UNARY", "VALUES", "Op", "complete", "register", "row"]
 
 LEFT = 1 << 15  # added to the code of a binary operation whose constant stands on the left, as in 2 - x
 ROWS = "wengert.ops"  # where the rules stand that can be read anew: those of others stay as they are
@@ -65,6 +66,7 @@ UNARY = bytearray()  # for each row, whether it takes one operand
 BY_NAME: dict[str, Op] = {}
 FLOATS: dict[str, Any] = {}  # what the names in a rule mean when it is read over floats,
 VALUES: dict[str, Any] = {}  # and when it is read over Values
+_built_in = 0  # how many rows are not a user's
 
 
 def row(
@@ -99,4 +101,26 @@ def complete(names: dict[str, Any]) -> int:
         FLOATS[name] = thing.value if isinstance(thing, Op) else _read(thing, FLOATS)
         VALUES[name] = _read(thing, VALUES)
     VALUES["where"] = lambda condition, x, y: x if condition else y
-    return len(TABLE)
+    global _built_in
+    _built_in = len(TABLE)
+    return _built_in
+
+
+def register(
+    name: str, value: Callable[..., float], partials: Callable[..., Any], arity: int | None, symbol: str
+) -> Op:
+    """Enter a row that a user wrote; `functions.op` is the door to it.
+
+    Raises:
+        OperationError: the name is no identifier or belongs to a built-in operation, or a rule cannot be called.
+    """
+    if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
+        raise OperationError(f"an operation's name is an identifier without a leading underscore, not {name!r}")
+    if name in BY_NAME and BY_NAME[name].code < _built_in:
+        raise OperationError(f"{name} is a built-in operation: choose another name")
+    for role, rule in (("value", value), ("partials", partials)):
+        if not callable(rule):
+            raise OperationError(f"the {role} of {name} must be a function, not {rule!r:.40}")
+    if len(TABLE) == LEFT:
+        raise OperationError(f"the table is full: it holds {LEFT} operations")
+    return row(name, arity, symbol, value.__doc__ or "", value, partials)
