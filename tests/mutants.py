@@ -31,7 +31,44 @@ CHOSEN = "not slow and not torch and not mpmath and not plot"
 SECONDS = 60.0  # of processor time: a mutant that needs more, as in an endless loop, counts as killed
 BEGIN, END = "<!-- mutants: begin -->", "<!-- mutants: end -->"
 
-EXPLAINED: dict[str, str] = {}
+EXPLAINED: dict[str, str] = {
+    "_walks = 0 -> _walks = 1": "any number may be the first",
+    "_walks += 1 -> _walks += 2": "numbers need to differ, not to follow each other",
+    "_pins = 0 -> _pins = 1": "the compiled engine alone reads it: interpreted, backward() always locks",
+    "_pins += change -> ": "the compiled engine alone reads it: interpreted, backward() always locks",
+    "if native.COMPILED and (not _pins): -> if native.COMPILED and -_pins:": "COMPILED is False here",
+    "native.recycle(Value, Many) -> pass": "interpreted, it does nothing",
+    "native.untrack(node._all) -> pass": "interpreted, it does nothing",
+    "None, None, 0.0, 0.0) -> _fill(self, LEAF, data if type(data) is float else operands.data(data), None, 0,": (
+        "a second operand is looked for behind a first one only"
+    ),
+    "operands.data(data), None, None, 1.0, 0.0)": "in a leaf it is written by every walk before it is read",
+    "operands.data(data), None, None, 0.0, 1.0)": "a partial is read only where there is an operand",
+    "_fill(self, LEAF, number, None, None, 1.0, 0.0)": "in a leaf it is written by every walk before it is read",
+    "_fill(self, LEAF, number, None, None, 0.0, 1.0)": "a partial is read only where there is an operand",
+    "_fill(node, code, data, x, None, dx, 0.0) -> _fill(node, code, data, x, None, dx, 1.0)": (
+        "a partial is read only where there is an operand"
+    ),
+    "other, self, 1.0, 1.0) -> return _binary(ADD, _number(other) + self._data, other, self, 2.0, 1.0)": (
+        "the left operand is a constant there, which has no partial"
+    ),
+    "other, self, 1.0, -1.0) -> return _binary(SUB, _number(other) - self._data, other, self, 2.0, -1.0)": (
+        "the left operand is a constant there, which has no partial"
+    ),
+    "if 0.0 < native.fabs(z) < 1.0 else": "the rule of the table gives the same bits, in more time",
+    "if 0.0 < native.fabs(z) <= 1e-290 else": "the rule of the table gives the same bits, in more time",
+    "if 0.0 <= native.fabs(z) < 1e-290 else": "the rule of the table gives the same bits, in more time",
+    "dx, dy = (y * q, 0.0) -> dx, dy = (y * q, 1.0)": "the exponent is a constant there, which has no partial",
+    "-> if isinstance(right, Value) or y != 0.0": "the rule of the table gives the same gradients, in more time",
+    "-> if isinstance(right, Value) or y == 1.0": "the rule of the table gives the same gradients, in more time",
+    "or (not native.fabs(z) > 1.0)": "the rule of the table gives the same bits, in more time",
+    "or (not native.fabs(z) >= 1e-290)": "the rule of the table gives the same bits",
+    "or (not 1.0 < native.fabs(q) < 1e+300)": "the rule of the table gives the same bits, in more time",
+    "or (not 1e-290 <= native.fabs(q) < 1e+300)": "the rule of the table gives the same bits",
+    "or (not 1e-290 < native.fabs(q) <= 1e+300)": "the rule of the table gives the same bits",
+    "or (not 1e-290 < native.fabs(q) < 2e+300)": "the rule of the table gives the same bits",
+    "node._da = 0.0 -> ": "in a leaf it is written by every walk before it is read",
+}
 """Mutants that no test can or need kill: the change, and why. A key is part of the line `Mutant.title` gives."""
 
 OTHER: dict[type[ast.AST], type[ast.AST]] = {
@@ -149,7 +186,7 @@ def _changes(node: ast.AST, field: str, kept: object) -> Iterator[object]:
         if isinstance(kept, bool):
             yield not kept
         elif isinstance(kept, (int, float)):
-            yield kept + 1
+            yield kept + 1 if abs(kept) < 1e15 else 2 * kept
         elif isinstance(kept, str):
             yield f"XX{kept}"
         elif kept is None:

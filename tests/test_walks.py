@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from wengert import Value
-from wengert.engine import tape
+from wengert.engine import Many, tape
 from wengert.fused import fused as fused_of_array
 
 SLOPES = [2.0, -3.0, 0.5]
@@ -81,3 +81,15 @@ def test_constants_among_the_operands() -> None:
     y = fused(1.0, (2.0, x, 5.0), [7.0, 11.0, 13.0])
     y.backward()
     assert x.grad == 11.0
+
+
+def test_a_leaf_has_nothing_to_pass_on() -> None:
+    x = Value(3.0)
+    x.grad = 5.0
+    x._push()
+    assert (x.data, x.grad) == (3.0, 5.0)
+
+
+def test_a_node_of_many_is_not_made_by_hand() -> None:
+    with pytest.raises(TypeError):
+        Many((Value(1.0), 2.0), [1.0, 1.0])
