@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import wengert
-from wengert import Value, functions, ops
+from wengert import Value, functions, ops, table
 from wengert.errors import OperationError
 from wengert.graph import Graph
 
@@ -219,7 +219,7 @@ def test_nothing_is_registered_by_a_mistake() -> None:
 
 
 def test_a_full_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ops, "LEFT", len(ops.TABLE))
+    monkeypatch.setattr(table, "LEFT", len(ops.TABLE))
     with pytest.raises(OperationError, match="the table is full"):
         wengert.op("double", value=double, partials=two)
 

@@ -14,7 +14,8 @@ from math import inf, nan
 from typing import Any, NamedTuple
 
 import pytest
-from test_table import CONSTANT, ROWS, mp_derivative, mp_oracle, points
+from oracles import CONSTANT, ROWS, mp_oracle
+from test_table import mp_derivative, points
 
 import wengert
 from wengert import Value, grad, hessian, hvp, jacobian, jvp, nn, value_and_grad, vjp

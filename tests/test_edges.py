@@ -10,6 +10,8 @@ from operator import add, mul, pow, sub, truediv
 from typing import Any
 
 import pytest
+from oracles import torch_rows
+from special_values import differs, gradients, same
 
 import wengert
 from wengert import Value, ops
@@ -17,19 +19,6 @@ from wengert import Value, ops
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 3.0, 0.5, -0.5, 1000.0, -1000.0]
 SPECIAL += [1e308, -1e308, 5e-324, -5e-324, inf, -inf, nan]
 FEW = [-1.0, 0.0, 1.0, 2.0, 1e308, nan, inf, -inf]
-
-
-def same(a: float, b: float) -> bool:
-    """Equal, zeros by sign too, and nan to nan."""
-    return (a != a and b != b) or (a == b and math.copysign(1.0, a) == math.copysign(1.0, b))
-
-
-def gradients(function: Callable[..., Any], *numbers: float) -> tuple[float, ...]:
-    """The value and the gradient by each operand."""
-    leaves = [Value(x) for x in numbers]
-    y = function(*leaves)
-    y.backward()
-    return (y.data, *[leaf.grad for leaf in leaves])
 
 
 # ------------------------------------------------------------------------------------- the published table
@@ -165,59 +154,6 @@ def test_polygamma_of_any_order() -> None:
 
 
 # ------------------------------------------------------------------------------------- PyTorch on the same grid
-
-
-def torch_rows() -> dict[str, Callable[..., Any]]:
-    """PyTorch's operation for each row that it has."""
-    import torch
-    from torch.nn import functional
-
-    same_name = "add sub mul div pow neg relu exp log tanh abs sign minimum maximum exp2 expm1 log2 log10 log1p sqrt"
-    same_name += " square reciprocal sin cos tan asin acos atan atan2 sinh cosh asinh acosh atanh hypot sigmoid"
-    same_name += " erf erfc lgamma digamma"
-    found: dict[str, Callable[..., Any]] = {name: getattr(torch, name) for name in same_name.split()}
-    found |= {name: getattr(functional, name) for name in ("logsigmoid", "softplus", "gelu", "silu")}
-    found["clip"] = torch.clamp
-    found["where"] = lambda c, x, y: torch.where(c.detach() != 0, x, y)
-    found["elu"] = lambda x, alpha: functional.elu(x, alpha.item())
-    found["leaky_relu"] = lambda x, slope: functional.leaky_relu(x, slope.item())
-    found["sum"] = lambda *xs: torch.stack(xs).sum()
-    found["mean"] = lambda *xs: torch.stack(xs).mean()
-    found["prod"] = lambda *xs: torch.stack(xs).prod()
-    found["max"] = lambda *xs: torch.stack(xs).amax()
-    found["min"] = lambda *xs: torch.stack(xs).amin()
-    found["logsumexp"] = lambda *xs: torch.logsumexp(torch.stack(xs), 0)
-    return found
-
-
-def outside(row: str, x: float) -> bool:
-    """Whether the function is nan at x, and so is its derivative here; PyTorch's goes on (differs)."""
-    below = {"log": 0.0, "log2": 0.0, "log10": 0.0, "log1p": -1.0, "acosh": 1.0}
-    return x < below.get(row, -inf) or (row == "atanh" and abs(x) > 1.0)
-
-
-def differs(row: str, xs: tuple[float, ...]) -> str:
-    """Why PyTorch has another answer at this point; empty if it should not."""
-    largest, tiny = max(map(abs, xs)), any(0.0 < abs(x) < 1e-300 for x in xs)
-    if outside(row, xs[0]):
-        return "no derivative where there is no value"
-    if row in ("hypot", "atan2") and largest == 0.0:
-        return "0 at the origin, where PyTorch has nan"
-    if row in ("atan2", "asinh", "acosh", "prod", "log10") and (largest >= 1e300 or tiny):
-        return "PyTorch overflows on the way"
-    if row == "prod" and not all(map(math.isfinite, xs)):
-        return "PyTorch divides the product by the operand"
-    if row == "logsumexp" and largest == inf and max(xs) == -inf:
-        return "0, where PyTorch has nan"
-    if row == "sign" and xs[0] != xs[0]:
-        return "nan, as NumPy has it"
-    if row == "elu" and not math.isfinite(xs[1]):
-        return "PyTorch does not multiply 0 by an infinite alpha"
-    if row == "pow" and xs[0] == -1.0 and abs(xs[1]) >= 1e308:
-        return "PyTorch rounds the even exponent y - 1 to y"
-    if row == "digamma" and (xs[0] <= 0.0 or xs[0] > 1e300):
-        return "PyTorch's trigamma has no poles, and overflows"
-    return ""
 
 
 @pytest.mark.torch

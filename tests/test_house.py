@@ -29,7 +29,8 @@ STANDS_ON = {
     "owners": ["errors"],
     "special": [],
     "operands": ["errors"],
-    "ops": ["operands", "native", "special"],
+    "table": ["operands"],
+    "ops": ["table", "native", "special"],
     "functions": ["ops"],
     "node": ["ops"],
     "engine": ["functions", "node"],
@@ -127,8 +128,9 @@ PUBLIC = """
     asinh atan atan2 atanh cbrt check_gradients checkpoint clamp clip compare cos cosh data detect_anomaly diagnose
     digamma div dot draw draw_dot elu erf erfc errors exp exp2 explain expm1 fit gaussian gelu grad hessian hvp hypot
     jacobian jvp leaky_relu lgamma log log10 log1p log2 log_softmax logsigmoid logsumexp losses matmul maximum mean
-    minimum mul neg nn no_grad op optim pick polygamma prod reciprocal relu sigmoid sign silu sin sinh softmax softplus
-    sqrt square steps stop_gradient strict sub swish take tan tanh tree value_and_grad vjp where
+    minimum mul neg nn no_grad normal_cdf normal_pdf op optim pick polygamma prod reciprocal relu sigmoid sign
+    silu sin sinh softmax softplus sqrt square steps stop_gradient strict sub swish take tan tanh tree
+    value_and_grad vjp where
 """
 
 

@@ -7,9 +7,8 @@ end, and applies the chain rule at each node:
 
     operand.grad += partial * node.grad
 
-Python runs this file as it stands. Cython compiles the same file: `engine.pxd` beside it says which names are C
-numbers, and `native` is Python's arithmetic here and C's there. What an operation computes is a row of the table in
-`ops.py`; the commonest are written out here too, for speed.
+Python runs this file as it stands. Cython compiles the same file: `engine.pxd` says which names are C numbers, and
+`native` is Python's arithmetic here and C's there. Of the operations in `ops.py` the commonest are written out here.
 """
 
 from __future__ import annotations
@@ -91,7 +90,7 @@ class Value(Node, Functions):
 
     def tanh(self) -> Value:
         e = native.exp(-native.fabs(2.0 * self._data))  # 1 - tanh**2 would lose every digit in the tails
-        return _unary(TANH, native.tanh(self._data), self, 4.0 * native.divide(e, (1.0 + e) * (1.0 + e)))
+        return _unary(TANH, native.tanh(self._data), self, 4.0 * native.divide(e, 1.0 + e * (2.0 + e)))
 
     # -- derivatives --------------------------------------------------------------------------------------------------
 
@@ -174,15 +173,16 @@ def _product(x: float, y: float, left: Any, right: Any) -> Any:
 
 def _quotient(x: float, y: float, left: Any, right: Any) -> Any:
     z = native.divide(x, y)
-    return _binary(DIV, z, left, right, native.divide(1.0, y), -native.divide(z, y))
+    dy = TABLE[DIV].partials(z, x, y)[1] if 0.0 < native.fabs(z) < 1e-290 else -native.divide(z, y)
+    return _binary(DIV, z, left, right, native.divide(1.0, y), dy)
 
 
 def _power(x: float, y: float, left: Any, right: Any) -> Any:
     z = native.power(x, y)
-    if isinstance(right, Value) or y == 0.0 or not 1e-290 < native.fabs(z) < 1e300:
+    q = native.divide(z, x)
+    dx, dy = y * q, 0.0  # of a constant exponent: by the base alone
+    if isinstance(right, Value) or y == 0.0 or not native.fabs(z) > 1e-290 or not 1e-290 < native.fabs(q) < 1e300:
         dx, dy = TABLE[POW].partials(z, x, y)
-    else:  # a constant exponent: by the base alone
-        dx, dy = y * native.divide(z, x), 0.0
     return _binary(POW, z, left, right, dx, dy)
 
 

@@ -11,93 +11,17 @@ To add an operation, add a row. `wengert.op` adds one of your own at run time.
 
 from __future__ import annotations
 
-import keyword
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from math import inf, nan
-from types import FunctionType
-from typing import Any, NamedTuple
+from typing import Any
 
 from wengert import native, special
-from wengert.errors import ArgumentError, LengthError, OperationError
-from wengert.operands import data
 from wengert.special import guarded
+from wengert.table import BY_NAME, FLOATS, LEFT, TABLE, UNARY, VALUES, Op, complete, register
+from wengert.table import row as _row
 
-__all__ = ["BY_NAME", "LEFT", "TABLE", "UNARY", "Op", "register"]
-
-LEFT = 1 << 15  # added to the code of a binary operation whose constant stands on the left, as in 2 - x
-
-
-class Op(NamedTuple):
-    """One operation. Called, it computes: floats from floats, a Value where an operand is one."""
-
-    name: str
-    arity: int | None  # None: any number of operands
-    symbol: str  # how drawings write it
-    about: str  # what it is, in a line
-    value: Callable[..., float]
-    partials: Callable[..., Any]  # (out, *operands) -> one partial; for several operands, one for each
-    domain: tuple[tuple[float, float], ...] = ((-3.0, 3.0),)  # where tests draw each operand from
-    aliases: tuple[str, ...] = ()
-    defaults: tuple[float, ...] = ()  # of the last operands
-    code: int = -1  # its place in the table
-    graph_partials: Callable[..., Any] = lambda *_: None  # the partials, read over Values
-
-    def __repr__(self) -> str:
-        return f"<operation {self.name}>"
-
-    def __call__(self, *xs: Any) -> Any:
-        """Compute; operands left out at the end take their defaults."""
-        if self.arity is None:
-            xs = self._gathered(xs)
-        elif len(xs) != self.arity:
-            missing = self.arity - len(xs)
-            if not 0 < missing <= len(self.defaults):
-                raise ArgumentError(f"{self.name} takes {self.arity} operands, got {len(xs)}")
-            xs += self.defaults[-missing:]
-        for x in xs:
-            apply = getattr(x, "_apply_op", None)
-            if apply is not None:
-                return apply(self, xs)
-        return float(self.value(*map(data, xs)))
-
-    def _gathered(self, xs: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The operands of an operation on many: written out, or as one iterable."""
-        if len(xs) == 1 and isinstance(xs[0], Iterable):
-            xs = tuple(xs[0])
-        if not xs and self.name not in ("sum", "prod"):
-            raise LengthError(f"{self.name} of no values: expected at least one")
-        return xs
-
-
-TABLE: list[Op] = []
-UNARY = bytearray()  # for each row, whether it takes one operand
-BY_NAME: dict[str, Op] = {}
-FLOATS: dict[str, Any] = {}  # what the names in a rule mean when it is read over floats,
-VALUES: dict[str, Any] = {}  # and when it is read over Values
-
-
-def _row(
-    name: str, arity: int | None, symbol: str, about: str, value: Any, partials: Any, *domain: Any, **more: Any
-) -> Op:
-    """Enter a row in the table. The rules of this module are read anew over each kind of number."""
-    readings = {"value": _read(value, FLOATS), "partials": _read(partials, FLOATS)}
-    readings["graph_partials"] = _read(partials, VALUES)
-    new = Op(
-        name, arity, symbol, about, domain=domain or ((-3.0, 3.0),) * (arity or 3), code=len(TABLE), **readings, **more
-    )
-    TABLE.append(new)
-    UNARY.append(arity == 1)
-    BY_NAME.update(dict.fromkeys((name, *new.aliases), new))
-    return new
-
-
-def _read(rule: Any, meaning: dict[str, Any]) -> Any:
-    """The same rule with its names looked up in `meaning`; a rule from elsewhere stays as it is."""
-    if isinstance(rule, FunctionType) and rule.__globals__ is globals():
-        return FunctionType(rule.__code__, meaning, rule.__name__, rule.__defaults__)
-    return rule
-
+__all__ = ["BUILT_IN", "BY_NAME", "FLOATS", "LEFT", "TABLE", "UNARY", "VALUES", "Op", "register"]
 
 # -- what several rules share -----------------------------------------------------------------------------------------
 
@@ -105,13 +29,34 @@ def _read(rule: Any, meaning: dict[str, Any]) -> Any:
 def _bell(x: Any) -> Any:
     """The logistic density e^-|x| / (1 + e^-|x|)^2: accurate in both tails, where s * (1 - s) is not."""
     e = exp(-abs(x))
-    return div(e, (1.0 + e) * (1.0 + e))
+    return div(e, 1.0 + e * (2.0 + e))
+
+
+def _seldom(condition: Any, careful: Callable[[], Any], plain: Any) -> Any:
+    """`careful()` where the plain form loses digits to underflow or overflow. Array programs take the plain form."""
+    return careful() if condition else plain
+
+
+def _finite(x: Any, y: Any) -> Any:
+    return x * 0.0 + y * 0.0 == 0.0
+
+
+def _kept(out: Any) -> Any:
+    """Whether a result is neither near underflow nor infinite."""
+    return where(abs(out) > TINY, abs(out) < inf, False)
+
+
+def _lost(out: Any, x: Any, y: Any) -> Any:
+    """Whether out = x**y, of ordinary numbers, is no help in finding its derivatives."""
+    return where(where(_kept(out), _kept(div(out, x)), False), False, where(x == 0.0, False, _finite(x, y)))
 
 
 def _power_by_base(out: Any, x: Any, y: Any) -> Any:
-    """y * x^(y-1). Where nothing overflows y * (out / x) is closer, as y - 1 may round."""
-    quotient = where(abs(out) > 1e-290, where(abs(out) < 1e300, 1.0, 0.0), 0.0)
-    return where(y == 0.0, 0.0, where(quotient == 1.0, y * div(out, x), y * pow_(x, y - 1.0)))
+    """y * x^(y-1), as y * (out / x) since y - 1 may round; where out is no help, by halves of the exponent."""
+    k = where(abs(x) < 1.0, 2.0**100, 1.0)
+    slope = where(_kept(out), y * div(out, x), y * pow_(x, y - 1.0))
+    slope = _seldom(_lost(out, x, y), lambda: div(y * _root(x, y), x * k) * (_root(x, y) * k) * pow_(sign(x), y), slope)
+    return where(y == 0.0, 0.0, slope)
 
 
 def _to_any_order(by_base: Any) -> Any:
@@ -126,7 +71,13 @@ def _to_any_order(by_base: Any) -> Any:
 
 
 def _power_by_exponent(out: Any, x: Any, y: Any) -> Any:
-    return where(x == 0.0, where(y >= 0.0, 0.0, out * log(x)), out * log(x))
+    slope = _seldom(_lost(out, x, y), lambda: log(x) * _root(x, y) * _root(x, y), out * log(x))
+    return where(x == 0.0, where(y >= 0.0, 0.0, slope), slope)
+
+
+def _root(x: Any, y: Any) -> Any:
+    """The square root of |x|^y."""
+    return pow_(abs(x), 0.5 * y)
 
 
 def _share(x: Any, y: Any) -> Any:
@@ -135,14 +86,81 @@ def _share(x: Any, y: Any) -> Any:
 
 
 def _atan_slope(x: Any) -> Any:
-    """1 / (1 + x^2), without overflow of x^2."""
-    r = div(1.0, where(abs(x) > 1.0, x, 1.0))
-    return where(abs(x) > 1.0, div(r * r, 1.0 + r * r), div(1.0, 1.0 + x * x))
+    """1 / (1 + x^2), also where x^2 overflows."""
+    return _seldom(abs(x) > 1e150, lambda: div(div(1.0, x), x), div(1.0, 1.0 + x * x))
 
 
-def _ratio(a: Any, b: Any, h: Any) -> Any:
-    """(a / h) / h, and 0 at the origin, where h = hypot(a, b) is 0."""
-    return where(h == 0.0, 0.0, div(div(a, where(h == 0.0, 1.0, h)), where(h == 0.0, 1.0, h)))
+def _cbrt_slope(out: Any, x: Any) -> Any:
+    """1 / (3 out^2), as out / x / 3 since out is rounded."""
+    return where(x == 0.0, inf, where(abs(x) < inf, div(div(out, x), 3.0), div(div(1.0, out), out)))
+
+
+def _slope_of_quotient(out: Any, x: Any, y: Any) -> Any:
+    """-x / y^2, as -out / y."""
+    lost = where(out == 0.0, False, abs(out) < TINY)
+    return _seldom(lost, lambda: -div(div(x * HUGE, y), y) * (1.0 / HUGE), -div(out, y))
+
+
+def _cosine(x: Any, y: Any, h: Any) -> Any:
+    """x / h, and 0 at the origin, where h = hypot(x, y) is 0."""
+    k = where(h < 1.0, HUGE, 1.0 / HUGE)
+    slope = where(h == 0.0, 0.0, div(x, where(h == 0.0, 1.0, h)))
+    return _seldom(_lost_length(x, y, h), lambda: div(x * k, hypot(x * k, y * k)), slope)
+
+
+def _cosine_by_length(x: Any, y: Any, h: Any) -> Any:
+    """(x / h) / h, and 0 at the origin."""
+    length, k = where(h == 0.0, 1.0, h), where(h < 1.0, HUGE, 1.0 / HUGE)
+    slope = div(div(x, length), length)
+    slope = _seldom(where(h > 1e-20, abs(x) < TINY, False), lambda: div(div(x * HUGE, h), h) * (1.0 / HUGE), slope)
+    slope = _seldom(_lost_length(x, y, h), lambda: div(_cosine(x, y, h), hypot(x * k, y * k)) * k, slope)
+    return where(h == 0.0, 0.0, slope)
+
+
+def _lost_length(x: Any, y: Any, h: Any) -> Any:
+    return where(h == 0.0, False, where(_kept(h), False, _finite(x, y)))
+
+
+def _times_exp(factor: Any, x: Any) -> Any:
+    """factor * e^x, which may be large where e^x has underflown."""
+    return factor * exp(0.5 * x) * exp(0.5 * x)
+
+
+def _silu(x: Any) -> Any:
+    return _seldom(x < -700.0, lambda: _times_exp(x, x), x * sigmoid(x))
+
+
+def _silu_slope(x: Any) -> Any:
+    """sigmoid(x) * (1 + x * sigmoid(-x)), over a common denominator."""
+    e = exp(-abs(x))
+    plain = div(where(x > 0.0, 1.0 + e * (1.0 + x), e * (1.0 + x + e)), 1.0 + e * (2.0 + e))
+    return _seldom(x < -700.0, lambda: _times_exp(1.0 + x, x), plain)
+
+
+def _gaussian_slope(out: Any, x: Any) -> Any:
+    """-2 x e^-x^2: in the tail e^-x^2 is e^-(|x| - 1)^2 * e^(1 - 2|x|), all of it exact but the exponentials."""
+    tail = abs(abs(x) - 27.0) < 1.0
+    return _seldom(tail, lambda: -2.0 * x * gaussian(abs(x) - 1.0) * exp(1.0 - 2.0 * abs(x)), -2.0 * (x * out))
+
+
+def _normal(factor: Any, x: Any) -> Any:
+    """factor times the normal density, which may be large where that has underflown."""
+    return ONE_OVER_SQRT_2PI * factor * gaussian(0.5 * x) * gaussian(0.5 * x)
+
+
+def _gelu(x: Any) -> Any:
+    return _seldom(abs(x + 38.25) < 0.75, lambda: -_normal(_mills(x), x), x * normal_cdf(x))
+
+
+def _gelu_slope(x: Any) -> Any:
+    plain = normal_cdf(x) + x * normal_pdf(x)
+    return _seldom(abs(x + 38.25) < 0.75, lambda: _normal(x - div(_mills(x), x), x), plain)
+
+
+def _mills(x: Any) -> Any:
+    """-x times Mills' ratio of the cdf to the pdf, far below 0: https://dlmf.nist.gov/7.12.E1."""
+    r = div(1.0, x * x)
+    return 1.0 - r * (1.0 - r * (3.0 - r * (15.0 - r * (105.0 - r * (945.0 - r * (10395.0 - r * 135135.0))))))
 
 
 def _inside(x: Any, slope: Any) -> Any:
@@ -216,8 +234,9 @@ def _logsumexp(*xs: Any) -> Any:
     return shift + log(sum_(*[exp(x - shift) for x in xs]))
 
 
-SQRT_HALF, LN2, LN10 = math.sqrt(0.5), math.log(2.0), math.log(10.0)
+LN2, LN10 = math.log(2.0), math.log(10.0)
 TWO_OVER_SQRT_PI, ONE_OVER_SQRT_2PI = 2.0 / math.sqrt(math.pi), 1.0 / math.sqrt(2.0 * math.pi)
+TINY, HUGE = 1e-290, 2.0**600
 POSITIVE, UNIT, ABOVE_ONE, REAL = (0.1, 4.0), (-0.95, 0.95), (1.05, 4.0), (-3.0, 3.0)
 
 # fmt: off
@@ -232,7 +251,7 @@ sub: Op    = _row("sub", 2, "-", "x - y",
 mul: Op    = _row("mul", 2, "*", "x * y",
        lambda x, y: x * y,              lambda out, x, y: (y, x))
 div: Op    = _row("div", 2, "/", "x / y by IEEE 754: 1/0 is inf",
-       native.divide,                   lambda out, x, y: (div(1.0, y), -div(out, y)), REAL, POSITIVE)
+       native.divide,                   lambda out, x, y: (div(1.0, y), _slope_of_quotient(out, x, y)), REAL, POSITIVE)
 pow_: Op   = _row("pow", 2, "**", "x**y over the reals: nan for a negative base with a fractional exponent",
        native.power,                    lambda out, x, y: (_power_by_base(out, x, y), _power_by_exponent(out, x, y)), POSITIVE, REAL)
 neg: Op    = _row("neg", 1, "neg", "-x",
@@ -278,7 +297,7 @@ log1p: Op  = _row("log1p", 1, "log1p", "log(1 + x), accurate near 0",
 sqrt: Op   = _row("sqrt", 1, "sqrt", "the square root; nan below 0",
        guarded(math.sqrt),              lambda out, x: div(0.5, out), POSITIVE)
 cbrt: Op   = _row("cbrt", 1, "cbrt", "the cube root, of negative numbers too",
-       math.cbrt,                       lambda out, x: div(div(1.0, 3.0 * out), out), POSITIVE)
+       special.cbrt,                    lambda out, x: _cbrt_slope(out, x), POSITIVE)
 square: Op = _row("square", 1, "square", "x * x",
        lambda x: x * x,               lambda out, x: 2.0 * x)
 reciprocal: Op = _row("reciprocal", 1, "1/", "1 / x",
@@ -297,7 +316,7 @@ acos: Op   = _row("acos", 1, "acos", "the inverse cosine, in radians",
 atan: Op   = _row("atan", 1, "atan", "the inverse tangent, in radians",
        math.atan,                       lambda out, x: _atan_slope(x), aliases=("arctan",))
 atan2: Op  = _row("atan2", 2, "atan2", "the angle of the point (x, y), in radians: atan2(y, x)",
-       math.atan2,                      lambda out, y, x: (_ratio(x, y, hypot(x, y)), -_ratio(y, x, hypot(x, y))), REAL, POSITIVE, aliases=("arctan2",))
+       math.atan2,                      lambda out, y, x: (_cosine_by_length(x, y, hypot(x, y)), -_cosine_by_length(y, x, hypot(x, y))), REAL, POSITIVE, aliases=("arctan2",))
 sinh: Op   = _row("sinh", 1, "sinh", "the hyperbolic sine",
        guarded(math.sinh, nan),         lambda out, x: cosh(x))
 cosh: Op   = _row("cosh", 1, "cosh", "the hyperbolic cosine",
@@ -309,7 +328,7 @@ acosh: Op  = _row("acosh", 1, "acosh", "the inverse hyperbolic cosine; nan below
 atanh: Op  = _row("atanh", 1, "atanh", "the inverse hyperbolic tangent; nan beyond -1 and 1",
        special.atanh,                  lambda out, x: _inside(x, div(1.0, (1.0 - x) * (1.0 + x))), UNIT, aliases=("arctanh",))
 hypot: Op  = _row("hypot", 2, "hypot", "sqrt(x*x + y*y), without overflow",
-       math.hypot,                      lambda out, x, y: (where(out == 0.0, 0.0, div(x, out)), where(out == 0.0, 0.0, div(y, out))))
+       math.hypot,                      lambda out, x, y: (_cosine(x, y, out), _cosine(y, x, out)))
 
 sigmoid: Op = _row("sigmoid", 1, "sigmoid", "the logistic function 1 / (1 + e**-x)",
        lambda x: div(where(x >= 0.0, 1.0, exp(-abs(x))), 1.0 + exp(-abs(x))), lambda out, x: _bell(x))
@@ -322,17 +341,21 @@ leaky_relu: Op = _row("leaky_relu", 2, "leaky ReLU", "x above 0, slope * x below
                   lambda out, x, slope: (where(x > 0.0, 1.0, slope), where(x > 0.0, 0.0, x)), REAL, (0.01, 0.5), defaults=(0.01,))
 elu: Op    = _row("elu", 2, "ELU", "x above 0, alpha * (e**x - 1) below (Clevert et al. 2015)",
        lambda x, alpha: where(x <= 0.0, alpha * expm1(x), x),
-              lambda out, x, alpha: (where(x <= 0.0, alpha * exp(x), 1.0), where(x <= 0.0, expm1(x), 0.0)), REAL, POSITIVE, defaults=(1.0,))
+              lambda out, x, alpha: (where(x <= 0.0, _times_exp(alpha, x), 1.0), where(x <= 0.0, expm1(x), 0.0)), REAL, POSITIVE, defaults=(1.0,))
 gelu: Op   = _row("gelu", 1, "GELU", "x times the normal distribution function of x (Hendrycks and Gimpel 2016), exact",
-       lambda x: 0.5 * x * erfc(-SQRT_HALF * x), lambda out, x: 0.5 * erfc(-SQRT_HALF * x) + x * (ONE_OVER_SQRT_2PI * gaussian(SQRT_HALF * x)))
+       lambda x: _gelu(x),              lambda out, x: _gelu_slope(x))
 silu: Op   = _row("silu", 1, "SiLU", "x * sigmoid(x), also called swish",
-       lambda x: x * sigmoid(x),        lambda out, x: sigmoid(x) * (1.0 + x * sigmoid(-x)), aliases=("swish",))
+       lambda x: _silu(x),              lambda out, x: _silu_slope(x), aliases=("swish",))
 erf: Op    = _row("erf", 1, "erf", "the error function",
        math.erf,                        lambda out, x: TWO_OVER_SQRT_PI * gaussian(x))
 erfc: Op   = _row("erfc", 1, "erfc", "1 - erf(x), accurate for large x",
        math.erfc,                       lambda out, x: -TWO_OVER_SQRT_PI * gaussian(x))
+normal_cdf: Op = _row("normal_cdf", 1, "Φ", "the normal distribution function, accurate in the lower tail",
+       special.normal_cdf,              lambda out, x: normal_pdf(x))
+normal_pdf: Op = _row("normal_pdf", 1, "φ", "the normal density exp(-x*x / 2) / sqrt(2 pi), accurate in the tails",
+       special.normal_pdf,              lambda out, x: _seldom(out < 1e-305, lambda: _normal(-x, x), -x * out))
 gaussian: Op = _row("gaussian", 1, "gaussian", "exp(-x*x), accurate in the tails",
-       special.gaussian,        lambda out, x: -2.0 * x * out)
+       special.gaussian,                lambda out, x: _gaussian_slope(out, x))
 lgamma: Op = _row("lgamma", 1, "lgamma", "log|gamma(x)|",
        special.lgamma,                lambda out, x: polygamma(0.0, x), POSITIVE)
 digamma: Op = _row("digamma", 1, "digamma", "the derivative of lgamma",
@@ -361,40 +384,7 @@ compiled: Op = _row("compiled", None, "compiled", "a function that `wengert.comp
 # fmt: on
 
 
-def _fill_readings() -> None:
-    """Say what each name of this module means over floats and over Values."""
-    for name, thing in list(globals().items()):
-        FLOATS[name] = thing.value if isinstance(thing, Op) else _read(thing, FLOATS)
-        VALUES[name] = _read(thing, VALUES)
-    # Over Values a comparison has been answered already: no node is needed to choose, and a branch that was
-    # not taken cannot turn a second derivative into 0 * inf.
-    VALUES["where"] = lambda condition, x, y: x if condition else y
-    # In a rule |x| stands in even functions, smooth at 0: there either of its slopes is right, and the 0 of abs is not.
-    VALUES["abs"] = lambda x: leaky_relu(x, -1.0)
-    VALUES["_power_by_base"] = _to_any_order(VALUES["_power_by_base"])
-
-
-_fill_readings()
-
-
-def register(
-    name: str, value: Callable[..., float], partials: Callable[..., Any], arity: int | None, symbol: str
-) -> Op:
-    """Enter a row that a user wrote; `functions.op` is the door to it.
-
-    Raises:
-        OperationError: the name is no identifier or belongs to a built-in operation, or a rule cannot be called.
-    """
-    if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
-        raise OperationError(f"an operation's name is an identifier without a leading underscore, not {name!r}")
-    if name in BY_NAME and BY_NAME[name].code < BUILT_IN:
-        raise OperationError(f"{name} is a built-in operation: choose another name")
-    for role, rule in (("value", value), ("partials", partials)):
-        if not callable(rule):
-            raise OperationError(f"the {role} of {name} must be a function, not {rule!r:.40}")
-    if len(TABLE) == LEFT:
-        raise OperationError(f"the table is full: it holds {LEFT} operations")
-    return _row(name, arity, symbol, value.__doc__ or "", value, partials)
-
-
-BUILT_IN = len(TABLE)
+BUILT_IN = complete(globals())
+# In a rule |x| stands in even functions, smooth at 0: there either of its slopes is right, and the 0 of abs is not.
+VALUES["abs"] = lambda x: leaky_relu(x, -1.0)
+VALUES["_power_by_base"] = _to_any_order(VALUES["_power_by_base"])
