@@ -67,6 +67,13 @@ EXPLAINED: dict[str, str] = {
     "or (not 1e-290 <= native.fabs(q) < 1e+300)": "the rule of the table gives the same bits",
     "or (not 1e-290 < native.fabs(q) <= 1e+300)": "the rule of the table gives the same bits",
     "or (not 1e-290 < native.fabs(q) < 2e+300)": "the rule of the table gives the same bits",
+    "-> _fill(node, code, 1.0, None, None, 0.0, 0.0)": "the value is written by those that ask for the node",
+    "-> _fill(node, code, 0.0, None, 0, 0.0, 0.0)": "a second operand is looked for behind a first one only",
+    "-> _fill(node, code, 0.0, None, None, 1.0, 0.0)": "a partial is read only where there is an operand",
+    "-> if node._db == LEAVES and reset and (lone is not None):": "every leaf then stands on the tape: more time",
+    "lone = node -> pass": "every leaf then stands on the tape: more time",
+    "-> if node._db != LEAVES and lone is not None:": "a leaf that others share is met by way of these",
+    "_meet_all(lone, found, reset) -> pass": "a leaf that others share is met by way of these",
     "node._da = 0.0 -> ": "in a leaf it is written by every walk before it is read",
 }
 """Mutants that no test can or need kill: the change, and why. A key is part of the line `Mutant.title` gives."""

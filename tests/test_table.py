@@ -282,11 +282,7 @@ def numbers_for(count: int) -> list[tuple[float, ...]]:
     ordinary = [tuple(rng.uniform(-3, 3) for _ in range(count)) for _ in range(200)]
     wide = [tuple(rng.choice([-1, 1]) * 10 ** rng.uniform(-300, 300) for _ in range(count)) for _ in range(200)]
     tenfold = [tuple(rng.uniform(0, 10) ** rng.uniform(0, 3) for _ in range(count)) for _ in range(100)]
-    tiny = (
-        [(5e-324, 1e-10), (1e-310, 3e-5), (-1.5e-323, 0.7), (2.0, -1074.0), (1.8e-160, 2.0), (-3e-108, 3.0)]
-        if count == 2
-        else []
-    )
+    tiny = [(3.5e-323, 3e-5), (-1.5e-323, 7e-9), (2.0, -1074.0), (1.8e-160, 2.0), (-3e-108, 3.0)] if count == 2 else []
     return [*itertools.product(special, repeat=count), *ordinary, *wide, *tenfold, *tiny]
 
 

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from wengert import Value
-from wengert.engine import Many, tape
+from wengert import Value, engine, native
+from wengert.engine import Many, dot, tape
+from wengert.errors import LengthError, OperandError, OperationError
 from wengert.fused import fused as fused_of_array
+from wengert.ops import BY_NAME
 
 SLOPES = [2.0, -3.0, 0.5]
 
@@ -93,3 +95,80 @@ def test_a_leaf_has_nothing_to_pass_on() -> None:
 def test_a_node_of_many_is_not_made_by_hand() -> None:
     with pytest.raises(TypeError):
         Many((Value(1.0), 2.0), [1.0, 1.0])
+
+
+def test_the_root_of_a_graph_is_no_none() -> None:
+    with pytest.raises(OperandError, match=r"^the root of a graph is a Value, not None$"):
+        tape([None])
+
+
+def test_a_wrong_number_of_operands_makes_no_node() -> None:
+    x = Value(1.0)
+    with pytest.raises(OperationError, match=r"^sin takes 1 operands, got 2$"):
+        x._apply_op(BY_NAME["sin"], [x, x])
+
+
+class Liar(list[float]):
+    """A sequence that gives more items than its len() says."""
+
+    def __len__(self) -> int:
+        return 1
+
+
+def test_the_lengths_of_a_dot() -> None:
+    with pytest.raises(LengthError, match=r"^dot of 2 weights with 1 inputs: the two must be equally long$"):
+        dot([1.0, 2.0], [3.0])
+    with pytest.raises(LengthError, match=r"^dot of 1 weights: a sequence does not give as many items as its len"):
+        dot(Liar([1.0, 2.0]), [Value(3.0)])
+
+
+@pytest.mark.parametrize("place", range(7))
+def test_one_value_anywhere_in_a_dot_is_recorded(place: int) -> None:
+    numbers: list[float | Value] = [2.0, 3.0, 5.0, 7.0, 11.0, 13.0, 17.0]
+    x = Value(numbers[place])
+    numbers[place] = x
+    y = dot(numbers[:3], numbers[3:6], numbers[6])
+    y.backward()
+    assert (y.data, x.grad) == (129.0, (7.0, 11.0, 13.0, 2.0, 3.0, 5.0, 1.0)[place])
+
+
+def test_the_leaves_of_one_node_alone_need_no_place_on_a_backward_pass() -> None:
+    """There may be 100,000 of them, and their one contribution each is added at once; of two nodes, all are met."""
+    xs, others = leaves(), leaves()
+    y = fused(7.0, xs, SLOPES, True)
+    assert [id(node) for node in tape([y], True)] == [id(y)]
+    z = fused(5.0, others, SLOPES, True)
+    assert {id(node) for node in tape([y, z], True)} == {id(node) for node in (*xs, *others, y, z)}
+
+
+class Lock:
+    """Counts how often it is taken."""
+
+    taken = 0
+
+    def __enter__(self) -> None:
+        self.taken += 1
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+def test_a_pass_of_the_compiled_engine_waits_only_while_a_graph_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing comes between while it runs; but a Graph that is being written needs the marks of its walk for longer."""
+    lock = Lock()
+    monkeypatch.setattr(engine, "walking", lock)
+    if not engine.compiled:
+        monkeypatch.setattr(native, "COMPILED", True)
+    x = Value(1.0)
+    x.backward()
+    assert lock.taken == 0
+    engine.pin(1)
+    x.backward()
+    assert lock.taken == 1
+    engine.pin(1)
+    engine.pin(-1)
+    x.backward()
+    assert lock.taken == 2
+    engine.pin(-1)
+    x.backward()
+    assert (lock.taken, x.grad) == (2, 4.0)
