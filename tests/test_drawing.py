@@ -214,9 +214,9 @@ def test_a_model_that_is_gone_leaves_no_name() -> None:
 
     model = nn.MLP(1, [1])
     bias = model.layers[0].neurons[0].b
-    assert owners.parameters()[bias][0] == "MLP layers.0.neurons.0.b"
+    assert owners.parameters([bias])[bias][0] == "MLP layers.0.neurons.0.b"
     del model
-    assert bias not in owners.parameters()
+    assert bias not in owners.parameters([bias])
 
 
 def test_a_model_of_ones_own_that_compares_as_it_likes() -> None:

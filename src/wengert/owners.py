@@ -6,6 +6,7 @@ so computing costs nothing.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -20,22 +21,26 @@ def enter(owner: Any) -> None:
     _alive[id(owner)] = owner
 
 
-def parameters() -> dict[Any, list[str]]:
-    """Every parameter that is owned, and its names: in the largest of its owners first, then in those inside of that.
+def parameters(among: Iterable[Any]) -> dict[Any, list[str]]:
+    """Which of some Values are parameters, and their names: in the largest owner first, then in those inside of that.
 
     A parameter of several models that are alive is named by the largest of them, and by the older of two that are
     equally large. Before the name stands the kind of the model, as in ``MLP layers.0.neurons.3.w.17``.
 
     >>> from wengert.nn import MLP
     >>> model = MLP(2, [1])
-    >>> parameters()[model.layers[0].neurons[0].b]
+    >>> b = model.layers[0].neurons[0].b
+    >>> parameters([b])[b]
     ['MLP layers.0.neurons.0.b', 'Layer neurons.0.b', 'Neuron b']
     """
     from wengert.errors import WengertError
 
+    wanted = set(among)
     owned = []
     for owner in list(_alive.values()):
         try:
+            if wanted.isdisjoint(owner.parameters()):
+                continue  # perhaps a large one, whose names would take long to write
             owned.append((type(owner).__name__, owner.named_parameters()))
         except (WengertError, AttributeError):
             continue  # two parameters of one name, or an object that is not yet complete
@@ -43,5 +48,7 @@ def parameters() -> dict[Any, list[str]]:
     names: dict[Any, list[str]] = {}
     for kind, named in owned:
         for name, parameter in named:
+            if parameter not in wanted:
+                continue
             names.setdefault(parameter, []).append(f"{kind} {name}")
     return names

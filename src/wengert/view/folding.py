@@ -75,7 +75,10 @@ class Folding:
 
     def _owned(self) -> list[Scope]:
         """The scopes of every value; nothing if no model that is alive owns any. Names parameters on the way."""
-        owned = owners.parameters()
+        leaves = [self.graph.values[place] for place in self.graph.leaves]
+        if len(self.graph) <= self.limit and all(leaf.label for leaf in leaves):
+            return []  # nothing to name and nothing to fold: no model need be looked through
+        owned = owners.parameters(leaves)
         known = {}
         found = {}
         for place, value in enumerate(self.graph.values):
