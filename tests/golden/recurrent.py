@@ -17,17 +17,13 @@ def recurrent_and_gradients(steps, W1, b1, W2):
     z9 = (h4 * h4).sum()                                                                      # ()
     # reverse
     t1 = np.exp(-np.abs(2 * u4))
-    t2 = 1 + t1
-    du4 = 2 * h4 * 4 * t1 / (t2 * t2)                                                         # (8)
-    t3 = np.exp(-np.abs(2 * u3))
-    t4 = 1 + t3
-    du3 = (W1.T @ du4) * 4 * t3 / (t4 * t4)                                                   # (8)
-    t5 = np.exp(-np.abs(2 * u2))
-    t6 = 1 + t5
-    du2 = (W1.T @ du3) * 4 * t5 / (t6 * t6)                                                   # (8)
-    t7 = np.exp(-np.abs(2 * u1))
-    t8 = 1 + t7
-    du1 = (W1.T @ du2) * 4 * t7 / (t8 * t8)                                                   # (8)
+    du4 = 2 * h4 * 4 * t1 / (1 + t1 * (2 + t1))                                               # (8)
+    t2 = np.exp(-np.abs(2 * u3))
+    du3 = (W1.T @ du4) * 4 * t2 / (1 + t2 * (2 + t2))                                         # (8)
+    t3 = np.exp(-np.abs(2 * u2))
+    du2 = (W1.T @ du3) * 4 * t3 / (1 + t3 * (2 + t3))                                         # (8)
+    t4 = np.exp(-np.abs(2 * u1))
+    du1 = (W1.T @ du2) * 4 * t4 / (1 + t4 * (2 + t4))                                         # (8)
     dW1 = du4[:, None] * h3 + du3[:, None] * h2 + du2[:, None] * h1 + np.broadcast_to(du1[:, None] * 0, (8, 8))  # (8, 8)
     db1 = du4 + du3 + du2 + du1                                                               # (8)
     dW2 = du4[:, None] * steps[3] + du3[:, None] * steps[2] + du2[:, None] * steps[1] + du1[:, None] * steps[0]  # (8, 3)
