@@ -34,9 +34,7 @@ BEGIN, END = "<!-- mutants: begin -->", "<!-- mutants: end -->"
 EXPLAINED: dict[str, str] = {
     "_walks = 0 -> _walks = 1": "any number may be the first",
     "_walks += 1 -> _walks += 2": "numbers need to differ, not to follow each other",
-    "_pins = 0 -> _pins = 1": "the compiled engine alone reads it: interpreted, backward() always locks",
     "_pins += change -> ": "the compiled engine alone reads it: interpreted, backward() always locks",
-    "if native.COMPILED and (not _pins): -> if native.COMPILED and -_pins:": "COMPILED is False here",
     "native.recycle(Value, Many) -> pass": "interpreted, it does nothing",
     "native.untrack(node._all) -> pass": "interpreted, it does nothing",
     "None, None, 0.0, 0.0) -> _fill(self, LEAF, data if type(data) is float else operands.data(data), None, 0,": (
@@ -70,10 +68,6 @@ EXPLAINED: dict[str, str] = {
     "-> _fill(node, code, 1.0, None, None, 0.0, 0.0)": "the value is written by those that ask for the node",
     "-> _fill(node, code, 0.0, None, 0, 0.0, 0.0)": "a second operand is looked for behind a first one only",
     "-> _fill(node, code, 0.0, None, None, 1.0, 0.0)": "a partial is read only where there is an operand",
-    "-> if node._db == LEAVES and reset and (lone is not None):": "every leaf then stands on the tape: more time",
-    "lone = node -> pass": "every leaf then stands on the tape: more time",
-    "-> if node._db != LEAVES and lone is not None:": "a leaf that others share is met by way of these",
-    "_meet_all(lone, found, reset) -> pass": "a leaf that others share is met by way of these",
     "node._da = 0.0 -> ": "in a leaf it is written by every walk before it is read",
 }
 """Mutants that no test can or need kill: the change, and why. A key is part of the line `Mutant.title` gives."""

@@ -373,7 +373,7 @@ def disturbances(row: ops.Op) -> Iterator[tuple[str, ops.Op]]:
     if row.arity != 1 and row.name not in ALIKE:
         for rule in ("partials", "graph_partials"):
             change = {rule: lambda out, *xs, rule=rule: swapped(getattr(row, rule)(out, *xs), *pair)}
-            yield f"{rule} swapped", row._replace(**change)
+            yield f"{rule} {pair[0]} swapped", row._replace(**change)
 
     def off(x: Any) -> Any:
         return x * 1.001 if (x.data if isinstance(x, Value) else x) else 1e-3
