@@ -57,7 +57,6 @@ def torch_table() -> Table:
     table: Table = {name: getattr(torch, name) for name in same.split()}
     table |= {name: getattr(functional, name) for name in ("logsigmoid", "softplus", "gelu", "silu")}
     table |= {
-        "ndtr": torch.special.ndtr,
         "where": lambda c, x, y: torch.where(c.detach() != 0, x, y),
         "clip": torch.clamp,
         "stop_gradient": torch.detach,
@@ -65,6 +64,8 @@ def torch_table() -> Table:
         "leaky_relu": lambda x, slope: torch.where(x > 0, x, slope * x),
         "elu": lambda x, alpha: torch.where(x <= 0, alpha * torch.expm1(x), x),
         "gaussian": lambda x: torch.exp(-x * x),
+        "normal_cdf": torch.special.ndtr,
+        "normal_pdf": lambda x: torch.exp(-x * x / 2) / math.sqrt(2 * math.pi),
         "polygamma": lambda n, x: torch.polygamma(int(n), x),
     }
     tables = {name: (lambda *xs, f=function: f(*map(tensor, xs))) for name, function in table.items()}
@@ -277,7 +278,8 @@ def dual_table() -> Table:
         "silu": lambda x: x * sigmoid(x),
         "erf": erf,
         "erfc": lambda x: 1 - erf(x),
-        "ndtr": lambda x: (1 + erf(x / mp.sqrt(2))) * half,
+        "normal_cdf": lambda x: (1 + erf(x / mp.sqrt(2))) * half,
+        "normal_pdf": lambda x: exp(-(x * x) * half) / mp.sqrt(2 * mp.pi),
         "gaussian": lambda x: exp(-(x * x)),
         "lgamma": lgamma,
         "digamma": lambda x: psi(0, x),

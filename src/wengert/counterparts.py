@@ -8,6 +8,7 @@ that Wengert has, so that the rest can still be compared; the line says so.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -87,6 +88,8 @@ def _torch_table(torch: Any) -> dict[str, Function]:
         "leaky_relu": of_tensors(lambda x, slope: torch.where(x > 0, x, slope * x)),
         "elu": of_tensors(lambda x, alpha: torch.where(x > 0, x, alpha * torch.expm1(x))),
         "gaussian": of_tensors(lambda x: torch.exp(-x * x)),
+        "normal_cdf": of_tensors(torch.special.ndtr),
+        "normal_pdf": of_tensors(lambda x: torch.exp(-x * x / 2) / math.sqrt(2 * math.pi)),
         "polygamma": lambda n, x: torch.polygamma(int(n), tensor(x)),
         "logsumexp": of_many(lambda xs: torch.logsumexp(xs, 0)),
         "dot": lambda *xs: _dot(torch.dot, torch.stack, *map(tensor, xs)),
@@ -199,6 +202,8 @@ def _jax_table(jax: Any) -> dict[str, Function]:
         "logsigmoid": jax.nn.log_sigmoid,
         "gelu": lambda x: jax.nn.gelu(x, approximate=False),
         "gaussian": lambda x: jnp.exp(-x * x),
+        "normal_cdf": special.ndtr,
+        "normal_pdf": lambda x: jnp.exp(-x * x / 2) / math.sqrt(2 * math.pi),
         "lgamma": special.gammaln,
         "polygamma": lambda n, x: special.polygamma(jnp.asarray(jax.lax.stop_gradient(n)).astype(int), x),
         "logsumexp": of_many(special.logsumexp),
@@ -296,6 +301,8 @@ def _mpmath_table(mp: Any) -> dict[str, Function]:
         "gelu": lambda x: x * half * mp.erfc(-x / mp.sqrt(2)),
         "silu": lambda x: x * sigmoid(x),
         "gaussian": lambda x: mp.exp(-x * x),
+        "normal_cdf": mp.ncdf,
+        "normal_pdf": mp.npdf,
         "lgamma": lambda x: mp.log(abs(mp.gamma(x))),
         "polygamma": lambda n, x: mp.psi(int(n), x),
         "sum": lambda *xs: mp.fsum(xs),

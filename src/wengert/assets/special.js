@@ -16,6 +16,17 @@ function gaussian_(x) {
   return Math.exp(-upper * upper) * Math.exp((upper - x) * (upper + x));
 }
 
+function normal_pdf_(x) {
+  // As gaussian_.
+  if (!(Math.abs(x) < 39)) return x !== x ? x : 0;
+  const upper = Math.round(x * 1048576) / 1048576;
+  return (Math.exp(-0.5 * upper * upper) * Math.exp(0.5 * (upper - x) * (upper + x))) / Math.sqrt(2 * Math.PI);
+}
+
+function normal_cdf_(x) {
+  return 0.5 * erfc_(-x * Math.SQRT1_2);
+}
+
 function erf_(x) {
   if (x !== x) return x;
   if (Math.abs(x) > 2) return x > 0 ? 1 - erfc_(x) : erfc_(-x) - 1;

@@ -23,7 +23,7 @@ MOST = 256  # operands of one node, for which a rule is still written out
 
 # What JavaScript computes itself, and what assets/special.js adds to it.
 MATH = "abs acos acosh asin asinh atan atan2 atanh cbrt cos cosh exp expm1 hypot log log10 log1p log2 sign sin sinh"
-OURS = "erf erfc exp2 gaussian lgamma polygamma pow"
+OURS = "erf erfc exp2 gaussian lgamma normal_cdf normal_pdf polygamma pow"
 PRIMITIVES: dict[str, str] = {name: f"Math.{name}" for name in f"{MATH} sqrt tan tanh".split()}
 PRIMITIVES |= {name: f"{name}_" for name in OURS.split()}
 
@@ -157,7 +157,8 @@ class _Body:
         if not isinstance(condition, Symbol):
             return x if condition else y
         test = condition.text if condition.is_condition else f"{condition.text}!==0"
-        return self.name(f"{test}?{_text(x)}:{_text(y)}")
+        answers = all(isinstance(z, bool) or (isinstance(z, Symbol) and z.is_condition) for z in (x, y))
+        return self.name(f"{test}?{_text(x)}:{_text(y)}", answers)
 
     def result(self, given: Iterable[str], result: str) -> str:
         """The function with these parameters, these lines and this result."""
@@ -168,6 +169,8 @@ class _Body:
 
 
 def _text(x: Any) -> str:
+    if isinstance(x, bool):
+        return "true" if x else "false"
     return x.text if isinstance(x, Symbol) else literal(float(x))
 
 
@@ -275,6 +278,7 @@ SYMBOLS.update(
     }
 )
 SYMBOLS["where"] = _choose
+SYMBOLS["_seldom"] = lambda condition, careful, plain: _choose(condition, careful(), plain)
 
 
 def _reading(rule: Callable[..., Any]) -> Callable[..., Any]:
