@@ -34,7 +34,7 @@ BEGIN, END = "<!-- mutants: begin -->", "<!-- mutants: end -->"
 EXPLAINED: dict[str, str] = {
     "_walks = 0 -> _walks = 1": "any number may be the first",
     "_walks += 1 -> _walks += 2": "numbers need to differ, not to follow each other",
-    "_pins += change -> ": "the compiled engine alone reads it: interpreted, backward() always locks",
+    "_pins += change -> _pins -= change": "any number but 0 says that a Graph is being written",
     "native.recycle(Value, Many) -> pass": "interpreted, it does nothing",
     "native.untrack(node._all) -> pass": "interpreted, it does nothing",
     "None, None, 0.0, 0.0) -> _fill(self, LEAF, data if type(data) is float else operands.data(data), None, 0,": (
