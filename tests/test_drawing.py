@@ -602,7 +602,9 @@ CYCLE.append(CYCLE)
 
 
 @pytest.mark.parametrize(
-    "root", [Stranger(), CYCLE, None, 1.0, "x", [Value(1.0)], MagicMock(spec=Value), Value], ids=repr
+    "root",
+    [Stranger(), CYCLE, None, 1.0, "x", [Value(1.0)], MagicMock(spec=Value), Value],
+    ids=["stranger", "cycle", "None", "float", "str", "list", "mock", "class"],
 )
 @pytest.mark.parametrize("function", [draw, draw_dot, tree])
 def test_what_is_no_value_is_refused(function: Any, root: Any) -> None:
