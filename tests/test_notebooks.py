@@ -41,7 +41,7 @@ SHOWN: dict[str, Callable[[Any], bool]] = {
 VALUES = {"value": "4.0", "loss": "-8.0", "neuron-forward": "0.707", "loss-graph": "Value(data=0.0"}
 """A Value at the end of a cell: its number is to be seen, and its graph."""
 
-PICTURES = {"loss-curve", "network-picture", "function"}
+PICTURES = ("loss-curve", "network-picture", "function")
 """Cells that show a plot."""
 
 
