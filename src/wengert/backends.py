@@ -224,6 +224,7 @@ class Program(Engine):
         self._losses = Compiled(_named(self.loss, lambda x, y: self._loss(x, y)))
         self._penalties: Compiled | None = None
         self._flat: Any = None  # where the parameters are while `learn` runs
+        self._last_flat: Any = None
         self._predictions = Compiled(_named(self.model, lambda x: self.model(_listed(x))))
         few = [array[:CHUNK] for array in self._data]
         state = random.getstate()  # a model that draws random numbers draws the same ones after this attempt
@@ -258,7 +259,7 @@ class Program(Engine):
         from wengert.flat import flat  # which needs NumPy
 
         if self.name == "numpy" and (self._penalties is not None or self.regularization is None):
-            self._flat = flat(self._losses, self._penalties, optimizer)
+            self._flat = self._last_flat = flat(self._losses, self._penalties, optimizer, self._last_flat)
         try:
             return super().learn(batches, optimizer, clip_norm, progress)
         finally:

@@ -231,7 +231,7 @@ class SGD(Optimizer):
         _sgd(self._active, velocity, lr, self.momentum, self.nesterov, self.weight_decay)
 
     def _updates_arrays(self) -> bool:
-        return type(self) is SGD and None not in self._active
+        return type(self) is SGD and len(self.trainable) == len(self.parameters)
 
     def _update_arrays(self, lr: float, numbers: Any, gradients: Any, state: dict[str, Any]) -> None:
         if self.weight_decay:
@@ -302,7 +302,11 @@ class Adam(Optimizer):
 
     def _updates_arrays(self) -> bool:
         age = self._state["age"]
-        return type(self) in (Adam, AdamW) and None not in self._active and age.count(age[0]) == len(age)
+        return (
+            type(self) in (Adam, AdamW)
+            and len(self.trainable) == len(self.parameters)
+            and age.count(age[0]) == len(age)
+        )
 
     def _update_arrays(self, lr: float, numbers: Any, gradients: Any, state: dict[str, Any]) -> None:
         age, mean, square = state["age"], state["mean"], state["square"]
