@@ -68,7 +68,6 @@ EXPLAINED: dict[str, str] = {
     "-> _fill(node, code, 1.0, None, None, 0.0, 0.0)": "the value is written by those that ask for the node",
     "-> _fill(node, code, 0.0, None, 0, 0.0, 0.0)": "a second operand is looked for behind a first one only",
     "-> _fill(node, code, 0.0, None, None, 1.0, 0.0)": "a partial is read only where there is an operand",
-    "node._da = 0.0 -> ": "in a leaf it is written by every walk before it is read",
 }
 """Mutants that no test can or need kill: the change, and why. A key is part of the line `Mutant.title` gives."""
 

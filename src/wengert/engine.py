@@ -288,8 +288,6 @@ def tape(roots: Nodes, reset: bool = False) -> Nodes:
             lone = node  # the leaves of one such node alone, perhaps 100,000, need no place: _chain_rule gives them all
         elif node._made & CODE != LEAF:
             _meet_all(node, found, reset)  # type: ignore[arg-type]  # it is one: no other node has no _a
-            if node._db == LEAVES and lone is not None:
-                _meet_all(lone, found, reset)
     native.sort(found)
     return found
 
@@ -320,7 +318,6 @@ def _backward_pass(root: Value, gradient: float) -> None:
             _chain_rule(node)
         else:
             node._grad += node._da
-            node._da = 0.0
 
 
 def _chain_rule(node: Node) -> None:
@@ -332,10 +329,11 @@ def _chain_rule(node: Node) -> None:
             node._b._grad += node._db * g
     elif node._made & CODE != LEAF:
         many: Many = node  # type: ignore[assignment]
-        for i in range(len(many._all)):
-            operand = native.at(many._all, i, Value)
+        arguments, partials = many._all, many._partials  # once: there may be 100,000
+        for i in range(len(arguments)):
+            operand = native.at(arguments, i, Value)
             if native.held(operand):
-                operand._grad += many._partials[i] * g
+                operand._grad += partials[i] * g
 
 
 def pin(change: Int) -> None:

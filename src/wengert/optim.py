@@ -237,12 +237,11 @@ class SGD(Optimizer):
         if self.weight_decay:
             gradients = gradients + self.weight_decay * numbers
         if self.momentum:
-            state["velocity"] *= self.momentum
-            state["velocity"] += gradients
-        else:
-            state["velocity"][...] = gradients
-        velocity = state["velocity"]
-        numbers -= lr * (gradients + self.momentum * velocity if self.nesterov else velocity)
+            velocity = state["velocity"]
+            velocity *= self.momentum
+            velocity += gradients
+            gradients = gradients + self.momentum * velocity if self.nesterov else velocity
+        numbers -= lr * gradients
 
     def _settings(self) -> str:
         return f"momentum={self.momentum}, nesterov={self.nesterov}, weight_decay={self.weight_decay}"
@@ -404,9 +403,10 @@ def _sgd(parameters: Nodes, velocity: Array, lr: float, momentum: float, nestero
         p = native.at(parameters, i, Value)
         if native.held(p):
             g = p._grad + weight_decay * p._data
-            v = momentum * velocity[i] + g
-            velocity[i] = v
-            p._data -= lr * (g + momentum * v if nesterov else v)
+            if momentum:
+                velocity[i] = v = momentum * velocity[i] + g
+                g = g + momentum * v if nesterov else v
+            p._data -= lr * g
 
 
 def _adam(

@@ -11,6 +11,7 @@ def gpt_and_gradients(tokens, W1, W2, W3, W4, W5, T1, p1):
     # W5: (27, 16)
     # T1: (27, 16)
     # p1: (7, 16)
+    rows = np.arange(7)
     u1 = p1 + T1[tokens[:7]]                                                                  # (7, 16)
     u2 = (u1 * u1).sum(1) * 0.0625 + 1e-05                                                    # (7)
     h1 = 1 / np.sqrt(u2)                                                                      # (7)
@@ -37,13 +38,13 @@ def gpt_and_gradients(tokens, W1, W2, W3, W4, W5, T1, p1):
     h13 = np.exp(z10 - m2[:, None])                                                           # (7, 27)
     s2 = h13.sum(1)                                                                           # (7)
     h14 = h13 / s2[:, None]                                                                   # (7, 27)
-    g2 = h14[np.arange(7), tokens[1:]]                                                        # (7)
+    g2 = h14[rows, tokens[1:]]                                                                # (7)
     h15 = np.log(g2)                                                                          # (7)
     h16 = -h15.sum() * 0.14285714285714285                                                    # ()
     # reverse
     dg2 = -0.14285714285714285 / g2                                                           # (7)
     dh14 = np.zeros((7, 27))                                                                  # (7, 27)
-    dh14[np.arange(7), tokens[1:]] += dg2
+    dh14[rows, tokens[1:]] += dg2
     ds2 = (dh14 * -(h14 / s2[:, None])).sum(1)                                                # (7)
     du8 = (dh14 / s2[:, None] + ds2[:, None]) * h13                                           # (7, 27)
     dW5 = du8.T @ u7                                                                          # (27, 16)

@@ -7,9 +7,9 @@ from __future__ import annotations
 import numpy as np
 
 from wengert.lifting.expression import Tree
-from wengert.lifting.program import BATCH, Access, Array, Assemble, Compute, Program, contiguous
+from wengert.lifting.program import BATCH, Access, Array, Assemble, Compute, Program, contiguous, whole
 
-__all__ = ["fuse", "unmask"]
+__all__ = ["fuse", "take_factors_out", "unmask"]
 
 
 def fuse(program: Program) -> None:
@@ -59,6 +59,40 @@ def _original(part: Array, copies: dict[int, Compute]) -> Array:
     if copy is None or not copy.operands[0].is_whole(part.shape):
         return part
     return copy.operands[0].array
+
+
+def take_factors_out(program: Program, before: Program) -> None:
+    """Write the sum of ``a[i] * x[i, j]`` over j as a times the sum of x, where an earlier step has summed x up.
+
+    The derivative of a softmax is such a sum.
+    """
+    makers: dict[int, Compute] = {}
+    sums: dict[tuple[int, tuple[int, ...]], Array] = {}  # by the array and the axes that are left
+    for step in (*before.steps, *program.steps):
+        if not isinstance(step, Compute):
+            continue
+        makers[id(step.out)] = step
+        negative = step.tree == ("neg", ("in", 0))
+        if step.reduce != "sum" or step.mask is not None or not (negative or step.tree == ("in", 0)):
+            continue
+        if not step.operands[0].is_whole(step.axes):
+            continue
+        array, kept = step.operands[0].array, list(range(len(step.out.shape)))
+        maker = makers.get(id(array))
+        if maker is not None and not maker.reduce and maker.tree[0] == "mul" and step in program.steps:
+            for a, b in (maker.tree[1:], maker.tree[:0:-1]):
+                factor, rest = (maker.operands[x[1]] if x[0] == "in" else None for x in (a, b))
+                if factor is None or rest is None or not rest.is_whole(step.axes):
+                    continue
+                total = sums.get((id(rest.array), step.out.shape))
+                if total is not None and not any(factor.depends_on(i, step.axes) for i in step.reduced):
+                    step.operands = [factor.permuted(kept, step.axes), whole(total)]
+                    step.axes, step.reduce, step.tree = step.out.shape, "", ("mul", ("in", 0), ("in", 1))
+                    if negative:
+                        step.tree = ("neg", step.tree)
+                    break
+        if step.reduce and not negative:
+            sums[id(array), step.out.shape] = step.out
 
 
 def unmask(program: Program) -> None:
@@ -112,8 +146,5 @@ def _drop_unread(program: Program) -> None:
     for step in reversed(program.steps):
         if id(step.out) in read:
             kept.append(step)
-            used: list[Array] = (
-                [x.array for x in step.operands] if isinstance(step, Compute) else [p for _, p in step.parts]
-            )
-            read.update(map(id, used))
+            read.update(map(id, step.reads))
     program.steps = kept[::-1]

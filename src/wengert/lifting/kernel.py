@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,15 @@ import numpy as np
 from wengert.lifting.numpy_backend import Text, write
 from wengert.lifting.program import Array, Program
 
-__all__ = ["Kernel"]
+__all__ = ["Kernel", "all_finite"]
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 
 class Kernel:
     """A program that runs: its text, compiled, with the arrays that it works on.
+
+    It runs under the caller's `np.errstate`: to change that takes as long as a small step of the program.
 
     Attributes:
         numbers: the parameters, end to end, to be filled before a run.
@@ -33,15 +36,17 @@ class Kernel:
         self.slopes: Floats = np.zeros(len(self.numbers))
         self._views = _cut(self.numbers, params)
         self._gradients = _cut(self.slopes, params)
+        memory = {id(back.gradients[a.name]): f"slope{n}" for n, a in enumerate(params) if a.name in back.gradients}
         self._forward = self._define(write(program), [])
-        self._both = self._define(write(program, back), params)
+        self._both = self._define(write(program, back, memory=memory), params)
 
     def _define(self, text: Text, params: list[Array]) -> Callable[..., Any]:
         names = [a.name for a in (*self.inputs, *self.program.of_role("param"))]
         back = self.back.gradients
         lines = [f"def lifted(seed, {', '.join(names)}):", *[f"    {line}" for line in text.lines]]
         for number, array in enumerate(params):
-            lines.append(f"    slope{number}[...] = {back[array.name].name if array.name in back else '0.0'}")
+            if f"slope{number}" not in text.filled:
+                lines.append(f"    slope{number}[...] = {back[array.name].name if array.name in back else '0.0'}")
         results = [array.name for array in self.program.outputs.values()]
         if text.both:
             results += [back[a.name].name if a.name in back else f"np.zeros({a.shape})" for a in self.wanted]
@@ -54,17 +59,24 @@ class Kernel:
 
     def forward(self, arrays: Sequence[Any]) -> dict[str, Any]:
         """The outputs by name."""
-        with np.errstate(all="ignore"):
-            return dict(zip(self.program.outputs, self._forward(1.0, *arrays, *self._views), strict=True))
+        return dict(zip(self.program.outputs, self._forward(1.0, *arrays, *self._views), strict=True))
 
     def both(self, arrays: Sequence[Any], seed: float) -> tuple[dict[str, Any], list[Any]]:
         """The outputs by name, and the derivatives of ``seed * out.sum()`` by the wanted inputs; those by the
         parameters are left in `slopes`.
         """
-        with np.errstate(all="ignore"):
-            results = self._both(seed, *arrays, *self._views)
+        results = self._both(seed, *arrays, *self._views)
         count = len(self.program.outputs)
         return dict(zip(self.program.outputs, results, strict=False)), list(results[count:])
+
+
+def all_finite(numbers: Any) -> bool:
+    """Whether all numbers are finite, and their squares too: what is so large is left to the engine like infinity.
+
+    A product of two vectors is by far the fastest way to look at each number.
+    """
+    flat = np.asarray(numbers).reshape(-1)
+    return isfinite(float(flat.dot(flat)))
 
 
 def _cut(flat: Any, arrays: Sequence[Array]) -> list[Any]:

@@ -8,44 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from wengert.lifting.expression import Tree, expand, repeated
+from wengert.lifting.expression import Tree, repeated
 from wengert.lifting.layout import addresses
+from wengert.lifting.memory import is_view, ranges_once, spent_arrays
 from wengert.lifting.program import BATCH, Access, Array, Assemble, Compute, Program, contiguous
+from wengert.lifting.texts import MATMUL, TEXTS, TIGHT, bound, expanded, has_mask, literal, times
 from wengert.lifting.views import view
 from wengert.ops import BY_NAME, TABLE
 
 __all__ = ["Text", "write"]
 
 WIDTH = 100  # of a line, before its shape is noted behind it
-MATMUL = 1  # @ binds like a product, but a * b @ c is not a * (b @ c): in a product it stands in parentheses
 INLINE = 64  # a step used once is written where it is used, up to this length
-
-# How a row is written, and how tightly it binds: 1 a sum, 2 a product, 3 a sign, 4 a power, 5 a call.
-TEXTS: dict[str, tuple[str, int]] = {
-    "lt": ("{0} < {1}", 0), "le": ("{0} <= {1}", 0), "gt": ("{0} > {1}", 0), "ge": ("{0} >= {1}", 0),
-    "eq": ("{0} == {1}", 0), "ne": ("{0} != {1}", 0),
-    "add": ("{0} + {1}", 1), "sub": ("{0} - {1}", 1), "mul": ("{0} * {1}", 2), "div": ("{0} / {1}", 2),
-    "neg": ("-{0}", 3), "pow": ("{0} ** {1}", 4), "square": ("{0} ** 2", 4), "reciprocal": ("1 / {0}", 2),
-    "where": ("np.where({0}, {1}, {2})", 5), "relu": ("np.maximum({0}, 0)", 5),
-    "stop_gradient": ("{0}", -1), "masked extreme": ("{0}.{1}({2}, where={3}, initial={4})", 5),
-    "abs": ("np.abs({0})", 5), "maximum": ("np.maximum({0}, {1})", 5), "minimum": ("np.minimum({0}, {1})", 5),
-    "clip": ("np.clip({0}, {1}, {2})", 5),
-    **{name: (f"np.{name}({{0}})", 5) for name in (
-        "exp", "log", "tanh", "sign", "exp2", "expm1", "log2", "log10", "log1p", "sqrt", "cbrt",
-        "sin", "cos", "tan", "sinh", "cosh")},
-    **{name: (f"np.arc{name[1:]}({{0}})", 5) for name in ("asin", "acos", "atan", "asinh", "acosh", "atanh")},
-    "atan2": ("np.arctan2({0}, {1})", 5), "hypot": ("np.hypot({0}, {1})", 5),
-}  # fmt: skip
-# How tightly each operand must bind where it stands; a call's may be anything.
-TIGHT: dict[str, tuple[int, ...]] = {
-    "add": (1, 1), "sub": (1, 2), "mul": (2, 2), "div": (2, 3), "neg": (3,), "pow": (5, 5), "square": (5,),
-    "reciprocal": (3, 3), **dict.fromkeys(("lt", "le", "gt", "ge", "eq", "ne"), (1, 1)),
-}  # fmt: skip
-
-ROOTS: dict[Tree, Callable[[Tree], Tree]] = {
-    ("const", 0.5): lambda x: ("sqrt", x),
-    ("const", -0.5): lambda x: ("reciprocal", ("sqrt", x)),
-}
 
 
 @dataclass
@@ -56,16 +30,34 @@ class Text:
     constants: dict[str, Any]  # the arrays that it names, by name
     helpers: list[str] = field(default_factory=list)  # definitions that stand in front
     both: bool = False  # whether the reverse sweep is among the lines
+    filled: set[str] = field(default_factory=set)  # the memory that a line has left its result in
 
 
-def write(program: Program, back: Program | None = None, texts: dict[str, tuple[str, int]] | None = None) -> Text:
-    """The lines of a program, and of its reverse sweep if there is one; `texts` says how else some rows are written."""
-    return _Writer(program, back, {**TEXTS, **(texts or {})}).run()
+def write(
+    program: Program,
+    back: Program | None = None,
+    texts: dict[str, tuple[str, int]] | None = None,
+    memory: dict[int, str] | None = None,
+) -> Text:
+    """The lines of a program, and of its reverse sweep if there is one.
+
+    Args:
+        program: what is computed.
+        back: its reverse sweep.
+        texts: how else some rows are written.
+        memory: by the id of an array, the name of the memory that its elements are to be left in. Where NumPy cannot
+            do that, nothing is done: see what is `filled`.
+    """
+    return _Writer(program, back, {**TEXTS, **(texts or {})}, memory or {}).run()
 
 
 class _Writer:
-    def __init__(self, program: Program, back: Program | None, texts: dict[str, tuple[str, int]]) -> None:
-        self.program, self.back, self.texts = program, back, texts
+    def __init__(
+        self, program: Program, back: Program | None, texts: dict[str, tuple[str, int]], memory: dict[int, str]
+    ) -> None:
+        self.program, self.back, self.texts, self.memory = program, back, texts, memory
+        self.filled: set[str] = set()
+        self.leaving: dict[str, str] = {}  # by text: how NumPy leaves it in given memory, up to that name
         self.constants: dict[str, Any] = {}
         self.by_bytes: dict[Any, str] = {}
         self.helpers: dict[str, str] = {}
@@ -75,6 +67,7 @@ class _Writer:
         self.temporaries = 0
         self.length = "1"
         self.uses = self.count_uses()
+        self.spent, self.early = spent_arrays(back or Program(), self.uses, self.is_new)
 
     def run(self) -> Text:
         inputs_ = self.program.of_role("input") + self.program.of_role("index")
@@ -86,15 +79,21 @@ class _Writer:
         lines = self.steps(self.program)
         if self.back is not None:
             lines += ["# reverse", *self.steps(self.back)]
-        return Text(lines, self.constants, list(self.helpers.values()), self.back is not None)
+        lines = ranges_once(lines, self.length, WIDTH - 12)
+        return Text(lines, self.constants, list(self.helpers.values()), self.back is not None, self.filled)
+
+    def is_new(self, step: Compute) -> bool:
+        """Whether a step makes an array of its own, and no view of another."""
+        if step.reduce:
+            return step.reduce == "sum"
+        return not is_view(step) and self.fills(step, range(len(step.axes)))
 
     def count_uses(self) -> dict[int, int]:
         uses: dict[int, int] = {}
         for program in filter(None, (self.program, self.back)):
             for step in program.steps:
-                read = [x.array for x in step.operands] if isinstance(step, Compute) else [p for _, p in step.parts] * 2
-                for array in read:
-                    uses[id(array)] = uses.get(id(array), 0) + 1
+                for array in step.reads:
+                    uses[id(array)] = uses.get(id(array), 0) + (1 if isinstance(step, Compute) else 2)
             for array in (*program.outputs.values(), *program.gradients.values()):
                 uses[id(array)] = uses.get(id(array), 0) + 2
         return uses
@@ -129,11 +128,16 @@ class _Writer:
             if (
                 reader is not None
                 and self.uses[id(step.out)] == 1
+                and id(step.out) not in self.early
                 and len(text) <= INLINE
                 and self.takes(reader, step.out)
             ):
                 self.inlined[id(step.out)] = text, binding
             elif self.uses.get(id(step.out)):
+                memory = self.memory.get(id(step.out)) if step.out.shape else None
+                if memory and text in self.leaving:
+                    self.filled.add(memory)
+                    text = f"{self.leaving[text]}{memory})"
                 lines.append(self.line(step.out, text))
         return lines
 
@@ -142,7 +146,7 @@ class _Writer:
         places = [k for k, x in enumerate(reader.operands) if x.array is array]
         if reader.reduce or len(places) != 1 or not reader.operands[places[0]].is_whole(reader.axes):
             return False
-        return _times(_expanded(reader.tree, self.texts), places[0]) == 1
+        return times(expanded(reader.tree, self.texts), places[0]) == 1
 
     def line(self, out: Array, text: str) -> str:
         shape = ", ".join("N" if n == BATCH else str(n) for n in out.shape)
@@ -162,7 +166,7 @@ class _Writer:
             return text, binding
         if step.reduce == "sum" and step.tree[0] == "neg":  # the sign of the sum, not of each of its terms
             text, binding = self.compute(replace(step, tree=step.tree[1]))
-            return f"-{_bound(text, binding, 3)}", 3
+            return f"-{bound(text, binding, 3)}", 3
         if step.reduce == "sum" and step.mask is None:
             product = self.contraction(step)
             if product is not None:
@@ -171,7 +175,7 @@ class _Writer:
 
     def fills(self, step: Compute, axes: Sequence[int]) -> bool:
         """Whether every one of these axes is an axis of some operand, or of a mask in the tree."""
-        if _mask_of(step.tree) and BATCH not in [step.axes[i] for i in axes]:
+        if has_mask(step.tree) and BATCH not in [step.axes[i] for i in axes]:
             return True
         return all(any(x.depends_on(i, step.axes) for x in step.operands) for i in axes)
 
@@ -193,9 +197,9 @@ class _Writer:
                 name += f"[{', '.join('None' if step.axes[i] == BATCH else ':' for i in order)}]"
             return name
 
-        tree = _expanded(step.tree, self.texts)
+        tree = expanded(step.tree, self.texts)
         self.shared = {}
-        if not _mask_of(tree):
+        if not has_mask(tree):
             for part in repeated(tree):
                 text, _ = self.tree(part, leaf, mask)
                 self.temporaries += 1
@@ -219,7 +223,7 @@ class _Writer:
             text, binding = self.elementwise(step, order)
             if step.reduce == "sum":
                 lengths = [self.length if step.axes[i] == BATCH else str(step.axes[i]) for i in constant]
-                text, binding = f"{_bound(text, binding, 2)} * {' * '.join(lengths)}", 2
+                text, binding = f"{bound(text, binding, 2)} * {' * '.join(lengths)}", 2
             if len(order) == kept:
                 return text, binding
         else:
@@ -237,8 +241,10 @@ class _Writer:
             else:
                 start = "-np.inf" if step.reduce == "max" else "np.inf"
                 form = self.texts["masked extreme"][0]
-                return form.format(_bound(text, binding, 5), step.reduce, where, name, start), 5
-        return f"{_bound(text, binding, 5)}.{step.reduce}({'' if everything else where})", 5
+                return form.format(bound(text, binding, 5), step.reduce, where, name, start), 5
+        text = f"{bound(text, binding, 5)}.{step.reduce}({'' if everything else where})"
+        self.leaving[text] = f"{text[:-1]}, out="
+        return text, 5
 
     def contraction(self, step: Compute) -> tuple[str, int] | None:
         """A sum of products of two operands, as NumPy's own product of matrices."""
@@ -274,19 +280,12 @@ class _Writer:
             x, y, only_x, only_y = y, x, only_y, only_x
         if len(only_y) > 1 or (both and not (len(only_x) == 1 and only_y)):
             return self.einsum(step, x, y)
-        if len(only_x) > 1:  # a stack of matrices times one
-            text, made = f"{read(x, only_x + summed)} @ {read(y, summed + only_y)}", only_x + only_y
-            if made == out:
-                return text, MATMUL
-            return f"({text}).transpose({', '.join(str(made.index(i)) for i in out)})", 5
-        if not only_x or (only_y and only_x[0] > only_y[0]):  # what stands first in the result stands left
+        stack = len(only_x) > 1  # of matrices, times one
+        if not stack and (not only_x or (only_y and only_x[0] > only_y[0])):  # what stands first in the result: left
             x, y, only_x, only_y = y, x, only_y, only_x
-        left = read(x, both + only_x + summed)
-        right = read(y, both + (summed + only_y if only_y else summed))
-        text, made = f"{left} @ {right}", both + only_x + only_y
-        if made == out:
-            return text, MATMUL
-        return f"({text}).transpose({', '.join(str(made.index(i)) for i in out)})", 5
+        left, right = read(x, both + only_x + summed), read(y, both + summed + only_y)
+        self.leaving[f"{left} @ {right}"] = f"np.matmul({left}, {right}, out="
+        return _turned(f"{left} @ {right}", MATMUL, both + only_x + only_y, out)
 
     def long_contraction(
         self, step: Compute, x: Access, y: Access, both: list[int], only_x: list[int], only_y: list[int]
@@ -303,11 +302,7 @@ class _Writer:
         left, right = view(x, axes, order_x, self.keep), view(y, axes, order_y, self.keep)
         at_x, at_y = [order_x.index(i) for i in summed], [order_y.index(i) for i in summed]
         made = [i for i in order_x + order_y if i not in summed]
-        text = f"np.tensordot({left}, {right}, ({at_x}, {at_y}))"
-        out = list(range(len(step.out.shape)))
-        if made == out:
-            return text, 5
-        return f"{text}.transpose({', '.join(str(made.index(i)) for i in out)})", 5
+        return _turned(f"np.tensordot({left}, {right}, ({at_x}, {at_y}))", 5, made, list(range(len(step.out.shape))))
 
     def einsum(self, step: Compute, x: Access, y: Access) -> tuple[str, int]:
         axes = step.axes
@@ -318,14 +313,19 @@ class _Writer:
         names = ",".join("".join(letters[i] for i in which) for which in (of_x, of_y))
         result = "".join(letters[i] for i in range(len(step.out.shape)))
         left, right = view(x, axes, of_x, self.keep), view(y, axes, of_y, self.keep)
-        return f'np.einsum("{names}->{result}", {left}, {right})', 5
+        text = f'np.einsum("{names}->{result}", {left}, {right})'
+        self.leaving[text] = f"{text[:-1]}, out="
+        return text, 5
 
     def assemble(self, step: Assemble) -> list[str]:
         """Zeros, or the first part if it covers everything, and the others added in their places."""
         out, parts = step.out, list(step.parts)
         if self.end_to_end(step):
             return [self.line(out, self.concatenation(step))]
-        if parts[0][0].is_whole(parts[0][1].shape) and parts[0][1].shape == out.shape:
+        if id(parts[0][1]) in self.spent:
+            parts.pop(0)
+            lines = []
+        elif parts[0][0].is_whole(parts[0][1].shape) and parts[0][1].shape == out.shape:
             lines = [self.line(out, f"{parts.pop(0)[1].name}.copy()")]
         else:
             lines = [self.line(out, f"np.zeros({self.shape(out.shape)})")]
@@ -390,7 +390,7 @@ class _Writer:
         if name == "in":
             return leaf(tree[1])
         if name == "const":
-            return _number(tree[1])
+            return literal(tree[1])
         if name == "mask":
             return mask(tree[1]), 5
         if name == "mul":
@@ -398,7 +398,7 @@ class _Writer:
                 if b[0] == "where" and b[2:] == (("const", 1.0), ("const", 0.0)):  # a bool counts as 1 or 0
                     condition, _ = self.tree(b[1], leaf, mask)
                     text, binding = self.tree(a, leaf, mask)
-                    return f"{_bound(text, binding, 2)} * ({condition})", 2
+                    return f"{bound(text, binding, 2)} * ({condition})", 2
                 if b[0] == "reciprocal":
                     return self.tree(("div", a, b[1]), leaf, mask)
         if name == "partial":
@@ -410,7 +410,7 @@ class _Writer:
         if binding == -1:
             return parts[0]
         needs = TIGHT.get(name, (0,) * len(parts))
-        return form.format(*[_bound(*part, need) for part, need in zip(parts, needs, strict=False)]), binding
+        return form.format(*[bound(*part, need) for part, need in zip(parts, needs, strict=False)]), binding
 
     def helper(self, tree: Tree, leaf: Any, mask: Any) -> tuple[str, int]:
         """A row that NumPy has no function for: the row itself, called on each element."""
@@ -433,6 +433,13 @@ class _Writer:
         self.constants[called] = np.vectorize(function, otypes=[float])
         parts = [self.tree(branch, leaf, mask)[0] for branch in branches]
         return f"{called}({', '.join(parts)})", 5
+
+
+def _turned(text: str, binding: int, made: list[int], out: list[int]) -> tuple[str, int]:
+    """The text of an array with its axes in the order of the result."""
+    if made == out:
+        return text, binding
+    return f"{bound(text, binding, 5)}.transpose({', '.join(str(made.index(i)) for i in out)})", 5
 
 
 def _apart(strides: list[tuple[int, int]]) -> bool:
@@ -460,40 +467,3 @@ def _opening(target: str) -> int:
         if not depth:
             return place
     raise AssertionError(target)
-
-
-def _expanded(tree: Tree, texts: dict[str, Any]) -> Tree:
-    """The tree by the rows that there is a text for, and those that are called element by element."""
-    if tree[0] in ("in", "const", "mask"):
-        return tree
-    if tree[0] == "pow" and tree[2] in ROOTS:
-        return _expanded(ROOTS[tree[2]](tree[1]), texts)
-    if tree[0] not in texts and tree[0] != "partial":
-        longer = expand(tree)
-        if longer is not None:
-            return _expanded(longer, texts)
-    return (tree[0], *(_expanded(branch, texts) for branch in tree[1:]))
-
-
-def _times(tree: Tree, k: int) -> int:
-    """How often a tree reads an operand."""
-    if tree[0] in ("in", "const", "mask"):
-        return int(tree == ("in", k)) if tree[0] == "in" else 0
-    return sum(_times(branch, k) for branch in tree[1:])
-
-
-def _mask_of(tree: Tree) -> bool:
-    return tree[0] == "mask" or (tree[0] not in ("in", "const") and any(map(_mask_of, tree[1:])))
-
-
-def _bound(text: str, binding: int, need: int) -> str:
-    return text if binding >= need else f"({text})"
-
-
-def _number(c: float) -> tuple[str, int]:
-    if c != c:
-        return "np.nan", 5
-    if c in (float("inf"), float("-inf")):
-        return ("np.inf", 5) if c > 0 else ("-np.inf", 3)
-    text = repr(int(c)) if c == int(c) and abs(c) < 1e6 else repr(c)
-    return text, 3 if c < 0 or text.startswith("-") else 5

@@ -128,6 +128,11 @@ class Compute:
     mask: Any = None  # which points of the axes (without the batch) a reduction takes
 
     @property
+    def reads(self) -> list[Array]:
+        """The array of each operand."""
+        return [access.array for access in self.operands]
+
+    @property
     def reduced(self) -> tuple[int, ...]:
         """The numbers of the axes that are reduced."""
         return tuple(range(len(self.out.shape), len(self.axes)))
@@ -139,6 +144,11 @@ class Assemble:
 
     out: Array
     parts: list[tuple[Access, Array]]
+
+    @property
+    def reads(self) -> list[Array]:
+        """The parts."""
+        return [part for _, part in self.parts]
 
 
 @dataclass(eq=False)

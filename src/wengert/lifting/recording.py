@@ -15,13 +15,13 @@ from wengert.engine import Value
 from wengert.fused import gather
 from wengert.graph import Graph
 from wengert.lifting.instructions import CONST, INPUT, PARAM, VALUE, Pick, Unliftable
-from wengert.lifting.kernel import Kernel
+from wengert.lifting.kernel import Kernel, all_finite
 from wengert.lifting.lift import Lifted, lift
 from wengert.lifting.program import Program, verify
 from wengert.lifting.record import Guard, Recorder, Unrecordable, watching
 from wengert.lifting.reverse import reverse
 from wengert.lifting.tracked import HOLDS, Number, TracedInteger, as_operand
-from wengert.lifting.trees import Leaf, Shape, build, leaves
+from wengert.lifting.trees import Leaf, Shape, build, identifiers, leaves
 
 __all__ = ["AGREE", "Arguments", "Auxiliary", "Form", "Recording", "numbers_in", "plain", "record"]
 
@@ -44,6 +44,7 @@ class Form:
     def __init__(self, shapes: dict[str, Shape], batched: bool) -> None:
         self.shapes: dict[str, Shape] = shapes
         self.leaves: list[Leaf] = [leaf for shape in shapes.values() for leaf in leaves(shape)]
+        self.names: list[str] = identifiers(self.leaves)  # in the text of a program
         self.batched: bool = batched
 
 
@@ -94,6 +95,14 @@ def plain(leaf: Leaf, array: Any) -> Any:
     return made.astype(bool) if leaf.kind == "b" else made
 
 
+class Run(NamedTuple):
+    """What a run came to."""
+
+    outputs: dict[str, Any]  # by name
+    by_inputs: list[Any]  # the derivatives by the Values among the arguments
+    finite: bool  # whether all derivatives are
+
+
 @dataclass
 class Recording:
     """One path through a function, as an array program."""
@@ -113,10 +122,24 @@ class Recording:
         """Read the parameters' numbers as they are now."""
         gather(self.parameters, self.kernel.numbers)
 
+    def run(self, arrays: Sequence[Any], seed: float | None) -> Run | None:
+        """A run on some arguments; None if this path does not hold for them.
+
+        The derivatives are of ``seed * out.sum()``, those by the parameters being left in the kernel's `slopes`;
+        without a `seed` there are none. To be called under `np.errstate`, as the kernel is.
+        """
+        if not self.in_bounds(arrays):
+            return None
+        outputs, by_inputs = (self.kernel.forward(arrays), []) if seed is None else self.kernel.both(arrays, seed)
+        if self.guards and not np.all(self.holds(outputs)):
+            return None
+        return Run(outputs, by_inputs, seed is None or all(map(all_finite, [self.kernel.slopes, *by_inputs])))
+
     def in_bounds(self, arrays: Sequence[Any]) -> bool:
         """Whether every integer that chooses an item has that item to choose."""
         for number, extent in self.extents.items():
-            if np.maximum.reduce(_unsigned(arrays[number]), axis=None, initial=0) >= extent:
+            index = _unsigned(arrays[number])
+            if index.size and index.item(index.argmax()) >= extent:  # three times as fast as max()
                 return False
         return True
 
@@ -213,6 +236,7 @@ class _Run:
 
         def stand_in(leaf: Leaf, array: Any) -> Any:
             made = np.empty(leaf.shape, dtype=object)
+            name = arguments.form.names[len(self.stand_ins)]
             for place, x in enumerate(np.asarray(array, dtype=object).reshape(-1) if leaf.shape else [array]):
                 if leaf.kind == "i":
                     item: Any = TracedInteger(self.recorder, next(given, int(x)), fixed)
@@ -221,8 +245,8 @@ class _Run:
                     item = Value(self.recorder.unseen(x) if leaf.kind == "v" else float(x))
                 made.reshape(-1)[place : place + 1] = [item]
             if leaf.kind == "v":
-                self.value_inputs.append(leaf.name)
-            self.stand_ins[leaf.name] = made
+                self.value_inputs.append(name)
+            self.stand_ins[name] = made
             return made if leaf.held != "scalar" else made.item()
 
         with watching(self.recorder):
@@ -343,7 +367,8 @@ class _Run:
         if self.arguments.batched:
             arrays = [array[None] for array in arrays]
         made.load()
-        outputs, by_inputs = made.kernel.both(arrays, 1.0)
+        with np.errstate(all="ignore"):
+            outputs, by_inputs = made.kernel.both(arrays, 1.0)
         got = np.asarray(outputs["out"], float).reshape(-1)
         if not _close(got, want):
             if not _close(np.array([x.data for x in self.results]), want):

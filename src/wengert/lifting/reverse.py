@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wengert.lifting.expression import Tree, cotangents, inputs, rename, rewrite
-from wengert.lifting.fuse import fuse
+from wengert.lifting.fuse import fuse, take_factors_out
 from wengert.lifting.program import BATCH, Access, Array, Assemble, Compute, Program, contiguous, whole
 
 __all__ = ["reverse"]
@@ -44,8 +44,7 @@ class _Reverse:
         sources = [a for a in self.forward.arrays if a.role == "param" or a.name in self.wanted]
         self.needed = {id(a) for a in sources}
         for step in self.forward.steps:
-            read = [x.array for x in step.operands] if isinstance(step, Compute) else [part for _, part in step.parts]
-            if any(id(a) in self.needed for a in read):
+            if any(id(a) in self.needed for a in step.reads):
                 self.needed.add(id(step.out))
         if out.batched:
             self.program.seed = Array("seed", (), "const")
@@ -66,6 +65,7 @@ class _Reverse:
             elif gradient is not None:
                 self.program.gradients[array.name] = self.add(array, array.shape, [], gradient)
         fuse(self.program)
+        take_factors_out(self.program, self.forward)
         return self.program
 
     def seed(self) -> Tree | Array:

@@ -16,6 +16,7 @@ from wengert.errors import ArgumentError, DataError, StaleRecordingError
 from wengert.fused import fused
 from wengert.lifting import function as surface
 from wengert.lifting.instructions import Unliftable
+from wengert.lifting.kernel import all_finite
 from wengert.lifting.record import Unrecordable, recording
 from wengert.lifting.recording import AGREE, Arguments, Auxiliary, Form, Recording, numbers_in, plain, record
 from wengert.lifting.sources import source_of
@@ -79,25 +80,22 @@ class Runtime:
             return arguments.call(self.function, arguments.arrays, plain)
         entry.calls += 1
         quiet = modes.quiet()
-        held = path.in_bounds(arrays)
-        if held:
-            path.load()
-            outputs, by_inputs = (path.kernel.forward(arrays), []) if quiet else path.kernel.both(arrays, 1.0)
-            held = not path.guards or bool(np.all(path.holds(outputs)))
-        if not held:
+        path.load()
+        with np.errstate(all="ignore"):
+            ran = path.run(arrays, None if quiet else 1.0)
+        if ran is None:
             other = self.another(entry, arguments, arguments.arrays, path)
             if other is None:
                 return arguments.call(self.function, arguments.arrays, plain)
             return self.run(entry, other, arguments)
-        value, partials, operands = float(outputs["out"]), path.kernel.slopes, path.parameters
-        if by_inputs:
+        value, partials, operands = float(ran.outputs["out"]), path.kernel.slopes, path.parameters
+        if ran.by_inputs:
             operands += arguments.values()
-            partials = np.concatenate([partials, *[np.asarray(x, float).reshape(-1) for x in by_inputs]])
-        with np.errstate(all="ignore"):
-            kept = isfinite(value + (0.0 if quiet else float(np.add.reduce(partials))))
-        if not kept or (_is_due(entry) and not self.audit(entry, arguments, arguments.arrays, value)):
+            partials = np.concatenate([partials, *[np.asarray(x, float).reshape(-1) for x in ran.by_inputs]])
+        finite = ran.finite and isfinite(value)
+        if not finite or (_is_due(entry) and not self.audit(entry, arguments, arguments.arrays, value)):
             return arguments.call(self.function, arguments.arrays, plain)
-        return Value(value) if quiet else fused(value, operands, partials, path.leaves and not by_inputs)
+        return Value(value) if quiet else fused(value, operands, partials, path.leaves and not ran.by_inputs)
 
     def batch(self, args: Sequence[Any], named: dict[str, Any], how: str) -> Any:
         """A batch of examples: their mean, their sum, or each of them."""
@@ -133,25 +131,22 @@ class Runtime:
             if found is None or not np.isfinite(found[0]).all():
                 return None
             return found[0] if self.agrees(entry, arguments, found[0]) else None
-        path, leaves = entry.paths[0], entry.paths[0].leaves
+        path, quiet = entry.paths[0], modes.quiet()
         path.load()
-        held = path.in_bounds(arguments.arrays)
-        quiet = modes.quiet()
-        if held:
-            outputs = path.kernel.forward(arguments.arrays) if quiet else path.kernel.both(arguments.arrays, seed)[0]
-            values, operands, partials = outputs["out"], path.parameters, path.kernel.slopes
-            held = not path.guards or bool(np.all(path.holds(outputs)))
-        if not held:
-            found = self.by_paths(entry, arguments, count, None if quiet else seed)
-            if found is None:
-                return None
-            values, slopes = found
-            operands, partials = tuple([p for p, _ in slopes.values()]), np.array([s for _, s in slopes.values()])
-            leaves = all(path.leaves for path in entry.paths)
         with np.errstate(all="ignore"):
+            ran = path.run(arguments.arrays, None if quiet else seed)
+            if ran is not None:
+                values, finite = ran.outputs["out"], ran.finite
+                operands, partials, leaves = path.parameters, path.kernel.slopes, path.leaves
+            else:
+                found = self.by_paths(entry, arguments, count, None if quiet else seed)
+                if found is None:
+                    return None
+                values, slopes = found
+                operands, partials = tuple([p for p, _ in slopes.values()]), np.array([s for _, s in slopes.values()])
+                leaves, finite = all(path.leaves for path in entry.paths), all_finite(partials)
             value = float(np.add.reduce(values, axis=None)) * seed
-            finite = isfinite(value + (0.0 if quiet else float(np.add.reduce(partials))))
-        if not finite:
+        if not (finite and isfinite(value)):
             return None
         if not self.agrees(entry, arguments, values):
             return None
@@ -177,8 +172,9 @@ class Runtime:
             reachable = waiting[inside]
             if not len(reachable):
                 continue
-            outputs = path.kernel.forward([array[reachable] for array in arguments.arrays])
-            held = np.broadcast_to(path.holds(outputs), (len(reachable),))
+            with np.errstate(all="ignore"):
+                outputs = path.kernel.forward([array[reachable] for array in arguments.arrays])
+                held = np.broadcast_to(path.holds(outputs), (len(reachable),))
             if not held.any():
                 continue
             out = np.asarray(outputs["out"]).reshape(len(reachable), *(path.shape or ()))
@@ -186,7 +182,8 @@ class Runtime:
             values = np.zeros((count, *out.shape[1:])) if values is None else values
             values[taken] = out
             if seed is not None:
-                path.kernel.both([array[taken] for array in arguments.arrays], seed)
+                with np.errstate(all="ignore"):
+                    path.kernel.both([array[taken] for array in arguments.arrays], seed)
                 for parameter, slope in zip(path.parameters, path.kernel.slopes.tolist(), strict=True):
                     slopes[id(parameter)] = parameter, slopes.get(id(parameter), (None, 0.0))[1] + slope
             waiting = np.setdiff1d(waiting, taken)
@@ -208,13 +205,12 @@ class Runtime:
 
     def arguments(self, args: Sequence[Any], named: dict[str, Any], batched: bool) -> Arguments:
         """The arguments by name, with their form and arrays."""
-        if not named and len(args) == len(self.names) and all(type(x) is np.ndarray for x in args):
-            seen = (batched, *[(x.dtype, x.ndim, x.shape[batched:]) for x in args])
+        seen = None
+        if not named and len(args) == len(self.names) and set(map(type, args)) == {np.ndarray}:
+            seen = (batched, *[(x.dtype, x.shape) for x in args])
             form = self.seen.get(seen)
             if form is not None:
                 return Arguments(dict(zip(self.names, args, strict=True)), form, list(args))
-        else:
-            seen = None
         if named or len(args) != len(self.names):
             bound = self.compiled.signature.bind(*args, **named)
             bound.apply_defaults()
@@ -238,7 +234,9 @@ class Runtime:
                 self.keep(x)
             arrays += found
         key = (batched, *shapes.items())
-        form = self.forms.setdefault(key, Form(shapes, batched))
+        form = self.forms.get(key)
+        if form is None:
+            form = self.forms[key] = Form(shapes, batched)
         if seen is not None and all(x is y for x, y in zip(args, arrays, strict=False)) and len(args) == len(arrays):
             self.seen[seen] = form  # such arrays are taken as they are
         return Arguments(originals, form, arrays)
@@ -273,10 +271,11 @@ class Runtime:
         numbers = [_numbers_of(leaf, array) for leaf, array in zip(arguments.leaves, example, strict=True)]
         if not arguments.batched:
             for path in entry.paths:
-                if path is not tried and path.in_bounds(numbers):
+                if path is not tried:
                     path.load()
-                    if np.all(path.holds(path.kernel.forward(numbers))):
-                        return path
+                    with np.errstate(all="ignore"):
+                        if path.run(numbers, None) is not None:
+                            return path
         if len(entry.paths) == PATHS:
             lines = sorted({guard.line for path in entry.paths for guard in path.guards})
             self.leave(

@@ -7,7 +7,8 @@ of what a recording holds for; its numbers come as one or more NumPy arrays.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,8 +16,12 @@ import numpy as np
 
 from wengert.engine import Value
 from wengert.errors import DataError
+from wengert.ops import BY_NAME
 
-__all__ = ["Leaf", "Shape", "build", "flatten_argument", "leaves"]
+__all__ = ["Leaf", "Shape", "build", "flatten_argument", "identifiers", "leaves"]
+
+# What the text of a program calls by itself: arrays by a letter and a number, their cotangents with a d in front.
+OWN_NAMES = re.compile(r"d?([TWbcghkmpstuwz]|mask|index|slope)\d+(_\d+)?|rows\d*|len|np|seed|wengert|jax|jnp|torch")
 
 
 @dataclass(frozen=True)
@@ -144,6 +149,22 @@ def leaves(shape: Shape) -> Iterator[Leaf]:
     elif isinstance(shape, Tree):
         for item in shape.items:
             yield from leaves(item)
+
+
+def identifiers(leaves: Sequence[Leaf]) -> list[str]:
+    """What the text of a program calls each array: its own name, unless the text has another use for it.
+
+    >>> identifiers([Leaf(name, "f", (), "scalar") for name in ("x", "W1", "x_my key", "dx")])
+    ['x', 'W1_', 'x_my_key', 'dx_']
+    """
+    cotangents = re.compile("|".join([f"d{re.escape(leaf.name)}(_\\d+)?" for leaf in leaves]))
+    found: list[str] = []
+    for leaf in leaves:
+        name = re.sub(r"\W", "_", leaf.name)
+        while name in found or name in BY_NAME or OWN_NAMES.fullmatch(name) or cotangents.fullmatch(name):
+            name += "_"
+        found.append(name)
+    return found
 
 
 def build(shape: Shape, original: Any, take: Callable[[Leaf], Any]) -> Any:
