@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 import warnings
+from array import array
 from collections.abc import Callable, Iterable, Sequence
 from math import isfinite
 from typing import Any
@@ -17,17 +18,15 @@ from wengert.errors import ArgumentError, DataError, MissingExtraError, StaleRec
 from wengert.functions import sum as total
 from wengert.history import Progress
 from wengert.lifting.function import Compiled, warn_once
-from wengert.losses import binary_cross_entropy, binary_cross_entropy_with_logits, cross_entropy, hinge
+from wengert.metrics import Metric, Right
 from wengert.modes import no_grad, op_by_op
 from wengert.optim import Optimizer, clip_grad_norm
 
 __all__ = [
     "BACKENDS",
-    "METRICS",
     "DivergedError",
     "Engine",
     "Loss",
-    "Metric",
     "Model",
     "Program",
     "choose",
@@ -41,9 +40,9 @@ PIECE = 1024  # how many examples an array program computes at once, for the sam
 
 Model = Callable[[Any], Any]
 Loss = Callable[[Any, Any], Value]
-Metric = Callable[[Any, Any], float]
 Example = tuple[Any, Any]
-Outcome = tuple[float, ...]  # a loss, then the metric where there is one
+Outcome = tuple[float, ...]  # a mean loss, then the sum of the metric where there is one
+Places = Sequence[int]  # numbers of examples
 
 
 class DivergedError(Exception):
@@ -122,13 +121,19 @@ class Engine:
         self.examples: list[Example] = examples
         self.held_out: list[Example] = held_out
 
+    def order(self, keys: array[int]) -> Places:
+        """The numbers of the examples in the order of their keys."""
+        return sorted(range(len(keys)), key=keys.__getitem__)
+
     def learn(
-        self, batches: list[list[int]], optimizer: Optimizer, clip_norm: float | None, progress: Progress
+        self, order: Places, size: int, optimizer: Optimizer, clip_norm: float | None, progress: Progress
     ) -> Outcome:
-        """One step a batch; returns the mean outcome over all examples, each as it was when it was learnt.
+        """One step a batch; returns the mean loss of all examples, each as it was when it was learnt, and the mean
+        metric where there is one.
 
         Args:
-            batches: the numbers of each batch's examples.
+            order: the numbers of the examples, in the order in which they are learnt.
+            size: how many of them make a batch.
             optimizer: what makes the steps.
             clip_norm: the greatest norm of the gradient, or None.
             progress: told of each batch.
@@ -136,19 +141,21 @@ class Engine:
         Raises:
             DivergedError: a loss is not finite; its step was not made.
         """
-        outcomes = []
-        for number, batch in enumerate(batches):
+        outcomes, weights = [], []
+        for start in range(0, len(order), size):
+            batch = order[start : start + size]
             try:
-                outcomes.append(self.step(batch, optimizer, clip_norm))
+                outcomes.append(self.step(start, batch, optimizer, clip_norm))
             except DivergedError as reason:
-                raise DivergedError(f"batch {number}: {reason}") from None
+                raise DivergedError(f"batch {start // size}: {reason}") from None
+            weights.append(len(batch) / len(order))
             progress.batch()
-        count = sum(map(len, batches))
-        weights = [len(batch) / count for batch in batches]
-        return tuple(sum(w * x for w, x in zip(weights, column, strict=True)) for column in zip(*outcomes, strict=True))
+        losses, *scores = zip(*outcomes, strict=True)
+        loss = sum(weight * x for weight, x in zip(weights, losses, strict=True))
+        return loss, *[sum(column) / len(order) for column in scores]
 
-    def step(self, batch: list[int], optimizer: Optimizer, clip_norm: float | None) -> Outcome:
-        """One step on a batch; returns its outcome as it was before.
+    def step(self, start: int, batch: Places, optimizer: Optimizer, clip_norm: float | None) -> Outcome:
+        """One step on a batch, which begins at `start` in the order of `learn`; returns its outcome as it was before.
 
         Raises:
             DivergedError: the loss is not finite; the step was not made.
@@ -166,9 +173,10 @@ class Engine:
         return outcome
 
     def measure(self) -> Outcome:
-        """The mean outcome of the examples that are held out."""
+        """The mean loss of the examples that are held out, and the mean metric where there is one."""
         with no_grad():
-            return _mean([self._example(x, y)[1] for x, y in self.held_out])
+            outcomes = [self._example(x, y)[1] for x, y in self.held_out]
+        return tuple([sum(column) / len(outcomes) for column in zip(*outcomes, strict=True)])
 
     def report(self) -> str:
         """What became of the loss, as `compile` reports it; empty for the engine."""
@@ -181,7 +189,7 @@ class Engine:
     def recheck(self) -> None:
         """Look whether what is computed is still what the user's code says, after other code of the user's has run."""
 
-    def gradient(self, batch: list[int]) -> Outcome:
+    def gradient(self, batch: Places) -> Outcome:
         """Add the gradient of the batch's mean loss, and of the regularization, to the parameters."""
         penalty = self._penalty()
         outcomes: list[Outcome] = []
@@ -189,8 +197,8 @@ class Engine:
             results = [self._example(*self.examples[i]) for i in batch[start : start + CHUNK]]
             total(loss for loss, _ in results).backward(1.0 / len(batch))
             outcomes += [outcome for _, outcome in results]
-        loss, *score = _mean(outcomes)
-        return (loss + penalty, *score)
+        loss, *score = map(sum, zip(*outcomes, strict=True))
+        return (loss / len(batch) + penalty, *score)
 
     def _penalty(self) -> float:
         """Add the gradient of the regularization; returns its size."""
@@ -224,9 +232,11 @@ class Program(Engine):
         self._losses = Compiled(_named(self.loss, lambda x, y: self._loss(x, y)))
         self._penalties: Compiled | None = None
         self._flat: Any = None  # where the parameters are while `learn` runs
-        self._last_flat: Any = None
+        self._last_flat: Any = None  # those of an earlier epoch, which mostly serve again
+        self._ordered: list[Any] = []  # the examples in the order in which `learn` goes through them
+        self._shown: list[tuple[Any, Any]] = []  # predictions and targets whose metric is still to be counted
         self._predictions = Compiled(_named(self.model, lambda x: self.model(_listed(x))))
-        few = [array[:CHUNK] for array in self._data]
+        few = [column[:CHUNK] for column in self._data]
         state = random.getstate()  # a model that draws random numbers draws the same ones after this attempt
         try:
             with warnings.catch_warnings():
@@ -252,56 +262,95 @@ class Program(Engine):
         loss = self.loss(prediction, _listed(y))
         return loss if self.metric is None else Auxiliary(loss, prediction)
 
+    def order(self, keys: array[int]) -> Places:
+        """The numbers of the examples in the order of their keys, as an array."""
+        import numpy as np
+
+        places: Any = np.frombuffer(keys, np.uint64).argsort(kind="stable")
+        return places  # type: ignore[no-any-return]
+
     def learn(
-        self, batches: list[list[int]], optimizer: Optimizer, clip_norm: float | None, progress: Progress
+        self, order: Places, size: int, optimizer: Optimizer, clip_norm: float | None, progress: Progress
     ) -> Outcome:
         """One step a batch, the parameters kept in arrays from one to the next where that is the same."""
-        from wengert.flat import flat  # which needs NumPy
-
-        if self.name == "numpy" and (self._penalties is not None or self.regularization is None):
-            self._flat = self._last_flat = flat(self._losses, self._penalties, optimizer, self._last_flat)
+        self._shown = []
+        self._flat = self._flat_steps(optimizer)
+        if self._flat is not None:
+            self._ordered = self._data if isinstance(order, range) else [column[order] for column in self._data]
         try:
-            return super().learn(batches, optimizer, clip_norm, progress)
+            outcome = super().learn(order, size, optimizer, clip_norm, progress)
         finally:
-            if self._flat is not None:
+            self._put_back()
+        if self._shown and isinstance(self.metric, Right):  # at once: NumPy's calls take longer than a batch's sums
+            right = self.metric.count(*map(_joined, zip(*self._shown, strict=True)))
+            outcome = outcome[0], outcome[1] + right / len(order)
+        return outcome
+
+    def _put_back(self) -> None:
+        """Give the Values what the arrays hold."""
+        pressed = None
+        while self._flat is not None:
+            try:
                 self._flat.store()
                 self._flat = None
+            except KeyboardInterrupt as interrupt:  # it comes once, and waits until all is written
+                pressed = interrupt
+        if pressed is not None:
+            raise pressed
 
-    def step(self, batch: list[int], optimizer: Optimizer, clip_norm: float | None) -> Outcome:
-        """One step on a batch; returns its outcome as it was before."""
-        if self._flat is None:
-            return super().step(batch, optimizer, clip_norm)
-        pieces = [batch[start : start + PIECE] for start in range(0, len(batch), PIECE)]
-        arrays = [[array[piece] for array in self._data] for piece in pieces]
-        made = None
+    def _flat_steps(self, optimizer: Optimizer) -> Any:
+        """The steps on arrays; None if there can be none now."""
+        from wengert.flat import flat, task  # which needs NumPy
+
+        if self.name == "eager" or not (self.metric is None or isinstance(self.metric, Right)):
+            return None  # a metric of the user's own may read the parameters as they are before each step
+        if self.regularization is not None and self._penalties is None:
+            return None
+        losses = task(self._losses, [column[:1] for column in self._data])
+        penalty = None if self._penalties is None else task(self._penalties, [])
+        if losses is None or (penalty is None and self._penalties is not None):
+            return None
+        self._last_flat = flat(losses, penalty, optimizer, self._last_flat)
+        return self._last_flat
+
+    def step(self, start: int, batch: Places, optimizer: Optimizer, clip_norm: float | None) -> Outcome:
+        """One step on a batch; returns its outcome as it was before, without the metric of what is `_shown`."""
+        steps, made = self._flat, None
+        if steps is None:
+            return super().step(start, batch, optimizer, clip_norm)
+        cuts = range(start, start + len(batch), PIECE)
+        pieces = [[column[cut : min(cut + PIECE, start + len(batch))] for column in self._ordered] for cut in cuts]
         try:
-            made = self._flat.step(arrays, len(batch), clip_norm)
+            made = steps.step(pieces, len(batch), clip_norm)
         except StaleRecordingError as error:
             self._leave(str(error))
         if made is None:
-            self._flat.store()
-            kept, self._flat = self._flat, None
-            outcome = super().step(batch, optimizer, clip_norm)
-            if self.name == "numpy":
-                kept.load(gradients=True)
-                self._flat = kept
+            steps.store()
+            self._flat = None  # from here on the numbers are in the Values
+            outcome = super().step(start, batch, optimizer, clip_norm)
+            if self.name == "numpy" and not optimizer._frozen:
+                steps.load(gradients=True)
+                self._flat = steps
             return outcome
         loss, predictions = made
         if self.metric is None:
             return (loss,)
-        score = 0.0
-        for piece, (x, y), shown in zip(pieces, arrays, predictions, strict=True):
-            score += self._score(x, y, piece, self.examples, shown)
-        return loss, score / len(batch)
+        for (*_, targets), shown in zip(pieces, predictions, strict=True):
+            self._shown.append((shown, targets))
+        return loss, 0.0
 
     def measure(self) -> Outcome:
-        """The mean outcome of the examples that are held out."""
+        """The mean loss of the examples that are held out, and the mean metric where there is one."""
         count, sums = len(self.held_out), [0.0, 0.0]
         for start in range(0, count, PIECE):
             if self.name == "eager":
                 return super().measure()
-            x, y = (array[start : start + PIECE] for array in self._held_out)
-            sums[0] += float(self._losses.map(x, y).sum())
+            x, y = (column[start : start + PIECE] for column in self._held_out)
+            try:
+                sums[0] += float(self._losses.map(x, y).sum())
+            except StaleRecordingError as error:
+                self._leave(str(error))
+                return super().measure()
             self._look()
             sums[1] += self._score(x, y, range(start, start + len(x)), self.held_out)
         return tuple([number / count for number in sums[: 1 if self.metric is None else 2]])
@@ -327,28 +376,34 @@ class Program(Engine):
         x, y = self.examples[place]
         with no_grad():
             want = self.loss(self.model(x), y).data
-        got = float(self._losses.map(*[array[place : place + 1] for array in self._data])[0])
+        try:
+            got = float(self._losses.map(*[column[place : place + 1] for column in self._data])[0])
+        except StaleRecordingError as error:
+            self._leave(str(error))
+            return
         if abs(want - got) > 1e-9 * max(1.0, abs(want)):
             self._leave("what the loss or the model reads besides its arguments has changed during the run")
 
-    def gradient(self, batch: list[int]) -> Outcome:
+    def gradient(self, batch: Places) -> Outcome:
         """Add the gradient of the batch's mean loss, and of the regularization, to the parameters."""
         if self.name == "eager":
             return super().gradient(batch)
         penalty, loss, score = self._penalty(), 0.0, 0.0
         for start in range(0, len(batch), PIECE):
             piece = batch[start : start + PIECE]
-            x, y = (array[piece] for array in self._data)
+            x, y = (column[piece] for column in self._data)
+            made = None
             try:
-                made = self._losses.sum(x, y)
+                made = self._losses.sum(x, y) if self.name == "numpy" else None
             except StaleRecordingError as error:
                 self._leave(str(error))
+            if made is None:
                 made = total(self._example(*self.examples[i])[0] for i in piece)
             made.backward(1.0 / len(batch))
             loss += made.data
             score += self._score(x, y, piece, self.examples)
         self._look()
-        outcome = loss / len(batch) + penalty, score / len(batch)
+        outcome = loss / len(batch) + penalty, score
         return outcome[:1] if self.metric is None else outcome
 
     def _score(self, x: Any, y: Any, places: Iterable[int], examples: list[Example], predictions: Any = None) -> float:
@@ -359,7 +414,7 @@ class Program(Engine):
             return 0.0
         if predictions is None and not _refusal(self._predictions):
             predictions = self._predictions.map(x)
-        if isinstance(self.metric, _Right) and predictions is not None:
+        if isinstance(self.metric, Right) and predictions is not None:
             return self.metric.count(predictions, y)
         pairs = [examples[i] for i in places]
         with no_grad():  # a metric of the user's own gets Values, as it does without a program
@@ -397,9 +452,16 @@ def _arrays(examples: list[Example]) -> list[Any]:
 
     try:
         columns = zip(("X", "Y"), zip(*examples, strict=True), strict=False)
-        return [array for name, column in columns for array in flatten_argument(name, list(column), batched=True)[1]]
+        return [made for name, column in columns for made in flatten_argument(name, list(column), batched=True)[1]]
     except DataError as error:
         raise _RefusedError(str(error)) from None
+
+
+def _joined(arrays: Iterable[Any]) -> Any:
+    """Arrays one behind another."""
+    import numpy as np
+
+    return np.concatenate(list(arrays))
 
 
 def _refusal(function: Compiled) -> str:
@@ -422,59 +484,6 @@ def _listed(x: Any) -> Any:
 def _values(predictions: Any) -> Any:
     """Numbers as Values, in lists too."""
     return [_values(p) for p in predictions] if isinstance(predictions, list) else Value(predictions)
-
-
-def _mean(outcomes: list[Outcome]) -> Outcome:
-    return tuple(sum(column) / len(outcomes) for column in zip(*outcomes, strict=True))
-
-
-# -- what is right --------------------------------------------------------------------------------------------------
-
-
-class _Right:
-    """A metric that also counts over arrays of predictions and targets, an example in each row."""
-
-    def __call__(self, prediction: Any, target: Any) -> float:
-        """Whether one prediction is right; for a list of them, the share that is."""
-        raise NotImplementedError
-
-    def count(self, predictions: Any, targets: Any) -> float:
-        """The same, summed over the rows."""
-        raise NotImplementedError
-
-
-class _Greatest(_Right):
-    """Whether the greatest logit is the target's."""
-
-    def __call__(self, prediction: Sequence[Value], target: int) -> float:
-        return max(range(len(prediction)), key=prediction.__getitem__) == target
-
-    def count(self, predictions: Any, targets: Any) -> float:
-        return float((predictions.argmax(1) == targets).sum())
-
-
-class _SameSide(_Right):
-    """Whether prediction and target lie on the same side, each of its own cut; for lists, how many do."""
-
-    def __init__(self, cut: float, target_cut: float) -> None:
-        self.cut, self.target_cut = cut, target_cut
-
-    def __call__(self, prediction: Any, target: Any) -> float:
-        if not hasattr(prediction, "__len__"):
-            return float((prediction > self.cut) == (target > self.target_cut))
-        return _mean([(self(p, t),) for p, t in zip(prediction, target, strict=True)])[0]
-
-    def count(self, predictions: Any, targets: Any) -> float:
-        same = (predictions > self.cut) == (targets > self.target_cut)
-        return float(same.reshape(len(same), -1).mean(1).sum())
-
-
-METRICS: dict[Loss, Metric] = {
-    cross_entropy: _Greatest(),
-    hinge: _SameSide(0.0, 0.0),
-    binary_cross_entropy: _SameSide(0.5, 0.5),
-    binary_cross_entropy_with_logits: _SameSide(0.0, 0.5),
-}
 
 
 def uncompiled(function: Any) -> Any:

@@ -3,80 +3,98 @@
 To gather the parameters from their Values for each batch, and to give each its gradient, takes longer than the array
 program of a small batch. So the numbers, the gradients and the optimizer's state stay in arrays from step to step, in
 the order in which the program has the parameters, and go back to the Values when somebody may read them: after an
-epoch, before a comparison with the function, and for a batch that the program cannot do. What comes out is the same to
-rounding.
+epoch, before a function of the user's is called, and for a batch that the program cannot do. The steps are those of the
+optimizer to the bit; the gradients are those of the compiled loss.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isfinite, nan
-from typing import Any
+from math import isfinite, sqrt
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from wengert.fused import gather, scatter
 from wengert.lifting.function import Compiled
+from wengert.lifting.kernel import all_finite
 from wengert.lifting.recording import Recording
 from wengert.optim import Optimizer
 
 __all__ = ["Flat", "flat"]
 
+Batch = Sequence[Any]  # an array for each argument, or none
 
-def flat(losses: Compiled, penalty: Compiled | None, optimizer: Optimizer, before: Flat | None = None) -> Flat | None:
-    """Such steps for a compiled loss and regularization; None where they would not be the same as any others.
+
+class Task(NamedTuple):
+    """A compiled function, and the recording that its calls here run by."""
+
+    runtime: Any
+    path: Recording
+
+
+def flat(losses: Task, penalty: Task | None, optimizer: Optimizer, before: Flat | None = None) -> Flat | None:
+    """Such steps for a loss and a regularization; None where they would not be the same as any others.
 
     Those of `before`, an earlier epoch, serve again if nothing has changed: to pair all parameters takes time.
     """
-    path = losses._runtime.sole_path()
-    second = penalty._runtime.sole_path() if penalty is not None else None
-    if path is None or (penalty is not None and second is None) or not optimizer._updates_arrays():
+    if not optimizer._updates_arrays() or {"step", "zero_grad"} & vars(optimizer).keys():  # it has a step of its own
         return None
-    if before is not None and before.path is path and before.penalty is second and before.optimizer is optimizer:
+    if before is not None and (before.losses, before.penalty, before.optimizer) == (losses, penalty, optimizer):
         before.load()
         return before
-    own = {id(p) for p in path.parameters}
-    if len(own) != len(optimizer.parameters) or not own.issuperset(map(id, optimizer.parameters)) or not path.leaves:
+    own = {id(p) for p in losses.path.parameters}
+    if len(own) != len(optimizer.parameters) or not own.issuperset(map(id, optimizer.parameters)):
         return None
-    if second is not None and not own.issuperset(map(id, second.parameters)):
+    if not losses.path.leaves or (penalty is not None and not own.issuperset(map(id, penalty.path.parameters))):
         return None
     return Flat(losses, penalty, optimizer)
+
+
+def task(compiled: Compiled, batch: Batch) -> Task | None:
+    """The only recording of a compiled function for such arguments: of a batch, or none; None if it has more, or runs
+    uncompiled.
+    """
+    runtime: Any = compiled._runtime
+    entry, path = runtime.path_for(runtime.arguments(batch, {}, bool(batch)))
+    return Task(runtime, path) if path is not None and len(entry.paths) == 1 else None
 
 
 class Flat:
     """The parameters of a loss and the state of their optimizer, in arrays."""
 
-    def __init__(self, losses: Compiled, penalty: Compiled | None, optimizer: Optimizer) -> None:
-        self.losses: Any = losses._runtime
-        self.penalties: Any = None if penalty is None else penalty._runtime
-        self.path: Recording = self.losses.latest()
-        self.penalty: Recording | None = None if penalty is None else penalty._runtime.latest()
+    def __init__(self, losses: Task, penalty: Task | None, optimizer: Optimizer) -> None:
+        self.losses: Task = losses
+        self.penalty: Task | None = penalty
         self.optimizer: Optimizer = optimizer
+        self.numbers: Any = losses.path.kernel.numbers
+        self.gradients: Any = losses.path.kernel.slopes
         place = {id(p): number for number, p in enumerate(optimizer.parameters)}
-        self.places: Any = np.array([place[id(p)] for p in self.path.parameters])
-        here = {id(p): number for number, p in enumerate(self.path.parameters)}
-        penalized = self.penalty.parameters if self.penalty is not None else ()
+        self.places: Any = np.array([place[id(p)] for p in losses.path.parameters])
+        here = {id(p): number for number, p in enumerate(losses.path.parameters)}
+        penalized = penalty.path.parameters if penalty is not None else ()
         self.penalized: Any = np.array([here[id(p)] for p in penalized], int)
-        self.gradients: Any = self.path.kernel.slopes
         self.state: dict[str, Any] = {}
         self.load()
 
     def load(self, gradients: bool = False) -> None:
         """Read the Values and the optimizer's state as they are now; their `gradients` too, if no step follows."""
-        gather(self.path.parameters, self.path.kernel.numbers)
+        gather(self.losses.path.parameters, self.numbers)
         if gradients:
-            self.gradients[...] = [p.grad for p in self.path.parameters]
+            self.gradients[...] = [p.grad for p in self.losses.path.parameters]
         self.state = {name: np.array(numbers)[self.places] for name, numbers in self.optimizer._state.items()}
 
     def store(self) -> None:
         """Write everything back to where it came from, the gradients of the last batch too."""
-        scatter(self.path.parameters, self.path.kernel.numbers, self.gradients)
+        self._show()
         for name, numbers in self.state.items():
             np.frombuffer(self.optimizer._state[name])[self.places] = numbers
 
-    def step(
-        self, pieces: Sequence[Sequence[Any]], count: int, clip_norm: float | None
-    ) -> tuple[float, list[Any]] | None:
+    def _show(self) -> None:
+        """Give the Values their numbers and gradients: a function of the user's may look at them."""
+        scatter(self.losses.path.parameters, self.numbers, self.gradients)
+
+    def step(self, pieces: Sequence[Batch], count: int, clip_norm: float | None) -> tuple[float, list[Any]] | None:
         """One step of the optimizer on a batch of so many examples, given as the arrays of each of its pieces.
 
         Returns:
@@ -86,60 +104,65 @@ class Flat:
         with np.errstate(all="ignore"):
             return self._step(pieces, count, clip_norm)
 
-    def _step(
-        self, pieces: Sequence[Sequence[Any]], count: int, clip_norm: float | None
-    ) -> tuple[float, list[Any]] | None:
+    def _step(self, pieces: Sequence[Batch], count: int, clip_norm: float | None) -> tuple[float, list[Any]] | None:
         loss, predictions, total = 0.0, [], None
         for piece in pieces:
-            ran = self._run(piece, 1.0 / count)
-            if ran is None:
+            outputs = self._run(self.losses, piece, 1.0 / count)
+            if outputs is None:
                 return None
-            loss += ran[0]
-            predictions.append(ran[1])
+            loss += float(np.add.reduce(outputs["out"], axis=None))
+            shown = outputs.get("auxiliary")
+            predictions.append(shown if shown is None or shown.base is None else shown.copy())  # of the parameters?
             if len(pieces) > 1:
-                total = self.path.kernel.slopes + (0.0 if total is None else total)
+                total = self.gradients + (0.0 if total is None else total)
         if total is not None:
             self.gradients[...] = total
-        loss = loss / count + self._penalty()
-        if not isfinite(loss + float(self.gradients.sum())):
+        loss /= count
+        if self.penalty is not None:
+            outputs = self._penalize(self.penalty)
+            if outputs is None:
+                return None
+            loss += float(outputs["out"])
+        if not isfinite(loss) or ((len(pieces) > 1 or self.penalty is not None) and not all_finite(self.gradients)):
             return None
         if clip_norm is not None:
             self._clip(clip_norm)
-        optimizer = self.optimizer
-        optimizer._update_arrays(optimizer.lr, self.path.kernel.numbers, self.gradients, self.state)
-        optimizer.steps += 1
-        return loss, predictions
+        return (loss, predictions) if self._move() else None
 
-    def _run(self, piece: Sequence[Any], seed: float) -> tuple[float, Any] | None:
-        """The sum of a piece's losses and its predictions; the gradients are left in the kernel."""
-        path = self.path
-        if not path.in_bounds(piece):
+    def _run(self, task: Task, batch: Batch, seed: float) -> dict[str, Any] | None:
+        """The outputs of a run; the gradients are left in the task's kernel."""
+        ran = task.path.run(batch, seed)
+        if ran is None or not ran.finite or not task.runtime.ran(batch, ran.outputs["out"], self.store):
             return None
-        outputs, _ = path.kernel.both(piece, seed)
-        if path.guards and not np.all(path.holds(outputs)):
-            return None
-        if not self.losses.ran(piece, outputs["out"], self.store):
-            return None
-        return float(outputs["out"].sum()), outputs.get("auxiliary")
+        return ran.outputs
 
-    def _penalty(self) -> float:
-        """Add the gradient of the regularization; returns its size, or nan if its program does not hold."""
-        if self.penalty is None or self.penalties is None:
-            return 0.0
-        kernel = self.penalty.kernel
-        kernel.numbers[...] = self.path.kernel.numbers[self.penalized]
-        outputs, _ = kernel.both([], 1.0)
-        if self.penalty.guards and not np.all(self.penalty.holds(outputs)):
-            return nan
-        if not self.penalties.ran([], outputs["out"], self.store):
-            return nan
+    def _penalize(self, penalty: Task) -> dict[str, Any] | None:
+        """Add the gradient of the regularization."""
+        kernel = penalty.path.kernel
+        kernel.numbers[...] = self.numbers[self.penalized]
+        outputs = self._run(penalty, [], 1.0)
         self.gradients[self.penalized] += kernel.slopes
-        return float(outputs["out"])
+        return outputs
 
     def _clip(self, max_norm: float) -> None:
         """As `clip_grad_norm`."""
-        greatest = float(np.abs(self.gradients).max(initial=0.0)) or 1.0  # so that no square overflows
-        norm = greatest * float(np.sqrt(np.square(self.gradients / greatest).sum()))
-        factor = max_norm / (norm + 1e-6)
+        factor = max_norm / (sqrt(self.gradients.dot(self.gradients)) + 1e-6)
         if factor < 1.0:
             self.gradients *= factor
+
+    def _move(self) -> bool:
+        """Move the parameters; False if the optimizer no longer moves all of them."""
+        optimizer, numbers = self.optimizer, self.numbers
+        if callable(optimizer._lr):
+            self._show()
+        rate = optimizer.lr
+        if optimizer._frozen:
+            return False
+        kept, moves, state = optimizer._moves(rate, numbers, self.gradients, self.state)
+        # From here on nothing is called, so Ctrl-C cannot come between the parameters, the state and the count.
+        if kept != 1.0:
+            numbers *= kept
+        numbers -= moves
+        self.state = state
+        optimizer.steps += 1
+        return True

@@ -67,14 +67,16 @@ class Optimizer:
         self.steps: int = 0
         self._places = {p: i for i, p in enumerate(self.parameters)}
         self._active: list[Value | None] = list(self.parameters)  # None where one is frozen
+        self._frozen: int = 0  # how many are
         self._state: dict[str, array[float]] = {}
         self.lr = lr
 
     @property
     def lr(self) -> float:
         """The learning rate of the next step. Set it to a number or to a function of the step."""
-        rate = self._lr(self.steps) if callable(self._lr) else self._lr
-        return _within(f"the learning rate of step {self.steps}", rate, 0.0, math.inf)
+        if not callable(self._lr):
+            return self._lr
+        return _within(f"the learning rate of step {self.steps}", self._lr(self.steps), 0.0, math.inf)
 
     @lr.setter
     def lr(self, rate: Rate) -> None:
@@ -115,6 +117,7 @@ class Optimizer:
         (0.8, 0.0)
         """
         for i in self._found(parameters):
+            self._frozen += self._active[i] is not None
             self._active[i] = None
 
     def unfreeze(self, *parameters: Value | Parameters) -> None:
@@ -124,6 +127,7 @@ class Optimizer:
             ArgumentError: one is not among this optimizer's parameters; then none is unfrozen.
         """
         for i in self._found(parameters):
+            self._frozen -= self._active[i] is None
             self._active[i] = self.parameters[i]
 
     def state_dict(self) -> dict[str, Any]:
@@ -167,13 +171,22 @@ class Optimizer:
         raise NotImplementedError(f"{type(self).__name__} does not say how it moves parameters")
 
     def _updates_arrays(self) -> bool:
-        """Whether `_update_arrays` would do now what `_update` does."""
+        """Whether `_moves` says now what `_update` does."""
         return False
 
-    def _update_arrays(self, lr: float, numbers: Any, gradients: Any, state: dict[str, Any]) -> None:
-        """As `_update`, on NumPy arrays of the parameters' numbers, of their gradients, and of each kind of state.
+    def _moves(
+        self, lr: float, numbers: Any, gradients: Any, state: dict[str, Any]
+    ) -> tuple[float, Any, dict[str, Any]]:
+        """What `_update` would do, with the same bits, for a loop that keeps the parameters in NumPy arrays.
 
-        It is for a loop that keeps the parameters in arrays, and gives the same bits.
+        Args:
+            lr: the learning rate.
+            numbers: the parameters' numbers; this and the other arrays are left as they are.
+            gradients: their gradients.
+            state: the numbers of each kind of state.
+
+        Returns:
+            A factor for the numbers, what is then taken off them, and the new state.
         """
         raise NotImplementedError
 
@@ -231,17 +244,19 @@ class SGD(Optimizer):
         _sgd(self._active, velocity, lr, self.momentum, self.nesterov, self.weight_decay)
 
     def _updates_arrays(self) -> bool:
-        return type(self) is SGD and len(self.trainable) == len(self.parameters)
+        return type(self) is SGD and not self._frozen
 
-    def _update_arrays(self, lr: float, numbers: Any, gradients: Any, state: dict[str, Any]) -> None:
+    def _moves(
+        self, lr: float, numbers: Any, gradients: Any, state: dict[str, Any]
+    ) -> tuple[float, Any, dict[str, Any]]:
         if self.weight_decay:
             gradients = gradients + self.weight_decay * numbers
         if self.momentum:
-            velocity = state["velocity"]
-            velocity *= self.momentum
+            velocity = self.momentum * state["velocity"]
             velocity += gradients
             gradients = gradients + self.momentum * velocity if self.nesterov else velocity
-        numbers -= lr * gradients
+            state = {"velocity": velocity}
+        return 1.0, lr * gradients, state
 
     def _settings(self) -> str:
         return f"momentum={self.momentum}, nesterov={self.nesterov}, weight_decay={self.weight_decay}"
@@ -301,30 +316,28 @@ class Adam(Optimizer):
 
     def _updates_arrays(self) -> bool:
         age = self._state["age"]
-        return (
-            type(self) in (Adam, AdamW)
-            and len(self.trainable) == len(self.parameters)
-            and age.count(age[0]) == len(age)
-        )
+        return type(self) in (Adam, AdamW) and not self._frozen and age.count(age[0]) == len(age)
 
-    def _update_arrays(self, lr: float, numbers: Any, gradients: Any, state: dict[str, Any]) -> None:
-        age, mean, square = state["age"], state["mean"], state["square"]
+    def _moves(
+        self, lr: float, numbers: Any, gradients: Any, state: dict[str, Any]
+    ) -> tuple[float, Any, dict[str, Any]]:
         beta1, beta2 = self.betas
-        age += 1.0
+        age = state["age"] + 1.0
         rate = lr / (1.0 - native.power(beta1, float(age[0])))
         scale = 1.0 / native.sqrt(1.0 - native.power(beta2, float(age[0])))
-        if self._decoupled:
-            numbers *= 1.0 - lr * self.weight_decay
-        elif self.weight_decay:
+        if self.weight_decay and not self._decoupled:
             gradients = gradients + self.weight_decay * numbers
-        mean *= beta1
+        mean = beta1 * state["mean"]
         mean += (1.0 - beta1) * gradients
-        square *= beta2
+        square = beta2 * state["square"]
         square += (1.0 - beta2) * (gradients * gradients)
         root = square**0.5
         root *= scale
         root += self.eps
-        numbers -= rate * mean / root
+        moves = rate * mean
+        moves /= root
+        kept = 1.0 - lr * self.weight_decay if self._decoupled else 1.0
+        return kept, moves, {"age": age, "mean": mean, "square": square}
 
     def _settings(self) -> str:
         return f"betas={self.betas}, eps={self.eps}, weight_decay={self.weight_decay}"

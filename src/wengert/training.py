@@ -15,7 +15,9 @@
 from __future__ import annotations
 
 import random
+import sys
 import warnings
+from array import array
 from collections.abc import Callable, Iterable
 from importlib.util import find_spec
 from math import inf, isfinite
@@ -23,11 +25,12 @@ from numbers import Real
 from time import perf_counter
 from typing import Any
 
-from wengert.backends import BACKENDS, METRICS, DivergedError, Engine, Loss, Metric, Model, choose, uncompiled
+from wengert.backends import BACKENDS, DivergedError, Engine, Loss, Model, choose, uncompiled
 from wengert.engine import Value
 from wengert.errors import ArgumentError, DataError, LengthError, OperandError, WengertError
 from wengert.history import History, Progress
 from wengert.losses import cross_entropy, hinge
+from wengert.metrics import METRICS, Metric
 from wengert.modes import no_grad
 from wengert.optim import Optimizer
 
@@ -86,7 +89,8 @@ def fit(
         regularization: called once a batch; what it gives, such as `l2(...)`, is added to the mean loss.
         clip_norm: the greatest norm of the gradient (see clip_grad_norm); None is any.
         shuffle: whether each epoch goes through the data in a new order, shuffled from that in which they were passed.
-        seed: what decides these orders; None leaves it to Python's module `random` and its seed.
+        seed: what decides these orders: each is sorted(examples, key=lambda _: rng.getrandbits(64)), where rng is
+            random.Random(seed); None leaves it to Python's module `random` and its seed.
         progress: whether to show progress on stderr: a bar if tqdm is installed, else a plain line.
         callback: called with the History after each epoch; if it returns True, the run ends.
         backend: "eager" is the engine; "numpy" is the array program, or an error; "auto" is the program if there
@@ -125,20 +129,18 @@ def fit(
     history.backend, history.fallback = engine.name, engine.fallback
     size = batch_size or len(examples)
     draw = random if seed is None else random.Random(seed)
-    order = range(len(examples))
     if seed is not None and shuffle:
         for _ in range(len(history)):
-            draw.shuffle([*order])
+            _keys(draw, len(examples))
     bar = Progress(progress, epochs, -(-len(examples) // size))
     if engine.fallback and find_spec("numpy"):
         bar.say(f"fit runs on the engine: {engine.fallback}")
     try:
         while len(history) < epochs and not history.stopped_early:
-            places = [*order]  # not the last epoch's order: a run that is resumed does not know it
-            if shuffle:
-                draw.shuffle(places)
-            batches = [places[i : i + size] for i in range(0, len(places), size)]
-            _append(engine.learn(batches, optimizer, clip_norm, bar), history.loss, history.accuracy)
+            if len(history) and (callback is not None or not len(history) & (len(history) - 1)):
+                engine.recheck()  # the callback, or who knows what, may have changed what the model or the loss reads
+            order = engine.order(_keys(draw, len(examples))) if shuffle else range(len(examples))
+            _append(engine.learn(order, size, optimizer, clip_norm, bar), history.loss, history.accuracy)
             if held_out:
                 _append(engine.measure(), history.val_loss, history.val_accuracy)
             if patience is not None and history.best_epoch is not None:
@@ -151,7 +153,6 @@ def fit(
             bar.epoch(history)
             if callback is not None:
                 history.stopped_early |= callback(history) is True
-                engine.recheck()  # the callback may have changed what the model or the loss reads
     except KeyboardInterrupt:
         history.interrupted = True
     except DivergedError as reason:
@@ -198,6 +199,14 @@ def accuracy(model: Model, X: Iterable[Any], Y: Iterable[Any], loss: Loss | None
     if metric is None:
         raise ArgumentError(f"{_name(loss)} does not tell which predictions are right")
     return Engine(model, loss, metric, None, [], _examples(model, loss, rows, targets, "X", "Y")).measure()[1]
+
+
+def _keys(draw: Any, count: int) -> array[int]:
+    """A random number for each example: their order is the new order. It takes a tenth of the time of a shuffle."""
+    keys = array("Q", draw.randbytes(8 * count))
+    if sys.byteorder == "big":
+        keys.byteswap()
+    return keys
 
 
 def _append(outcome: tuple[float, ...], *curves: list[float]) -> None:
@@ -252,7 +261,7 @@ def _check_arguments(
 
 def _metric(metric: Metric | str | None, loss: Loss) -> Metric | None:
     if metric == "auto":
-        return METRICS.get(loss)
+        return next((usual for known, usual in METRICS.items() if known is loss), None)  # a loss need not be hashable
     if metric is None or callable(metric):
         return metric
     raise ArgumentError(f"metric is {metric!r}; expected 'auto', None or a function of a prediction and a target")
@@ -294,9 +303,9 @@ def _try_targets(prediction: Any, loss: Loss, targets: list[Any], name: str) -> 
     tried = set()
     for i, target in enumerate(targets):
         if isinstance(target, (int, float)):
-            if target in tried:
+            if (type(target), target) in tried:  # to a loss, 1.0 may be no class where 1 is
                 continue
-            tried.add(target)
+            tried.add((type(target), target))
         _check_finite(target, f"row {i} of {name}")
         try:
             _check_loss("loss", loss(prediction, target))
