@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from math import isfinite
 from typing import Any
 
@@ -37,8 +38,11 @@ class Kernel:
         self._views = _cut(self.numbers, params)
         self._gradients = _cut(self.slopes, params)
         memory = {id(back.gradients[a.name]): f"slope{n}" for n, a in enumerate(params) if a.name in back.gradients}
-        self._forward = self._define(write(program), [])
         self._both = self._define(write(program, back, memory=memory), params)
+
+    @cached_property
+    def _forward(self) -> Callable[..., Any]:  # which a training loop has no use for
+        return self._define(write(self.program), [])
 
     def _define(self, text: Text, params: list[Array]) -> Callable[..., Any]:
         names = [a.name for a in (*self.inputs, *self.program.of_role("param"))]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -53,7 +54,7 @@ class Array:
     @property
     def size(self) -> int:
         """How many elements an example has."""
-        return int(np.prod(self.cell_shape, dtype=np.int64))
+        return prod(self.cell_shape)
 
     def __repr__(self) -> str:
         return f"{self.name}({', '.join('N' if n == BATCH else str(n) for n in self.shape)})"
