@@ -133,12 +133,23 @@ def test_one_value_anywhere_in_a_dot_is_recorded(place: int) -> None:
 
 
 def test_the_leaves_of_one_node_alone_need_no_place_on_a_backward_pass() -> None:
-    """There may be 100,000 of them, and their one contribution each is added at once; of two nodes, all are met."""
+    """There may be 100,000 of them, and their one contribution each is added at once. Those of a second node do: they
+    may be the same.
+    """
     xs, others = leaves(), leaves()
     y = fused(7.0, xs, SLOPES, True)
     assert [id(node) for node in tape([y], True)] == [id(y)]
     z = fused(5.0, others, SLOPES, True)
-    assert {id(node) for node in tape([y, z], True)} == {id(node) for node in (*xs, *others, y, z)}
+    assert {id(node) for node in tape([y, z], True)} == {id(node) for node in (*others, y, z)}
+
+
+def test_leaves_that_two_such_nodes_share_and_not() -> None:
+    shared, own, third = Value(1.0), Value(2.0), Value(3.0)
+    shared.grad, own.grad, third.grad = 100.0, 200.0, 300.0
+    y = fused(7.0, (shared, own), [5.0, 0.5], True)
+    z = fused(5.0, (third, shared), [0.25, 3.0], True)
+    (10.0 * y + z * shared).backward()
+    assert [x.grad for x in (shared, own, third)] == [100.0 + 50.0 + 3.0 + 5.0, 205.0, 300.25]
 
 
 class Lock:
