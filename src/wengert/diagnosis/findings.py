@@ -10,8 +10,8 @@ from itertools import pairwise
 from math import isfinite
 from typing import Any, NamedTuple
 
+from wengert.diagnosis.evidence import Activity, Evidence, Path, layer_of, one_pass
 from wengert.engine import Value
-from wengert.evidence import Activity, Evidence, Path, layer_of, one_pass
 
 __all__ = [
     "FEW",

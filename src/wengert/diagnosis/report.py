@@ -1,16 +1,4 @@
-"""diagnose(): why a network does not learn, from what is left of its training.
-
->>> import random
->>> from wengert.nn import MLP
->>> model = MLP(2, [4, 1], output="relu", rng=random.Random(0))
->>> X, Y = [[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], [0.0, 1.0, 1.0, 0.0]
->>> model.layers[1].neurons[0].b.data = -3.0
->>> loss = sum((model(x) - y) ** 2 for x, y in zip(X, Y))
->>> diagnose(model, loss)
-dead output ReLU: layers.1.neurons.0
-    seen: it is 0 for all 4 examples, and for 2 of them the loss would have it larger: no gradient passes
-    do:   leave the last layer linear, as MLP(..., output="linear") does, and train again from new weights
-"""
+"""The function that looks for what is wrong, and the report that it gives."""
 
 from __future__ import annotations
 
@@ -18,10 +6,8 @@ import random
 from collections.abc import Iterable
 from typing import Any
 
-from wengert.engine import Value
-from wengert.errors import ArgumentError
-from wengert.evidence import Evidence, named
-from wengert.findings import (
+from wengert.diagnosis.evidence import Evidence, named
+from wengert.diagnosis.findings import (
     FEW,
     Finding,
     has_learnt,
@@ -36,11 +22,13 @@ from wengert.findings import (
     scales_of_rows,
     unreached,
 )
+from wengert.engine import Value
+from wengert.errors import ArgumentError
 from wengert.functions import sum as total
 from wengert.history import History
 from wengert.losses import cross_entropy, mse
 
-__all__ = ["Diagnosis", "Finding", "diagnose"]
+__all__ = ["Diagnosis", "diagnose"]
 
 ROWS = 256  # the examples that are looked at, where the data are given
 

@@ -1,4 +1,4 @@
-"""What the graph under a loss tells of the neurons that made it: the evidence for `wengert.diagnosis`.
+"""What the graph under a loss tells of the neurons that made it: the evidence of a diagnosis.
 
 A neuron is found by its form: an activation (ReLU, tanh, sigmoid) of a weighted sum, which is a `dot` with parameters,
 or products with parameters added up by hand. It bears the name that its parameters have in common, such as
