@@ -1,12 +1,13 @@
-"""What all tests share: the line that says which engine is tested, and the groups that need an optional library."""
+"""What all tests share: the engine that is named, the groups that need an optional library, the table as it was."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from importlib.util import find_spec
 
 import pytest
 
-from wengert import _loader
+from wengert import _loader, functions, ops
 
 NEEDS = {"torch": "torch", "mpmath": "mpmath", "plot": "matplotlib", "png": "resvg_py", "browser": "selenium"}
 """Marker -> library. What the markers mean stands in pyproject.toml."""
@@ -17,6 +18,19 @@ if find_spec("hypothesis"):
 
     settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a busy machine
     settings.load_profile("tests")
+
+
+@pytest.fixture(autouse=True)
+def the_table_as_it_was() -> Iterator[None]:
+    """Forget the operations that a test has registered, or disturbed."""
+    rows, names, methods = list(ops.TABLE), dict(ops.BY_NAME), set(vars(functions.Functions))
+    yield
+    ops.TABLE[:] = rows
+    del ops.UNARY[len(rows) :]
+    ops.BY_NAME.clear()
+    ops.BY_NAME.update(names)
+    for name in set(vars(functions.Functions)) - methods:
+        delattr(functions.Functions, name)
 
 
 def pytest_report_header() -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from math import inf
 from typing import Any
 
@@ -17,22 +17,6 @@ from wengert.differences import slopes
 from wengert.errors import ArgumentError, GradientError, OperationError, WengertError
 from wengert.graph import Graph
 from wengert.replay import Replay
-
-
-@pytest.fixture(autouse=True)
-def the_table_as_it_was() -> Iterator[None]:
-    """Forget what a test has registered."""
-    from wengert import functions, ops
-
-    rows, names, methods = list(ops.TABLE), dict(ops.BY_NAME), dict(vars(functions.Functions))
-    yield
-    ops.TABLE[:] = rows
-    del ops.UNARY[len(rows) :]
-    ops.BY_NAME.clear()
-    ops.BY_NAME.update(names)
-    for name in set(vars(functions.Functions)) - set(methods):
-        delattr(functions.Functions, name)
-
 
 # ------------------------------------------------------------------------------------- differences by themselves
 

@@ -4,27 +4,15 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 import wengert
-from wengert import Value, functions, ops, table
+from wengert import Value, ops, table
 from wengert.errors import OperationError
 from wengert.graph import Graph
-
-
-@pytest.fixture(autouse=True)
-def the_table_as_it_was() -> Iterator[None]:
-    """Forget what a test has registered."""
-    rows, names, methods = len(ops.TABLE), dict(ops.BY_NAME), dict(vars(functions.Functions))
-    yield
-    del ops.TABLE[rows:], ops.UNARY[rows:]
-    ops.BY_NAME.clear()
-    ops.BY_NAME.update(names)
-    for name in set(vars(functions.Functions)) - set(methods):
-        delattr(functions.Functions, name)
 
 
 def slopes(y: Value, *leaves: Value) -> list[float]:

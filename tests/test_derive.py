@@ -626,20 +626,6 @@ def test_a_loop_of_gradients_stays_linear() -> None:
 # ------------------------------------------------------------------------------------- operations of one's own
 
 
-@pytest.fixture
-def own_operations() -> Any:
-    from wengert import functions, ops
-
-    rows, names, methods = len(ops.TABLE), dict(ops.BY_NAME), dict(vars(functions.Functions))
-    yield
-    del ops.TABLE[rows:], ops.UNARY[rows:]
-    ops.BY_NAME.clear()
-    ops.BY_NAME.update(names)
-    for name in set(vars(functions.Functions)) - set(methods):
-        delattr(functions.Functions, name)
-
-
-@pytest.mark.usefixtures("own_operations")
 def test_operations_of_ones_own() -> None:
     cube = wengert.op("cube", value=lambda x: x**3, partials=lambda out, x: 3 * x**2)
     assert [f(2.0) for f in (grad(cube), grad(grad(cube)), grad(grad(grad(cube))))] == [12.0, 12.0, 6.0]
@@ -651,7 +637,6 @@ def test_operations_of_ones_own() -> None:
     assert h[1] == pytest.approx([-12 / 125, 9 / 125], rel=1e-14)
 
 
-@pytest.mark.usefixtures("own_operations")
 def test_a_rule_for_floats_only_has_no_second_derivative() -> None:
     wave = wengert.op("wave", value=math.sin, partials=lambda out, x: math.cos(x), arity=1)
     assert grad(wave)(0.5) == math.cos(0.5)

@@ -8,7 +8,6 @@ from typing import Any
 
 import fuzz
 import pytest
-from test_custom_op import the_table_as_it_was  # noqa: F401  (a fixture)
 
 import wengert
 from wengert import Value
