@@ -26,7 +26,7 @@ __all__ = ["EXPLAINED", "Mutant", "mutants"]
 
 ROOT = Path(__file__).resolve().parent.parent
 ENGINE = ROOT / "src" / "wengert" / "engine.py"
-TESTS = (("values",), ("gradients", "table"), ("walks", "graph", "modes", "custom_op"))  # one after the other
+TESTS = (("values",), ("gradients", "copies", "table"), ("walks", "graph", "modes", "custom_op"))  # one after the other
 CHOSEN = "not slow and not torch and not mpmath and not plot"
 SECONDS = 60.0  # of processor time: a mutant that needs more, as in an endless loop, counts as killed
 BEGIN, END = "<!-- mutants: begin -->", "<!-- mutants: end -->"

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import math
 import random
-import sys
-import threading
 from collections import OrderedDict
 from collections.abc import Callable
+from functools import partial
 from itertools import chain as joined
-from itertools import combinations_with_replacement, pairwise
-from math import inf, nan
+from itertools import pairwise
+from math import inf
 from typing import Any, NamedTuple
 
 import pytest
-from oracles import CONSTANT, ROWS, mp_oracle
-from test_table import mp_derivative, points
+from threads import together
 
 import wengert
 from wengert import Value, grad, hessian, hvp, jacobian, jvp, nn, value_and_grad, vjp
-from wengert.errors import ArgumentError, LengthError, OperandError, OperationError
+from wengert.errors import ArgumentError, LengthError, OperandError
 from wengert.structures import Structure
 
 
@@ -300,126 +298,6 @@ def test_along_a_direction_that_does_not_move() -> None:
         assert jvp(lambda x: x + w.sqrt(), (1.0,), (1.0,))[1] == 1.0
 
 
-# ------------------------------------------------------------------------------------- any order
-
-
-def test_sine_to_the_tenth_order() -> None:
-    cycle = [math.sin, math.cos, lambda x: -math.sin(x), lambda x: -math.cos(x)]
-    f: Callable[..., Any] = wengert.sin
-    for order in range(11):
-        for x in (0.7, 0.0, -2.5):
-            assert f(x) == pytest.approx(cycle[order % 4](x), rel=1e-15, abs=1e-16)
-        f = grad(f)
-
-
-def test_polynomials_end() -> None:
-    """The derivative of order n + 1 of a polynomial of degree n is 0, not a rounding error."""
-    f: Callable[..., Any] = lambda x: x**3 - 2.0 * x**2  # noqa: E731
-    for expected in (0.3**3 - 0.18, 3 * 0.09 - 1.2, 6 * 0.3 - 4.0, 6.0, 0.0, 0.0):
-        assert f(0.3) == pytest.approx(expected, rel=1e-14, abs=0.0)
-        f = grad(f)
-    assert grad(grad(grad(lambda x: x**2)))(0.0) == 0.0
-    assert grad(grad(lambda x: x**2))(0.0) == 2.0
-    assert grad(grad(lambda x: x**1))(0.0) == 0.0
-    assert grad(lambda x: x**0.5)(4.0) == 0.25
-
-
-@pytest.mark.mpmath
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
-def test_second_and_third_derivatives_of_every_row(row: Any) -> None:
-    import mpmath
-
-    oracle = mp_oracle(row)
-    if oracle is None:
-        pytest.skip(f"mpmath has no {row.name}: tests/test_table.py holds it to differences to second order")
-
-    with mpmath.mp.workdps(90):
-        for numbers in points(row, 2, seed=7):
-            by = [i for i in range(len(numbers)) if (row.name, i) not in CONSTANT]
-            for order in (2, 3):
-                chosen = list(combinations_with_replacement(by, order))
-                for places in random.Random(order).sample(chosen, min(6, len(chosen))):
-                    f: Callable[..., Any] = row
-                    for place in places:
-                        f = grad(f, place)
-                    orders = tuple(places.count(i) for i in range(len(numbers)))
-                    expected = mp_derivative(oracle, numbers, orders)
-                    actual = f(*numbers)
-                    assert abs(actual - expected) <= 1e-11 * max(abs(expected), 0.05), (numbers, places, expected)
-
-
-SMOOTH = (
-    "tanh sigmoid logsigmoid softplus silu gelu erf erfc sin cos tan atan asin sinh cosh asinh atanh exp expm1 log1p"
-)
-SMOOTH += " exp2 gaussian square"
-
-
-@pytest.mark.mpmath
-@pytest.mark.parametrize("name", SMOOTH.split())
-def test_every_order_at_zero(name: str) -> None:
-    """Where rules branch, or hold an absolute value, though the function is smooth."""
-    import mpmath
-
-    row = wengert.ops.BY_NAME[name]
-    oracle = mp_oracle(row)
-    assert oracle is not None
-    with mpmath.mp.workdps(60):
-        series = mpmath.taylor(oracle, 0, 5)
-        f: Callable[..., Any] = row
-        for order in range(1, 6):
-            f = grad(f)
-            expected = series[order] * mpmath.factorial(order)
-            for zero in (0.0, -0.0):
-                assert f(zero) == pytest.approx(float(expected), rel=1e-12, abs=1e-14), order
-
-
-@pytest.mark.mpmath
-@pytest.mark.parametrize("name", ["tanh", "sigmoid", "softplus", "atan", "silu", "gelu", "erf", "logsigmoid"])
-def test_higher_orders_in_the_tails(name: str) -> None:
-    import mpmath
-
-    row = wengert.ops.BY_NAME[name]
-    oracle = mp_oracle(row)
-    assert oracle is not None
-    with mpmath.mp.workdps(200):
-        for x in (-8.0, -6.0, -1.0, 1.0, 6.0, 12.0):
-            second, third = (mpmath.diff(oracle, x, n) for n in (2, 3))
-            assert grad(grad(row))(x) == pytest.approx(float(second), rel=1e-11, abs=1e-300)
-            assert grad(grad(grad(row)))(x) == pytest.approx(float(third), rel=1e-11, abs=1e-300)
-
-
-def test_powers_at_the_edges() -> None:
-    f = lambda x, y: x**y  # noqa: E731
-    both = hessian(f, (0, 1))
-    assert both(2.0, 0.0)[0] == pytest.approx((0.0, 0.5), rel=1e-15)
-    assert both(2.0, 0.0)[1] == pytest.approx((0.5, math.log(2.0) ** 2), rel=1e-15)
-    assert both(-2.0, 0.0)[0][0] == 0.0
-    assert both(2.0, 3.0)[0] == pytest.approx((12.0, 4.0 * (1.0 + 3.0 * math.log(2.0))), rel=1e-15)
-    assert hessian(lambda x: x**2)(0.0) == 2.0
-    assert hessian(lambda x: x**-1)(2.0) == pytest.approx(0.25)
-    assert grad(grad(lambda x: x**3.0))(-2.0) == -12.0
-    assert grad(grad(lambda x: 2.0**x))(3.0) == pytest.approx(8.0 * math.log(2.0) ** 2, rel=1e-15)
-
-
-def test_kinks_have_no_second_derivative() -> None:
-    for f in (wengert.relu, abs, wengert.sign, lambda x: wengert.maximum(x, x), lambda x: wengert.max([x, 0.0, x])):
-        assert grad(grad(f))(0.0) == 0.0
-    assert grad(abs)(0.0) == grad(wengert.relu)(0.0) == 0.0
-    assert grad(lambda x: wengert.max(x))([1.0, 3.0, 3.0]) == [0.0, 0.5, 0.5]
-    assert hessian(lambda x: wengert.max(x))([1.0, 3.0, 3.0]) == [[0.0] * 3] * 3
-    assert hessian(lambda x: (x[0] * x[1]).relu())([1.0, 2.0]) == [[0.0, 1.0], [1.0, 0.0]]
-    assert hessian(lambda x: (x[0] * x[1]).relu())([-1.0, 2.0]) == [[0.0, 0.0], [0.0, 0.0]]
-
-
-def test_a_branch_that_was_not_taken_poisons_nothing() -> None:
-    assert grad(grad(lambda x: wengert.where(x > 0.0, x * x, x.log())))(2.0) == 2.0
-    assert grad(grad(lambda x: wengert.where(x > 0.0, x * x, (x - 2.0).log())))(2.0) == 2.0
-    for x in (1e-200, 1e200, -1e200, 30.0):
-        assert math.isfinite(grad(grad(wengert.atan))(x))
-        assert math.isfinite(grad(grad(wengert.sigmoid))(x))
-        assert math.isfinite(grad(grad(wengert.softplus))(x))
-
-
 # ------------------------------------------------------------------------------------- nested calls
 
 
@@ -556,280 +434,15 @@ def test_detached_numbers_are_constants() -> None:
 
 def test_threads() -> None:
     w = Value(2.0)
-    found: list[Any] = []
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
 
     def work(k: int) -> None:
         for n in range(60):
             x = k + n / 60.0
             if n % 2:
                 with wengert.no_grad():
-                    found.append(grad(lambda x: w * x**3)(x) == pytest.approx(6.0 * x * x, rel=1e-14))
+                    assert grad(lambda x: w * x**3)(x) == pytest.approx(6.0 * x * x, rel=1e-14)
             else:
-                found.append(hessian(lambda x: grad(lambda y: x * x * y)(x))(x) == pytest.approx(2.0, rel=1e-14))
+                assert hessian(lambda x: grad(lambda y: x * x * y)(x))(x) == pytest.approx(2.0, rel=1e-14)
 
-    try:
-        threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    finally:
-        sys.setswitchinterval(interval)
-    assert found == [True] * 240
+    together(*[partial(work, k) for k in range(4)])
     assert w.grad == 0.0
-
-
-# ------------------------------------------------------------------------------------- depth
-
-
-def chain(length: int) -> Callable[[Any], Any]:
-    def f(x: Any) -> Any:
-        for _ in range(length):
-            x = x * 0.999999 + 1e-7
-        return x * x
-
-    return f
-
-
-@pytest.mark.slow
-def test_a_chain_of_a_million_operations() -> None:
-    slope = 0.999999**500_000
-    value, first = value_and_grad(chain(500_000))(1.0)
-    assert first == pytest.approx(2.0 * math.sqrt(value) * slope, rel=1e-9)
-    assert jvp(chain(500_000), (1.0,), (1.0,)) == pytest.approx((value, first), rel=1e-12)
-
-
-@pytest.mark.slow
-def test_a_second_derivative_through_a_long_chain() -> None:
-    assert grad(grad(chain(20_000)))(1.0) == pytest.approx(2.0 * 0.999999**40_000, rel=1e-9)
-
-
-def test_a_loop_of_gradients_stays_linear() -> None:
-    """Each step differentiates its own nodes, not the history under the Value that it starts from."""
-    steps: list[int] = []
-
-    def descend(x: Any) -> Any:
-        for _ in range(40):
-            before = wengert.native.tick()
-            x = x - 0.1 * grad(lambda y: (y * y).sin())(x)
-            steps.append((wengert.native.tick() - before) >> 16)
-        return x
-
-    if not wengert.engine.compiled:  # the extension counts by itself
-        descend(Value(0.5))
-        assert max(steps) == min(steps)
-    assert grad(descend)(0.5) == pytest.approx((descend(0.5 + 1e-6) - descend(0.5 - 1e-6)) / 2e-6, rel=1e-6)
-
-
-# ------------------------------------------------------------------------------------- operations of one's own
-
-
-def test_operations_of_ones_own() -> None:
-    cube = wengert.op("cube", value=lambda x: x**3, partials=lambda out, x: 3 * x**2)
-    assert [f(2.0) for f in (grad(cube), grad(grad(cube)), grad(grad(grad(cube))))] == [12.0, 12.0, 6.0]
-    norm = wengert.op(
-        "norm", value=lambda *xs: math.sqrt(sum(x * x for x in xs)), partials=lambda out, *xs: [x / out for x in xs]
-    )
-    h = hessian(lambda x: norm(x))([3.0, 4.0])
-    assert h[0] == pytest.approx([16 / 125, -12 / 125], rel=1e-14)
-    assert h[1] == pytest.approx([-12 / 125, 9 / 125], rel=1e-14)
-
-
-def test_a_rule_for_floats_only_has_no_second_derivative() -> None:
-    wave = wengert.op("wave", value=math.sin, partials=lambda out, x: math.cos(x), arity=1)
-    assert grad(wave)(0.5) == math.cos(0.5)
-    with pytest.raises(OperationError, match=r"wave has no further derivative: .*wengert\.cos for math\.cos"):
-        grad(grad(wave))(0.5)
-    # Where nothing of a second order passes through it, it may stand.
-    assert hessian(lambda x: x * x + wave(0.5))(1.0) == 2.0
-    short = wengert.op("short", value=lambda x, y: x + y, partials=lambda out, x, y: [1.0] * (2 - isinstance(x, Value)))
-    with pytest.raises(OperationError, match="short: the partials by 2 operands are as many numbers, not"):
-        grad(grad(lambda x: short(x, x)))(1.0)
-
-
-# ------------------------------------------------------------------------------------- compiled functions
-
-
-def test_compiled_functions() -> None:
-    pytest.importorskip("numpy")
-
-    @wengert.compile
-    def f(x: Any, y: Any) -> Any:
-        return wengert.sin(x * y) + x**2
-
-    x, y = 1.0, 2.0
-    sine, cosine = math.sin(2.0), math.cos(2.0)
-    assert grad(f, (0, 1))(x, y) == pytest.approx((2.0 * cosine + 2.0, cosine), rel=1e-14)
-    for _ in range(3):  # checks come at the second call, and later
-        second = hessian(f, (0, 1))(x, y)
-        assert second[0] == pytest.approx((2.0 - 4.0 * sine, cosine - 2.0 * sine), rel=1e-14)
-        assert second[1] == pytest.approx((cosine - 2.0 * sine, -sine), rel=1e-14)
-    assert grad(grad(grad(f)))(x, y) == pytest.approx(-8.0 * cosine, rel=1e-14)
-    assert hvp(f)(x, 1.0, y) == pytest.approx(2.0 - 4.0 * sine, rel=1e-14)
-    assert jvp(f, (x, y), (1.0, 0.0))[1] == pytest.approx(2.0 * cosine + 2.0, rel=1e-14)
-    assert f(Value(x), y)._row.name == "compiled"  # nothing of it is left behind
-
-
-def test_compiled_functions_with_parameters() -> None:
-    pytest.importorskip("numpy")
-    model = nn.MLP(2, [3, 1], activation="tanh", rng=random.Random(1))
-
-    @wengert.compile
-    def score(x: Any) -> Any:
-        return model(x)
-
-    compiled, eager = grad(score)([0.5, -1.0]), grad(model)([0.5, -1.0])
-    assert [type(v) for v in compiled] == [Value, Value]
-    assert data(compiled) == pytest.approx(data(eager), rel=1e-13)
-
-    def slopes(gradient: list[Value]) -> list[float]:
-        model.zero_grad()
-        gradient[0].backward()
-        return [p.grad for p in model.parameters()]
-
-    assert slopes(compiled) == pytest.approx(slopes(eager), rel=1e-13)
-    with wengert.no_grad():
-        assert grad(score)([0.5, -1.0]) == pytest.approx(data(eager), rel=1e-13)
-    xs, ys = [[0.1, 0.2], [0.3, -0.4]], [1.0, -1.0]
-
-    @wengert.compile
-    def loss(x: Any, y: Any) -> Any:
-        return (model(x) - y) ** 2
-
-    def total(factor: Any) -> Any:
-        return factor * factor * loss.mean(xs, ys)
-
-    mean = loss.mean(xs, ys).data
-    assert data(grad(total)(3.0)) == pytest.approx(6.0 * mean, rel=1e-12)
-    assert data(hessian(total)(3.0)) == pytest.approx(2.0 * mean, rel=1e-12)
-
-
-def test_derivatives_are_compiled() -> None:
-    pytest.importorskip("numpy")
-
-    def f(x: Any, y: Any) -> Any:
-        return x**3 * y + x.tanh()
-
-    slope = wengert.compile(grad(f))
-    for x, y in ((2.0, 5.0), (0.5, -1.0), (0.1, 2.0)):
-        assert data(slope(x, y)) == pytest.approx(grad(f)(x, y), rel=1e-13)
-    assert "runs uncompiled" not in slope.report()
-    xs, ys = [0.5, 1.5, 2.5], [1.0, 2.0, 3.0]
-    each = [grad(f)(x, y) for x, y in zip(xs, ys, strict=True)]
-    assert slope.mean(xs, ys).data == pytest.approx(math.fsum(each) / 3.0, rel=1e-13)
-
-    @wengert.compile
-    def captured(x: Any) -> Any:
-        """The inner argument is a float, and the result depends on what is being recorded all the same."""
-        return grad(lambda y: x * y * y)(3.0) + x * grad(lambda y: y * y)(2.0)
-
-    for x in (2.0, 5.0, -1.0):
-        assert data(captured(x)) == pytest.approx(10.0 * x, rel=1e-14)
-    w = Value(2.0)
-
-    @wengert.compile
-    def quiet(x: Any) -> Any:
-        with wengert.no_grad():
-            factor = grad(lambda y: w * x * y * y)(3.0)
-        return factor * x
-
-    for x in (2.0, 5.0):
-        leaf = Value(x)
-        result = quiet(leaf)
-        result.backward()
-        assert (result.data, leaf.grad) == pytest.approx((12.0 * x * x, 12.0 * x), rel=1e-14)
-
-
-# ------------------------------------------------------------------------------------- PyTorch
-
-
-def network(parameters: list[Any], x: list[Any], tanh: Callable[[Any], Any]) -> list[Any]:
-    """Two tanh units, three outputs."""
-    hidden = [tanh(parameters[2 * k] * x[0] + parameters[2 * k + 1] * x[1]) for k in range(2)]
-    return [parameters[4 + 2 * k] * hidden[0] + parameters[5 + 2 * k] * hidden[1] for k in range(3)]
-
-
-@pytest.mark.torch
-def test_hessians_are_pytorchs() -> None:
-    import torch
-
-    def cross_entropy(z: Any) -> Any:
-        return wengert.losses.cross_entropy(network(z[:10], z[10:], wengert.tanh), 1)
-
-    def theirs(z: Any) -> Any:
-        logits = torch.stack(network(list(z[:10]), list(z[10:]), torch.tanh))
-        return torch.nn.functional.cross_entropy(logits[None], torch.tensor([1]))
-
-    functions: list[tuple[Callable[[Any], Any], Callable[[Any], Any], int]] = [
-        (cross_entropy, theirs, 12),
-        (lambda x: wengert.logsumexp(x), lambda x: torch.logsumexp(x, 0), 4),
-        (lambda x: wengert.prod(x), torch.prod, 4),
-        (lambda x: wengert.softmax(x)[1] * x[0], lambda x: torch.softmax(x, 0)[1] * x[0], 3),
-        (lambda x: wengert.sum([v.gelu() * v.silu() for v in x]),
-         lambda x: (torch.nn.functional.gelu(x) * torch.nn.functional.silu(x)).sum(), 3),
-        (lambda x: (x[0] * x[1] - 1.0).relu() ** 2, lambda x: torch.relu(x[0] * x[1] - 1.0) ** 2, 2),
-    ]  # fmt: skip
-    for ours, expected, n in functions:
-        for seed in range(3):
-            rng = random.Random(seed)
-            x, v = ([rng.gauss(0.0, 1.0) for _ in range(n)] for _ in range(2))
-            tensor, vector = torch.tensor(x, dtype=torch.float64), torch.tensor(v, dtype=torch.float64)
-            theirs_h = torch.autograd.functional.hessian(expected, tensor)
-            ours_h = torch.tensor(hessian(ours)(x), dtype=torch.float64)
-            torch.testing.assert_close(ours_h, theirs_h, rtol=1e-10, atol=1e-12)
-            product = torch.autograd.functional.hvp(expected, tensor, vector)[1]
-            torch.testing.assert_close(
-                torch.tensor(hvp(ours)(x, v), dtype=torch.float64), product, rtol=1e-10, atol=1e-12
-            )
-
-
-@pytest.mark.torch
-def test_jacobians_are_pytorchs() -> None:
-    import torch
-
-    rng = random.Random(3)
-    x = [rng.gauss(0.0, 1.0) for _ in range(12)]
-    expected = torch.autograd.functional.jacobian(
-        lambda z: torch.stack(network(list(z[:10]), list(z[10:]), torch.tanh)), torch.tensor(x, dtype=torch.float64)
-    )
-    ours = torch.tensor(jacobian(lambda z: network(z[:10], z[10:], wengert.tanh))(x), dtype=torch.float64)
-    torch.testing.assert_close(ours, expected, rtol=1e-13, atol=1e-14)
-    few = jacobian(lambda p: network(x[:10], p, wengert.tanh))(x[10:])  # forward mode: 2 inputs, 3 outputs
-    torch.testing.assert_close(torch.tensor(few, dtype=torch.float64), expected[:, 10:], rtol=1e-13, atol=1e-14)
-
-
-# ------------------------------------------------------------------------------------- SciPy
-
-
-@pytest.mark.parametrize("method", ["BFGS", "L-BFGS-B", "Newton-CG", "trust-ncg", "trust-krylov"])
-def test_minimize_takes_them_as_they_are(method: str) -> None:
-    np = pytest.importorskip("numpy")
-    optimize = pytest.importorskip("scipy.optimize")
-    second = {"hessp": hvp(rosenbrock)} if method in ("Newton-CG", "trust-ncg", "trust-krylov") else {}
-    start = np.array([-1.2, 1.0, 0.8])
-    found = optimize.minimize(value_and_grad(rosenbrock), start, jac=True, method=method, **second)
-    assert found.success
-    assert found.x == pytest.approx([1.0, 1.0, 1.0], abs=1e-3)
-
-
-def test_scipys_other_arguments_and_hessian() -> None:
-    np = pytest.importorskip("numpy")
-    optimize = pytest.importorskip("scipy.optimize")
-
-    def f(x: Any, scale: Any, shift: Any) -> Any:
-        return rosenbrock([scale * (v - shift) for v in x])
-
-    given: Any = {"args": (2.0, 0.5), "jac": True, "method": "Newton-CG"}
-    for second in ({"hessp": hvp(f)}, {"hess": hessian(f)}):
-        found = optimize.minimize(value_and_grad(f), np.array([0.3, 0.4]), **given, **second)
-        assert found.x == pytest.approx([1.0, 1.0], abs=1e-4)
-    at = np.array([1.3, 0.7, 0.8])
-    assert grad(rosenbrock)(at) == pytest.approx(optimize.rosen_der(at), rel=1e-12)
-    assert hessian(rosenbrock)(at).ravel() == pytest.approx(optimize.rosen_hess(at).ravel(), rel=1e-12)
-
-
-def test_nothing_is_spoilt_by_nan() -> None:
-    assert math.isnan(grad(wengert.exp)(nan))
-    assert grad(lambda x: x[0] * 2.0 + x[1])([1.0, nan]) == [2.0, 1.0]
