@@ -24,6 +24,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from oracles import torch_rows
+
 import wengert
 from wengert.ops import BY_NAME
 from wengert.testing import OPERATIONS, Program, random_program
@@ -39,45 +41,25 @@ Table = dict[str, Callable[..., Any]]
 def torch_table() -> Table:
     """Each row as PyTorch computes it; what it has no function for, as one writes it there."""
     import torch
-    from torch.nn import functional
 
     def tensor(x: Any) -> Any:
         return x if isinstance(x, torch.Tensor) else torch.tensor(x, dtype=torch.float64)
 
-    def stacked(function: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda *xs: function(torch.stack([tensor(x) for x in xs]))
-
     def dot(*xs: Any) -> Any:
         half = len(xs) // 2
-        return torch.stack([tensor(x) for x in xs[:half]]) @ torch.stack([tensor(x) for x in xs[half:-1]]) + xs[-1]
+        return torch.stack(xs[:half]) @ torch.stack(xs[half:-1]) + xs[-1]
 
-    same = "add sub mul div pow neg relu exp log tanh abs sign minimum maximum exp2 expm1 log2 log10 log1p sqrt square"
-    same += " reciprocal sin cos tan asin acos atan sinh cosh asinh acosh atanh atan2 hypot sigmoid erf erfc lgamma"
-    same += " digamma"
-    table: Table = {name: getattr(torch, name) for name in same.split()}
-    table |= {name: getattr(functional, name) for name in ("logsigmoid", "softplus", "gelu", "silu")}
-    table |= {
-        "where": lambda c, x, y: torch.where(c.detach() != 0, x, y),
-        "clip": torch.clamp,
+    table = torch_rows() | {
         "stop_gradient": torch.detach,
         "cbrt": lambda x: torch.sign(x).detach() * torch.abs(x) ** (1 / 3),
         "leaky_relu": lambda x, slope: torch.where(x > 0, x, slope * x),
         "elu": lambda x, alpha: torch.where(x <= 0, alpha * torch.expm1(x), x),
         "gaussian": lambda x: torch.exp(-x * x),
-        "normal_cdf": torch.special.ndtr,
         "normal_pdf": lambda x: torch.exp(-x * x / 2) / math.sqrt(2 * math.pi),
         "polygamma": lambda n, x: torch.polygamma(int(n), x),
-    }
-    tables = {name: (lambda *xs, f=function: f(*map(tensor, xs))) for name, function in table.items()}
-    return tables | {
         "dot": dot,
-        "sum": stacked(torch.sum),
-        "mean": stacked(torch.mean),
-        "prod": stacked(torch.prod),
-        "max": stacked(torch.amax),
-        "min": stacked(torch.amin),
-        "logsumexp": stacked(lambda xs: torch.logsumexp(xs, 0)),
     }
+    return {name: (lambda *xs, f=function: f(*map(tensor, xs))) for name, function in table.items()}
 
 
 def by_torch() -> Callable[[Program], Result]:

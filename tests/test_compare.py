@@ -9,13 +9,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from oracles import ROWS
 
 import wengert
 from wengert import Value, ops
 from wengert.errors import ArgumentError, MissingExtraError, OperandError
 from wengert.side_by_side import Comparison
 
-ROWS = [row for row in ops.TABLE[: ops.BUILT_IN] if row.value]
 PEERS = [
     pytest.param("torch", marks=pytest.mark.torch),
     pytest.param("mpmath", marks=pytest.mark.mpmath),
