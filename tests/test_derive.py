@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable
 from functools import partial
 from itertools import chain as joined
@@ -65,6 +65,9 @@ def test_of_which_arguments() -> None:
     for wrong in (2, -3, "x", 1.0, (0, 2)):
         with pytest.raises(ArgumentError, match=r"argnums is .*, and f was called with 2 positional arguments"):
             grad(f, wrong)(2.0, 5.0)  # type: ignore[arg-type]
+    for twice in ((0, 0), (1, -1)):
+        with pytest.raises(ArgumentError, match=r"argnums is .*, which names an argument twice"):
+            grad(f, twice)(2.0, 5.0)
     with pytest.raises(TypeError, match="missing"):
         grad(f)(2.0)
 
@@ -78,6 +81,7 @@ def test_of_which_arguments() -> None:
         ([2, Point(3.0, 7.0)], [3.0, Point(2.0, 0.0)]),
         ([[2.0], [{"a": 3.0, "b": (1.0, None)}]], [[3.0], [{"a": 2.0, "b": (0.0, None)}]]),
         (OrderedDict(b=2.0, a=[3.0, 4.0]), OrderedDict(b=3.0, a=[2.0, 0.0])),
+        (Counter(b=2, a=3), Counter(b=3.0, a=2.0)),  # type: ignore[call-overload]
     ],
 )
 def test_structures(x: Any, expected: Any) -> None:
@@ -186,11 +190,11 @@ def test_arrays() -> None:
 
 def test_a_vector_of_another_shape() -> None:
     np = pytest.importorskip("numpy")
-    with pytest.raises(LengthError, match=r"v has 3 items; expected as many as there are numbers: 2"):
+    with pytest.raises(LengthError, match=r"v has 3 items; expected 2"):
         hvp(rosenbrock)([1.0, 2.0], [1.0, 2.0, 3.0])
-    with pytest.raises(LengthError, match=r"v has float 1.0; expected"):
+    with pytest.raises(LengthError, match=r"v is float 1.0; expected 2, in a list or tuple"):
         hvp(rosenbrock)([1.0, 2.0], 1.0)
-    with pytest.raises(ArgumentError, match=r"tangents\[0\] has keys \['b'\]; expected a dict with the keys \['a'\]"):
+    with pytest.raises(ArgumentError, match=r"tangents\[0\] has the keys \['b'\]; expected a dict with the keys \['a'\]"):
         jvp(lambda d: d["a"], ({"a": 1.0},), ({"b": 1.0},))
     with pytest.raises(ArgumentError, match=r"primals is float 1.0; expected the arguments in a tuple"):
         jvp(lambda x: x, 1.0, (1.0,))  # type: ignore[arg-type]

@@ -54,8 +54,8 @@ def grad(function: Function, argnums: int | Sequence[int] = 0, has_aux: bool = F
         A function that returns the derivatives in the shape of the argument.
 
     Raises:
-        ArgumentError: from the call: the function returned something else than one number, or there is no such
-            argument.
+        ArgumentError: from the call: the function returned something else than one number, there is no such
+            argument, or one stands twice in `argnums`.
         OperandError: from the call: the argument holds something that is not a number.
         OperationError: from the call: a second derivative meets an operation whose rule is for floats only.
 
@@ -241,11 +241,13 @@ class _Call:
     ) -> None:
         self.function = function
         self.has_aux = has_aux
-        if named and not name:
+        if named:
             args, named = _by_position(function, args, named)
         single = not isinstance(argnums, (tuple, list))
         numbers: Sequence[Any] = argnums if isinstance(argnums, (tuple, list)) else (argnums,)
         places = [_place(function, number, args) for number in numbers]
+        if len(set(places)) < len(places):
+            raise ArgumentError(f"argnums is {argnums!r}, which names an argument twice: each is differentiated by once")
         chosen = args[places[0]] if single else tuple([args[place] for place in places])
         self.inputs = Structure(chosen, name or (f"args[{places[0]}]" if single else "argument"))
 

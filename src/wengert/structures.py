@@ -211,13 +211,13 @@ def _match(part: Block | Numbers | Container, y: Any, path: Path, name: str, fou
     kind = "sequence" if isinstance(part, Numbers) else part.kind
     if kind == "mapping":
         if not isinstance(y, dict) or set(y) != set(part.keys):
-            here = f"keys {list(y)}" if isinstance(y, dict) else operands.named(y)
-            raise ArgumentError(f"{_spelt(path, name)} has {here}; expected a dict with the keys {part.keys}")
+            here = f"has the keys {list(y)}" if isinstance(y, dict) else f"is {operands.named(y)}"
+            raise ArgumentError(f"{_spelt(path, name)} {here}; expected a dict with the keys {part.keys}")
     elif kind == "nothing":
         return
     elif not (isinstance(y, (list, tuple)) or is_array(y)) or len(y) != len(part.keys):
-        here = f"{len(y)} items" if isinstance(y, (list, tuple)) or is_array(y) else operands.named(y)
-        raise LengthError(f"{_spelt(path, name)} has {here}; expected as many as there are numbers: {len(part.keys)}")
+        here = f"has {len(y)} items" if isinstance(y, (list, tuple)) or is_array(y) else f"is {operands.named(y)}"
+        raise LengthError(f"{_spelt(path, name)} {here}; expected {len(part.keys)}, in a list or tuple")
     parts: Sequence[Any] = part.blocks() if isinstance(part, Numbers) else part.parts
     keys = part.keys if kind == "mapping" else range(len(part.keys))
     for key, inner in zip(keys, parts, strict=True):
@@ -259,7 +259,8 @@ def _dict_like(x: Any) -> Callable[[list[Any]], Any]:
 
     def rebuilt(parts: list[Any]) -> Any:
         made = {} if type(x) is dict else copy.copy(x)
-        made.update(zip(keys, parts, strict=True))
+        for key, part in zip(keys, parts, strict=True):  # the update of a Counter would add
+            made[key] = part
         return made
 
     return rebuilt
