@@ -6,7 +6,7 @@ import math
 import random
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from oracles import ROWS
@@ -35,6 +35,11 @@ def operands(row: ops.Op) -> list[float]:
     rng = random.Random(row.name)
     domain = row.domain if row.arity is not None else row.domain[:1] * 5
     return [rng.uniform(low, high) for low, high in domain]
+
+
+class Point(NamedTuple):
+    x: Any
+    y: Any
 
 
 CONSTANT = {"polygamma": 0, "where": 0}
@@ -197,12 +202,16 @@ def test_a_compiled_function_is_stood_in_for(peer: str) -> None:
 
 @pytest.mark.mpmath
 def test_inputs_of_any_shape_are_labelled() -> None:
+    array = pytest.importorskip("numpy").array([[4.0, 5.0]])
+
     def f(w: list[Any], x: dict[str, Any]) -> Any:
         return w[0] * x["left"] + w[1] * x["right"]
 
     report = wengert.compare(f, {"w": [1, 2.0], "x": {"left": 3.0, "right": True}}, against="mpmath")
     labels = [line.expression for line in report.lines if not line.op]
     assert labels == ["w[0]", "w[1]", "x['left']", "x['right']"]
+    by_field = wengert.compare(lambda p, a: p.x * p.y + a[0, 1], (Point(2.0, 3.0), array), against="mpmath")
+    assert [line.expression for line in by_field.lines if not line.op] == ["p.x", "p.y", "a[0, 1]"]
     by_position = wengert.compare(lambda *xs: xs[0] * xs[1], (1.0, 2.0), against="mpmath")
     assert [line.expression for line in by_position.lines] == ["x0", "x1", "x0 * x1"]
     assert by_position.largest == 0.0
@@ -219,6 +228,8 @@ def test_inputs_of_any_shape_are_labelled() -> None:
         (lambda x: x.tanh(), 400.0),
         (lambda x: x.exp(), 1000.0),
         (lambda x: wengert.sqrt(x), 1e-300),
+        (lambda x: wengert.polygamma(0.5, x), 1.0),
+        (lambda x: wengert.polygamma(math.nan, x), 1.0),
     ],
 )
 def test_at_the_edges_it_follows_the_conventions_and_breaks_nothing(f: Callable[[Any], Any], x: float) -> None:
@@ -235,7 +246,9 @@ def test_what_cannot_be_compared(monkeypatch: pytest.MonkeyPatch) -> None:
         wengert.compare(lambda x: 2.0, 1.0)
     with pytest.raises(ArgumentError, match=r"not list \["):
         wengert.compare(lambda x: [x], 1.0)
-    with pytest.raises(OperandError, match="str"):
+    with pytest.raises(ArgumentError, match=r"against is one of .*, not \['torch'\]"):
+        wengert.compare(lambda x: x, 1.0, against=["torch"])  # type: ignore[arg-type]
+    with pytest.raises(OperandError, match=r"x is str '1\.0'; expected a number, a Value, an array, or a list"):
         wengert.compare(lambda x: x, "1.0")
     monkeypatch.setitem(sys.modules, "mpmath", None)
     with pytest.raises(MissingExtraError, match=r'this needs mpmath: pip install "wengert\[compare\]"'):

@@ -194,7 +194,7 @@ def test_a_vector_of_another_shape() -> None:
         hvp(rosenbrock)([1.0, 2.0], [1.0, 2.0, 3.0])
     with pytest.raises(LengthError, match=r"v is float 1.0; expected 2, in a list or tuple"):
         hvp(rosenbrock)([1.0, 2.0], 1.0)
-    with pytest.raises(ArgumentError, match=r"tangents\[0\] has the keys \['b'\]; expected a dict with the keys \['a'\]"):
+    with pytest.raises(ArgumentError, match=r"tangents\[0\] has the keys \['b'\]; expected a dict .* keys \['a'\]"):
         jvp(lambda d: d["a"], ({"a": 1.0},), ({"b": 1.0},))
     with pytest.raises(ArgumentError, match=r"primals is float 1.0; expected the arguments in a tuple"):
         jvp(lambda x: x, 1.0, (1.0,))  # type: ignore[arg-type]

@@ -63,7 +63,7 @@ STANDS_ON = {
     "demo": ["training", "view", "_loader"],
     "grading": ["errors"],
     "counterparts": ["graph"],
-    "side_by_side": ["counterparts"],
+    "side_by_side": ["counterparts", "structures"],
     "cli": ["demo", "grading"],
     "__main__": ["cli"],
 }

@@ -25,7 +25,7 @@ from wengert.engine import Value
 from wengert.errors import ArgumentError, GradientError
 from wengert.graph import Graph
 from wengert.replay import Replay
-from wengert.structures import Structure
+from wengert.structures import Structure, argument_names
 from wengert.sweeps import Run
 
 __all__ = ["Comparison", "GradientReport", "check_gradients"]
@@ -176,7 +176,7 @@ class _Subject:
         self.name: str = getattr(function, "__name__", "") or type(function).__name__
         self.name = "the function" if self.name == "<lambda>" else self.name
         given = inputs if type(inputs) is tuple else (inputs,)
-        called = _argument_names(function, len(given))
+        called = argument_names(function, len(given))
         structures = [Structure(x, name, True) for x, name in zip(given, called, strict=True)]
         self.names: list[str] = [name for structure in structures for name in structure.names()]
         self.leaves: list[Value] = []
@@ -307,20 +307,6 @@ def _compare(subject: _Subject, order: int, rtol: float, atol: float, step: floa
 def _weights(count: int) -> dict[int, float]:
     """What outputs are multiplied by before they are added up: no two of them cancel."""
     return {k: 1.0 if count == 1 else 0.5 + (k * 0.6180339887498949) % 1.0 for k in range(count)}
-
-
-def _argument_names(function: Callable[..., Any], count: int) -> list[str]:
-    """What the function calls its arguments."""
-    import inspect
-
-    try:
-        parameters = inspect.signature(function).parameters.values()
-        names = [p.name for p in parameters if p.kind <= p.POSITIONAL_OR_KEYWORD]
-    except (TypeError, ValueError):
-        names = []
-    if len(names) >= count:
-        return names[:count]
-    return ["x"] if count == 1 else [f"x{number}" for number in range(1, count + 1)]
 
 
 def _excess(c: Comparison) -> float:

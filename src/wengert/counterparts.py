@@ -304,7 +304,7 @@ def _mpmath_table(mp: Any) -> dict[str, Function]:
         "normal_cdf": mp.ncdf,
         "normal_pdf": mp.npdf,
         "lgamma": lambda x: mp.log(abs(mp.gamma(x))),
-        "polygamma": lambda n, x: mp.psi(int(n), x),
+        "polygamma": lambda n, x: _psi(mp, n, x),
         "sum": lambda *xs: mp.fsum(xs),
         "mean": lambda *xs: mp.fsum(xs) / len(xs),
         "prod": lambda *xs: mp.fprod(xs),
@@ -337,8 +337,22 @@ def _at_kinks(mp: Any) -> dict[str, Function]:
         "clip": lambda x, low, high: [int(low <= x <= high), int(x < low < high), int(x > high or low > high)],
         "leaky_relu": lambda x, slope: [1, 0] if x > 0 else [slope, x],
         "elu": lambda x, alpha: [1, 0] if x > 0 else [alpha * mp.exp(x), mp.expm1(x)],
-        "polygamma": lambda n, x: [mp.nan, mp.psi(int(n) + 1, x)],
+        "polygamma": lambda n, x: [mp.nan, _real(mp, _psi, mp, n + 1, x)],
     }
+
+
+def _psi(mp: Any, n: Any, x: Any) -> Any:
+    """polygamma, which mpmath has for whole orders."""
+    return mp.psi(int(n), x) if mp.isint(n) and n >= 0 else mp.nan
+
+
+def _real(mp: Any, function: Function, *xs: Any) -> Any:
+    """The value of a function as a real number; nan where it has none."""
+    try:
+        number = mp.mpmathify(function(*xs))
+    except (ArithmeticError, ValueError, TypeError):
+        return mp.nan
+    return mp.nan if isinstance(number, mp.mpc) else number
 
 
 def by_mpmath(graph: Graph, partials: Partials) -> tuple[str, list[Told]]:
@@ -347,15 +361,7 @@ def by_mpmath(graph: Graph, partials: Partials) -> tuple[str, list[Told]]:
     mp = mpmath.mp
     with mp.workdps(60):
         table, kinks = _mpmath_table(mp), _at_kinks(mp)
-
-        def real(function: Function, *xs: Any) -> Any:
-            try:
-                number = mp.mpmathify(function(*xs))
-            except (ArithmeticError, ValueError, TypeError):
-                return mp.nan
-            return mp.nan if isinstance(number, mp.mpc) else number
-
-        exact = {name: lambda *xs, f=function: real(f, *map(mp.mpf, xs)) for name, function in table.items()}
+        exact = {name: lambda *xs, f=function: _real(mp, f, *map(mp.mpf, xs)) for name, function in table.items()}
         values = _run(
             graph,
             exact,
@@ -389,11 +395,7 @@ def _slope(mp: Any, function: Function, xs: list[Any], place: int) -> Any:
     def along(t: Any) -> Any:
         return function(*xs[:place], x * t if x else t, *xs[place + 1 :])
 
-    try:
-        slope = mp.diff(along, 1) / x if x else mp.diff(along, 0)
-    except (ArithmeticError, ValueError, TypeError):
-        return mp.nan
-    return mp.nan if isinstance(slope, mp.mpc) else slope
+    return _real(mp, lambda: mp.diff(along, 1) / x if x else mp.diff(along, 0))
 
 
 PEERS: dict[str, Callable[[Graph, Partials], tuple[str, list[Told]]]] = {

@@ -247,7 +247,7 @@ class _Call:
         numbers: Sequence[Any] = argnums if isinstance(argnums, (tuple, list)) else (argnums,)
         places = [_place(function, number, args) for number in numbers]
         if len(set(places)) < len(places):
-            raise ArgumentError(f"argnums is {argnums!r}, which names an argument twice: each is differentiated by once")
+            raise ArgumentError(f"argnums is {argnums!r}, which names an argument twice: name each once")
         chosen = args[places[0]] if single else tuple([args[place] for place in places])
         self.inputs = Structure(chosen, name or (f"args[{places[0]}]" if single else "argument"))
 

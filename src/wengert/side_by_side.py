@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from copy import deepcopy
 from math import inf, isfinite, isnan, ulp
 from typing import Any, NamedTuple
@@ -12,6 +12,7 @@ from wengert.counterparts import PEERS, lacking
 from wengert.engine import Value
 from wengert.errors import ArgumentError
 from wengert.graph import Graph
+from wengert.structures import Structure, argument_names
 
 __all__ = ["Comparison", "Line", "compare"]
 
@@ -129,7 +130,7 @@ def compare(f: Callable[..., Any], inputs: Any, against: str = "torch") -> Compa
     Args:
         f: a function of numbers that gives one Value.
         inputs: its arguments: a list or tuple in their order, a dict by their names, or a number for the only one.
-            An argument may be a list, a tuple or a dict of numbers.
+            An argument may be a list, a tuple or a dict of numbers, or an array of NumPy.
         against: "torch", "jax" or "mpmath".
 
     Raises:
@@ -143,7 +144,7 @@ def compare(f: Callable[..., Any], inputs: Any, against: str = "torch") -> Compa
     >>> report.largest
     0.0
     """
-    if against not in PEERS:
+    if against not in tuple(PEERS):  # which, unlike a dict, can be asked for what has no hash
         raise ArgumentError(f"against is one of {', '.join(map(repr, PEERS))}, not {against!r:.40}")
     result = _result(f, inputs)
     graph = Graph(deepcopy(result))
@@ -186,36 +187,17 @@ def _result(f: Callable[..., Any], inputs: Any) -> Value:
         result = f(**{str(name): _leaves(x, str(name)) for name, x in inputs.items()})
     else:
         given = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
-        result = f(*[_leaves(x, name) for x, name in zip(given, _names(f, len(given)), strict=False)])
+        result = f(*map(_leaves, given, argument_names(f, len(given))))
     if not isinstance(result, Value):
-        raise ArgumentError(f"f gives one Value that depends on its inputs, not {type(result).__name__} {result!r:.60}")
+        raise ArgumentError(f"f gives one Value that depends on its inputs, not {operands.named(result)}")
     return result
 
 
 def _leaves(given: Any, name: str) -> Any:
     """The same structure, with a leaf for each number."""
-    if isinstance(given, (list, tuple)):
-        return type(given)([_leaves(x, f"{name}[{i}]") for i, x in enumerate(given)])
-    if isinstance(given, dict):
-        return {key: _leaves(x, f"{name}[{key!r}]") for key, x in given.items()}
-    number = given.data if isinstance(given, Value) else operands.data(given)
-    return Value(number, label=name)
-
-
-def _names(f: Callable[..., Any], count: int) -> Iterator[str]:
-    """The names of the parameters, and x0, x1, ... where they cannot be read."""
-    import inspect
-
-    names: list[str] = []
-    try:
-        for parameter in inspect.signature(f).parameters.values():
-            if parameter.kind not in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
-                break
-            names.append(parameter.name)
-    except (TypeError, ValueError):
-        names = []
-    for i in range(count):
-        yield names[i] if i < len(names) else f"x{i}"
+    structure = Structure(given, name)
+    numbers = [x.data if isinstance(x, Value) else x for x in structure.leaves]
+    return structure.build([Value(x, label=label) for x, label in zip(numbers, structure.names(), strict=True)])
 
 
 # -- the lines --------------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from wengert import operands
 from wengert.engine import Value
 from wengert.errors import ArgumentError, LengthError, OperandError
 
-__all__ = ["Block", "Structure", "array_of", "is_array"]
+__all__ = ["Block", "Structure", "argument_names", "array_of", "is_array"]
 
 Path = tuple[Any, ...]  # (the path of what holds it, how it is reached from there); () at the top
 
@@ -145,13 +145,29 @@ class Structure:
         if operands.is_number(x):
             return self._number(operands.number(x), path)
         raise OperandError(
-            f"{_spelt(path, self.name)} is {operands.named(x)}: derivatives are taken of and by floats, Values, arrays "
-            "and lists, tuples and dicts of them (an argument that is none can be one that argnums leaves out)"
+            f"{_spelt(path, self.name)} is {operands.named(x)}; expected a number, a Value, an array, or a list, tuple "
+            "or dict of them"
         )
 
     def _number(self, x: Any, path: Path) -> Block:
         self.leaves.append(x)
         return Block(len(self.leaves) - 1, len(self.leaves), None, path)
+
+
+def argument_names(function: Callable[..., Any], count: int) -> list[str]:
+    """What a function calls the first arguments; x0, x1, ... (or x, of one) where it does not tell.
+
+    >>> argument_names(lambda a, *rest: a, 3), argument_names(lambda *xs: xs, 1)
+    (['a', 'x1', 'x2'], ['x'])
+    """
+    import inspect
+
+    try:
+        parameters = inspect.signature(function).parameters.values()
+        names = [p.name for p in parameters if p.kind <= p.POSITIONAL_OR_KEYWORD][:count]
+    except (TypeError, ValueError):  # of a function written in C
+        names = []
+    return names + (["x"] if count == 1 else [f"x{place}" for place in range(count)])[len(names) :]
 
 
 def is_array(x: Any) -> bool:
