@@ -16,6 +16,7 @@ each kink made straight in the direction that the convention gives it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import inf, isfinite
 from typing import Any, NamedTuple
 
@@ -24,6 +25,7 @@ from wengert.differences import Slope, slopes
 from wengert.engine import Value
 from wengert.errors import ArgumentError, GradientError
 from wengert.graph import Graph
+from wengert.operands import is_number
 from wengert.replay import Replay
 from wengert.structures import Structure, argument_names
 from wengert.sweeps import Run
@@ -144,21 +146,28 @@ def check_gradients(
 
     Raises:
         GradientError: a derivative is wrong or not finite; its `report` is what would have been returned.
-        ArgumentError: there is nothing to vary, the function returns nothing, or something else each time it is called.
+        ArgumentError: there is nothing to vary; the function returns nothing, or something else each time it is called;
+            an option is outside what it may be.
         OperationError: there is no second derivative: an operation of the user's has a rule for floats only.
 
     >>> from wengert.nn import MLP
     >>> bool(check_gradients(MLP(2, [3, 1], activation="tanh"), [0.5, -1.0]))
     True
     """
-    if not isinstance(order, int) or order < 1:
+    if type(order) is not int or order < 1:
         raise ArgumentError(f"order is {order!r}; expected 1, 2 or another whole number from 1 up")
-    if step is not None and not (step > 0.0 and isfinite(step)):
+    for name, tolerance in (("rtol", rtol), ("atol", atol)):
+        if not (is_number(tolerance) and tolerance >= 0.0):
+            raise ArgumentError(f"{name} is {tolerance!r}; expected a number from 0 up")
+    if step is not None and not (is_number(step) and step > 0.0 and isfinite(step)):
         raise ArgumentError(f"step is {step!r}; expected a number above 0")
     with modes.recorded():
         subject = _Subject(function, inputs)
         try:
-            found = [c for degree in range(1, order + 1) for c in _compare(subject, degree, rtol, atol, step)]
+            subject.check_step(step)
+            found = [
+                c for degree in range(1, order + 1) for c in _compare(subject, degree, _Tolerance(rtol, atol), step)
+            ]
         finally:
             subject.restore()
     left_out = max(0, len(subject.leaves) - COLUMNS) if order > 1 else 0
@@ -198,6 +207,14 @@ class _Subject:
         self.output_names: list[str] = [name.replace("its result", self.name) for name in result.names()]
         if not result.leaves:
             raise ArgumentError(f"{self.name} returned no number: did it forget to return its result?")
+
+    def check_step(self, step: float | None) -> None:
+        """Refuse a step that is lost in rounding."""
+        for name, x in zip(self.names, self.point, strict=True):
+            if step is not None and isfinite(x) and x + step == x:
+                raise ArgumentError(
+                    f"step is {step!r}, and {name} = {x!r} plus that is the same: expected a larger one"
+                )
 
     def outputs(self, order: int) -> list[Any]:
         """The outputs (order 1), the derivatives of their sum (order 2), of the sum of those (3): floats and Values."""
@@ -254,7 +271,36 @@ class _Subject:
             leaf.data = number
 
 
-def _compare(subject: _Subject, order: int, rtol: float, atol: float, step: float | None) -> list[Comparison]:
+class _Tolerance(NamedTuple):
+    """How far a derivative may be off, and what differences have to show for it."""
+
+    rtol: float
+    atol: float
+
+    def allowed(self, slope: Slope, gradient: float) -> float:
+        """How far the two may be apart: the tolerance, and the uncertainty of the difference."""
+        uncertain = min(slope.error, LOOSE * abs(slope.slope) + 1e-6)
+        return self.atol + self.rtol * max(abs(gradient), abs(slope.slope)) + uncertain
+
+    def agree(self, slope: Slope, gradient: float) -> bool:
+        """Whether the two are no further apart than that."""
+        return abs(gradient - slope.slope) <= self.allowed(slope, gradient)
+
+    def smooth(self, slope: Slope) -> bool:
+        """Whether no kink is seen."""
+        return not abs(slope.jump) > self.atol + self.rtol * abs(slope.slope) + slope.jump_error
+
+    def enough(self, found: Sequence[Slope], column: Sequence[float]) -> bool:
+        """Whether smaller steps would tell no more."""
+        return all(
+            slope.error <= self.atol + self.rtol * abs(slope.slope)
+            and self.agree(slope, gradient)
+            and self.smooth(slope)
+            for slope, gradient in zip(found, column, strict=True)
+        )
+
+
+def _compare(subject: _Subject, order: int, tolerance: _Tolerance, step: float | None) -> list[Comparison]:
     """Every derivative of one order."""
     count = len(subject.leaves)
     chosen = range(count) if order == 1 or count <= COLUMNS else [k * count // COLUMNS for k in range(COLUMNS)]
@@ -267,37 +313,21 @@ def _compare(subject: _Subject, order: int, rtol: float, atol: float, step: floa
     for number, column in zip(chosen, subject.columns(order, chosen), strict=True):
         x = subject.point[number]
         first = step or 0.1 * max(1.0, abs(x))
-
-        def judged(slope: Slope, gradient: float) -> tuple[float, bool]:
-            allowed = atol + rtol * max(abs(gradient), abs(slope.slope))
-            uncertain = min(slope.error, LOOSE * abs(slope.slope) + 1e-6)
-            return allowed + uncertain, abs(gradient - slope.slope) <= allowed + uncertain
-
-        def smooth(slope: Slope) -> bool:
-            return not abs(slope.jump) > atol + rtol * abs(slope.slope) + slope.jump_error
-
-        def enough(slopes_: list[Slope], column: list[float] = column) -> bool:
-            return all(
-                slope.error <= atol + rtol * abs(slope.slope) and judged(slope, gradient)[1] and smooth(slope)
-                for slope, gradient in zip(slopes_, column, strict=True)
-            )
-
-        measured = slopes(subject.moved(number, order), x, first, enough)
+        measured = slopes(subject.moved(number, order), x, first, partial(tolerance.enough, column=column))
         straight: list[Slope] | None = None
         for place, (slope, gradient) in enumerate(zip(measured, column, strict=True)):
-            (allowed, ok), source = judged(slope, gradient), "differences"
-            if isfinite(gradient) and not (ok and smooth(slope)):
+            ok, source = tolerance.agree(slope, gradient), "differences"
+            if isfinite(gradient) and not (ok and tolerance.smooth(slope)):
                 replay = replay or subject.replay(order)
-                if not smooth(slope) or subject.has_kink(number):
+                if not tolerance.smooth(slope) or subject.has_kink(number):
                     straight = straight or slopes(replay.moved(subject.leaves[number]), x, first)
                     slope, source = straight[place], "convention"
-                    (allowed, ok) = judged(slope, gradient)
-                    if not smooth(
-                        slope
-                    ):  # a kink of an operation that has no published convention: either side will do
+                    ok = tolerance.agree(slope, gradient)
+                    if not tolerance.smooth(slope):  # of an operation without a convention: either side will do
                         low, high = sorted([slope.slope - slope.jump / 2.0, slope.slope + slope.jump / 2.0])
+                        allowed = tolerance.allowed(slope, gradient)
                         ok = low - allowed <= gradient <= high + allowed
-            ok = ok and isfinite(gradient)
+            allowed, ok = tolerance.allowed(slope, gradient), ok and isfinite(gradient)
             found.append(
                 Comparison(order, subject.names[number], of[place], gradient, slope.slope, allowed, source, ok)
             )
