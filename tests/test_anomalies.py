@@ -9,11 +9,11 @@ from math import inf, isfinite, nan
 from typing import Any
 
 import pytest
+from oracles import ROWS
 
 import wengert
 from wengert import Value, detect_anomaly, strict
 from wengert.errors import NonFiniteError, OperandError, WengertError
-from wengert.ops import BUILT_IN, TABLE
 from wengert.testing import random_program
 
 # What is wrong, what it is reported as, and what the message says.
@@ -107,7 +107,7 @@ def test_strict_raises_exactly_where_something_is_not_finite() -> None:
     rng = random.Random(2)
     extremes = [0.0, -0.0, 1.0, -1.0, 1e-300, 1e300, -1e300, 745.0, -745.0, 1e-9, inf, -inf, nan]
     raised = {"value": 0, "partial": 0}
-    for row in [row for row in TABLE[:BUILT_IN] if row.value]:
+    for row in ROWS:
         for _ in range(40):
             numbers = [rng.uniform(*bounds) for bounds in row.domain]
             numbers[rng.randrange(len(numbers))] = rng.choice(extremes)
@@ -211,8 +211,9 @@ def test_a_graph_that_was_made_before() -> None:
 
 def test_a_gradient_that_is_none() -> None:
     x = Value(1.0)
-    with strict(), pytest.raises(OperandError):
-        (x * 2).backward("x")
+    for wrong in ("x", None, object()):
+        with strict(), pytest.raises(OperandError):
+            (x * 2).backward(wrong)
     with pytest.raises(OperandError):
         detect_anomaly(x * 2, "x")  # type: ignore[call-overload]
     with pytest.raises(OperandError):
@@ -264,6 +265,7 @@ def test_what_backward_would_meet() -> None:
     assert detect_anomaly(y) is None
     found = detect_anomaly(y, 1e200)
     assert found is not None
+    assert found == detect_anomaly(y, Value(1e200))  # as backward() takes one
     assert (found.what, found.value, found.gradient, x.grad) == ("product", inf, 1e200, 0.0)
     assert found.operands == (("x", 2.0, 1e200), ("", 1e200, None))
     assert found.operands[found.place or 0].label == "x"

@@ -20,7 +20,7 @@ from wengert.errors import NonFiniteError
 from wengert.fused import partials_of
 from wengert.graph import Graph
 from wengert.lines import Line, running
-from wengert.operands import data, number
+from wengert.operands import data
 
 __all__ = ["Anomaly", "Operand", "detect_anomaly", "line_of", "strict"]
 
@@ -202,7 +202,7 @@ def _slopes(node: Any) -> tuple[float, ...]:
 
 
 def _real(x: Any) -> float:
-    return x.data if isinstance(x, Value) else number(x)
+    return x.data if isinstance(x, Value) else data(x)
 
 
 def _found(
@@ -217,7 +217,7 @@ def _found(
     partials = iter(slopes)
     operands = tuple(
         [
-            Operand(x.label, x.data, next(partials)) if isinstance(x, Value) else Operand("", number(x), None)
+            Operand(x.label, x.data, next(partials)) if isinstance(x, Value) else Operand("", data(x), None)
             for x in node._operands
         ]
     )
@@ -312,10 +312,10 @@ def detect_anomaly() -> AbstractContextManager[None]: ...
 
 
 @overload
-def detect_anomaly(root: Value, gradient: float = 1.0) -> Anomaly | None: ...
+def detect_anomaly(root: Value, gradient: float | Value = 1.0) -> Anomaly | None: ...
 
 
-def detect_anomaly(root: Value | None = None, gradient: float = 1.0) -> Any:
+def detect_anomaly(root: Value | None = None, gradient: float | Value = 1.0) -> Any:
     """Find the first nan or infinity of a finished graph.
 
     ``with detect_anomaly():`` computes as always and keeps the line of each operation. A `backward()` in the block
@@ -346,7 +346,7 @@ def detect_anomaly(root: Value | None = None, gradient: float = 1.0) -> Any:
         ...
     wengert.errors.NonFiniteError: sqrt(x = 0.0) is 0.0, and ... is inf, at <doctest ...>, line 2 (y = x.sqrt() + 1)...
     """
-    return _detecting() if root is None else _first(root, data(gradient), True)
+    return _detecting() if root is None else _first(root, _real(gradient), True)
 
 
 @contextmanager

@@ -264,7 +264,7 @@ def _rule(node: Any, operands_: tuple[Any, ...]) -> list[Any]:
         partials = row.graph_partials(node, *xs)
         listed = list(partials) if isinstance(partials, (tuple, list)) else [partials]
         listed = [p if isinstance(p, Value) else float(p) for p in listed]
-    except Exception as problem:
+    except Exception as problem:  # whatever a rule of the user's raises that was not written for Values
         raise OperationError(
             f"{row.name} has no further derivative: its partials cannot be computed with Values ({problem}). Write "
             "them with + - * / ** and the functions of wengert, such as wengert.cos for math.cos"
