@@ -28,7 +28,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from wengert import Value, checkpoint
+from wengert import checkpoint
 from wengert.errors import CheckpointError
 from wengert.history import History
 from wengert.nn import MLP, Module
@@ -209,9 +209,9 @@ class _Watch:
     """Notes what Python is asked to do besides reading one file. (An audit hook cannot be taken off again.)"""
 
     def __init__(self, path: Path) -> None:
-        self.on, self.seen, self.path = False, [], str(path)
-        self.on: bool
-        self.seen: list[str]
+        self.on = False
+        self.seen: list[str] = []
+        self.path = str(path)
         sys.addaudithook(self.hook)
 
     def hook(self, event: str, arguments: tuple[Any, ...]) -> None:
@@ -251,12 +251,8 @@ def _decoded(content: bytes) -> list[bytes]:
 
 def _list_names(model: Module) -> list[str]:
     """The names of a model's parameters, those of one list together."""
-    names = [name.removesuffix(f".{name.split('.')[-1]}") if name[-1].isdigit() else name for name, _ in _named(model)]
-    return list(dict.fromkeys(names))
-
-
-def _named(model: Module) -> list[tuple[str, Value]]:
-    return model.named_parameters()
+    names = [name for name, _ in model.named_parameters()]
+    return list(dict.fromkeys(name.rpartition(".")[0] if name[-1].isdigit() else name for name in names))
 
 
 # Damage: of a file by whatever befalls files. None of these may ever be loaded, but where nothing was changed.

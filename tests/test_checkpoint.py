@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 from wengert import Value, checkpoint
-from wengert.errors import CheckpointError
+from wengert.errors import ArgumentError, CheckpointError
 from wengert.nn import MLP, Module
+from wengert.optim import Adam
 
 
 class Mixed(Module):
@@ -192,6 +193,34 @@ def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:
         checkpoint.load(Mixed(), tmp_path / "nowhere")
     with pytest.raises(CheckpointError, match="cannot read"):
         checkpoint.load(Mixed(), tmp_path)
+
+
+@pytest.mark.parametrize("wrong", [None, 3, 0.5, b"model", ["model"]])
+def test_what_is_no_path(wrong: Any) -> None:
+    for act in (checkpoint.save, checkpoint.load):
+        with pytest.raises(ArgumentError, match=r"the path is .*; expected a string, or a pathlib\.Path"):
+            act(Mixed(), wrong)
+
+
+@pytest.mark.parametrize("act", [checkpoint.save, checkpoint.load])
+def test_what_is_no_model_optimizer_or_history(act: Any, path: Path) -> None:
+    for model in (None, Mixed().parameters(), MLP, "model"):
+        with pytest.raises(ArgumentError, match=r"model is .*; expected a Module, or what else has named_parameters"):
+            act(model, path)
+    with pytest.raises(ArgumentError, match=r"optimizer is type .*; expected an Optimizer, such as Adam"):
+        act(Mixed(), path, optimizer=Adam)
+    with pytest.raises(ArgumentError, match=r"history is list \[0\.5\]; expected a History"):
+        act(Mixed(), path, history=[0.5])
+    assert not path.exists()
+
+
+def test_two_parameters_of_one_name(path: Path) -> None:
+    class Doubled:
+        def named_parameters(self) -> list[tuple[str, Value]]:
+            return [("w", Value(1.0)), ("w", Value(2.0))]
+
+    with pytest.raises(CheckpointError, match="two parameters are both named 'w': rename one of them"):
+        checkpoint.save(Doubled(), path)
 
 
 METADATA = {"format": "wengert.checkpoint", "version": "1"}

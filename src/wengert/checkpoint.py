@@ -33,12 +33,14 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping
+from types import NoneType
 from typing import Any, Protocol
 
 from wengert import tensors
 from wengert.engine import Value
 from wengert.errors import ArgumentError, CheckpointError
 from wengert.history import History
+from wengert.operands import named
 from wengert.optim import Optimizer
 from wengert.tensors import Path, Tensor, some
 
@@ -93,8 +95,9 @@ def save(
 
     Raises:
         CheckpointError: the file cannot be written, or two tensors would have one name; the message names the cause.
-        ArgumentError: the state of `optimizer` or `rng` is of a kind that has no place in a file.
+        ArgumentError: an argument is of another kind, or the state of `optimizer` or `rng` has no place in a file.
     """
+    _check_kinds(optimizer, history)
     content = {name: Tensor(shape, _data(ps)) for name, (shape, ps) in _groups(model).items()}
     metadata: dict[str, str] = {}
     if optimizer is not None:
@@ -130,8 +133,9 @@ def load(
     Raises:
         CheckpointError: the file cannot be read, is damaged or no checkpoint, holds another model's parameters, or
             was saved without what is asked for; the message names the cause.
-        ArgumentError: `rng` is no such generator.
+        ArgumentError: an argument is of another kind.
     """
+    _check_kinds(optimizer, history)
     groups = _groups(model)
     model_shapes = {name: shape for name, (shape, _) in groups.items()}
     if rng is not None:
@@ -170,17 +174,29 @@ def load(
             p.data = number
 
 
+def _check_kinds(optimizer: object, history: object) -> None:
+    """Refuse what is no optimizer, or no history."""
+    if not isinstance(optimizer, (Optimizer, NoneType)):
+        raise ArgumentError(f"optimizer is {named(optimizer)}; expected an Optimizer, such as Adam(model)")
+    if not isinstance(history, (History, NoneType)):
+        raise ArgumentError(f"history is {named(history)}; expected a History")
+
+
 # -- parameters -------------------------------------------------------------------------------------------------------
 
 
 def _groups(model: HasNamedParameters) -> Groups:
     """The tensors of a model: parameters p.0, p.1, ... of one list together, any other by itself."""
+    if isinstance(model, type) or not hasattr(model, "named_parameters"):
+        raise ArgumentError(f"model is {named(model)}; expected a Module, or what else has named_parameters()")
     lists: dict[str, list[Value]] = {}
     singles: Groups = {}
     for name, p in model.named_parameters():
         parent, _, last = name.rpartition(".")
         if parent and last == str(len(lists.get(parent, ()))):
             lists.setdefault(parent, []).append(p)
+        elif f"model.{name}" in singles:
+            raise CheckpointError(f"two parameters are both named {name!r}: rename one of them")
         else:
             singles[f"model.{name}"] = ([], [p])
     for name in lists:

@@ -85,23 +85,33 @@ class History:
         Raises:
             ArgumentError: it is no such state.
         """
-        if sorted(state) != sorted(self.state_dict()):
-            raise ArgumentError(f"not a state of History: {sorted(state)}")
-        epochs = len(state["loss"])
+        if not isinstance(state, Mapping) or set(state) != set(self.state_dict()):
+            raise ArgumentError(f"not a state of History: {state!r:.60}")
+        lists: dict[str, list[float]] = {}
+        for name in (*CURVES, "best_parameters"):
+            try:
+                lists[name] = [float(number) for number in state[name]]
+            except (TypeError, ValueError):
+                told = f"{name} is {state[name]!r:.60}; expected a list of numbers"
+                raise ArgumentError(f"not a state of History: {told}") from None
+        epochs = len(lists["loss"])
         for name in CURVES:
-            if len(state[name]) not in (0, epochs):
-                raise ArgumentError(f"not a state of History: {name} is of {len(state[name])} epochs, loss of {epochs}")
+            if len(lists[name]) not in (0, epochs):
+                raise ArgumentError(f"not a state of History: {name} is of {len(lists[name])} epochs, loss of {epochs}")
         if any(state[name] not in (0, 1) for name in ENDS):
             raise ArgumentError("not a state of History: it does not tell how the run ended")
-        if not (isfinite(state["seconds"]) and state["seconds"] >= 0.0):
-            raise ArgumentError(f"not a state of History: seconds is {state['seconds']}")
+        seconds = state["seconds"]
+        if not (isinstance(seconds, (int, float)) and isfinite(seconds) and seconds >= 0.0):
+            raise ArgumentError(f"not a state of History: seconds is {seconds!r:.40}")
         if state["backend"] not in ("", "eager", "numpy"):
             raise ArgumentError(f"not a state of History: backend is {state['backend']!r:.40}")
-        for name in (*CURVES, "best_parameters"):
-            setattr(self, name, [*state[name]])
+        if not isinstance(state["fallback"], str):
+            raise ArgumentError(f"not a state of History: fallback is {state['fallback']!r:.40}; expected a string")
+        for name, numbers in lists.items():
+            setattr(self, name, numbers)
         for name in ENDS:
             setattr(self, name, bool(state[name]))
-        self.seconds, self.backend = float(state["seconds"]), state["backend"]
+        self.seconds, self.backend = float(seconds), state["backend"]
         self.fallback = "".join([c if c.isprintable() else " " for c in state["fallback"]])
 
     def plot(self, axes: Any = None) -> Any:

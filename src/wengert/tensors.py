@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, BinaryIO, NamedTuple
 
-from wengert.errors import CheckpointError
+from wengert.errors import ArgumentError, CheckpointError
 
 __all__ = ["Path", "Tensor", "header_size", "read", "some", "write"]
 
@@ -44,7 +44,9 @@ def write(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]
 
     Raises:
         CheckpointError: the file cannot be written; the message names the cause.
+        ArgumentError: the path is none.
     """
+    target = _file_name(path)
     numbers = array("d")
     for tensor in tensors.values():
         numbers.extend(tensor.numbers)
@@ -52,7 +54,7 @@ def write(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]
     shapes = {name: tensor.shape for name, tensor in tensors.items()}
     digest = _sha256([_header(shapes, metadata, NO_HASH), data])
     header = _header(shapes, metadata, digest)
-    _replace(path, struct.pack("<Q", len(header)) + header + data)
+    _replace(target, struct.pack("<Q", len(header)) + header + data)
 
 
 def read(path: Path, longest: int, select: Select) -> tuple[dict[str, array[float]], dict[str, str]]:
@@ -66,16 +68,24 @@ def read(path: Path, longest: int, select: Select) -> tuple[dict[str, array[floa
 
     Raises:
         CheckpointError: the file cannot be read, is damaged or no checkpoint; the message names the cause.
+        ArgumentError: the path is none.
     """
+    source = _file_name(path)
     try:
-        with open(path, "rb") as file:
+        with open(source, "rb") as file:
             return _read(file, longest, select)
     except (OSError, ValueError) as error:  # a ValueError: no file can have such a name
-        raise CheckpointError(
-            f"cannot read {os.fspath(path)!r}: {getattr(error, 'strerror', None) or error}"
-        ) from error
+        raise CheckpointError(f"cannot read {source!r}: {getattr(error, 'strerror', None) or error}") from error
     except CheckpointError as error:
-        raise CheckpointError(f"{os.fspath(path)}: {error}") from error.__cause__
+        raise CheckpointError(f"{source}: {error}") from error.__cause__
+
+
+def _file_name(path: Path) -> str:
+    """A path as a string. A number is none, though `open` would take it for a file that is open already."""
+    name = os.fspath(path) if isinstance(path, os.PathLike) else path
+    if not isinstance(name, str):
+        raise ArgumentError(f"the path is {path!r:.60}; expected a string, or a pathlib.Path")
+    return name
 
 
 def header_size(shapes: Mapping[str, list[int]]) -> int:
@@ -223,7 +233,7 @@ def _little_endian(numbers: array[float]) -> array[float]:
 # -- replacing a file -------------------------------------------------------------------------------------------------
 
 
-def _replace(path: Path, content: bytes) -> None:
+def _replace(path: str, content: bytes) -> None:
     """Put a file in the place of another at once, and on the disk before this returns."""
     import secrets
 
@@ -242,9 +252,7 @@ def _replace(path: Path, content: bytes) -> None:
                 os.unlink(draft)
             raise
     except (OSError, ValueError) as error:  # a ValueError: no file can have such a name
-        raise CheckpointError(
-            f"cannot write {os.fspath(path)!r}: {getattr(error, 'strerror', None) or error}"
-        ) from error
+        raise CheckpointError(f"cannot write {path!r}: {getattr(error, 'strerror', None) or error}") from error
     if os.name == "posix":  # elsewhere a folder cannot be opened, and need not be
         with suppress(OSError):  # nor can every folder be read, or every file system flush one
             handle = os.open(folder, os.O_RDONLY)
