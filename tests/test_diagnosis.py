@@ -302,7 +302,6 @@ NOISY = [3.0, 1.0, 5.0, 2.0, 6.0, 1.5, 4.0, 2.5, 5.0, 2.0, 4.5, 1.5, 3.0, 5.0, 2
     ("curve", "words"),
     [
         ([1.0, 10.0, 1e300, float("inf")], "the loss of step 3 is not finite, after 1e+300"),
-        ([float("nan")] * 3, "the loss of step 0 is not finite"),
         (RISING, "ends above where it began: 2 at first, 8.1 at most, 8 in the end"),
         (NOISY, "jumps up and down and hardly falls"),
     ],
@@ -311,6 +310,13 @@ def test_a_rate_that_is_too_high(curve: list[float], words: str) -> None:
     (finding,) = diagnose(made(1), curve)
     assert finding.kind == "learning rate too high"
     assert words in finding.seen
+
+
+def test_a_loss_that_was_not_finite_before_the_first_step() -> None:
+    (finding,) = diagnose(made(1), [float("nan")] * 9)
+    assert finding.kind == "loss not finite"
+    assert "the first loss is nan, before anything was learnt" in finding.seen
+    assert "detect_anomaly(loss)" in finding.advice
 
 
 def test_a_run_of_fit_that_diverged() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import random
 from typing import Any
 
@@ -11,7 +13,7 @@ from test_diagnosis import POSITIVE, X, Y, loop, made, passed
 import wengert
 from wengert import Value, data, diagnose
 from wengert.diagnosis import Diagnosis
-from wengert.errors import ArgumentError, LengthError
+from wengert.errors import ArgumentError, DataError, LengthError
 from wengert.history import History
 from wengert.losses import cross_entropy
 from wengert.nn import MLP, Module
@@ -65,6 +67,8 @@ def test_the_report() -> None:
     report = diagnose(model, passed(model, POSITIVE))
     assert isinstance(report, Diagnosis)
     assert isinstance(report, tuple)
+    for twin in (copy.copy(report), copy.deepcopy(report), pickle.loads(pickle.dumps(report))):
+        assert (twin, twin.looked_at, repr(twin)) == (report, report.looked_at, repr(report))
     assert report.looked_at == ("the graph of the loss (5 neurons with an activation, 4 examples)",)
     assert repr(report).splitlines()[0] == "dead output ReLU: layers.1.neurons.0"
     assert repr(report).splitlines()[1].startswith("    seen: it is 0 for all 4 examples")
@@ -77,20 +81,40 @@ def test_the_report() -> None:
         ((), {}, "there is nothing to look at"),
         ((3.0,), {}, r"3\.0 is no loss"),
         (("loss",), {}, "'loss' is no loss"),
-        ((["a", "b"],), {}, "holds numbers, not 'a'"),
+        ((["a", "b"],), {}, "holds numbers and Values, not str 'a'"),
+        (([1.0, None],), {}, "holds numbers and Values, not None"),
+        (([1.0],), {"Y": Y}, "Y was given without X"),
+        ((), {"X": 3}, "X is int 3; expected a list of examples"),
+        ((), {"X": X, "Y": 3}, "Y is int 3; expected a list of examples"),
+        ((), {"X": [[1.0, float("nan")]]}, r"X\[0\] holds nan; expected finite numbers"),
+        ((), {"X": X, "Y": [1.0, 2.0, float("inf"), 3.0]}, r"Y\[2\] holds inf; expected finite numbers"),
         ((), {"X": [], "Y": []}, "X is empty"),
         ((), {"X": X, "Y": [1.0]}, "X has 4 rows, Y has 1"),
         ((), {"X": X, "Y": [[1.0, 2.0]] * 4}, "the prediction is one number, the target a list of 2"),
     ],
 )
 def test_what_cannot_be_looked_at(seen: tuple[Any, ...], options: dict[str, Any], words: str) -> None:
-    with pytest.raises((ArgumentError, LengthError), match=words):
+    with pytest.raises((ArgumentError, DataError, LengthError), match=words):
         diagnose(made(1), *seen, **options)
 
 
 def test_a_model_without_parameters() -> None:
-    with pytest.raises(ArgumentError, match="no parameters are found in"):
-        diagnose(lambda x: x, Value(1.0) * 2)
+    for nothing in (lambda x: x, MLP, "model", None):
+        with pytest.raises(ArgumentError, match="no parameters are found in"):
+            diagnose(nothing, Value(1.0) * 2)
+
+
+def test_a_list_of_parameters_cannot_be_tried() -> None:
+    with pytest.raises(ArgumentError, match=r"X is tried on the model, and list .* cannot be called"):
+        diagnose(made(1).parameters(), X=X)
+
+
+def test_classes() -> None:
+    model = made(3, 3)
+    assert diagnose(model, X=X, Y=[0.0, 1.0, 2.0, 0.0]).looked_at  # as NumPy's arrays of floats hold them
+    for wrong, words in ((1.5, "a class, an int, got 1.5"), ("a", "a class, an int, got 'a'"), (3, "class 3 of 3")):
+        with pytest.raises(DataError, match=words):
+            diagnose(model, X=X, Y=[0, 1, 2, wrong])
 
 
 def test_a_function_that_knows_its_parameters() -> None:

@@ -317,6 +317,8 @@ def layer_of(path: Path) -> Path:
 
 def named(model: Any) -> dict[Value, Path]:
     """Every parameter of a model and the path to it: a Module, or an object or a list that holds leaf Values."""
+    if isinstance(model, type):
+        return {}  # a class holds none: those of its objects differ
     if hasattr(model, "named_parameters"):
         return {p: tuple(name.split(".")) for name, p in model.named_parameters()}
     found: dict[Value, Path] = {}

@@ -298,8 +298,11 @@ def is_stuck(curve: Sequence[float]) -> bool:
 def of_curve(curve: Sequence[float], failed: bool, sign_known: bool) -> list[Finding]:
     """What the losses tell, one after the other; `failed`: the one after them was not finite."""
     finite = [isfinite(loss) for loss in curve]
+    if curve and not finite[0]:  # no rate is to blame before the first step
+        advice = "see what print(wengert.detect_anomaly(loss)) says of its graph, and whether the data hold nan"
+        return [Finding("loss not finite", "", f"the first loss is {curve[0]}, before anything was learnt", advice)]
     if failed or not all(finite):
-        step = finite.index(False) if not all(finite) else len(curve)
+        step = len(curve) if all(finite) else finite.index(False)
         seen = f"the loss of step {step} is not finite"
         seen += f", after {curve[step - 1]:.4g}" if step else ""
         return [Finding("learning rate too high", "", seen, f"{ANEW}, with a tenth of the learning rate")]

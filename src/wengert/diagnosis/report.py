@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable
+from math import isfinite
 from typing import Any
 
+from wengert import operands
 from wengert.diagnosis.evidence import Evidence, named
 from wengert.diagnosis.findings import (
     FEW,
@@ -23,7 +25,7 @@ from wengert.diagnosis.findings import (
     unreached,
 )
 from wengert.engine import Value
-from wengert.errors import ArgumentError
+from wengert.errors import ArgumentError, DataError, LengthError
 from wengert.functions import sum as total
 from wengert.history import History
 from wengert.losses import cross_entropy, mse
@@ -47,6 +49,10 @@ class Diagnosis(tuple[Finding, ...]):
         made = super().__new__(cls, findings)
         made.looked_at = tuple(looked_at)
         return made
+
+    def __getnewargs__(self) -> tuple[tuple[Finding, ...], tuple[str, ...]]:
+        """Both, for copies and pickles."""
+        return tuple(self), self.looked_at
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -76,10 +82,10 @@ def diagnose(
         diagnose(model, loss, losses)             # the same, with the loss of each step in a list
         diagnose(model, history, X=X, Y=Y)        # after fit
 
-    What is looked for: saturated tanh (and sigmoid), dead ReLU, dead output ReLU, learning rate too high, learning
-    rate too low, wrong sign of the update, gradients never zeroed, unreached parameter, target out of range, inputs of
-    different scale. Nothing is changed: parameters and gradients are what they were. It takes about as long as a few
-    dozen steps of training.
+    What is looked for: saturated tanh (and sigmoid), dead ReLU, dead output ReLU, loss not finite, learning rate too
+    high, learning rate too low, wrong sign of the update, gradients never zeroed, unreached parameter, target out of
+    range, inputs of different scale. Nothing is changed: parameters and gradients are what they were. It takes about as
+    long as a few dozen steps of training.
 
     Args:
         model: a Module, or an object or list that holds the parameters.
@@ -90,6 +96,8 @@ def diagnose(
 
     Raises:
         ArgumentError: there is nothing to look at, or something else among it.
+        DataError: X or Y is empty, or holds what is no finite number; or a target is of no class.
+        LengthError: X and Y differ in length.
 
     >>> from wengert.nn import MLP
     >>> model = MLP(2, [1])
@@ -105,6 +113,8 @@ def diagnose(
         looked_at.append(f"the loss curve ({len(curve)} steps)")
     learnt, stuck = has_learnt(curve), is_stuck(curve)
     findings += not_finite(names)
+    if Y is not None and X is None:
+        raise ArgumentError("Y was given without X: pass both, or neither")
     if not names and (losses or X is not None):
         raise ArgumentError(f"no parameters are found in {model!r:.60}: pass a Module, or a list of the parameters")
     if losses:
@@ -145,20 +155,25 @@ def _sorted(seen: Iterable[Any]) -> tuple[list[Value], list[float], bool]:
         failed |= isinstance(thing, History) and thing.diverged
         graphs = [loss for loss in items if isinstance(loss, Value) and not loss.is_leaf]
         losses = [*graphs, *[loss for loss in losses if loss not in graphs]]
-        try:
-            curve += [loss.data if isinstance(loss, Value) else float(loss) for loss in items]
-        except (TypeError, ValueError):
-            raise ArgumentError(f"a list of losses holds numbers, not {items[0]!r:.60}") from None
+        for loss in items:
+            try:
+                curve.append(loss.data if isinstance(loss, Value) else float(loss))
+            except (TypeError, ValueError):
+                raise ArgumentError(f"a list of losses holds numbers and Values, not {operands.named(loss)}") from None
     return losses, curve, failed
 
 
 def _tried(model: Any, X: Iterable[Any], Y: Iterable[Any] | None) -> tuple[list[Any], list[Value]]:
     """Some rows of X, and for each a loss of what the model gives for it; without Y, the sum of what it gives."""
-    rows, targets = _native(X), None if Y is None else _native(Y)
+    if not callable(model):
+        raise ArgumentError(
+            f"X is tried on the model, and {operands.named(model)} cannot be called: pass the model itself"
+        )
+    rows, targets = _native("X", X), None if Y is None else _native("Y", Y)
     if not rows:
-        raise ArgumentError("X is empty: there is nothing to look at")
+        raise DataError("X is empty: there is nothing to look at")
     if targets is not None and len(targets) != len(rows):
-        raise ArgumentError(f"X has {len(rows)} rows, Y has {len(targets)}")
+        raise LengthError(f"X has {len(rows)} rows, Y has {len(targets)}")
     step = -(-len(rows) // ROWS)
     rows, targets = rows[::step], None if targets is None else targets[::step]
     state = random.getstate()  # a model that draws random numbers draws the same ones after this attempt
@@ -172,15 +187,27 @@ def _tried(model: Any, X: Iterable[Any], Y: Iterable[Any] | None) -> tuple[list[
         if targets is None:
             losses.append(total(out if several else [out]))
         elif several and not isinstance(targets[i], (list, tuple)):
-            losses.append(cross_entropy(out, int(targets[i])))
+            losses.append(cross_entropy(out, _class(targets[i])))
         else:
             losses.append(mse(out, targets[i]))
     return rows, [loss for loss in losses if isinstance(loss, Value)]
 
 
-def _native(data: Any) -> list[Any]:
-    """Rows of Python's own numbers."""
+def _class(target: Any) -> Any:
+    """The class that a target names: arrays of floats hold classes too."""
+    return int(target) if isinstance(target, float) and target.is_integer() else target
+
+
+def _native(name: str, data: Any) -> list[Any]:
+    """Rows of Python's own numbers, which are finite."""
     for convert in ("to_numpy", "tolist"):
         if hasattr(data, convert):
             data = getattr(data, convert)()
-    return list(data)
+    if not isinstance(data, Iterable):
+        raise ArgumentError(f"{name} is {operands.named(data)}; expected a list of examples")
+    rows = list(data)
+    for place, row in enumerate(rows):
+        for x in row if isinstance(row, (list, tuple)) else [row]:
+            if isinstance(x, float) and not isfinite(x):
+                raise DataError(f"{name}[{place}] holds {x}; expected finite numbers")
+    return rows
