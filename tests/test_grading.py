@@ -275,6 +275,28 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
         examine(str(ENGINES / "right.py") + ":Nope")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"target": None}, "target is None; expected the name of a file"),
+        ({"target": 3}, "target is int 3; expected the name of a file"),
+        ({"timeout": 0.0}, r"timeout is 0\.0; expected a number of seconds above 0"),
+        ({"timeout": float("nan")}, "timeout is nan; expected"),
+        ({"timeout": float("inf")}, "timeout is inf; expected"),
+        ({"timeout": "20"}, "timeout is '20'; expected"),
+        ({"memory": 0}, "memory is 0; expected a whole number of MiB from 1 up"),
+        ({"memory": 100.5}, r"memory is 100\.5; expected"),
+    ],
+)
+def test_arguments_that_are_none(arguments: dict[str, Any], words: str) -> None:
+    with pytest.raises(ArgumentError, match=words):
+        examine(**{"target": ENGINES / "right.py", **arguments})
+
+
+def test_more_memory_than_there_is() -> None:
+    assert examine(ENGINES / "right.py", memory=10**15).right
+
+
 # ------------------------------------------------------------------------------------- files that do more than that
 
 

@@ -61,7 +61,7 @@ STANDS_ON = {
     "diagnosis": ["graph", "history", "losses"],
     "training": ["nn", "losses", "optim", "data", "checkpoint", "backends"],
     "demo": ["training", "view", "_loader"],
-    "grading": ["errors"],
+    "grading": ["operands"],
     "counterparts": ["graph"],
     "side_by_side": ["counterparts", "structures"],
     "cli": ["demo", "grading"],

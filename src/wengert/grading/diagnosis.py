@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from wengert.grading import rules, slips
 from wengert.grading.model import Engine, TooLongError, kit
@@ -34,6 +34,16 @@ class Seen:
     line: int = 0
 
 
+class _Found(NamedTuple):
+    """A slip, and where it showed."""
+
+    slip: Slip
+    trial: Trial
+    at: Outcome | None = None  # what was expected there
+    got: float | None = None
+    line: int = 0
+
+
 @dataclass
 class _Examination:
     """What is known so far."""
@@ -41,7 +51,7 @@ class _Examination:
     seen: dict[str, Seen]
     has: set[str]
     known: list[Engine] = field(default_factory=lambda: [RIGHT])  # engines with the slips found so far
-    found: list[tuple[Slip, Trial, Outcome | None, float | None, int]] = field(default_factory=list)
+    found: list[_Found] = field(default_factory=list)
     wrong: set[str] = field(default_factory=set)  # operations that are wrong, "" for the engine as a whole
     errors: dict[tuple[str, str, str], str] = field(default_factory=dict)  # errors told already -> their row
     missing: set[str] = field(default_factory=set)  # operators told to be missing
@@ -116,7 +126,7 @@ def _explain(trial: Trial, expected: list[Outcome], first: tuple[Outcome, float]
     if _gives(state.known, trial, numbers):
         if trial.kind == "note":  # which has no line in the table: its finding says that it shows here too
             state.found += [
-                (slip, trial, None, None, 0)
+                _Found(slip, trial)
                 for slip in dict.fromkeys(slip for slip, one, *_ in state.found if one.kind == "note")
                 if _gives([change(RIGHT) for change in slip.changes], trial, numbers)
             ]
@@ -137,10 +147,9 @@ def _explain(trial: Trial, expected: list[Outcome], first: tuple[Outcome, float]
         best = max(fitting, key=lambda chosen: _reach(chosen, state)) if len(fitting) > 1 else fitting[0]
         state.known = _with(best, state)
         for slip in best:
-            state.found.append((slip, trial, first[0], first[1], 0))
+            state.found.append(_Found(slip, trial, *first))
         return ""
-    says, write = _unknown(trial)
-    state.found.append((Slip(*says, write, ()), trial, first[0], first[1], 0))
+    state.found.append(_Found(_unknown(trial), trial, *first))
     return ""
 
 
@@ -149,15 +158,14 @@ def _leans_on_wrong(trial: Trial, state: _Examination) -> bool:
     return bool(({trial.op, "mul", "add", ""} | LEANS.get(trial.op, set())) & state.wrong)
 
 
-def _unknown(trial: Trial) -> tuple[tuple[str, str], tuple[str, ...]]:
+def _unknown(trial: Trial) -> Slip:
+    """What to say of numbers that no slip makes."""
     if trial.id == "relu 0":
-        return (
-            "relu at 0",
-            "the gradient of relu at 0 is taken from the other side: PyTorch gives 0 there",
-        ), rules.RIGHT["relu"]
+        says = "the gradient of relu at 0 is taken from the other side: PyTorch gives 0 there"
+        return Slip("relu at 0", says, rules.RIGHT["relu"], ())
     if trial.id.endswith(" 1000"):
-        return ("overflow", f"{trial.op} is wrong for large numbers: its formula overflows"), ()
-    return ("unknown", f"{trial.row}: wrong, and no slip that is known makes these numbers"), ()
+        return Slip("overflow", f"{trial.op} is wrong for large numbers: its formula overflows", (), ())
+    return Slip("unknown", f"{trial.row}: wrong, and no slip that is known makes these numbers", (), ())
 
 
 def _with(chosen: Sequence[Slip], state: _Examination) -> list[Engine]:
@@ -228,7 +236,7 @@ def _error(trial: Trial, seen: Seen, expected: list[Outcome], state: _Examinatio
             says = f"{trial.row}: {missing['name']} is missing"
             says += ", which Python calls where a number stands on the left" if reflected else ""
             slip = Slip("missing reflected operator" if reflected else "missing operator", says, missing["write"], ())
-            state.found.append((slip, trial, None, None, 0))
+            state.found.append(_Found(slip, trial))
         state.errors.setdefault(key, trial.row)
         return "missing", f"no {missing['name']}"
     if told is not None and trial.id.startswith("twice") and not seen.numbers:
@@ -244,7 +252,7 @@ def _error(trial: Trial, seen: Seen, expected: list[Outcome], state: _Examinatio
         slip = Slip(*slips.ERRORS[seen.kind], ())
     else:
         return "wrong", ""  # a note about several calls, of an engine that cannot do one
-    state.found.append((slip, trial, at, None, seen.line))
+    state.found.append(_Found(slip, trial, at, line=seen.line))
     if trial.kind != "note":
         state.wrong.add(trial.op)
     return "wrong", ""
@@ -333,23 +341,17 @@ def _of_gradient(what: str) -> bool:
 
 def _findings(state: _Examination) -> list[Finding]:
     """One finding for each slip, however many operations show it."""
-    merged: dict[Any, list[tuple[Slip, Trial, Outcome | None, float | None, int]]] = {}
-    for entry in state.found:
-        slip, trial = entry[0], entry[1]
-        merged.setdefault((slip.name, slip.says, trial.kind == "note"), []).append(entry)
+    merged: dict[Any, list[_Found]] = {}
+    for found in state.found:
+        merged.setdefault((found.slip.name, found.slip.says, found.trial.kind == "note"), []).append(found)
     findings = []
-    for (name, says, note), entries in merged.items():
-        ops = list(dict.fromkeys(slips.named("{op}", trial.op) for _, trial, *_ in entries if "{op}" in says))
-        slip, trial, at, got, line = entries[0]
-        told = says.replace("{op}", ", ".join(ops))
+    for (name, says, note), alike in merged.items():
+        slip, trial, at, got, line = alike[0]
+        told = says.replace("{op}", ", ".join(dict.fromkeys(slips.written(found.trial.op) for found in alike)))
         told += f" (line {line})" if line and got is None else ""
-        write = slip.write or (rules.RIGHT.get(_base(trial.op), ()) if "{op}" in says else ())
+        write = slip.write or (rules.RIGHT.get(slips.unreflected(trial.op), ()) if "{op}" in says else ())
         where, what, right = at or ("", "", 0.0)
-        rows = tuple(dict.fromkeys(trial.row for _, trial, *_ in entries))
+        rows = tuple(dict.fromkeys(found.trial.row for found in alike))
         number = None if got is None else right
         findings.append(Finding(name, told, rows, where, what, number, got, tuple(write), note))
     return findings
-
-
-def _base(op: str) -> str:
-    return {"radd": "add", "rmul": "mul", "rsub": "sub", "rdiv": "div"}.get(op, op)

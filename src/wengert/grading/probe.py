@@ -43,7 +43,7 @@ def _said(error: BaseException) -> str:
     """One line of what an error says, however long, strange or broken its text is."""
     try:
         text = str(error)
-    except Exception:
+    except Exception:  # the examined file wrote the error's class, and its __str__ may raise anything
         text = "(its text cannot be made)"
     return f"{type(error).__name__}: {text[:300]}" if text else type(error).__name__
 
@@ -80,7 +80,7 @@ def _load(path: str) -> ModuleType:
     except SystemExit as error:
         at = _line_in(path, error.__traceback__)
         raise CannotTryError("the file ends the program (sys.exit) while it is imported", at) from None
-    except BaseException as error:
+    except BaseException as error:  # whatever the file raises is told, a KeyboardInterrupt of its own too
         advice = ""
         if isinstance(error, MemoryError):
             advice = ": more memory than --memory allows"
@@ -99,7 +99,7 @@ def _kit(kind: type, path: str) -> Any:
     """How to try a class; CannotTryError, if it is not like a Value."""
     try:
         one = kind(2.0)
-    except BaseException as error:
+    except BaseException as error:  # as above
         raise CannotTryError(
             f"{kind.__name__}(2.0) raises {_said(error)}", _line_in(path, error.__traceback__)
         ) from None
@@ -146,7 +146,7 @@ def _try(trial: Any, kit: Any, path: str) -> dict[str, Any]:
     try:
         for _, _, number in trial.run(kit):
             done["numbers"].append(number)
-    except BaseException as error:
+    except BaseException as error:  # as above: an error is an outcome
         kind = f"unfit {error.kind}" if isinstance(error, trials.UnfitError) else type(error).__name__
         done["error"] = {
             "kind": kind,
@@ -166,7 +166,7 @@ def _limit(memory: int) -> None:
     try:
         resource.setrlimit(what, (memory, memory))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    except (ValueError, OSError):  # a lower limit is set already, or the system has none
+    except (ValueError, OSError, OverflowError):  # a lower limit is set already, or the system has none so high
         return
 
 

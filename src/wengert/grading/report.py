@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 __all__ = ["Finding", "Report", "Row", "printable"]
@@ -93,29 +93,8 @@ class Report:
     def as_dict(self) -> dict[str, Any]:
         """The report for a program: the names are those of the attributes."""
         right, of = self.score
-        rows = [
-            {
-                "name": row.name,
-                "counts": row.counts,
-                "state": row.state,
-                "values": row.values,
-                "gradients": row.gradients,
-                "remark": row.remark,
-            }
-            for row in self.rows
-        ]
         findings = [
-            {
-                "slip": finding.slip,
-                "says": finding.says,
-                "rows": list(finding.rows),
-                "where": finding.where,
-                "what": finding.what,
-                "expected": _for_json(finding.expected),
-                "got": _for_json(finding.got),
-                "write": list(finding.write),
-                "note": finding.note,
-            }
+            {**asdict(finding), "expected": _for_json(finding.expected), "got": _for_json(finding.got)}
             for finding in self.findings
         ]
         return {
@@ -123,7 +102,7 @@ class Report:
             "class": self.name,
             "right": right,
             "of": of,
-            "rows": rows,
+            "rows": [asdict(row) for row in self.rows],
             "findings": findings,
             "remarks": list(self.remarks),
             "output": self.output,

@@ -21,6 +21,7 @@ from wengert.errors import ArgumentError
 from wengert.grading.diagnosis import Seen, diagnose
 from wengert.grading.report import Report, printable
 from wengert.grading.trials import NAMES
+from wengert.operands import is_number, named
 
 __all__ = ["examine"]
 
@@ -29,7 +30,7 @@ KEPT = 2_000  # characters of what the file prints
 PATIENCE = 4  # processes that may end before their time, each at another trial
 
 
-def examine(target: str, timeout: float = 20.0, memory: int = 2048) -> Report:
+def examine(target: str | os.PathLike[str], timeout: float = 20.0, memory: int = 2048) -> Report:
     """Try the Value-like class of a file, operation by operation, and say what is likely wrong with it.
 
     Args:
@@ -38,8 +39,15 @@ def examine(target: str, timeout: float = 20.0, memory: int = 2048) -> Report:
         memory: the most memory, in MiB, that the file may use, on systems that can hold it to that.
 
     Raises:
-        ArgumentError: the file cannot be read or run, or holds no such class; the message says why.
+        ArgumentError: the file cannot be read or run, or holds no such class; a limit is none. The message says why.
     """
+    if not isinstance(target, (str, os.PathLike)):
+        raise ArgumentError(f"target is {named(target)}; expected the name of a file, such as 'engine.py'")
+    if not (is_number(timeout) and 0.0 < timeout <= threading.TIMEOUT_MAX):
+        raise ArgumentError(f"timeout is {timeout!r}; expected a number of seconds above 0")
+    if type(memory) is not int or memory < 1:
+        raise ArgumentError(f"memory is {memory!r}; expected a whole number of MiB from 1 up")
+    target = os.fspath(target)
     path, _, wanted = target.rpartition(":")
     if not path or os.path.isfile(target) or not (wanted.isidentifier() or not wanted):
         path, wanted = target, ""

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from wengert.grading.model import RULES, Engine, Rule
 from wengert.grading.rules import PARTIALS, SYMBOLS, VALUES, WRONG_VALUES
 
-__all__ = ["ERRORS", "WHOLE", "Slip", "candidates", "named", "operators"]
+__all__ = ["ERRORS", "WHOLE", "Slip", "candidates", "operators", "unreflected", "written"]
 
 Change = Callable[[Engine], Engine]
 
@@ -222,13 +222,12 @@ def _dunder(op: str) -> str:
 def candidates(op: str, kind: str) -> list[Slip]:
     """The slips that a trial of this operation can show, the likeliest first."""
     found: list[Slip] = []
-    base = {"radd": "add", "rmul": "mul", "rsub": "sub", "rdiv": "div"}.get(op, op)
     if op in ("rsub", "rdiv", "rpow"):
         found += _reflected(op)
     if kind == "note":
         found += CALLS
-    if base in RULES:
-        found += _local(base)
+    if unreflected(op) in RULES:
+        found += _local(unreflected(op))
     return [*found, *WHOLE]
 
 
@@ -257,10 +256,14 @@ ERRORS: dict[str, tuple[str, str, tuple[str, ...]]] = {
 """The kind of an error -> the name of the slip, what it says, what to write."""
 
 
-def named(says: str, op: str) -> str:
-    """What a slip says, of an operation."""
-    base = {"radd": "add", "rmul": "mul", "rsub": "sub", "rdiv": "div"}.get(op, op)
-    return says.replace("{op}", SYMBOLS.get(base, f"a.{base}()"))
+def unreflected(op: str) -> str:
+    """The operation itself: div, of rdiv."""
+    return {"radd": "add", "rmul": "mul", "rsub": "sub", "rdiv": "div"}.get(op, op)
+
+
+def written(op: str) -> str:
+    """An operation as one writes it: a / b, a.exp()."""
+    return SYMBOLS.get(unreflected(op), f"a.{op}()")
 
 
 def operators(row: str) -> dict[str, Any]:
