@@ -194,6 +194,11 @@ def test_rules_that_cannot_be_called(value: Any, partials: Any, role: str) -> No
         wengert.op("double", value=value, partials=partials, arity=1)
 
 
+def test_a_symbol_is_a_string() -> None:
+    with pytest.raises(OperationError, match="the symbol of double is how drawings write it: a string, not 3"):
+        wengert.op("double", value=double, partials=two, symbol=3)  # type: ignore[arg-type]
+
+
 def test_nothing_is_registered_by_a_mistake() -> None:
     rows, names = list(ops.TABLE), dict(ops.BY_NAME)
     wrong: list[dict[str, Any]] = [{"name": "tanh"}, {"name": "9"}, {"name": "data"}]

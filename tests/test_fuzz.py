@@ -116,9 +116,18 @@ def test_what_is_printed_runs() -> None:
 
 
 def test_errors() -> None:
-    for names in (["tanh", "tahn"], ["leaf"], []):
+    wrong: tuple[Any, ...] = (["tanh", "tahn"], ["leaf"], [], "tanh", [["tanh"]], [wengert.tanh])
+    for names in wrong:
         with pytest.raises(ArgumentError, match="names of rows of the table, such as 'tanh', not"):
             random_program(1, names)
+    counts: tuple[Any, ...] = (0, -1, 1.5, "2")
+    for count in counts:
+        with pytest.raises(ArgumentError, match=r"inputs is .*; expected a whole number from 1 up"):
+            random_program(1, inputs=count)
+        with pytest.raises(ArgumentError, match=r"steps is .*; expected a whole number from 1 up"):
+            random_program(1, steps=count)
+    with pytest.raises(ArgumentError, match="has a step 'tahn', which is no operation; pass it in `operations`"):
+        Program((1.0,), (Step("tahn", (0,)),), (1,))(1.0)
     with pytest.raises(ArgumentError, match="has 1 inputs, got 2"):
         Program((1.0,))(1.0, 2.0)
 

@@ -21,6 +21,7 @@ from special_values import gradients, same
 
 import wengert
 from wengert import Value, functions, ops
+from wengert.errors import OperandError
 
 over_rows = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 
@@ -253,6 +254,9 @@ def test_of_no_values() -> None:
     for function in (wengert.mean, wengert.max, wengert.min, wengert.logsumexp, wengert.softmax, wengert.log_softmax):
         with pytest.raises(ValueError, match="of no values: expected at least one"):
             function([])
+    for function in (wengert.softmax, wengert.log_softmax):
+        with pytest.raises(OperandError, match=r"softmax is of several values, in a list, not of float 1\.0"):
+            function(1.0)
 
 
 # ------------------------------------------------------------------------------------- the fast bodies of the engine
@@ -350,6 +354,22 @@ def test_matmul() -> None:
             wengert.matmul(left, right)
     with pytest.raises(ValueError, match=r"the rows of b have different lengths: \[1, 2\]"):
         wengert.matmul([[1.0, 2.0]], [[1.0], [2.0, 3.0]])
+    wrong: list[tuple[Any, Any, str]] = [
+        (3.0, [1.0], r"found float 3\.0 where a list should be"),
+        ([1.0, 2.0], [3.0, 4.0], r"found float 1\.0 where a list should be"),
+        ([[1.0]], 3.0, r"found float 3\.0 where a list should be"),
+        ([[1.0, 2.0]], [[1.0], 2.0], "b holds rows and numbers: expected a matrix, which holds rows, or a vector"),
+    ]
+    for left, right, words in wrong:
+        with pytest.raises(OperandError, match=words):
+            wengert.matmul(left, right)
+
+
+def test_matmul_of_arrays() -> None:
+    np = pytest.importorskip("numpy")
+    a, b = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[5.0, 6.0], [7.0, 8.0]])
+    assert wengert.matmul(a, b) == (a @ b).tolist()
+    assert wengert.matmul(a, b[0]) == (a @ b[0]).tolist()
 
 
 # ------------------------------------------------------------------------------------- the test of the tests

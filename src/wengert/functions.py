@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from wengert import ops
-from wengert.errors import LengthError, OperationError
+from wengert.errors import LengthError, OperandError, OperationError
+from wengert.operands import named
 
 __all__ = ["Functions", "log_softmax", "matmul", "op", "pick", "softmax", "take"]
 
@@ -46,6 +47,10 @@ for _row in [row for row in ops.TABLE if row.value]:
 def softmax(values: Iterable[Any]) -> list[Any]:
     """e^v / (e^v1 + e^v2 + ...) for each v: positive, of sum 1, and without overflow.
 
+    Raises:
+        OperandError: the values are not in a list.
+        LengthError: there are none.
+
     >>> softmax([1000.0, 1000.0])
     [0.5, 0.5]
     """
@@ -55,7 +60,7 @@ def softmax(values: Iterable[Any]) -> list[Any]:
 
 
 def log_softmax(values: Iterable[Any]) -> list[Any]:
-    """The logarithm of `softmax`, exact where softmax itself would round to 0.
+    """The logarithm of `softmax`, exact where softmax itself would round to 0; errors as of that.
 
     >>> log_softmax([0.0, -1000.0])
     [0.0, -1000.0]
@@ -67,6 +72,8 @@ def log_softmax(values: Iterable[Any]) -> list[Any]:
 
 def _shifted(values: Iterable[Any]) -> list[Any]:
     """The values less the greatest of them, a constant: it cancels, and so do the digits lost to large values."""
+    if not isinstance(values, Iterable):
+        raise OperandError(f"softmax is of several values, in a list, not of {named(values)}")
     values = list(values)
     greatest = ops.max_(values)
     shift = greatest if isinstance(greatest, float) else greatest.item()
@@ -78,25 +85,36 @@ def matmul(a: Sequence[Sequence[Any]], b: Sequence[Any]) -> list[Any]:
 
     Args:
         a: n rows of k numbers or Values.
-        b: k rows of m numbers or Values, or k of them.
+        b: k rows of m numbers or Values, or k of them. Both may be arrays of NumPy.
 
     Raises:
         LengthError: a row of a is not as long as b has rows, or the rows of b differ in length.
+        OperandError: a is not made of rows, or b is neither a matrix nor a vector.
 
     >>> matmul([[1.0, 2.0], [3.0, 4.0]], [[5.0], [6.0]])
     [[17.0], [39.0]]
     >>> matmul([[1.0, 2.0], [3.0, 4.0]], [5.0, 6.0])
     [17.0, 39.0]
     """
+    for row in [b, *a] if _is_list(a) else [a]:
+        if not _is_list(row):
+            raise OperandError(f"matmul: expected lists of rows, and found {named(row)} where a list should be")
     for row in a:
         if len(row) != len(b):
             raise LengthError(f"matmul: a row of {len(row)} meets {len(b)} rows: columns of a = rows of b is needed")
-    if not len(b) or not isinstance(b[0], Sequence):
+    if not any(map(_is_list, b)):
         return [ops.dot(*row, *b, 0.0) for row in a]
+    if not all(map(_is_list, b)):
+        raise OperandError("matmul: b holds rows and numbers: expected a matrix, which holds rows, or a vector")
     if len({len(row) for row in b}) > 1:
         raise LengthError(f"matmul: the rows of b have different lengths: {sorted({len(row) for row in b})}")
     columns = list(zip(*b, strict=True))
     return [[ops.dot(*row, *column, 0.0) for column in columns] for row in a]
+
+
+def _is_list(x: Any) -> bool:
+    """Whether it is a row of numbers, of whatever kind: an array too."""
+    return hasattr(type(x), "__len__")
 
 
 def take(rows: Any, index: Any) -> Any:

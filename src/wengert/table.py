@@ -112,12 +112,15 @@ def register(
     """Enter a row that a user wrote; `functions.op` is the door to it.
 
     Raises:
-        OperationError: the name is no identifier or belongs to a built-in operation, or a rule cannot be called.
+        OperationError: the name is no identifier or belongs to a built-in operation, the symbol is no string, or a rule
+            cannot be called.
     """
     if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
         raise OperationError(f"an operation's name is an identifier without a leading underscore, not {name!r}")
     if name in BY_NAME and BY_NAME[name].code < _built_in:
         raise OperationError(f"{name} is a built-in operation: choose another name")
+    if not isinstance(symbol, str):
+        raise OperationError(f"the symbol of {name} is how drawings write it: a string, not {symbol!r:.40}")
     for role, rule in (("value", value), ("partials", partials)):
         if not callable(rule):
             raise OperationError(f"the {role} of {name} must be a function, not {rule!r:.40}")

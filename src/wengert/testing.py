@@ -121,7 +121,9 @@ class Program(NamedTuple):
         known = WRITTEN if operations is None else {**WRITTEN, **operations}
         found = list(numbers)
         for name, operands in self.steps:
-            compute = known.get(name) or BY_NAME[name]
+            compute = known.get(name) or BY_NAME.get(name)
+            if compute is None:
+                raise ArgumentError(f"the program has a step {name!r}, which is no operation; pass it in `operations`")
             found.append(compute(*[found[x] if type(x) is int else x for x in operands]))
         total = found[self.results[0]]
         for place in self.results[1:]:
@@ -262,10 +264,13 @@ def _distance(name: str, operands: tuple[int | float, ...], xs: Sequence[float])
     return fabs(KINKS[name](*xs)) if name in KINKS else inf
 
 
-def _rows(operations: Iterable[str] | None) -> list[Op]:
-    """The rows of these names."""
+def _rows(operations: Iterable[str] | None, inputs: int, steps: int) -> list[Op]:
+    """The rows of these names; all arguments are checked here."""
+    for argument, count in (("inputs", inputs), ("steps", steps)):
+        if type(count) is not int or count < 1:
+            raise ArgumentError(f"{argument} is {count!r}; expected a whole number from 1 up")
     names = OPERATIONS if operations is None else tuple(operations)
-    unknown = [name for name in names if name not in BY_NAME or BY_NAME[name].value is None]
+    unknown = [name for name in names if not isinstance(name, str) or getattr(BY_NAME.get(name), "value", None) is None]
     if unknown or not names:
         raise ArgumentError(f"operations are names of rows of the table, such as 'tanh', not {unknown or names!r}")
     return [BY_NAME[name] for name in names]
@@ -286,7 +291,7 @@ def random_program(
         steps: how many steps it has at most.
 
     Raises:
-        ArgumentError: a name is that of no operation.
+        ArgumentError: a name is that of no operation, or a count is less than 1.
 
     >>> print(random_program(3, ["tanh", "mul"], inputs=1, steps=4))
     def program(x0=0.5558454637629939):
@@ -294,7 +299,7 @@ def random_program(
         v2 = v1 * x0
         return v2
     """
-    rows = _rows(operations)
+    rows = _rows(operations, inputs, steps)
     draw = seed if isinstance(seed, random.Random) else random.Random(seed)
     point = [draw.uniform(*REAL) for _ in range(draw.randint(1, inputs))]
 
@@ -322,7 +327,7 @@ def programs(operations: Iterable[str] | None = None, *, inputs: int = 4, steps:
     >>> the_rows_are_what_is_written()
     """
     st: Any = require("hypothesis", "testing").strategies
-    rows = _rows(operations)
+    rows = _rows(operations, inputs, steps)
     pick = st.integers(0, PICKS - 1)
 
     def gene(row: Op) -> Any:
