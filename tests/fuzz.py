@@ -1,6 +1,6 @@
 """Random programs of `wengert.testing`, and what they are compared with: PyTorch, mpmath, the other engine, other runs.
 
-At length, as a command, every night::
+At length, as commands::
 
     python tests/fuzz.py --against torch --count 100000
     python tests/fuzz.py --against mpmath --count 10000

@@ -1,4 +1,4 @@
-"""Random programs: the first seeds of `fuzz.py`, which runs at length every night; what `wengert.testing` promises."""
+"""Random programs: the first seeds of `fuzz.py`, which runs at length as a command; what `wengert.testing` promises."""
 
 from __future__ import annotations
 
