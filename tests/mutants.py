@@ -150,7 +150,7 @@ def _behaving(tree: ast.Module) -> list[tuple[ast.expr | ast.stmt, ast.stmt]]:
 
 def _fields(node: ast.AST) -> list[str]:
     """Which fields of a node are changed; "" stands for the statement itself."""
-    if isinstance(node, (ast.Compare,)):
+    if isinstance(node, ast.Compare):
         return ["ops"]
     if isinstance(node, (ast.BinOp, ast.BoolOp)):
         return ["op"]
@@ -173,7 +173,7 @@ def _changes(node: ast.AST, field: str, kept: object) -> Iterator[object]:
             if type(operator) in OTHER:
                 yield [*node.ops[:k], OTHER[type(operator)](), *node.ops[k + 1 :]]  # type: ignore[attr-defined]
     elif field == "op" and isinstance(node, ast.UnaryOp):
-        yield ast.UAdd() if isinstance(kept, ast.USub) else ast.UAdd() if isinstance(kept, ast.UAdd) else ast.USub()
+        yield ast.UAdd() if isinstance(kept, ast.USub) else ast.USub()
     elif field == "op" and type(kept) in OTHER:
         yield OTHER[type(kept)]()  # type: ignore[index]
     elif field == "test":

@@ -138,7 +138,12 @@ def cell(found: tuple[float | None, ...]) -> str:
 
 def tables() -> str:
     """Everything as Markdown."""
-    found = {(name, repr(xs)): a for name, xs, a in answers()}  # by text: 0 and -0 would be one key
+    return value_tables(answers()) + (difference_table() if find_spec("torch") else "")
+
+
+def value_tables(found_answers: list[Answer]) -> str:
+    """What comes out, row by row."""
+    found = {(name, repr(xs)): a for name, xs, a in found_answers}  # by text: 0 and -0 would be one key
     heads = [shown(x) for x in SPECIAL]
     lines = [f"| x | {' | '.join(heads)} |", "|---" * (len(SPECIAL) + 1) + "|"]
     for row in ROWS:
@@ -157,11 +162,15 @@ def tables() -> str:
         else:
             lines += ["| operands | |", "|---|---|"]
             lines += [f"| {', '.join(map(shown, xs))} | {cell(found[row.name, repr(xs)])} |" for xs in operands(row)]
-    if find_spec("torch"):
-        lines += ["", "| operation | operands | Wengert | PyTorch | why |", "|---|---|---|---|---|"]
-        for row, xs, ours, theirs in differences():
-            both = f"{cell(ours)} | {cell(theirs)}"
-            lines.append(f"| `{row.name}` | {', '.join(map(shown, xs))} | {both} | {differs(row.name, xs)} |")
+    return "\n".join(lines) + "\n"
+
+
+def difference_table() -> str:
+    """Where PyTorch answers otherwise, and why."""
+    lines = ["", "| operation | operands | Wengert | PyTorch | why |", "|---|---|---|---|---|"]
+    for row, xs, ours, theirs in differences():
+        both = f"{cell(ours)} | {cell(theirs)}"
+        lines.append(f"| `{row.name}` | {', '.join(map(shown, xs))} | {both} | {differs(row.name, xs)} |")
     return "\n".join(lines) + "\n"
 
 

@@ -7,7 +7,7 @@ or products with parameters added up by hand. It bears the name that its paramet
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
 from typing import Any, NamedTuple
 
@@ -16,7 +16,7 @@ from wengert.functions import sum as total
 from wengert.graph import Graph, Instruction
 from wengert.ops import BY_NAME
 
-__all__ = ["Activity", "Evidence", "Path", "layer_of", "named", "one_pass"]
+__all__ = ["Activity", "Evidence", "Path", "layer_of", "named", "one_pass", "shared"]
 
 Path = tuple[str, ...]  # ("layers", "2", "neurons", "0")
 
@@ -298,12 +298,14 @@ def _common(path: Path | None, other: Path | None) -> Path | None:
     """What two paths begin with; where that is nothing, the longer of them."""
     if path is None or other is None:
         return path or other
-    shared = 0
-    for a, b in zip(path, other, strict=False):
-        if a != b:
-            break
-        shared += 1
-    return path[:shared] or max(path, other, key=len)
+    return shared([path, other]) or max(path, other, key=len)
+
+
+def shared(paths: Sequence[Path]) -> Path:
+    """What all of these paths begin with."""
+    first, last = min(paths), max(paths)  # these two differ first
+    pairs = enumerate(zip(first, last, strict=False))
+    return first[: next((place for place, (a, b) in pairs if a != b), len(first))]
 
 
 def layer_of(path: Path) -> Path:

@@ -10,7 +10,7 @@ from itertools import pairwise
 from math import isfinite
 from typing import Any, NamedTuple
 
-from wengert.diagnosis.evidence import Activity, Evidence, Path, layer_of, one_pass
+from wengert.diagnosis.evidence import Activity, Evidence, Path, layer_of, one_pass, shared
 from wengert.engine import Value
 
 __all__ = [
@@ -93,10 +93,7 @@ def unreached(evidence: Evidence) -> list[Finding]:
     seen += f"{len(evidence.names)} parameters: they get no gradient"
     advice = "use them in the model; compute with Values to the end, not with .data; give a neuron as many inputs as "
     advice += "it has weights"
-    shared = 0
-    while len(paths[0]) > shared and all(path[: shared + 1] == paths[0][: shared + 1] for path in paths):
-        shared += 1
-    return [Finding("unreached parameter", _name(paths[0][:shared]), seen, advice)]
+    return [Finding("unreached parameter", _name(shared(paths)), seen, advice)]
 
 
 def never_zeroed(names: dict[Value, Path], losses: Sequence[Value]) -> list[Finding]:
