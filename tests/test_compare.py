@@ -182,6 +182,16 @@ def test_gradients_that_the_user_holds_are_left_alone(peer: str) -> None:
     assert (leaf.grad, leaf.peer_grad) == (2 * 2.0 * 5.0 + 1.0,) * 2
 
 
+@pytest.mark.mpmath
+def test_under_no_grad() -> None:
+    with wengert.no_grad():
+        report = wengert.compare(lambda x: x * x, 3.0, against="mpmath")
+    assert [(line.expression, line.grad, line.peer_grad) for line in report.lines] == [
+        ("x", 6.0, 6.0),
+        ("x * x", 1.0, 1.0),
+    ]
+
+
 @over_peers
 def test_what_the_peer_does_not_have_is_said_and_stood_in_for(peer: str) -> None:
     cube = wengert.op("cube_for_compare", value=lambda x: x**3, partials=lambda out, x: 3 * x**2)

@@ -61,6 +61,13 @@ def test_arrays_are_data_too() -> None:
     assert diagnose(model, X=np.array(X), Y=np.array([5.0] * 4)).kinds == ("target out of range",)
 
 
+def test_the_data_show_the_neurons_under_no_grad_too() -> None:
+    model = made(4, 1, activation="tanh", output="relu")
+    model.layers[1].neurons[0].b.data = -20.0
+    with wengert.no_grad():
+        assert diagnose(model, X=X, Y=POSITIVE).kinds == ("dead output ReLU",)
+
+
 def test_the_report() -> None:
     model = made(4, 1, activation="tanh", output="relu")
     model.layers[1].neurons[0].b.data = -20.0

@@ -7,7 +7,7 @@ from copy import deepcopy
 from math import inf, isfinite, isnan, ulp
 from typing import Any, NamedTuple
 
-from wengert import operands
+from wengert import modes, operands
 from wengert.counterparts import PEERS, lacking
 from wengert.engine import Value
 from wengert.errors import ArgumentError
@@ -146,7 +146,8 @@ def compare(f: Callable[..., Any], inputs: Any, against: str = "torch") -> Compa
     """
     if against not in tuple(PEERS):  # which, unlike a dict, can be asked for what has no hash
         raise ArgumentError(f"against is one of {', '.join(map(repr, PEERS))}, not {against!r:.40}")
-    result = _result(f, inputs)
+    with modes.recorded():
+        result = _result(f, inputs)
     graph = Graph(deepcopy(result))
     for value in graph.values:
         value.grad = 0.0

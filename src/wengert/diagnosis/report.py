@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from math import isfinite
 from typing import Any
 
-from wengert import operands
+from wengert import modes, operands
 from wengert.diagnosis.evidence import Evidence, named
 from wengert.diagnosis.findings import (
     FEW,
@@ -65,6 +65,7 @@ class Diagnosis(tuple[Finding, ...]):
         return f"nothing found in {', '.join(self.looked_at)}"
 
 
+@modes.recorded()
 def diagnose(
     model: object,
     *seen: Value | History | Iterable[float | Value],
