@@ -358,6 +358,9 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--page", type=Path, help="a page between whose marks the tables go")
     parser.add_argument("--quick", action="store_true", help="few points: some seconds")
     options = parser.parse_args(argv)
+    unknown = sorted(set(options.rows) - {row.name for row in ROWS})
+    if unknown:
+        parser.error(f"no operations: {', '.join(unknown)}")
     text = tables(options.rows, 500 if options.quick else 3000, lambda name: print(name, file=sys.stderr, flush=True))
     if options.page:
         into_page(options.page, BEGIN, END, text)

@@ -167,6 +167,9 @@ def test_the_command_writes_the_page(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "old" not in text
     assert re.search(r"^\| `exp` \| value \| 0\.5\d* \|", text, re.MULTILINE)
     assert capsys.readouterr().out.strip() in text
+    with pytest.raises(SystemExit):
+        accuracy.main(["exq", "--quick"])
+    assert "no operations: exq" in capsys.readouterr().err
     page.write_text("no marks")
     with pytest.raises(ValueError, match="has no place"):
         accuracy.main(["exp", "--quick", "--page", str(page)])
