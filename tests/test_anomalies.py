@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import pickle
 import random
 from collections.abc import Callable
 from math import inf, isfinite, nan
@@ -134,6 +135,13 @@ def test_strict_changes_no_number(first: int) -> None:
         with strict(), detect_anomaly():
             assert program.value_and_gradient() == expected
         assert program.value_and_gradient() == expected
+
+
+def test_the_words_of_an_error_leave_its_process() -> None:
+    with pytest.raises(NonFiniteError) as caught, strict():
+        Value(1000.0, label="x").exp()
+    there = pickle.loads(pickle.dumps(caught.value))
+    assert (type(there), str(there), there.anomaly) == (NonFiniteError, str(caught.value), str(caught.value))
 
 
 # ------------------------------------------------------------------------------------- backward

@@ -73,12 +73,17 @@ class NonFiniteError(WengertError, ArithmeticError):
     """A nan or an infinity came up under `wengert.strict` or `wengert.detect_anomaly`.
 
     Attributes:
-        anomaly: what was found: the operation, its operands, the line; see `wengert.anomalies.Anomaly`.
+        anomaly: what was found: the operation, its operands, the line; see `wengert.anomalies.Anomaly`. Of an error
+            from another process, as of a pool, its words: a node cannot leave the process of its graph.
     """
 
     def __init__(self, anomaly: Any) -> None:
         super().__init__(anomaly)
         self.anomaly: Any = anomaly
+
+    def __reduce__(self) -> tuple[type, tuple[str]]:
+        """The words alone, for a pickle."""
+        return type(self), (str(self.anomaly),)
 
 
 class StaleRecordingError(WengertError):
