@@ -13,7 +13,18 @@ from typing import Any
 
 from wengert import ops
 
-__all__ = ["Tree", "cotangents", "expand", "inputs", "is_nonnegative", "rename", "repeated", "rewrite"]
+__all__ = [
+    "Tree",
+    "cotangents",
+    "expand",
+    "has_mask",
+    "inputs",
+    "is_nonnegative",
+    "rename",
+    "repeated",
+    "rewrite",
+    "times",
+]
 
 Tree = tuple[Any, ...]
 LEAVES = ("in", "const", "mask")
@@ -275,6 +286,22 @@ def inputs(tree: Tree) -> list[int]:
     if tree[0] in LEAVES:
         return []
     return list(dict.fromkeys(k for branch in tree[1:] for k in inputs(branch)))
+
+
+def times(tree: Tree, k: int) -> int:
+    """How often a tree reads an operand.
+
+    >>> times(("mul", ("in", 0), ("add", ("in", 1), ("in", 0))), 0)
+    2
+    """
+    if tree[0] in LEAVES:
+        return int(tree == ("in", k)) if tree[0] == "in" else 0
+    return sum(times(branch, k) for branch in tree[1:])
+
+
+def has_mask(tree: Tree) -> bool:
+    """Whether a tree names an array of bools over its axes."""
+    return tree[0] == "mask" or (tree[0] not in LEAVES and any(map(has_mask, tree[1:])))
 
 
 def rewrite(tree: Tree, leaf: Callable[[Tree], Tree]) -> Tree:

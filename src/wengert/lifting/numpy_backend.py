@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from wengert.lifting.expression import Tree, repeated
+from wengert.lifting.expression import Tree, has_mask, repeated, times
 from wengert.lifting.layout import addresses
 from wengert.lifting.memory import is_view, ranges_once, spent_arrays
 from wengert.lifting.program import BATCH, Access, Array, Assemble, Compute, Program, contiguous
-from wengert.lifting.texts import MATMUL, TEXTS, TIGHT, bound, expanded, has_mask, literal, times
+from wengert.lifting.texts import MATMUL, TEXTS, TIGHT, bound, expanded, literal
 from wengert.lifting.views import view
 from wengert.ops import BY_NAME, TABLE
 

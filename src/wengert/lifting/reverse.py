@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from wengert.lifting.expression import Tree, cotangents, inputs, rename, rewrite
+from wengert.lifting.expression import Tree, cotangents, has_mask, inputs, rename, rewrite
 from wengert.lifting.fuse import fuse, take_factors_out
 from wengert.lifting.program import BATCH, Access, Array, Assemble, Compute, Program, contiguous, whole
 
@@ -187,7 +187,7 @@ class _Reverse:
             self.give(access.array, through, reads[0].array)
             return
         key = (repr(tree), tuple([(id(x.array), x.base, x.strides) for x in reads]), tuple(order))
-        plain = all(x.table is None and x.index is None for x in reads) and not _has_mask(tree)
+        plain = all(x.table is None and x.index is None for x in reads) and not has_mask(tree)
         if missing and plain and key in made:  # the same, element by element, is there already
             reads, tree = [Access(made[key], 0, whole(made[key]).strides)], ("in", 0)
         part = self.add(access.array, shape, reads, tree, len(kept))
@@ -231,7 +231,3 @@ def _with_masks(tree: Tree, order: list[int], axes: tuple[int, ...]) -> Tree:
         return ("mask", mask.transpose(turned))
 
     return rewrite(tree, turn)
-
-
-def _has_mask(tree: Tree) -> bool:
-    return tree[0] == "mask" or (tree[0] not in ("in", "const") and any(_has_mask(branch) for branch in tree[1:]))

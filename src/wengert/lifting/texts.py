@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from wengert.lifting.expression import Tree, expand
+from wengert.lifting.expression import LEAVES, Tree, expand
 
-__all__ = ["MATMUL", "TEXTS", "TIGHT", "bound", "expanded", "has_mask", "literal", "times"]
+__all__ = ["MATMUL", "TEXTS", "TIGHT", "bound", "expanded", "literal"]
 
 MATMUL = 1  # @ binds like a product, but a * b @ c is not a * (b @ c): in a product it stands in parentheses
 
@@ -41,7 +41,7 @@ ROOTS: dict[Tree, Callable[[Tree], Tree]] = {
 
 def expanded(tree: Tree, texts: dict[str, Any]) -> Tree:
     """The tree by the rows that there is a text for, and those that are called element by element."""
-    if tree[0] in ("in", "const", "mask"):
+    if tree[0] in LEAVES:
         return tree
     if tree[0] == "pow" and tree[2] in ROOTS:
         return expanded(ROOTS[tree[2]](tree[1]), texts)
@@ -50,18 +50,6 @@ def expanded(tree: Tree, texts: dict[str, Any]) -> Tree:
         if longer is not None:
             return expanded(longer, texts)
     return (tree[0], *(expanded(branch, texts) for branch in tree[1:]))
-
-
-def times(tree: Tree, k: int) -> int:
-    """How often a tree reads an operand."""
-    if tree[0] in ("in", "const", "mask"):
-        return int(tree == ("in", k)) if tree[0] == "in" else 0
-    return sum(times(branch, k) for branch in tree[1:])
-
-
-def has_mask(tree: Tree) -> bool:
-    """Whether a tree names an array of bools over its axes."""
-    return tree[0] == "mask" or (tree[0] not in ("in", "const") and any(map(has_mask, tree[1:])))
 
 
 def bound(text: str, binding: int, need: int) -> str:
