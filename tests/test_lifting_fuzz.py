@@ -25,6 +25,14 @@ def test_random_programs(first: int) -> None:
     check(first, poison=False)
 
 
+@pytest.mark.parametrize("seed", [1703, 2384])
+def test_programs_whose_cotangents_lie_transposed_in_memory(seed: int) -> None:
+    """What is put together on top of one may not be reshaped, which would be a copy."""
+    error, refusal = lifting_fuzz.run(seed)
+    assert error < 1e-12
+    assert not refusal
+
+
 @pytest.mark.parametrize("first", range(150, 180, BLOCK))
 def test_random_programs_of_numbers_that_are_not_finite(first: int) -> None:
     check(first, poison=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from wengert.lifting.program import Assemble, Compute, Program
+from wengert.lifting.program import Access, Array, Assemble, Compute, Program
 
 __all__ = ["is_view", "ranges_once", "spent_arrays"]
 
@@ -17,7 +17,12 @@ def is_view(step: Compute) -> bool:
     return not step.reduce and step.tree[0] in ("in", "stop_gradient")
 
 
-def spent_arrays(back: Program, uses: dict[int, int], is_new: Callable[[Compute], bool]) -> tuple[set[int], set[int]]:
+def spent_arrays(
+    back: Program,
+    uses: dict[int, int],
+    is_new: Callable[[Compute], bool],
+    is_in_place: Callable[[Access, Array], bool],
+) -> tuple[set[int], set[int]]:
     """Arrays of a reverse sweep that are read a last time where they become the first part of another, covering it: the
     other array goes on with their memory, under its own name, and nothing is copied.
 
@@ -25,6 +30,8 @@ def spent_arrays(back: Program, uses: dict[int, int], is_new: Callable[[Compute]
         back: the reverse sweep.
         uses: by the id of an array how often it is used, twice where it is a part.
         is_new: whether a step makes an array of its own.
+        is_in_place: whether a part is added through a view of the array in any layout. What NumPy computes from a
+            transposed array is transposed in memory too, and to reshape that is to copy it.
 
     Returns:
         The ids of these arrays, and those of the arrays that have to be made before their elements change.
@@ -43,6 +50,7 @@ def spent_arrays(back: Program, uses: dict[int, int], is_new: Callable[[Compute]
                 and access.is_whole(part.shape)
                 and part.shape == step.out.shape
                 and step.reads.count(part) == 1
+                and all(is_in_place(*other) for other in step.parts[1:])
                 and all(isinstance(reader, Compute) and not is_view(reader) for reader in before)
                 and uses[id(part)] == len(before) + 2  # nothing reads it later, and it is no result itself
             ):

@@ -67,7 +67,7 @@ class _Writer:
         self.temporaries = 0
         self.length = "1"
         self.uses = self.count_uses()
-        self.spent, self.early = spent_arrays(back or Program(), self.uses, self.is_new)
+        self.spent, self.early = spent_arrays(back or Program(), self.uses, self.is_new, self.is_in_place)
 
     def run(self) -> Text:
         inputs_ = self.program.of_role("input") + self.program.of_role("index")
@@ -87,6 +87,10 @@ class _Writer:
         if step.reduce:
             return step.reduce == "sum"
         return not is_view(step) and self.fills(step, range(len(step.axes)))
+
+    def is_in_place(self, access: Access, part: Array) -> bool:
+        """Whether the places that a part is added at are written without a reshape."""
+        return ".reshape(" not in self.target(access, part)[0]
 
     def count_uses(self) -> dict[int, int]:
         uses: dict[int, int] = {}
