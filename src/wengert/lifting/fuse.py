@@ -4,12 +4,16 @@ nothing reads is dropped.
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import numpy as np
 
-from wengert.lifting.expression import Tree
+from wengert.lifting.expression import Tree, rewrite
 from wengert.lifting.program import BATCH, Access, Array, Assemble, Compute, Program, contiguous, whole
 
 __all__ = ["fuse", "take_factors_out", "unmask"]
+
+X: Tree = ("in", 0)
 
 
 def fuse(program: Program) -> None:
@@ -65,34 +69,40 @@ def take_factors_out(program: Program, before: Program) -> None:
     """Write the sum of ``a[i] * x[i, j]`` over j as a times the sum of x, where an earlier step has summed x up.
 
     The derivative of a softmax is such a sum.
+
+    Args:
+        program: a reverse sweep.
+        before: the program that it is of.
     """
-    makers: dict[int, Compute] = {}
+    steps = [step for step in (*before.steps, *program.steps) if isinstance(step, Compute)]
+    makers = {id(step.out): step for step in steps}
+    own = set(map(id, program.steps))
     sums: dict[tuple[int, tuple[int, ...]], Array] = {}  # by the array and the axes that are left
-    for step in (*before.steps, *program.steps):
-        if not isinstance(step, Compute):
+    for step in steps:
+        plain = step.reduce == "sum" and step.mask is None and step.tree in (X, ("neg", X))
+        if not plain or not step.operands[0].is_whole(step.axes):
             continue
-        makers[id(step.out)] = step
-        negative = step.tree == ("neg", ("in", 0))
-        if step.reduce != "sum" or step.mask is not None or not (negative or step.tree == ("in", 0)):
-            continue
-        if not step.operands[0].is_whole(step.axes):
-            continue
-        array, kept = step.operands[0].array, list(range(len(step.out.shape)))
-        maker = makers.get(id(array))
-        if maker is not None and not maker.reduce and maker.tree[0] == "mul" and step in program.steps:
-            for a, b in (maker.tree[1:], maker.tree[:0:-1]):
-                factor, rest = (maker.operands[x[1]] if x[0] == "in" else None for x in (a, b))
-                if factor is None or rest is None or not rest.is_whole(step.axes):
-                    continue
-                total = sums.get((id(rest.array), step.out.shape))
-                if total is not None and not any(factor.depends_on(i, step.axes) for i in step.reduced):
-                    step.operands = [factor.permuted(kept, step.axes), whole(total)]
-                    step.axes, step.reduce, step.tree = step.out.shape, "", ("mul", ("in", 0), ("in", 1))
-                    if negative:
-                        step.tree = ("neg", step.tree)
-                    break
-        if step.reduce and not negative:
+        array = step.operands[0].array
+        split = _factor_and_sum(makers.get(id(array)), step, sums) if id(step) in own else None
+        if split is not None:
+            step.operands, step.axes, step.reduce = split, step.out.shape, ""
+            step.tree = rewrite(step.tree, lambda leaf: ("mul", X, ("in", 1)))
+        if step.tree[0] != "neg":
             sums[id(array), step.out.shape] = step.out
+
+
+def _factor_and_sum(
+    maker: Compute | None, step: Compute, sums: dict[tuple[int, tuple[int, ...]], Array]
+) -> list[Access] | None:
+    """How a sum reads the factor that is the same for all its terms, and the known sum of the other factor."""
+    if maker is None or maker.reduce or maker.tree not in (("mul", X, ("in", 1)), ("mul", ("in", 1), X)):
+        return None
+    for factor, rest in permutations(maker.operands):
+        total = sums.get((id(rest.array), step.out.shape))
+        varies = any(factor.depends_on(i, step.axes) for i in step.reduced)
+        if total is not None and rest.is_whole(step.axes) and not varies:
+            return [factor.permuted(range(len(step.out.shape)), step.axes), whole(total)]
+    return None
 
 
 def unmask(program: Program) -> None:
