@@ -80,9 +80,9 @@ class Module:
             ArgumentError: two parameters have one name (dict keys 1 and "1", or a key with a dot in it).
         """
         named = [(_name(path), p) for p, path in _collect(self).items()]
-        owners = dict(named)
+        by_name = dict(named)
         for name, p in named:
-            if owners[name] is not p:
+            if by_name[name] is not p:
                 raise ArgumentError(f"two parameters are named {name!r}: rename one of the keys in this path")
         return named
 

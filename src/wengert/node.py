@@ -196,7 +196,10 @@ class Node:
 
 def _has_order(other: Any) -> bool:
     """Whether a Value can be compared with it; a TypeError for what cannot even be computed with."""
-    return isinstance(other, Node) or operands.is_number(other) or operands.number(other) == 0.0
+    if isinstance(other, Node) or operands.is_number(other):
+        return True
+    operands.number(other)  # raises, and says what to write instead, if the kind is known
+    return False
 
 
 def _real(x: Any) -> float:

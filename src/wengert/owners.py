@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from typing import Any
 from weakref import WeakValueDictionary
 
+from wengert.errors import WengertError
+
 __all__ = ["enter", "parameters"]
 
 _alive: WeakValueDictionary[int, Any] = WeakValueDictionary()
@@ -33,8 +35,6 @@ def parameters(among: Iterable[Any]) -> dict[Any, list[str]]:
     >>> parameters([b])[b]
     ['MLP layers.0.neurons.0.b', 'Layer neurons.0.b', 'Neuron b']
     """
-    from wengert.errors import WengertError
-
     wanted = set(among)
     owned = []
     for owner in list(_alive.values()):

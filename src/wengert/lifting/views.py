@@ -95,7 +95,7 @@ def _cut(access: Access, axes: Sequence[int], moving: list[int], cuts: list[int]
 
 
 def _gathered_affine(access: Access, axes: Sequence[int], keep: Keep) -> tuple[str, list[int]]:
-    """Strides that do not nest: as windows if there are two of one size, else through a table."""
+    """Strides that do not nest: through a table."""
     moving = [i for i in range(len(axes)) if axes[i] != BATCH and access.strides[i]]
     table = addresses(access.base, tuple([access.strides[i] for i in moving]), tuple([axes[i] for i in moving]))
     batch = [i for i in range(len(axes)) if axes[i] == BATCH and access.strides[i]]
