@@ -17,6 +17,7 @@ import numpy as np
 
 from wengert.errors import WengertError
 from wengert.lifting.expression import Tree, inputs
+from wengert.lifting.layout import addresses
 
 __all__ = ["BATCH", "Access", "Array", "Assemble", "Compute", "Program", "ProgramError", "contiguous", "verify"]
 
@@ -158,7 +159,7 @@ class Program:
 
     arrays: list[Array] = field(default_factory=list)
     steps: list[Compute | Assemble] = field(default_factory=list)
-    outputs: dict[str, Array] = field(default_factory=dict)  # "out", and the two sides of the guards
+    outputs: dict[str, Array] = field(default_factory=dict)  # "out", "auxiliary", and "sides" for what guards compare
     gradients: dict[str, Array] = field(default_factory=dict)  # of a reverse program: by the name of the param
     seed: Array | None = None  # of a reverse program: the cotangent of "out"
     padded: bool = False  # whether elements that no scalar program computes are computed here and masked out
@@ -203,6 +204,8 @@ def verify(program: Program, before: Iterable[Array] = ()) -> None:
         _demand(id(step.out) not in known, f"{name} is made twice")
         if isinstance(step, Compute):
             _verify_compute(step, known)
+            if not program.gradients:  # in a reverse program what meets a hole is a cotangent that is 0 there
+                _demand(not _takes_in_holes(step), f"{name}: a {step.reduce} takes in holes that hold anything")
         else:
             for access, part in step.parts:
                 _demand(id(part) in known, f"{name} is put together from {part.name} before that is made")
@@ -227,6 +230,29 @@ def _verify_compute(step: Compute, known: set[int]) -> None:
     for access in step.operands:
         _demand(id(access.array) in known, f"{name} reads {access.array.name} before that is made")
         _verify_access(access, step.axes, f"{access.array.name} in {name}")
+
+
+def _takes_in_holes(step: Compute) -> bool:
+    """Whether a reduction takes in a hole that counts: in a sum one that holds 0 makes the product at its point 0."""
+    if not step.reduce or all(access.array.mask is None for access in step.operands):
+        return False
+    plain = [i for i, n in enumerate(step.axes) if n != BATCH]
+    shape = tuple([step.axes[i] for i in plain])
+    holes, zeros = np.zeros(shape, bool), np.zeros(shape, bool)
+    for access in step.operands:
+        mask = access.array.mask
+        if mask is None or access.index is not None:
+            continue
+        cells = access.table
+        if cells is None:
+            cells = addresses(access.base, tuple([access.strides[i] for i in plain]), shape)
+        here = ~mask.reshape(-1)[cells]
+        holes |= here
+        zeros |= here & (access.array.clean and step.reduce == "sum")
+    taken = np.ones(shape, bool) if step.mask is None else step.mask
+    if step.out.mask is not None:  # what comes out in a hole is of no concern
+        taken = taken & step.out.mask.reshape((*step.out.cell_shape, *[1] * len(step.reduced)))
+    return bool((holes & ~zeros & taken).any())
 
 
 def _verify_access(access: Access, axes: tuple[int, ...], where: str) -> None:
