@@ -203,11 +203,13 @@ def partials(tree: Tree, out: Tree, known: Callable[[int], bool]) -> list[Any]:
 
 
 def _power(x: Any, exponent: float, out: Any) -> Any:
-    """The derivative of x**exponent by x, from its value if that is kept."""
-    if out is not None and exponent not in (0.0, 1.0):
-        return exponent * (out / x)
+    """The derivative of x**exponent by x, from its value if that is kept; of small powers from x, which may be 0."""
     if exponent == 2.0:
         return 2.0 * x
+    if exponent in (3.0, 4.0):
+        return exponent * (x * x) if exponent == 3.0 else exponent * (x * (x * x))
+    if out is not None and exponent not in (0.0, 1.0):
+        return exponent * (out / x)
     return exponent * x ** (exponent - 1.0) if exponent else 0.0
 
 
