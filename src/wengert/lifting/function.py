@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 import sys
@@ -111,6 +112,12 @@ class Compiled:
         """A compiled method, bound to the object that it is read from."""
         return self if instance is None else Bound(self, instance)
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Compiled:
+        """Another compiled function, without recordings: of a function of the same, as `copy.deepcopy` leaves
+        functions as they are, of a bound method or a model of its copy.
+        """
+        return Compiled(copy.deepcopy(self.function, memo), self.static)
+
     def __repr__(self) -> str:
         return f"<compiled {getattr(self.function, '__name__', 'function')}>"
 
@@ -139,6 +146,8 @@ class Bound:
         return self.compiled.map(self.instance, *args, **named)
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # such as `copy` asks for, of an object that has no attributes yet
+            raise AttributeError(name)
         return getattr(self.compiled, name)
 
 
