@@ -822,7 +822,7 @@ def test_a_number_that_changes_at_every_call_is_left_to_the_engine() -> None:
 
     said = warned(calls)
     assert len(said) == 1
-    assert "pass them as arguments" in said[0]
+    assert "step, changes from call to call" in said[0]
 
 
 # ------------------------------------------------------------------------------------- what is not finite

@@ -13,6 +13,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from math import nan
 from typing import Any
 
 from wengert import node, operands
@@ -39,6 +40,11 @@ class Guard:
     right: Any
     outcome: bool
     line: str
+
+    def without_values(self) -> Guard:
+        """The same for keeping: a Value would keep the whole graph that it was computed from."""
+        left, right = (nan if isinstance(side, Value) else side for side in (self.left, self.right))
+        return Guard(self.how, left, right, self.outcome, self.line)
 
 
 @dataclass(frozen=True)
@@ -144,6 +150,7 @@ class _Observer(threading.local):
 
 _observer = _Observer()
 _lock, _recording = threading.Lock(), 0
+_max, _min = builtins.max, builtins.min  # what stands there when no thread records
 
 
 def recording() -> bool:
@@ -154,11 +161,12 @@ def recording() -> bool:
 @contextmanager
 def watching(recorder: Recorder) -> Iterator[None]:
     """Record what this thread does."""
-    global _recording
+    global _recording, _max, _min
     with _lock:
         _recording += 1
         node.observe(_observer)
         if _recording == 1:
+            _max, _min = builtins.max, builtins.min
             builtins.max, builtins.min = _extreme(GREATEST, _max), _extreme(LEAST, _min)
     before, _observer.recorder = _observer.recorder, recorder
     try:
@@ -170,9 +178,6 @@ def watching(recorder: Recorder) -> Iterator[None]:
             if not _recording:
                 node.observe(None)
                 builtins.max, builtins.min = _max, _min
-
-
-_max, _min = builtins.max, builtins.min
 
 
 def _extreme(row: Any, builtin: Any) -> Any:

@@ -14,6 +14,7 @@ from wengert import modes
 from wengert.engine import Value
 from wengert.fused import gather
 from wengert.graph import Graph
+from wengert.lifting.arguments import Arguments
 from wengert.lifting.instructions import CONST, INPUT, PARAM, VALUE, Pick, Unliftable
 from wengert.lifting.kernel import Kernel, all_finite
 from wengert.lifting.lift import Lifted, lift
@@ -21,9 +22,11 @@ from wengert.lifting.program import Program, verify
 from wengert.lifting.record import Guard, Recorder, Unrecordable, watching
 from wengert.lifting.reverse import reverse
 from wengert.lifting.tracked import HOLDS, Number, TracedInteger, as_operand
-from wengert.lifting.trees import Leaf, Shape, build, identifiers, leaves
+from wengert.lifting.trees import Leaf
+from wengert.operands import number as as_float
+from wengert.ops import BUILT_IN
 
-__all__ = ["AGREE", "Arguments", "Auxiliary", "Form", "Recording", "numbers_in", "plain", "record"]
+__all__ = ["AGREE", "Auxiliary", "Recording", "numbers_in", "record"]
 
 AGREE = 1e-9  # how closely a recording must follow its own eager run, relative to the largest number
 Ints = np.ndarray[Any, np.dtype[np.int64]]
@@ -36,63 +39,6 @@ class Auxiliary(NamedTuple):
 
     result: Any
     auxiliary: Any
-
-
-class Form:
-    """What arguments are made of, by name. A recording holds for one form."""
-
-    def __init__(self, shapes: dict[str, Shape], batched: bool) -> None:
-        self.shapes: dict[str, Shape] = shapes
-        self.leaves: list[Leaf] = [leaf for shape in shapes.values() for leaf in leaves(shape)]
-        self.names: list[str] = identifiers(self.leaves)  # in the text of a program
-        self.batched: bool = batched
-
-
-@dataclass
-class Arguments:
-    """What a function is called with: the arguments, their shapes, and their arrays."""
-
-    originals: dict[str, Any]
-    form: Form
-    arrays: list[Any]
-
-    @property
-    def batched(self) -> bool:
-        """Whether they are of many examples."""
-        return self.form.batched
-
-    @property
-    def leaves(self) -> list[Leaf]:
-        """The arrays' names and shapes."""
-        return self.form.leaves
-
-    def values(self) -> tuple[Any, ...]:
-        """The Values among the arguments."""
-        found = [(leaf, array) for leaf, array in zip(self.leaves, self.arrays, strict=True) if leaf.kind == "v"]
-        return tuple([x for leaf, array in found for x in (array if leaf.shape else [array])])
-
-    def example(self, number: int) -> list[Any]:
-        """The arrays of one example of a batch."""
-        return [array[number] for array in self.arrays] if self.batched else self.arrays
-
-    def call(self, function: Callable[..., Any], example: Sequence[Any], make: Callable[[Leaf, Any], Any]) -> Any:
-        """Call a function on one example, each of its arrays as `make` presents it."""
-        arrays = iter(example)
-        given = {}
-        for name, shape in self.form.shapes.items():
-            original = self.originals[name]
-            given[name] = build(shape, original, lambda leaf: make(leaf, next(arrays)))
-        return function(**given)
-
-
-def plain(leaf: Leaf, array: Any) -> Any:
-    """An array of an example as the user's function expects it without a compiler."""
-    if leaf.kind == "v":
-        return np.array(array, dtype=object) if leaf.held != "scalar" else array
-    if leaf.held == "scalar":
-        return {"f": float, "b": bool, "i": int}[leaf.kind](array)
-    made = np.asarray(array)
-    return made.astype(bool) if leaf.kind == "b" else made
 
 
 class Run(NamedTuple):
@@ -117,6 +63,8 @@ class Recording:
     nodes: int
     leaves: bool  # whether all parameters are leaves
     extents: dict[int, int]  # by the number of an input: how many items it chooses from
+    whole: tuple[int, ...]  # the numbers of the inputs that are integers and choose nothing
+    owns: bool  # whether it calls operations of the user's own
 
     def load(self) -> None:
         """Read the parameters' numbers as they are now."""
@@ -128,16 +76,48 @@ class Recording:
         The derivatives are of ``seed * out.sum()``, those by the parameters being left in the kernel's `slopes`;
         without a `seed` there are none. To be called under `np.errstate`, as the kernel is.
         """
-        if not self.in_bounds(arrays):
+        computed = self.compute(arrays, seed) if self.in_bounds(arrays) else None
+        if computed is None or (self.guards and not np.all(self.holds(computed[0]))):
             return None
-        outputs, by_inputs = (self.kernel.forward(arrays), []) if seed is None else self.kernel.both(arrays, seed)
-        if self.guards and not np.all(self.holds(outputs)):
+        return Run(*computed, seed is None or all(map(all_finite, [self.kernel.slopes, *computed[1]])))
+
+    def share(self, arrays: Sequence[Any], count: int) -> tuple[Any, Any] | None:
+        """The numbers of those examples of a batch that take this path, and their results; None where that cannot be
+        computed.
+        """
+        inside = np.flatnonzero(self.examples_in_bounds(arrays, count))
+        if not len(inside):
+            return inside, np.zeros((0, *(self.shape or ())))
+        computed = self.compute([array[inside] for array in arrays], None)
+        if computed is None:
             return None
-        return Run(outputs, by_inputs, seed is None or all(map(all_finite, [self.kernel.slopes, *by_inputs])))
+        held = np.broadcast_to(self.holds(computed[0]), (len(inside),))
+        results = np.asarray(computed[0]["out"]).reshape(len(inside), *(self.shape or ()))
+        return inside[held], results[held]
+
+    def compute(self, arrays: Sequence[Any], seed: float | None) -> tuple[dict[str, Any], list[Any]] | None:
+        """What the kernel gives: outputs, and derivatives by inputs if there is a `seed`.
+
+        None where an operation of the user's own raises, such as a root by `math` of a number below 0: the program may
+        also compute it for examples that take another path, or where its result is masked out. Whether the function
+        itself raises is for the engine to find out.
+        """
+        if self.whole:
+            arrays = [_as_floats(array) if n in self.whole else array for n, array in enumerate(arrays)]
+        try:
+            return (self.kernel.forward(arrays), []) if seed is None else self.kernel.both(arrays, seed)
+        except Exception:
+            if not self.owns:
+                raise
+            return None
 
     def in_bounds(self, arrays: Sequence[Any]) -> bool:
         """Whether every integer that chooses an item has that item to choose."""
         for number, extent in self.extents.items():
+            if isinstance(arrays[number], int):
+                if not 0 <= arrays[number] < extent:
+                    return False
+                continue
             index = _unsigned(arrays[number])
             if index.size and index.item(index.argmax()) >= extent:  # three times as fast as max()
                 return False
@@ -176,12 +156,13 @@ def record(function: Callable[..., Any], arguments: Arguments, example: Sequence
 
 
 def _record(function: Callable[..., Any], arguments: Arguments, example: Sequence[Any]) -> Recording:
+    # By itself first: what it raises comes out, and Values that it makes once and keeps are older than the recording.
+    again = _flat_result(arguments.plainly(function, example))[1]
     try:
         run = _Run(function, arguments, example)
     except (Unrecordable, Unliftable):
         raise
     except Exception as problem:
-        arguments.call(function, example, plain)  # raises what the function raises by itself
         raise Unrecordable(f"while it is being recorded it raises {type(problem).__name__}: {problem}") from problem
     picks: list[Pick] = []
     if any(integer.used for integer in run.integers):
@@ -189,7 +170,6 @@ def _record(function: Callable[..., Any], arguments: Arguments, example: Sequenc
             picks = run.compare([_Run(function, arguments, example, others) for others in run.other_integers()])
         except Exception:  # other integers are another course, or none at all: each gets a path of its own
             run = _Run(function, arguments, example, fixed=True)
-    again = _flat_result(arguments.call(function, example, plain))[1]
     try:
         made = _lifted(run, picks)
         run.check(made, np.array([_number(x) for x in again]))
@@ -209,10 +189,20 @@ def _lifted(run: _Run, picks: list[Pick]) -> Recording:
     verify(back, lifted.program.arrays)
     kernel = Kernel(lifted.program, back, wanted)
     parameters = tuple([run.graph.values[place] for place in lifted.parameters])
-    leaves = all(parameter.is_leaf for parameter in parameters)
     extents = {kernel.inputs.index(array): extent for array, extent in lifted.extents.items()}
     return Recording(
-        kernel, lifted, parameters, run.guards, run.sides, len(run.compared), run.shape, run.size, leaves, extents
+        kernel,
+        lifted,
+        parameters,
+        [guard.without_values() for guard in run.guards],
+        run.sides,
+        len(run.compared),
+        run.shape,
+        run.size,
+        leaves=all(parameter.is_leaf for parameter in parameters),
+        extents=extents,
+        whole=tuple([n for n, a in enumerate(kernel.inputs) if a.role == "index" and n not in extents]),
+        owns=max(run.graph.codes, default=0) >= BUILT_IN,
     )
 
 
@@ -368,7 +358,10 @@ class _Run:
             arrays = [array[None] for array in arrays]
         made.load()
         with np.errstate(all="ignore"):
-            outputs, by_inputs = made.kernel.both(arrays, 1.0)
+            computed = made.compute(arrays, 1.0)
+        if computed is None:
+            raise Unrecordable("an operation of your own raises on numbers that the function never gives it")
+        outputs, by_inputs = computed
         got = np.asarray(outputs["out"], float).reshape(-1)
         if not _close(got, want):
             if not _close(np.array([x.data for x in self.results]), want):
@@ -376,24 +369,33 @@ class _Run:
                     "it gives different results for the same arguments: random numbers, a clock, a counter?"
                 )
             raise Unrecordable(f"the array program gives {got[:3]}, the function {want[:3]}")
-        if self.shape != () or not all(map(isfinite, want)) or not made.leaves:
-            return  # what flows on through captured nodes reaches captured leaves by a second way
-        given = self.graph.values[: self.given]
-        inputs = [x for name in self.value_inputs for x in self.stand_ins[name].reshape(-1)]
-        before = [v.grad for v in given]
-        for v in given:
-            v.grad = 0.0
-        try:
-            self.results[0].backward()
-            want = np.array([v.grad for v in (*made.parameters, *inputs)])
-        finally:
-            for v, g in zip(given, before, strict=True):
-                v.grad = g
-        got = np.concatenate(
-            [made.kernel.slopes, *[np.asarray(x, float).reshape(-1) for x in by_inputs if x is not None]]
-        )
-        if len(got) == len(want) and np.isfinite(got).all() and not _close(got, want):
+        if self.shape != () or not all(map(isfinite, want)):
+            return
+        inputs = [self.place[id(x)] for name in self.value_inputs for x in self.stand_ins[name].reshape(-1)]
+        want = self.derivatives()[[*made.lifted.parameters, *inputs]]
+        got = np.concatenate([made.kernel.slopes, *[np.asarray(x, float).reshape(-1) for x in by_inputs]])
+        if got.shape != want.shape or (np.isfinite(got).all() and not _close(got, want)):
             raise Unrecordable("the derivatives of the array program are not those of the function")
+
+    def derivatives(self) -> Any:
+        """The derivative of the result by each instruction, and by each Value that was there before, whose own
+        operands are left out: it is a parameter.
+        """
+        graph, first = self.graph, self.given
+        slopes = np.array(graph.pull_back({self.place[id(self.results[0])]: 1.0}, first))
+        operands = np.frombuffer(graph.operands or b"", np.int64)
+        starts = np.frombuffer(graph.starts, np.int64)
+        users = np.repeat(np.arange(len(graph)), starts[1:] - starts[:-1])
+        at = np.flatnonzero((operands >= 0) & (operands < first) & (users >= first))
+        at = at[slopes[users[at]] != 0.0]  # elsewhere 0 times infinity is nan
+        with np.errstate(all="ignore"):
+            np.add.at(slopes, operands[at], np.array(graph.partials)[at] * slopes[users[at]])
+        return slopes
+
+
+def _as_floats(x: Any) -> Any:
+    """Integers as floats, which do not overflow."""
+    return as_float(x) if isinstance(x, int) else x.astype(np.float64)
 
 
 def _unsigned(index: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import threading
 from collections.abc import Callable, Sequence
 from math import isfinite
@@ -12,20 +11,21 @@ import numpy as np
 
 from wengert import modes
 from wengert.engine import Value
-from wengert.errors import ArgumentError, DataError, StaleRecordingError
+from wengert.errors import ArgumentError, StaleRecordingError
 from wengert.fused import fused
 from wengert.lifting import function as surface
+from wengert.lifting.arguments import Arguments, Form, Reader, called, examples
 from wengert.lifting.instructions import Unliftable
 from wengert.lifting.kernel import all_finite
 from wengert.lifting.record import Unrecordable, recording
-from wengert.lifting.recording import AGREE, Arguments, Auxiliary, Form, Recording, numbers_in, plain, record
+from wengert.lifting.recording import AGREE, Auxiliary, Recording, numbers_in, record
 from wengert.lifting.sources import source_of
-from wengert.lifting.trees import Fixed, flatten_argument
+from wengert.lifting.surroundings import Surroundings
 
 __all__ = ["Runtime"]
 
-PATHS = 32  # how many courses of one function are recorded, and for how many values of what it sees outside
-CONSTANTS = (bool, int, float, str)  # what a function sees outside and is part of the program
+PATHS = 32  # how many courses of one function are recorded, and for how many states of what it sees outside
+STRIDE = 7919  # between the examples that are compared; a prime, so that batches of most lengths show all of theirs
 
 
 class Entry:
@@ -35,6 +35,7 @@ class Entry:
         self.paths: list[Recording] = []
         self.refusal = ""
         self.calls = 0
+        self.not_finite = 0  # how many of them were left to the engine for that
 
 
 class Runtime:
@@ -43,22 +44,12 @@ class Runtime:
     def __init__(self, compiled: Any) -> None:
         self.compiled = compiled
         self.function: Any = compiled.function
-        self.entries: dict[Any, Entry] = {}
+        self.entries: dict[tuple[Form, int], Entry] = {}
         self.last: tuple[Any, Entry] | None = None
-        self.forms: dict[Any, Form] = {}
-        self.seen: dict[Any, Form] = {}  # by what arrays look like, where that says it all
         self.said: set[str] = set()
         self.lock: Any = threading.RLock()
-        parameters = compiled.signature.parameters.values()
-        kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-        self.names: list[str] = [p.name for p in parameters if p.kind not in kinds]
-        self.gathering: list[str] = [p.name for p in parameters if p.kind in kinds]
-        function = inspect.unwrap(self.function)
-        code = getattr(function, "__code__", None)
-        self.cells: Any = getattr(function, "__closure__", None) or ()
-        self.globals: dict[str, Any] = getattr(function, "__globals__", {})
-        self.outside: tuple[str, ...] = _names(code) if code else ()
-        self.kept: list[Any] = []  # arguments that a key names by their identity
+        self.arguments: Callable[..., Arguments] = Reader(compiled.signature, compiled.static).read
+        self.surroundings: Surroundings = Surroundings(compiled.function, PATHS)
 
     # -- calls --------------------------------------------------------------------------------------------------------
 
@@ -69,55 +60,53 @@ class Runtime:
         with self.lock:
             arguments = self.arguments(args, named, False)
             entry, path = self.path_for(arguments)
-            if path is None:
-                return self.function(*args, **named)
-            return self.run(entry, path, arguments)
+            if path is not None and path.shape == ():
+                entry.calls += 1
+                made = self.run(entry, path, arguments)
+        if path is None or path.shape != ():
+            return self.function(*args, **named)
+        return arguments.plainly(self.function, arguments.arrays) if made is None else made
 
     def run(self, entry: Entry, path: Recording, arguments: Arguments) -> Any:
-        """A call on one example, by the path that holds for it."""
-        arrays = [_numbers_of(leaf, array) for leaf, array in zip(arguments.leaves, arguments.arrays, strict=True)]
-        if path.shape != ():
-            return arguments.call(self.function, arguments.arrays, plain)
-        entry.calls += 1
+        """A call on one example, by the path that holds for it; None if the engine has to take over."""
         quiet = modes.quiet()
         path.load()
         with np.errstate(all="ignore"):
-            ran = path.run(arrays, None if quiet else 1.0)
+            ran = path.run(arguments.numbers(arguments.arrays), None if quiet else 1.0)
         if ran is None:
             other = self.another(entry, arguments, arguments.arrays, path)
-            if other is None:
-                return arguments.call(self.function, arguments.arrays, plain)
-            return self.run(entry, other, arguments)
+            return None if other is None or other.shape != () else self.run(entry, other, arguments)
         value, partials, operands = float(ran.outputs["out"]), path.kernel.slopes, path.parameters
         if ran.by_inputs:
             operands += arguments.values()
             partials = np.concatenate([partials, *[np.asarray(x, float).reshape(-1) for x in ran.by_inputs]])
-        finite = ran.finite and isfinite(value)
-        if not finite or (_is_due(entry) and not self.audit(entry, arguments, arguments.arrays, value)):
-            return arguments.call(self.function, arguments.arrays, plain)
+        if not (ran.finite and isfinite(value)):
+            entry.not_finite += 1
+            return None
+        if _is_due(entry) and not self.audit(entry, arguments, arguments.arrays, value):
+            return None
         return Value(value) if quiet else fused(value, operands, partials, path.leaves and not ran.by_inputs)
 
     def batch(self, args: Sequence[Any], named: dict[str, Any], how: str) -> Any:
         """A batch of examples: their mean, their sum, or each of them."""
         if recording():  # by another compiled function
-            given = self.compiled.signature.bind(*args, **named).arguments
-            count = _length(next(iter(given.values())))
-            rows = [{name: _row(x, number) for name, x in given.items()} for number in range(count)]
-            results = [self.function(**row) for row in rows]
+            signature = self.compiled.signature
+            rows = examples(signature, self.compiled.static, args, named)
+            results = [called(self.function, signature, row) for row in rows]
             return results if how == "map" else surface.combined(results, how)
+        made = None
         with self.lock:
             arguments = self.arguments(args, named, True)
-            count = _count(arguments)
-            if modes.op_by_op():
-                return self.eagerly(arguments, count, how)
-            entry, path = self.path_for(arguments)
-            if path is None:
-                return self.eagerly(arguments, count, how)
-            if how != "map" and path.shape != ():
-                raise ArgumentError(f"{how} needs one Value an example, and the function gives {path.shape}: use map")
-            entry.calls += 1
-            made = self.run_batch(entry, arguments, count, how)
-            return self.eagerly(arguments, count, how) if made is None else made
+            count = arguments.count()
+            entry, path = (None, None) if modes.op_by_op() else self.path_for(arguments)
+            if entry is not None and path is not None:
+                if how != "map" and path.shape != ():
+                    raise ArgumentError(
+                        f"{how} needs one Value an example, and the function gives {path.shape}: use map"
+                    )
+                entry.calls += 1
+                made = self.run_batch(entry, arguments, count, how)
+        return self.eagerly(arguments, count, how) if made is None else made
 
     def run_batch(self, entry: Entry, arguments: Arguments, count: int, how: str) -> Any:
         """The paths' programs on the examples that take them; None if the engine has to take over.
@@ -128,7 +117,10 @@ class Runtime:
         seed = 1.0 / count if how == "mean" else 1.0
         if how == "map":
             found = self.by_paths(entry, arguments, count, None)
-            if found is None or not np.isfinite(found[0]).all():
+            if found is None:
+                return None
+            if not np.isfinite(found[0]).all():
+                entry.not_finite += 1
                 return None
             return found[0] if self.agrees(entry, arguments, found[0]) else None
         path, quiet = entry.paths[0], modes.quiet()
@@ -147,6 +139,7 @@ class Runtime:
                 leaves, finite = all(path.leaves for path in entry.paths), all_finite(partials)
             value = float(np.add.reduce(values, axis=None)) * seed
         if not (finite and isfinite(value)):
+            entry.not_finite += 1
             return None
         if not self.agrees(entry, arguments, values):
             return None
@@ -154,7 +147,7 @@ class Runtime:
 
     def by_paths(self, entry: Entry, arguments: Arguments, count: int, seed: float | None) -> Any:
         """Each example by its own path: the values, and with a `seed` the parameters and their slopes by id; None if
-        there are too many paths.
+        there are too many paths, or not all of them can be computed, or their results differ in shape.
         """
         waiting = np.arange(count)
         values: Any = None
@@ -167,31 +160,29 @@ class Runtime:
                 return None
             path = entry.paths[tried]
             tried += 1
+            if path.shape != entry.paths[0].shape:
+                return None
             path.load()
-            inside = path.examples_in_bounds([array[waiting] for array in arguments.arrays], len(waiting))
-            reachable = waiting[inside]
-            if not len(reachable):
-                continue
             with np.errstate(all="ignore"):
-                outputs = path.kernel.forward([array[reachable] for array in arguments.arrays])
-                held = np.broadcast_to(path.holds(outputs), (len(reachable),))
-            if not held.any():
-                continue
-            out = np.asarray(outputs["out"]).reshape(len(reachable), *(path.shape or ()))
-            taken, out = reachable[held], out[held]
-            values = np.zeros((count, *out.shape[1:])) if values is None else values
-            values[taken] = out
-            if seed is not None:
-                with np.errstate(all="ignore"):
-                    path.kernel.both([array[taken] for array in arguments.arrays], seed)
-                for parameter, slope in zip(path.parameters, path.kernel.slopes.tolist(), strict=True):
-                    slopes[id(parameter)] = parameter, slopes.get(id(parameter), (None, 0.0))[1] + slope
+                share = path.share([array[waiting] for array in arguments.arrays], len(waiting))
+                if share is None:
+                    return None
+                taken = waiting[share[0]]
+                if not len(taken):
+                    continue
+                values = np.zeros((count, *share[1].shape[1:])) if values is None else values
+                values[taken] = share[1]
+                if seed is not None:
+                    if path.run([array[taken] for array in arguments.arrays], seed) is None:
+                        return None
+                    for parameter, slope in zip(path.parameters, path.kernel.slopes.tolist(), strict=True):
+                        slopes[id(parameter)] = parameter, slopes.get(id(parameter), (None, 0.0))[1] + slope
             waiting = np.setdiff1d(waiting, taken)
         return values, slopes
 
     def eagerly(self, arguments: Arguments, count: int, how: str) -> Any:
         """The same by the engine, example by example."""
-        results = [arguments.call(self.function, arguments.example(n), plain) for n in range(count)]
+        results = [arguments.plainly(self.function, arguments.example(n)) for n in range(count)]
         if how == "map":
             try:
                 return np.array([numbers_in(result) for result in results])
@@ -203,63 +194,19 @@ class Runtime:
 
     # -- recordings ---------------------------------------------------------------------------------------------------
 
-    def arguments(self, args: Sequence[Any], named: dict[str, Any], batched: bool) -> Arguments:
-        """The arguments by name, with their form and arrays."""
-        seen = None
-        if not named and len(args) == len(self.names) and set(map(type, args)) == {np.ndarray}:
-            seen = (batched, *[(x.dtype, x.shape) for x in args])
-            form = self.seen.get(seen)
-            if form is not None:
-                return Arguments(dict(zip(self.names, args, strict=True)), form, list(args))
-        if named or len(args) != len(self.names):
-            bound = self.compiled.signature.bind(*args, **named)
-            bound.apply_defaults()
-            originals = dict(bound.arguments)
-            for name in self.gathering:
-                if originals.pop(name):
-                    raise ArgumentError(
-                        f"a compiled function names its arguments: {name} of any number cannot be lifted"
-                    )
-        else:
-            originals = dict(zip(self.names, args, strict=True))
-        shapes: dict[str, Any] = {}
-        arrays: list[Any] = []
-        found: list[Any]
-        for name, x in originals.items():
-            if name in self.compiled.static:
-                shapes[name], found = Fixed(_key(x)), []
-            else:
-                shapes[name], found = flatten_argument(name, x, batched)
-            if isinstance(shapes[name], Fixed) and not isinstance(x, (str, bytes, bool, int, float, type(None))):
-                self.keep(x)
-            arrays += found
-        key = (batched, *shapes.items())
-        form = self.forms.get(key)
-        if form is None:
-            form = self.forms[key] = Form(shapes, batched)
-        if seen is not None and all(x is y for x, y in zip(args, arrays, strict=False)) and len(args) == len(arrays):
-            self.seen[seen] = form  # such arrays are taken as they are
-        return Arguments(originals, form, arrays)
-
-    def keep(self, x: Any) -> None:
-        """Keep an object alive whose identity is part of a key."""
-        if not any(x is kept for kept in self.kept):
-            self.kept.append(x)
-
     def path_for(self, arguments: Arguments) -> tuple[Entry, Recording | None]:
         """The recordings for such arguments, the first of them made if there are none; None to stay with the engine."""
-        key = (arguments.form, self.surroundings())
+        key = arguments.form, self.surroundings.state()
         entry = self.entries.get(key)
         if entry is None or not (entry.paths or entry.refusal):  # the last may have raised what the function raises
             entry = self.entries[key] = Entry()
-            if len({seen for _, seen in self.entries}) > PATHS:
+            if key[1] == PATHS:
                 self.leave(
                     entry,
-                    f"numbers outside of it, of {', '.join(self.outside)}, change from call to call: pass them as "
-                    "arguments",
+                    f"what it reads outside of itself, {self.surroundings.changed}, changes from call to call: pass "
+                    "it as an argument",
                 )
-                return entry, None
-            if not arguments.batched or _count(arguments):
+            elif not arguments.batched or arguments.count():
                 self.another(entry, arguments, arguments.example(0), None)
         self.last = key, entry
         return entry, None if entry.refusal or not entry.paths else entry.paths[0]
@@ -268,7 +215,7 @@ class Runtime:
         self, entry: Entry, arguments: Arguments, example: Sequence[Any], tried: Recording | None
     ) -> Recording | None:
         """A path that holds for an example: one of those that are there, or a new one."""
-        numbers = [_numbers_of(leaf, array) for leaf, array in zip(arguments.leaves, example, strict=True)]
+        numbers = arguments.numbers(example)
         if not arguments.batched:
             for path in entry.paths:
                 if path is not tried:
@@ -295,19 +242,9 @@ class Runtime:
         entry.paths.append(made)
         return made
 
-    def surroundings(self) -> tuple[Any, ...]:
-        """Numbers, strings and bools that the function can see without being given them."""
-        seen = [self.globals.get(name) for name in self.outside]
-        for cell in self.cells:
-            try:
-                seen.append(cell.cell_contents)
-            except ValueError:  # not assigned yet
-                seen.append(None)
-        return tuple([(type(x), x) if type(x) in CONSTANTS and x == x else None for x in seen])
-
     def agrees(self, entry: Entry, arguments: Arguments, values: Any) -> bool:
         """Whether an example of a batch, another each time, agrees with the function, when it is time to look."""
-        number = entry.calls % len(values)
+        number = entry.calls.bit_length() * STRIDE % len(values)  # of calls, which are a power of 2, this counts them
         return not _is_due(entry) or self.audit(entry, arguments, arguments.example(number), values[number])
 
     def audit(self, entry: Entry, arguments: Arguments, example: Sequence[Any], value: Any) -> bool:
@@ -316,7 +253,7 @@ class Runtime:
         Raises:
             StaleRecordingError: the function gives something else now.
         """
-        want = np.asarray(numbers_in(arguments.call(self.function, example, plain)), float)
+        want = np.asarray(numbers_in(arguments.plainly(self.function, example)), float)
         if want.shape == np.shape(value) and (np.abs(want - value) <= AGREE * np.maximum(1.0, np.abs(want))).all():
             return True
         try:
@@ -367,14 +304,12 @@ class Runtime:
 
     def latest(self) -> Recording:
         """The recording of the last call."""
-        if self.last is None or not self.last[1].paths:
-            why = f": {self.last[1].refusal}" if self.last else ""
-            raise ArgumentError(
-                f"nothing has been compiled yet{why}"
-                if why
-                else "call the function first: nothing has been compiled yet"
-            )
-        return self.last[1].paths[0]
+        if self.last is None:
+            raise ArgumentError("call the function first: nothing has been compiled yet")
+        entry = self.last[1]
+        if not entry.paths:
+            raise ArgumentError(f"nothing has been compiled yet{': ' * bool(entry.refusal)}{entry.refusal}")
+        return entry.paths[0]
 
     def source(self, language: str, gradient: bool) -> str:
         """The program as text."""
@@ -391,6 +326,8 @@ class Runtime:
             lines.append(f"{name}, {'a batch' if form.batched else 'one example'}: {entry.calls} calls")
             if entry.refusal:
                 lines.append(f"  runs uncompiled: {entry.refusal}")
+            if entry.not_finite:
+                lines.append(f"  {entry.not_finite} calls were left to the engine: not finite")
             for number, path in enumerate(entry.paths):
                 program = path.lifted.program
                 lines.append(
@@ -407,53 +344,6 @@ class Runtime:
         return "\n".join(lines)
 
 
-def _names(code: Any) -> tuple[str, ...]:
-    """The names that code looks up outside of itself, in the functions and comprehensions within it too."""
-    inner = [name for constant in code.co_consts if hasattr(constant, "co_names") for name in _names(constant)]
-    return tuple(dict.fromkeys([*code.co_names, *inner]))
-
-
-def _row(x: Any, number: int) -> Any:
-    """One example of a batch."""
-    if isinstance(x, tuple):
-        return tuple([_row(item, number) for item in x])
-    return {key: _row(item, number) for key, item in x.items()} if isinstance(x, dict) else x[number]
-
-
-def _length(x: Any) -> int:
-    """How many examples a batch has."""
-    if isinstance(x, (tuple, dict)):
-        return _length(next(iter(x.values() if isinstance(x, dict) else x)))
-    return len(x)
-
-
 def _is_due(entry: Entry) -> bool:
     """Whether this call is the 2nd, 4th, 8th, 16th and so on: one that is compared with the function itself."""
     return entry.calls > 1 and not entry.calls & (entry.calls - 1)
-
-
-def _key(x: Any) -> Any:
-    try:
-        hash(x)
-    except TypeError:
-        return id(x)
-    return type(x), x
-
-
-def _numbers_of(leaf: Any, array: Any) -> Any:
-    if leaf.kind == "v":
-        return np.array([v.data for v in array]) if leaf.shape else np.float64(array.data)
-    return array
-
-
-def _count(arguments: Arguments) -> int:
-    """How many examples a batch has."""
-    if not arguments.arrays:
-        raise DataError("a batch needs an argument with an example in each row")
-    lengths = [len(array) for array in arguments.arrays]
-    if lengths.count(lengths[0]) != len(lengths):
-        counts = {leaf.name: length for leaf, length in zip(arguments.leaves, lengths, strict=True)}
-        raise DataError(f"the arguments of a batch have as many examples each, not {counts}")
-    if not lengths[0]:
-        raise DataError("a batch of no examples has no mean: expected at least one")
-    return lengths[0]

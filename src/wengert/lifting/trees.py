@@ -18,10 +18,11 @@ from wengert.engine import Value
 from wengert.errors import DataError
 from wengert.ops import BY_NAME
 
-__all__ = ["Leaf", "Shape", "build", "flatten_argument", "identifiers", "leaves"]
+__all__ = ["Fixed", "Leaf", "Shape", "build", "flatten_argument", "identifiers", "key_of", "leaves", "ordinary"]
 
 # What the text of a program calls by itself: arrays by a letter and a number, their cotangents with a d in front.
 OWN_NAMES = re.compile(r"d?([TWbcghkmpstuwz]|mask|index|slope)\d+(_\d+)?|rows\d*|len|np|seed|wengert|jax|jnp|torch")
+SCALARS: dict[Any, Any] = {np.floating: float, np.integer: int, np.bool_: bool}
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Leaf:
     name: str
     kind: str
     shape: tuple[int, ...]
-    held: str  # scalar | list | tuple | ndarray
+    held: str  # scalar | ndarray | for each axis list or tuple, the last perhaps ndarray: "list tuple"
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,38 @@ class Fixed:
     """An argument that is part of the program: a string, a bool, an object."""
 
     key: Any
+
+
+class Itself:
+    """An object as a key: equal to that object alone, which it keeps alive, so that no other gets its identity."""
+
+    __slots__ = ("thing",)
+
+    def __init__(self, thing: Any) -> None:
+        self.thing: Any = thing
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Itself and self.thing is other.thing
+
+    def __hash__(self) -> int:
+        return id(self.thing)
+
+
+def key_of(x: Any) -> Any:
+    """What stands for an object where recordings are told apart: of numbers, strings, None and tuples of them type and
+    value, of all else the object itself.
+
+    >>> key_of(1) == key_of(True), key_of(0.0) == key_of(-0.0), key_of((1, "a")) == key_of((1, "a"))
+    (False, False, True)
+    """
+    kind = type(x)
+    if x is None or kind in (str, bytes, bool, int):
+        return kind, x
+    if kind is float or isinstance(x, np.generic):
+        return kind, repr(x)  # in which nan is equal to itself, and -0.0 not to 0.0
+    if kind is tuple:
+        return kind, tuple([key_of(item) for item in x])
+    return Itself(x)
 
 
 @dataclass(frozen=True)
@@ -67,11 +100,11 @@ def flatten_argument(name: str, x: Any, batched: bool = False) -> tuple[Shape, l
     if batched and isinstance(x, (int, float, np.number, Value)):
         raise DataError(f"{name} is one number: a batch has an example in each row (or declare it static=({name!r},))")
     if kind is float or isinstance(x, np.floating):
-        return Leaf(name, "f", (), "scalar"), [x]
+        return Leaf(name, "f", (), "scalar"), [float(x)]
     if kind is bool or isinstance(x, np.bool_):
-        return Fixed(bool(x)), []
+        return Fixed(key_of(bool(x))), []
     if kind is int or isinstance(x, np.integer):
-        return Leaf(name, "i", (), "scalar"), [x]
+        return Leaf(name, "i", (), "scalar"), [int(x)]
     if isinstance(x, Value):
         return Leaf(name, "v", (), "scalar"), [x]
     if isinstance(x, np.ndarray):
@@ -82,11 +115,31 @@ def flatten_argument(name: str, x: Any, batched: bool = False) -> tuple[Shape, l
         pairs = list(enumerate(x)) if kind is tuple else list(x.items())
         parts = [flatten_argument(f"{name}_{key}", item, batched) for key, item in pairs]
         return Tree(kind.__name__, tuple([key for key, _ in pairs]), tuple([p[0] for p in parts])), _arrays(parts)
-    try:
-        hash(x)
-    except TypeError:
-        return Fixed(id(x)), []
-    return Fixed(x if isinstance(x, (str, bytes, type(None))) else id(x)), []
+    return Fixed(key_of(x)), []
+
+
+def ordinary(x: Any) -> Any:
+    """An argument as it was given, with NumPy's scalars as Python's numbers, and its arrays as wide as those.
+
+    >>> ordinary([np.float32(0.5), 2, (np.int8(3), "a")])
+    [0.5, 2, (3, 'a')]
+    """
+    kind = type(x)
+    if kind in (list, tuple):
+        return kind([ordinary(item) for item in x])
+    if kind is dict:
+        return {key: ordinary(item) for key, item in x.items()}
+    if isinstance(x, np.ndarray) and x.dtype.kind in "fiu":
+        return _widened(x)
+    scalar = next((make for numpys, make in SCALARS.items() if isinstance(x, numpys)), None)
+    return x if scalar is None else scalar(x)
+
+
+def _widened(x: Any) -> Any:
+    """Integers as int64, all else as float64; and integers as float64 where one of them is too large."""
+    if x.dtype.kind in "iu" and not (x.dtype == np.uint64 and x.size and x.max() > np.iinfo(np.int64).max):
+        return x.astype(np.int64, copy=False)
+    return x.astype(np.float64, copy=False)
 
 
 @functools.lru_cache(1024)
@@ -101,12 +154,23 @@ def _array(name: str, x: Any, held: str, batched: bool) -> tuple[Shape, list[Any
         raise DataError(f"{name} is an array of {x.dtype}: a compiled function takes arrays of floats or integers")
     if batched and not x.ndim:
         raise DataError(f"{name} is one number: a batch has an example in each row")
-    kind = {"b": "b", "f": "f"}.get(x.dtype.kind, "i")
     shape = x.shape[1:] if batched else x.shape
-    wanted = np.int64 if kind == "i" else np.float64
-    if x.dtype != wanted:
-        x = x.astype(wanted)
-    return _leaf(name, kind, shape, held if shape or not batched else "scalar"), [x]
+    made = _widened(x)
+    return _leaf(name, _kind(x, made), shape, held if shape or not batched else "scalar"), [made]
+
+
+def _kind(x: Any, made: Any) -> str:
+    """The kind of a leaf, from its array as it was given and as it is taken."""
+    return "b" if x.dtype.kind == "b" else "i" if made.dtype.kind == "i" else "f"
+
+
+def _kinds(x: Any) -> list[str]:
+    """What each axis of nested sequences is held in, by its first items."""
+    kinds = []
+    while isinstance(x, (list, tuple)) and len(x):
+        kinds.append("tuple" if isinstance(x, tuple) else "list")
+        x = x[0]
+    return [*kinds, "ndarray"] if isinstance(x, np.ndarray) else kinds
 
 
 def _sequence(name: str, x: Any, held: str, batched: bool) -> tuple[Shape, list[Any]]:
@@ -121,11 +185,9 @@ def _sequence(name: str, x: Any, held: str, batched: bool) -> tuple[Shape, list[
             raise DataError(f"{name}: the examples of a batch have one shape; these differ") from None
         return _items(name, x, held)
     if made.dtype.kind in "fiub" and made.size:
-        shape = made.shape[1:] if batched else made.shape
-        kind = {"b": "b", "f": "f"}.get(made.dtype.kind, "i")
-        made = made.astype(np.int64 if kind == "i" else np.float64, copy=False)
-        inner = (("tuple" if isinstance(x[0], tuple) else "list") if shape else "scalar") if batched else held
-        return Leaf(name, kind, shape, inner), [made]
+        array, kinds = _widened(made), _kinds(x)
+        shape, inner = (made.shape[1:], kinds[1:]) if batched else (made.shape, kinds)
+        return Leaf(name, _kind(made, array), shape, " ".join(inner[: len(shape)]) or "scalar"), [array]
     if batched:
         raise DataError(f"{name}: a batch is made of numbers, not of {type(x[0]).__name__ if len(x) else 'nothing'}")
     return _items(name, x, held)
@@ -180,9 +242,12 @@ def build(shape: Shape, original: Any, take: Callable[[Leaf], Any]) -> Any:
         items = [build(item, original[key], take) for key, item in zip(shape.keys, shape.items, strict=True)]
         return tuple(items) if shape.held == "tuple" else items
     made = take(shape)
-    if shape.held == "scalar":
+    return made if shape.held == "scalar" else _held(made, shape.held.split())
+
+
+def _held(made: Any, kinds: list[str]) -> Any:
+    """An array in what the function gets it in, axis by axis."""
+    if kinds[0] == "ndarray":
         return made
-    if shape.held == "ndarray":
-        return made
-    rows = made.tolist()
-    return tuple(rows) if shape.held == "tuple" else rows
+    rows = [_held(row, kinds[1:]) for row in made] if set(kinds[1:]) - {"list"} else made.tolist()
+    return tuple(rows) if kinds[0] == "tuple" else rows
