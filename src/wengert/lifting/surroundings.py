@@ -40,7 +40,7 @@ class Surroundings:
         function = inspect.unwrap(function)
         code = getattr(function, "__code__", None)
         read = tuple(dict.fromkeys(_read(code))) if code else ()
-        cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True)) if code else {}
+        cells = dict(zip(code.co_freevars, getattr(function, "__closure__", None) or (), strict=False)) if code else {}
         self.names: tuple[str, ...] = tuple([name for name in read if name not in cells])
         self.cells: dict[str, Any] = {name: cell for name, cell in cells.items() if name in read}
         self.get: Any = getattr(function, "__globals__", {}).get
