@@ -5,11 +5,11 @@ from __future__ import annotations
 import copy
 import threading
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
+from threads import together
 
 import wengert
 from wengert import Value, nn
@@ -75,6 +75,37 @@ def test_static_arguments_are_hashable(given: Any) -> None:
         loss(1.0, given)
     with pytest.raises(ArgumentError, match=r"static argument k .* hashable; pass a tuple"):
         loss.mean([1.0], given)
+
+
+class Sizes(NamedTuple):
+    """As a tuple."""
+
+    width: int
+    weight: Any
+
+
+class Model:
+    """Has a method, which is another object each time that it is read."""
+
+    def __init__(self, weight: Value) -> None:
+        self.weight = weight
+
+    def factor(self) -> Value:
+        return self.weight * 2
+
+
+def test_static_arguments_that_are_made_anew_and_are_the_same() -> None:
+    weight = Value(3.0)
+    model = Model(weight)
+    of_size = wengert.compile(lambda x, size: size.weight * x, static="size")
+    of_method = wengert.compile(lambda x, factor: factor() * x, static="factor")
+    for _ in range(3):
+        same(of_size(2.0, Config(2, weight)), weight * 2.0, [weight])
+        same(of_size(2.0, Sizes(2, weight)), weight * 2.0, [weight])
+        same(of_method(2.0, model.factor), weight * 4.0, [weight])
+    assert entries(of_size) == 2
+    assert entries(of_method) == 1
+    same(of_method(2.0, Model(Value(1.0)).factor), Value(4.0), [weight])
 
 
 # ------------------------------------------------------------------------------------- numbers of NumPy
@@ -207,22 +238,9 @@ def test_an_uncompiled_function_runs_in_several_threads_at_once() -> None:
             call()
     assert loss.report().count("uncompiled") == 2
     for call in (lambda: loss(1.0), lambda: loss.map([1.0])):
-        faults: list[BaseException] = []
-
-        def work(call: Callable[[], Any] = call, faults: list[BaseException] = faults) -> None:
-            try:
-                call()
-            except BaseException as fault:  # told in the main thread
-                faults.append(fault)
-
         waiting.set()
-        threads = [threading.Thread(target=work) for _ in range(2)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        together(call, call)
         waiting.clear()
-        assert not faults
 
 
 # ------------------------------------------------------------------------------------- functions in functions

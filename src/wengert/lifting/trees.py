@@ -9,7 +9,8 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -60,8 +61,8 @@ class Itself:
 
 
 def key_of(x: Any) -> Any:
-    """What stands for an object where recordings are told apart: of numbers, strings, None and tuples of them type and
-    value, of all else the object itself.
+    """What stands for an object where recordings are told apart: for numbers, strings and None type and value; for
+    tuples, frozen dataclasses and bound methods, which are often made anew, their parts; else the object itself.
 
     >>> key_of(1) == key_of(True), key_of(0.0) == key_of(-0.0), key_of((1, "a")) == key_of((1, "a"))
     (False, False, True)
@@ -71,9 +72,16 @@ def key_of(x: Any) -> Any:
         return kind, x
     if kind is float or isinstance(x, np.generic):
         return kind, repr(x)  # in which nan is equal to itself, and -0.0 not to 0.0
-    if kind is tuple:
-        return kind, tuple([key_of(item) for item in x])
-    return Itself(x)
+    parts: Any
+    if isinstance(x, tuple):
+        parts = x
+    elif kind is MethodType:
+        parts = x.__func__, x.__self__
+    elif "__dataclass_params__" in vars(kind) and kind.__dataclass_params__.frozen:
+        parts = [getattr(x, field.name) for field in fields(x)]
+    else:
+        return Itself(x)
+    return kind, tuple([key_of(part) for part in parts])
 
 
 @dataclass(frozen=True)
