@@ -25,7 +25,7 @@ from wengert.lifting.surroundings import Surroundings
 __all__ = ["Runtime"]
 
 PATHS = 32  # how many courses of one function are recorded, and for how many states of what it sees outside
-STRIDE = 7919  # between the examples that are compared; a prime, so that batches of most lengths show all of theirs
+STRIDE = 7919  # between the examples that are compared: a prime, so that it visits all of nearly every batch
 
 
 class Entry:
@@ -244,8 +244,10 @@ class Runtime:
 
     def agrees(self, entry: Entry, arguments: Arguments, values: Any) -> bool:
         """Whether an example of a batch, another each time, agrees with the function, when it is time to look."""
-        number = entry.calls.bit_length() * STRIDE % len(values)  # of calls, which are a power of 2, this counts them
-        return not _is_due(entry) or self.audit(entry, arguments, arguments.example(number), values[number])
+        if not _is_due(entry):
+            return True
+        number = entry.calls.bit_length() * STRIDE % len(values)  # which of the powers of 2 it is, in large steps
+        return self.audit(entry, arguments, arguments.example(number), values[number])
 
     def audit(self, entry: Entry, arguments: Arguments, example: Sequence[Any], value: Any) -> bool:
         """Compare with the function itself; False if the engine has to take over.
