@@ -621,6 +621,15 @@ def test_two_thousand_nodes_open_and_step(shown: Any) -> None:
         total = total + a * chance.uniform(-1, 1)
     assert len(wengert.Graph(total)) > 1900
     page = shown(total)
+    inside = """
+        const box = nodes[arguments[0]].g.getBoundingClientRect(), view = ui.view.getBoundingClientRect();
+        return box.left >= view.left && box.right <= view.right && box.top >= view.top && box.bottom <= view.bottom;
+    """
+    first = page.execute_script("return made[0]")
+    until(lambda: page.execute_script(inside, first))  # what is played first can be seen
+    page = shown(total, 2000)
+    here = steps(total)[1999].place
+    until(lambda: page.execute_script(inside, here))
     find(page, "#last").click()
     gradients = steps(total).gradients
     assert [grad for _, grad in numbers(page)] == gradients

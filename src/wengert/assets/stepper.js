@@ -9,17 +9,16 @@ const size = names.length, root = size - 1;
 const made = [...kinds.keys()].filter((i) => kinds[i] >= 0);
 const end = 2 * made.length + 1;
 const byId = (id) => document.getElementById(id);
-const ids = "first back play on last at count speed assign said view graph reset off leaves about switch".split(" ");
+const ids = "first back play on last at count speed assign said view graph reset off leaves about".split(" ");
 const ui = Object.fromEntries(ids.map((id) => [id, byId(id)]));
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 
-let values, partials, changed = false;
+let values, partials;
 let at = 0, timer = 0, zoom = 1;
 
 function restore() {
   values = data.values.map(real);
   partials = data.partials.map((row) => row.map(real));
-  changed = false;
 }
 
 // -- the computation ------------------------------------------------------------------------------------------------
@@ -33,7 +32,6 @@ function recompute() {
     values[i] = value(...xs);
     partials[i] = slopes(values[i], ...xs);
   }
-  changed = true;
 }
 
 // The gradients after the first `turns` nodes have had their turn on the way back; null: none has arrived yet.
@@ -114,6 +112,8 @@ function build() {
   ui.graph.setAttribute("viewBox", `-14 -14 ${width + 28} ${height + 28}`);
   ui.graph.setAttribute("aria-label", `Graph of ${size} nodes`);
   for (const name of ["edges", "nodes", "gains"]) stage[name] = svg("g", {}, ui.graph);
+  // A thousand lines side by side would be one grey area.
+  stage.edges.setAttribute("stroke-width", size < 500 ? 1.3 : 0.4);
   let route = 0;
   for (let i = 0; i < size; i++) {
     ends[i] = operands[i].map((x) => {
@@ -187,7 +187,12 @@ function show() {
   }
   for (const edge of stage.edges.querySelectorAll(".hot")) edge.classList.remove("hot");
   stage.gains.replaceChildren();
-  if (fed.size) for (const edge of edges[node]) edge?.classList.add("hot");
+  for (const edge of fed.size ? edges[node] : []) {
+    if (!edge) continue;
+    edge.classList.add("hot");
+    // It is drawn above the others.
+    stage.edges.append(edge);
+  }
   if (phase === "backward") gains(node, now.last, assign);
   ui.said.className = phase;
   ui.said.setAttribute("aria-live", timer ? "off" : "polite");
@@ -223,9 +228,9 @@ function gains(node, last, assign) {
   }
 }
 
+// Moves the picture so that a node can be seen; before the first step, the first operation.
 function follow(node) {
-  if (node < 0) return;
-  const [x, y, wide, high] = data.boxes[node], view = ui.view, edge = 60;
+  const [x, y, wide, high] = data.boxes[node < 0 ? made[0] ?? root : node], view = ui.view, edge = 60;
   const left = (x + 14) * zoom + ui.graph.getBoundingClientRect().left - view.getBoundingClientRect().left + view.scrollLeft;
   const top = (y + 14) * zoom + ui.graph.getBoundingClientRect().top - view.getBoundingClientRect().top + view.scrollTop;
   const hidden = left < view.scrollLeft + edge || left + wide * zoom > view.scrollLeft + view.clientWidth - edge ||
@@ -371,7 +376,10 @@ sliders();
 // A frame may get its size late.
 let wide = 0, chosen = false;
 new ResizeObserver(() => {
-  if (ui.view.clientWidth !== wide && !chosen) scale(Math.max(Math.min(fitted(), 1.4), 0.8));
+  if (ui.view.clientWidth !== wide && !chosen) {
+    scale(Math.max(Math.min(fitted(), 1.4), 0.8));
+    show();
+  }
   wide = ui.view.clientWidth;
 }).observe(ui.view);
 go(+location.hash.slice(1) || 0);
