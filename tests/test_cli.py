@@ -157,6 +157,12 @@ def test_info_says_which_engine_runs(capsys: pytest.CaptureFixture[str]) -> None
     assert re.search(r"^numpy +(installed|not installed: pip install \"wengert\[array\]\")$", out, re.MULTILINE)
 
 
+def test_without_a_command_it_says_which_there_are(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([]) == 0
+    out = capsys.readouterr().out
+    assert re.findall(r"^    (\w+) ", out, re.MULTILINE) == ["demo", "draw", "check", "info"]
+
+
 def test_version() -> None:
     assert run("--version").stdout == f"wengert {wengert.__version__}\n"
 
@@ -275,9 +281,8 @@ def test_ctrl_c_before_the_training(monkeypatch: pytest.MonkeyPatch, capsys: pyt
         (["demo", "--seed", "x"], "argument --seed: 'x' is not a whole number"),
         (["demo", "--out"], "expected one argument"),
         (["demo", "--out", ""], "argument --out: '' is not the name of a folder"),
-        (["demo", "--colour=red"], "unrecognized arguments: --colour=red"),
-        (["train"], "invalid choice: 'train'"),
-        ([], "the following arguments are required"),
+        (["demo", "--colour=red"], "^wengert demo: unrecognized arguments: --colour=red$"),
+        (["train"], "^wengert: argument COMMAND: invalid choice: 'train' .*demo.*draw.*check.*info"),
     ],
 )
 def test_a_mistake_is_one_sentence_and_status_2(

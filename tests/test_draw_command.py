@@ -78,6 +78,9 @@ def test_every_function_of_the_table_can_be_written() -> None:
         ("x*", "column 3: invalid syntax"),
         ("(x", "column 1: '\\(' was never closed"),
         ("x + y", "column 5: y has no number: write y=2 behind the formula"),
+        ("x + tanh", r"column 5: tanh is a function: write tanh\(x\)"),
+        ("x^2 + 1", r"column 1: \^ has no meaning here: a power is written x\*\*2"),
+        ("2x", r"column 1: invalid decimal literal; a product is written 2\*x"),
         ("open(x)", r"column 1: there is no function open\(\.\.\.\) here"),
         ("__import__('os')", r"column 1: there is no function __import__\(\.\.\.\) here"),
         ("x.__class__", "column 1: this cannot stand in a formula"),
@@ -175,7 +178,9 @@ def test_it_writes_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["draw"], "the following arguments are required: formula"),
+        (["draw"], "the following arguments are required: formula$"),
+        (["draw", "-x*w", "x=2", "w=3"], r"^wengert draw: unrecognized arguments: -x\*w; a formula that begins with"),
+        (["draw", "x", "x=2", "--setps"], "^wengert draw: unrecognized arguments: --setps$"),
         (["draw", "x", "x"], "'x' is not of the form x=2"),
         (["draw", "x", "x=two"], "'x=two' is not of the form x=2"),
         (["draw", "x +", "x=2"], "wengert draw: column 4: invalid syntax"),

@@ -44,12 +44,20 @@ class _Parser(argparse.ArgumentParser):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; returns its exit status: 0, 2 for a mistake of the user's, 130 after Ctrl-C.
+    """Run a command, or say which there are; returns the exit status: 0, 2 for a mistake of the user's, 130 for Ctrl-C.
 
     That of ``wengert check`` is 1 where the class is wrong, and 2 where it could not be tried.
     It is 1 where what is printed cannot go on: nobody reads it, as in ``wengert demo | head -1``, or a disk is full.
     """
-    given = _parser().parse_args(arguments)
+    parser = _parser()
+    given, unknown = parser.parse_known_args(arguments)
+    if unknown:
+        minus = given.command == "draw" and not unknown[0].startswith("--")
+        hint = "; a formula that begins with a minus needs a space before it: ' -x'" if minus else ""
+        parser.exit(2, f"wengert {given.command}: unrecognized arguments: {' '.join(unknown)}{hint}\n")
+    if given.command is None:
+        parser.print_help()
+        return 0
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a folder may have a name that cannot be printed here
     try:
@@ -84,9 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="wengert", description="A scalar autograd engine that you can read in an evening.")
     parser.add_argument("--version", action="version", version=f"wengert {__version__}")
-    commands = parser.add_subparsers(
-        dest="command", required=True, metavar="demo | draw | check | info", parser_class=_Parser
-    )
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
     demo = commands.add_parser("demo", help="train a network of scalar Values and draw what it learnt")
     demo.add_argument("data", nargs="?", default="digits", choices=SETTINGS, help="what to learn (default: digits)")
     demo.add_argument(
@@ -104,7 +110,9 @@ def _parser() -> argparse.ArgumentParser:
     draw.add_argument(
         "formula", help="such as 'tanh(x1*w1 + b)', or 'n = x1*w1 + b; n.tanh()'; ' -x' with a space first"
     )
-    draw.add_argument("numbers", nargs="*", type=_number, metavar="NAME=NUMBER", help="what the names stand for")
+    draw.add_argument(
+        "numbers", nargs="*", default=[], type=_number, metavar="NAME=NUMBER", help="what the names stand for"
+    )
     draw.add_argument(
         "-o", "--out", type=_folder, metavar="FILE", help="write a picture: .svg, .png, .html, .dot, .mmd"
     )
@@ -114,7 +122,6 @@ def _parser() -> argparse.ArgumentParser:
     draw.add_argument(
         "--steps", action="store_true", help="print every step, forward and backward, in words and numbers"
     )
-    commands.add_parser("info", help="say which engine runs, and what is installed")
     check = commands.add_parser(
         "check", help="try a Value-like class, operation by operation, and name the likely slip"
     )
@@ -127,6 +134,7 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument(
         "--memory", type=_whole, default=2048, metavar="MIB", help="the most memory the file may use (default: 2048)"
     )
+    commands.add_parser("info", help="say which engine runs, and what is installed")
     return parser
 
 

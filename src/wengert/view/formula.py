@@ -81,7 +81,8 @@ def _parsed(text: str) -> list[ast.stmt]:
             warnings.simplefilter("ignore")  # of Python's parser, about 1(2) and the like: that is refused here
             statements = ast.parse(text.strip()).body
     except SyntaxError as error:
-        raise ArgumentError(f"column {error.offset or 1}: {error.msg}") from None
+        hint = "; a product is written 2*x" if error.msg == "invalid decimal literal" else ""
+        raise ArgumentError(f"column {error.offset or 1}: {error.msg}{hint}") from None
     except (ValueError, RecursionError, MemoryError) as error:  # a null character; too many parentheses
         raise ArgumentError(f"this formula cannot be read: {str(error) or 'it is nested too deeply'}") from None
     if not statements:
@@ -112,6 +113,8 @@ def _operation(node: ast.expr) -> tuple[str, list[ast.expr]]:
     """The name of an operation in the table, and its operands; no name for a number or a name."""
     if isinstance(node, ast.BinOp) and type(node.op) in ARITHMETIC:
         return ARITHMETIC[type(node.op)], [node.left, node.right]
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitXor):
+        raise _error(node, "^ has no meaning here: a power is written x**2")
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         return "neg", [node.operand]
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.UAdd):
@@ -140,6 +143,8 @@ def _atom(node: ast.expr, named: dict[str, Any], numbers: Mapping[str, float], u
     if not isinstance(node, ast.Name):
         raise _error(node, f"this cannot stand in a formula: expected {WRITTEN}")
     if node.id not in named:
+        if node.id not in numbers and node.id in BY_NAME:
+            raise _error(node, f"{node.id} is a function: write {node.id}(x)")
         if node.id not in numbers:
             raise _error(node, f"{node.id} has no number: write {node.id}=2 behind the formula")
         named[node.id] = Value(numbers[node.id], node.id)

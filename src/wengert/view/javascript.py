@@ -241,7 +241,7 @@ class Script:
 
 
 def asset(name: str) -> str:
-    """A script or a style of the page, without its comments, each a line of its own, and the space that says nothing."""
+    """A script or a style of the page, without what says nothing: comments, each on a line of its own, and space."""
     path = os.path.join(os.path.dirname(os.path.dirname(__file__)), "assets", name)
     with open(path, encoding="utf-8") as file:
         lines = [line.strip() for line in file]
