@@ -88,6 +88,7 @@ def test_a_history_has_a_line_for_each_curve(axes: Any) -> None:
 def test_a_history_of_losses_alone_and_of_nothing(axes: Any) -> None:
     plots.plot_history(History(loss=[1.0]), axes)
     assert axes.figure.axes == [axes]
+    assert all(tick == int(tick) for tick in axes.get_xticks())  # there is no epoch 0.98
     assert plots.plot_history(History(), axes.figure.add_subplot()).get_legend() is None
 
 

@@ -41,7 +41,7 @@ def plot_network(model: Any, most: int = 12, axes: Any = None) -> Any:
     tallest = max(max(map(abs, column.values())) for column in columns)
     step = 2.0 + 0.35 * tallest  # from one column to the next: the higher, the steeper its lines would be
     widest = WIDEST[tallest > 4]
-    axes = axes_for(axes, (max(0.42 * step * (len(sizes) - 1) + 1.4, 4.0), 0.42 * (2 * tallest + 1) + 1.6))
+    axes = axes_for(axes, (max(0.42 * step * (len(sizes) - 1) + 1.4, 5.0), 0.42 * (2 * tallest + 1) + 1.6))
     largest = max(abs(w) for layer in weights for row in layer for w in row) or 1.0
     deepest = max(abs(b) for layer in biases for b in layer) or 1.0
     _draw_lines(axes, weights, columns, step, widest / largest)
@@ -61,7 +61,9 @@ def plot_network(model: Any, most: int = 12, axes: Any = None) -> Any:
             axes.text(step * place, 0.0, text, ha="center", va="center", fontsize=8, color=INK, bbox=box, zorder=4)
         kind = kinds[place - 1] if place else "input" if sizes[0] == 1 else "inputs"
         caption = f"{sizes[place]:,}\n{kind}"
-        axes.text(step * place, tallest + 0.8, caption, ha="center", va="bottom", fontsize=9, color=INK)
+        above = {"xytext": (0, 10), "textcoords": "offset points", "annotation_clip": False}
+        top = (step * place, tallest + RADIUS)
+        axes.annotate(caption, top, **above, ha="center", va="bottom", fontsize=9, color=INK)
     lines = require("matplotlib.lines", "plot")
     key = [
         lines.Line2D([], [], color=BLUE, linewidth=widest, label="positive"),
@@ -72,7 +74,7 @@ def plot_network(model: Any, most: int = 12, axes: Any = None) -> Any:
         key[2].set_label(f"widest: |weight| {largest:.2g}; every bias is 0")
     style = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "frameon": False, "fontsize": 8}
     axes.legend(handles=key, ncols=3, handlelength=1.4, columnspacing=1.0, borderaxespad=0.0, **style)
-    axes.set(xlim=(-1.0, step * (len(sizes) - 1) + 1.0), ylim=(-tallest - 0.6, tallest + 2.2), aspect="equal")
+    axes.set(xlim=(-1.0, step * (len(sizes) - 1) + 1.0), ylim=(-tallest - 0.6, tallest + 0.4), aspect="equal")
     axes.axis("off")
     return axes
 

@@ -35,7 +35,7 @@ def plot_history(history: Curves, axes: Any = None) -> Any:
     """
     axes = axes_for(axes, (7, 4.2))
     lines = _curves(axes, {"training loss": history.loss, "validation loss": history.val_loss}, BLUE)
-    axes.set(xlabel="epoch", ylim=(0, None))
+    axes.set(xlabel="epoch", xlim=(0, None), ylim=(0, None))
     axes.set_ylabel("loss", color=BLUE)
     axes.xaxis.get_major_locator().set_params(integer=True)
     quiet(axes)
