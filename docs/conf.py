@@ -47,12 +47,19 @@ def plain_text(app, what, name, obj, options, lines):
     mark = re.compile(r"`[^`]*`|([*|])")
     table = False
     for i, line in enumerate(lines):
-        if line.startswith("|"):
+        if line.startswith("Create new instance of "):  # which Python says of every NamedTuple
+            lines[i] = ""
+        elif line.startswith("|"):
             lines[i] = ("" if table else "::\n\n") + "    " + line
         elif not line.startswith("    ") and not line.lstrip().startswith((">>>", "...")):
             lines[i] = ("\n" if table else "") + mark.sub(lambda m: "\\" + m[1] if m[1] else m[0], line)
         table = line.startswith("|")
     lines[:] = "\n".join(lines).split("\n")
+
+
+def without_empty_ends(app, name, content):
+    """An example ends with an empty line, so that doctest sees where; readers need not."""
+    content[0] = content[0].replace("\n\n```\n", "\n```\n")
 
 
 class Operations(SphinxDirective):
@@ -72,4 +79,5 @@ class Operations(SphinxDirective):
 
 def setup(app):
     app.connect("autodoc-process-docstring", plain_text, priority=400)  # before napoleon
+    app.connect("source-read", without_empty_ends)
     app.add_directive("operations", Operations)

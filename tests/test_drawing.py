@@ -612,6 +612,16 @@ def test_what_is_no_value_is_refused(function: Any, root: Any) -> None:
         function(root)
 
 
+@pytest.mark.parametrize("function", [draw, tree])
+def test_what_to_draw_instead_is_said(function: Any) -> None:
+    with pytest.raises(OperandError, match="not that of a list: draw one of them, or their sum"):
+        function([Value(1.0)])
+    with pytest.raises(
+        OperandError, match=r"not that of a MLP: draw what it computes, model\(x\), or the model itself by"
+    ):
+        function(nn.MLP(2, [1]))
+
+
 @pytest.mark.parametrize(
     "options", [{"limit": 0}, {"limit": 10**9}, {"limit": "many"}, {"limit": True}, {"theme": "pink"}, {"theme": None}]
 )

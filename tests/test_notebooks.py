@@ -38,8 +38,8 @@ SHOWN: dict[str, Callable[[Any], bool]] = {
 }
 """What the last expression of a cell has to be."""
 
-VALUES = {"value": "4.0", "loss": "-8.0", "neuron-forward": "0.707", "loss-graph": "Value(data=0.0"}
-"""A Value at the end of a cell: its number is to be seen, and its graph."""
+VALUES = {"value": "4.0", "loss": "-8.0", "neuron-forward": "0.707", "loss-graph": "Drawing(125 values in 8 boxes"}
+"""A Value, or a drawing, at the end of a cell: what it says as text; its graph is to be seen too."""
 
 PICTURES = ("loss-curve", "network-picture", "function")
 """Cells that show a plot."""
@@ -79,7 +79,7 @@ def test_a_cell_shows(cells: dict[str, Any], name: str) -> None:
 
 
 @pytest.mark.parametrize("name", VALUES)
-def test_a_value_shows_its_number(cells: dict[str, Any], name: str) -> None:
+def test_a_value_shows_its_number_and_its_graph(cells: dict[str, Any], name: str) -> None:
     assert VALUES[name] in plain(cells[name])
     (output,) = cells[name].outputs
     assert "<svg" in output.data["image/svg+xml"]

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from wengert.errors import MissingExtraError
+from wengert.errors import ArgumentError, DataError, LengthError, MissingExtraError
+from wengert.nn import MLP
 from wengert.training import History
 from wengert.view import plots, text
 
@@ -119,6 +120,21 @@ def test_a_boundary_lies_where_the_classifier_has_it(axes: Any) -> None:
     assert tuple(row[0]) != tuple(row[-1])
     assert [c.get_offsets().tolist() for c in axes.collections] == [[[-1.0, 0.0]], [[1.0, 0.0], [0.5, 1.0]]]
     assert [t.get_text() for t in axes.get_legend().get_texts()] == ["-1", "1"]
+
+
+def test_what_cannot_be_plotted_is_said() -> None:
+    with pytest.raises(ArgumentError, match=r"\[2.0, 1.0\] is not a History; for a list of losses: plot_history\(Hist"):
+        plots.plot_history([2.0, 1.0])
+    for other in (None, 3.0):
+        with pytest.raises(ArgumentError, match="has no parameters: there is nothing to draw"):
+            plots.plot_gradients(other)
+    points = [[0.0, 1.0], [1.0, 0.0]]
+    with pytest.raises(ArgumentError, match=r"classify is MLP\(.*\); expected a function of a list of points"):
+        plots.plot_decision_boundary(MLP(2, [1]), points, [0, 1])
+    with pytest.raises(LengthError, match="there are 2 points and 1 classes"):
+        plots.plot_decision_boundary(lambda points: [0] * len(points), points, [0])
+    with pytest.raises(DataError, match="X is empty"):
+        plots.plot_decision_boundary(lambda points: [0] * len(points), [], [])
 
 
 @pytest.mark.plot

@@ -6,8 +6,9 @@ from collections.abc import Container
 from typing import TYPE_CHECKING, Any
 
 from wengert.engine import Value
-from wengert.errors import ArgumentError, OperandError, require
+from wengert.errors import ArgumentError, require
 from wengert.graph import Graph
+from wengert.view.reading import graph_of
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -180,14 +181,12 @@ def draw(root: Value, *, limit: int = 300, theme: str = "auto") -> Drawing:
     >>> draw(y)
     Drawing(4 values in 4 boxes)
     """
-    if not issubclass(type(root), Value):
-        hint = ": draw one of them, or their sum" if issubclass(type(root), (list, tuple)) else ""
-        raise OperandError(f"only the graph of a Value can be drawn, not that of a {type(root).__name__}{hint}")
+    graph = graph_of(root)
     if type(limit) is not int or not FEWEST <= limit <= MOST:
         raise ArgumentError(f"limit is {limit!r:.40}; expected a whole number of boxes from {FEWEST} to {MOST:,}")
     if theme not in THEMES:
         raise ArgumentError(f"theme is {theme!r:.40}; expected one of {', '.join(THEMES)}")
-    return Drawing(Graph(root), limit, theme)
+    return Drawing(graph, limit, theme)
 
 
 def draw_dot(root: Value) -> Drawing:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from wengert.engine import Value
-from wengert.errors import ArgumentError, OperandError
+from wengert.errors import ArgumentError
 from wengert.graph import Graph
 from wengert.view.naming import clean, number
-from wengert.view.reading import NOT_COMPUTED, computed, constants
+from wengert.view.reading import NOT_COMPUTED, computed, constants, graph_of
 
 __all__ = ["tree"]
 
@@ -38,11 +38,10 @@ def tree(root: Value, *, limit: int = 300) -> str:
     │  └─ w  data -3  grad 2
     └─ see #1 x
     """
-    if not issubclass(type(root), Value):
-        raise OperandError(f"only the graph of a Value can be drawn, not that of a {type(root).__name__}")
+    graph = graph_of(root)
     if type(limit) is not int or limit < 1:
         raise ArgumentError(f"limit is {limit!r:.40}; expected a whole number of lines from 1 up")
-    return "\n".join(_Tree(Graph(root)).lines(limit))
+    return "\n".join(_Tree(graph).lines(limit))
 
 
 class _Tree:

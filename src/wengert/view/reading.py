@@ -4,13 +4,32 @@ from __future__ import annotations
 
 from array import array
 from math import inf, log
+from typing import Any
 
+from wengert.engine import Value
+from wengert.errors import OperandError
 from wengert.graph import Graph
 
-__all__ = ["NOT_COMPUTED", "computed", "constants", "steepest"]
+__all__ = ["NOT_COMPUTED", "computed", "constants", "graph_of", "steepest"]
 
 FEW = 3  # constants of one operation that are drawn one by one
 NOT_COMPUTED = "not computed"
+
+
+def graph_of(root: Any) -> Graph:
+    """The graph of a Value.
+
+    Raises:
+        OperandError: `root` is not a Value.
+    """
+    if issubclass(type(root), Value):  # not isinstance, which a mock can pass
+        return Graph(root)
+    hint = ""
+    if issubclass(type(root), (list, tuple)):
+        hint = ": draw one of them, or their sum"
+    elif callable(getattr(root, "parameters", None)):
+        hint = ": draw what it computes, model(x), or the model itself by wengert.view.plots.plot_network"
+    raise OperandError(f"only the graph of a Value can be drawn, not that of a {type(root).__name__}{hint}")
 
 
 def constants(graph: Graph, place: int) -> list[list[int]]:

@@ -85,7 +85,7 @@ def plot_activations(model: Any, X: Sequence[Any], axes: Any = None) -> Any:
 def _by_layer(model: Any, what: str) -> dict[str, list[float]]:
     """The data or the gradients of the parameters, under the name of what they belong to."""
     layers: dict[str, list[float]] = {}
-    for name, p in model.named_parameters():
+    for name, p in model.named_parameters() if hasattr(model, "named_parameters") else ():
         layers.setdefault(LAYER.sub("", name) or type(model).__name__.lower(), []).append(getattr(p, what))
     if not layers:
         raise ArgumentError(f"{model!r:.80} has no parameters: there is nothing to draw")

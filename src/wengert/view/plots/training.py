@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from wengert.errors import require
+from wengert.errors import ArgumentError, DataError, LengthError, require
 from wengert.view.plots.base import BLUE, CLASSES, INK, PALE, VERMILION, axes_for, quiet
 from wengert.view.text import bounds
 
@@ -31,8 +31,11 @@ def plot_history(history: Curves, axes: Any = None) -> Any:
     """The loss by epoch, with that of the validation data; the accuracy, if there is one, on an axis at the right.
 
     Raises:
+        ArgumentError: it is not a History.
         MissingExtraError: matplotlib is not installed.
     """
+    if not hasattr(history, "val_loss"):
+        raise ArgumentError(f"{history!r:.40} is not a History; for a list of losses: plot_history(History(losses))")
     axes = axes_for(axes, (7, 4.2))
     lines = _curves(axes, {"training loss": history.loss, "validation loss": history.val_loss}, BLUE)
     axes.set(xlabel="epoch", xlim=(0, None), ylim=(0, None))
@@ -115,8 +118,20 @@ def plot_decision_boundary(
         axes: where to draw; None makes new ones.
 
     Raises:
+        ArgumentError: classify is a model, which takes one point.
+        DataError: there are no points.
+        LengthError: X and Y differ in length.
         MissingExtraError: matplotlib is not installed.
     """
+    if hasattr(classify, "parameters"):
+        raise ArgumentError(
+            f"classify is {classify!r:.60}; expected a function of a list of points, such as "
+            "lambda points: [int(model(point).data > 0) for point in points]"
+        )
+    if not len(X):
+        raise DataError("X is empty: the plane that is drawn is the one around some points")
+    if len(X) != len(Y):
+        raise LengthError(f"there are {len(X)} points and {len(Y)} classes; expected as many")
     axes = axes_for(axes, (5.6, 4.8))
     colours = require("matplotlib.colors", "plot")
     left, right, low, high = bounds(X, margin=0.15)
