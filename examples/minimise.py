@@ -1,13 +1,12 @@
 """The shape of a hanging chain, found by `scipy.optimize.minimize` with exact derivatives.
 
+    pip install numpy scipy
     python examples/minimise.py [--links 20]
 
 A chain of elastic links hangs between two hooks and takes the shape of least energy: the springs' and the weights'.
 The energy is a plain function of scalars, the places of the joints. Wengert gives its gradient, and the products of its
 Hessian with vectors that Newton's method asks for. Printed is how often each method calls the energy; with no
 derivatives at all SciPy takes differences, a call for each coordinate.
-
-Needs NumPy and SciPy.
 """
 
 from __future__ import annotations

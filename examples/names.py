@@ -2,9 +2,10 @@
 
     python examples/names.py NAMES.txt [--steps 1000] [--seed 42] [--eager]
 
-NAMES.txt holds one name a line. The model reads a name letter by letter and learns to say which letter comes
-next: one layer of attention with four heads, and a small network behind it, 4,192 parameters for an alphabet of
-26 letters. Each step of training takes the loss of one name, some 3,000 nodes, and its gradient.
+NAMES.txt holds one name a line, as names.txt of https://github.com/karpathy/makemore does. The model reads a name
+letter by letter and learns to say which letter comes next: one layer of attention with four heads, and a small network
+behind it, 4,192 parameters for an alphabet of 26 letters. Each step of training takes the loss of one name, some 3,000
+nodes, and its gradient.
 
 `wengert.compile` records these nodes once for each length of name and runs them as a NumPy program from then on: a
 thousand steps in seconds. With `--eager`, or without NumPy, the engine builds and walks the graph of every name anew.
