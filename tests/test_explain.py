@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import math
 import random
 from collections.abc import Iterator
@@ -175,7 +176,6 @@ def test_a_value_that_is_not_under_the_result() -> None:
     with wengert.no_grad():
         frozen = w * 2.0
     assert explain(w, frozen * 3.0).verdict == "unused"
-    assert "image/svg+xml" in found._repr_mimebundle_()
 
 
 def test_the_result_itself_and_the_strangest_leaf() -> None:
@@ -192,6 +192,14 @@ def test_a_label_of_a_stranger_stays_text() -> None:
     found = explain(x, x * 0.0)
     assert len(str(found)) < 1000
     assert "<script>" not in found.svg()
+    assert "<script>" not in found._repr_html_()
+
+
+def test_a_notebook_shows_the_text_and_the_drawing() -> None:
+    x = Value(2.0, "x")
+    found = explain(x, x * 3.0)
+    text, end, drawing = found._repr_html_().removeprefix("<pre>").partition("</pre>")
+    assert (html.unescape(text), end, drawing) == (str(found), "</pre>", found.svg())
 
 
 def test_the_drawing_marks_the_paths_and_shows_their_gradients() -> None:

@@ -6,7 +6,7 @@ may fetch nothing.
 
 from __future__ import annotations
 
-from wengert.view.folding import OUTSIDE, Folding, Part
+from wengert.view.folding import OUTSIDE, Folding, Part, folded
 from wengert.view.naming import clean
 from wengert.view.picture import ending
 from wengert.view.svg import DARK, LIGHT, attribute, escape, style, svg
@@ -22,7 +22,7 @@ nav {{ margin-bottom: 8px }}
 nav a, nav b {{ margin-right: 6px }}
 nav a {{ color: {hot} }}
 p {{ margin: 8px 0; color: {muted} }}
-section {{ display: none }}
+section {{ display: none; scroll-margin-top: 16px }}
 section:target, #everything {{ display: block }}
 section:target ~ #everything {{ display: none }}
 .frame {{ overflow: auto }}
@@ -53,14 +53,10 @@ def document(folding: Folding, theme: str = "auto") -> str:
                 picture.boxes[i].link = f"#{link}"
                 picture.boxes[i].title += "\nclick to unfold"
                 waiting.append((link, inner, [*above, (name, part.name)]))
-        if opened:
-            values = sum([len(inner.places) for inner in inside.values()])
-            picture.notes.append(f"{values:,} values are folded into {len(inside)} boxes: click on one to unfold it")
+        notes = [f"{folded(inside)}: click on one to unfold it"] if opened else []
         if opened < len(inside):
-            picture.notes.append(
-                f"{len(inside) - opened} folded boxes are too much for this page: draw a Value in them"
-            )
-        sections.append(_section(name, part, above, svg(picture, theme=theme, styled=False)))
+            notes.append(f"{len(inside) - opened} folded boxes are too much for this page: draw a Value in them")
+        sections.append(_section(name, part, above, notes, svg(picture, theme=theme, styled=False)))
     rules = PAGE.format(scheme="light dark" if theme == "auto" else theme, **(DARK if theme == "dark" else LIGHT))
     if theme == "auto":
         rules += "@media (prefers-color-scheme: dark) {" + PAGE.format(scheme="light dark", **DARK) + "}"
@@ -76,8 +72,9 @@ def document(folding: Folding, theme: str = "auto") -> str:
     )
 
 
-def _section(name: str, part: Part, above: list[tuple[str, str]], drawn: str) -> str:
-    """One part: the way back, and its picture."""
+def _section(name: str, part: Part, above: list[tuple[str, str]], notes: list[str], drawn: str) -> str:
+    """One part: the way back, what there is to say, and its picture."""
     path = "".join([f"<a href={attribute(f'#{link}')}>{escape(ending(title))}</a> › " for link, title in above])
     head = f"<nav>{path}<b>{escape(clean(part.name, 200))}</b></nav>" if above else ""
-    return f'<section id={attribute(name)}>{head}<div class="frame">{drawn}</div></section>'
+    said = "".join([f"<p>{note}</p>" for note in notes])
+    return f'<section id={attribute(name)}>{head}{said}<div class="frame">{drawn}</div></section>'

@@ -132,14 +132,12 @@ class Drawing:
 
     def _with_notes(self) -> Picture:
         """The picture, and below it what is folded."""
+        from wengert.view.folding import folded
         from wengert.view.picture import Picture
 
         picture, notes = self._picture, list(self._picture.notes)
         if self._parts:
-            count = sum([len(part.places) for part in self._parts.values()])
-            notes.append(
-                f"{count:,} values are folded into {len(self._parts)} boxes; .save('graph.html') can unfold them"
-            )
+            notes.append(f"{folded(self._parts)}; .save('graph.html') can unfold them")
         return Picture(picture.boxes, picture.edges, notes)
 
     def _repr_mimebundle_(self, include: Container[str] | None = None, exclude: Container[str] | None = None) -> Any:

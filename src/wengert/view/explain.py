@@ -154,8 +154,10 @@ class Explanation:
         on_path = {factor.at for path in self.paths for factor in path.factors}
         return marked.svg(self._graph, self._names, self._gradients, on_path, theme)
 
-    def _repr_mimebundle_(self, **wishes: Any) -> dict[str, str]:
-        return {"text/plain": str(self), "image/svg+xml": self.svg()}
+    def _repr_html_(self) -> str:
+        from wengert.view.svg import escape
+
+        return f"<pre>{escape(str(self))}</pre>{self.svg()}"
 
 
 def explain(x: Value, root: Value | None = None) -> Explanation:

@@ -20,7 +20,7 @@ from wengert.view.picture import PATH, TITLE, Box, Edge, Picture, Row, ending, v
 from wengert.view.reading import NOT_COMPUTED, computed, constants, steepest
 from wengert.view.scopes import Scope, assigned, common, levels
 
-__all__ = ["OUTSIDE", "Folding", "Part"]
+__all__ = ["OUTSIDE", "Folding", "Part", "folded"]
 
 BRANCHES = 32  # how many runs a long sequence is folded into
 ROOM = 3  # once a picture is folded, a third of the boxes that it may have are enough
@@ -230,6 +230,12 @@ class Folding:
         return [Edge(source, len(boxes) - 1) for source in sources]
 
 
+def folded(parts: dict[int, Part]) -> str:
+    """What the parts of a picture hold, in words."""
+    values = sum([len(part.places) for part in parts.values()])
+    return f"{values:,} values are folded into {len(parts)} box{'es' * (len(parts) > 1)}"
+
+
 # -- parts ------------------------------------------------------------------------------------------------------------
 
 
@@ -262,14 +268,15 @@ def _runs(items: Sequence[int | Part]) -> list[int | Part]:
         words = [item.name.partition(" ")[0] if isinstance(item, Part) else "" for item in items]
         changes = [i for i in range(1, len(items)) if words[i] != words[i - 1]]
         cuts[1:1] = changes if len(changes) < FEW else []
-    return [_run(items[i : min(i + size, end)]) for start, end in pairwise(cuts) for i in range(start, end, size)]
-
-
-def _run(items: Sequence[int | Part]) -> int | Part:
-    """Some items as one."""
-    if len(items) == 1:
-        return items[0]
-    return Part(_called(items), items, items if isinstance(items, range) else sorted(_places_of(items)))
+    runs: list[int | Part] = []
+    for start, end in pairwise(cuts):
+        for i in range(start, end, size):
+            run = items[i : min(i + size, end)]
+            if len(run) == 1 or (len(run) <= SMALL and not any(isinstance(item, Part) for item in run)):
+                runs += run
+            else:
+                runs.append(Part(_called(run), run, run if isinstance(run, range) else sorted(_places_of(run))))
+    return runs
 
 
 def _places_of(items: Sequence[int | Part]) -> list[int]:

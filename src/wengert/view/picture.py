@@ -16,7 +16,7 @@ from wengert.view.reading import NOT_COMPUTED, computed, constants, steepest
 __all__ = ["PATH", "TITLE", "Box", "Edge", "Picture", "Row", "ending", "flat", "value_box", "with_constants"]
 
 TITLE = 10_000  # characters of a label that are kept in full, to be read under the pointer
-NAME = 32  # characters of a name that are shown
+NAME = 36  # characters of a name that are shown
 SYMBOL = 12  # characters of an operation's symbol
 
 PATH = "the path of the largest gradient"
@@ -136,7 +136,7 @@ def ending(name: str) -> str:
     """A name as one short line: its end, if it is long, as in a path that says the most.
 
     >>> ending("transformer.blocks.11.attention.query.7.15")
-    '….blocks.11.attention.query.7.15'
+    '…rmer.blocks.11.attention.query.7.15'
     """
     name = clean(name, TITLE)
     return name if len(name) <= NAME else "…" + name[1 - NAME :]
