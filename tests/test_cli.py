@@ -280,7 +280,7 @@ def test_ctrl_c_before_the_training(monkeypatch: pytest.MonkeyPatch, capsys: pyt
         (["demo", "--lr", "0"], "'0' is not a positive number"),
         (["demo", "--seed", "x"], "argument --seed: 'x' is not a whole number"),
         (["demo", "--out"], "expected one argument"),
-        (["demo", "--out", ""], "argument --out: '' is not the name of a folder"),
+        (["demo", "--out", ""], "argument --out: '' names no file and no folder"),
         (["demo", "--colour=red"], "^wengert demo: unrecognized arguments: --colour=red$"),
         (["train"], "^wengert: argument COMMAND: invalid choice: 'train' .*demo.*draw.*check.*info"),
     ],

@@ -484,7 +484,7 @@ def test_files(tmp_path: Path) -> None:
     assert (tmp_path / "g.svg").read_text(encoding="utf-8") == drawn.svg + "\n"
     ET.fromstring((tmp_path / "g.svg").read_text(encoding="utf-8"))
     for name in ("g.jpg", "g", ".", "svg"):
-        with pytest.raises(ArgumentError, match=r"should end in \.svg, \.html, \.dot, \.mmd, \.png"):
+        with pytest.raises(ArgumentError, match=r"should end in \.svg, \.png, \.html, \.dot, \.mmd"):
             drawn.save(tmp_path / name)
         assert not (tmp_path / name).is_file()
     with pytest.raises(FileNotFoundError):

@@ -96,7 +96,7 @@ def _parser() -> argparse.ArgumentParser:
     demo = commands.add_parser("demo", help="train a network of scalar Values and draw what it learnt")
     demo.add_argument("data", nargs="?", default="digits", choices=SETTINGS, help="what to learn (default: digits)")
     demo.add_argument(
-        "--out", type=_folder, metavar="FOLDER", help="where to write (default: wengert-demo/digits, and so on)"
+        "--out", type=_path, metavar="FOLDER", help="where to write (default: wengert-demo/digits, and so on)"
     )
     demo.add_argument("--seed", type=_seed, default=0, help="decides every random number, to the last bit (default: 0)")
     demo.add_argument("--epochs", type=_whole, help="how many times to go through the examples")
@@ -113,12 +113,8 @@ def _parser() -> argparse.ArgumentParser:
     draw.add_argument(
         "numbers", nargs="*", default=[], type=_number, metavar="NAME=NUMBER", help="what the names stand for"
     )
-    draw.add_argument(
-        "-o", "--out", type=_folder, metavar="FILE", help="write a picture: .svg, .png, .html, .dot, .mmd"
-    )
-    draw.add_argument(
-        "--html", type=_folder, metavar="FILE", help="write a page; with --steps, one that plays the steps"
-    )
+    draw.add_argument("-o", "--out", type=_path, metavar="FILE", help="write a picture: .svg, .png, .html, .dot, .mmd")
+    draw.add_argument("--html", type=_path, metavar="FILE", help="write a page; with --steps, one that plays the steps")
     draw.add_argument(
         "--steps", action="store_true", help="print every step, forward and backward, in words and numbers"
     )
@@ -205,9 +201,9 @@ def _number(written: str) -> tuple[str, float]:
         raise argparse.ArgumentTypeError(f"{written!r} is not of the form x=2") from None
 
 
-def _folder(written: str) -> str:
+def _path(written: str) -> str:
     if not written:
-        raise argparse.ArgumentTypeError("'' is not the name of a folder")
+        raise argparse.ArgumentTypeError("'' names no file and no folder")
     return written
 
 

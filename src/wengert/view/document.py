@@ -55,7 +55,7 @@ def document(folding: Folding, theme: str = "auto") -> str:
                 waiting.append((link, inner, [*above, (name, part.name)]))
         notes = [f"{folded(inside)}: click on one to unfold it"] if opened else []
         if opened < len(inside):
-            notes.append(f"{len(inside) - opened} folded boxes are too much for this page: draw a Value in them")
+            notes.append(f"{len(inside) - opened} of them would make this page too large: draw a Value in them")
         sections.append(_section(name, part, above, notes, svg(picture, theme=theme, styled=False)))
     rules = PAGE.format(scheme="light dark" if theme == "auto" else theme, **(DARK if theme == "dark" else LIGHT))
     if theme == "auto":

@@ -107,15 +107,18 @@ class Drawing:
 
         name = fspath(path)
         kind = name.rpartition(".")[2].lower() if "." in name else ""
-        writers = {"svg": self._file, "html": self._page, "dot": self.to_dot, "mmd": self.to_mermaid, "png": self._png}
+        writers = {
+            "svg": lambda: self.svg,
+            "png": self._png,
+            "html": self._page,
+            "dot": self.to_dot,
+            "mmd": self.to_mermaid,
+        }
         if kind not in writers:
             raise ArgumentError(f"cannot tell from {name!r:.80} what to write: it should end in .{', .'.join(writers)}")
         content = writers[kind]()
         with open(path, "wb") as file:
             file.write(content if isinstance(content, bytes) else f"{content}\n".encode())
-
-    def _file(self) -> str:
-        return self.svg
 
     def _page(self) -> str:
         from wengert.view.document import document

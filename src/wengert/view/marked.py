@@ -39,8 +39,7 @@ def svg(graph: Graph, names: list[str], gradients: array[float], marked: set[int
         edge.hot = edge.at in marked
         if edge.hot:
             picture.boxes[edge.source].hot = picture.boxes[edge.target].hot = True
-    picture.notes = ["" if whole else f"{len(picture.boxes)} of {len(graph):,} nodes: those on the paths"]
-    picture.notes = [note for note in picture.notes if note]
+    picture.notes = [] if whole else [f"{len(picture.boxes)} of {len(graph):,} nodes: those on the paths"]
     return drawing.svg(picture, theme=theme)
 
 
@@ -50,15 +49,10 @@ def _part(graph: Graph, names: list[str], marked: set[int]) -> Picture:
     edges: list[Edge] = []
     box_of: dict[int, int] = {}
     places = sorted(marked, reverse=True)[:MOST]
-    targets = _targets(graph, places)
+    targets = [bisect_right(graph.starts, at) - 1 for at in places]  # the nodes whose operands they are
     for place in sorted({graph.operands[at] for at in places} | set(targets)):
         box_of[place] = len(boxes)
         boxes.append(value_box(graph, place, True, names[place]))
     for at, target in zip(places, targets, strict=True):
         edges.append(Edge(box_of[graph.operands[at]], box_of[target], at))
     return Picture(boxes, edges)
-
-
-def _targets(graph: Graph, places: list[int]) -> list[int]:
-    """Of places in `graph.operands`, the nodes whose operands they are."""
-    return [bisect_right(graph.starts, at) - 1 for at in places]

@@ -8,6 +8,7 @@ comes from here is short, of one line, and can be encoded.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from math import copysign, inf, nextafter
 
@@ -73,8 +74,8 @@ def template(op: Op, count: int, times: str = "*") -> str:
     return f"{op.name}({', '.join(places)})"
 
 
-def fill(written: str, texts: list[str]) -> str:
-    """A template with its operands put in.
+def fill(written: str, texts: Sequence[str] | Mapping[int, str]) -> str:
+    """A template with its operands put in, those that stand in it.
 
     >>> fill("@0*#1", ["-2", "-3"])
     '-2*(-3)'
@@ -117,16 +118,16 @@ def _plain(graph: Graph) -> list[str]:
 def formula(graph: Graph, called: list[str], place: int) -> str:
     """The expression that made a node, over the names of its operands."""
     op, operands, _ = graph[place]
+    count = len(operands)
     tight = op.name in (*INFIX, "neg", "dot") and op.name != "add"
-    texts = []
-    for x in operands if len(operands) <= MANY else (*operands[:3], operands[-1]):
+    texts = {}
+    for i in range(count) if count <= MANY else (0, 1, 2, count - 1):
+        x = operands[i]
         if isinstance(x, float):
-            texts.append(number(x))
+            texts[i] = number(x)
         else:
-            texts.append(f"({called[x]})" if tight and is_compound(graph, called, x) else called[x])
-    if len(operands) > MANY:
-        return f"{op.name}({', '.join(texts[:3])}, … {len(operands) - 4} more …, {texts[3]})"
-    return fill(template(op, len(operands)), texts)
+            texts[i] = f"({called[x]})" if tight and is_compound(graph, called, x) else called[x]
+    return fill(template(op, count), texts)
 
 
 def is_compound(graph: Graph, called: list[str], place: int) -> bool:
