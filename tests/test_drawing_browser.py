@@ -17,7 +17,8 @@ from pathlib import Path
 import pytest
 
 import wengert
-from tests.test_drawing import hostile, moons, neuron
+from tests.drawn import moons, neuron
+from tests.test_labels import hostile
 from wengert import Value, draw
 
 pytestmark = pytest.mark.browser
