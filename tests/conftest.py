@@ -1,13 +1,17 @@
-"""What all tests share: the engine that is named, the groups that need an optional library, the table as it was."""
+"""What all tests share: the engine that is named, the groups that need a library, the table as it was, a browser."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+import shutil
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from wengert import _loader, functions, ops
+from wengert import Value, _loader, functions, ops, steps
 
 NEEDS = {"torch": "torch", "mpmath": "mpmath", "plot": "matplotlib", "png": "resvg_py", "browser": "selenium"}
 """Marker -> library. What the markers mean stands in pyproject.toml."""
@@ -44,3 +48,61 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             for item in items:
                 if item.get_closest_marker(marker):
                     item.add_marker(skip)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    """Chromium, headless, one process for all tests; it reports every request that it makes."""
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+
+    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    driver = shutil.which("chromedriver")
+    if not browser or not driver:
+        pytest.skip("needs Chromium and its driver: apt-get install chromium chromium-driver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = browser
+    for argument in ("headless=new", "no-sandbox", "disable-dev-shm-usage", "disable-gpu", "hide-scrollbars"):
+        options.add_argument(f"--{argument}")
+    options.add_argument("--window-size=1280,860")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    chrome = webdriver.Chrome(options=options, service=Service(driver))
+    yield chrome
+    chrome.quit()
+
+
+@pytest.fixture
+def browser(chromium: Any) -> Iterator[Any]:
+    """The browser, of which the test's pages complained of nothing and asked for nothing but themselves."""
+    for log in ("browser", "performance"):
+        chromium.get_log(log)
+    yield chromium
+    assert [entry["message"] for entry in chromium.get_log("browser")] == []
+    asked = requests(chromium)
+    assert [url for url in asked if not url.startswith(("file:///", "data:", "about:"))] == []
+    assert len([url for url in asked if url.startswith("file:///")]) <= 12  # the pages themselves
+
+
+def requests(browser: Any) -> list[str]:
+    """What the browser has asked for since it was last looked at, and was not refused by the page's policy."""
+    messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+    refused = {
+        m["params"]["requestId"]
+        for m in messages
+        if m["method"] == "Network.loadingFailed" and m["params"].get("blockedReason") == "csp"
+    }
+    sent = [m["params"] for m in messages if m["method"] == "Network.requestWillBeSent"]
+    return [request["request"]["url"] for request in sent if request["requestId"] not in refused]
+
+
+@pytest.fixture
+def shown(browser: Any, tmp_path: Path) -> Callable[..., Any]:
+    """Write the page of a result to a file and open that, at a position."""
+
+    def show(root: Value, position: int = 0) -> Any:
+        path = tmp_path / f"{len(list(tmp_path.iterdir()))}.html"
+        steps(root).save(path)
+        browser.get(f"{path.as_uri()}#{position}")
+        return browser
+
+    return show
