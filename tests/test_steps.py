@@ -1,4 +1,4 @@
-"""The steps of a computation as data, and its page as text; what the page does stands in test_browser.py and test_browser_page.py."""
+"""The steps of a computation as data, and its page as text; what the page does stands in test_browser*.py."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Draws docs/images/learnt.png, the picture in the README, from what `wengert demo` learns.
 
-Run it as python tools/make_picture.py. Left some of the test digits with what the network read, right the regions that
-it made of the spiral.
+Run it as python tools/make_readme_picture.py. Left some of the test digits with what the network read, right the
+regions that it made of the spiral.
 """
 
 from __future__ import annotations
