@@ -62,6 +62,12 @@ def without_empty_ends(app, name, content):
     content[0] = content[0].replace("\n\n```\n", "\n```\n")
 
 
+def wrapped_sessions(app, page, template, context, doctree):
+    """Messages that are longer than a page is wide are wrapped in examples, not cut off."""
+    style = "<style>.highlight-pycon pre, .doctest pre { white-space: pre-wrap }</style>"
+    context["metatags"] = context.get("metatags", "") + style
+
+
 class Operations(SphinxDirective):
     """The table of operations as it stands in ops.py."""
 
@@ -80,4 +86,5 @@ class Operations(SphinxDirective):
 def setup(app):
     app.connect("autodoc-process-docstring", plain_text, priority=400)  # before napoleon
     app.connect("source-read", without_empty_ends)
+    app.connect("html-page-context", wrapped_sessions)
     app.add_directive("operations", Operations)
