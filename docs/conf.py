@@ -34,7 +34,7 @@ myst_heading_anchors = 3
 html_theme = "furo"
 html_title = "Wengert"
 
-autodoc_default_options = {"members": True, "show-inheritance": True}
+autodoc_default_options = {"show-inheritance": True}
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
 autoclass_content = "both"
