@@ -90,10 +90,10 @@ def test_nothing_overlaps_and_nothing_is_cut_off(shown: Any) -> None:
     """Boxes do not touch each other, and texts stay inside of their boxes."""
     for root in (neuron()[0], twice(), network(), every_operation()[0]):
         page = shown(root, 1000)
-        boxes = page.execute_script("return data.boxes")
-        for i, (x, y, wide, high, _) in enumerate(boxes):
-            for u, v, other_wide, other_high, _ in boxes[:i]:
-                assert x >= u + other_wide or u >= x + wide or y >= v + other_high or v >= y + high
+        boxes, high = page.execute_script("return [data.boxes, data.high]")
+        for i, (x, y, wide, _) in enumerate(boxes):
+            for u, v, other_wide, _ in boxes[:i]:
+                assert x >= u + other_wide or u >= x + wide or y >= v + high or v >= y + high
         outside = """
             const inside = (text, g) => {
               const shape = g.querySelector(text.classList.contains("sign") ? ".op" : ".box");

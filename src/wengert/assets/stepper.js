@@ -3,7 +3,7 @@
 const data = JSON.parse(document.getElementById("data").textContent);
 const real = (x) => (typeof x === "string" ? { nan: NaN, inf: Infinity, "-inf": -Infinity }[x] : x);
 const { names, formulas, signs, templates } = data.words;
-const { kinds, operands } = data;
+const { kinds, operands, high } = data;
 const constants = data.constants.map(real);
 const size = names.length, root = size - 1;
 const made = [...kinds.keys()].filter((i) => kinds[i] >= 0);
@@ -118,11 +118,11 @@ function build() {
   for (let i = 0; i < size; i++) {
     ends[i] = operands[i].map((x) => {
       if (x < 0) return null;
-      const [left, top, across, down] = data.boxes[x], points = data.routes[route++];
-      return [left + across, top + down / 2, ...points.slice(0, -1), data.boxes[i][0], points.at(-1)];
+      const [left, top, across] = data.boxes[x], points = data.routes[route++];
+      return [left + across, top + high / 2, ...points.slice(0, -1), data.boxes[i][0], points.at(-1)];
     });
     edges[i] = ends[i].map((points) => points && svg("path", { class: "edge", d: curve(points) }, stage.edges));
-    const [x, y, wide, high, pill] = data.boxes[i];
+    const [x, y, wide, pill] = data.boxes[i];
     const g = svg("g", { class: pill ? "node" : "node leaf-node", transform: `translate(${x},${y})` }, stage.nodes);
     const left = pill ? pill - 8 : 0, inner = pill ? pill + 5 : 9;
     const title = svg("title", {}, g);
@@ -220,7 +220,7 @@ function verdict(wrong) {
 function gains(node, last, assign) {
   const heights = {};
   for (const { operand, slot, before, product } of last.slice(0, 40)) {
-    const [x, y, wide, high] = data.boxes[operand], route = ends[node][slot];
+    const [x, y, wide] = data.boxes[operand], route = ends[node][slot];
     const above = (heights[operand] = (heights[operand] ?? 0) + 1), down = route[3] >= route[1];
     const offset = down ? -7 - 14 * (above - 1) : 16 + 14 * (above - 1);
     const sign = assign || before === null ? "=" : "+=";
@@ -230,7 +230,7 @@ function gains(node, last, assign) {
 
 // Moves the picture so that a node can be seen; before the first step, the first operation.
 function follow(node) {
-  const [x, y, wide, high] = data.boxes[node < 0 ? made[0] ?? root : node], view = ui.view, edge = 60;
+  const [x, y, wide] = data.boxes[node < 0 ? made[0] ?? root : node], view = ui.view, edge = 60;
   const left = (x + 14) * zoom + ui.graph.getBoundingClientRect().left - view.getBoundingClientRect().left + view.scrollLeft;
   const top = (y + 14) * zoom + ui.graph.getBoundingClientRect().top - view.getBoundingClientRect().top + view.scrollTop;
   const hidden = left < view.scrollLeft + edge || left + wide * zoom > view.scrollLeft + view.clientWidth - edge ||
@@ -365,7 +365,7 @@ function sliders() {
 
 restore();
 ui.reset.addEventListener("click", () => (restore(), (ui.reset.disabled = true), show()));
-document.querySelector("h1").textContent = data.words.title;
+document.querySelector("h1").textContent = document.title;
 set(ui.about, data.words.about);
 ui.at.max = end;
 const [ahead, behind] = document.querySelectorAll("#phases i");

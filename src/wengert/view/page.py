@@ -111,7 +111,6 @@ def _data(steps: Steps, script: Script) -> tuple[str, dict[tuple[int, int], str 
         "formulas": [0 if made in ("", name) else made for name, made in zip(names, formulas, strict=True)],
         "signs": signs,
         "templates": [naming.template(TABLE[code], count, " × ") for code, count in kinds],
-        "title": TITLE + names[-1],
         "about": _about(steps),
         "off": f"The sliders are off: the page cannot compute {', '.join(sorted(unknown)[:5])}." if unknown else "",
     }
@@ -123,6 +122,7 @@ def _data(steps: Steps, script: Script) -> tuple[str, dict[tuple[int, int], str 
         "values": [_json(x) for x in steps.data],
         "partials": partials,
         "boxes": boxes,
+        "high": round(HEIGHT),
         "routes": routes,
         "size": size,
     }
@@ -159,7 +159,7 @@ def _width(text: str) -> float:
 
 
 def _picture(names: list[str], signs: list[str], edges: list[tuple[int, int]]) -> tuple[Any, Any, Any]:
-    """For each node the corner and the size of its box and the width of its operation; the edges' routes; the size.
+    """For each node the corner and the width of its box and the width of its operation; the edges' routes; the size.
 
     Raises:
         ArgumentError: the edges span too much.
@@ -177,7 +177,7 @@ def _picture(names: list[str], signs: list[str], edges: list[tuple[int, int]]) -
         )
     drawn = layout([(width, HEIGHT) for width in widths], edges, across=ACROSS, down=DOWN)
     boxes = [
-        [round(x), round(y), round(width), round(HEIGHT), round(pill)]
+        [round(x), round(y), round(width), round(pill)]
         for (x, y), width, pill in zip(drawn.corners, widths, pills, strict=True)
     ]
     return boxes, [_route(points) for points in drawn.routes], [round(drawn.width), round(drawn.height)]
