@@ -98,7 +98,7 @@ def test_it_is_a_sequence() -> None:
     assert sequence[0] in sequence
     with pytest.raises(IndexError):
         sequence[7]
-    assert repr(sequence) == "Steps(7 of 7 nodes, of L)"
+    assert repr(sequence) == "Steps(L: 7 steps, 7 nodes)"
 
 
 def test_contributions_add_up_where_a_value_is_used_twice() -> None:

@@ -228,14 +228,14 @@ function gains(node, last, assign) {
   }
 }
 
-// Moves the picture so that a node can be seen; before the first step, the first operation.
+// Moves the picture so that a node can be seen; before the first step, the left side at the first operation's height.
 function follow(node) {
-  const [x, y, wide] = data.boxes[node < 0 ? made[0] ?? root : node], view = ui.view, edge = 60;
+  const start = node < 0, [x, y, wide] = data.boxes[start ? made[0] ?? root : node], view = ui.view, edge = 60;
   const left = (x + 14) * zoom + ui.graph.getBoundingClientRect().left - view.getBoundingClientRect().left + view.scrollLeft;
   const top = (y + 14) * zoom + ui.graph.getBoundingClientRect().top - view.getBoundingClientRect().top + view.scrollTop;
   const hidden = left < view.scrollLeft + edge || left + wide * zoom > view.scrollLeft + view.clientWidth - edge ||
     top < view.scrollTop || top + high * zoom > view.scrollTop + view.clientHeight;
-  if (hidden) view.scrollTo({ left: left - (view.clientWidth - wide * zoom) / 2, top: top - (view.clientHeight - high * zoom) / 2, behavior: timer || calm.matches ? "auto" : "smooth" });
+  if (hidden || start) view.scrollTo({ left: start ? 0 : left - (view.clientWidth - wide * zoom) / 2, top: top - (view.clientHeight - high * zoom) / 2, behavior: timer || calm.matches ? "auto" : "smooth" });
 }
 
 function scale(to) {

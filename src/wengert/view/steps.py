@@ -152,7 +152,7 @@ class Steps(Sequence[Step]):
         return (self._step(i) for i in range(len(self)))
 
     def __repr__(self) -> str:
-        return f"Steps({len(self)} of {len(self.graph)} nodes, of {self.names[-1]})"
+        return f"Steps({self.names[-1]}: {len(self)} steps, {len(self.graph)} nodes)"
 
     def _step(self, index: int) -> Step:
         forward = len(self._made)
