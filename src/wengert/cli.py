@@ -154,8 +154,8 @@ def _draw(formula: str, numbers: dict[str, float], out: str | None, html: str | 
     """Print a formula as a tree, or its steps; or write it to files."""
     root = evaluate(formula, numbers)
     root.backward()
-    walk = steps(root)
-    for path, write in ((out, draw(root).save), (html, walk.save if in_steps else draw(root).save)):
+    walk, picture = steps(root), draw(root)
+    for path, write in ((out, picture.save), (html, walk.save if in_steps else picture.save)):
         if path is not None:
             try:
                 write(path)

@@ -86,7 +86,7 @@ def spiral(n: int = 100, classes: int = 3, noise: float = 0.1, seed: int | None 
     """
     _whole("n", n, 1)
     _whole("classes", classes, 1)
-    _within_reach(noise)
+    _check_noise(noise)
     draw = random.Random(seed)
     points, targets = [], []
     for arm in range(classes):
@@ -183,7 +183,7 @@ def _whole(name: str, number: Any, least: int) -> None:
         raise ArgumentError(f"{name} is {number!r}; expected a whole number from {least} up")
 
 
-def _within_reach(noise: float) -> None:
+def _check_noise(noise: float) -> None:
     if not 0.0 <= noise < math.inf:
         raise ArgumentError(f"noise is {noise!r}; expected a standard deviation: a number from 0 up")
 
@@ -194,6 +194,6 @@ def _spread(low: float, high: float, n: int) -> list[float]:
 
 
 def _noisy(points: Rows, noise: float, seed: int | None) -> Rows:
-    _within_reach(noise)
+    _check_noise(noise)
     draw = random.Random(seed)
     return [[x + noise * draw.gauss(0.0, 1.0) for x in point] for point in points]

@@ -103,30 +103,29 @@ class Explanation:
         count: how many paths there are; inf beyond the largest float.
     """
 
-    __slots__ = ("_gradients", "_graph", "_names", "count", "gradient", "name", "paths", "reasons", "verdict")
+    __slots__ = ("_finder", "count", "gradient", "name", "paths", "reasons", "verdict")
 
     def __init__(
         self,
+        finder: _Finder,
         name: str,
         gradient: float,
         verdict: str,
         reasons: list[str],
         paths: list[Path],
         count: float,
-        **found: Any,
     ) -> None:
+        self._finder = finder
         self.name: str = name
         self.gradient: float = gradient
         self.verdict: str = verdict
         self.reasons: tuple[str, ...] = tuple(reasons)
         self.paths: tuple[Path, ...] = tuple(paths)
         self.count: float = count
-        self._graph: Graph = found["graph"]
-        self._names: list[str] = found["names"]
-        self._gradients: array[float] = found["gradients"]
 
     def __str__(self) -> str:
-        lines = [f"The gradient of {self.name}, the derivative of {self._names[-1]} by it, is {number(self.gradient)}."]
+        root = self._finder.names[-1]
+        lines = [f"The gradient of {self.name}, the derivative of {root} by it, is {number(self.gradient)}."]
         lines += [f"  {reason}" for reason in self.reasons]
         if self.paths:
             lines.append(self._introduction())
@@ -152,7 +151,7 @@ class Explanation:
         from wengert.view import marked  # drawing is loaded when something is drawn
 
         on_path = {factor.at for path in self.paths for factor in path.factors}
-        return marked.svg(self._graph, self._names, self._gradients, on_path, theme)
+        return marked.svg(self._finder.graph, self._finder.names, self._finder.gradients, on_path, theme)
 
     def _repr_html_(self) -> str:
         from wengert.view.svg import escape
@@ -221,14 +220,13 @@ class _Finder:
     def of(self, x: Value) -> Explanation:
         """Of one node."""
         place = next((i for i, value in enumerate(self.graph.values) if value is x), -1)
-        found = {"graph": self.graph, "names": self.names, "gradients": self.gradients}
         if place < 0:
             name = naming.clean(x.label) or "x"
             why = (
                 f"{self.names[-1]} was not computed from {name}: no path leads there. Was it detached, made under "
                 f"no_grad(), or computed anew since?"
             )
-            return Explanation(name, 0.0, "unused", [why], [], 0.0, **found)
+            return Explanation(self, name, 0.0, "unused", [why], [], 0.0)
         way = self._on_the_way(place)
         gradient = self.gradients[place]
         verdict = _verdict(gradient)
@@ -242,7 +240,7 @@ class _Finder:
             reasons = self._origin(way, lambda number: not isfinite(number))
         elif verdict in ("huge", "tiny") and paths:
             reasons = [_growth(paths[0], verdict)]
-        return Explanation(self.names[place], gradient, verdict, reasons, paths, count, **found)
+        return Explanation(self, self.names[place], gradient, verdict, reasons, paths, count)
 
     def edges(self, place: int) -> Iterator[tuple[int, int]]:
         """The operands of a node that are nodes: their place among all operands, and their own."""
