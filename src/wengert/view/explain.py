@@ -115,7 +115,7 @@ class Explanation:
         paths: list[Path],
         count: float,
     ) -> None:
-        self._finder = finder
+        self._finder: _Finder = finder
         self.name: str = name
         self.gradient: float = gradient
         self.verdict: str = verdict
@@ -204,11 +204,11 @@ class _Finder:
     """The computation of one result, with its gradients."""
 
     def __init__(self, root: Value) -> None:
-        self.graph = Graph(root)
-        self.names = naming.names(self.graph)
-        self.partials = self.graph.partials
-        self.data = array("d", [value.data for value in self.graph.values])
-        self.gradients = sweep(self.graph, self.partials)[0]
+        self.graph: Graph = Graph(root)
+        self.names: list[str] = naming.names(self.graph)
+        self.partials: array[float] = self.graph.partials
+        self.data: array[float] = array("d", [value.data for value in self.graph.values])
+        self.gradients: array[float] = sweep(self.graph, self.partials)[0]
 
     def strangest(self) -> Explanation:
         """Of the leaf with the strangest gradient."""
