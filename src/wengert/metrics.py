@@ -39,7 +39,8 @@ class SameSide(Right):
     """Whether prediction and target lie on the same side, each of its own cut; for lists, how many do."""
 
     def __init__(self, cut: float, target_cut: float) -> None:
-        self.cut, self.target_cut = cut, target_cut
+        self.cut: float = cut
+        self.target_cut: float = target_cut
 
     def __call__(self, prediction: Any, target: Any) -> float:
         if not hasattr(prediction, "__len__"):

@@ -75,12 +75,13 @@ class Kernel:
 
 
 def all_finite(numbers: Any) -> bool:
-    """Whether all numbers are finite, and their squares too: what is so large is left to the engine like infinity.
+    """Whether a number is finite, or all of an array, and their squares too: what is so large is left to the engine
+    like infinity.
 
     A product of two vectors is by far the fastest way to look at each number.
     """
-    flat = np.asarray(numbers).reshape(-1)
-    return isfinite(float(flat.dot(flat)))
+    flat = numbers if type(numbers) is np.ndarray and numbers.ndim == 1 else np.ravel(numbers)
+    return isfinite(flat.dot(flat))
 
 
 def _cut(flat: Any, arrays: Sequence[Array]) -> list[Any]:

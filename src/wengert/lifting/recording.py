@@ -77,9 +77,10 @@ class Recording:
         without a `seed` there are none. To be called under `np.errstate`, as the kernel is.
         """
         computed = self.compute(arrays, seed) if self.in_bounds(arrays) else None
-        if computed is None or (self.guards and not np.all(self.holds(computed[0]))):
+        if computed is None or (self.guards and not self.holds(computed[0]).all()):
             return None
-        return Run(*computed, seed is None or all(map(all_finite, [self.kernel.slopes, *computed[1]])))
+        finite = seed is None or (all_finite(self.kernel.slopes) and all(map(all_finite, computed[1])))
+        return Run(*computed, finite)
 
     def share(self, arrays: Sequence[Any], count: int) -> tuple[Any, Any] | None:
         """The numbers of those examples of a batch that take this path, and their results; None where that cannot be
@@ -137,11 +138,12 @@ class Recording:
         sides = np.asarray(outputs["sides"])
         if self.open_sides == 1:
             sides = sides[..., None]
-        same = np.True_
+        same: Any = None
         for guard, (left, right) in zip(self.guards, self.sides, strict=True):
             here = guard.left if left < 0 else sides[..., left]
             there = guard.right if right < 0 else sides[..., right]
-            same = same & (HOLDS[guard.how](here, there) == guard.outcome)
+            agrees = HOLDS[guard.how](here, there) == guard.outcome
+            same = agrees if same is None else same & agrees
         return same
 
 
