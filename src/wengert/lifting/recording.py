@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import isfinite
+from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,6 +66,7 @@ class Recording:
     extents: dict[int, int]  # by the number of an input: how many items it chooses from
     whole: tuple[int, ...]  # the numbers of the inputs that are integers and choose nothing
     owns: bool  # whether it calls operations of the user's own
+    seconds: float = 0.0  # what recording and lifting took, without the function's own run and the check
 
     def load(self) -> None:
         """Read the parameters' numbers as they are now."""
@@ -160,6 +162,7 @@ def record(function: Callable[..., Any], arguments: Arguments, example: Sequence
 def _record(function: Callable[..., Any], arguments: Arguments, example: Sequence[Any]) -> Recording:
     # By itself first: what it raises comes out, and Values that it makes once and keeps are older than the recording.
     again = _flat_result(arguments.plainly(function, example))[1]
+    began = perf_counter()
     try:
         run = _Run(function, arguments, example)
     except (Unrecordable, Unliftable):
@@ -174,6 +177,7 @@ def _record(function: Callable[..., Any], arguments: Arguments, example: Sequenc
             run = _Run(function, arguments, example, fixed=True)
     try:
         made = _lifted(run, picks)
+        made.seconds = perf_counter() - began
         run.check(made, np.array([_number(x) for x in again]))
     except (Unrecordable, Unliftable):
         raise
