@@ -367,21 +367,19 @@ class Program(Engine):
         """Compare one example, another each time, with the engine; if they differ, leave the rest to that."""
         if self.name == "eager":
             return
-        if self._penalties is not None and self.regularization is not None:
-            with no_grad():
-                want, got = self.regularization().data, self._penalties().data
-            if abs(want - got) > 1e-9 * max(1.0, abs(want)):
-                self._penalties = None  # a schedule, perhaps: it stays with the engine from now on
         place = self._rechecked = (self._rechecked + 1) % len(self.examples)
         x, y = self.examples[place]
-        with no_grad():
-            want = self.loss(self.model(x), y).data
         try:
+            with no_grad():
+                penalized, penalties = self.regularization, self._penalties
+                if penalized is not None and penalties is not None and _differ(penalized().data, penalties().data):
+                    self._penalties = None  # a schedule, perhaps: it stays with the engine from now on
+                want = self.loss(self.model(x), y).data
             got = float(self._losses.map(*[column[place : place + 1] for column in self._data])[0])
         except StaleRecordingError as error:
             self._leave(str(error))
             return
-        if abs(want - got) > 1e-9 * max(1.0, abs(want)):
+        if _differ(want, got):
             self._leave("what the loss or the model reads besides its arguments has changed during the run")
 
     def gradient(self, batch: Places) -> Outcome:
@@ -406,14 +404,11 @@ class Program(Engine):
         outcome = loss / len(batch) + penalty, score
         return outcome[:1] if self.metric is None else outcome
 
-    def _score(self, x: Any, y: Any, places: Iterable[int], examples: list[Example], predictions: Any = None) -> float:
-        """The sum of the metric over some examples, given both as arrays and as their places; and their predictions,
-        if they are known.
-        """
+    def _score(self, x: Any, y: Any, places: Iterable[int], examples: list[Example]) -> float:
+        """The sum of the metric over some examples, given both as arrays and as their places."""
         if self.metric is None:
             return 0.0
-        if predictions is None and not _refusal(self._predictions):
-            predictions = self._predictions.map(x)
+        predictions = None if _refusal(self._predictions) else self._predictions.map(x)
         if isinstance(self.metric, Right) and predictions is not None:
             return self.metric.count(predictions, y)
         pairs = [examples[i] for i in places]
@@ -455,6 +450,10 @@ def _arrays(examples: list[Example]) -> list[Any]:
         return [made for name, column in columns for made in flatten_argument(name, list(column), batched=True)[1]]
     except DataError as error:
         raise _RefusedError(str(error)) from None
+
+
+def _differ(want: float, got: float) -> bool:
+    return abs(want - got) > 1e-9 * max(1.0, abs(want))
 
 
 def _joined(arrays: Iterable[Any]) -> Any:
