@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import json
 import shutil
 from collections.abc import Callable, Iterator
@@ -16,6 +17,7 @@ from wengert import Value, _loader, functions, ops, steps
 NEEDS = {"torch": "torch", "mpmath": "mpmath", "plot": "matplotlib", "png": "resvg_py", "browser": "selenium"}
 """Marker -> library. What the markers mean stands in pyproject.toml."""
 
+pytest.register_assert_rewrite("lifting_checks", "lifting_models")  # their assertions show the numbers, too
 
 if find_spec("hypothesis"):
     from hypothesis import HealthCheck, settings
@@ -35,6 +37,15 @@ def the_table_as_it_was() -> Iterator[None]:
     ops.BY_NAME.update(names)
     for name in set(vars(functions.Functions)) - methods:
         delattr(functions.Functions, name)
+
+
+@pytest.fixture(autouse=True)
+def nothing_of_a_recording_stays() -> Iterator[None]:
+    """After each test, whatever it raised: Python's own functions, which recording replaces, and plain numbers."""
+    functions = builtins.max, builtins.min
+    yield
+    assert (builtins.max, builtins.min) == functions
+    assert type(Value(1.0).data) is float
 
 
 def pytest_report_header() -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copy
+import random
 import threading
 import warnings
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import pytest
+from lifting_checks import batch_of, by_type, entries, lifted, same
 from threads import together
 
 import wengert
@@ -16,29 +18,44 @@ from wengert import Value, nn
 from wengert.errors import ArgumentError, DataError
 
 np = pytest.importorskip("numpy")
-fuzz = pytest.importorskip("lifting_fuzz")  # needs NumPy
-difference, gradients = fuzz.difference, fuzz.gradients
 
-CLOSE = 1e-12
 W = Value(2.0)
 
 
-def same(got: Any, want: Any, parameters: list[Value]) -> None:
-    """The same number and the same gradients of all parameters."""
-    assert difference(got.data, want.data) < CLOSE
-    assert difference(gradients(got, parameters), gradients(want, parameters)) < CLOSE
-
-
-def entries(compiled: Any) -> int:
-    """How many forms of arguments and surroundings were told apart."""
-    return len(compiled._runtime.entries)
-
-
-def lifted(compiled: Any) -> None:
-    assert "uncompiled" not in compiled.report()
-
-
 # ------------------------------------------------------------------------------------- static arguments
+
+
+def test_static_arguments() -> None:
+    w = [Value(0.3), Value(0.5), Value(-0.8)]
+
+    @wengert.compile(static=("k", "how"))
+    def loss(x: float, k: int, how: str = "sum") -> Any:
+        terms = [wi * x**n for n, wi in enumerate(w[:k])]
+        return sum(terms) if how == "sum" else wengert.prod(terms)
+
+    for _ in range(2):
+        for k in (1, 2, 3):
+            for how in ("sum", "prod"):
+                same(loss(1.5, k, how), loss.function(1.5, k, how), w)
+                same(loss(1.5, how=how, k=k), loss.function(1.5, k, how), w)
+                got = loss.mean([0.5, 1.5], k, how)
+                same(got, wengert.mean([loss.function(x, k, how) for x in (0.5, 1.5)]), w)
+    lifted(loss)
+    assert len(loss._runtime.entries) == 12
+
+
+def test_static_names_an_argument() -> None:
+    with pytest.raises(ArgumentError, match="k"):
+        wengert.compile(lambda x: x, static=("k",))
+    assert wengert.compile(lambda x, k: x, static="k").static == ("k",)
+
+
+def test_static_arguments_that_are_equal_and_of_other_types() -> None:
+    w = Value(0.7)
+    loss = wengert.compile(lambda x, k: by_type(w, x, k), static="k")
+    for k in (1, True, 1.0, 1):
+        same(loss(2.0, k), loss.function(2.0, k), [w])
+    lifted(loss)
 
 
 @dataclass(frozen=True)
@@ -152,6 +169,84 @@ def test_an_index_beyond_all_bounds() -> None:
 
 
 # ------------------------------------------------------------------------------------- the arguments as they are
+
+
+def test_default_and_named_arguments() -> None:
+    w = Value(0.7)
+
+    @wengert.compile
+    def loss(x: float, scale: float = 2.0, *, shift: float = 0.5) -> Any:
+        return (w * x * scale + shift) ** 2
+
+    for _ in range(2):
+        for args, named in [((0.3,), {}), ((0.3, 1.5), {}), ((0.3,), {"shift": 1.0}), ((), {"scale": 3.0, "x": 0.1})]:
+            same(loss(*args, **named), loss.function(*args, **named), [w])
+    with pytest.raises(TypeError):
+        loss()
+    with pytest.raises(TypeError):
+        loss(1.0, nothing=2.0)
+    lifted(loss)
+
+
+def test_a_default_is_one_number_for_a_whole_batch_if_it_is_static() -> None:
+    w = Value(0.7)
+
+    def function(x: float, scale: float = 2.0) -> Any:
+        return (w * x * scale) ** 2
+
+    with pytest.raises(DataError, match=r"scale.*static"):
+        wengert.compile(function).mean([0.3, 0.4])
+    loss = wengert.compile(function, static="scale")
+    same(loss.mean([0.3, 0.4]), batch_of(function, [0.3, 0.4]), [w])
+    same(loss.mean([0.3, 0.4], scale=3.0), wengert.mean([function(x, 3.0) for x in (0.3, 0.4)]), [w])
+
+
+def test_flags_and_strings_and_nothing() -> None:
+    w = Value(0.7)
+
+    @wengert.compile
+    def loss(x: float, flag: bool, word: str | None = None) -> Any:
+        y = w * x if flag else w - x
+        return y.exp() if word == "exp" else y
+
+    for _ in range(2):
+        for flag in (True, False):
+            for word in ("exp", None, "other"):
+                same(loss(0.3, flag, word), loss.function(0.3, flag, word), [w])
+    lifted(loss)
+
+
+def test_arguments_of_any_number_are_refused() -> None:
+    w = Value(0.7)
+    with pytest.raises(ArgumentError, match="xs"):
+        wengert.compile(lambda *xs: w * xs[0])(1.0, 2.0)
+    loss = wengert.compile(lambda x, **options: w * x)
+    same(loss(2.0), w * 2.0, [w])
+    with pytest.raises(ArgumentError, match="options"):
+        loss(1.0, scale=2.0)
+
+
+def test_single_numbers_of_every_kind() -> None:
+    w = Value(0.7)
+    loss = wengert.compile(lambda x: w * x + 0.5)
+    for x in (2.0, 2, True, np.float64(2.0), np.float32(2.5), np.int64(2), np.int8(3), np.array(2.0), Value(2.0)):
+        for _ in range(2):
+            same(loss(x), loss.function(x), [w])
+    many = wengert.compile(lambda xs: sum((w * x for x in xs), w))
+    given: list[Any] = [[], [1.0, Value(2.0)], [1, 2.5], (1.0, 2.0), [np.float64(1.0), 3]]
+    for xs in given:
+        for _ in range(2):
+            same(many(xs), many.function(xs), [w])
+
+
+def test_a_model_as_an_argument() -> None:
+    models = [nn.MLP(2, [3, 1], rng=random.Random(n)) for n in range(2)]
+    loss = wengert.compile(lambda model, x: model(x) ** 2)
+    X = [[0.1, 0.2], [0.3, 0.4]]
+    for model in models * 2:
+        same(loss(model, X[0]), loss.function(model, X[0]), model.parameters())
+        same(loss.mean(model, X), wengert.mean([loss.function(model, x) for x in X]), model.parameters())
+    lifted(loss)
 
 
 def test_whole_numbers_beside_others_may_choose() -> None:

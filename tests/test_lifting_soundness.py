@@ -10,16 +10,14 @@ from math import inf, nan
 from typing import Any
 
 import pytest
+from lifting_checks import entries, lifted, same
 
 import wengert
 from wengert import Graph, Value, nn
 from wengert.errors import ArgumentError, StaleRecordingError
 
 np = pytest.importorskip("numpy")
-fuzz = pytest.importorskip("lifting_fuzz")  # needs NumPy
-difference, gradients = fuzz.difference, fuzz.gradients
 
-CLOSE = 1e-12
 W: Any = Value(2.0)
 SCALE: Any = 2.0
 MODEL: Any = None
@@ -31,21 +29,6 @@ def _globals_stay() -> Any:
     before = W, SCALE, MODEL, total
     yield
     globals().update(zip(("W", "SCALE", "MODEL", "total"), before, strict=True))
-
-
-def same(got: Any, want: Any, parameters: list[Value]) -> None:
-    """The same number and the same gradients of all parameters."""
-    assert difference(got.data, want.data) < CLOSE
-    assert difference(gradients(got, parameters), gradients(want, parameters)) < CLOSE
-
-
-def entries(compiled: Any) -> int:
-    """How many forms of arguments and surroundings were told apart."""
-    return len(compiled._runtime.entries)
-
-
-def lifted(compiled: Any) -> None:
-    assert "uncompiled" not in compiled.report()
 
 
 # ------------------------------------------------------------------------------------- gradients are the user's

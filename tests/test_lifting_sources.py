@@ -1,10 +1,11 @@
-"""What six models become: the printed programs, kept in tests/golden so that a reader sees what lifting does.
+"""The programs that compiled functions print; those of six models are kept in tests/golden, to show what lifting does.
 
 After a change that is meant: ``python tests/test_lifting_sources.py`` writes them anew.
 """
 
 from __future__ import annotations
 
+import math
 import random
 import sys
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lifting_checks import CLOSE, Numbers, batch_of, difference, gradients
 
 import wengert
 from wengert import Value, nn
@@ -194,6 +196,60 @@ def test_the_program_in_pytorch_has_the_same_gradients(model: Callable[[], Any])
     assert result.item() == pytest.approx(value, rel=1e-12)
     for tensor, slope in zip(tensors, slopes, strict=True):
         assert tensor.grad.numpy() == pytest.approx(np.asarray(slope), rel=1e-9, abs=1e-13)
+
+
+# ------------------------------------------------------------------------------------- by exec
+
+
+def printed(compiled: Any, arguments: list[Any]) -> tuple[float, list[float]]:
+    """What the printed program gives: its value, and the gradients in the order of the recording's parameters."""
+    space: dict[str, Any] = {}
+    text = compiled.source("numpy")
+    exec(text, space)
+    path = compiled._runtime.latest()
+    numbers = np.array([p.data for p in path.parameters])
+    arrays, place = [], 0
+    for array in path.lifted.program.of_role("param"):
+        size = math.prod(array.shape)
+        arrays.append(numbers[place : place + size].reshape(array.shape))
+        place += size
+    value, slopes = next(f for name, f in space.items() if name.endswith("_and_gradients"))(*arguments, *arrays)
+    return float(value), np.concatenate([np.ravel(s) for s in slopes]).tolist()
+
+
+def test_the_printed_program_by_exec() -> None:
+    model = nn.MLP(3, [4, 2], activation="gelu", bias="uniform", rng=random.Random(1))
+
+    @wengert.compile
+    def loss(x: Numbers, label: int) -> Any:
+        return wengert.losses.cross_entropy(model(x), label) + 0.01 * sum(p * p for p in model.parameters())
+
+    X, Y = np.random.default_rng(9).normal(size=(5, 3)), np.array([0, 1, 1, 0, 1])
+    got = loss.mean(X, Y)
+    value, slopes = printed(loss, [X, Y])
+    want = batch_of(loss.function, X.tolist(), Y.tolist())
+    parameters = list(loss._runtime.latest().parameters)
+    assert difference(value, want.data) < CLOSE
+    assert difference(slopes, gradients(want, parameters)) < CLOSE
+    assert difference(slopes, gradients(got, parameters)) < CLOSE
+    forward: dict[str, Any] = {}
+    exec(loss.source("numpy", gradient=False), forward)
+    assert "loss" in forward
+
+
+def test_the_printed_program_of_one_example() -> None:
+    w = [Value(0.3), Value(-0.2), Value(0.9)]
+
+    @wengert.compile
+    def loss(x: Numbers) -> Any:
+        return wengert.softmax([wi * xi for wi, xi in zip(w, x, strict=True)])[1].log()
+
+    x = [0.5, 1.5, -0.5]
+    loss(x)
+    value, slopes = printed(loss, [np.array(x)])
+    want = loss.function(x)
+    assert difference(value, want.data) < CLOSE
+    assert difference(slopes, gradients(want, list(loss._runtime.latest().parameters))) < CLOSE
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""fit(): that it does what a loop by hand does, how a run can end, what it reports, what it refuses."""
+"""fit(): that it does what a loop by hand does, what it reports, how a run can end."""
 
 from __future__ import annotations
 
@@ -7,37 +7,20 @@ import math
 import random
 import signal
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import pytest
+from fitting import BITS, CLASSES, SIGNS, X, make, quiet
 
-import wengert
 from wengert import backends, losses
 from wengert.engine import Value
-from wengert.errors import ArgumentError, DataError, LengthError, MissingExtraError, OperandError, WengertError
+from wengert.errors import ArgumentError, DataError
 from wengert.functions import mean
-from wengert.nn import MLP, Module
-from wengert.optim import SGD, Adam, Optimizer, clip_grad_norm
+from wengert.nn import MLP
+from wengert.optim import SGD, Adam, clip_grad_norm
 from wengert.training import History, accuracy, fit, predict
 
-X = [[random.Random(i).uniform(-1, 1), random.Random(-1 - i).uniform(-1, 1)] for i in range(12)]
-CLASSES = [int(a > 0) + int(b > 0) for a, b in X]
-SIGNS = [1 if a > b else -1 for a, b in X]
-BITS = [int(a > b) for a, b in X]
-
-
-def make(outputs: int = 1, seed: int = 0) -> MLP:
-    return MLP(2, [4, outputs], activation="tanh", rng=random.Random(seed))
-
-
-def quiet(
-    model: Any, loss: Any, inputs: Any, targets: Any, optimizer: Any = None, *numbers: int, **more: Any
-) -> History:
-    return fit(model, loss, inputs, targets, optimizer or SGD(model, 0.1), *numbers, progress=False, **more)
-
-
-# -- the loop -------------------------------------------------------------------------------------------------------
+# -- the loop ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("backend", ["eager", "auto"])
@@ -151,77 +134,6 @@ def test_frozen_parameters_neither_move_nor_count_when_clipping() -> None:
     assert math.hypot(*[p.grad for p in optimizer.trainable]) == pytest.approx(0.1, rel=1e-4)
 
 
-# -- what computes it -----------------------------------------------------------------------------------------------
-
-
-class Lookup(Module):
-    """A table of Values that rows of integers choose from."""
-
-    def __init__(self) -> None:
-        self.rows = [[Value(0.1 * (i + j)) for j in range(2)] for i in range(3)]
-
-    def __call__(self, x: Any) -> Any:
-        return [a * b for a, b in zip(self.rows[x[0]], self.rows[x[1]], strict=True)]
-
-
-def test_parameters_hold_floats_when_arrays_have_trained_them() -> None:
-    pytest.importorskip("numpy")
-    model = make(3)
-    quiet(model, losses.cross_entropy, X, CLASSES, Adam(model, 0.01), 2, backend="numpy")
-    assert {type(number) for p in model.parameters() for number in (p.data, p.grad)} == {float}
-
-
-@pytest.mark.parametrize("size", [1, 5, None])
-@pytest.mark.parametrize(
-    ("loss", "outputs", "targets"),
-    [
-        (losses.cross_entropy, 3, CLASSES),
-        (losses.hinge, 1, SIGNS),
-        (losses.binary_cross_entropy_with_logits, 1, BITS),
-        (losses.binary_cross_entropy_with_logits, 2, [[y, 1 - y] for y in BITS]),
-        (losses.mse, 1, SIGNS),
-        (losses.huber, 2, X),
-    ],
-)
-def test_a_program_gives_what_the_engine_gives(loss: Any, outputs: int, targets: Any, size: int | None) -> None:
-    pytest.importorskip("numpy")
-    runs = []
-    for backend in ("eager", "numpy"):
-        model = make(outputs)
-        more: dict[str, Any] = {"validation": (X[:7], targets[:7]), "clip_norm": 0.5, "seed": 3}
-        more["regularization"] = lambda model=model: losses.l2(model.parameters(), 0.01)
-        runs.append(quiet(model, loss, X, targets, SGD(model, 0.1, momentum=0.9), 12, size, backend=backend, **more))
-    engine, program = runs
-    assert (engine.backend, program.backend) == ("eager", "numpy")
-    assert program.loss == pytest.approx(engine.loss, rel=1e-10)
-    assert program.val_loss == pytest.approx(engine.val_loss, rel=1e-10)
-    assert (program.accuracy, program.val_accuracy) == (engine.accuracy, engine.val_accuracy)
-
-
-def test_a_program_of_rows_of_integers_and_a_metric_of_ones_own() -> None:
-    pytest.importorskip("numpy")
-    rows = [[i % 3, i * i % 3] for i in range(7)]
-    targets = [i % 2 for i in range(7)]
-    runs = []
-    for backend in ("eager", "numpy"):
-        model = Lookup()
-        more: dict[str, Any] = {"metric": lambda p, y: p[0].data - y, "backend": backend, "seed": 0}
-        runs.append(quiet(model, losses.cross_entropy, rows, targets, SGD(model, 0.1), 5, 3, **more))
-    assert runs[1].loss == pytest.approx(runs[0].loss, rel=1e-10)
-    assert runs[1].accuracy == pytest.approx(runs[0].accuracy, rel=1e-10)
-
-
-def test_a_batch_larger_than_a_piece(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("numpy")
-    monkeypatch.setattr(backends, "PIECE", 5)
-    model, twin = make(3), make(3)
-    program = quiet(model, losses.cross_entropy, X, CLASSES, None, 3, validation=(X, CLASSES), backend="numpy")
-    engine = quiet(twin, losses.cross_entropy, X, CLASSES, None, 3, validation=(X, CLASSES), backend="eager")
-    assert program.loss == pytest.approx(engine.loss, rel=1e-12)
-    assert program.val_loss == pytest.approx(engine.val_loss, rel=1e-12)
-    assert program.val_accuracy == engine.val_accuracy
-
-
 def test_a_run_that_is_resumed_gives_the_same_bits() -> None:
     states = []
     for parts in ([4], [1, 3]):
@@ -233,122 +145,7 @@ def test_a_run_that_is_resumed_gives_the_same_bits() -> None:
     assert states[0] == states[1]
 
 
-def test_a_compiled_loss_and_model_are_compiled_together() -> None:
-    pytest.importorskip("numpy")
-    model, twin = make(3), make(3)
-    loss = wengert.compile(losses.cross_entropy)
-    program = quiet(lambda x: model(x), loss, X, CLASSES, SGD(model, 0.1), 2, 5, seed=0, backend="numpy")
-    engine = quiet(twin, losses.cross_entropy, X, CLASSES, None, 2, 5, seed=0, backend="eager")
-    assert program.loss == pytest.approx(engine.loss, rel=1e-12)
-    assert program.accuracy == engine.accuracy != []
-
-
-def test_without_numpy_the_engine_computes(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setitem(sys.modules, "numpy", None)
-    model = make()
-    history = fit(model, losses.hinge, X, SIGNS, SGD(model, 0.1), 2)
-    assert (history.backend, history.fallback) == ("eager", 'this needs numpy: pip install "wengert[array]"')
-    assert "s (eager)" in capsys.readouterr().err.splitlines()[0]
-    with pytest.raises(MissingExtraError, match=r'pip install "wengert\[array\]"'):
-        quiet(model, losses.hinge, X, SIGNS, backend="numpy")
-
-
-@pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize(
-    ("loss", "why"),
-    [
-        (lambda p, y: (p - y) ** 2 * float(p.data), "turns the data of a Value into a plain float"),
-        (lambda p, y: (p - y) ** 2 * random.random(), "random numbers"),
-        (lambda p, y: (p - y) ** 2 * y.bit_length(), "AttributeError"),
-    ],
-)
-def test_what_cannot_be_compiled_is_said_in_one_line(loss: Any, why: str, capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("numpy")
-    runs = []
-    for backend in ("eager", "auto"):
-        random.seed(4)
-        model = make()
-        runs.append(fit(model, loss, X, SIGNS, SGD(model, 0.01), 3, 5, backend=backend))
-    assert runs[0].loss == runs[1].loss
-    assert runs[1].backend == "eager"
-    assert why in runs[1].fallback
-    lines = capsys.readouterr().err.splitlines()
-    assert len(lines) == 7
-    assert lines[3] == f"fit runs on the engine: {runs[1].fallback}"
-    with pytest.raises(ArgumentError, match="backend is 'numpy', and the loss cannot be compiled: "):
-        quiet(model, loss, X, SIGNS, backend="numpy")
-
-
-def test_data_that_are_no_arrays_are_left_to_the_engine() -> None:
-    pytest.importorskip("numpy")
-    w = Value(0.5)
-    history = quiet(lambda x: w * sum(x), losses.mse, [[1.0], [1.0, 2.0]], [1.0, 2.0], SGD([w], 0.1), 3)
-    assert history.backend == "eager"
-    assert "X: the examples of a batch have one shape; these differ" in history.fallback
-
-
-def test_more_courses_than_are_recorded_end_with_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("numpy")
-    monkeypatch.setattr(backends, "CHUNK", 1)  # what is tried before the run
-    monkeypatch.setattr(backends, "SMALL", 0)
-
-    def branching(p: Value, y: float) -> Value:
-        for cut in range(40):
-            if y < cut:
-                return (p - cut) ** 2
-        return p
-
-    inputs, targets = [[i / 40, 1.0] for i in range(40)], [i - 0.5 for i in range(40)]
-
-    def run(backend: str) -> History:
-        model = make()
-        return quiet(model, branching, inputs, targets, SGD(model, 1e-4), 3, 7, seed=1, backend=backend)
-
-    with pytest.warns(UserWarning, match="branching runs uncompiled: it takes more than 32 courses") as said:
-        history = run("auto")
-    assert len(said) == 1
-    assert history.backend == "eager"
-    assert "more than 32 courses" in history.fallback
-    assert history.loss == pytest.approx(run("eager").loss, rel=1e-10)
-
-
-def test_what_a_callback_changes_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("numpy")
-    monkeypatch.setattr(backends, "SMALL", 0)
-
-    def run(backend: str) -> History:
-        model, weight = make(), [1.0]
-
-        def loss(p: Value, y: int) -> Value:
-            return weight[0] * (p - y) ** 2
-
-        def change(history: History) -> None:
-            weight[0] = 0.5 if len(history) == 2 else 1.0
-
-        return quiet(model, loss, X, SIGNS, SGD(model, 0.1), 4, callback=change, backend=backend)
-
-    with pytest.warns(RuntimeWarning, match="fit goes on with the engine: what the loss or the model reads") as said:
-        history = run("auto")
-    assert [record.filename for record in said] == [quiet.__code__.co_filename]
-    assert history.backend == "eager"
-    assert history.loss == pytest.approx(run("eager").loss, rel=1e-10)
-
-
-def test_a_loss_that_changes_unseen_is_left_to_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("numpy")
-    monkeypatch.setattr(backends, "SMALL", 0)
-    model, calls = make(), [0]
-
-    def rate(step: int) -> float:
-        calls[0] = step
-        return 0.01
-
-    with pytest.warns(RuntimeWarning, match="fit goes on with the engine: .* something that was recorded as fixed"):
-        history = quiet(model, lambda p, y: (p - y + calls[0]) ** 2, X, SIGNS, SGD(model, rate), 4, 3)
-    assert history.backend == "eager"
-
-
-# -- what is reported -----------------------------------------------------------------------------------------------
+# -- what is reported -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -437,7 +234,7 @@ def test_a_history_plots_itself() -> None:
     assert History(loss=[2.0, 0.5], val_loss=[1.0, 1.5], accuracy=[0.5, 0.75]).plot() is not None
 
 
-# -- how a run ends -------------------------------------------------------------------------------------------------
+# -- how a run ends ---------------------------------------------------------------------------------------------------
 
 
 def noise(count: int, seed: int) -> tuple[list[list[float]], list[int]]:
@@ -517,7 +314,7 @@ def test_a_loss_that_is_not_finite_ends_the_run_before_it_spoils_the_parameters(
     assert all(math.isfinite(number) for number in model.state_dict().values())
 
 
-# -- progress -------------------------------------------------------------------------------------------------------
+# -- progress ---------------------------------------------------------------------------------------------------------
 
 
 class Terminal(io.StringIO):
@@ -553,107 +350,3 @@ def test_progress_without_tqdm(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_no_progress(capsys: pytest.CaptureFixture[str]) -> None:
     quiet(make(), losses.hinge, X, SIGNS, None, 2)
     assert capsys.readouterr() == ("", "")
-
-
-# -- what is refused, before anything is changed --------------------------------------------------------------------
-
-
-def changed(rows: Any, i: int, row: Any) -> list[Any]:
-    return [*rows[:i], row, *rows[i + 1 :]]
-
-
-@pytest.mark.parametrize(
-    ("inputs", "targets", "error", "message"),
-    [
-        ([], [], DataError, "X is empty"),
-        (X, CLASSES[:-1], LengthError, "X has 12 rows, Y has 11"),
-        (changed(X, 5, [1.0]), CLASSES, LengthError, "row 5 of X has 1 numbers; the model has 2 inputs"),
-        (changed(X, 5, 1.0), CLASSES, DataError, "row 5 of X is 1.0; expected a list of 2 numbers"),
-        (changed(X, 5, [1.0, math.nan]), CLASSES, DataError, "row 5 of X, column 1 is nan; expected a finite number"),
-        (changed(X, 5, [-math.inf, 1.0]), CLASSES, DataError, "row 5 of X, column 0 is -inf"),
-        (changed(X, 5, [Value(math.nan), 1.0]), CLASSES, DataError, "row 5 of X, column 0 is nan"),
-        (changed(X, 5, ["1.5", 1.0]), CLASSES, DataError, "row 5 of X, column 0 is '1.5'; expected a number"),
-        (changed(X, 5, [None, 1.0]), CLASSES, DataError, "row 5 of X, column 0 is None; expected a number"),
-        (X, changed(CLASSES, 7, 3), DataError, "row 7 of Y: class 3 of 3 outputs: the classes are 0 to 2"),
-        (X, changed(CLASSES, 7, -1), DataError, "row 7 of Y: class -1 of 3 outputs"),
-        (X, changed(CLASSES, 7, 1.5), DataError, "row 7 of Y: .* an int, got 1.5"),
-        (X, changed(CLASSES, 7, math.nan), DataError, "row 7 of Y is nan"),
-        (X, changed(CLASSES, 7, "2"), DataError, "row 7 of Y: .* an int, got '2'"),
-    ],
-)
-def test_data_that_are_refused(inputs: Any, targets: Any, error: type[WengertError], message: str) -> None:
-    model = make(3)
-    before = model.state_dict()
-    with pytest.raises(error, match=message):
-        quiet(model, losses.cross_entropy, inputs, targets)
-    with pytest.raises(error, match=message.replace("X", "validation X").replace("Y", "validation Y")):
-        quiet(model, losses.cross_entropy, X, CLASSES, validation=(inputs, targets))
-    assert model.state_dict() == before
-
-
-def test_targets_of_other_losses() -> None:
-    with pytest.raises(DataError, match="row 1 of Y: a target of hinge is -1 or 1, got 0"):
-        quiet(make(), losses.hinge, X[:2], [1, 0])
-    with pytest.raises(LengthError, match="row 0 of Y: the prediction is one number, the target a list of 1"):
-        quiet(make(), losses.mse, X[:1], [[1.0]])
-    with pytest.raises(DataError, match="row 1 of Y, column 0 is inf"):
-        quiet(make(2), losses.mse, X[:2], [[1.0, 2.0], [math.inf, 2.0]])
-
-
-def test_infinity_in_rows_of_any_depth() -> None:
-    x = Value(1.0)
-    with pytest.raises(DataError, match="row 0 of X, column 1, column 0 is inf"):
-        quiet(lambda row: x * row[0][0], losses.mse, [[[1.0], [math.inf]]], [1.0], SGD([x], 0.1))
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"epochs": 0}, "epochs is 0; expected a whole number from 1 up"),
-        ({"epochs": 1.5}, "epochs is 1.5"),
-        ({"batch_size": 0}, "batch_size is 0"),
-        ({"patience": 0, "validation": (X, SIGNS)}, "patience is 0"),
-        ({"patience": 3}, "patience needs validation data"),
-        ({"clip_norm": 0.0}, "clip_norm is 0.0; expected a positive number"),
-        ({"clip_norm": math.nan}, "clip_norm is nan"),
-        ({"backend": "torch"}, "backend is 'torch'; expected one of 'auto', 'eager', 'numpy'"),
-        ({"metric": "best"}, "metric is 'best'; expected 'auto', None or a function"),
-        ({"loss": "mse"}, "loss is 'mse'; expected a function"),
-        ({"model": 3}, "model is 3; expected a function"),
-        ({"optimizer": SGD}, "optimizer is <class .*SGD'>; expected one of wengert.optim"),
-        ({"optimizer": SGD(make(), 0.1)}, "the optimizer holds no parameter of this model"),
-    ],
-)
-def test_arguments_that_are_refused(change: dict[str, Any], message: str) -> None:
-    model = make()
-    arguments: dict[str, Any] = {"model": model, "loss": losses.hinge, "X": X, "Y": SIGNS, "optimizer": SGD(model, 0.1)}
-    before = model.state_dict()
-    with pytest.raises(ArgumentError, match=message):
-        fit(**{**arguments, "progress": False, **change})
-    assert model.state_dict() == before
-
-
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        ({"loss": lambda p, y: p.data - y}, r"row 0 of Y: the loss is .*, not a Value"),
-        ({"loss": losses.hinge, "regularization": lambda: 0.5}, r"the regularization is 0\.5, not a Value"),
-    ],
-)
-def test_losses_that_are_no_values(more: dict[str, Callable[..., Any]], message: str) -> None:
-    model = make()
-    optimizer: Optimizer = SGD(model, 0.1)
-    with pytest.raises(OperandError, match=message):
-        quiet(model, more.pop("loss"), X, SIGNS, optimizer, **more)
-
-
-def test_a_module_of_ones_own_is_checked_by_its_first_prediction() -> None:
-    class Wrapped(Module):
-        def __init__(self) -> None:
-            self.body = make()
-
-        def __call__(self, x: Any) -> Any:
-            return self.body(x)
-
-    with pytest.raises(LengthError, match="expected 2 inputs, got 3"):
-        quiet(Wrapped(), losses.hinge, [[1.0, 2.0, 3.0]], [1])
