@@ -213,7 +213,7 @@ def grow(peer: Peer, sizes: Iterable[int], limit: float, say: Say) -> list[dict[
 
 
 def lift(peer: Peer, programs: Iterable[str], limit: float, say: Say) -> list[dict[str, Any]]:
-    """Seconds of the first call of a compiled function, for programs of growing size.
+    """Seconds of recording and lifting, and of the whole first call, for programs of growing size.
 
     Each is recorded and lifted anew three times in one process, which has compiled something small before.
     """

@@ -72,7 +72,7 @@ def tables(results: Results, growth: Growth, complete: bool, lifts: Lifts = ()) 
         lines += ["**`chain`**: a chain of n operations, nanoseconds an operation", "", *_growth(growth), ""]
     if lifts:
         lines += [
-            "**`lift`**: the first call of a compiled function, until its result is there",
+            "**`lift`**: recording and lifting, and the whole first call of a compiled function",
             "",
             *_lifts(lifts),
             "",

@@ -135,7 +135,7 @@ LIFTS = {  # what is recorded and lifted, by growing number of nodes
     "mnist-size": "one example of `mnist-size`",
     "mnist-size x 5": "five examples of `mnist-size`, in a loop",
 }
-LIFT = 1.5e-6  # seconds a node that the first call of a compiled function may take
+LIFT = 1.5e-6  # seconds a node that recording and lifting may take
 
 IMPORT = 0.050  # seconds that `import wengert` may take
 BYTES = 80  # that a node may take, as the process's memory shows

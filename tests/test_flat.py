@@ -24,7 +24,7 @@ Make = Callable[[MLP], Optimizer]
 
 OPTIMIZERS: dict[str, Make] = {
     "sgd": lambda m: SGD(m, 0.1),
-    "momentum": lambda m: SGD(m, lambda step: 0.1 / (1 + step), momentum=0.9, weight_decay=0.01),
+    "momentum": lambda m: SGD(m, 0.1, momentum=0.9, weight_decay=0.01),
     "nesterov": lambda m: SGD(m, 0.05, momentum=0.5, nesterov=True),
     "adam": lambda m: Adam(m, 0.01),
     "adam with decay": lambda m: Adam(m, 0.01, weight_decay=0.02, betas=(0.8, 0.99)),
@@ -136,6 +136,15 @@ def test_a_frozen_parameter_and_one_that_the_loss_does_not_reach(steps: list[int
     for make in (frozen, more):
         assert run(make) == run(make, True)
     assert steps == []  # these are for the optimizer itself
+
+
+def test_a_learning_rate_that_is_a_function_may_look_at_everything(steps: list[int]) -> None:
+    def make(model: MLP) -> Optimizer:
+        optimizer = Adam(model, lambda step: 0.01 / (1 + step + optimizer.state_dict()["mean"][0] ** 2))
+        return optimizer
+
+    assert run(make) == run(make, True)
+    assert steps == []
 
 
 def test_an_optimizer_of_ones_own_is_asked_itself(steps: list[int]) -> None:

@@ -20,6 +20,8 @@ from wengert import Value, nn
 
 np = pytest.importorskip("numpy")
 
+from wengert.lifting.sources import LANGUAGES, _written  # noqa: E402  (they need NumPy)
+
 ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = ROOT / "tests" / "golden"
 
@@ -235,6 +237,30 @@ def test_the_printed_program_by_exec() -> None:
     forward: dict[str, Any] = {}
     exec(loss.source("numpy", gradient=False), forward)
     assert "loss" in forward
+
+
+def test_a_sum_of_what_is_the_same_for_all_its_terms() -> None:
+    """Its cotangent depends on no axis at all, and is written in full all the same."""
+    b, p, c = Value(0.3), Value(0.7), [Value(0.1), Value(-0.4), Value(0.2), Value(0.6)]
+
+    @wengert.compile
+    def loss(x: float) -> Any:
+        z = (x + b) * p
+        return sum(wengert.tanh(ci + x) for ci in c) + z + z
+
+    X = [0.5, -1.0, 2.0]
+    got, want = loss.mean(X), batch_of(loss.function, X)
+    assert "uncompiled" not in loss.report()
+    assert difference(got.data, want.data) < CLOSE
+    parameters = [b, p, *c]
+    assert difference(gradients(got, parameters), gradients(want, parameters)) < CLOSE
+
+
+def test_places_that_are_written_as_ranges() -> None:
+    table = 10 + np.arange(3)[:, None] * 20 + np.arange(4) * 5
+    text = _written(table, LANGUAGES["numpy"])
+    assert text == "10 + np.arange(3)[:, None] * 20 + np.arange(4) * 5"
+    assert (eval(text, {"np": np}) == table).all()
 
 
 def test_the_printed_program_of_one_example() -> None:

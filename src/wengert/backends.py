@@ -328,7 +328,7 @@ class Program(Engine):
             steps.store()
             self._flat = None  # from here on the numbers are in the Values
             outcome = super().step(start, batch, optimizer, clip_norm)
-            if self.name == "numpy" and not optimizer._frozen:
+            if self.name == "numpy":
                 steps.load(gradients=True)
                 self._flat = steps
             return outcome

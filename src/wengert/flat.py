@@ -3,8 +3,8 @@
 To gather the parameters from their Values for each batch, and to give each its gradient, takes longer than the array
 program of a small batch. So the numbers, the gradients and the optimizer's state stay in arrays from step to step, in
 the order in which the program has the parameters, and go back to the Values when somebody may read them: after an
-epoch, before a function of the user's is called, and for a batch that the program cannot do. The steps are those of the
-optimizer to the bit; the gradients are those of the compiled loss.
+epoch, before the function itself is run to compare, and for a batch that the program cannot do. The steps are those of
+the optimizer to the bit; the gradients are those of the compiled loss.
 """
 
 from __future__ import annotations
@@ -38,15 +38,16 @@ def flat(losses: Task, penalty: Task | None, optimizer: Optimizer, before: Flat 
 
     Those of `before`, an earlier epoch, serve again if nothing has changed: to pair all parameters takes time.
     """
-    if not optimizer._updates_arrays() or {"step", "zero_grad"} & vars(optimizer).keys():  # it has a step of its own
+    own = callable(optimizer._lr) or {"step", "zero_grad"} & vars(optimizer).keys()  # code of the user's, at each step
+    if own or not optimizer._updates_arrays():
         return None
     if before is not None and (before.losses, before.penalty, before.optimizer) == (losses, penalty, optimizer):
         before.load()
         return before
-    own = {id(p) for p in losses.path.parameters}
-    if len(own) != len(optimizer.parameters) or not own.issuperset(map(id, optimizer.parameters)):
+    known = {id(p) for p in losses.path.parameters}
+    if len(known) != len(optimizer.parameters) or not known.issuperset(map(id, optimizer.parameters)):
         return None
-    if not losses.path.leaves or (penalty is not None and not own.issuperset(map(id, penalty.path.parameters))):
+    if not losses.path.leaves or (penalty is not None and not known.issuperset(map(id, penalty.path.parameters))):
         return None
     return Flat(losses, penalty, optimizer)
 
@@ -86,13 +87,9 @@ class Flat:
 
     def store(self) -> None:
         """Write everything back to where it came from, the gradients of the last batch too."""
-        self._show()
+        scatter(self.losses.path.parameters, self.numbers, self.gradients)
         for name, numbers in self.state.items():
             np.frombuffer(self.optimizer._state[name])[self.places] = numbers
-
-    def _show(self) -> None:
-        """Give the Values their numbers and gradients: a function of the user's may look at them."""
-        scatter(self.losses.path.parameters, self.numbers, self.gradients)
 
     def step(self, pieces: Sequence[Batch], count: int, clip_norm: float | None) -> tuple[float, list[Any]] | None:
         """One step of the optimizer on a batch of so many examples, given as the arrays of each of its pieces.
@@ -127,7 +124,8 @@ class Flat:
             return None
         if clip_norm is not None:
             self._clip(clip_norm)
-        return (loss, predictions) if self._move() else None
+        self._move()
+        return loss, predictions
 
     def _run(self, task: Task, batch: Batch, seed: float) -> dict[str, Any] | None:
         """The outputs of a run; the gradients are left in the task's kernel."""
@@ -150,19 +148,13 @@ class Flat:
         if factor < 1.0:
             self.gradients *= factor
 
-    def _move(self) -> bool:
-        """Move the parameters; False if the optimizer no longer moves all of them."""
+    def _move(self) -> None:
+        """One step of the optimizer."""
         optimizer, numbers = self.optimizer, self.numbers
-        if callable(optimizer._lr):
-            self._show()
-        rate = optimizer.lr
-        if optimizer._frozen:
-            return False
-        kept, moves, state = optimizer._moves(rate, numbers, self.gradients, self.state)
+        kept, moves, state = optimizer._moves(optimizer.lr, numbers, self.gradients, self.state)
         # From here on nothing is called, so Ctrl-C cannot come between the parameters, the state and the count.
         if kept != 1.0:
             numbers *= kept
         numbers -= moves
         self.state = state
         optimizer.steps += 1
-        return True

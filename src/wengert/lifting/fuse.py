@@ -24,7 +24,7 @@ def fuse(program: Program) -> None:
             step.parts = [(access, _original(part, copies)) for access, part in step.parts]
             continue
         step.operands = [_through(x, step.axes, copies) for x in step.operands]
-        if not step.reduce and step.tree == ("in", 0) and step.operands[0].index is None:
+        if not step.reduce and step.tree == X and step.operands[0].index is None:
             copies[id(step.out)] = step
     _drop_unread(program)
 
@@ -50,10 +50,9 @@ def _through(access: Access, axes: tuple[int, ...], copies: dict[int, Compute]) 
     if len({k for k in inner if k >= 0}) < len(copy.axes):
         return access
     source = copy.operands[0]
-    strides = tuple([source.strides[k] if k >= 0 else 0 for k in inner])
-    table = source.table
-    if table is not None:
+    if source.table is not None:
         return access
+    strides = tuple([source.strides[k] if k >= 0 else 0 for k in inner])
     return Access(source.array, source.base, strides)
 
 
@@ -89,6 +88,7 @@ def take_factors_out(program: Program, before: Program) -> None:
             step.tree = rewrite(step.tree, lambda leaf: ("mul", X, ("in", 1)))
         if step.tree[0] != "neg":
             sums[id(array), step.out.shape] = step.out
+    _drop_unread(program)
 
 
 def _factor_and_sum(

@@ -84,9 +84,7 @@ class _Writer:
 
     def is_new(self, step: Compute) -> bool:
         """Whether a step makes an array of its own, and no view of another."""
-        if step.reduce:
-            return step.reduce == "sum"
-        return not is_view(step) and self.fills(step, range(len(step.axes)))
+        return step.reduce in ("", "sum") and not is_view(step) and self.fills(step, range(len(step.out.shape)))
 
     def is_in_place(self, access: Access, part: Array) -> bool:
         """Whether the places that a part is added at are written without a reshape."""
@@ -229,6 +227,8 @@ class _Writer:
                 lengths = [self.length if step.axes[i] == BATCH else str(step.axes[i]) for i in constant]
                 text, binding = f"{bound(text, binding, 2)} * {' * '.join(lengths)}", 2
             if len(order) == kept:
+                if not self.fills(step, order):
+                    return f"np.broadcast_to({text}, {self.shape(step.out.shape)})", 5
                 return text, binding
         else:
             text, binding = self.elementwise(step, order)
@@ -405,8 +405,6 @@ class _Writer:
                     return f"{bound(text, binding, 2)} * ({condition})", 2
                 if b[0] == "reciprocal":
                     return self.tree(("div", a, b[1]), leaf, mask)
-        if name == "partial":
-            return self.helper(tree, leaf, mask)
         if name not in self.texts:
             return self.helper(tree, leaf, mask)
         form, binding = self.texts[name]

@@ -329,7 +329,7 @@ class Runtime:
             if entry.refusal:
                 lines.append(f"  runs uncompiled: {entry.refusal}")
             if entry.not_finite:
-                lines.append(f"  {entry.not_finite} calls were left to the engine: not finite")
+                lines.append(f"  {entry.not_finite} calls were left to the engine: not finite, or beyond 1e154")
             for number, path in enumerate(entry.paths):
                 program = path.lifted.program
                 lines.append(

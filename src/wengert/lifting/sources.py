@@ -139,9 +139,10 @@ def _written(values: Any, target: Language) -> str:
         found = fit(values)
         if found is not None:  # even steps
             base, strides = found
+            later = range(values.ndim - 1, -1, -1)  # how many axes stand behind each
             steps = [
-                f"{target.name}.arange({n}){f' * {s}' if s != 1 else ''}" + (f"[:{', None' * later}]" if later else "")
-                for s, n, later in zip(strides, values.shape, range(values.ndim - 1, -1, -1), strict=True)
+                f"{target.name}.arange({n})" + f"[:{', None' * k}]" * (k > 0) + f" * {s}" * (s != 1)
+                for s, n, k in zip(strides, values.shape, later, strict=True)
             ]
             return " + ".join([str(base)] * bool(base) + steps)
     items = re.sub(r"\b(inf|nan)\b", rf"{target.name}.\1", repr(values.tolist()))

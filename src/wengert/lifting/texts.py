@@ -30,7 +30,7 @@ TEXTS: dict[str, tuple[str, int]] = {
 # How tightly each operand must bind where it stands; a call's may be anything.
 TIGHT: dict[str, tuple[int, ...]] = {
     "add": (1, 1), "sub": (1, 2), "mul": (2, 2), "div": (2, 3), "neg": (3,), "pow": (5, 5), "square": (5,),
-    "reciprocal": (3, 3), **dict.fromkeys(("lt", "le", "gt", "ge", "eq", "ne"), (1, 1)),
+    "reciprocal": (3,), **dict.fromkeys(("lt", "le", "gt", "ge", "eq", "ne"), (1, 1)),
 }  # fmt: skip
 
 ROOTS: dict[Tree, Callable[[Tree], Tree]] = {
