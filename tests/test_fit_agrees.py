@@ -188,6 +188,7 @@ def test_a_step_that_the_user_has_replaced_is_called() -> None:
     both(run)
 
 
+@pytest.mark.slow  # and so never under coverage: an interrupt that comes inside its tracer leaves its lock held
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no timer that interrupts")
 def test_ctrl_c_comes_between_two_steps() -> None:
     """Adam's ages, its count of steps and its means are always of one step."""
