@@ -58,7 +58,8 @@ def choose(backend: str, *task: Any) -> Engine:
 
     Args:
         backend: "eager" is the engine, "numpy" the array program; "auto" is this where NumPy is installed, the loss
-            and the data can be compiled and the task is not tiny, else the engine, whose `fallback` then says why.
+            and the data can be compiled and the task is not tiny, else the engine. Its `fallback` says why, and is
+            empty for a tiny task, which the engine computes in less time.
         *task: the arguments of Engine.
 
     Raises:
@@ -422,7 +423,7 @@ class Program(Engine):
         try:
             made = Compiled(regularization)
             made()
-        except Exception:  # as above
+        except Exception:  # code of the user's that a stand-in for a number upsets: it runs as it always did
             return None
         return None if _refusal(made) else made
 

@@ -21,7 +21,7 @@ from wengert.lifting.kernel import all_finite
 from wengert.lifting.recording import Recording
 from wengert.optim import Optimizer
 
-__all__ = ["Flat", "flat"]
+__all__ = ["Flat", "Task", "flat", "task"]
 
 Batch = Sequence[Any]  # an array for each argument, or none
 

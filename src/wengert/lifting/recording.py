@@ -109,7 +109,7 @@ class Recording:
             arrays = [_as_floats(array) if n in self.whole else array for n, array in enumerate(arrays)]
         try:
             return (self.kernel.forward(arrays), []) if seed is None else self.kernel.both(arrays, seed)
-        except Exception:
+        except Exception:  # an operation of the user's own may raise anything
             if not self.owns:
                 raise
             return None
