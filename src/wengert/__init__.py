@@ -17,7 +17,7 @@ _loader.install()
 
 from typing import TYPE_CHECKING
 
-from wengert import checkpoint, data, errors, losses, nn, optim
+from wengert import checkpoint, data, errors, handmade as _handmade, losses, nn, optim
 from wengert.engine import Value, dot
 from wengert.functions import (
     abs as abs,

@@ -1,7 +1,7 @@
 cimport cython
 from wengert cimport native
 from wengert.node cimport Node
-cdef int LEAF, ADD, SUB, MUL, DIV, POW, NEG, RELU, EXP, LOG, TANH, DOT, LEFT, CODE, _pins
+cdef int LEAF, ADD, SUB, MUL, DIV, POW, NEG, RELU, EXP, LOG, TANH, DOT, HAND, LEFT, CODE, _pins, _closures
 cdef long long _walks, WALK
 cdef double LEAVES
 cdef object _watcher
@@ -16,7 +16,7 @@ cdef object _binary(int code, double data, x, y, double dx, double dy)
 cdef object _product(double x, double y, left, right)
 cdef object _quotient(double x, double y, left, right)
 cdef object _power(double x, double y, left, right)
-cpdef Many _many(int code, arguments)
+cpdef Many _many(int code, arguments, by_hand=*)
 cdef inline double _number(x) except? -1.0
 cdef inline double _operand(x) except? -1.0
 cpdef list tape(list roots, bint reset=*)

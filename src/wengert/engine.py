@@ -22,7 +22,7 @@ from wengert import native, operands
 from wengert.errors import LengthError, OperandError, OperationError
 from wengert.functions import Functions
 from wengert.native import Int, Nodes, cython
-from wengert.node import CODE, LEAVES, WALK, Node, by_hand
+from wengert.node import CODE, LEAVES, WALK, Node, kind
 from wengert.ops import BY_NAME, LEFT, TABLE, Op
 
 if False:  # what the compiler reads instead of the stand-in
@@ -31,13 +31,13 @@ if False:  # what the compiler reads instead of the stand-in
 __all__ = ["Many", "Value", "compiled", "dot", "pin", "tape", "walking", "watch"]
 
 LEAF, ADD, SUB, MUL, DIV, POW, NEG, RELU, EXP, LOG, TANH = range(11)  # their places in the table
-DOT = BY_NAME["dot"].code
+DOT, HAND = BY_NAME["dot"].code, BY_NAME["by hand"].code
 compiled: bool = bool(native.COMPILED)  # whether this is the compiled engine
 
 _walks = 0  # how many walks there were: a walk marks the nodes that it meets with its number
 _watcher = None  # who is shown each node as it is made: see modes.py
 walking: Any = threading.RLock()  # one walk at a time: it leaves marks on the nodes
-_pins = 0  # how many Graphs are being written, which need their marks for longer, and modes that look at passes
+_pins = _closures = 0  # how many Graphs are being written and modes look at passes; how many closures are running
 
 
 @cython.no_gc
@@ -54,12 +54,10 @@ class Value(Node, Functions):
 
     __slots__ = ()
 
-    def __init__(self, data: Any, label: Any = "", *parts: Any) -> None:
-        if parts or isinstance(label, (tuple, list, set)):
-            raise by_hand()
+    def __init__(self, data: Any, _children: Any = (), _op: Any = "", label: Any = "") -> None:
         _fill(self, LEAF, data if type(data) is float else operands.data(data), None, None, 0.0, 0.0)
-        if label:
-            self.label = label
+        if _children or _op or label:  # with children this is a node made by hand: handmade.py
+            self.label = operands.label(_children, _op, label)
 
     # -- arithmetic: the value, then the partial by each operand ------------------------------------------------------
 
@@ -94,10 +92,10 @@ class Value(Node, Functions):
 
     # -- derivatives --------------------------------------------------------------------------------------------------
 
-    def backward(self, gradient: Any = 1.0) -> None:
+    def backward(self, gradient: Any = 1.0, retain_graph: Any = None) -> None:
         """Give every node under this one the derivative of this by it, times `gradient`.
 
-        Leaves add it to what earlier calls left in their `grad`; other nodes hold that of this call alone.
+        Leaves add it to what earlier calls left in `grad`; other nodes hold that of this call. The graph is always kept.
         """
         if native.COMPILED and not _pins:  # nothing comes between while this runs compiled: no lock is needed
             _backward_pass(self, _operand(gradient))
@@ -122,15 +120,12 @@ class Many(Value):
     _all: tuple[Any, ...]
     _partials: Any
 
-    def __init__(self, *parts: Any) -> None:
-        raise by_hand()
-
     @property
     def _operands(self) -> tuple[Any, ...]:
         return self._all
 
 
-native.recycle(Value, Many)  # how they end: a chain of millions is freed without recursion
+native.recycle(Value, Many, kind)  # how they end: a chain of millions is freed without recursion
 
 
 # -- making nodes -----------------------------------------------------------------------------------------------------
@@ -179,20 +174,22 @@ def _quotient(x: float, y: float, left: Any, right: Any) -> Any:
 
 def _power(x: float, y: float, left: Any, right: Any) -> Any:
     z = native.power(x, y)
-    q = native.divide(z, x)
+    q = native.power(x, y - 1.0) if x == 0.0 else native.divide(z, x)
     dx, dy = y * q, 0.0  # of a constant exponent: by the base alone
-    if isinstance(right, Value) or y == 0.0 or not native.fabs(z) > 1e-290 or not 1e-290 < native.fabs(q) < 1e300:
+    lost = x != 0.0 and (not native.fabs(z) > 1e-290 or not 1e-290 < native.fabs(q) < 1e300)
+    if isinstance(right, Value) or y == 0.0 or lost:
         dx, dy = TABLE[POW].partials(z, x, y)
     return _binary(POW, z, left, right, dx, dy)
 
 
-def _many(code: Int, arguments: Any) -> Any:
+def _many(code: Int, arguments: Any, by_hand: Any = None) -> Any:
     """The node of an operation on many operands, its value and its partials still to be written."""
-    node: Many = Many.__new__(Many)
+    node: Many = Many.__new__(Many) if by_hand is None else by_hand
     _fill(node, code, 0.0, None, None, 0.0, 0.0)
     node._all = tuple(arguments)
     node._partials = native.floats(len(node._all))
-    native.untrack(node._all)
+    if by_hand is None:  # else it may be part of a cycle
+        native.untrack(node._all)
     return node
 
 
@@ -311,6 +308,8 @@ def _meet(x: Node, found: Nodes, reset: bool) -> None:
 
 def _backward_pass(root: Value, gradient: float) -> None:
     node: Value
+    if _closures:
+        raise OperationError("backward() was called inside of a node's _backward, before that pass has come to its end")
     nodes = tape([root], True)
     root._grad += gradient
     for node in reversed(nodes):
@@ -327,6 +326,8 @@ def _chain_rule(node: Node) -> None:
         node._a._grad += node._da * g
         if node._b is not None:
             node._b._grad += node._db * g
+    elif node._made & CODE == HAND:
+        node._push()  # type: ignore[attr-defined]  # a closure of the user's
     elif node._made & CODE != LEAF:
         many: Many = node  # type: ignore[assignment]
         arguments, partials = many._all, many._partials  # once: there may be 100,000
@@ -336,10 +337,11 @@ def _chain_rule(node: Node) -> None:
                 operand._grad += partials[i] * g
 
 
-def pin(change: Int) -> None:
-    """Say that a Graph begins (1) or has finished (-1) to be written, or a mode, while it holds `walking`."""
-    global _pins
+def pin(change: Int, closures: Int = 0) -> None:
+    """Say that a Graph begins (1) or has finished (-1) to be written, or a mode, or a closure: who holds `walking`."""
+    global _closures, _pins
     _pins += change
+    _closures += closures
 
 
 def watch(watcher: Any) -> None:

@@ -1,7 +1,7 @@
 cimport cython
 from wengert cimport native
-from wengert.engine cimport LEAVES, Value, Many, _many
-cdef int COMPILED
+from wengert.engine cimport CODE, LEAVES, Value, Many, _many
+cdef int COMPILED, HAND
 @cython.locals(i=Py_ssize_t)
 cpdef object gather(tuple values, double[::1] numbers)
 @cython.locals(i=Py_ssize_t, value=native.Item)

@@ -11,12 +11,12 @@ from typing import Any
 from wengert import native
 from wengert.engine import Many, Value, _many
 from wengert.native import Array
-from wengert.node import LEAVES
+from wengert.node import CODE, LEAVES
 from wengert.ops import BY_NAME
 
 __all__ = ["fused", "gather", "partials_of", "scatter"]
 
-COMPILED = BY_NAME["compiled"].code
+COMPILED, HAND = BY_NAME["compiled"].code, BY_NAME["by hand"].code
 
 
 def gather(values: tuple[Any, ...], numbers: Array) -> None:
@@ -45,4 +45,6 @@ def fused(data: float, operands: Sequence[Any], partials: Array, leaves: bool = 
 
 def partials_of(many: Many) -> list[float]:
     """The recorded partial derivative by each operand of a node of any number of operands, constants among them."""
+    if many._made & CODE == HAND:
+        return many._slopes()  # type: ignore[attr-defined, no-any-return]
     return [many._partials[i] for i in range(len(many._all))]

@@ -17,10 +17,11 @@ from wengert.engine import Many, Value, tape
 from wengert.errors import OperandError
 from wengert.native import Array, Int, Nodes
 from wengert.node import CODE, WALK
-from wengert.ops import LEFT, TABLE, UNARY, Op
+from wengert.ops import BY_NAME, LEFT, TABLE, UNARY, Op
 
 __all__ = ["Graph", "Instruction", "copy"]
 
+HAND = BY_NAME["by hand"].code
 PLACE = 1 << 39  # added to a place that is kept where walks leave their number: no walk has a number so high
 
 
@@ -219,9 +220,10 @@ def _write_partials(values: Nodes, starts: Array, operands: Array, partials: Arr
                 partials[at + 1 if node._made & LEFT else at] = node._da
         elif node._made & CODE:
             many: Many = node  # type: ignore[assignment]
+            slopes = node._slopes() if node._made & CODE == HAND else None  # type: ignore[attr-defined]
             for i in range(len(many._all)):
                 if operands[at + i] >= 0:
-                    partials[at + i] = many._partials[i]
+                    partials[at + i] = many._partials[i] if slopes is None else slopes[i]
 
 
 def _pull_back(starts: Array, operands: Array, partials: Array, sums: Array, reached: Array, first: Int) -> None:
@@ -277,5 +279,7 @@ def _twin(node: Value, memo: dict[int, Any]) -> None:
         for i in range(len(many._all)):
             other._partials[i] = many._partials[i]
         native.untrack(other._all)
+    if hasattr(node, "_closure"):  # made by hand
+        node._copy_to(twin)
     if hasattr(node, "__dict__"):  # of a subclass
         twin.__dict__.update(deepcopy(node.__dict__, memo))

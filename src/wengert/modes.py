@@ -14,7 +14,7 @@ from typing import Any
 from wengert import engine
 from wengert.engine import Value
 
-__all__ = ["no_grad", "on", "op_by_op", "quiet", "recorded", "suspended"]
+__all__ = ["no_grad", "on", "op_by_op", "quiet", "recorded", "shown", "suspended"]
 
 Mode = Callable[[Any], Any]  # shown a new node, returns what stands for it
 Check = Callable[[Any, Any], None]  # shown a root and its gradient before each pass; raises to prevent it
@@ -76,6 +76,11 @@ def _pin(change: int) -> None:
     """Have the compiled engine ask before a pass, or no more."""
     with engine.walking:
         engine.pin(change)
+
+
+def shown(node: Any) -> Any:
+    """What the modes of this thread make of a node that no operation made."""
+    return _watcher.made(node)
 
 
 def quiet() -> bool:

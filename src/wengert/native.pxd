@@ -30,7 +30,7 @@ cdef extern from *:
     static PyTypeObject *wengert_value = NULL, *wengert_many = NULL;
 
     /* A new Value without operands, its other fields still to be filled. */
-    static inline PyObject *wengert_new(PyObject *type)
+    static inline PyObject *wengert_new(void *type)
     {
         struct wengert_node *node = wengert_spare;
         if (node) {
@@ -96,18 +96,49 @@ cdef extern from *:
         }
     }
 
+    /* The operands of a node of many, for the collector of cycles. It looks at nodes of Python subclasses alone: at what
+       Python keeps of them, and by this at what is kept here. */
+    static int wengert_traverse(PyObject *node, visitproc visit, void *arg)
+    {
+        Py_VISIT(((struct wengert_many *)node)->all);
+        return 0;
+    }
+
+    /* Value(...): of more than a number, `wengert_kind` says which class it is to be. */
+    static newfunc wengert_new_value = NULL;
+    static PyObject *wengert_kind = NULL;
+    static PyObject *wengert_make(PyTypeObject *type, PyObject *arguments, PyObject *named)
+    {
+        PyObject *kind, *node;
+        if (!named && PyTuple_GET_SIZE(arguments) < 2) return wengert_new_value(type, arguments, named);
+        kind = PyObject_CallFunctionObjArgs(wengert_kind, type, arguments, named ? named : Py_None, NULL);
+        if (!kind) return NULL;
+        node = (kind == (PyObject *)type ? wengert_new_value : ((PyTypeObject *)kind)->tp_new)(
+            (PyTypeObject *)kind, arguments, named);
+        Py_DECREF(kind);
+        return node;
+    }
+
     /* Has the objects of these two types, and of those that Python derives from them, end as said above. What Cython
-       makes for them would recurse, and with a __dealloc__ against that it took four times the instructions. */
-    static int wengert_recycle(PyObject *value, PyObject *many)
+       makes for them would recurse, and with a __dealloc__ against that it took four times the instructions. And has
+       Value(...) ask `kind`, and Value.name = function work as it does for a class that is written in Python. */
+    static int wengert_recycle(void *value, void *many, PyObject *kind)
     {
         wengert_value = (PyTypeObject *)value;
         wengert_many = (PyTypeObject *)many;
+        Py_INCREF(kind);
+        wengert_kind = kind;
         if (wengert_value->tp_basicsize != (Py_ssize_t)sizeof(struct wengert_node)
             || wengert_many->tp_basicsize != (Py_ssize_t)sizeof(struct wengert_many)) {
             PyErr_SetString(PyExc_SystemError, "native.pxd lays out a node differently from node.pxd and engine.pxd");
             return -1;
         }
         wengert_value->tp_dealloc = wengert_many->tp_dealloc = wengert_free;
+        wengert_many->tp_traverse = wengert_traverse;
+        wengert_new_value = wengert_value->tp_new;
+        wengert_value->tp_new = wengert_make;
+        wengert_value->tp_flags &= ~Py_TPFLAGS_IMMUTABLETYPE;
+        PyType_Modified(wengert_value);
         return 0;
     }
 
@@ -184,7 +215,7 @@ cdef extern from *:
     bint held "NULL !="(Item item) noexcept
     long long tick "wengert_tick"() noexcept nogil
     object new "wengert_new"(type value)
-    int recycle "wengert_recycle"(type value, type many) except -1
+    int recycle "wengert_recycle"(type value, type many, object kind) except -1
     int sort "wengert_sort"(list nodes) except -1
     double exp(double) noexcept nogil
     double log(double) noexcept nogil

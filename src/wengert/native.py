@@ -119,8 +119,17 @@ def floats(n: int) -> list[float]:
     return [0.0] * n
 
 
-def recycle(value: type, many: type) -> None:
-    """Free the nodes of these two classes in a loop, not in a recursion, and use their memory again."""
+def recycle(value: Any, many: Any, kind: Callable[..., Any]) -> None:
+    """Free the nodes of these two classes in a loop, not in a recursion, and use their memory again.
+
+    And have ``Value(...)`` of more than a number ask `kind` which class it is to be.
+    """
+
+    def make(cls: type, data: Any = 0.0, _children: Any = (), *rest: Any, **named: Any) -> Any:
+        return new(kind(cls, (data, _children), named) if _children else cls)
+
+    value.__new__ = make
+    many.__new__ = new
 
 
 def untrack(container: object) -> None:

@@ -1,5 +1,5 @@
 cimport cython
-cdef object _observer
+cdef object _observer, _by_hand
 cdef list _labels
 cdef dict _places
 @cython.no_gc

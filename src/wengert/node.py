@@ -18,7 +18,7 @@ from wengert.ops import BY_NAME, LEFT, TABLE, Op
 if False:  # what the compiler reads instead of the stand-in
     import cython  # type: ignore[no-redef]
 
-__all__ = ["CODE", "LEAVES", "WALK", "Node", "by_hand", "observe"]
+__all__ = ["CODE", "LEAVES", "WALK", "Node", "by_hand", "kind", "observe", "refuse"]
 
 CODE = (1 << 16) - 1  # the bits of `_made` that hold the operation; the bits above count ticks
 WALK = (1 << 40) - 1  # the bits of `_mark` that hold the number of a walk; the bits above hold the label
@@ -26,6 +26,7 @@ LEAVES = 1.0  # the `_db` of the node of a compiled function whose operands are 
 POW = BY_NAME["pow"].code
 
 _labels, _places = [""], {"": 0}  # every label in use, and its place: a node holds the place
+_by_hand = None  # who tells the class of nodes that are put together by hand: handmade.py
 _observer = None  # who is told when a number is read, compared or overwritten: a recording, see `observe`
 
 
@@ -64,7 +65,7 @@ class Node:
 
     @grad.setter
     def grad(self, number: Any) -> None:
-        self._grad = number if type(number) is float else operands.data(number)
+        self._grad = number if type(number) is float else 0.0 if number is None else operands.data(number)
 
     @property
     def label(self) -> str:
@@ -122,7 +123,12 @@ class Node:
 
     @_backward.setter
     def _backward(self, function: Any) -> None:
-        raise by_hand()
+        what = "this Value is a leaf" if self.is_leaf else f"{self._row.name} made this Value, and passes gradients on"
+        raise HandmadeNodeError(
+            f"{what}: its _backward cannot be set. Make the node yourself, out = Value(number, (self, other), '+'), and "
+            "set out._backward; or register the operation: double = wengert.op('double', value=lambda x: 2 * x, "
+            "partials=lambda out, x: 2.0)"
+        )
 
     # -- a number among numbers ---------------------------------------------------------------------------------------
 
@@ -155,6 +161,16 @@ class Node:
     def __float__(self) -> float:
         raise OperandError("a Value is not a float: read v.data, or call v.exp() and the like to keep the gradient")
 
+    def __int__(self) -> int: raise _plain("int(v)", "int(v.data)")
+    def __round__(self, digits: Any = None) -> Any: raise _plain("round(v)", "round(v.data, digits), or f'{v:.2f}'")
+    def __floordiv__(self, other: Any) -> Any: raise _plain("v // w", "v.data // w, or v / w")
+    def __rfloordiv__(self, other: Any) -> Any: raise _plain("w // v", "w // v.data, or w / v")
+    def __mod__(self, other: Any) -> Any: raise _plain("v % w", "v.data % w")
+    def __rmod__(self, other: Any) -> Any: raise _plain("w % v", "w % v.data")
+
+    def __matmul__(self, other: Any) -> Any:
+        raise OperandError("v @ w is a product of lists: write wengert.dot(ws, xs), or v * w for two Values")
+
     def __repr__(self) -> str:
         return f"Value(data={self._data}, grad={self._grad})"
 
@@ -178,6 +194,17 @@ class Node:
         return self._leaf(self._data)  # type: ignore[attr-defined]  # a Value has it
 
     # -- copies -------------------------------------------------------------------------------------------------------
+
+    def __copy__(self) -> Any:
+        """A leaf of the same number: what it was computed from stays with this node."""
+        refuse("copies a Value")
+        if self._made & CODE:
+            return self._leaf(self._data)  # type: ignore[attr-defined]  # a Value has it
+        restore, arguments, state = self.__reduce__()
+        leaf = restore(*arguments)
+        if state:
+            leaf.__dict__.update(state)
+        return leaf
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         """A copy of the whole graph under this node; no recursion, however deep it is."""
@@ -209,11 +236,22 @@ def _real(x: Any) -> float:
     return operands.number(x)
 
 
+def _plain(written: str, instead: str) -> OperandError:
+    """What to say to an operation that has no derivative to pass on."""
+    return OperandError(f"{written} of a Value would lose its gradient in silence: write {instead}")
+
+
 def _told(how: str, x: Node, other: Any, outcome: Any) -> Any:
     """The outcome of a comparison, which a recording wants to know of."""
     if _observer is not None:
         _observer.compared(how, x, other, outcome)
     return outcome
+
+
+def refuse(why: str) -> None:
+    """Tell a recording, if there is one, that something cannot be recorded: it raises."""
+    if _observer is not None:
+        _observer.refuse(why)
 
 
 def observe(observer: Any) -> None:
@@ -230,9 +268,14 @@ def _restored(kind: Any, data: float, grad: float, label: str) -> Any:
     return leaf
 
 
-def by_hand() -> HandmadeNodeError:
-    """What to say to ``Value(t, (x,), 'tanh')`` and to ``node._backward = f``."""
-    return HandmadeNodeError(
-        "a node is made by an operation, not put together by hand. Register yours: double = wengert.op('double', "
-        "value=lambda x: 2 * x, partials=lambda out, x: 2.0), then double(x) or x.double()"
-    )
+def by_hand(make: Any) -> None:
+    """Say which class nodes put together by hand are of: `make` tells it, from that which was called."""
+    global _by_hand
+    _by_hand = make
+
+
+def kind(cls: Any, arguments: tuple[Any, ...], named: Any) -> Any:
+    """The class of ``Value(...)``: that of hand-made nodes, if it is given children."""
+    children = arguments[1] if len(arguments) > 1 else (named or {}).get("_children", ())
+    is_made = isinstance(children, (tuple, list, set, frozenset)) and len(children) > 0
+    return _by_hand(cls) if is_made and _by_hand is not None else cls

@@ -7,9 +7,9 @@ from math import inf, nan
 from numbers import Real
 from typing import Any
 
-from wengert.errors import OperandError
+from wengert.errors import HandmadeNodeError, OperandError
 
-__all__ = ["data", "is_number", "named", "number"]
+__all__ = ["data", "is_number", "label", "named", "number"]
 
 # Kinds that have no arithmetic with a Value of their own: say at once what to write instead.
 ADVICE: dict[type, str] = {
@@ -23,6 +23,7 @@ ADVICE: dict[type, str] = {
     set: "use its items one by one",
     type(None): "did a function forget to return its result?",
 }
+SEVERAL = "make a list of Values, [Value(e) for e in x]; for the speed of arrays see wengert.compile"
 
 
 def is_number(x: object) -> bool:
@@ -66,11 +67,36 @@ def data(x: Any) -> float:
         return number(x)
     if hasattr(type(x), "_prev"):
         advice = "a Value already: use it as it is, or read its .data"
-    elif hasattr(x, "shape") and not isinstance(x, (*ADVICE,)):
-        advice = "make one Value for each element: [Value(e) for e in array]"
+    elif hasattr(x, "shape") and hasattr(x, "item"):
+        if len(x.shape) == 0 and is_number(x.item()):  # an array or a tensor of no dimension
+            return number(x.item())
+        advice = SEVERAL
+    elif isinstance(x, (list, tuple)):
+        advice = SEVERAL
     else:
         advice = next((say for kind, say in ADVICE.items() if isinstance(x, kind)), "convert it with float(...)")
     raise OperandError(f"data is one real number, not {named(x)}: {advice}")
+
+
+def label(children: Any, op: Any, label: Any) -> str:
+    """The label of a leaf, from what `Value` was given beside the number: ``Value(2.0, "x")``, ``label="x"``.
+
+    Raises:
+        HandmadeNodeError: there is something else in the place of the children, or a symbol without children.
+    """
+    if isinstance(children, str) and not op and not label:
+        return children
+    if op or not isinstance(children, (str, tuple, list, set, frozenset)):
+        what = f"the symbol {op!r:.40}, and no operands" if not children else named(children)
+        raise HandmadeNodeError(
+            f"Value(...) was given {what} beside its number: a leaf is Value(2.0, label='x'), and a node made by hand "
+            "Value(number, (a, b), '+'), its operands in a tuple, list or set"
+        )
+    if children:
+        raise HandmadeNodeError(
+            "a subclass of Value makes nodes by hand where it is called with the operands itself: Sub(number, (a, b), '+')"
+        )
+    return str(label)
 
 
 def named(x: object) -> str:
