@@ -17,7 +17,7 @@ _loader.install()
 
 from typing import TYPE_CHECKING
 
-from wengert import checkpoint, data, errors, handmade as _handmade, losses, nn, optim
+from wengert import checkpoint, data, errors, losses, nn, optim
 from wengert.engine import Value, dot
 from wengert.functions import (
     abs as abs,
@@ -98,6 +98,7 @@ from wengert.functions import (
     where,
 )
 from wengert.graph import Graph
+from wengert.handmade import Handmade as _Handmade  # Value(data, children, op) makes one
 from wengert.lifting import compile as compile
 from wengert.modes import no_grad
 from wengert.training import History, fit
@@ -112,6 +113,8 @@ if TYPE_CHECKING:  # what the table below says, to a type checker and an editor
     from wengert.view.explain import explain
     from wengert.view.outline import tree
     from wengert.view.steps import steps
+
+_loader.show_source(Value.backward)
 
 __version__ = "0.1.0"
 

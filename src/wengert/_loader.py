@@ -24,13 +24,15 @@ import os
 import sys
 from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec, SourceFileLoader
 from importlib.util import source_hash, spec_from_file_location
+from types import FunctionType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import ModuleType
+    from typing import Any
 
-__all__ = ["COMPILED", "REBUILD", "Status", "install", "status"]
+__all__ = ["COMPILED", "REBUILD", "Status", "install", "show_source", "status"]
 
 COMPILED = ("node", "engine", "graph", "optim", "fused")
 """The modules that `setup.py` compiles when they have a `.pxd` beside them."""
@@ -101,6 +103,14 @@ def install() -> None:
             RuntimeWarning,
             stacklevel=3,  # the line that imports wengert, as far as it can be told
         )
+
+
+def show_source(method: Any) -> None:
+    """Have `inspect.getsource`, and the ?? of notebooks, find the text of a compiled method: it stands in the `.py` file."""
+    if _status.compiled:
+        file = os.path.join(os.path.dirname(__file__), os.path.basename(method.__code__.co_filename))
+        text = method.__code__.replace(co_filename=file)
+        method.__wrapped__ = FunctionType(text, {}, method.__name__, method.__defaults__)
 
 
 def _decide(folder: str, built: list[str]) -> tuple[Status, bool]:

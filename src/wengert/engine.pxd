@@ -21,7 +21,6 @@ cdef inline double _number(x) except? -1.0
 cdef inline double _operand(x) except? -1.0
 cpdef list tape(list roots, bint reset=*)
 cdef inline int _meet(Node x, list found, bint reset) except -1
-cdef int _meet_all(Many many, list found, bint reset) except -1
 cdef int _backward_pass(Value root, double gradient) except -1
 @cython.locals(i=Py_ssize_t, operand=native.Item)
 cdef inline int _chain_rule(Node node) except -1

@@ -92,6 +92,7 @@ class Value(Node, Functions):
 
     # -- derivatives --------------------------------------------------------------------------------------------------
 
+    @cython.binding(True)
     def backward(self, gradient: Any = 1.0, retain_graph: Any = None) -> None:
         """Give every node under this one the derivative of this by it, times `gradient`.
 
@@ -284,15 +285,12 @@ def tape(roots: Nodes, reset: bool = False) -> Nodes:
         elif node._db == LEAVES and reset and lone is None:
             lone = node  # the leaves of one such node alone, perhaps 100,000, need no place: _chain_rule gives them all
         elif node._made & CODE != LEAF:
-            _meet_all(node, found, reset)  # type: ignore[arg-type]  # it is one: no other node has no _a
+            many: Many = node  # type: ignore[assignment]  # it is one: no other node has no _a
+            for x in many._all:
+                if isinstance(x, Value):
+                    _meet(x, found, reset)
     native.sort(found)
     return found
-
-
-def _meet_all(many: Many, found: Nodes, reset: bool) -> None:
-    for x in many._all:
-        if isinstance(x, Value):
-            _meet(x, found, reset)
 
 
 def _meet(x: Node, found: Nodes, reset: bool) -> None:

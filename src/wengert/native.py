@@ -34,6 +34,11 @@ class cython:  # noqa: N801  (it stands where the module of that name stands whe
         return marked
 
     @staticmethod
+    def binding(yes: bool) -> Callable[[Any], Any]:
+        """A method as an object that can be asked for its source."""
+        return lambda method: method
+
+    @staticmethod
     def no_gc(marked: Class) -> Class:
         """A class that Python's collector of cycles need not look at."""
         return marked
