@@ -64,6 +64,5 @@ def test_pickle_of_a_leaf() -> None:
 @pytest.mark.parametrize("make", [lambda x: x + 1, lambda x: -x, lambda x: wengert.mean(x, x), lambda x: x**2])
 def test_pickle_of_a_result_is_refused(make: Any) -> None:
     y = make(Value(1.0))
-    for way in (pickle.dumps, copy.copy):
-        with pytest.raises(TypeError, match=r"only a leaf can be pickled.*copy\.deepcopy.*checkpoint\.save"):
-            way(y)
+    with pytest.raises(TypeError, match=r"only a leaf can be pickled.*copy\.deepcopy.*checkpoint\.save"):
+        pickle.dumps(y)

@@ -14,7 +14,7 @@ import pytest
 
 import wengert
 from wengert import Graph, Value, checkpoint, dot, engine, graph
-from wengert.errors import ArgumentError, CheckpointError, HandmadeNodeError, LengthError, OperandError, OperationError
+from wengert.errors import ArgumentError, CheckpointError, LengthError, OperandError, OperationError
 from wengert.nn import MLP, Module
 from wengert.ops import BY_NAME
 from wengert.optim import SGD, Adam
@@ -68,11 +68,6 @@ def test_an_operation_applied_to_the_wrong_number_of_operands() -> None:
         with pytest.raises(OperationError, match=f"{name} takes"):
             x._apply_op(BY_NAME[name], operands)
     assert x._apply_op(BY_NAME["sum"], iter([x] * 5000)).data == 5000.0
-
-
-def test_a_node_of_many_operands_is_not_made_by_hand() -> None:
-    with pytest.raises(HandmadeNodeError):
-        engine.Many(3.0)
 
 
 def test_the_operands_of_the_caller_stay_in_sight_of_the_collector() -> None:

@@ -17,7 +17,8 @@ import pytest
 
 import wengert
 from wengert import Value
-from wengert.errors import HandmadeNodeError, MissingExtraError, OperandError, WengertError, require
+from wengert.errors import MissingExtraError, OperandError, WengertError, require
+from wengert.ops import BY_NAME
 
 OPERATORS = [add, sub, mul, truediv, pow]
 NUMBERS = [2, True, 2.5, Fraction(1, 4)]
@@ -66,10 +67,113 @@ OBJECTS = [(object(), "convert it with float"), (float, "float")]
 @pytest.mark.parametrize(("bad", "advice"), [*FOREIGN, *OBJECTS], ids=shown)
 def test_what_cannot_be_data(bad: Any, advice: str) -> None:
     x = Value(1.5)
-    for assign in (Value, lambda b: setattr(x, "data", b), lambda b: setattr(x, "grad", b)):
-        with pytest.raises(OperandError, match=rf"(?s)data is one real number, not .*{advice}"):
-            assign(bad)
+    advice = r"make a list of Values, .*wengert\.compile" if isinstance(bad, list) else advice
+    with pytest.raises(OperandError, match=rf"(?s)data is one real number, not .*{advice}"):
+        Value(bad)
+    for name in ("data", "grad"):
+        if (name, bad) != ("grad", None):
+            with pytest.raises(OperandError, match=rf"(?s)data is one real number, not .*{advice}"):
+                setattr(x, name, bad)
     assert (x.data, x.grad) == (1.5, 0.0)
+
+
+def test_a_gradient_set_to_none_is_zero() -> None:
+    x = Value(2.0)
+    (x * x).backward()
+    x.grad = None  # type: ignore[assignment]  # as PyTorch's zero_grad() does
+    assert x.grad == 0.0
+    (x * x).backward()
+    assert x.grad == 4.0
+
+
+def test_data_from_arrays_and_tensors_without_dimension() -> None:
+    import numpy as np
+
+    x = Value(np.array(1.5))
+    assert (type(x.data), x.data) == (float, 1.5)
+    x.data = np.array(2)  # type: ignore[assignment]
+    assert x.data == 2.0
+    for bad in (np.array([1.0, 2.0]), np.array([1.0]), np.array("x")):
+        with pytest.raises(OperandError, match=r"make a list of Values, \[Value\(e\) for e in x\].*wengert\.compile"):
+            Value(bad)
+
+
+@pytest.mark.torch
+def test_data_from_a_tensor() -> None:
+    torch = pytest.importorskip("torch")
+    assert Value(torch.tensor(2.5)).data == 2.5
+    assert Value(torch.tensor(2.5, requires_grad=True)).data == 2.5
+
+
+@pytest.mark.parametrize(
+    ("written", "use", "instead"),
+    [
+        ("int(v)", int, r"int\(v\.data\)"),
+        ("round(v)", round, r"round\(v\.data, digits\)"),
+        ("round(v, 2)", lambda v: round(v, 2), r"round\(v\.data, digits\)"),
+        ("v // 2", lambda v: v // 2, r"v\.data // w"),
+        ("7 // v", lambda v: 7 // v, r"w // v\.data"),
+        ("v % 2", lambda v: v % 2, r"v\.data % w"),
+        ("7 % v", lambda v: 7 % v, r"w % v\.data"),
+        ("v @ v", lambda v: v @ v, r"wengert\.dot"),
+        ("'%.2f' % v", lambda v: "%.2f" % v, r"v\.data"),
+        ("float(v)", float, r"v\.data"),
+    ],
+)
+def test_what_takes_the_number_out_says_what_to_write(written: str, use: Any, instead: str) -> None:
+    with pytest.raises(TypeError, match=instead):
+        use(Value(2.5))
+
+
+def test_the_square_of_an_object_array_at_0_gives_no_warning() -> None:
+    import numpy as np
+
+    x = Value(0.0)
+    (y,) = np.array([x]) ** 2
+    y.backward()
+    assert (y.data, x.grad) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("exponent", [3.0, 2, 1.5, 1, 0.5, 0, -0.5, -1, -2, math.inf, -math.inf, math.nan])
+@pytest.mark.parametrize("base", [0.0, -0.0])
+def test_the_power_of_0_is_that_of_its_row(base: float, exponent: float) -> None:
+    x = Value(base)
+    y = x**exponent
+    y.backward()
+    row = BY_NAME["pow"]
+    expected = row.value(base, exponent)
+    assert repr((y.data, x.grad)) == repr((expected, 0.0 + row.partials(expected, base, exponent)[0]))
+
+
+def test_the_source_of_backward_is_found_though_it_is_compiled() -> None:
+    import inspect
+
+    text = inspect.getsource(Value.backward)
+    assert "def backward(self, gradient" in text
+    assert "_backward_pass(self" in text
+    assert list(inspect.signature(Value.backward).parameters) == ["self", "gradient", "retain_graph"]
+    with pytest.raises(TypeError):
+        Value.backward(3.0)  # type: ignore[arg-type]
+
+
+def test_backward_takes_pytorchs_retain_graph() -> None:
+    x = Value(3.0)
+    y = x * x
+    y.backward(retain_graph=True)
+    y.backward()
+    assert x.grad == 12.0
+
+
+def test_a_copy_of_a_result_is_a_leaf() -> None:
+    import copy
+
+    x = Value(3.0, "x")
+    for y in (x * 2, wengert.sum(x, x, x, 1.0)):
+        twin = copy.copy(y)
+        assert (type(twin), twin.data, twin.grad, twin._prev, twin.is_leaf) == (Value, y.data, 0.0, (), True)
+    x.grad = 5.0
+    twin = copy.copy(x)
+    assert (twin.data, twin.grad, twin.label, twin is x) == (3.0, 5.0, "x", False)
 
 
 def test_a_value_cannot_be_data() -> None:
@@ -340,21 +444,6 @@ def test_a_picture_of_ones_own() -> None:
     a, b = Value(2.0), Value(-3.0)
     nodes, edges = trace(a * b + a + 10)
     assert (len(nodes), len(edges)) == (6, 6)
-
-
-def test_a_node_put_together_by_hand() -> None:
-    x = Value(1.0)
-    for make in (
-        lambda: Value(0.5, (x,), "tanh"),
-        lambda: Value(0.5, (x,)),
-        lambda: Value(0.5, "t", (x,), "tanh"),
-        lambda: setattr(x, "_backward", lambda: None),
-    ):
-        with pytest.raises(HandmadeNodeError, match=r"Register yours: double = wengert\.op\('double'") as caught:
-            make()
-        assert isinstance(caught.value, TypeError)
-    with pytest.raises(TypeError):
-        Value(0.5, _children=(x,), _op="tanh")  # type: ignore[call-arg]
 
 
 def test_item_and_detach() -> None:

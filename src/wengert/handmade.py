@@ -36,9 +36,9 @@ from wengert.engine import Many, Value
 from wengert.errors import HandmadeNodeError, OperandError
 from wengert.ops import BY_NAME
 
-__all__ = ["Children", "Handmade"]
+__all__ = ["Children", "Handmade", "no_rule"]
 
-OP = "Or register the operation: double = wengert.op('double', value=lambda x: 2 * x, partials=lambda out, x: 2.0)"
+REGISTER = "Register the operation, and it has them all: double = wengert.op('double', value=lambda x: 2 * x, partials=lambda out, x: 2.0)"
 CODE = BY_NAME["by hand"].code
 _age = attrgetter("_made")
 _locked = False  # whether passes take a lock already: a closure is Python, and other threads run beside it
@@ -142,7 +142,7 @@ class Handmade(Many):
         if self._closure is not None:
             raise HandmadeNodeError(
                 f"the graph holds a node made by hand, {self._op or 'without a symbol'}, whose closure belongs to its own "
-                f"children and cannot be copied: build the expression again. {OP}"
+                f"children and cannot be copied: build the expression again"
             )
         twin._symbol, twin._closure = self._symbol, None
 
@@ -167,6 +167,14 @@ def _leaf(x: Any) -> Value:
         raise HandmadeNodeError(f"the children of a Value are Values and numbers, not {operands.named(x)}") from error
 
 
+def no_rule() -> HandmadeNodeError:
+    """What to say where a node made by hand would have to be differentiated as an operation is."""
+    return HandmadeNodeError(
+        "the function makes nodes by hand, whose closures serve backward() alone: their derivatives have no derivative. "
+        f"{REGISTER}"
+    )
+
+
 def _lock() -> None:
     """From now on passes take the lock: a closure is Python, and another thread may come in between."""
     global _locked
@@ -179,10 +187,16 @@ def _nothing() -> None:
     """The `_backward` of a node that has none."""
 
 
+def _class_of(cls: type, children: Any) -> type:
+    """The class of a Value with children. A subclass may have another meaning for its second argument."""
+    return _class(cls) if (children if cls is Value else any(isinstance(x, Value) for x in children)) else cls
+
+
 @cache
 def _class(cls: type) -> type:
-    """The class of a node made by hand: of ``Value(...)``, or of a subclass of the user's."""
-    return Handmade if cls is Value else type(cls.__name__, (cls, Handmade), {"__slots__": ()})
+    """The class of nodes made by hand: of ``Value(...)``, or of a subclass of the user's."""
+    names = {"__slots__": (), "__module__": cls.__module__, "__qualname__": cls.__qualname__}
+    return Handmade if cls is Value else type(cls.__name__, (cls, Handmade), names)
 
 
-node.by_hand(_class)
+node.by_hand(_class_of)

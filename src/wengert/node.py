@@ -26,7 +26,7 @@ LEAVES = 1.0  # the `_db` of the node of a compiled function whose operands are 
 POW = BY_NAME["pow"].code
 
 _labels, _places = [""], {"": 0}  # every label in use, and its place: a node holds the place
-_by_hand = None  # who tells the class of nodes that are put together by hand: handmade.py
+_by_hand: Any = None  # who tells the class of a Value that is given children: handmade.py
 _observer = None  # who is told when a number is read, compared or overwritten: a recording, see `observe`
 
 
@@ -268,14 +268,14 @@ def _restored(kind: Any, data: float, grad: float, label: str) -> Any:
     return leaf
 
 
-def by_hand(make: Any) -> None:
-    """Say which class nodes put together by hand are of: `make` tells it, from that which was called."""
+def by_hand(choose: Any) -> None:
+    """Have `choose` say of which class a Value is that is given children."""
     global _by_hand
-    _by_hand = make
+    _by_hand = choose
 
 
 def kind(cls: Any, arguments: tuple[Any, ...], named: Any) -> Any:
-    """The class of ``Value(...)``: that of hand-made nodes, if it is given children."""
+    """The class of ``Value(...)`` of more than a number."""
     children = arguments[1] if len(arguments) > 1 else (named or {}).get("_children", ())
-    is_made = isinstance(children, (tuple, list, set, frozenset)) and len(children) > 0
-    return _by_hand(cls) if is_made and _by_hand is not None else cls
+    given = isinstance(children, (tuple, list, set, frozenset)) and _by_hand is not None
+    return _by_hand(cls, children) if given else cls

@@ -71,7 +71,7 @@ def data(x: Any) -> float:
         if len(x.shape) == 0 and is_number(x.item()):  # an array or a tensor of no dimension
             return number(x.item())
         advice = SEVERAL
-    elif isinstance(x, (list, tuple)):
+    elif isinstance(x, list):
         advice = SEVERAL
     else:
         advice = next((say for kind, say in ADVICE.items() if isinstance(x, kind)), "convert it with float(...)")

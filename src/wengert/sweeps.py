@@ -20,13 +20,15 @@ from math import isfinite
 from operator import attrgetter, is_, itemgetter
 from typing import Any
 
-from wengert import modes, operands
+from wengert import handmade, modes, operands
 from wengert.engine import Value
 from wengert.errors import OperationError
 from wengert.graph import Graph
+from wengert.ops import BY_NAME
 
 __all__ = ["Run", "linearize"]
 
+HAND = BY_NAME["by hand"].code
 Links = list[tuple[int, list[tuple[int, Any]]]]  # for each node, by id, its operands by id and the partials by them
 Nodes = list[tuple[Any, tuple[Any, ...], list[int]]]  # nodes, their operands, and the places of some of these
 _age = attrgetter("_made")
@@ -45,6 +47,7 @@ def linearize(call: Callable[[list[Any]], list[Any]], points: Sequence[Any]) -> 
 
     Raises:
         OperationError: a result has to be a Value, and an operation on the way has a rule for floats only.
+        HandmadeNodeError: a node on the way was made by hand.
     """
     given = any(isinstance(point, Value) for point in points)
     kind = "floats" if not given else "leaves" if modes.quiet() else "values"
@@ -56,6 +59,8 @@ def linearize(call: Callable[[list[Any]], list[Any]], points: Sequence[Any]) -> 
     except _OpaqueError:
         run = _run(call, points, run.kind, True)
         run.prepare()
+    if not run.linked and HAND in run.graph.codes[run._first() :]:
+        raise handmade.no_rule()
     return run
 
 
@@ -257,6 +262,8 @@ def _links_in_values(nodes: Nodes) -> Links:
 def _rule(node: Any, operands_: tuple[Any, ...]) -> list[Any]:
     """The partials of a node as Values, and floats where they are constant."""
     row = node._row
+    if row.code == HAND:
+        raise handmade.no_rule()
     xs = [x if isinstance(x, Value) or type(x) is float else operands.number(x) for x in operands_]
     if row.graph_partials is None:
         raise _OpaqueError(f"a node of the kind {row.name} has no further derivative: it stands for a whole function")
