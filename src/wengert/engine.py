@@ -54,10 +54,10 @@ class Value(Node, Functions):
 
     __slots__ = ()
 
-    def __init__(self, data: Any, _children: Any = (), _op: Any = "", label: Any = "") -> None:
+    def __init__(self, data: Any, _children: Any = None, _op: Any = None, label: Any = None) -> None:
         _fill(self, LEAF, data if type(data) is float else operands.data(data), None, None, 0.0, 0.0)
-        if _children or _op or label:  # with children this is a node made by hand: handmade.py
-            self.label = operands.label(_children, _op, label)
+        if _children is not None or _op is not None or label is not None:  # with children it is one of handmade.py
+            self.label = operands.label(_children or (), _op or "", label or "")
 
     # -- arithmetic: the value, then the partial by each operand ------------------------------------------------------
 
