@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
-from operator import add, ge, gt, le, lt, mul, pow, sub, truediv
+from operator import add, ge, gt, le, lt, mod, mul, pow, sub, truediv
 from typing import Any
 
 import pytest
@@ -116,7 +116,7 @@ def test_data_from_a_tensor() -> None:
         ("v % 2", lambda v: v % 2, r"v\.data % w"),
         ("7 % v", lambda v: 7 % v, r"w % v\.data"),
         ("v @ v", lambda v: v @ v, r"wengert\.dot"),
-        ("'%.2f' % v", lambda v: "%.2f" % v, r"v\.data"),
+        ("'%.2f' % v", lambda v: mod("%.2f", v), r"v\.data"),
         ("float(v)", float, r"v\.data"),
     ],
 )

@@ -98,7 +98,7 @@ from wengert.functions import (
     where,
 )
 from wengert.graph import Graph
-from wengert.handmade import Handmade as _Handmade  # Value(data, children, op) makes one
+from wengert.handmade import Handmade as _Handmade  # noqa: F401  (Value(data, children, op) makes one)
 from wengert.lifting import compile as compile
 from wengert.modes import no_grad
 from wengert.training import History, fit

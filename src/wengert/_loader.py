@@ -106,7 +106,7 @@ def install() -> None:
 
 
 def show_source(method: Any) -> None:
-    """Have `inspect.getsource`, and the ?? of notebooks, find the text of a compiled method: it stands in the `.py` file."""
+    """Have `inspect.getsource`, and the ?? of notebooks, find the text of a compiled method in its `.py` file."""
     if _status.compiled:
         file = os.path.join(os.path.dirname(__file__), os.path.basename(method.__code__.co_filename))
         text = method.__code__.replace(co_filename=file)

@@ -57,7 +57,7 @@ class Value(Node, Functions):
     def __init__(self, data: Any, _children: Any = None, _op: Any = None, label: Any = None) -> None:
         _fill(self, LEAF, data if type(data) is float else operands.data(data), None, None, 0.0, 0.0)
         if _children is not None or _op is not None or label is not None:  # with children it is one of handmade.py
-            self.label = operands.label(_children or (), _op or "", label or "")
+            self.label = operands.label(_children, _op, label)
 
     # -- arithmetic: the value, then the partial by each operand ------------------------------------------------------
 
@@ -96,7 +96,7 @@ class Value(Node, Functions):
     def backward(self, gradient: Any = 1.0, retain_graph: Any = None) -> None:
         """Give every node under this one the derivative of this by it, times `gradient`.
 
-        Leaves add it to what earlier calls left in `grad`; other nodes hold that of this call. The graph is always kept.
+        Leaves add it to what earlier calls left in `grad`; other nodes hold that of this call. The graph is kept.
         """
         if native.COMPILED and not _pins:  # nothing comes between while this runs compiled: no lock is needed
             _backward_pass(self, _operand(gradient))

@@ -280,6 +280,6 @@ def _twin(node: Value, memo: dict[int, Any]) -> None:
             other._partials[i] = many._partials[i]
         native.untrack(other._all)
     if hasattr(node, "_closure"):  # made by hand
-        node._copy_to(twin)
+        node._copy_to(twin)  # type: ignore[attr-defined]
     if hasattr(node, "__dict__"):  # of a subclass
         twin.__dict__.update(deepcopy(node.__dict__, memo))

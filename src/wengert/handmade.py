@@ -19,8 +19,8 @@ the node's `grad` and adds to that of its children. The engine calls it once in 
 >>> round(n.grad, 6)
 1.572895
 
-A closure refers to its node, and the node to the closure: a cycle. Values are outside of the sight of Python's collector
-of cycles, so these nodes are of a Python subclass, which it sees.
+A closure refers to its node, and the node to the closure: a cycle. Values are outside of the sight of Python's
+collector of cycles, so these nodes are of a Python subclass, which it sees.
 """
 
 from __future__ import annotations
@@ -38,7 +38,6 @@ from wengert.ops import BY_NAME
 
 __all__ = ["Children", "Handmade", "no_rule"]
 
-REGISTER = "Register the operation, and it has them all: double = wengert.op('double', value=lambda x: 2 * x, partials=lambda out, x: 2.0)"
 CODE = BY_NAME["by hand"].code
 _age = attrgetter("_made")
 _locked = False  # whether passes take a lock already: a closure is Python, and other threads run beside it
@@ -68,17 +67,21 @@ class Handmade(Many):
             raise HandmadeNodeError("__init__ of a Value was called a second time: make a new one")
         node.refuse("makes a node by hand, whose derivative only its _backward knows")
         number, children = operands.data(data), _checked(_children)
-        if not children:  # a subclass may have another meaning for its second argument
-            label = operands.label(_children, _op, label)
-        elif not _locked:
+        if not children or modes.quiet():
+            self._symbol, self._closure = "", None
+            self._become_leaf(number)
+            self.label = label if children else operands.label(_children, _op, label)
+            return
+        if not _locked:
             _lock()
         self._symbol, self._closure = str(_op), None
-        engine._many(CODE if children else 0, children, self)
-        self.data = number
-        self.label = label
-        if children and modes.shown(self) is not self:  # inside of no_grad() it is a leaf, and its closure is let go
-            engine._many(0, (), self)
-            self.data = number
+        engine._many(CODE, children, self)
+        self.data, self.label = number, label
+        modes.shown(self)
+
+    @property
+    def _operands(self) -> tuple[Any, ...]:
+        return () if self.is_leaf else super()._operands
 
     @property
     def _op(self) -> str:
@@ -97,7 +100,8 @@ class Handmade(Many):
     def _backward(self, function: Any) -> None:
         if not callable(function):
             called = " (write out._backward = _backward, without calling it)" if function is None else ""
-            raise HandmadeNodeError(f"_backward is a function without arguments, not {operands.named(function)}{called}")
+            what = f"{operands.named(function)}{called}"
+            raise HandmadeNodeError(f"_backward is a function without arguments, not {what}")
         self._closure = None if self.is_leaf else function
 
     def _push(self) -> None:
@@ -141,8 +145,8 @@ class Handmade(Many):
         """What a copy of the graph needs beside children, which it has."""
         if self._closure is not None:
             raise HandmadeNodeError(
-                f"the graph holds a node made by hand, {self._op or 'without a symbol'}, whose closure belongs to its own "
-                f"children and cannot be copied: build the expression again"
+                f"the graph holds a node made by hand, {self._op or 'without a symbol'}, whose closure belongs to its "
+                "own children and cannot be copied: build the expression again"
             )
         twin._symbol, twin._closure = self._symbol, None
 
@@ -170,8 +174,9 @@ def _leaf(x: Any) -> Value:
 def no_rule() -> HandmadeNodeError:
     """What to say where a node made by hand would have to be differentiated as an operation is."""
     return HandmadeNodeError(
-        "the function makes nodes by hand, whose closures serve backward() alone: their derivatives have no derivative. "
-        f"{REGISTER}"
+        "the function makes nodes by hand, and closures serve backward() alone (and check_gradients, order=1). "
+        "Register the operation, and it has all derivatives: double = wengert.op('double', value=lambda x: 2 * x, "
+        "partials=lambda out, x: 2.0)"
     )
 
 

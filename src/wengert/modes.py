@@ -79,7 +79,7 @@ def _pin(change: int) -> None:
 
 
 def shown(node: Any) -> Any:
-    """What the modes of this thread make of a node that no operation made."""
+    """Show the modes of this thread a node that no operation made."""
     return _watcher.made(node)
 
 

@@ -117,7 +117,7 @@ class Node:
         return self._made & CODE == POW and self._b is None
 
     @property
-    def _backward(self) -> Callable[[], None]:
+    def _backward(self) -> Callable[[], object]:
         """The step of `backward()` at this node alone, to call by hand: it passes the gradient to the operands."""
         return self._push  # type: ignore[attr-defined, no-any-return]  # a Value has it
 
@@ -125,8 +125,8 @@ class Node:
     def _backward(self, function: Any) -> None:
         what = "this Value is a leaf" if self.is_leaf else f"{self._row.name} made this Value, and passes gradients on"
         raise HandmadeNodeError(
-            f"{what}: its _backward cannot be set. Make the node yourself, out = Value(number, (self, other), '+'), and "
-            "set out._backward; or register the operation: double = wengert.op('double', value=lambda x: 2 * x, "
+            f"{what}: its _backward cannot be set. Make the node yourself, out = Value(number, (self, other), '+'), "
+            "and set out._backward; or register the operation: double = wengert.op('double', value=lambda x: 2 * x, "
             "partials=lambda out, x: 2.0)"
         )
 

@@ -86,17 +86,19 @@ def label(children: Any, op: Any, label: Any) -> str:
     """
     if isinstance(children, str) and not op and not label:
         return children
-    if op or not isinstance(children, (str, tuple, list, set, frozenset)):
-        what = f"the symbol {op!r:.40}, and no operands" if not children else named(children)
+    several = isinstance(children, (tuple, list, set, frozenset))
+    if not op and (children is None or (several and not children)):
+        return str(label or "")
+    if several and children:
         raise HandmadeNodeError(
-            f"Value(...) was given {what} beside its number: a leaf is Value(2.0, label='x'), and a node made by hand "
-            "Value(number, (a, b), '+'), its operands in a tuple, list or set"
+            "a subclass of Value makes nodes by hand where it is called with the operands itself: "
+            "Sub(number, (a, b), '+')"
         )
-    if children:
-        raise HandmadeNodeError(
-            "a subclass of Value makes nodes by hand where it is called with the operands itself: Sub(number, (a, b), '+')"
-        )
-    return str(label)
+    what = f"the symbol {op!r:.40}, and no operands" if several or children is None else named(children)
+    raise HandmadeNodeError(
+        f"Value(...) was given {what} beside its number: a leaf is Value(2.0, label='x'), and a node made by hand "
+        "Value(number, (a, b), '+'), its operands in a tuple, list or set"
+    )
 
 
 def named(x: object) -> str:
