@@ -4,7 +4,7 @@
 
     WengertError
     ├── OperandError        (TypeError)    data or an operand that is not a number
-    ├── HandmadeNodeError   (TypeError)    a node put together by hand, without an operation
+    ├── HandmadeNodeError   (TypeError)    a node made by hand, in a way or a place that cannot be
     ├── OperationError      (ValueError)   a registration of an operation that cannot work
     ├── LengthError         (ValueError)   two lengths that must agree and do not
     ├── DataError           (ValueError)   data of the user's that cannot be computed with
@@ -50,7 +50,7 @@ class OperandError(WengertError, TypeError):
 
 
 class HandmadeNodeError(WengertError, TypeError):
-    """A node put together by hand, where an operation should have been registered."""
+    """A node made by hand (see `wengert.handmade`) in a way that makes none, or where an operation has to be."""
 
 
 class OperationError(WengertError, ValueError):
