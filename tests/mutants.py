@@ -26,7 +26,7 @@ __all__ = ["EXPLAINED", "Mutant", "mutants"]
 
 ROOT = Path(__file__).resolve().parent.parent
 ENGINE = ROOT / "src" / "wengert" / "engine.py"
-TESTS = (("values",), ("gradients", "copies", "table"), ("walks", "graph", "modes", "custom_op"))  # one after the other
+TESTS = (("values",), ("gradients", "copies", "table"), ("walks", "graph", "modes", "custom_op", "handmade"))  # one after the other
 CHOSEN = "not slow and not torch and not mpmath and not plot"
 SECONDS = 60.0  # of processor time: a mutant that needs more, as in an endless loop, counts as killed
 BEGIN, END = "<!-- mutants: begin -->", "<!-- mutants: end -->"
@@ -35,7 +35,6 @@ EXPLAINED: dict[str, str] = {
     "_walks = 0 -> _walks = 1": "any number may be the first",
     "_walks += 1 -> _walks += 2": "numbers need to differ, not to follow each other",
     "_pins += change -> _pins -= change": "any number but 0 says that a Graph is being written",
-    "native.recycle(Value, Many) -> pass": "interpreted, it does nothing",
     "native.untrack(node._all) -> pass": "interpreted, it does nothing",
     "None, None, 0.0, 0.0) -> _fill(self, LEAF, data if type(data) is float else operands.data(data), None, 0,": (
         "a second operand is looked for behind a first one only"

@@ -47,9 +47,9 @@ def test_nan_is_a_number(kind: str) -> None:
         assert math.isnan(operator(number, x).data)
 
 
-@pytest.mark.parametrize("array", [np.array([1.0, 2.0]), np.array(3.0), np.zeros((2, 2))], ids=repr)
+@pytest.mark.parametrize("array", [np.array([1.0, 2.0]), np.zeros((2, 2))], ids=repr)
 def test_an_array_cannot_be_data(array: Any) -> None:
-    with pytest.raises(OperandError, match=r"(?s)ndarray .*: make one Value for each element: \[Value"):
+    with pytest.raises(OperandError, match=r"(?s)ndarray .*: make a list of Values, \[Value"):
         Value(array)
 
 

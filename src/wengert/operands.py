@@ -68,8 +68,8 @@ def data(x: Any) -> float:
     if hasattr(type(x), "_prev"):
         advice = "a Value already: use it as it is, or read its .data"
     elif hasattr(x, "shape") and hasattr(x, "item"):
-        if len(x.shape) == 0 and is_number(x.item()):  # an array or a tensor of no dimension
-            return number(x.item())
+        if len(x.shape) == 0:  # an array or a tensor without a dimension, a scalar of NumPy
+            return data(x.item())
         advice = SEVERAL
     elif isinstance(x, list):
         advice = SEVERAL
