@@ -71,6 +71,8 @@ def test_a_name_that_is_nowhere(name: str) -> None:
     with pytest.raises(AttributeError, match=f"module 'wengert' has no attribute '{name}'"):
         getattr(wengert, name)
     assert not hasattr(wengert.view, name)
+    with pytest.raises(ImportError, match=f"cannot import name '{name}' from 'wengert.view'"):
+        exec(f"from wengert.view import {name}")
 
 
 def named_in_the_documentation() -> list[str]:

@@ -262,7 +262,7 @@ class _Signpost:
     @staticmethod
     def find_spec(fullname: str, path: object = None, target: object = None) -> None:
         """Raise an ImportError if it is a name of another module; None if it is not known."""
-        package, _, name = fullname.partition(".")
+        package, _, name = fullname.rpartition(".")
         for module in _HOMES if package == "wengert" else ():
             if name in import_module(f"wengert.{module}").__all__:
                 raise ImportError(f"{name} is in wengert.{module}: write from wengert.{module} import {name}")
