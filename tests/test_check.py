@@ -155,6 +155,41 @@ def test_hard_numbers_pass() -> None:
     assert check_gradients(lambda x: (x * 1.0).sin(), Value(0.5), step=1e-2)
 
 
+@pytest.mark.parametrize(
+    ("function", "inputs", "names"),
+    [
+        (lambda a, b: a * b, [2.0, 3.0], ("a", "b")),
+        (lambda a, b: a * b, (2.0, 3.0), ("a", "b")),
+        (lambda a, b: a * b, {"b": 3.0, "a": 2.0}, ("a", "b")),
+        (lambda a, b: a * b[0], [2.0, [3.0, 4.0]], ("a", "b[0]", "b[1]")),
+        (lambda x: x[0] * x[1], [2.0, 3.0], ("x[0]", "x[1]")),
+        (lambda x, scale=1.0: x[0] * x[1] * scale, [2.0, 3.0], ("x[0]", "x[1]")),
+        (lambda *xs: xs[0][0] * xs[0][1], [2.0, 3.0], ("x[0]", "x[1]")),
+        (lambda d: d["a"] * d["b"], {"a": 2.0, "b": 3.0}, ("d['a']", "d['b']")),
+        (wengert.sum, [2.0, 3.0], ("x[0]", "x[1]")),
+    ],
+)
+def test_a_list_holds_the_arguments_if_there_are_several(function: Any, inputs: Any, names: tuple[str, ...]) -> None:
+    """As `compare` takes them; a function that takes one argument gets the list as it is."""
+    report = check_gradients(function, inputs)
+    assert report.inputs == names
+    first_order = {c.input: c.gradient for c in report.comparisons if c.order == 1}
+    if len(names) == 2 and function is not wengert.sum:
+        assert first_order == {names[0]: 3.0, names[1]: 2.0}
+
+
+def test_a_list_of_too_many_arguments_and_a_dict_of_too_few() -> None:
+    with pytest.raises(TypeError, match="takes 2 positional arguments but 3 were given"):
+        check_gradients(lambda a, b: a * b, [1.0, 2.0, 3.0])
+    with pytest.raises(TypeError, match="missing a required argument: 'b'"):
+        check_gradients(lambda a, b: a * b, {"a": 1.0})
+
+
+def test_a_report_shows_itself_where_it_is_the_last_line_of_a_cell() -> None:
+    report = check_gradients(lambda x, y: x * y, (0.5, 2.0))
+    assert repr(report) == str(report) == "the gradients are right: 6 derivatives by x, y, to order 2"
+
+
 def test_models_losses_and_structures_pass() -> None:
     np = pytest.importorskip("numpy")
     model = nn.MLP(2, [4, 2], rng=random.Random(0))

@@ -249,6 +249,15 @@ def test_at_the_edges_it_follows_the_conventions_and_breaks_nothing(f: Callable[
         assert report.largest <= 1.0
 
 
+@pytest.mark.mpmath
+def test_a_comparison_shows_itself_where_it_is_the_last_line_of_a_cell() -> None:
+    comparison = wengert.compare(lambda x: x * x, 3.0, against="mpmath")
+    head, *_, end = repr(comparison).splitlines()
+    assert head.startswith("    wengert  _op  _prev   value  gradient  mpmath: value  gradient  ulp")
+    assert end.startswith("every value and every gradient is the same (wengert beside mpmath ")
+    assert str(comparison) == repr(comparison)
+
+
 def test_what_cannot_be_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ArgumentError, match=r"against is one of 'torch', 'jax', 'mpmath', not 'tensorflow'"):
         wengert.compare(lambda x: x, 1.0, against="tensorflow")

@@ -108,6 +108,79 @@ def test_a_pass_of_another_size() -> None:
     assert not diagnose(model, loss)
 
 
+# -- parameters never updated -----------------------------------------------------------------------------------------
+
+
+def rebound(model: MLP, steps: int = 20, batches: int = 1, zeroed_after: bool = False) -> list[Value]:
+    """The losses of a loop that gives the name p to new Values, and leaves the parameters as they are."""
+    losses = []
+    for k in range(steps):
+        rows = list(zip(X, Y, strict=True))[k % batches :: batches]
+        losses.append(sum((model(x) - y) ** 2 for x, y in rows))
+        model.zero_grad()
+        losses[-1].backward()
+        for p in model.parameters():
+            p -= 0.05 * p.grad
+        if zeroed_after:
+            model.zero_grad()
+    return losses
+
+
+@pytest.mark.parametrize("zeroed_after", [False, True])
+@pytest.mark.parametrize(
+    "seen",
+    [lambda losses: [losses[-1]], lambda losses: [losses], lambda losses: [losses[-1], [x.data for x in losses]]],
+    ids=["the loss", "the losses", "the loss and the curve"],
+)
+def test_an_update_of_the_name_p_is_none_of_the_parameter(seen: Any, zeroed_after: bool) -> None:
+    model = made(4, 1, activation="tanh")
+    before = model.state_dict()
+    losses = rebound(model, zeroed_after=zeroed_after)
+    assert model.state_dict() == before
+    finding = diagnose(model, *seen(losses))[0]
+    assert finding.kind == "parameters never updated"
+    assert finding.advice.startswith("write p.data -= lr * p.grad: p -= lr * p.grad makes a new Value named p")
+    assert [p.grad for p in model.parameters()].count(0.0) == (17 if zeroed_after else 0)
+
+
+def test_it_is_seen_in_the_curve_alone_and_in_batches() -> None:
+    model = made(4, 1, activation="tanh")
+    curve = [loss.data for loss in rebound(model)]
+    assert diagnose(model, curve)[0].seen == (
+        f"the loss is {curve[0]:.4g} at each of 20 steps, though the parameters have gradients"
+    )
+    losses = rebound(model, batches=2)
+    assert len({loss.data for loss in losses}) == 2
+    assert diagnose(model, losses[-1], [loss.data for loss in losses])[0].seen == (
+        "they are still those that the loss was computed with, though 17 Values were made since, one for each parameter"
+    )
+
+
+@pytest.mark.parametrize("update", [lambda p: p - 0.05 * p.grad, lambda p: p + -0.05 * p.grad])
+def test_other_ways_to_write_it(update: Callable[[Value], Value]) -> None:
+    model = made(4, 1, activation="tanh")
+    loss = passed(model)
+    moved = [update(p) for p in model.parameters()]
+    assert diagnose(model, loss).kinds == ("parameters never updated",)
+    assert len(moved) == 17
+
+
+def test_where_parameters_move_or_have_no_gradient_nothing_is_said_of_it() -> None:
+    model = made(4, 1, activation="tanh")
+    losses = loop(model, 20, zero=True)
+    for seen in ([losses], [losses[-1]], [[x.data for x in losses]], [losses[-1], [round(x.data) for x in losses]]):
+        assert "parameters never updated" not in diagnose(model, *seen).kinds
+    loss = passed(model)  # before the update, and after some other computing
+    assert not diagnose(model, loss)
+    assert [model(x) for x in X]
+    assert not diagnose(model, loss)
+    dead = made(4, 1, output="relu")
+    dead.layers[1].neurons[0].b.data = -30.0
+    curve = [loss.data for loss in loop(dead, 20, zero=True)]
+    assert len(set(curve)) == 1
+    assert diagnose(dead, curve).kinds == ()
+
+
 # -- parameters out of reach ------------------------------------------------------------------------------------------
 
 

@@ -6,6 +6,9 @@ import copy
 import math
 import pickle
 import random
+import re
+from array import array
+from collections import deque
 from typing import Any
 
 import pytest
@@ -232,6 +235,21 @@ def test_a_generator_of_numpy_serves_as_source() -> None:
     assert [w.data for w in Neuron(2, rng=numpy.random.RandomState(7)).w] == expected
 
 
+def test_a_whole_number_is_a_seed() -> None:
+    for make in (lambda rng: MLP(3, [4, 1], rng=rng), lambda rng: Layer(3, 2, rng=rng), lambda rng: Neuron(3, rng=rng)):
+        numbers = [p.data for p in make(1).parameters()]  # type: ignore[no-untyped-call]
+        assert numbers == [p.data for p in make(random.Random(1)).parameters()]  # type: ignore[no-untyped-call]
+    drawn = [p.data for p in MLP(3, [4, 4, 1], rng=1, bias="uniform").parameters()]
+    assert len(set(drawn)) == 41  # no two neurons begin alike
+
+
+def test_an_activation_in_the_third_place_and_sizes_in_a_range() -> None:
+    assert repr(MLP(3, [4, 4, 1], "tanh")) == "MLP(3 -> 4 tanh -> 4 tanh -> 1 linear, 41 parameters)"
+    assert repr(MLP(3, range(1, 3))) == "MLP(3 -> 1 relu -> 2 linear, 8 parameters)"
+    assert repr(Layer(3, 2, "tanh")) == "Layer(3 -> 2 tanh, 8 parameters)"
+    assert repr(Neuron(3, "tanh")) == "Neuron(3 -> 1 tanh, 4 parameters)"
+
+
 # -- misuse ---------------------------------------------------------------------------------------------------------
 
 
@@ -242,10 +260,22 @@ def test_a_wrong_number_of_inputs_names_both(model: Module, x: list[float]) -> N
         model(x)  # type: ignore[operator]
 
 
-@pytest.mark.parametrize("x", [1.0, 3, Value(1.0), None, "abc", iter([1.0, 2.0, 3.0])])
-def test_inputs_that_are_no_list(x: Any) -> None:
-    with pytest.raises(OperandError, match="expected a list of 3 inputs, got"):
-        Neuron(3)(x)
+NO_ROWS: list[Any] = [1.0, 3, Value(1.0), None, "abc", b"abc", iter([1.0, 2.0, 3.0]), (float(i) for i in range(3))]
+NO_ROWS += [{1: 2.0, 3: 4.0, 5: 6.0}, {1.0, 2.0, 3.0}, frozenset([1.0, 2.0, 3.0]), {"a": 1, "b": 2, "c": 3}.values()]
+
+
+@pytest.mark.parametrize("model", [Neuron(3), Layer(3, 2), MLP(3, [2, 1])])
+@pytest.mark.parametrize("x", NO_ROWS, ids=lambda x: type(x).__name__)
+def test_inputs_that_are_no_row(model: Any, x: Any) -> None:
+    """A row is a sequence: a dict would give its keys, a set its items in an order of its own."""
+    with pytest.raises(OperandError, match=f"expected a list of 3 inputs, got {re.escape(repr(x))}"):
+        model(x)
+
+
+@pytest.mark.parametrize("row", [(1.0, -2.0), deque([1.0, -2.0]), array("d", [1.0, -2.0])], ids=str)
+def test_a_row_may_be_any_sequence(row: Any) -> None:
+    model = MLP(2, [3, 1], rng=0)
+    assert model(row).data == model([1.0, -2.0]).data
 
 
 def test_an_input_that_is_no_number() -> None:
@@ -275,8 +305,40 @@ def test_an_error_of_the_activation_is_its_own() -> None:
         (lambda: Neuron(2, activation="sum"), "activation is 'sum'"),
         (lambda: Neuron(2, bias="one"), "bias is 'one'; expected 'zero' or 'uniform'"),
         (lambda: Neuron(2, weights="small"), "weights is 'small'; expected 'uniform' or 'scaled'"),
+        (lambda: Neuron(2, False), "activation is False; expected 'linear', a function"),  # type: ignore[arg-type]
+        (lambda: MLP(2, [4, 1], [1]), r"activation is \[1\]; expected 'linear', a function"),  # type: ignore[arg-type]
+        (lambda: MLP(2, [4, 1], rng="1"), r"rng is '1'; expected a whole number, or what to draw from, such as random"),
+        (lambda: MLP(2, {4, 1}), r"nouts is \{.*\}; expected the size of each layer in a list"),
     ],
 )
 def test_arguments_out_of_range(make: Any, message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         make()
+
+
+@pytest.mark.parametrize(
+    ("make", "name", "ours"),
+    [
+        (lambda: MLP(n_inputs=3, layer_sizes=[4, 4, 1]), "layer_sizes", "nin, nouts, activation, output, "),
+        (lambda: MLP(3, layer_sizes=[4, 4, 1]), "layer_sizes", "nin, nouts, "),
+        (lambda: MLP(n_inputs=3, nouts=[4, 4, 1]), "n_inputs", "nin, nouts, "),
+        (lambda: MLP(3, [4, 1], nonlin=False), "nonlin", "nin, nouts, activation, output, "),
+        (lambda: Layer(n_in=3, n_out=2), "n_in", "nin, nout, activation, "),
+        (lambda: Layer(3, n_neurons=2), "n_neurons", "nin, nout, "),
+        (lambda: Neuron(n_in=3), "n_in", "nin, activation, bias, weights, nonlin, rng$"),
+        (lambda: Neuron(n_inputs=3, activation="tanh"), "n_inputs", "nin, "),
+    ],
+)
+def test_a_parameter_as_another_tutorial_calls_it(make: Any, name: str, ours: str) -> None:
+    with pytest.raises(ArgumentError, match=f"has no parameter {name}: its parameters are {ours}"):
+        make()
+
+
+def test_a_class_of_ones_own_calls_its_parameters_as_it_likes() -> None:
+    class Network(MLP):
+        def __init__(self, n_in: int, layer_sizes: list[int]) -> None:
+            super().__init__(n_in, layer_sizes, "tanh", output="tanh")
+
+    assert repr(Network(n_in=3, layer_sizes=[4, 4, 1])) == "Network(3 -> 4 tanh -> 4 tanh -> 1 tanh, 41 parameters)"
+    with pytest.raises(TypeError, match="unexpected keyword argument 'nin'"):
+        Network(nin=3, nouts=[4, 1])  # type: ignore[call-arg]

@@ -104,6 +104,11 @@ def test_a_network_is_trained_as_in_pytorch(name: str) -> None:
         assert norm == pytest.approx(expected_norm.item(), rel=1e-11)
 
 
+def test_a_learning_rate_that_is_missing_is_named() -> None:
+    with pytest.raises(ArgumentError, match=r"lr is missing, the learning rate: SGD\(model.parameters\(\), lr=0.05\)"):
+        SGD(MLP(2, [1]).parameters())
+
+
 def test_by_hand() -> None:
     x = Value(1.0)
     optimizer = SGD([x], 0.5, momentum=0.5)

@@ -371,6 +371,77 @@ def test_a_boundary_is_fine_where_classes_meet(axes: Any) -> None:
     assert sum(asked) < size * size / 5
 
 
+def regions(axes: Any) -> list[tuple[float, float, tuple[float, ...]]]:
+    """Some of the plane's places (x, y), and the colour that is there."""
+    (image,) = axes.images
+    left, right, low, high = image.get_extent()
+    cells = image.get_array()
+    size = len(cells)
+    return [
+        (left + (right - left) * (i + 0.5) / size, low + (high - low) * (j + 0.5) / size, tuple(cells[j][i]))
+        for i in range(0, size, 7)
+        for j in range(0, size, 7)
+    ]
+
+
+def line_model(*weights: tuple[float, float, float], **options: Any) -> MLP:
+    """Outputs a x + b y + c, one for each of the weights (a, b, c)."""
+    model = MLP(2, [len(weights)], **options)
+    for neuron, (a, b, c) in zip(model.layers[0].neurons, weights, strict=True):
+        neuron.load_state_dict({"w.0": a, "w.1": b, "b": c})
+    return model
+
+
+CORNERS = [[-1.0, -1.0], [-1.0, 1.0], [1.0, -1.0], [1.0, 1.0]]
+
+
+@pytest.mark.parametrize(
+    ("model", "labels", "cut", "expected"),
+    [
+        (line_model((1.0, 0.0, -0.2)), [-1, -1, 1, 1], None, lambda x, y: x > 0.2),
+        (line_model((1.0, 0.0, -0.2)), [0, 0, 1, 1], None, lambda x, y: x > 0.7),  # a half is as near to 0 as to 1
+        (line_model((1.0, 0.0, -0.2)), [0, 0, 1, 1], 0.0, lambda x, y: x > 0.2),
+        (line_model((1.0, 0.0, -0.2), squeeze=False), [-1, -1, 1, 1], None, lambda x, y: x > 0.2),
+        (line_model((1.0, 0.0, 0.0), output="sigmoid"), [0, 0, 1, 1], None, lambda x, y: x > 0.0),
+        (line_model((1.0, 0.0, 0.0), (0.0, 1.0, 0.0)), [0, 1, 0, 1], None, lambda x, y: y > x),
+        (line_model((1.0, 1.0, 1.0)), [0, 1, 1, 2], None, lambda x, y: min(2, max(0, round(x + y + 1)))),
+        (
+            line_model((1.0, 0.0, 0.0), (-1.0, 0.0, 0.0), (0.0, 2.0, 0.0)),
+            [1, 2, 0, 0],
+            None,
+            lambda x, y: 2 if 2 * y > abs(x) else int(x < 0),
+        ),
+    ],
+)
+def test_the_regions_of_a_model_are_what_it_predicts(
+    axes: Any, model: MLP, labels: list[int], cut: float | None, expected: Callable[[float, float], int]
+) -> None:
+    before = [(p.data, p.grad) for p in model.parameters()]
+    plots.plot_decision_boundary(model, CORNERS, labels, axes, cut=cut)
+    assert [(p.data, p.grad) for p in model.parameters()] == before
+    colours: dict[int, set[Any]] = {}
+    for x, y, colour in regions(axes):
+        colours.setdefault(int(expected(x, y)), set()).add(colour)
+    assert len(colours) == len(set(labels))
+    assert all(len(of_one_class) == 1 for of_one_class in colours.values())
+    assert len(set.union(*colours.values())) == len(colours)
+
+
+def test_a_model_of_ones_own_and_arrays_of_points(axes: Any) -> None:
+    numpy = pytest.importorskip("numpy")
+
+    class Own:
+        def parameters(self) -> list[Value]:
+            return []
+
+        def __call__(self, x: Any) -> Value:
+            return Value(x[0]) - x[1]
+
+    plots.plot_decision_boundary(Own(), numpy.array(CORNERS), numpy.array([-1, -1, 1, 1]), axes)
+    assert len({colour for x, y, colour in regions(axes) if x > y + 0.1}) == 1
+    assert len({colour for _, _, colour in regions(axes)}) == 2
+
+
 def test_features_of_different_sizes_fill_the_plot(axes: Any) -> None:
     plots.plot_decision_boundary(lambda points: [0] * len(points), [[0.0, 0.0], [1000.0, 1.0]], [0, 0], axes)
     assert axes.get_aspect() == "auto"

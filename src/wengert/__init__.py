@@ -15,6 +15,8 @@ from wengert import _loader
 
 _loader.install()
 
+import sys
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from wengert import checkpoint, data, errors, losses, nn, optim
@@ -235,13 +237,38 @@ _LATER = {  # imported when they are first asked for: a program that only comput
 }
 
 
-def __getattr__(name: str) -> object:
-    from importlib import import_module
+_HOMES = (  # where a name is looked for that is not here
+    *("nn", "losses", "optim", "data", "training", "checkpoint", "diagnosis", "derive", "check", "side_by_side"),
+    *("anomalies", "graph", "errors", "testing"),
+    *("view.plots", "view.drawing", "view.steps", "view.explain", "view.text"),
+)
 
+
+def __getattr__(name: str) -> object:
     for module, names in _LATER.items():
         if name in names:
             return globals().setdefault(name, getattr(import_module(f"wengert.{module}"), name))
+    if not name.startswith("_"):
+        try:
+            return import_module(f"wengert.{name}")
+        except ImportError as error:
+            raise AttributeError(f"module 'wengert' has no attribute {name!r}: {error}") from None
     raise AttributeError(f"module 'wengert' has no attribute {name!r}")
+
+
+class _Signpost:
+    """The last that Python asks for a module: ``from wengert import MLP`` is told that MLP is in wengert.nn."""
+
+    @staticmethod
+    def find_spec(fullname: str, path: object = None, target: object = None) -> None:
+        """Raise an ImportError if it is a name of another module; None if it is not known."""
+        package, _, name = fullname.rpartition(".")
+        for module in _HOMES if package == "wengert" else ():
+            if name in import_module(f"wengert.{module}").__all__:
+                raise ImportError(f"{name} is in wengert.{module}: write from wengert.{module} import {name}")
+
+
+sys.meta_path.append(_Signpost)
 
 
 def __dir__() -> list[str]:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from inspect import signature
 from math import inf, isfinite
 from typing import Any, NamedTuple
 
@@ -91,7 +92,7 @@ class GradientReport(NamedTuple):
     def __bool__(self) -> bool:
         return self.ok
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         order = max(c.order for c in self.comparisons)
         named = self.inputs if len(self.inputs) <= 4 else (*self.inputs[:3], f"... ({len(self.inputs)} in all)")
         lines = [f"{len(self.comparisons)} derivatives by {', '.join(named)}, to order {order}"]
@@ -131,8 +132,9 @@ def check_gradients(
     Args:
         function: a function of floats, in any shape; a `wengert.nn.Module`, whose parameters are checked too; or an
             operation, as `wengert.exp` or one of your own.
-        inputs: its argument, or its arguments in a tuple. Floats, Values and arrays of floats among them, in any
-            nesting, are varied; ints, bools, strings and the like stay what they are.
+        inputs: its argument, or its arguments in a tuple; in a list, or by name in a dict, where the function cannot
+            take that as its only argument. Floats, Values and arrays of floats among them, in any nesting, are varied;
+            ints, bools, strings and the like stay what they are.
         order: up to which order: 1 for the gradients, 2 for their derivatives too. Beyond 1 the outputs are added up
             with weights, and with more than 100 inputs 100 of them are varied.
         rtol: how far a derivative may be off, relative to it.
@@ -184,7 +186,7 @@ class _Subject:
         self.function = function
         self.name: str = getattr(function, "__name__", "") or type(function).__name__
         self.name = "the function" if self.name == "<lambda>" else self.name
-        given = inputs if type(inputs) is tuple else (inputs,)
+        given = _arguments(function, inputs)
         called = argument_names(function, len(given))
         structures = [Structure(x, name, True) for x, name in zip(given, called, strict=True)]
         self.names: list[str] = [name for structure in structures for name in structure.names()]
@@ -269,6 +271,20 @@ class _Subject:
         """Give every leaf its number back."""
         for leaf, number in zip(self.leaves, self.point, strict=True):
             leaf.data = number
+
+
+def _arguments(function: Callable[..., Any], inputs: Any) -> tuple[Any, ...]:
+    """What to call the function with: the items of a list or dict only if it does not take that as one argument."""
+    if isinstance(inputs, (list, dict)):
+        try:
+            parameters = signature(function)
+        except (TypeError, ValueError):  # of a function written in C
+            return (inputs,)
+        try:
+            parameters.bind(inputs)
+        except TypeError:
+            return parameters.bind(**inputs).args if isinstance(inputs, dict) else tuple(inputs)
+    return inputs if type(inputs) is tuple else (inputs,)
 
 
 class _Tolerance(NamedTuple):

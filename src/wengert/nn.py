@@ -65,6 +65,11 @@ class Module:
 
     def __new__(cls, *arguments: Any, **named: Any) -> Self:
         """Make a Module and remember it as long as it lives, so that drawings know the names of its parameters."""
+        init = cls.__init__
+        if named and getattr(init, "__module__", "") == __name__:  # of those below, not a user's
+            known = [name for name in init.__annotations__ if name != "return"]
+            for name in sorted(named.keys() - known):
+                raise ArgumentError(f"{cls.__name__} has no parameter {name}: its parameters are {', '.join(known)}")
         module = super().__new__(cls)
         owners.enter(module)
         return module
@@ -151,7 +156,7 @@ class Neuron(Module):
             keeps the sum about as large as one input however many there are.
         nonlin: False means linear, whatever `activation` says.
         rng: what the numbers are drawn from, weights first, then the bias; None is Python's module
-            `random`, so that `random.seed(n)` decides them.
+            `random`, so that `random.seed(n)` decides them; a whole number n is `random.Random(n)`.
 
     Raises:
         ArgumentError: an argument is not one of these.
@@ -169,15 +174,15 @@ class Neuron(Module):
     def __init__(
         self,
         nin: int,
-        *,
         activation: Activation = "relu",
+        *,
         bias: str = "zero",
         weights: str = "uniform",
         nonlin: bool = True,
-        rng: RandomSource | None = None,
+        rng: RandomSource | int | None = None,
     ) -> None:
         self.nin: int = _count("nin", nin)
-        draw = (random if rng is None else rng).uniform
+        draw = _source(rng).uniform
         scale = _choice("weights", weights, {"uniform": 1.0, "scaled": nin**-0.5})
         drawn = _choice("bias", bias, {"zero": False, "uniform": True})
         self._activate, name = _activation(activation if nonlin else "linear")
@@ -192,12 +197,15 @@ class Neuron(Module):
             LengthError: there are not `nin` inputs.
             OperandError: x is not a list of numbers.
         """
+        if type(x) is not list and type(x) is not tuple:
+            _check_inputs(x, self.nin)
         try:
             total = dot(self.w, x, self.b)
         except (LengthError, TypeError):
             _check_inputs(x, self.nin)
             raise
-        return total if self._activate is None else self._activate(total)
+        activate = self._activate
+        return total if activate is None else activate(total)
 
     def _shape(self) -> str:
         return f"{self.nin} -> 1 {self.activation}"
@@ -209,8 +217,8 @@ class Layer(Module):
     Args:
         nin: how many inputs.
         nout: how many neurons, and so outputs.
-        squeeze: whether a layer of one neuron gives that neuron's output itself, not a list of one.
         activation, bias, weights, nonlin, rng: each Neuron's.
+        squeeze: whether a layer of one neuron gives that neuron's output itself, not a list of one.
 
     >>> layer = Layer(3, 2)
     >>> layer
@@ -223,17 +231,18 @@ class Layer(Module):
         self,
         nin: int,
         nout: int,
+        activation: Activation = "relu",
         *,
         squeeze: bool = True,
-        activation: Activation = "relu",
         bias: str = "zero",
         weights: str = "uniform",
         nonlin: bool = True,
-        rng: RandomSource | None = None,
+        rng: RandomSource | int | None = None,
     ) -> None:
         self.nin: int = _count("nin", nin)
         self.nout: int = _count("nout", nout)
         self.squeeze: bool = squeeze and nout == 1
+        rng = _source(rng)
         self.neurons: list[Neuron] = [
             Neuron(nin, activation=activation, bias=bias, weights=weights, nonlin=nonlin, rng=rng) for _ in range(nout)
         ]
@@ -272,19 +281,19 @@ class MLP(Module):
         self,
         nin: int,
         nouts: Sequence[int],
-        *,
         activation: Activation = "relu",
+        *,
         output: Activation = "linear",
         bias: str = "zero",
         weights: str = "uniform",
         squeeze: bool = True,
-        rng: RandomSource | None = None,
+        rng: RandomSource | int | None = None,
     ) -> None:
-        if not isinstance(nouts, (list, tuple)) or not nouts:
+        if not isinstance(nouts, (list, tuple, range)) or not nouts:
             raise ArgumentError(f"nouts is {nouts!r}; expected the size of each layer in a list, such as [16, 1]")
         self.nin: int = nin
         self.nout: int = nouts[-1]
-        sizes = [nin, *nouts]
+        sizes, rng = [nin, *nouts], _source(rng)
         last = len(nouts) - 1
         self.layers: list[Layer] = [
             Layer(
@@ -372,6 +381,15 @@ def _count(name: str, count: int) -> int:
     return index(count)
 
 
+def _source(rng: RandomSource | int | None) -> RandomSource:
+    """What to draw from; made once for all neurons of a model, so that no two draw the same numbers."""
+    if isinstance(rng, SupportsIndex):
+        return random.Random(index(rng))
+    if not (rng is None or hasattr(rng, "uniform")):
+        raise ArgumentError(f"rng is {rng!r}; expected a whole number, or what to draw from, such as random.Random(1)")
+    return random if rng is None else rng
+
+
 def _choice(name: str, key: str, choices: Mapping[str, float]) -> float:
     if key not in choices:
         raise ArgumentError(f"{name} is {key!r}; expected {' or '.join(map(repr, choices))}")
@@ -384,7 +402,7 @@ def _activation(activation: Activation) -> tuple[Callable[[Value], Value] | None
         return activation, getattr(activation, "__name__", repr(activation))
     if activation == "linear":
         return None, "linear"
-    row = BY_NAME.get(activation)
+    row = BY_NAME.get(activation) if isinstance(activation, str) else None
     if row is None or row.arity is None or row.arity - len(row.defaults) != 1:
         known = "'linear', a function, or an operation of one argument such as 'relu', 'tanh', 'sigmoid'"
         raise ArgumentError(f"activation is {activation!r}; expected {known}")
@@ -393,7 +411,7 @@ def _activation(activation: Activation) -> tuple[Callable[[Value], Value] | None
 
 def _check_inputs(x: object, nin: int) -> None:
     """Say what is wrong with a neuron's inputs, if it is how many or of what kind they are."""
-    if isinstance(x, (Value, float, int, str)) or not hasattr(x, "__len__"):
+    if isinstance(x, (str, bytes, Mapping)) or not (hasattr(x, "__len__") and hasattr(x, "__getitem__")):
         raise OperandError(f"expected a list of {nin} inputs, got {x!r}")
     if len(x) != nin:
         raise LengthError(f"expected {nin} inputs, got {len(x)}")

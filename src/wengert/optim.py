@@ -225,12 +225,14 @@ class SGD(Optimizer):
     def __init__(
         self,
         parameters: Parameters,
-        lr: Rate,
+        lr: Rate | None = None,  # required: the message below says so in both engines
         *,
         momentum: Number = 0.0,
         nesterov: bool = False,
         weight_decay: Number = 0.0,
     ) -> None:
+        if lr is None:
+            raise ArgumentError("lr is missing, the learning rate: SGD(model.parameters(), lr=0.05)")
         super().__init__(parameters, lr)
         self.momentum: float = _within("momentum", momentum, 0.0, 1.0)
         self.weight_decay: float = _within("weight_decay", weight_decay, 0.0, math.inf)

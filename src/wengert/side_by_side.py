@@ -69,7 +69,7 @@ class Comparison(NamedTuple):
         """The largest difference, in units in the last place."""
         return max(self.worst.value_ulp, self.worst.grad_ulp)
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         library, version = self.against.split()
         words = {"torch": "grad_fn(next_functions)", "jax": "primitives", "mpmath": "function"}[library]
         head = [

@@ -132,7 +132,14 @@ class Evidence:
         rest = sum([(c - multiple * d) ** 2 for _, c, d in self._moves])
         if rest > 1e-9 * change:  # an update by another rule: momentum, Adam
             return None
-        return multiple, self._loss_today()
+        today = self._today()
+        return multiple, sum([today[i] for i in self.graph.outputs]) if today else float("nan")
+
+    def unmoved(self) -> bool:
+        """Whether the parameters are those of the losses still: all that is under these comes out as it did."""
+        pairs = zip(self._today(), self.graph.values, strict=False)
+        close = [abs(today - value.data) <= 1e-12 * (1.0 + abs(value.data)) for today, value in pairs]
+        return bool(close) and all(close)
 
     # -- reading the graph --------------------------------------------------------------------------------------------
 
@@ -262,8 +269,8 @@ class Evidence:
             for v, grad in zip(self.graph.values, kept, strict=True):
                 v.grad = grad
 
-    def _loss_today(self) -> float:
-        """The loss of the same examples with the parameters as they are now; nan if it cannot be computed."""
+    def _today(self) -> list[float]:
+        """Every value with the parameters as they are now; nothing if that cannot be computed."""
         numbers: list[float] = []
         for op, operands, value in self._steps:
             if op.name == "leaf":
@@ -272,8 +279,8 @@ class Evidence:
             try:
                 numbers.append(float(op.value(*[numbers[x] if isinstance(x, int) else x for x in operands])))
             except (TypeError, NotImplementedError):
-                return float("nan")
-        return sum([numbers[i] for i in self.graph.outputs])
+                return []
+        return numbers
 
 
 def one_pass(loss: Value, parameters: Iterable[Value]) -> list[float]:

@@ -18,6 +18,7 @@ __all__ = [
     "Finding",
     "has_learnt",
     "is_stuck",
+    "never_updated",
     "never_zeroed",
     "not_finite",
     "of_curve",
@@ -38,6 +39,7 @@ STOPPED = 0.9  # a loss that in the last third of the run is more than this shar
 SHORTEST = 8  # how many losses make a curve
 FEW = 4  # examples: of fewer, a ReLU may be 0 for all, or an input be small in all, by chance
 SHOWN = 3  # names in a message
+TINY = 1e-6  # the square of a gradient, by the loss: a rate of 1e-6 moves that by less than rounding shows
 
 ACTIVATIONS = {"relu": "ReLU", "tanh": "tanh", "sigmoid": "sigmoid"}
 RANGES = {"relu": (0.0, float("inf")), "tanh": (-1.0, 1.0), "sigmoid": (0.0, 1.0)}
@@ -126,6 +128,29 @@ def never_zeroed(names: dict[Value, Path], losses: Sequence[Value]) -> list[Find
         seen += f"{one[worst]:.4g}"
     advice = "call model.zero_grad() before each loss.backward(), unless you add up passes on purpose"
     return [Finding("gradients never zeroed", "", seen, advice)]
+
+
+def never_updated(
+    names: dict[Value, Path], losses: Sequence[Value], curve: Sequence[float], evidence: Evidence | None, made: int
+) -> list[Finding]:
+    """Parameters that have gradients and stay where they are; `made` is how many Values there are since the loss."""
+    gradients = [p.grad for p in names]
+    if losses and not any(gradients):  # zeroed since
+        gradients = one_pass(losses[-1], names)
+    loss = losses[-1].data if losses else curve[-1] if curve else 0.0
+    strong = sum([g * g for g in gradients]) > TINY * abs(loss)  # False of nan
+    if not strong or not (evidence is None or evidence.unmoved()):
+        return []
+    if len(curve) >= FEW and min(curve) == max(curve):
+        seen = f"the loss is {loss:.4g} at each of {len(curve)} steps, though the parameters have gradients"
+    elif made == len(names) >= SHORTEST:
+        seen = f"they are still those that the loss was computed with, though {made} Values were made since, one for "
+        seen += "each parameter"
+    else:
+        return []
+    advice = "write p.data -= lr * p.grad: p -= lr * p.grad makes a new Value named p, and leaves the parameter as it "
+    advice += "is. Or call optimizer.step()"
+    return [Finding("parameters never updated", "", seen, advice)]
 
 
 def _alike(some: Sequence[float], others: Sequence[float]) -> bool:

@@ -14,6 +14,7 @@ from wengert.diagnosis.findings import (
     Finding,
     has_learnt,
     is_stuck,
+    never_updated,
     never_zeroed,
     not_finite,
     of_curve,
@@ -29,6 +30,7 @@ from wengert.errors import ArgumentError, DataError, LengthError
 from wengert.functions import sum as total
 from wengert.history import History
 from wengert.losses import cross_entropy, mse
+from wengert.node import CODE
 
 __all__ = ["Diagnosis", "diagnose"]
 
@@ -84,9 +86,9 @@ def diagnose(
         diagnose(model, history, X=X, Y=Y)        # after fit
 
     What is looked for: saturated tanh (and sigmoid), dead ReLU, dead output ReLU, loss not finite, learning rate too
-    high, learning rate too low, wrong sign of the update, gradients never zeroed, unreached parameter, target out of
-    range, inputs of different scale. Nothing is changed: parameters and gradients are what they were. It takes about as
-    long as a few dozen steps of training.
+    high, learning rate too low, wrong sign of the update, parameters never updated, gradients never zeroed, unreached
+    parameter, target out of range, inputs of different scale. Nothing is changed: parameters and gradients are what
+    they were. It takes about as long as a few dozen steps of training.
 
     Args:
         model: a Module, or an object or list that holds the parameters.
@@ -109,6 +111,7 @@ def diagnose(
     """
     names = named(model)
     losses, curve, failed = _sorted(seen)
+    made = (Value(0.0)._made - (losses[-1]._made & ~CODE)) // (CODE + 1) - 1 if losses else 0  # since the last loss
     looked_at, findings = [], []
     if curve:
         looked_at.append(f"the loss curve ({len(curve)} steps)")
@@ -118,8 +121,9 @@ def diagnose(
         raise ArgumentError("Y was given without X: pass both, or neither")
     if not names and (losses or X is not None):
         raise ArgumentError(f"no parameters are found in {model!r:.60}: pass a Module, or a list of the parameters")
-    if losses:
-        evidence = Evidence(names, losses[-1])
+    evidence = Evidence(names, losses[-1]) if losses else None
+    findings += never_updated(names, losses, curve, evidence, made)
+    if evidence is not None:
         count, examples = len(evidence.neurons), evidence.examples
         few = ", too few to judge neurons by" if 0 < examples < FEW else ""
         looked_at.append(f"the graph of the loss ({count} neurons with an activation, {examples} examples{few})")

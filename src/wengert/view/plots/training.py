@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from wengert.errors import ArgumentError, DataError, LengthError, require
+from wengert.modes import no_grad
 from wengert.view.plots.base import BLUE, CLASSES, INK, PALE, VERMILION, axes_for, quiet
 from wengert.view.text import bounds
 
@@ -107,27 +108,24 @@ def plot_confusion(table: Sequence[Sequence[int]], axes: Any = None) -> Any:
 
 
 def plot_decision_boundary(
-    classify: Callable[[list[Point]], Sequence[int]], X: Sequence[Point], Y: Sequence[int], axes: Any = None
+    model: Callable[..., Any], X: Sequence[Point], Y: Sequence[int], axes: Any = None, *, cut: float | None = None
 ) -> Any:
     """The class that a classifier gives to each place of the plane, and the points with their true classes.
 
     Args:
-        classify: gives the class of each of a list of points (x, y).
+        model: a model, which has parameters and is called with one point [x, y]; or a function that gives the class of
+            each of a list of points.
         X: the points.
-        Y: their classes.
+        Y: their classes. Of several outputs of a model, the place of the greatest is the class; of one, the class is
+            the number in Y that is nearest to it, as for hinge with -1 and 1, or for a probability with 0 and 1.
         axes: where to draw; None makes new ones.
+        cut: above it, one output means the higher of the classes: 0.0 for logits with the classes 0 and 1.
 
     Raises:
-        ArgumentError: classify is a model, which takes one point.
         DataError: there are no points.
         LengthError: X and Y differ in length.
         MissingExtraError: matplotlib is not installed.
     """
-    if hasattr(classify, "parameters"):
-        raise ArgumentError(
-            f"classify is {classify!r:.60}; expected a function of a list of points, such as "
-            "lambda points: [int(model(point).data > 0) for point in points]"
-        )
     if not len(X):
         raise DataError("X is empty: the plane that is drawn is the one around some points")
     if len(X) != len(Y):
@@ -136,7 +134,7 @@ def plot_decision_boundary(
     colours = require("matplotlib.colors", "plot")
     left, right, low, high = bounds(X, margin=0.15)
     order = sorted(set(Y))
-    classes = _grid(classify, left, right, low, high)
+    classes = _grid(_classifier(model, order, cut) if hasattr(model, "parameters") else model, left, right, low, high)
     paint = {c: colours.to_rgba(_colour(order, c), 0.22) for c in {c for row in classes for c in row}}
     picture = [[paint[c] for c in row] for row in classes]
     even = 1 / 4 <= (high - low) / (right - left) <= 4  # features of one kind, such as x and y: they get one scale
@@ -165,6 +163,24 @@ def _curves(axes: Any, curves: dict[str, list[float]], colour: str) -> list[Any]
             mark = "o" if len(numbers) < 3 else None
             lines += axes.plot(epochs, numbers, style, color=colour, label=name, marker=mark, linewidth=1.6)
     return lines
+
+
+def _classifier(model: Any, order: list[int], cut: float | None) -> Callable[[list[Point]], list[int]]:
+    """A function of a list of points, from a model of one."""
+
+    def label(outputs: Any) -> int:
+        numbers = [float(getattr(x, "data", x)) for x in (outputs if hasattr(outputs, "__len__") else [outputs])]
+        if len(numbers) > 1:
+            return numbers.index(max(numbers))
+        if cut is not None:
+            return order[-1] if numbers[0] > cut else order[0]
+        return min(order, key=lambda c: abs(c - numbers[0]))
+
+    def classify(points: list[Point]) -> list[int]:
+        with no_grad():
+            return [label(model(point)) for point in points]
+
+    return classify
 
 
 def _grid(

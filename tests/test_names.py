@@ -1,0 +1,98 @@
+"""Where names are: what is asked of `wengert` and stands elsewhere, and that the documentation names what is there."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import wengert
+
+ROOT = Path(__file__).resolve().parent.parent
+API = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+WRITTEN = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "examples").iterdir())]
+
+ELSEWHERE = {  # what users ask `wengert` for, and the module that has it
+    "MLP": "nn",
+    "Neuron": "nn",
+    "Module": "nn",
+    "mse": "losses",
+    "cross_entropy": "losses",
+    "SGD": "optim",
+    "clip_grad_norm": "optim",
+    "moons": "data",
+    "train_test_split": "data",
+    "accuracy": "training",
+    "predict": "training",
+    "save": "checkpoint",
+    "Diagnosis": "diagnosis",
+    "Anomaly": "anomalies",
+    "GradientReport": "check",
+    "Instruction": "graph",
+    "ArgumentError": "errors",
+    "random_program": "testing",
+    "plot_decision_boundary": "view.plots",
+    "plot_network": "view.plots",
+    "Drawing": "view.drawing",
+    "Explanation": "view.explain",
+}
+
+
+@pytest.mark.parametrize(("name", "module"), ELSEWHERE.items())
+def test_a_name_of_a_submodule_is_answered_by_where_it_is(name: str, module: str) -> None:
+    here = rf"{name} is in wengert\.{module}: write from wengert\.{module} import {name}"
+    with pytest.raises(ImportError, match=here):
+        exec(f"from wengert import Value, {name}")
+    assert not hasattr(wengert, name)
+    with pytest.raises(AttributeError, match=rf"module 'wengert' has no attribute '{name}': {here}"):
+        getattr(wengert, name)
+    exec(f"from wengert.{module} import {name}")  # as it says
+
+
+def test_every_public_name_of_the_modules_of_the_reference_is_answered_so() -> None:
+    no_names = ("cli", "course", "grading", "tensors", "view.layout", "view.outline", "view.page")  # to be imported
+    modules = {m for m in re.findall(r"automodule:: wengert\.([\w.]+)\n", API) if not m.startswith(no_names)}
+    assert {"nn", "view.plots", "check"} < modules
+    names = {name for module in modules for name in import_module(f"wengert.{module}").__all__}
+    for name in sorted(names - {*wengert.__all__}):
+        with pytest.raises(ImportError, match=rf"{name} is in wengert\.[\w.]+: write from wengert"):
+            exec(f"from wengert import {name}")
+
+
+@pytest.mark.parametrize("name", ["Foo", "mlp", "_private"])
+def test_a_name_that_is_nowhere(name: str) -> None:
+    assert not hasattr(wengert, name)
+    with pytest.raises(ImportError, match=f"cannot import name '{name}' from 'wengert'"):
+        exec(f"from wengert import {name}")
+    with pytest.raises(AttributeError, match=f"module 'wengert' has no attribute '{name}'"):
+        getattr(wengert, name)
+    assert not hasattr(wengert.view, name)
+    with pytest.raises(ImportError, match=f"cannot import name '{name}' from 'wengert.view'"):
+        exec(f"from wengert.view import {name}")
+
+
+def named_in_the_documentation() -> list[str]:
+    """Every `wengert.x.y` of the pages and the examples, each but once; no file names, nothing that a page makes."""
+    found = set()
+    for page in WRITTEN:
+        for name in re.findall(r"(?<![\w./-])wengert((?:\.[A-Za-z_]\w*)+)", page.read_text(encoding="utf-8")):
+            found.add(name.removeprefix("."))
+    return sorted(found - {"name", "softsign"})  # any name; the operation that a page registers
+
+
+def test_what_the_documentation_names_is_there_after_import_wengert() -> None:
+    """In a process for each module that is imported only then: another may have loaded it."""
+    modules: dict[str, list[str]] = {}
+    for name in named_in_the_documentation():
+        first = name.partition(".")[0]
+        modules.setdefault("" if first in wengert.__all__ else name if first == "view" else first, []).append(name)
+    assert {"", "diagnosis", "view.plots"} < set(modules)
+    running = {}
+    for module, names in modules.items():
+        program = "; ".join(["import wengert", *(f"wengert.{name}" for name in names)])
+        running[module] = subprocess.Popen([sys.executable, "-c", program])
+    assert {module: modules[module] for module, process in running.items() if process.wait()} == {}
