@@ -273,6 +273,7 @@ def test_a_closure_is_called_once_in_each_pass_after_all_that_use_it_and_before_
     assert (x.grad, a.grad, b.grad, c.grad) == (12.0, 4.0, 2.0, 1.0)  # leaves accumulate, interior nodes do not
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("plus", [add, lambda a, b: a + b])
 @pytest.mark.parametrize("times", [mul, lambda a, b: a * b])
 @pytest.mark.parametrize("bend", [tanh, lambda x: x.tanh()])
