@@ -62,7 +62,11 @@ def read_box(group: ET.Element, shown: Shown) -> None:
 
 
 def is_in_pill(text: ET.Element, parts: dict[str, list[Rect]]) -> bool:
-    return bool(parts["pill"]) and float(text.attrib["x"]) < parts["pill"][0][2]
+    """Whether a text stands before the end of the operation, which is left of its box or above it."""
+    if not parts["pill"]:
+        return False
+    (_, _, right, bottom), (left, top, _, _) = parts["pill"][0], parts["card"][-1]
+    return float(text.attrib["x"]) < right if right <= left else top >= bottom > float(text.attrib["y"])
 
 
 def text_box(text: ET.Element) -> Rect:
@@ -77,14 +81,16 @@ def text_box(text: ET.Element) -> Rect:
 
 
 def points(d: str) -> list[Point]:
-    """Points along a path of M, C, H and L commands."""
+    """Points along a path of M, C, H, V and L commands."""
     found: list[Point] = []
-    for command, written in re.findall(r"([MCHL])([^MCHL]*)", d):
+    for command, written in re.findall(r"([MCHVL])([^MCHVL]*)", d):
         numbers = [float(n) for n in re.findall(r"-?[\d.]+", written)]
         if command == "M":
             found.append((numbers[0], numbers[1]))
         elif command == "H":
             found.append((numbers[0], found[-1][1]))
+        elif command == "V":
+            found.append((found[-1][0], numbers[0]))
         elif command == "L":
             found.append((numbers[0], numbers[1]))
         else:

@@ -15,8 +15,8 @@ FILL = {"leaf": "#edf4fd", "fold": "#f4f1fb"}
 
 def to_dot(picture: Picture) -> str:
     """A digraph in the language of Graphviz."""
-    lines = ["digraph {"]
-    lines.append('  rankdir=LR; node [shape=box, fontname="monospace", fontsize=10]; edge [arrowsize=0.7]')
+    look = 'node [shape=box, fontname="monospace", fontsize=10]; edge [arrowsize=0.7]'
+    lines = ["digraph {", f"  rankdir={picture.rankdir}; {look}"]
     for i, box in enumerate(picture.boxes):
         look = f'style="rounded,filled", fillcolor="{FILL[box.kind]}"' if box.kind in FILL else "style=rounded"
         hot = f', color="{HOT}", penwidth=2' if box.hot else ""
@@ -34,7 +34,7 @@ def to_dot(picture: Picture) -> str:
 
 def to_mermaid(picture: Picture) -> str:
     """A flowchart in the language of Mermaid."""
-    lines = ["flowchart LR"]
+    lines = [f"flowchart {picture.rankdir}"]
     hot: list[str] = []
     arrows: list[bool] = []  # which of the arrows are hot, in the order in which they stand
     for i, box in enumerate(picture.boxes):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Container
 from typing import TYPE_CHECKING, Any
 
-from wengert.engine import Value
 from wengert.errors import ArgumentError, require
 from wengert.graph import Graph
 from wengert.view.reading import graph_of
@@ -21,6 +20,8 @@ __all__ = ["Drawing", "bundle", "draw", "draw_dot"]
 PIXELS = 16_000_000  # of a PNG, at most; below that it has two pixels for each of the picture's
 THEMES = ("auto", "light", "dark")
 FEWEST, MOST = 50, 5_000  # boxes that can be asked for
+FORMATS = ("svg", "png", "html", "dot", "mmd")
+DIRECTIONS = ("LR", "TB")
 
 
 class Drawing:
@@ -28,13 +29,15 @@ class Drawing:
 
     Attributes:
         theme: "light", "dark", or "auto" for that of whoever looks at it.
+        format: what `render` writes.
     """
 
-    def __init__(self, graph: Graph, limit: int, theme: str) -> None:
+    def __init__(self, graph: Graph, limit: int, theme: str, rankdir: str) -> None:
         from wengert.view.folding import Folding
 
         self.theme: str = theme
-        self._folding: Folding = Folding(graph, limit)
+        self.format: str = "svg"
+        self._folding: Folding = Folding(graph, limit, rankdir)
         picture, parts = self._folding.picture()
         self._picture: Picture = picture
         self._parts: dict[int, Part] = parts
@@ -52,6 +55,7 @@ class Drawing:
     def to_dot(self) -> str:
         r"""The picture in the language of Graphviz; nothing here needs Graphviz.
 
+        >>> from wengert import Value
         >>> x = Value(3.0, "x")
         >>> print(draw(x + x).to_dot())
         digraph {
@@ -72,6 +76,7 @@ class Drawing:
 
         A large graph is folded further than elsewhere: Mermaid draws at most 500 edges.
 
+        >>> from wengert import Value
         >>> x = Value(3.0, "x")
         >>> print(draw(x + x).to_mermaid())
         flowchart LR
@@ -88,7 +93,7 @@ class Drawing:
         text = to_mermaid(picture)
         while (len(text) > LENGTH or len(picture.edges) + len(picture.boxes) > EDGES) and limit > FEWEST:
             limit //= 2
-            picture = Folding(self._folding.graph, limit).picture()[0]
+            picture = Folding(self._folding.graph, limit, picture.rankdir).picture()[0]
             text = to_mermaid(picture)
         return text
 
@@ -107,18 +112,55 @@ class Drawing:
 
         name = fspath(path)
         kind = name.rpartition(".")[2].lower() if "." in name else ""
-        writers = {
-            "svg": lambda: self.svg,
-            "png": self._png,
-            "html": self._page,
-            "dot": self.to_dot,
-            "mmd": self.to_mermaid,
-        }
-        if kind not in writers:
-            raise ArgumentError(f"cannot tell from {name!r:.80} what to write: it should end in .{', .'.join(writers)}")
-        content = writers[kind]()
+        if kind not in FORMATS:
+            raise ArgumentError(f"cannot tell from {name!r:.80} what to write: it should end in .{', .'.join(FORMATS)}")
+        writers = (lambda: self.svg, self._png, self._page, self.to_dot, self.to_mermaid)
+        content = writers[FORMATS.index(kind)]()
         with open(path, "wb") as file:
             file.write(content if isinstance(content, bytes) else f"{content}\n".encode())
+
+    def render(
+        self,
+        filename: str | PathLike[str] = "graph",
+        directory: str | PathLike[str] | None = None,
+        view: bool = False,
+        cleanup: bool = True,
+        format: str | None = None,
+    ) -> str:
+        """Write the picture as tutorials do, who have Graphviz render theirs: `.format` is added to the name.
+
+        Args:
+            filename: the name without its ending.
+            directory: where, if not here; it is made if it is not there.
+            view: whether the file is opened.
+            cleanup: False leaves the text for Graphviz beside it, under the name without an ending.
+            format: instead of `.format`.
+
+        Returns:
+            The path of what was written.
+
+        Raises:
+            ArgumentError: the format is not one that can be written.
+        """
+        from pathlib import Path
+
+        kind = _format(format or self.format)
+        path = Path(directory or "", filename)
+        if directory is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        written = path.with_name(f"{path.name}.{kind}")
+        self.save(written)
+        if not cleanup:
+            path.write_text(self.to_dot() + "\n", encoding="utf-8")
+        if view:
+            import webbrowser
+
+            webbrowser.open(written.absolute().as_uri())
+        return str(written)
+
+    def view(self) -> str:
+        """Write the picture and open it, as Graphviz's `view` does."""
+        return self.render(view=True)
 
     def _page(self) -> str:
         from wengert.view.document import document
@@ -141,7 +183,7 @@ class Drawing:
         picture, notes = self._picture, list(self._picture.notes)
         if self._parts:
             notes.append(f"{folded(self._parts)}; .save('graph.html') can unfold them")
-        return Picture(picture.boxes, picture.edges, notes)
+        return Picture(picture.boxes, picture.edges, notes, picture.rankdir)
 
     def _repr_mimebundle_(self, include: Container[str] | None = None, exclude: Container[str] | None = None) -> Any:
         bundle = {"image/svg+xml": self.svg, "text/plain": repr(self)}
@@ -157,7 +199,7 @@ class Drawing:
         return f"Drawing({values:,} value{'s' * (values > 1)} in {boxes} box{'es' * (boxes > 1)}{parts})"
 
 
-def draw(root: Value, *, limit: int = 300, theme: str = "auto") -> Drawing:
+def draw(root: Any, *, limit: int = 300, theme: str = "auto", rankdir: str = "LR") -> Drawing:
     """The graph of a Value: boxes with label, data and gradient, left to right, each operation a small node of its own.
 
     Of all paths from the root to a leaf, that along which the largest gradient flows is marked. What no backward pass
@@ -169,14 +211,16 @@ def draw(root: Value, *, limit: int = 300, theme: str = "auto") -> Drawing:
         root: the result.
         limit: how many boxes the picture may have, from 50 to 5,000.
         theme: "light", "dark", or "auto" for that of whoever looks at it.
+        rankdir: where the results lie: "LR", at the right, or "TB", below.
 
     Returns:
         A Drawing: it shows itself in a notebook; `.svg` is its text, `.save("graph.svg")` writes it to a file.
 
     Raises:
         OperandError: `root` is not a Value.
-        ArgumentError: `limit` or `theme` is not one of these.
+        ArgumentError: `limit`, `theme` or `rankdir` is not one of these.
 
+    >>> from wengert import Value
     >>> x, w = Value(2.0, "x"), Value(-3.0, "w")
     >>> y = (x * w).tanh()
     >>> draw(y)
@@ -185,18 +229,33 @@ def draw(root: Value, *, limit: int = 300, theme: str = "auto") -> Drawing:
     graph = graph_of(root)
     if type(limit) is not int or not FEWEST <= limit <= MOST:
         raise ArgumentError(f"limit is {limit!r:.40}; expected a whole number of boxes from {FEWEST} to {MOST:,}")
-    if theme not in THEMES:
-        raise ArgumentError(f"theme is {theme!r:.40}; expected one of {', '.join(THEMES)}")
-    return Drawing(graph, limit, theme)
+    for name, given, known in (("theme", theme, THEMES), ("rankdir", rankdir, DIRECTIONS)):
+        if given not in known:
+            raise ArgumentError(f"{name} is {given!r:.40}; expected one of {', '.join(known)}")
+    return Drawing(graph, limit, theme, rankdir)
 
 
-def draw_dot(root: Value) -> Drawing:
-    """`draw` by the name that it has in tutorials.
+def draw_dot(root: Any, format: str = "svg", rankdir: str = "LR") -> Drawing:
+    """`draw` by the name and with the arguments that it has in tutorials: `draw_dot(o).render("graph")` writes
+    graph.svg. Nothing here needs Graphviz.
 
-    >>> draw_dot(Value(2.0))
+    Raises:
+        OperandError: `root` is not a Value.
+        ArgumentError: `format` or `rankdir` is not one that there is.
+
+    >>> from wengert import Value
+    >>> draw_dot(Value(2.0), rankdir="TB")
     Drawing(1 value in 1 box)
     """
-    return draw(root)
+    drawing = draw(root, rankdir=rankdir)
+    drawing.format = _format(format)
+    return drawing
+
+
+def _format(name: Any) -> str:
+    if name not in FORMATS:
+        raise ArgumentError(f"format is {name!r:.40}; expected one of {', '.join(FORMATS)}")
+    return str(name)
 
 
 def bundle(root: Any, include: Container[str] | None, exclude: Container[str] | None) -> Any:

@@ -52,6 +52,7 @@ class Folding:
     Args:
         graph: the computation.
         limit: how many boxes a picture may have.
+        rankdir: where the edges of its pictures run to.
 
     Attributes:
         graph: the computation.
@@ -59,9 +60,10 @@ class Folding:
         whole: the part that is everything.
     """
 
-    def __init__(self, graph: Graph, limit: int = 300) -> None:
+    def __init__(self, graph: Graph, limit: int = 300, rankdir: str = "LR") -> None:
         self.graph: Graph = graph
         self.limit: int = limit
+        self.rankdir: str = rankdir
         self._names = [value.label for value in graph.values]
         partials = graph.partials
         self._gradients = [value.grad for value in graph.values]
@@ -101,7 +103,8 @@ class Folding:
         boxes = [self._box(item) for item in items]
         edges = self._edges(part, items, owner, boxes)
         inside = {i: item for i, item in enumerate(items) if isinstance(item, Part)}
-        return Picture(boxes, edges, [PATH] if any(edge.hot for edge in edges) else []), inside
+        notes = [PATH] if any(edge.hot for edge in edges) else []
+        return Picture(boxes, edges, notes, self.rankdir), inside
 
     def _unfolded(self, part: Part) -> Sequence[int | Part]:
         """What is drawn of a part: all values in it; else level after level, as long as all of the next has room."""

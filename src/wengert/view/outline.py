@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from wengert.engine import Value
+from typing import Any
+
 from wengert.errors import ArgumentError
 from wengert.graph import Graph
 from wengert.view.naming import clean, number
 from wengert.view.reading import NOT_COMPUTED, computed, constants, graph_of
 
-__all__ = ["tree"]
+__all__ = ["Tree", "tree"]
 
 DEEPEST = 20  # levels that are indented; what lies deeper goes on at the left margin
 BELOW = {"": "", "├─ ": "│  ", "└─ ": "   "}  # what stands below a branch
 
 
-def tree(root: Value, *, limit: int = 300) -> str:
+class Tree(str):
+    """A text tree; as the last line of a cell, too, it is shown as it is printed."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def tree(root: Any, *, limit: int = 300) -> Tree:
     """The graph of a Value as a text tree: each value with its operation, and below it what it was computed from.
 
     A value that is used several times is drawn once, with a number, and referred to by that number after: a graph has
@@ -28,10 +38,11 @@ def tree(root: Value, *, limit: int = 300) -> str:
         OperandError: `root` is not a Value.
         ArgumentError: `limit` is not a whole number from 1 up.
 
+    >>> from wengert import Value
     >>> x, w = Value(2.0, "x"), Value(-3.0, "w")
     >>> y = x * w + x
     >>> y.backward()
-    >>> print(tree(y))
+    >>> tree(y)
     +  data -4  grad 1
     ├─ *  data -6  grad 1
     │  ├─ #1 x  data 2  grad -2
@@ -41,10 +52,10 @@ def tree(root: Value, *, limit: int = 300) -> str:
     graph = graph_of(root)
     if type(limit) is not int or limit < 1:
         raise ArgumentError(f"limit is {limit!r:.40}; expected a whole number of lines from 1 up")
-    return "\n".join(_Tree(graph).lines(limit))
+    return Tree("\n".join(_Lines(graph).lines(limit)))
 
 
-class _Tree:
+class _Lines:
     """What the lines are written from."""
 
     def __init__(self, graph: Graph) -> None:

@@ -75,11 +75,16 @@ class Edge:
 
 @dataclass(slots=True)
 class Picture:
-    """Boxes, the edges between them, and the lines to be written below them."""
+    """Boxes, the edges between them, and the lines to be written below them.
+
+    Attributes:
+        rankdir: where the edges run to, in Graphviz's words: "LR", to the right, or "TB", downwards.
+    """
 
     boxes: list[Box]
     edges: list[Edge]
     notes: list[str] = field(default_factory=list)
+    rankdir: str = "LR"
 
 
 def flat(graph: Graph, names: list[str] | None = None) -> Picture:

@@ -101,12 +101,14 @@ def sheet(
     picture: Picture, *, theme: str = "auto", ids: str | None = None, styled: bool = True
 ) -> tuple[str, float, float]:
     """What `svg` gives, and its width and height in pixels."""
+    down = picture.rankdir == "TB"
     cards = _cards(picture.boxes)
-    sizes = [(width + _lead(box), max(height, PILL)) for box, (width, height) in zip(picture.boxes, cards, strict=True)]
-    laid = layout(sizes, [(edge.source, edge.target) for edge in picture.edges])
+    sizes = [_size(box, *card, down) for box, card in zip(picture.boxes, cards, strict=True)]
+    laid = layout([_turned(size, down) for size in sizes], [(edge.source, edge.target) for edge in picture.edges])
+    wide, deep = _turned((laid.width, laid.height), down)
     notes = [_cut_note(note) for note in picture.notes]
-    width = max([laid.width, *(advance(note) + 30 for note in notes)]) + 2 * MARGIN
-    height = laid.height + 2 * MARGIN + (LINE * len(notes) + 6 if notes else 0)
+    width = max([wide, *(advance(note) + 30 for note in notes)]) + 2 * MARGIN
+    height = deep + 2 * MARGIN + (LINE * len(notes) + 6 if notes else 0)
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="wengert-graph" role="img"'
         f' aria-label={attribute(_told(picture))} width="{width:.0f}" height="{height:.0f}"'
@@ -120,12 +122,13 @@ def sheet(
     trunks: dict[int, Sequence[Point]] = {}  # the longest route from each box so far
     for i in order:
         edge, route = picture.edges[i], laid.routes[i]
-        out.append(_edge(edge, route if whole or edge.hot else _branch(route, trunks.get(edge.source, ())), ids))
+        shown = route if whole or edge.hot else _branch(route, trunks.get(edge.source, ()))
+        out.append(_edge(edge, shown, ids, down))
         trunks[edge.source] = max(trunks.get(edge.source, ()), route, key=len)
     for box, corner, card, size in zip(picture.boxes, laid.corners, cards, sizes, strict=True):
-        out.append(_box(box, corner, card, size, ids))
+        out.append(_box(box, _turned(corner, down), card, size, ids, down))
     for i, note in enumerate(notes):
-        out.append(_note(note, laid.height + LINE * (i + 1) + 4, i == 0 and any(edge.hot for edge in picture.edges)))
+        out.append(_note(note, deep + LINE * (i + 1) + 4, i == 0 and any(edge.hot for edge in picture.edges)))
     return "\n".join([*out, "</g>", "</svg>"]), width, height
 
 
@@ -185,9 +188,18 @@ def _pill(symbol: str) -> float:
     return max(advance(symbol) + 12, PILL)
 
 
-def _lead(box: Box) -> float:
-    """The width of the operation and of its arrow."""
-    return _pill(box.symbol) + REACH + TIP if box.symbol else 0.0
+def _size(box: Box, width: float, height: float, down: bool) -> Point:
+    """The width and height of a box with the operation before it and its arrow."""
+    if not box.symbol:
+        return width, max(height, PILL)
+    if down:
+        return max(width, _pill(box.symbol)), PILL + REACH + TIP + height
+    return _pill(box.symbol) + REACH + TIP + width, max(height, PILL)
+
+
+def _turned(point: Point, down: bool) -> Point:
+    """A point of the layout, which knows only pictures from left to right; or a size for it."""
+    return (point[1], point[0]) if down else point
 
 
 def _cut_note(note: str) -> str:
@@ -234,18 +246,19 @@ def _note(note: str, y: float, sample: bool) -> str:
 # -- boxes ------------------------------------------------------------------------------------------------------------
 
 
-def _box(box: Box, corner: Point, card: Point, size: Point, ids: str | None) -> str:
-    """A box and, at its left, the operation that made it."""
+def _box(box: Box, corner: Point, card: Point, size: Point, ids: str | None, down: bool) -> str:
+    """A box and, at its left or above it, the operation that made it."""
     (x, y), (width, height) = corner, card
-    middle, left = y + size[1] / 2, x + size[0] - width
-    top = middle - height / 2
+    left = x + (size[0] - width) / (2 if down else 1)
+    top = y + (size[1] - height) / (1 if down else 2)
     hot = " hot" if box.hot else ""
     name = f" id={attribute(f'{ids}n{box.place}')}" if ids is not None and box.place >= 0 else ""
     out = [f'<g class="{box.kind}{hot}"{name}>']
     if box.title:
         out.append(f"<title>{escape(box.title)}</title>")
     if box.symbol:
-        out.append(_operation(box, x, middle, left))
+        port = (left + width / 2, top) if down else (left, top + height / 2)
+        out.append(_operation(box, corner, port, down))
     if box.kind == "fold":
         out.append(_rect(left + 3, top + 3, width - 3, height - 3))
         width, height = width - 3, height - 3
@@ -270,23 +283,31 @@ def _rect(x: float, y: float, width: float, height: float) -> str:
     return f'<rect class="card" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="6"/>'
 
 
-def _operation(box: Box, x: float, middle: float, left: float) -> str:
+def _operation(box: Box, corner: Point, port: Point, down: bool) -> str:
+    """The operation, and its arrow to the port of its box."""
     width = _pill(box.symbol)
-    end = left - TIP
+    middle = (port[0], corner[1] + PILL / 2) if down else (corner[0] + width / 2, port[1])
+    x, y = middle[0] - width / 2, middle[1] - PILL / 2
+    line = f"M{x + width:.1f} {port[1]:.1f}H{port[0] - TIP:.1f}"
+    if down:
+        line = f"M{port[0]:.1f} {y + PILL:.1f}V{port[1] - TIP:.1f}"
     return (
-        f'<path class="line" d="M{x + width:.1f} {middle:.1f}H{end:.1f}"/>{_head(left, middle)}'
-        f'<rect class="pill" x="{x:.1f}" y="{middle - PILL / 2:.1f}" width="{width:.1f}" height="{PILL:g}"'
-        f' rx="{PILL / 2:g}"/>' + _text(x + width / 2, middle + 4, box.symbol, "mid")
+        f'<path class="line" d="{line}"/>{_head(*port, down)}'
+        f'<rect class="pill" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{PILL:g}"'
+        f' rx="{PILL / 2:g}"/>' + _text(middle[0], middle[1] + 4, box.symbol, "mid")
     )
 
 
 # -- edges ------------------------------------------------------------------------------------------------------------
 
 
-def _edge(edge: Edge, route: Sequence[Point], ids: str | None) -> str:
+def _edge(edge: Edge, route: Sequence[Point], ids: str | None, down: bool) -> str:
     name = f" id={attribute(f'{ids}e{edge.at}')}" if ids is not None and edge.at >= 0 else ""
     kind = "edge hot" if edge.hot else "edge"
-    return f'<g class="{kind}"{name}><path class="line" d="{curve(route)}"/>{_head(*route[-1])}</g>'
+    return (
+        f'<g class="{kind}"{name}><path class="line" d="{curve(route, down)}"/>'
+        f"{_head(*_turned(route[-1], down), down)}</g>"
+    )
 
 
 def _branch(route: Sequence[Point], trunk: Sequence[Point]) -> Sequence[Point]:
@@ -296,21 +317,27 @@ def _branch(route: Sequence[Point], trunk: Sequence[Point]) -> Sequence[Point]:
     return route[max(same - 1, 0) // 2 * 2 :]
 
 
-def curve(route: Sequence[Point]) -> str:
+def curve(route: Sequence[Point], down: bool = False) -> str:
     """The path along a route, up to where the head of the arrow begins."""
-    points = list(route)
+    points, straight = list(route), "V" if down else "H"
     (x, y), (end, _) = points[-2:]
     points[-1] = (end - TIP, y)
     if x > end - TIP:  # the curve itself ends where the head begins
         points[-2] = points[-1]
-    drawn = [f"M{points[0][0]:.1f} {points[0][1]:.1f}"]
+    drawn = [f"M{_at(points[0], down)}"]
     for i in range(1, len(points), 2):
         (x0, y0), (x1, y1), (x2, _) = points[i - 1], points[i], points[i + 1]
-        half = (x0 + x1) / 2
-        drawn.append(f"C{half:.1f} {y0:.1f} {half:.1f} {y1:.1f} {x1:.1f} {y1:.1f}" if y0 != y1 else f"H{x1:.1f}")
-        drawn.append(f"H{x2:.1f}" if x2 != x1 else "")
+        bend = [((x0 + x1) / 2, y0), ((x0 + x1) / 2, y1), (x1, y1)]
+        drawn.append("C" + " ".join([_at(p, down) for p in bend]) if y0 != y1 else f"{straight}{x1:.1f}")
+        drawn.append(f"{straight}{x2:.1f}" if x2 != x1 else "")
     return "".join(drawn)
 
 
-def _head(x: float, y: float) -> str:
-    return f'<path class="head" d="M{x:.1f} {y:.1f}l{-TIP - 1:g} -3.4v6.8z"/>'
+def _at(point: Point, down: bool) -> str:
+    x, y = _turned(point, down)
+    return f"{x:.1f} {y:.1f}"
+
+
+def _head(x: float, y: float, down: bool) -> str:
+    wings = f"l-3.4 {-TIP - 1:g}h6.8z" if down else f"l{-TIP - 1:g} -3.4v6.8z"
+    return f'<path class="head" d="M{x:.1f} {y:.1f}{wings}"/>'
