@@ -43,10 +43,16 @@ function sweep(turns, assign) {
     const i = made[made.length - k];
     last = [];
     operands[i].forEach((x, slot) => {
-      if (x < 0) return;
-      const partial = partials[i][slot], product = partial * grads[i], before = grads[x];
-      grads[x] = assign ? 0 + product : (before ?? 0) + product;
-      last.push({ operand: x, slot, partial, product, before, after: grads[x], gradient: grads[i] });
+      const partial = partials[i][slot], own = data.own[i]?.[slot];
+      if (x < 0 || partial === null) return;
+      const before = grads[x], gradient = grads[i] ?? 0;
+      let product = partial * gradient;
+      grads[x] = assign || own === "=" ? 0 + product : (before ?? 0) + product;
+      if (Array.isArray(own)) {
+        grads[x] = real(own[0]);
+        product = grads[x] - (before ?? 0);
+      }
+      last.push({ operand: x, slot, partial, product, before, after: grads[x], gradient, own });
     });
   }
   return { grads, last };
@@ -81,15 +87,17 @@ function story(k, now) {
   if (k === made.length + 1) return { phase: "backward", node: root, head: "Backward, from the result", said: [[[`grad of ${called(root)} = `], ["1", "b"], [", the derivative of the result by itself"]]] };
   const i = made[end - k];
   const said = now.last.map((c) => {
+    if (Array.isArray(c.own)) return [[c.own[1]]];
     const first = c.before === null, product = [number(c.product), "b"];
     const chain = `grad of ${called(i)} × local derivative = ${times(c.gradient, c.partial)} = `;
     const target = `grad of ${called(c.operand)}`;
     if (first) return [[`${target} = ${chain}`], product];
-    if (ui.assign.checked) return [[`${target} = ${chain}`], product, [`, and the ${number(c.before)} that it held is lost`, "lost"]];
+    const why = c.own ? `: the _backward of ${called(i)} has = where += belongs` : "";
+    if (ui.assign.checked || c.own) return [[`${target} = ${chain}`], product, [`, and the ${number(c.before)} that it held is lost${why}`, "lost"]];
     return [[`${target} += ${chain}${number(c.product)}, which makes ${plus(c.before, c.product)} = `], [number(c.after), "b"]];
   });
   const formula = formulas[i] === 0 ? names[i] : `${names[i]} = ${formulas[i]}`;
-  return { phase: "backward", node: i, head: `Backward through ${formula}`, said: said.length ? said : [[[`${names[i]} has no operand that takes a gradient`]]] };
+  return { phase: "backward", node: i, head: `Backward through ${formula}`, said: said.length ? said : [[[data.words.idle[i] ?? `${names[i]} has no operand that takes a gradient`]]] };
 }
 
 // -- the picture ----------------------------------------------------------------------------------------------------
@@ -219,11 +227,11 @@ function verdict(wrong) {
 // What each operand gains, on the side of its box that the edge leaves free.
 function gains(node, last, assign) {
   const heights = {};
-  for (const { operand, slot, before, product } of last.slice(0, 40)) {
+  for (const { operand, slot, before, product, own } of last.slice(0, 40)) {
     const [x, y, wide] = data.boxes[operand], route = ends[node][slot];
     const above = (heights[operand] = (heights[operand] ?? 0) + 1), down = route[3] >= route[1];
     const offset = down ? -7 - 14 * (above - 1) : 16 + 14 * (above - 1);
-    const sign = assign || before === null ? "=" : "+=";
+    const sign = assign || own === "=" || before === null ? "=" : "+=";
     svg("text", { class: "gain", x: x + wide + 6, y: y + high / 2 + offset }, stage.gains, `${sign} ${number(product)}`);
   }
 }

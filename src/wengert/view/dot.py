@@ -24,6 +24,7 @@ def to_dot(picture: Picture) -> str:
         lines.append(f'  b{i} [label="{label}", {look}{hot}]')
         if box.symbol:
             shape = "shape=circle, margin=0" if len(box.symbol) < 3 else 'style=rounded, margin="0.08,0.04", height=0.3'
+            shape += ', style="rounded,dashed"' if box.stops else ""
             join = f' [color="{HOT}", penwidth=2]' if box.hot else ""
             lines.append(f'  o{i} [label="{_quoted(box.symbol)}", {shape}]; o{i} -> b{i}{join}')
     for edge in picture.edges:
@@ -48,6 +49,8 @@ def to_mermaid(picture: Picture) -> str:
     for edge in picture.edges:
         lines.append(f"  b{edge.source} --> {_end(picture, edge.target)}")
         arrows.append(edge.hot)
+    stops = [f"o{i}" for i, box in enumerate(picture.boxes) if box.symbol and box.stops]
+    lines += ["  classDef stops stroke-dasharray:3 3", f"  class {','.join(stops)} stops"] if stops else []
     if hot:
         lines += [f"  classDef hot stroke:{HOT},stroke-width:2px", f"  class {','.join(hot)} hot"]
         marked = [str(i) for i, is_hot in enumerate(arrows) if is_hot]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from wengert.errors import ArgumentError, require
 from wengert.graph import Graph
-from wengert.view.reading import graph_of
+from wengert.view.reading import alone, graph_of
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -32,13 +32,14 @@ class Drawing:
         format: what `render` writes.
     """
 
-    def __init__(self, graph: Graph, limit: int, theme: str, rankdir: str) -> None:
+    def __init__(self, graph: Graph, limit: int, theme: str, rankdir: str, notes: list[str]) -> None:
         from wengert.view.folding import Folding
 
         self.theme: str = theme
         self.format: str = "svg"
         self._folding: Folding = Folding(graph, limit, rankdir)
         picture, parts = self._folding.picture()
+        picture.notes += notes
         self._picture: Picture = picture
         self._parts: dict[int, Part] = parts
         self._svg = ""
@@ -55,7 +56,6 @@ class Drawing:
     def to_dot(self) -> str:
         r"""The picture in the language of Graphviz; nothing here needs Graphviz.
 
-        >>> from wengert import Value
         >>> x = Value(3.0, "x")
         >>> print(draw(x + x).to_dot())
         digraph {
@@ -76,7 +76,6 @@ class Drawing:
 
         A large graph is folded further than elsewhere: Mermaid draws at most 500 edges.
 
-        >>> from wengert import Value
         >>> x = Value(3.0, "x")
         >>> print(draw(x + x).to_mermaid())
         flowchart LR
@@ -220,7 +219,6 @@ def draw(root: Any, *, limit: int = 300, theme: str = "auto", rankdir: str = "LR
         OperandError: `root` is not a Value.
         ArgumentError: `limit`, `theme` or `rankdir` is not one of these.
 
-    >>> from wengert import Value
     >>> x, w = Value(2.0, "x"), Value(-3.0, "w")
     >>> y = (x * w).tanh()
     >>> draw(y)
@@ -232,7 +230,7 @@ def draw(root: Any, *, limit: int = 300, theme: str = "auto", rankdir: str = "LR
     for name, given, known in (("theme", theme, THEMES), ("rankdir", rankdir, DIRECTIONS)):
         if given not in known:
             raise ArgumentError(f"{name} is {given!r:.40}; expected one of {', '.join(known)}")
-    return Drawing(graph, limit, theme, rankdir)
+    return Drawing(graph, limit, theme, rankdir, alone(root))
 
 
 def draw_dot(root: Any, format: str = "svg", rankdir: str = "LR") -> Drawing:
@@ -243,7 +241,6 @@ def draw_dot(root: Any, format: str = "svg", rankdir: str = "LR") -> Drawing:
         OperandError: `root` is not a Value.
         ArgumentError: `format` or `rankdir` is not one that there is.
 
-    >>> from wengert import Value
     >>> draw_dot(Value(2.0), rankdir="TB")
     Drawing(1 value in 1 box)
     """

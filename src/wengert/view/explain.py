@@ -19,8 +19,10 @@ from wengert.engine import Value
 from wengert.errors import ArgumentError, OperandError
 from wengert.graph import Graph
 from wengert.view import naming
+from wengert.view.backward import Pass
+from wengert.view.mirror import Mirror, can_be_seen
 from wengert.view.naming import number
-from wengert.view.steps import sweep
+from wengert.view.reading import is_by_hand
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -159,12 +161,13 @@ class Explanation:
         return f"<pre>{escape(str(self))}</pre>{self.svg()}"
 
 
-def explain(x: Value, root: Value | None = None) -> Explanation:
+def explain(x: Any, root: Any = None) -> Explanation:
     """Why the gradient of x is 0, nan or huge: the paths from the result to it, and the factors that made it so.
 
     A Value knows what it was made from, and not what was made from it: so the result, on which `backward()` would be
     called, has to be given. It need not have been called, and no `grad` is touched. Inside of a
-    `wengert.detect_anomaly()` or `wengert.strict()` block the reasons name the lines that made the nodes.
+    `wengert.detect_anomaly()` or `wengert.strict()` block the reasons name the lines that made the nodes. Both may be
+    of another class that knows its parts: its own closures are explained.
 
     Args:
         x: a leaf, or any node.
@@ -188,16 +191,19 @@ def explain(x: Value, root: Value | None = None) -> Explanation:
     >>> explain(w, y).verdict
     'zero'
     """
-    for name, value in (("x", x), ("root", x if root is None else root)):
-        if not isinstance(value, Value):
+    whole = x if root is None else root
+    for name, value in (("x", x), ("root", whole)):
+        if not can_be_seen(value):
             raise OperandError(f"explain(x, root) takes Values, and {name} is {type(value).__name__}")
-    if root is None and x.is_leaf:
+    mirror = Mirror(whole)
+    if root is None and mirror.root.is_leaf:
         raise ArgumentError(
-            f"{naming.clean(x.label) or 'x'} is a leaf, and a leaf does not know what was computed from it: "
+            f"{naming.clean(mirror.root.label) or 'x'} is a leaf, and a leaf does not know what was computed from it: "
             "give the result that backward() is called on, explain(x, loss)"
         )
-    found = _Finder(x if root is None else root)
-    return found.strangest() if root is None else found.of(x)
+    found = _Finder(mirror.root)
+    value = mirror.of(x)
+    return found.strangest() if root is None else found.of(Mirror(x).root if value is None else value)
 
 
 class _Finder:
@@ -208,7 +214,8 @@ class _Finder:
         self.names: list[str] = naming.names(self.graph)
         self.partials: array[float] = self.graph.partials
         self.data: array[float] = array("d", [value.data for value in self.graph.values])
-        self.gradients: array[float] = sweep(self.graph, self.partials)[0]
+        self.turns: Pass = Pass(self.graph)
+        self.gradients: array[float] = self.turns.gradients
 
     def strangest(self) -> Explanation:
         """Of the leaf with the strangest gradient."""
@@ -238,8 +245,9 @@ class _Finder:
             reasons = self._origin(way, isnan)
         elif verdict == "infinite":
             reasons = self._origin(way, lambda number: not isfinite(number))
-        elif verdict in ("huge", "tiny") and paths:
+        elif verdict in ("huge", "tiny") and paths and isfinite(paths[0].product):
             reasons = [_growth(paths[0], verdict)]
+        reasons = [*_first(self.turns.faults(self.names, way)), *reasons]
         return Explanation(self, self.names[place], gradient, verdict, reasons, paths, count)
 
     def edges(self, place: int) -> Iterator[tuple[int, int]]:
@@ -320,9 +328,11 @@ class _Finder:
             for at, operand in self.edges(place):
                 if not way[operand]:
                     continue
-                passed = self.partials[at] * self.gradients[place]
+                passed = self.turns.passed(place, at)
                 if passed != 0.0:
                     fed.setdefault(operand, []).append(passed)
+                elif place in self.turns.broken:
+                    continue  # which is said already
                 elif self.partials[at] == 0.0:
                     reasons.append(self._flat(place, at, operand))
                 else:
@@ -334,28 +344,33 @@ class _Finder:
 
     def _flat(self, place: int, at: int, operand: int) -> str:
         """Why a local derivative is 0."""
-        op = self.graph[place].op
+        op = naming.spelled(self.graph, place).lower()
         node, target, data = self.names[place], self.names[operand], number(self.data[operand])
         others = [
             self._operand(k)
             for k in range(self.graph.starts[place], self.graph.starts[place + 1])
-            if k != at and op.name in ("mul", "dot", "prod")
+            if k != at and op in ("mul", "dot", "prod")
         ]
         zero = next((name for name, number in others if number == 0.0), "")
-        if op.name == "relu":
+        known = (op == "mul" and zero) or (op == "relu" and self.data[operand] <= 0.0)
+        if place in self.turns.silent:
+            why = "it has no _backward, and the gradient stops there"
+        elif is_by_hand(self.graph, place) and not known:
+            why = "its _backward adds 0"
+        elif op == "relu":
             why = f"the input of the ReLU is {data}, and {'at' if self.data[operand] == 0.0 else 'below'} 0 it is flat"
-        elif op.name == "mul" or op.name == "prod":
+        elif op == "mul" or op == "prod":
             why = f"the other factor{f', {zero},' if zero and zero != '0' else ''} is 0"
-        elif op.name == "dot":
+        elif op == "dot":
             why = "what it is multiplied by is 0"
-        elif op.name in ("maximum", "minimum", "max", "min", "where", "clip"):
-            why = f"{op.name} did not choose it: it is {data}"
-        elif op.name == "stop_gradient":
+        elif op in ("maximum", "minimum", "max", "min", "where", "clip"):
+            why = f"{op} did not choose it: it is {data}"
+        elif op == "stop_gradient":
             why = "stop_gradient lets none through"
-        elif op.name in ("tanh", "sigmoid", "softplus", "silu", "gelu", "erf", "erfc", "elu", "exp", "logsigmoid"):
-            why = f"{op.name} is flat at {data}: it is saturated"
+        elif op in ("tanh", "sigmoid", "softplus", "silu", "gelu", "erf", "erfc", "elu", "exp", "logsigmoid"):
+            why = f"{op} is flat at {data}: it is saturated"
         else:
-            why = f"the derivative of {op.name} by it is 0 at {data}"
+            why = f"the derivative of {op} by it is 0 at {data}"
         return f"{node} passes nothing on to {target}: {why}{self._line(place)}."
 
     def _operand(self, at: int) -> tuple[str, float]:
@@ -373,13 +388,13 @@ class _Finder:
             if not way[place] or strange(self.gradients[place]):
                 continue
             for at, operand in self.edges(place):
-                if way[operand] and strange(self.partials[at] * self.gradients[place]):
+                if way[operand] and strange(self.turns.passed(place, at)):
                     sources.append((at, place, operand))
         if sources:
             return _first([self._strange(*source, strange) for source in sources])
         first = max(place for place in range(len(way)) if way[place] and strange(self.gradients[place]))
         terms = [
-            self.partials[at] * self.gradients[place]
+            self.turns.passed(place, at)
             for place in range(len(self.graph) - 1, first, -1)
             for at, operand in self.edges(place)
             if operand == first
@@ -421,11 +436,12 @@ class _Finder:
 
     def _computation(self, place: int) -> str:
         """A node's forward step: log(x) = log(-1) = nan."""
-        op, operands, _ = self.graph[place]
+        operands = self.graph[place].operands
         texts = [number(self.data[x] if isinstance(x, int) else x) for x in operands]
         formula = naming.formula(self.graph, self.names, place)
         parts = [formula] if formula == self.names[place] else [self.names[place], formula]
-        parts += [naming.fill(naming.template(op, len(texts), " × "), texts), number(self.data[place])]
+        written = naming.template(naming.spelled(self.graph, place), len(texts), " × ")
+        parts += [naming.fill(written, texts), number(self.data[place])]
         return " = ".join(parts)
 
     def _line(self, place: int) -> str:

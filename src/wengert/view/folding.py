@@ -17,7 +17,7 @@ from wengert import owners
 from wengert.graph import Graph
 from wengert.view.naming import clean, number
 from wengert.view.picture import PATH, TITLE, Box, Edge, Picture, Row, ending, value_box, with_constants
-from wengert.view.reading import NOT_COMPUTED, computed, constants, steepest
+from wengert.view.reading import NOT_COMPUTED, computed, constants, steepest, stopping
 from wengert.view.scopes import Scope, assigned, common, levels
 
 __all__ = ["OUTSIDE", "Folding", "Part", "folded"]
@@ -65,11 +65,11 @@ class Folding:
         self.limit: int = limit
         self.rankdir: str = rankdir
         self._names = [value.label for value in graph.values]
-        partials = graph.partials
         self._gradients = [value.grad for value in graph.values]
-        self._known = computed(graph, partials, self._gradients)
-        self._path = frozenset(steepest(graph, partials, self._gradients))  # of places in graph.operands
+        self._known = computed(graph, self._gradients)
+        self._path = frozenset(steepest(graph, self._gradients))  # of places in graph.operands
         self._hot = frozenset([len(graph) - 1, *(graph.operands[at] for at in self._path)] if self._path else [])
+        self._stops, self._notes = stopping(graph)
         self._scopes = self._owned()
         places: Sequence[int] = range(len(graph))
         items = _grouped(places, self._scopes, 0) if self._scopes else places
@@ -104,7 +104,7 @@ class Folding:
         edges = self._edges(part, items, owner, boxes)
         inside = {i: item for i, item in enumerate(items) if isinstance(item, Part)}
         notes = [PATH] if any(edge.hot for edge in edges) else []
-        return Picture(boxes, edges, notes, self.rankdir), inside
+        return Picture(boxes, edges, notes + self._notes, self.rankdir), inside
 
     def _unfolded(self, part: Part) -> Sequence[int | Part]:
         """What is drawn of a part: all values in it; else level after level, as long as all of the next has room."""
@@ -167,7 +167,7 @@ class Folding:
     def _box(self, item: int | Part) -> Box:
         if isinstance(item, int):
             box = value_box(self.graph, item, bool(self._known[item]), self._names[item])
-            box.hot = item in self._hot
+            box.hot, box.stops = item in self._hot, item in self._stops
             return box
         count, largest = len(item.places), max([abs(self._gradients[place]) for place in item.places])
         known = any(self._known[place] for place in item.places)

@@ -9,7 +9,7 @@ from math import isfinite
 from wengert.graph import Graph
 from wengert.view import svg as drawing
 from wengert.view.naming import number
-from wengert.view.picture import Box, Edge, Picture, Row, flat, value_box
+from wengert.view.picture import PATH, Box, Edge, Picture, Row, flat, value_box
 
 __all__ = ["svg"]
 
@@ -39,7 +39,8 @@ def svg(graph: Graph, names: list[str], gradients: array[float], marked: set[int
         edge.hot = edge.at in marked
         if edge.hot:
             picture.boxes[edge.source].hot = picture.boxes[edge.target].hot = True
-    picture.notes = [] if whole else [f"{len(picture.boxes)} of {len(graph):,} nodes: those on the paths"]
+    stops = [note for note in picture.notes if note != PATH]
+    picture.notes = stops if whole else [f"{len(picture.boxes)} of {len(graph):,} nodes: those on the paths"]
     return drawing.svg(picture, theme=theme)
 
 

@@ -13,15 +13,17 @@ from decimal import Decimal
 from math import copysign, inf, nextafter
 
 from wengert.graph import Graph
-from wengert.ops import TABLE, Op
+from wengert.ops import TABLE, by_hand
 
-__all__ = ["clean", "fill", "formula", "formulas", "is_compound", "names", "number", "template"]
+__all__ = ["clean", "fill", "formula", "formulas", "is_compound", "names", "number", "spelled", "template"]
 
 LONGEST = 24  # characters of a label that are shown
 SHORT = 16  # characters of an expression that still serves as a name
 MANY = 7  # operands that are all written out
 LARGE = 20_000  # nodes from which on a node without a label goes by its place
 INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**"}
+SIGNS = {(sign, 2): name for name, sign in INFIX.items()} | {("-", 1): "neg"}  # what hand-made nodes call themselves
+POWER, FUNCTION = re.compile(r"\*\*-?\d[\d.e-]{0,9}"), re.compile(r"[^\W\d]\w{0,15}")
 
 # What is no character to show: controls, what turns the direction of writing, halves of surrogate pairs.
 UNSHOWN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -51,27 +53,46 @@ def number(x: float) -> str:
     return f"{x:.4g}"
 
 
-def template(op: Op, count: int, times: str = "*") -> str:
+def spelled(graph: Graph, place: int) -> str:
+    """By what name an operation is written: its own; of a node made by hand, what its symbol means.
+
+    >>> from wengert import Value
+    >>> x = Value(2.0)
+    >>> [spelled(Graph(Value(4.0, (x, x), symbol)), 1) for symbol in ("*", "softplus", "<b>")]
+    ['mul', 'softplus', 'f']
+    """
+    if graph.codes[place] != by_hand.code:
+        return TABLE[graph.codes[place]].name
+    symbol, count = graph.values[place]._op, graph.starts[place + 1] - graph.starts[place]
+    if (symbol, count) in SIGNS:
+        return SIGNS[symbol, count]
+    if FUNCTION.fullmatch(symbol) and symbol not in (*INFIX, "neg", "dot"):
+        return symbol
+    return symbol if count == 1 and POWER.fullmatch(symbol) else "f"
+
+
+def template(name: str, count: int, times: str = "*") -> str:
     """How an operation on `count` operands is written: ``@0`` stands for the first of them, ``#1`` for the second,
     in parentheses if it is negative; `times` for the sign of multiplication.
 
-    >>> from wengert.ops import BY_NAME
-    >>> template(BY_NAME["add"], 2), template(BY_NAME["tanh"], 1), template(BY_NAME["dot"], 5)
-    ('@0 + #1', 'tanh(@0)', '@0*#2 + #1*#3 + #4')
+    >>> template("add", 2), template("tanh", 1), template("dot", 5), template("**2", 1)
+    ('@0 + #1', 'tanh(@0)', '@0*#2 + #1*#3 + #4', '#0**2')
     """
-    if op.name in INFIX:
-        sign = {"*": times, "+": " + ", "-": " - "}.get(INFIX[op.name], INFIX[op.name])
-        return f"#0{sign}#1" if op.name == "pow" else f"@0{sign}#1"
-    if op.name == "neg":
+    if name in INFIX:
+        sign = {"*": times, "+": " + ", "-": " - "}.get(INFIX[name], INFIX[name])
+        return f"#0{sign}#1" if name == "pow" else f"@0{sign}#1"
+    if name == "neg":
         return "-#0"
-    if op.name == "dot" and count <= MANY:
+    if name.startswith("**"):
+        return f"#0{name}"
+    if name == "dot" and count <= MANY:
         half = count // 2
         products = [f"{'#' if i else '@'}{i}{times}#{half + i}" for i in range(half)]
         return " + ".join([*products, f"#{2 * half}"])
     places = [f"@{i}" for i in range(count)]
     if count > MANY:
         places[3:-1] = [f"… {count - 4} more …"]
-    return f"{op.name}({', '.join(places)})"
+    return f"{name}({', '.join(places)})"
 
 
 def fill(written: str, texts: Sequence[str] | Mapping[int, str]) -> str:
@@ -117,9 +138,9 @@ def _plain(graph: Graph) -> list[str]:
 
 def formula(graph: Graph, called: list[str], place: int) -> str:
     """The expression that made a node, over the names of its operands."""
-    op, operands, _ = graph[place]
+    operands, name = graph[place].operands, spelled(graph, place)
     count = len(operands)
-    tight = op.name in (*INFIX, "neg", "dot") and op.name != "add"
+    tight = _is_expression(name) and name != "add"
     texts = {}
     for i in range(count) if count <= MANY else (0, 1, 2, count - 1):
         x = operands[i]
@@ -127,10 +148,15 @@ def formula(graph: Graph, called: list[str], place: int) -> str:
             texts[i] = number(x)
         else:
             texts[i] = f"({called[x]})" if tight and is_compound(graph, called, x) else called[x]
-    return fill(template(op, count), texts)
+    return fill(template(name, count), texts)
 
 
 def is_compound(graph: Graph, called: list[str], place: int) -> bool:
     """Whether a node's name is an expression that needs parentheses inside of another."""
-    op = TABLE[graph.codes[place]]
-    return op.name in (*INFIX, "neg", "dot") and called[place] != f"v{place}" and not graph.values[place].label
+    named = called[place] == f"v{place}" or bool(graph.values[place].label)
+    return not named and _is_expression(spelled(graph, place))
+
+
+def _is_expression(name: str) -> bool:
+    """Whether an operation is written with signs, and not as a function."""
+    return name in (*INFIX, "neg", "dot") or name.startswith("**")

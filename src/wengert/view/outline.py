@@ -7,7 +7,7 @@ from typing import Any
 from wengert.errors import ArgumentError
 from wengert.graph import Graph
 from wengert.view.naming import clean, number
-from wengert.view.reading import NOT_COMPUTED, computed, constants, graph_of
+from wengert.view.reading import NOT_COMPUTED, alone, computed, constants, graph_of, stopping
 
 __all__ = ["Tree", "tree"]
 
@@ -38,7 +38,6 @@ def tree(root: Any, *, limit: int = 300) -> Tree:
         OperandError: `root` is not a Value.
         ArgumentError: `limit` is not a whole number from 1 up.
 
-    >>> from wengert import Value
     >>> x, w = Value(2.0, "x"), Value(-3.0, "w")
     >>> y = x * w + x
     >>> y.backward()
@@ -52,15 +51,17 @@ def tree(root: Any, *, limit: int = 300) -> Tree:
     graph = graph_of(root)
     if type(limit) is not int or limit < 1:
         raise ArgumentError(f"limit is {limit!r:.40}; expected a whole number of lines from 1 up")
-    return Tree("\n".join(_Lines(graph).lines(limit)))
+    stops, notes = stopping(graph)
+    return Tree("\n".join([*_Lines(graph, stops).lines(limit), *([] if stops else notes), *alone(root)]))
 
 
 class _Lines:
     """What the lines are written from."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, stops: frozenset[int]) -> None:
         self.graph = graph
-        self.known = computed(graph, graph.partials, [value.grad for value in graph.values])
+        self.stops = stops
+        self.known = computed(graph, [value.grad for value in graph.values])
         self.numbers: dict[int, int] = {}  # of the values that are referred to
         self.shared = bytearray(len(graph))  # whether a value is an operand more than once
         used = bytearray(len(graph))
@@ -119,12 +120,14 @@ class _Lines:
         value = self.graph.values[place]
         mark = f"#{self.number(place)} " if self.shared[place] or place in self.numbers else ""
         grad = number(value.grad) if self.known[place] else NOT_COMPUTED
-        return f"{mark}{self.name(place)}  data {number(value.data)}  grad {grad}"
+        stops = "  no _backward" if place in self.stops else ""
+        return f"{mark}{self.name(place)}  data {number(value.data)}  grad {grad}{stops}"
 
     def name(self, place: int) -> str:
         """A value's label and operation."""
         value = self.graph.values[place]
-        return " = ".join([part for part in (clean(value.label), clean(value._op)) if part]) or "leaf"
+        parts = [part for part in (clean(value.label), clean(value._op)) if part]
+        return " = ".join(parts) or ("by hand" if self.graph.codes[place] else "leaf")
 
     def number(self, place: int) -> int:
         return self.numbers.setdefault(place, len(self.numbers) + 1)

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 from unicodedata import east_asian_width
 
 from wengert.errors import ArgumentError
-from wengert.ops import TABLE
 from wengert.view import naming
 from wengert.view.javascript import Script, asset
 from wengert.view.layout import layout
+from wengert.view.reading import is_by_hand
 
 if TYPE_CHECKING:
     from wengert.view.steps import Steps
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Page", "page"]
 
 MOST_NODES, MOST_WAYPOINTS = 3000, 60_000  # what a page can hold, and a reader follow
+Kind = tuple[str, int, int]  # of an operation: how it is written, the number of its operands, its place in the table
 HEIGHT = 56.0  # of a box
 NARROWEST = 132.0
 ACROSS, DOWN = 66.0, 16.0  # room for what runs along an edge
@@ -86,33 +87,50 @@ def _hash(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def _data(steps: Steps, script: Script) -> tuple[str, dict[tuple[int, int], str | None]]:
+def _data(steps: Steps, script: Script) -> tuple[str, dict[Kind, str | None]]:
     """What the page draws, as JSON; and each kind of operation in it, with its rules in JavaScript."""
     graph = steps.graph
     names, formulas = naming.formulas(graph)
-    kinds: dict[tuple[int, int], str | None] = {}  # (operation, number of operands) -> its rules
+    kinds: dict[Kind, str | None] = {}
     unknown: set[str] = set()
-    of_node, signs, operands, partials, edges = [], [], [], [], []
+    by_hand = False
+    own: dict[int, dict[int, Any]] = {}  # what closures do that is no sum: "=", or the gradient after it and a sentence
+    idle: dict[int, str] = {}  # why nodes pass nothing on
+    of_node, signs, operands, edges = [], [], [], []
+    partials: list[list[float | str | None]] = []
     for place, (op, given, value) in enumerate(graph):
-        kind = (op.code, len(given))
+        spelled = naming.spelled(graph, place)
+        kind = (spelled, len(given), op.code)
         if op.code and kind not in kinds:
             kinds[kind] = script.rules(op, len(given))
         if op.code and kinds[kind] is None:
             unknown.add(naming.clean(value._op) or op.name)
         of_node.append(list(kinds).index(kind) if op.code else -1)
-        signs.append(_sign(value._op, op.name, given) if op.code else "")
+        signs.append(_sign(value._op, spelled, given) if op.code else "")
         at = range(graph.starts[place], graph.starts[place + 1])
         operands.append([graph.operands[k] for k in at])
         partials.append([_json(steps.partials[k]) for k in at])
+        if is_by_hand(graph, place):
+            by_hand, partials[-1] = True, [None] * len(at)  # no number: nothing is passed on
+            moves = steps.turns.moves(place)
+            for operand, k, partial in moves:
+                partials[-1][k - at.start] = _json(partial)
+                how = steps.turns.how(place, k, partial)
+                if how != "added":
+                    said = [_json(steps.turns.after[k]), steps.contribution(place, operand, k, partial).sentence]
+                    own.setdefault(place, {})[k - at.start] = "=" if how == "replaced" else said
+            if not moves:
+                idle[place] = steps.idle(place)
         edges += [(x, place) for x in given if isinstance(x, int)]
     boxes, routes, size = _picture(names, signs, edges)
     words = {
         "names": names,
         "formulas": [0 if made in ("", name) else made for name, made in zip(names, formulas, strict=True)],
         "signs": signs,
-        "templates": [naming.template(TABLE[code], count, " × ") for code, count in kinds],
+        "templates": [naming.template(name, count, " × ") for name, count, _ in kinds],
         "about": _about(steps),
-        "off": f"The sliders are off: the page cannot compute {', '.join(sorted(unknown)[:5])}." if unknown else "",
+        "off": _off(unknown, by_hand),
+        "idle": idle,
     }
     data = {
         "words": words,
@@ -121,6 +139,7 @@ def _data(steps: Steps, script: Script) -> tuple[str, dict[tuple[int, int], str 
         "constants": [_json(c) for c in graph.constants],
         "values": [_json(x) for x in steps.data],
         "partials": partials,
+        "own": own,
         "boxes": boxes,
         "high": round(HEIGHT),
         "routes": routes,
@@ -134,6 +153,14 @@ def _json(x: float) -> float | int | str:
     if not isfinite(x):
         return str(x)
     return int(x) if x == int(x) and abs(x) < 1e15 and (x or str(x) == "0.0") else x
+
+
+def _off(unknown: set[str], by_hand: bool) -> str:
+    """Why the leaves cannot be changed; '' if they can."""
+    listed = ", ".join(sorted(unknown)[:5])
+    if by_hand:
+        return f"The sliders are off: {listed} of this computation were made by hand, and only Python can compute them."
+    return f"The sliders are off: the page cannot compute {listed}." if unknown else ""
 
 
 def _about(steps: Steps) -> str:

@@ -11,7 +11,7 @@ from math import isfinite
 
 from wengert.graph import Graph
 from wengert.view.naming import clean, number
-from wengert.view.reading import NOT_COMPUTED, computed, constants, steepest
+from wengert.view.reading import NOT_COMPUTED, computed, constants, steepest, stopping
 
 __all__ = ["PATH", "TITLE", "Box", "Edge", "Picture", "Row", "ending", "flat", "value_box", "with_constants"]
 
@@ -43,6 +43,7 @@ class Box:
         title: everything in full, to be read under the pointer.
         place: the value's place in the graph; -1 if the box does not stand for one value.
         hot: whether it lies on the path of the largest gradient.
+        stops: whether its gradient goes no further, as it has no `_backward`.
         link: where a click leads; '' for nowhere.
     """
 
@@ -53,6 +54,7 @@ class Box:
     title: str = ""
     place: int = -1
     hot: bool = False
+    stops: bool = False
     link: str = ""
 
 
@@ -94,20 +96,20 @@ def flat(graph: Graph, names: list[str] | None = None) -> Picture:
         graph: the computation.
         names: what to write on top of each value; the labels if not given.
     """
-    partials = graph.partials
     gradients = [value.grad for value in graph.values]
-    known, path = computed(graph, partials, gradients), frozenset(steepest(graph, partials, gradients))
+    known, path = computed(graph, gradients), frozenset(steepest(graph, gradients))
     hot = {len(graph) - 1, *(graph.operands[at] for at in path)} if path else set()
+    stops, notes = stopping(graph)
     names = names or [value.label for value in graph.values]
     boxes = [value_box(graph, place, bool(known[place]), names[place]) for place in range(len(graph))]
     edges = []
     for place in range(len(graph)):
-        boxes[place].hot = place in hot
+        boxes[place].hot, boxes[place].stops = place in hot, place in stops
         edges += [Edge(*drawn) for drawn in with_constants(graph, place, place, boxes)]
         for at in range(graph.starts[place], graph.starts[place + 1]):
             if graph.operands[at] >= 0:
                 edges.append(Edge(graph.operands[at], place, at, at in path))
-    return Picture(boxes, edges, [PATH] if path else [])
+    return Picture(boxes, edges, ([PATH] if path else []) + notes)
 
 
 def with_constants(graph: Graph, place: int, target: int, boxes: list[Box]) -> list[tuple[int, int, int]]:
@@ -130,9 +132,9 @@ def value_box(graph: Graph, place: int, known: bool, label: str) -> Box:
     data, grad = value.data, value.grad
     rows = [_row("data", data), _row("grad", grad) if known else Row("grad", NOT_COMPUTED, "absent")]
     lines = [clean(label, TITLE)] if label else []
-    lines += [f"made by {clean(op, TITLE)}" if op else "a leaf", f"data {data!r}"]
+    kind = "interior" if graph.codes[place] else "leaf"
+    lines += ["a leaf" if kind == "leaf" else f"made by {clean(op, TITLE) or 'hand'}", f"data {data!r}"]
     lines += [f"grad {grad!r}" if known else "grad not computed: no backward pass has come here"]
-    kind = "interior" if op else "leaf"
     shown = clean(label) if label == value.label else ending(label)
     return Box(kind, shown, clean(op, SYMBOL), rows, "\n".join(lines), place)
 

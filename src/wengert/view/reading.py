@@ -1,4 +1,6 @@
-"""What pictures read off a graph: which gradients were computed, where the largest flows, which constants are alone."""
+"""What pictures read off a graph: which gradients were computed, where the largest flows, where none flows on, which
+constants are alone.
+"""
 
 from __future__ import annotations
 
@@ -6,25 +8,27 @@ from array import array
 from math import inf, log
 from typing import Any
 
-from wengert.engine import Value
 from wengert.errors import OperandError
 from wengert.graph import Graph
+from wengert.ops import by_hand
+from wengert.view.mirror import EXPECTED, PARTS, Mirror, can_be_seen, has_no_parts
+from wengert.view.naming import clean
 
-__all__ = ["NOT_COMPUTED", "computed", "constants", "graph_of", "steepest"]
+__all__ = ["NOT_COMPUTED", "alone", "computed", "constants", "graph_of", "is_by_hand", "silent", "steepest", "stopping"]
 
 FEW = 3  # constants of one operation that are drawn one by one
 NOT_COMPUTED = "not computed"
 
 
 def graph_of(root: Any) -> Graph:
-    """The graph of a Value.
+    """The graph of a Value, or of a number of another class that knows its parts.
 
     Raises:
-        OperandError: `root` is not a Value.
+        OperandError: `root` is neither.
     """
-    if issubclass(type(root), Value):  # not isinstance, which a mock can pass
-        return Graph(root)
-    hint = ""
+    if can_be_seen(root):
+        return Graph(Mirror(root).root)
+    hint = f"; of other classes {EXPECTED}"
     if issubclass(type(root), (list, tuple)):
         hint = ": draw one of them, or their sum"
     elif callable(getattr(root, "parameters", None)):
@@ -40,14 +44,44 @@ def constants(graph: Graph, place: int) -> list[list[int]]:
     return [[at] for at in ats] if len(ats) <= FEW else [ats]
 
 
-def computed(graph: Graph, partials: array[float], gradients: list[float]) -> bytearray:
+def is_by_hand(graph: Graph, place: int) -> bool:
+    """Whether a value was made by hand: it has a closure, or none, where others have partial derivatives."""
+    return graph.codes[place] == by_hand.code
+
+
+def silent(graph: Graph) -> frozenset[int]:
+    """The values made by hand whose `_backward` was never set: the gradient stops there."""
+    values: list[Any] = graph.values
+    return frozenset([i for i, code in enumerate(graph.codes) if code == by_hand.code and values[i]._closure is None])
+
+
+def stopping(graph: Graph) -> tuple[frozenset[int], list[str]]:
+    """Which values pictures mark as ones where the gradient stops, and what they say below themselves of such."""
+    stops = silent(graph)
+    if stops and len(stops) == len(graph) - len(graph.leaves):
+        return frozenset(), ["no value has a _backward yet: no gradient is passed on"]
+    return stops, ["dashed: it has no _backward, and the gradient stops there"] if stops else []
+
+
+def alone(root: Any) -> list[str]:
+    """What pictures say below themselves of a number of a class that has no parts yet."""
+    if not has_no_parts(root):
+        return []
+    return [f"a {clean(type(root).__name__)} does not know what it was made from: {PARTS[0]} would hold that"]
+
+
+def computed(graph: Graph, gradients: list[float]) -> bytearray:
     """For each value whether its gradient was computed, though it may be 0.
 
     A gradient that is not 0 was. A gradient of 0 was if some result that uses the value has one, and if what these
-    results pass on adds up to 0: before that, as when `_backward()` is called by hand, it is still to come.
+    results pass on adds up to 0: before that, as when `_backward()` is called by hand, it is still to come. Where a
+    result passes nothing on, gradients may be written by hand: then 0 is one if that beside it is not.
     """
     starts, places = graph.starts, graph.operands
     known = bytearray(len(graph))
+    if not any(gradients):
+        return known  # and no closure need be asked
+    partials, stops = graph.partials, silent(graph)
     received: dict[int, tuple[float, float]] = {}  # of values whose gradient is 0: the sum, and the largest term
     for place in range(len(graph) - 1, -1, -1):
         gradient = gradients[place]
@@ -56,7 +90,8 @@ def computed(graph: Graph, partials: array[float], gradients: list[float]) -> by
             known[place] = abs(total) <= 1e-9 * largest
         else:
             known[place] = True
-        if known[place]:
+        beside = places[starts[place] : starts[place + 1]] if place in stops else ()
+        if known[place] and (not beside or any(gradients[x] for x in beside)):
             for at in range(starts[place], starts[place + 1]):
                 operand = places[at]
                 if operand >= 0 and gradients[operand] == 0.0:
@@ -66,7 +101,7 @@ def computed(graph: Graph, partials: array[float], gradients: list[float]) -> by
     return known
 
 
-def steepest(graph: Graph, partials: array[float], gradients: list[float]) -> list[int]:
+def steepest(graph: Graph, gradients: list[float]) -> list[int]:
     """The path of the largest gradient from the root to a leaf, as places in `Graph.operands`.
 
     A gradient is the sum over all paths of the product of the partials along each (Bauer 1974); this is the path whose
@@ -75,6 +110,7 @@ def steepest(graph: Graph, partials: array[float], gradients: list[float]) -> li
     """
     if gradients[-1] == 0.0:
         return []
+    partials = graph.partials
     sizes = array("d", [0.0]) * len(graph)  # the logarithm of the largest product below each value
     ways = array("q", [-1]) * len(graph)
     starts, operands = graph.starts, graph.operands

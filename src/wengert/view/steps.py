@@ -11,10 +11,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
-from wengert.engine import Value
 from wengert.errors import OperandError
 from wengert.graph import Graph
 from wengert.view import naming
+from wengert.view.backward import Pass
+from wengert.view.mirror import Mirror, can_be_seen
 from wengert.view.naming import fill, number, template
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from wengert.view.page import Page
 
-__all__ = ["Contribution", "Step", "Steps", "steps", "sweep"]
+__all__ = ["Contribution", "Step", "Steps", "steps"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +33,11 @@ class Contribution:
     Attributes:
         operand: the operand's place in the computation.
         name: what it is called.
-        partial: the derivative of the node by this operand, as it was recorded.
+        partial: the derivative of the node by this operand, as it was recorded; of a node made by hand, what its
+            closure was seen to add for a gradient of 1, nan if that is not all that it goes by.
         product: the node's gradient times `partial`: what is added.
         before: the operand's gradient until then.
-        after: ``before + product``.
+        after: ``before + product``, or what the closure of a node made by hand makes of it.
         sentence: the same in words and numbers.
     """
 
@@ -88,24 +90,25 @@ class Steps(Sequence[Step]):
         graph: the computation.
         names: what its nodes are called.
         partials: the local derivatives, as `Graph.partials` gives them.
+        turns: the backward pass.
     """
 
-    def __init__(self, root: Value) -> None:
-        if not isinstance(root, Value):
+    def __init__(self, root: Any) -> None:
+        if not can_be_seen(root):
             raise OperandError(
                 f"steps(root) takes the Value that backward() would be called on, not {type(root).__name__}"
             )
-        self.graph: Graph = Graph(root)
+        self.graph: Graph = Graph(Mirror(root).root)
         self.names: list[str] = naming.names(self.graph)
         self._data = array("d", [value.data for value in self.graph.values])
         self.partials: array[float] = self.graph.partials
         self._made = [place for place, code in enumerate(self.graph.codes) if code]
-        self._gradients, self._before, self._is_first = sweep(self.graph, self.partials)
+        self.turns: Pass = Pass(self.graph)
 
     @property
     def gradients(self) -> list[float]:
         """The gradient of each node after the last step: what `backward()` adds to a leaf and leaves in a node."""
-        return list(self._gradients)
+        return list(self.turns.gradients)
 
     @property
     def data(self) -> list[float]:
@@ -172,33 +175,46 @@ class Steps(Sequence[Step]):
         )
 
     def _forward(self, index: int, place: int) -> Step:
-        op, operands, _ = self.graph[place]
+        operands = self.graph[place].operands
         name, formula = self.names[place], naming.formula(self.graph, self.names, place)
         texts = [number(x) for x in self._numbers(operands)]
         parts = [name] if name == formula else [name, formula]
-        parts += [fill(template(op, len(operands), " × "), texts)]
+        parts += [fill(template(naming.spelled(self.graph, place), len(operands), " × "), texts)]
         sentence = " = ".join([*parts, number(self._data[place])])
         return self._of(index, "forward", place, None, (), sentence)
 
     def _backward(self, index: int, place: int) -> Step:
-        cotangent, name = self._gradients[place], self.said(place)
-        moves = []
-        for at in range(self.graph.starts[place], self.graph.starts[place + 1]):
-            operand = self.graph.operands[at]
-            if operand < 0:
-                continue
-            partial, before = self.partials[at], self._before[at]
-            product = partial * cotangent
-            target = self.said(operand)
-            after = before + product
-            said = f"grad of {name} × local derivative = {_times(cotangent, partial)} = {number(product)}"
-            if self._is_first[at]:
-                said = f"grad of {target} = {said}"
-            else:
-                said = f"grad of {target} += {said}, which makes {_plus(before, product)} = {number(after)}"
-            moves.append(Contribution(operand, self.names[operand], partial, product, before, after, said))
-        said = "; ".join(move.sentence for move in moves) or f"{name} has no operand that takes a gradient"
-        return self._of(index, "backward", place, cotangent, tuple(moves), said)
+        cotangent = self.turns.gradients[place]
+        moves = tuple([self.contribution(place, *move) for move in self.turns.moves(place)])
+        said = "; ".join(move.sentence for move in moves) or self.idle(place)
+        return self._of(index, "backward", place, cotangent, moves, said)
+
+    def contribution(self, place: int, operand: int, at: int, partial: float) -> Contribution:
+        """What one operand of a node receives."""
+        cotangent, before, after = self.turns.gradients[place], self.turns.before[at], self.turns.after[at]
+        product, name, target = partial * cotangent, self.said(place), self.said(operand)
+        how = self.turns.how(place, at, partial)
+        said = f"grad of {name} × local derivative = {_times(cotangent, partial)} = {number(product)}"
+        if how == "else":
+            said = f"the _backward of {name} turns the grad of {target} from {number(before)} into {number(after)}"
+            product = after - before
+        elif self.turns.is_first[at]:
+            said = f"grad of {target} = {said}"
+        elif how == "replaced":
+            lost = f"the {number(before)} that it held is lost"
+            said = f"grad of {target} = {said}, and {lost}: the _backward of {name} has = where += belongs"
+        else:
+            said = f"grad of {target} += {said}, which makes {_plus(before, product)} = {number(after)}"
+        return Contribution(operand, self.names[operand], partial, product, before, after, said)
+
+    def idle(self, place: int) -> str:
+        """Why a node passes nothing on."""
+        name = self.said(place)
+        if place in self.turns.broken:
+            return f"the _backward of {name} raises {self.turns.broken[place]}"
+        if place in self.turns.silent:
+            return f"{name} has no _backward: its gradient stops here"
+        return f"{name} has no operand that takes a gradient"
 
     # -- the page -----------------------------------------------------------------------------------------------------
 
@@ -224,11 +240,12 @@ class Steps(Sequence[Step]):
         self.page().save(path)
 
 
-def steps(root: Value) -> Steps:
+def steps(root: Any) -> Steps:
     """The computation of `root` and its backward pass, one node at a time.
 
     Forward through every operation in the order in which it was computed, then back, as `backward()` goes, which
-    need not have been called: the numbers are the same to the last bit, and no `grad` is touched.
+    need not have been called: the numbers are the same to the last bit, and no `grad` is touched. The root may be of
+    another class that knows its parts: the steps are then those of its own closures.
 
     Raises:
         OperandError: `root` is not a Value.
@@ -249,26 +266,6 @@ def steps(root: Value) -> Steps:
     -2.0
     """
     return Steps(root)
-
-
-def sweep(graph: Graph, partials: array[float]) -> tuple[array[float], array[float], bytearray]:
-    """The gradient of each node, and for each operand of each node its gradient before that node's turn, and whether
-    that turn was its first. In the order in which `backward()` goes, so that the bits are the same.
-    """
-    starts, operands = graph.starts, graph.operands
-    gradients = array("d", [0.0]) * len(graph)
-    before = array("d", [0.0]) * len(operands)
-    is_first, met = bytearray(len(operands)), bytearray(len(graph))
-    gradients[-1] += 1.0
-    for place in range(len(graph) - 1, -1, -1):
-        gradient = gradients[place]
-        for at in range(starts[place], starts[place + 1]):
-            operand = operands[at]
-            if operand >= 0:
-                before[at] = gradients[operand]
-                is_first[at], met[operand] = not met[operand], True
-                gradients[operand] += partials[at] * gradient
-    return gradients, before, is_first
 
 
 def _times(x: float, y: float) -> str:

@@ -79,7 +79,7 @@ SHAPES = f"""
 {{0}} .mid {{{{ text-anchor: middle }}}}
 {{0}} .line {{{{ fill: none; stroke-width: 1.3 }}}}
 {{0}} .hot .line, {{0}} .hot > .card, {{0}} .hot > .pill {{{{ stroke-width: 2.2 }}}}
-{{0}} .outside .card {{{{ stroke-dasharray: 3 3 }}}}
+{{0}} .outside .card, {{0}} .stops .pill, {{0}} .stops .line {{{{ stroke-dasharray: 3 3 }}}}
 """
 ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")  # in XML 1.0
 
@@ -251,7 +251,7 @@ def _box(box: Box, corner: Point, card: Point, size: Point, ids: str | None, dow
     (x, y), (width, height) = corner, card
     left = x + (size[0] - width) / (2 if down else 1)
     top = y + (size[1] - height) / (1 if down else 2)
-    hot = " hot" if box.hot else ""
+    hot = (" stops" if box.stops else "") + (" hot" if box.hot else "")
     name = f" id={attribute(f'{ids}n{box.place}')}" if ids is not None and box.place >= 0 else ""
     out = [f'<g class="{box.kind}{hot}"{name}>']
     if box.title:
