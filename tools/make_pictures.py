@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 from wengert import Value, draw, losses, mean, nn
 from wengert.view.drawing import Drawing
@@ -47,9 +48,39 @@ def batch() -> Drawing:
     return draw(loss)
 
 
+class Number:
+    """What a reader may have written so far, in docs/pictures.md."""
+
+    def __init__(self, data: float, _children: Any = (), _op: str = "", label: str = "") -> None:
+        self.data, self.grad = data, 0.0
+        self._prev, self._op, self.label = set(_children), _op, label
+        self._backward: Any = lambda: None
+
+    def __mul__(self, other: Number) -> Number:
+        out = Number(self.data * other.data, (self, other), "*")
+
+        def _backward() -> None:
+            self.grad += other.data * out.grad
+            other.grad += self.data * out.grad
+
+        out._backward = _backward
+        return out
+
+    def double(self) -> Number:
+        """An operation without a rule so far."""
+        return Number(2 * self.data, (self,), "double")
+
+
+def own() -> Drawing:
+    """The graph of a class of a reader's own."""
+    root = (Number(2.0, label="a") * Number(-3.0, label="b")).double()
+    root.label, root.grad = "L", 1.0
+    return draw(root)
+
+
 def pictures() -> dict[str, str]:
     """The files, by their names."""
-    drawn = {"neuron": neuron(), "shared": shared(), "network": one_example(), "batch": batch()}
+    drawn = {"neuron": neuron(), "shared": shared(), "network": one_example(), "batch": batch(), "own": own()}
     return {f"draw-{name}.svg": drawing.svg + "\n" for name, drawing in drawn.items()}
 
 
