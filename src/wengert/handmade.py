@@ -25,6 +25,7 @@ collector of cycles, so these nodes are of a Python subclass, which it sees.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from functools import cache
 from math import isclose, nan
@@ -131,7 +132,8 @@ class Handmade(Many):
                 for x, grad in before:
                     x.grad = grad
         linear = {x: once[x] if isclose(twice[x], -2.0 * once[x], abs_tol=1e-12) else nan for x in receiving}
-        return [linear[x] / children.count(x) for x in children]
+        times = Counter(children)
+        return [linear[x] / times[x] for x in children]
 
     def _added(self, receiving: list[Any], gradient: float) -> dict[Any, float]:
         """What each child receives for a gradient of this node."""
