@@ -26,7 +26,11 @@ __all__ = ["EXPLAINED", "Mutant", "mutants"]
 
 ROOT = Path(__file__).resolve().parent.parent
 ENGINE = ROOT / "src" / "wengert" / "engine.py"
-TESTS = (("values",), ("gradients", "copies", "table"), ("walks", "graph", "modes", "custom_op", "handmade"))  # one after the other
+TESTS = (  # one after the other
+    ("values",),
+    ("gradients", "copies", "table"),
+    ("walks", "graph", "modes", "custom_op", "handmade"),
+)
 CHOSEN = "not slow and not torch and not mpmath and not plot"
 SECONDS = 60.0  # of processor time: a mutant that needs more, as in an endless loop, counts as killed
 BEGIN, END = "<!-- mutants: begin -->", "<!-- mutants: end -->"
@@ -36,6 +40,9 @@ EXPLAINED: dict[str, str] = {
     "_walks += 1 -> _walks += 2": "numbers need to differ, not to follow each other",
     "_pins += change -> _pins -= change": "any number but 0 says that a Graph is being written",
     "native.untrack(node._all) -> pass": "interpreted, it does nothing",
+    "if by_hand is None: -> if by_hand is not None:": "interpreted, what is left out does nothing",
+    "or _op is None or label": "a leaf gets the empty label that it has, in more time",
+    "_closures += closures -> _closures -= closures": "any number but 0 says that a closure is running",
     "None, None, 0.0, 0.0) -> _fill(self, LEAF, data if type(data) is float else operands.data(data), None, 0,": (
         "a second operand is looked for behind a first one only"
     ),
@@ -58,12 +65,12 @@ EXPLAINED: dict[str, str] = {
     "dx, dy = (y * q, 0.0) -> dx, dy = (y * q, 1.0)": "the exponent is a constant there, which has no partial",
     "-> if isinstance(right, Value) or y != 0.0": "the rule of the table gives the same gradients, in more time",
     "-> if isinstance(right, Value) or y == 1.0": "the rule of the table gives the same gradients, in more time",
-    "or (not native.fabs(z) > 1.0)": "the rule of the table gives the same bits, in more time",
-    "or (not native.fabs(z) >= 1e-290)": "the rule of the table gives the same bits",
-    "or (not 1.0 < native.fabs(q) < 1e+300)": "the rule of the table gives the same bits, in more time",
-    "or (not 1e-290 <= native.fabs(q) < 1e+300)": "the rule of the table gives the same bits",
-    "or (not 1e-290 < native.fabs(q) <= 1e+300)": "the rule of the table gives the same bits",
-    "or (not 1e-290 < native.fabs(q) < 2e+300)": "the rule of the table gives the same bits",
+    "(not native.fabs(z) > 1.0 or": "the rule of the table gives the same bits, in more time",
+    "(not native.fabs(z) >= 1e-290 or": "the rule of the table gives the same bits",
+    "or not 1.0 < native.fabs(q) < 1e+300)": "the rule of the table gives the same bits, in more time",
+    "or not 1e-290 <= native.fabs(q) < 1e+300)": "the rule of the table gives the same bits",
+    "or not 1e-290 < native.fabs(q) <= 1e+300)": "the rule of the table gives the same bits",
+    "or not 1e-290 < native.fabs(q) < 2e+300)": "the rule of the table gives the same bits",
     "-> _fill(node, code, 1.0, None, None, 0.0, 0.0)": "the value is written by those that ask for the node",
     "-> _fill(node, code, 0.0, None, 0, 0.0, 0.0)": "a second operand is looked for behind a first one only",
     "-> _fill(node, code, 0.0, None, None, 1.0, 0.0)": "a partial is read only where there is an operand",
