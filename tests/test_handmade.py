@@ -643,6 +643,14 @@ class Scaled(Value):
         super().__init__(data * math.prod(factors))
 
 
+class Named(Value):
+    """It was called with Values, and keeps them to itself."""
+
+    def __init__(self, data: float, friends: list[Value]) -> None:
+        super().__init__(data, "named")
+        self.friends = friends
+
+
 class Hidden(Value):
     """It hands the engine children that it was not called with."""
 
@@ -652,6 +660,11 @@ class Hidden(Value):
 
 def test_arguments_of_a_subclass_are_its_own() -> None:
     assert (type(Scaled(2.0, [3.0])), Scaled(2.0, [3.0]).data) == (Scaled, 6.0)
+    x = Named(2.0, [Value(1.0)])
+    assert (x.label, x.is_leaf, x._prev, x._op, len(x.friends)) == ("named", True, (), "", 1)
+    (x * x).backward()
+    (x * x).backward()
+    assert x.grad == 8.0
     with pytest.raises(HandmadeNodeError, match=r"called with the operands itself: Sub\(number, \(a, b\), '\+'\)"):
         Hidden(Value(1.0), Value(2.0))
 
