@@ -14,7 +14,7 @@ import pytest
 
 from wengert import cli
 from wengert.errors import ArgumentError
-from wengert.grading import Report, diagnosis, examine, model, rules, slips, trials
+from wengert.course.grading import Report, diagnosis, examine, model, rules, slips, trials
 
 ENGINES = Path(__file__).parent / "engines"
 

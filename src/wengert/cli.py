@@ -137,7 +137,7 @@ def _parser() -> argparse.ArgumentParser:
 def _check(given: argparse.Namespace) -> int:
     import json
 
-    from wengert.grading import examine
+    from wengert.course.grading import examine
 
     try:
         report = examine(given.target, given.timeout, given.memory)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from wengert.grading.model import RULES, Rule
+from wengert.course.grading.model import RULES, Rule
 
 __all__ = ["PARTIALS", "RIGHT", "SYMBOLS", "VALUES", "WRONG_VALUES"]
 

@@ -18,9 +18,9 @@ from queue import Empty, Queue
 from typing import IO, Any
 
 from wengert.errors import ArgumentError
-from wengert.grading.diagnosis import Seen, diagnose
-from wengert.grading.report import Report, printable
-from wengert.grading.trials import NAMES
+from wengert.course.grading.diagnosis import Seen, diagnose
+from wengert.course.grading.report import Report, printable
+from wengert.course.grading.trials import NAMES
 from wengert.operands import is_number, named
 
 __all__ = ["examine"]

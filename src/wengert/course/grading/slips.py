@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from wengert.grading.model import RULES, Engine, Rule
-from wengert.grading.rules import PARTIALS, SYMBOLS, VALUES, WRONG_VALUES
+from wengert.course.grading.model import RULES, Engine, Rule
+from wengert.course.grading.rules import PARTIALS, SYMBOLS, VALUES, WRONG_VALUES
 
 __all__ = ["ERRORS", "WHOLE", "Slip", "candidates", "operators", "unreflected", "written"]
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, NamedTuple
 
-from wengert.grading import rules, slips
-from wengert.grading.model import Engine, TooLongError, kit
-from wengert.grading.report import Finding, Row
-from wengert.grading.slips import Slip
-from wengert.grading.trials import TRIALS, Outcome, Trial
+from wengert.course.grading import rules, slips
+from wengert.course.grading.model import Engine, TooLongError, kit
+from wengert.course.grading.report import Finding, Row
+from wengert.course.grading.slips import Slip
+from wengert.course.grading.trials import TRIALS, Outcome, Trial
 
 __all__ = ["Seen", "diagnose"]
 

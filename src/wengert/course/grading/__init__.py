@@ -5,7 +5,7 @@ is a model of an engine that can be given every slip of `slips.py`; `diagnosis.p
 that were seen, and `report.py` holds and prints the result.
 
 >>> import os, tempfile
->>> from wengert.grading import examine
+>>> from wengert.course.grading import examine
 >>> folder = tempfile.TemporaryDirectory()
 >>> path = os.path.join(folder.name, "engine.py")
 >>> with open(path, "w") as file:
@@ -18,7 +18,7 @@ that were seen, and `report.py` holds and prints the result.
 
 from __future__ import annotations
 
-from wengert.grading.report import Finding, Report, Row
-from wengert.grading.runner import examine
+from wengert.course.grading.report import Finding, Report, Row
+from wengert.course.grading.runner import examine
 
 __all__ = ["Finding", "Report", "Row", "examine"]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from wengert.grading.trials import Kit
+from wengert.course.grading.trials import Kit
 
 __all__ = ["RULES", "Engine", "Rule", "TooLongError", "kit"]
 
