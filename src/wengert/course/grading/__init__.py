@@ -1,24 +1,15 @@
-"""Examine anyone's Value-like class, operation by operation, and name the likely slip: `wengert check FILE.py`.
+"""Examine anyone's Value-like class, operation by operation, and name the likely slip.
 
-`trials.py` says what is tried, `probe.py` is the process that tries it, `runner.py` watches that process. `model.py`
-is a model of an engine that can be given every slip of `slips.py`; `diagnosis.py` finds the slips that give the numbers
-that were seen, and `report.py` holds and prints the result.
-
->>> import os, tempfile
->>> from wengert.course.grading import examine
->>> folder = tempfile.TemporaryDirectory()
->>> path = os.path.join(folder.name, "engine.py")
->>> with open(path, "w") as file:
-...     _ = file.write("from wengert import Value")
->>> report = examine(path)
->>> report.right, report.findings
-(True, ())
->>> folder.cleanup()
+`steps.py` says what each step of the course asks for. `kit.py`, `trials.py`, `notes.py` and `load.py` are what the
+process of `probe.py` runs: it knows no answers. `runner.py` watches that process, and `channel.py` lets nothing through
+but numbers. `model.py` is a model of an engine that can be given every slip of `slips.py`, by the formulas of
+`rules.py`; `diagnosis.py` finds the slips that give the numbers that were seen, `by_hand.py` judges gradients that were
+written by hand, and `report.py` holds and prints the result.
 """
 
 from __future__ import annotations
 
-from wengert.course.grading.report import Finding, Report, Row
-from wengert.course.grading.runner import examine
+from wengert.course.grading.report import Finding, NotYet, Report, Row, table
+from wengert.course.grading.targets import check
 
-__all__ = ["Finding", "Report", "Row", "examine"]
+__all__ = ["Finding", "NotYet", "Report", "Row", "check", "table"]

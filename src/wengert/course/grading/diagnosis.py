@@ -6,20 +6,20 @@ one after the other, until it gives what was seen. A slip that was found stays o
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from typing import Any, NamedTuple
 
-from wengert.course.grading import rules, slips
-from wengert.course.grading.model import Engine, TooLongError, kit
-from wengert.course.grading.report import Finding, Row
+from wengert.course.grading import by_hand, notes, rules, slips, steps, trials
+from wengert.course.grading.kit import NAMES, Outcome
+from wengert.course.grading.model import Engine, Plan, TooLongError, kit
+from wengert.course.grading.report import Finding, NotYet, Row, close
 from wengert.course.grading.slips import Slip
-from wengert.course.grading.trials import TRIALS, Outcome, Trial
+from wengert.course.grading.trials import Trial
 
-__all__ = ["Seen", "diagnose"]
+__all__ = ["TRIALS", "About", "Seen", "diagnose", "expected"]
 
+TRIALS: list[Trial] = [*trials.TRIALS, *map(Trial._make, notes.TRIALS)]
 RIGHT = Engine()
 AT_MOST = 16  # as many engines are kept in mind
 
@@ -31,7 +31,45 @@ class Seen:
     numbers: tuple[float, ...] = ()
     kind: str = ""  # of the error: the name of its class, "timeout", "died", "absent", "not tried"
     says: str = ""
-    line: int = 0
+    place: str = ""
+
+
+@dataclass(frozen=True)
+class About:
+    """What is there, and what is asked.
+
+    Attributes:
+        step: the step of the course.
+        given: whether the step was given, not found by what is there.
+        parts: the parts that the class has, by the names of kit.NAMES.
+        has: the methods that it has.
+        seed: what decides the numbers.
+    """
+
+    step: int
+    given: bool
+    parts: frozenset[str]
+    has: frozenset[str]
+    seed: int = 0
+
+    @property
+    def plan(self) -> Plan:
+        """How the trials are done."""
+        names = tuple([name for name in NAMES if name in self.parts])
+        return Plan(names, steps.how(self.step, self.parts), self.seed, "__mul__" in self.has)
+
+    def trials(self) -> list[Trial]:
+        """The trials of the step, those too whose parts are missing."""
+        return [trial for trial in TRIALS if steps.tried(trial, self.step)]
+
+    def lacks(self, trial: Trial) -> bool:
+        """Whether something is missing that a trial needs."""
+        missing = [need for need in trial.needs.split() if need not in (self.parts if need in NAMES else self.has)]
+        return bool(missing) or ("data" not in self.parts and not trial.id.startswith("by hand"))
+
+    def asks(self, trial: Trial) -> bool:
+        """Whether the step asks for what a trial tries."""
+        return steps.counts(trial, self.step, self.given, self.has)
 
 
 class _Found(NamedTuple):
@@ -41,7 +79,7 @@ class _Found(NamedTuple):
     trial: Trial
     at: Outcome | None = None  # what was expected there
     got: float | None = None
-    line: int = 0
+    place: str = ""
 
 
 @dataclass
@@ -49,12 +87,13 @@ class _Examination:
     """What is known so far."""
 
     seen: dict[str, Seen]
-    has: set[str]
+    about: About
     known: list[Engine] = field(default_factory=lambda: [RIGHT])  # engines with the slips found so far
     found: list[_Found] = field(default_factory=list)
     wrong: set[str] = field(default_factory=set)  # operations that are wrong, "" for the engine as a whole
     errors: dict[tuple[str, str, str], str] = field(default_factory=dict)  # errors told already -> their row
-    missing: set[str] = field(default_factory=set)  # operators told to be missing
+    missing: set[str] = field(default_factory=set)  # operations that are not there yet
+    expected: dict[str, list[Outcome]] = field(default_factory=dict)  # what a right engine gives
 
 
 BY_CHANCE = {"walk order", "visited again", "equality by value"}
@@ -65,18 +104,49 @@ LEANS |= {"rsub": {"sub", *LEANS["sub"]}, "rdiv": {"div", *LEANS["div"]}, "radd"
 LEANS |= {"rpow": {"pow", "powv", "mul"}}
 
 
-def diagnose(seen: dict[str, Seen], has: set[str]) -> tuple[list[Row], list[Finding]]:
-    """The table, and what is likely wrong.
+def diagnose(seen: dict[str, Seen], about: About) -> tuple[list[Row], list[Finding], list[NotYet]]:
+    """The table, what is likely wrong, and what the step asks for and is not there yet.
 
     Args:
         seen: what each trial gave, by its id.
-        has: the names of the operators that the class has.
+        about: what is there, and what is asked.
     """
-    state = _Examination(seen, has)
-    verdicts = {trial.id: _judge(trial, state) for trial in TRIALS}
-    names = dict.fromkeys(trial.row for trial in TRIALS)
-    rows = [_row([(t, *verdicts[t.id]) for t in TRIALS if t.row == name], state) for name in names]
-    return rows, _findings(state)
+    state = _Examination(seen, about)
+    every = [trial for trial in about.trials() if not trial.id.startswith("by hand")]
+    verdicts = {trial.id: _judge(trial, state) for trial in sorted(every, key=_rank)}
+    rows, later = [], []
+    for name in dict.fromkeys(trial.row for trial in every):
+        row = _row([(t, *verdicts[t.id]) for t in every if t.row == name], state)
+        if row.state == "not there" and not any(t.op and t.step <= about.step for t in every if t.row == name):
+            continue  # of another step, or of another way to make an engine
+        rows.append(row)
+        sentence = steps.ask(name, row.values == "ok")
+        if row.state == "not yet" and sentence:
+            later.append(NotYet(name, sentence))
+    findings = _findings(state)
+    for trial in about.trials():
+        if trial.id.startswith("by hand"):
+            more = by_hand.judge(trial.row, seen.get(trial.id, Seen()).numbers, trial.id in seen)
+            rows, findings, later = rows + more[0], findings + more[1], later + more[2]
+    return rows, findings, later
+
+
+FIRST = ("leaf", "parts", "mul", "mul a * 3", "add", "add a + 3")
+THEN = ("inside", "calls", "sum", "twice mul", "twice add")
+
+
+def _rank(trial: Trial) -> int:
+    """What others are made of is judged first: they follow from it."""
+    if trial.id in FIRST:
+        return FIRST.index(trial.id)
+    if trial.id in THEN:
+        return 20 + THEN.index(trial.id)
+    return 30 if trial.id.startswith("twice") else 10 if trial.op and trial.kind != "note" else 40
+
+
+def expected(trial: Trial, plan: Plan) -> list[Outcome]:
+    """What a right engine gives."""
+    return list(trial.outcomes(kit(RIGHT, plan)))
 
 
 # -- one trial --------------------------------------------------------------------------------------------------------
@@ -85,9 +155,11 @@ def diagnose(seen: dict[str, Seen], has: set[str]) -> tuple[list[Row], list[Find
 def _judge(trial: Trial, state: _Examination) -> tuple[str, str]:
     """The state of a trial and a remark; what is wrong is written down in `state`."""
     seen = state.seen.get(trial.id, Seen(kind="not tried"))
-    if seen.kind in ("absent", "not tried"):
-        return ("not there" if seen.kind == "absent" else "not tried"), ""
-    expected = _expected(trial)
+    if state.about.lacks(trial) or seen.kind == "unfit absent":
+        return _absent(trial, state)
+    if seen.kind == "not tried":
+        return "not tried", ""
+    expected = _expected(trial, state)
     compared = list(zip(expected, seen.numbers, strict=False))
     off = [(right, got) for right, got in compared if not close(right[2], got)]
     if off:
@@ -101,7 +173,23 @@ def _judge(trial: Trial, state: _Examination) -> tuple[str, str]:
         verdict, remark = _error(trial, seen, expected, state)
         larger = _is_larger(expected[min(len(seen.numbers), len(expected) - 1)])
         return ("ok", "") if remark and larger and verdict == "wrong" else (verdict, remark)
+    if state.about.step >= 4 and trial.op and state.about.plan.mode == "values" and state.about.asks(trial):
+        return "not yet", ""  # its value is right
     return "ok", ""
+
+
+def _absent(trial: Trial, state: _Examination) -> tuple[str, str]:
+    """The state of what is not there."""
+    if trial.op:
+        state.missing.add(trial.op)
+    own_row = trial.id.startswith("twice") and "backward" in state.about.parts  # that of its operation says so
+    return ("not yet" if state.about.asks(trial) and not own_row else "not there"), ""
+
+
+def _expected(trial: Trial, state: _Examination) -> list[Outcome]:
+    if trial.id not in state.expected:
+        state.expected[trial.id] = expected(trial, state.about.plan)
+    return state.expected[trial.id]
 
 
 def _is_larger(outcome: Outcome) -> bool:
@@ -109,40 +197,28 @@ def _is_larger(outcome: Outcome) -> bool:
     return ") * c" in outcome[1]
 
 
-@cache
-def _expected(trial: Trial) -> list[Outcome]:
-    """What a right engine gives."""
-    return list(trial.run(kit(RIGHT)))
-
-
-def close(x: float, y: float) -> bool:
-    """Whether two numbers agree, to what single precision would allow."""
-    return x == y or (x != x and y != y) or math.isclose(x, y, rel_tol=1e-6, abs_tol=1e-7)
-
-
 def _explain(trial: Trial, expected: list[Outcome], first: tuple[Outcome, float], state: _Examination) -> str:
     """Find the slip behind wrong numbers; returns what to remark in the row, where nothing new was found."""
-    numbers = state.seen[trial.id].numbers
-    if _gives(state.known, trial, numbers):
+    if _gives(state.known, trial, state):
         if trial.kind == "note":  # which has no line in the table: its finding says that it shows here too
             state.found += [
                 _Found(slip, trial)
                 for slip in dict.fromkeys(slip for slip, one, *_ in state.found if one.kind == "note")
-                if _gives([change(RIGHT) for change in slip.changes], trial, numbers)
+                if _gives([change(RIGHT) for change in slip.changes], trial, state)
             ]
         return "follows from what is wrong above"
     names = {slip.name for slip, *_ in state.found}
     by_chance = BY_CHANCE | {"overwritten gradients"} if not trial.op else BY_CHANCE
     if by_chance & names and (not trial.op or trial.id.startswith("twice")):
         return "may follow from what is wrong above"
-    choice = slips.candidates(trial.op, trial.kind)
-    fitting: list[tuple[Slip, ...]] = [(slip,) for slip in choice if _gives(_with((slip,), state), trial, numbers)]
+    choice = slips.candidates(trial.op, trial.kind, trial.id) if trial.id != "lookup" else []
+    fitting: list[tuple[Slip, ...]] = [(slip,) for slip in choice if _gives(_with((slip,), state), trial, state)]
     if not fitting and _leans_on_wrong(trial, state):
         return "may follow from what is wrong above"
     if not fitting:
         local = [slip for slip in choice if "{op}" in slip.says]
         pairs: list[tuple[Slip, ...]] = [(one, two) for one in local for two in choice if one.name != two.name]
-        fitting = [pair for pair in pairs if _gives(_with(pair, state), trial, numbers)][:4]
+        fitting = [pair for pair in pairs if _gives(_with(pair, state), trial, state)][:4]
     if fitting:
         best = max(fitting, key=lambda chosen: _reach(chosen, state)) if len(fitting) > 1 else fitting[0]
         state.known = _with(best, state)
@@ -162,7 +238,14 @@ def _unknown(trial: Trial) -> Slip:
     """What to say of numbers that no slip makes."""
     if trial.id == "relu 0":
         says = "the gradient of relu at 0 is taken from the other side: PyTorch gives 0 there"
-        return Slip("relu at 0", says, rules.RIGHT["relu"], ())
+        return Slip("relu at 0", says, rules.closure("relu"), ())
+    if trial.id == "lookup":
+        says = "backward() looks for each node in a list, from its beginning on: in a set it is found at once"
+        return Slip("visited in a list", says, ("visited = set()", "visited.add(node)"), ())
+    if trial.id == "repr":
+        return Slip("repr", "repr(a) does not show the number", ("return f'Value({self.data})'",), ())
+    if trial.id == "label":
+        return Slip("label", "Value(2.0, label='a') does not keep its label", ("self.label = label",), ())
     if trial.id.endswith(" 1000"):
         return Slip("overflow", f"{trial.op} is wrong for large numbers: its formula overflows", (), ())
     return Slip("unknown", f"{trial.row}: wrong, and no slip that is known makes these numbers", (), ())
@@ -179,31 +262,34 @@ def _with(chosen: Sequence[Slip], state: _Examination) -> list[Engine]:
 def _reach(chosen: Sequence[Slip], state: _Examination) -> int:
     """How many of all trials come out as they were seen, with these slips."""
     engines = _with(chosen, state)
-    tried = [t for t in TRIALS if t.id in state.seen and not state.seen[t.id].kind and t.id != "chain"]
-    return sum([_gives(engines, trial, state.seen[trial.id].numbers) for trial in tried])
+    ids = {id for id, seen in state.seen.items() if not seen.kind} - {"chain"}
+    tried = [t for t in TRIALS if t.id in ids and not t.id.startswith("by hand")]
+    return sum([_gives(engines, trial, state) for trial in tried])
 
 
-def _gives(engines: Sequence[Engine], trial: Trial, numbers: Sequence[float]) -> bool:
+def _gives(engines: Sequence[Engine], trial: Trial, state: _Examination) -> bool:
     """Whether every expression of a trial comes out as it was seen on one of the engines."""
-    for spelled in (False, True):
+    numbers = state.seen[trial.id].numbers
+    for spelled, turned in ((False, False), (True, True), (True, False), (False, True)):
         unexplained = set(range(len(numbers)))
         for engine in engines:
             for mirrored in (False, True):  # a set has an order that may differ from one expression to the next
-                unexplained &= _missed(replace(engine, spelled=spelled, mirrored=mirrored), trial, numbers)
+                one = replace(engine, spelled=spelled, turned=turned, mirrored=mirrored)
+                unexplained &= _missed(one, trial, numbers, state.about.plan)
                 if not unexplained:
                     return True
     return False
 
 
-def _missed(engine: Engine, trial: Trial, numbers: Sequence[float]) -> set[int]:
+def _missed(engine: Engine, trial: Trial, numbers: Sequence[float], plan: Plan) -> set[int]:
     """The expressions of a trial, counted from 0, that come out otherwise than seen."""
     missed: set[int] = set()
     group = -1
-    outcomes = trial.run(kit(engine))
+    outcomes = trial.outcomes(kit(engine, plan))
     for number in numbers:
         try:
             _, what, predicted = next(outcomes)
-        except (ArithmeticError, ValueError, TooLongError, StopIteration):
+        except (ArithmeticError, ValueError, TypeError, TooLongError, StopIteration):
             return missed | set(range(max(group, 0), len(numbers)))
         group += not what.startswith("d(")
         if not close(predicted, number):
@@ -228,17 +314,10 @@ def _error(trial: Trial, seen: Seen, expected: list[Outcome], state: _Examinatio
     key = (seen.kind, seen.says, trial.op if trial.kind == "note" else "")
     told = state.errors.get(key)
     at = expected[min(len(seen.numbers), len(expected) - 1)]
-    missing = slips.operators(trial.row)
-    if missing and missing["name"] not in state.has and seen.kind in ("TypeError", "AttributeError"):
-        if missing["name"] not in state.missing:
-            state.missing.add(missing["name"])
-            reflected = missing["name"].startswith("__r")
-            says = f"{trial.row}: {missing['name']} is missing"
-            says += ", which Python calls where a number stands on the left" if reflected else ""
-            slip = Slip("missing reflected operator" if reflected else "missing operator", says, missing["write"], ())
-            state.found.append(_Found(slip, trial))
-        state.errors.setdefault(key, trial.row)
-        return "missing", f"no {missing['name']}"
+    if {trial.op, *LEANS.get(trial.op, ())} & state.missing:
+        return _absent(trial, state)
+    if state.about.step == 1 and trial.row in ("a + 3", "a * 3") and _not_wrapped(seen):
+        return _absent(trial, state)
     if told is not None and trial.id.startswith("twice") and not seen.numbers:
         return "not there", ""  # its own row says so
     if told is not None:
@@ -252,7 +331,10 @@ def _error(trial: Trial, seen: Seen, expected: list[Outcome], state: _Examinatio
         slip = Slip(*slips.ERRORS[seen.kind], ())
     else:
         return "wrong", ""  # a note about several calls, of an engine that cannot do one
-    state.found.append(_Found(slip, trial, at, line=seen.line))
+    if slip.name == "closure not assigned":  # what its numbers show is no news
+        local = slips.candidates(trial.op, trial.kind)
+        state.known = _with([one for one in local if one.name == slip.name], state)
+    state.found.append(_Found(slip, trial, at, place=seen.place))
     if trial.kind != "note":
         state.wrong.add(trial.op)
     return "wrong", ""
@@ -262,19 +344,21 @@ def _slip_of_error(trial: Trial, seen: Seen, state: _Examination) -> Slip:
     """The slip that an error shows."""
     if trial.id == "ladder" and seen.kind in ("timeout", "MemoryError", "RecursionError"):
         for slip, *_ in state.found:
-            if slip.name == "visited again":
+            if slip.name in ("visited again", "seeded everywhere"):
                 return slip
         again = next(slip for slip in slips.WHOLE if slip.name == "visited again")
         says = "backward() goes through a shared node once for every path to it: here there are 2**40"
         return again._replace(says=says)
     if seen.kind == "RecursionError" and trial.op:
         says = f"{trial.row}: calls itself without end"
-        write = slips.operators(trial.row).get("write", ())
-        return Slip("endless recursion", says, write, ())
-    if seen.kind == "AttributeError" and any(f"'{number}'" in seen.says for number in ("int", "float")):
+        return Slip("endless recursion", says, slips.DERIVED.get(trial.row, ()), ())
+    if _not_wrapped(seen):
         says = f"{trial.row}: a number is not made a Value before its .data is read ({seen.says})"
         write = ("other = other if isinstance(other, Value) else Value(other)",)
         return Slip("number not wrapped", says, write, ())
+    if seen.kind == "TypeError" and "unsupported operand" in seen.says and "'float'" in seen.says:
+        says = f"{trial.row}: a number is reckoned with a Value: its .data is meant ({seen.says})"
+        return Slip("number and Value mixed", says, (f"out = Value({rules.shown_value(trial.op)}, ...)",), ())
     if seen.kind == "OverflowError" and trial.op in ("tanh", "sigmoid"):
         write = ("t = math.tanh(self.data)",) if trial.op == "tanh" else ("s = 0.5 * (1 + math.tanh(0.5 * self.data))",)
         return Slip("overflow", f"{trial.op}: {slips.ERRORS['OverflowError'][1]}", write, ())
@@ -293,6 +377,11 @@ def _slip_of_error(trial: Trial, seen: Seen, state: _Examination) -> Slip:
     return Slip("error", f"{trial.row}: raises {seen.says}", (), ())
 
 
+def _not_wrapped(seen: Seen) -> bool:
+    """Whether a plain number was taken for a Value."""
+    return seen.kind == "AttributeError" and any(f"'{number}'" in seen.says for number in ("int", "float"))
+
+
 # -- the table --------------------------------------------------------------------------------------------------------
 
 
@@ -300,29 +389,30 @@ def _row(verdicts: list[tuple[Trial, str, str]], state: _Examination) -> Row:
     """One row, of all its trials."""
     trial = verdicts[0][0]
     states = [verdict for _, verdict, _ in verdicts]
-    total = next((s for s in ("missing", "wrong", "not tried") if s in states), "")
+    total = next((s for s in ("wrong", "not yet", "not tried") if s in states), "")
     if not total:
         total = "ok" if "ok" in states else "not there"
     if trial.kind == "note":
         total = "note"
     values = gradients = ""
     for one, verdict, _ in verdicts:
-        if verdict in ("ok", "wrong"):
-            value, gradient = _columns(one, state.seen[one.id], verdict)
+        if verdict in ("ok", "wrong") or (verdict == "not yet" and one.id in state.seen):
+            value, gradient = _columns(one, state, verdict)
             values = "wrong" if "wrong" in (values, value) else value or values
             gradients = "wrong" if "wrong" in (gradients, gradient) else gradient or gradients
     own = "; ".join(dict.fromkeys(slip.name for slip, t, *_ in state.found if t.row == trial.row))
     remark = next((remark for _, verdict, remark in verdicts if verdict == total and remark), "")
     if total == "wrong":
         remark = own or remark
-    counts = trial.kind == "core" or (trial.kind == "optional" and total != "not there")
+    counts = trial.kind != "note" and total != "not there"
     return Row(trial.row, counts, values, gradients, total, remark)
 
 
-def _columns(trial: Trial, seen: Seen, verdict: str) -> tuple[str, str]:
+def _columns(trial: Trial, state: _Examination, verdict: str) -> tuple[str, str]:
     """Whether the values and the gradients of a trial are right."""
     columns = {False: "", True: ""}
-    expected = _expected(trial)
+    seen = state.seen.get(trial.id, Seen())
+    expected = _expected(trial, state)
     for (where, what, right), got in zip(expected, seen.numbers, strict=False):
         if verdict == "ok" and _is_larger((where, what, right)):
             continue
@@ -336,7 +426,7 @@ def _columns(trial: Trial, seen: Seen, verdict: str) -> tuple[str, str]:
 
 
 def _of_gradient(what: str) -> bool:
-    return what.startswith("d(") or "gradient" in what
+    return what.startswith("d(") or "gradient" in what or "_backward" in what
 
 
 def _findings(state: _Examination) -> list[Finding]:
@@ -346,11 +436,13 @@ def _findings(state: _Examination) -> list[Finding]:
         merged.setdefault((found.slip.name, found.slip.says, found.trial.kind == "note"), []).append(found)
     findings = []
     for (name, says, note), alike in merged.items():
-        slip, trial, at, got, line = alike[0]
+        slip, trial, at, got, place = alike[0]
         told = says.replace("{op}", ", ".join(dict.fromkeys(slips.written(found.trial.op) for found in alike)))
-        told += f" (line {line})" if line and got is None else ""
-        write = slip.write or (rules.RIGHT.get(slips.unreflected(trial.op), ()) if "{op}" in says else ())
+        told += f" ({place})" if place and got is None else ""
+        write = slip.write or (rules.closure(slips.unreflected(trial.op)) if "{op}" in says else ())
         where, what, right = at or ("", "", 0.0)
+        if trial.id in ("symbols", "label", "lookup"):  # whose numbers stand for something else
+            where, what, got = "", "", None
         rows = tuple(dict.fromkeys(found.trial.row for found in alike))
         number = None if got is None else right
         findings.append(Finding(name, told, rows, where, what, number, got, tuple(write), note))

@@ -7,51 +7,14 @@ in closed forms over Python's own floats, and shares nothing with Wengert's engi
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
-from wengert.course.grading.trials import Kit
+from wengert.course.grading.kit import NAMES, Kit
+from wengert.course.grading.rules import RULES, Rule
 
-__all__ = ["RULES", "Engine", "Rule", "TooLongError", "kit"]
-
-
-class Rule(NamedTuple):
-    """The value of an operation, and its partial derivative by each operand, given the value too."""
-
-    value: Callable[..., float]
-    partials: Callable[..., tuple[float, ...]]
-
-
-def _sigmoid(x: float) -> float:
-    e = math.exp(-abs(x))
-    return 1.0 / (1.0 + e) if x >= 0.0 else e / (1.0 + e)
-
-
-def _power(x: float, n: float) -> float:
-    return math.nan if x < 0.0 and n != int(n) else x**n
-
-
-RULES: dict[str, Rule] = {
-    "add": Rule(lambda x, y: x + y, lambda o, x, y: (1.0, 1.0)),
-    "sub": Rule(lambda x, y: x - y, lambda o, x, y: (1.0, -1.0)),
-    "mul": Rule(lambda x, y: x * y, lambda o, x, y: (y, x)),
-    "div": Rule(lambda x, y: x / y, lambda o, x, y: (1.0 / y, -x / y**2)),
-    "neg": Rule(lambda x: -x, lambda o, x: (-1.0,)),
-    "pow": Rule(_power, lambda o, x, n: (n * _power(x, n - 1.0), 0.0)),
-    "powv": Rule(_power, lambda o, x, y: (y * x ** (y - 1.0), o * math.log(x))),
-    "rpow": Rule(_power, lambda o, n, x: (0.0, o * math.log(n))),
-    "relu": Rule(lambda x: max(x, 0.0), lambda o, x: (float(x > 0.0),)),
-    "tanh": Rule(math.tanh, lambda o, x: (1.0 - o * o,)),
-    "sigmoid": Rule(_sigmoid, lambda o, x: (o * (1.0 - o),)),
-    "exp": Rule(math.exp, lambda o, x: (o,)),
-    "log": Rule(math.log, lambda o, x: (1.0 / x,)),
-    "sqrt": Rule(math.sqrt, lambda o, x: (0.5 / o,)),
-    "sin": Rule(math.sin, lambda o, x: (math.cos(x),)),
-    "cos": Rule(math.cos, lambda o, x: (-math.sin(x),)),
-    "abs": Rule(abs, lambda o, x: (math.copysign(1.0, x),)),
-}
+__all__ = ["Engine", "Node", "Plan", "TooLongError", "kit"]
 
 
 class TooLongError(Exception):
@@ -65,31 +28,59 @@ class Engine:
     rules: Mapping[str, Rule] = field(default_factory=dict)  # instead of those of RULES
     pushes: Mapping[str, str] = field(default_factory=dict)  # how an operation hands gradients on: see Node.push
     upstream: Mapping[str, str] = field(default_factory=dict)  # what stands for out.grad: "nothing" or "value"
+    contributions: Mapping[str, Callable[..., float]] = field(default_factory=dict)  # what the left operand gets, of out.grad too
+    parts: Mapping[str, str] = field(default_factory=dict)  # what _prev lacks: "none" of the operands, "left", "right"
+    symbols: Mapping[str, str] = field(default_factory=dict)  # instead of the right ones
+    in_place: frozenset[str] = frozenset()  # operations that change their left operand, and give it back
+    stored: Callable[[float], float] | None = None  # what a leaf keeps of its number
     crossed: frozenset[str] = frozenset()  # reflected operations that forget to exchange their operands
     spelled: bool = False  # a - b is a + (-b), -a is a * -1, a / b is a * b**-1, as micrograd has it
+    turned: bool = False  # 3 + a is a + 3, 3 * a is a * 3, as micrograd has it
     walk: str = "topological"
     mirrored: bool = False  # the walk takes the right operand first
-    seed: str = "set"  # the result's own gradient: "set" to 1, "add" 1, or "none"
+    seed: str = "set"  # the result's own gradient: "set" to 1, "add" 1, "none", or "data": its number is set to 1
     zeroes: bool = False  # every gradient, those of leaves too, is set to 0 before the walk
     keeps: bool = False  # interior gradients are kept from one backward() to the next
     late: bool = False  # partial derivatives are taken in backward(), from what data is then
     remembers: bool = False  # what was visited stays visited: the list of nodes grows from call to call
 
 
-def kit(engine: Engine) -> Kit:
+@dataclass(frozen=True)
+class Plan:
+    """How the trials of a run are done: see Kit."""
+
+    names: tuple[str, ...] = tuple(NAMES)
+    mode: str = "backward"
+    seed: int = 0
+    product: bool = True
+
+
+def kit(engine: Engine, plan: Plan) -> Kit:
     """The model as a class to try."""
     past: list[Node] = []
-    names = {"data": "data", "grad": "grad", "backward": "backward"}
-    return Kit(lambda number: Node(engine, past, float(number)), names)
+
+    def make(number: float, label: str = "") -> Node:
+        return Node(engine, past, engine.stored(number) if engine.stored else float(number), label=label)
+
+    return Kit(make, {name: name for name in plan.names}, None, plan.mode, plan.seed, plan.product)
+
+
+SYMBOLS = {"add": "+", "mul": "*", "sub": "-", "div": "/"}
 
 
 class Node:
     """One number of the model."""
 
-    __slots__ = ("data", "engine", "given", "grad", "op", "operands", "past")
+    __slots__ = ("_backward", "data", "engine", "given", "grad", "label", "op", "operands", "past")
 
     def __init__(
-        self, engine: Engine, past: list[Node], data: float, op: str = "", operands: tuple[Node, ...] = ()
+        self,
+        engine: Engine,
+        past: list[Node],
+        data: float,
+        op: str = "",
+        operands: tuple[Node, ...] = (),
+        label: str = "",
     ) -> None:
         self.engine: Engine = engine
         self.past: list[Node] = past  # what earlier calls of backward() visited, where an engine remembers that
@@ -98,10 +89,27 @@ class Node:
         self.op: str = op
         self.operands: tuple[Node, ...] = operands
         self.given: list[float] = [x.data for x in operands]
+        self.label: str = label
+        self._backward: Callable[[], None] = self.push
+
+    def __repr__(self) -> str:
+        return f"Value({self.data})"
+
+    @property
+    def _prev(self) -> tuple[Node, ...]:
+        lacking = self.engine.parts.get(self.op, "")
+        return {"none": (), "left": self.operands[1:], "right": self.operands[:1]}.get(lacking, self.operands)
+
+    @property
+    def _op(self) -> str:
+        return self.engine.symbols.get(self.op) or SYMBOLS.get(self.op, self.op)
 
     def _make(self, op: str, *operands: Any) -> Node:
         nodes = tuple([x if isinstance(x, Node) else Node(self.engine, self.past, float(x)) for x in operands])
         value = self._rule(op).value(*[x.data for x in nodes])
+        if op in self.engine.in_place:
+            nodes[0].data = value
+            return nodes[0]
         return Node(self.engine, self.past, value, op, nodes)
 
     def _rule(self, op: str) -> Rule:
@@ -115,6 +123,9 @@ class Node:
         partials = self._rule(self.op).partials(self.data, *given)
         above = {"nothing": 1.0, "value": self.data}.get(self.engine.upstream.get(self.op, ""), self.grad)
         how = self.engine.pushes.get(self.op, "")
+        if self.op in self.engine.contributions:
+            self.operands[0].grad += self.engine.contributions[self.op](self.data, self.grad, *given)
+            return
         same = len(self.operands) == 2 and self.operands[0] is self.operands[1]
         for place, (x, partial) in enumerate(zip(self.operands, partials, strict=True)):
             if how == "once" and same and place == 1:
@@ -135,10 +146,14 @@ class Node:
         for node in order:
             if engine.zeroes or (node.operands and not engine.keeps and not engine.remembers):
                 node.grad = 0.0
-        if engine.seed != "none":
+        if engine.seed == "data":
+            self.data = 1.0
+        elif engine.seed != "none":
             self.grad = 1.0 + (self.grad if engine.seed == "add" else 0.0)
         for node in order:
-            node.push()
+            if engine.walk == "seeds all":
+                node.grad = 1.0
+            node._backward()
 
     # -- the operators ------------------------------------------------------------------------------------------------
 
@@ -146,13 +161,13 @@ class Node:
         return self._make("add", self, other)
 
     def __radd__(self, other: Any) -> Node:
-        return self._make("add", other, self)
+        return self._make("add", self, other) if self.engine.turned else self._make("add", other, self)
 
     def __mul__(self, other: Any) -> Node:
         return self._make("mul", self, other)
 
     def __rmul__(self, other: Any) -> Node:
-        return self._make("mul", other, self)
+        return self._make("mul", self, other) if self.engine.turned else self._make("mul", other, self)
 
     def __neg__(self) -> Node:
         return self * -1.0 if self.engine.spelled else self._make("neg", self)
@@ -198,7 +213,7 @@ STEPS = 5_000  # a walk that takes more than this at these small trials goes fro
 
 
 def _operands(node: Node, mirrored: bool) -> tuple[Node, ...]:
-    return node.operands[::-1] if mirrored else node.operands
+    return node._prev[::-1] if mirrored else node._prev
 
 
 def _walk(root: Node, engine: Engine, seen: set[int]) -> list[Node]:
@@ -209,6 +224,8 @@ def _walk(root: Node, engine: Engine, seen: set[int]) -> list[Node]:
         return order if kind == "forward" else order[::-1]
     if kind == "root only":
         return [root]
+    if kind == "repeats":
+        return _every_path(root, mirrored)[::-1]
     once = kind in ("pre-order", "breadth", "stack")
     waiting, order = [root], []
     seen = {id(root)}
@@ -224,6 +241,22 @@ def _walk(root: Node, engine: Engine, seen: set[int]) -> list[Node]:
             if kind == "pre-order" or not once or id(x) not in seen:
                 seen.add(id(x))
                 waiting.append(x)
+    return order
+
+
+def _every_path(root: Node, mirrored: bool) -> list[Node]:
+    """The nodes behind all their operands, a node once for every path to it."""
+    order: list[Node] = []
+    stack = [(root, False)]
+    while stack:
+        node, done = stack.pop()
+        if done:
+            order.append(node)
+            continue
+        stack.append((node, True))
+        stack += [(x, False) for x in _operands(node, not mirrored)]
+        if len(order) + len(stack) > STEPS:
+            raise TooLongError
     return order
 
 

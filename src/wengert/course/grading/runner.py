@@ -1,11 +1,12 @@
 """Run the trials in a process of their own, within limits of time and memory, whatever the file does.
 
 The process is watched from outside: a trial that takes too long, or that ends the process, is noted, and a new
-process goes on behind it.
+process goes on behind it. With it ends whatever it has started in its group of processes.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -13,74 +14,46 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable
 from queue import Empty, Queue
 from typing import IO, Any
 
+from wengert.course.grading import channel, kit, load, notes, probe, steps, trials
+from wengert.course.grading.diagnosis import TRIALS, About, Seen, expected
+from wengert.course.grading.kit import NAMES
 from wengert.errors import ArgumentError
-from wengert.course.grading.diagnosis import Seen, diagnose
-from wengert.course.grading.report import Report, printable
-from wengert.course.grading.trials import NAMES
-from wengert.operands import is_number, named
 
-__all__ = ["examine"]
+__all__ = ["Watch"]
 
-PROBE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "probe.py")
+PROBE = probe.__file__
 KEPT = 2_000  # characters of what the file prints
 PATIENCE = 4  # processes that may end before their time, each at another trial
+MODULES = {"kit": kit, "trials": trials, "notes": notes, "load": load}
 
 
-def examine(target: str | os.PathLike[str], timeout: float = 20.0, memory: int = 2048) -> Report:
-    """Try the Value-like class of a file, operation by operation, and say what is likely wrong with it.
+class Watch:
+    """What comes from the processes that try a class.
 
     Args:
-        target: the file, as in "engine.py"; with its class, where there are several, as in "engine.py:Value".
-        timeout: seconds for the whole; a single trial may take a quarter of them.
-        memory: the most memory, in MiB, that the file may use, on systems that can hold it to that.
-
-    Raises:
-        ArgumentError: the file cannot be read or run, or holds no such class; a limit is none. The message says why.
+        path: the file, or what stands for it in messages.
+        wanted: the class in it, "" to choose it.
+        find: what gives a class of this session; None to run the file.
+        step: the step of the course; None to find it.
+        timeout: seconds for the whole.
+        memory: the most memory in MiB.
+        seed: what decides the numbers.
     """
-    if not isinstance(target, (str, os.PathLike)):
-        raise ArgumentError(f"target is {named(target)}; expected the name of a file, such as 'engine.py'")
-    if not (is_number(timeout) and 0.0 < timeout <= threading.TIMEOUT_MAX):
-        raise ArgumentError(f"timeout is {timeout!r}; expected a number of seconds above 0")
-    if type(memory) is not int or memory < 1:
-        raise ArgumentError(f"memory is {memory!r}; expected a whole number of MiB from 1 up")
-    target = os.fspath(target)
-    path, _, wanted = target.rpartition(":")
-    if not path or os.path.isfile(target) or not (wanted.isidentifier() or not wanted):
-        path, wanted = target, ""
-    _can_be_read(path)
-    watch = _Watch(os.path.abspath(path), wanted, timeout, memory)
-    watch.run()
-    if watch.stopped:
-        raise ArgumentError(printable(f"{path}{watch.stopped}"))
-    rows, findings = diagnose(watch.seen, watch.has)
-    return Report(path, watch.name, tuple(rows), tuple(findings), tuple(watch.remarks(rows)), watch.output())
 
-
-def _can_be_read(path: str) -> None:
-    """Say what is wrong with a path, before a process is started for it."""
-    if os.path.isdir(path):
-        raise ArgumentError(f"{path} is a folder: name the file in it that holds the class")
-    if path.endswith(".ipynb"):
-        raise ArgumentError(f"{path} is a notebook: save its class in a file that ends in .py")
-    try:
-        with open(path, "rb"):
-            pass
-    except (OSError, ValueError) as error:
-        raise ArgumentError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
-
-
-class _Watch:
-    """What comes from the processes that try the class."""
-
-    def __init__(self, path: str, wanted: str, timeout: float, memory: int) -> None:
-        self.path, self.wanted, self.memory = path, wanted, memory
+    def __init__(
+        self, path: str, wanted: str, find: probe.Find | None, step: int | None, timeout: float, memory: int, seed: int
+    ) -> None:
+        self.path, self.wanted, self.find, self.memory = path, wanted, find, memory
+        self.step, self.seed = step, seed
         self.timeout, self.end = timeout, time.monotonic() + timeout
         self.seen: dict[str, Seen] = {}
-        self.name, self.names, self.has = wanted, dict[str, str](), set[str]()
+        self.name, self.names = wanted, dict[str, str]()
+        self.about: About | None = None
         self.stopped = ""  # why the file could not be tried
         self.given_up = False
         self.printed: list[str] = []
@@ -91,71 +64,86 @@ class _Watch:
             running = self._one_process()
             if running is None:
                 return
-            if not self.name or attempt == PATIENCE - 1 or time.monotonic() >= self.end:
+            if self.about is None or attempt == PATIENCE - 1 or time.monotonic() >= self.end:
                 self.given_up = True
                 return
 
     def _one_process(self) -> str | None:
         """Run one process; None, if it came to its end, else what it was doing when it ended before it."""
-        command = [sys.executable, PROBE, self.path, self.wanted, str(self.memory << 20), *self.seen]
         try:
-            process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                start_new_session=True,
-            )
+            process = _Process(self.path, self.wanted, self.memory, self.find)
         except OSError as error:
             raise ArgumentError(f"no process to try {self.path} in can be started here: {error}") from None
         lines: Queue[bytes | None] = Queue()
-        assert process.stdout is not None
-        assert process.stderr is not None
-        for pipe, take in ((process.stdout, lines.put), (process.stderr, self._keep)):
+        for pipe, take in ((process.words, lines.put), (process.errors, self._keep)):
             threading.Thread(target=_drain, args=(pipe, take), daemon=True).start()
         try:
             return self._listen(process, lines)
+        except channel.ForeignError as foreign:
+            self.stopped = f": the file wrote to the check's own channel: {foreign}"
+            return None
         finally:
-            _kill(process)
+            process.kill()
 
-    def _listen(self, process: subprocess.Popen[bytes], lines: Queue[bytes | None]) -> str | None:
+    def _listen(self, process: _Process, lines: Queue[bytes | None]) -> str | None:
         """Write down what a process tells."""
         doing, limit = "", self.end
+        todo: list[str] | None = None
         while True:
             try:
                 line = lines.get(timeout=max(limit - time.monotonic(), 0.0))
             except Empty:
                 return self._broken_off(doing, "timeout", f"after {self._share(doing):g} seconds it was stopped")
             if line is None:
-                return self._broken_off(doing, "died", _status(process))
-            said = json.loads(line)
+                return self._broken_off(doing, "died", process.status())
+            said = channel.read(line)
             if "stop" in said:
-                place = f", line {said['line']}" if said["line"] else ""
-                place += f", column {said['column']}" if said["column"] else ""
-                self.stopped = f"{place}: {said['stop']}"
+                self.stopped = channel.told(said)
                 return None
-            if "name" in said:
-                self.name, self.names, self.has = said["name"], said["names"], set(said["has"])
-            elif "start" in said:
-                doing = said["start"]
+            turn = "name" if todo is None else "done" if doing else "start" if todo else "end"
+            if turn not in said or (turn == "done" and said[turn] != doing):
+                raise channel.ForeignError("a message out of its turn")
+            if todo is None:
+                todo = self._plan(said)
+                process.tell(self._asked(todo))
+            elif turn == "start":
+                doing = todo.pop(0)
+                if said[turn] != doing:
+                    raise channel.ForeignError("a message out of its turn")
                 limit = min(self.end, time.monotonic() + self.timeout / 4)
-            elif "done" in said:
+            elif turn == "done":
                 self._done(said)
                 doing, limit = "", self.end
             else:
                 return None
 
+    def _plan(self, said: dict[str, Any]) -> list[str]:
+        """What is there, and so what is to be tried."""
+        self.name, self.names, has, by_hand = channel.about(said)
+        parts = frozenset(self.names)
+        step = self.step or steps.found(parts, has, by_hand)
+        self.about = about = About(step, self.step is not None, parts, has, self.seed)
+        return [trial.id for trial in about.trials() if trial.id not in self.seen and not about.lacks(trial)]
+
+    def _asked(self, todo: list[str]) -> dict[str, Any]:
+        assert self.about is not None
+        plan = self.about.plan
+        return {"trials": todo, "mode": plan.mode, "seed": plan.seed, "product": plan.product}
+
     def _share(self, doing: str) -> float:
         return self.timeout / 4 if doing else self.timeout
 
     def _done(self, said: dict[str, Any]) -> None:
-        error = said.get("error", {"kind": "absent" if "absent" in said else "", "says": "", "line": 0})
-        self.seen[said["done"]] = Seen(tuple(said["numbers"]), **error)
+        assert self.about is not None
+        trial = next(trial for trial in TRIALS if trial.id == said["done"])
+        ended = "error" in said
+        numbers = channel.numbers(said["numbers"], len(expected(trial, self.about.plan)), ended)
+        self.seen[trial.id] = Seen(numbers, *channel.error(said["error"])) if ended else Seen(numbers)
 
     def _broken_off(self, doing: str, kind: str, says: str) -> str:
         if doing:
             self.seen[doing] = Seen((), kind, says)
-        elif not self.name or not self.names:
+        elif self.about is None:
             self.stopped = f": while it was imported, {says}"
             if kind == "timeout":
                 belongs = 'what trains or asks belongs under if __name__ == "__main__":'
@@ -175,39 +163,107 @@ class _Watch:
         said = [
             f"It calls .{name} what is expected as .{part}, and was tried with that."
             for part, name in self.names.items()
-            if name != NAMES[part][0]
+            if name != NAMES[part][0] and part in ("data", "grad", "backward")
         ]
         if self.given_up or any(row.state == "not tried" for row in rows):
             said.append("Not everything was tried: the time was up, or the process ended too often.")
         return said
 
 
+class _Process:
+    """A process that tries a class: a program of its own, or a copy of this one, which has the class already."""
+
+    def __init__(self, path: str, wanted: str, memory: int, find: probe.Find | None) -> None:
+        self.popen: subprocess.Popen[bytes] | None = None
+        if find is not None:
+            self._fork(path, memory, find)
+            return
+        command = [sys.executable, PROBE, path, wanted, str(memory << 20)]
+        pipe = subprocess.PIPE
+        self.popen = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True)
+        self.pid: int = self.popen.pid
+        assert self.popen.stdin is not None
+        assert self.popen.stdout is not None
+        assert self.popen.stderr is not None
+        self.plans: IO[bytes] = self.popen.stdin
+        self.words: IO[bytes] = self.popen.stdout
+        self.errors: IO[bytes] = self.popen.stderr
+
+    def _fork(self, path: str, memory: int, find: probe.Find) -> None:
+        (plans, to_plans), (from_words, words), (from_errors, errors) = os.pipe(), os.pipe(), os.pipe()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of a fork beside threads: the copy uses none of theirs
+            self.pid = os.fork()
+        if self.pid == 0:
+            try:
+                os.setsid()
+                null = os.open(os.devnull, os.O_RDONLY)
+                for own, standard in ((null, 0), (errors, 1), (errors, 2)):
+                    os.dup2(own, standard)
+                for theirs in (to_plans, from_words, from_errors):
+                    os.close(theirs)
+                sys.stdout = sys.stderr = os.fdopen(2, "w", encoding="utf-8", errors="replace", buffering=1)
+                probe.limit((memory << 20) + _held())
+                probe.serve(find, path, os.fdopen(words, "w"), os.fdopen(plans), MODULES)
+            finally:
+                os._exit(1)  # never back into the program that this is a copy of
+        for theirs in (plans, words, errors):
+            os.close(theirs)
+        self.plans, self.words = os.fdopen(to_plans, "wb"), os.fdopen(from_words, "rb")
+        self.errors = os.fdopen(from_errors, "rb")
+
+    def tell(self, plan: dict[str, Any]) -> None:
+        """Say what is to be tried."""
+        with contextlib.suppress(OSError):  # it has ended: its silence will tell
+            self.plans.write(json.dumps(plan).encode() + b"\n")
+            self.plans.flush()
+
+    def status(self) -> str:
+        """How it ended, in words."""
+        end = time.monotonic() + 1.0
+        while (code := self._code()) is None:
+            if time.monotonic() > end:
+                return "it closed its output"
+            time.sleep(0.01)
+        if code < 0:
+            return f"a signal ended it ({signal.Signals(-code).name})"
+        return f"it ended with status {code}"
+
+    def _code(self) -> int | None:
+        if self.popen is not None:
+            return self.popen.poll()
+        if not hasattr(self, "ended"):
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid == 0:
+                return None
+            self.ended: int = os.waitstatus_to_exitcode(status)
+        return self.ended
+
+    def kill(self) -> None:
+        """End the process, and whatever it has started in its group."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            if hasattr(os, "killpg"):
+                os.killpg(self.pid, signal.SIGKILL)
+            elif self.popen is not None:
+                self.popen.kill()
+        with contextlib.suppress(OSError):
+            self.plans.close()
+        while self._code() is None:
+            time.sleep(0.002)
+
+
+def _held() -> int:
+    """The bytes that this process holds already, where the system tells."""
+    try:
+        with open("/proc/self/status", encoding="ascii", errors="replace") as status:
+            return sum([int(line.split()[1]) << 10 for line in status if line.startswith(("VmData", "VmStk"))])
+    except OSError:
+        return 1 << 40
+
+
 def _drain(pipe: IO[bytes], take: Callable[[bytes | None], None]) -> None:
     """Read a pipe to its end, in lines, or in pieces where lines are long."""
     with pipe:
-        while piece := pipe.readline(1 << 16):
+        while piece := pipe.readline(channel.LONGEST):
             take(piece)
     take(None)
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    """End the process, and whatever it has started."""
-    try:
-        if hasattr(os, "killpg"):
-            os.killpg(process.pid, signal.SIGKILL)
-        else:
-            process.kill()
-    except (ProcessLookupError, PermissionError):
-        pass
-    process.wait()
-
-
-def _status(process: subprocess.Popen[bytes]) -> str:
-    """How a process ended, in words."""
-    try:
-        status = process.wait(1.0)
-    except subprocess.TimeoutExpired:
-        return "it closed its output"
-    if status < 0:
-        return f"a signal ended it ({signal.Signals(-status).name})"
-    return f"it ended with status {status}"

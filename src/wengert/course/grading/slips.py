@@ -10,12 +10,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from wengert.course.grading.model import RULES, Engine, Rule
-from wengert.course.grading.rules import PARTIALS, SYMBOLS, VALUES, WRONG_VALUES
+from wengert.course.grading import rules
+from wengert.course.grading.model import Engine
+from wengert.course.grading.rules import CONTRIBUTIONS, PARTIALS, RULES, WRONG_VALUES, Rule
 
-__all__ = ["ERRORS", "WHOLE", "Slip", "candidates", "operators", "unreflected", "written"]
+__all__ = ["DERIVED", "ERRORS", "WHOLE", "Slip", "candidates", "unreflected", "written"]
 
 Change = Callable[[Engine], Engine]
+
+SYMBOLS = {"add": "a + b", "sub": "a - b", "mul": "a * b", "div": "a / b", "neg": "-a", "pow": "a ** n"}
+SYMBOLS |= {"powv": "a ** b", "rpow": "2 ** a", "abs": "abs(a)"}
 
 
 class Slip(NamedTuple):
@@ -39,8 +43,20 @@ def _with_partials(op: str, partials: Callable[..., tuple[float, ...]]) -> Chang
     return change
 
 
+def _with_symbol(op: str, symbol: str) -> Change:
+    return lambda engine: replace(engine, symbols={**engine.symbols, op: symbol})
+
+
+def _storing(stored: Callable[[float], float]) -> Change:
+    return lambda engine: replace(engine, stored=stored)
+
+
 def _with_push(op: str, how: str) -> Change:
     return lambda engine: replace(engine, pushes={**engine.pushes, op: how})
+
+
+def _with_contribution(op: str, contribution: Callable[..., float]) -> Change:
+    return lambda engine: replace(engine, contributions={**engine.contributions, op: contribution})
 
 
 def _of_one_operand(op: str, place: int) -> Change:
@@ -60,15 +76,15 @@ BINARY = ("add", "sub", "mul", "div", "powv")
 
 def _local(op: str) -> Iterator[Slip]:
     """The slips that one operation can have."""
-    for name, says, partials in PARTIALS.get(op, []):
-        yield Slip(name, f"{{op}}: {says}", (), (_with_partials(op, partials),))
-    for says, rule in WRONG_VALUES.get(op, []):
-        write = (
-            (f"out = Value({VALUES[op][0]}, ...)",) if op in VALUES else (f"out = Value(math.{op}(self.data), ...)",)
-        )
-        right_slope = RULES[op].partials
-        yield Slip("wrong value", f"{{op}}: {says}", write, (_with_rule(op, rule),))
-        yield Slip("wrong value", f"{{op}}: {says}", write, (_with_rule(op, Rule(rule.value, right_slope)),))
+    for name, says, *slopes in PARTIALS.get(op, []):
+        yield Slip(name, f"{{op}}: {says}", (), (_with_partials(op, rules.partials(*slopes)),))
+    for name, says, text in CONTRIBUTIONS.get(op, []):
+        yield Slip(name, f"{{op}}: {says}", (), (_with_contribution(op, rules.formula(text, "o, g, x, y=0.0")),))
+    for says, value, *slopes in WRONG_VALUES.get(op, []):
+        write = (f"out = Value({rules.shown_value(op)}, ...)",)
+        wrong = rules.formula(value)
+        for those in (rules.partials(*slopes), RULES[op].partials):
+            yield Slip("wrong value", f"{{op}}: {says}", write, (_with_rule(op, Rule(wrong, those)),))
     if op in BINARY:
         right = RULES[op].partials
         yield Slip(
@@ -99,7 +115,11 @@ def _local(op: str) -> Iterator[Slip]:
         )
     slope = RULES[op].partials
     nothing = _with_partials(op, lambda *xs: (0.0,) * len(slope(*xs)))
-    yield Slip("no gradient", "{op}: no gradient comes through (is out._backward set?)", (), (nothing,))
+    says = "{op}: no gradient comes through: its closure is not assigned, or adds nothing"
+    yield Slip("closure not assigned", says, ("out._backward = _backward",), (nothing,))
+    says = "{op}: the left operand itself is changed, and given back: an operation makes a new Value"
+    in_place: Change = lambda e: replace(e, in_place=e.in_place | {op})  # noqa: E731 # as the others
+    yield Slip("operand changed", says, (f"out = Value({rules.shown_value(op)}, ...)", "return out"), (in_place,))
     yield Slip(
         "chain rule",
         "{op}: the gradient of the result, out.grad, is left out of the chain rule",
@@ -137,17 +157,42 @@ WHOLE: tuple[Slip, ...] = (
         (lambda e: replace(e, seed="none"),),
     ),
     Slip(
+        "seed in data",
+        "backward() sets the number of the result to 1: it is its gradient that has to start there",
+        ("self.grad = 1.0  # and not self.data",),
+        (lambda e: replace(e, seed="data"),),
+    ),
+    Slip(
         "walk order",
-        "backward() does not reach beyond the last operation: it walks from the leaves to the result "
-        "(reversed() is missing), or not at all",
+        "backward() does not reach beyond the last operation: it walks from the leaves to the result (reversed() is "
+        "missing, or a node is put into the list before its operands)",
         ORDER,
-        _walks("forward", "root only"),
+        _walks("forward"),
+    ),
+    Slip(
+        "root only",
+        "backward() calls the _backward of the result alone: every node has to be called",
+        ORDER,
+        _walks("root only"),
+    ),
+    Slip(
+        "seeded everywhere",
+        "backward() calls backward() of the operands, and each sets its own gradient to 1: that belongs to the result",
+        ORDER,
+        _walks("seeds all"),
     ),
     Slip(
         "walk order",
         "backward() walks in a wrong order: a node passes its gradient on before all of it has come in",
         ORDER,
         _walks("pre-order", "breadth", "stack"),
+    ),
+    Slip(
+        "visited again",
+        "the topological sort puts a shared node into its list once for every path to it: the set of visited nodes is "
+        "missing",
+        ("if node not in visited:", "    visited.add(node)"),
+        _walks("repeats"),
     ),
     Slip(
         "visited again",
@@ -219,9 +264,54 @@ def _dunder(op: str) -> str:
     return {"rdiv": "rtruediv"}.get(op, op)
 
 
-def candidates(op: str, kind: str) -> list[Slip]:
+def _lacking(op: str) -> Iterator[Slip]:
+    for what, says in (("none", "no operand"), ("right", "the left operand alone"), ("left", "the right operand alone")):
+        change: Change = lambda e, what=what: replace(e, parts={**e.parts, op: what})  # type: ignore[misc]  # noqa: E731
+        says = f"the _prev of {SYMBOLS[op]} holds {says}: both have to be passed on"
+        write = f"out = Value({rules.shown_value(op)}, (self, other), '{'+' if op == 'add' else '*'}')"
+        yield Slip("operand not passed on", says, (write,), (change,))
+
+
+OF_TRIALS: dict[str, tuple[Slip, ...]] = {
+    "leaf": tuple(
+        Slip("wrong value", f"Value(2.5): {says}", ("self.data = data",), (_storing(stored),))
+        for says, stored in (
+            ("the number is cut to a whole one", lambda x: float(int(x))),
+            ("the number is rounded to a whole one", lambda x: float(round(x))),
+            ("the number is not kept: .data is 0", lambda x: 0.0),
+            ("the number is not kept: .data is 1", lambda x: 1.0),
+            ("the sign is lost", abs),
+        )
+    ),
+    "parts": (
+        Slip(
+            "operand not passed on",
+            "the _prev of results is empty: the operands have to be passed on to the new Value",
+            ("out = Value(self.data + other.data, (self, other), '+')",),
+            (lambda e: replace(e, parts={"add": "none", "mul": "none"}),),
+        ),
+        *_lacking("add"),
+        *_lacking("mul"),
+    ),
+    "symbols": tuple(
+        Slip("symbol", f"the _op of {SYMBOLS[op]} is {says}", (f"out = Value(..., (self, other), '{right}')",), (change,))
+        for op, right, wrong, says in (
+            ("mul", "*", "+", "that of a sum"),
+            ("add", "+", "*", "that of a product"),
+            ("mul", "*", "none", "no symbol of a product"),
+            ("add", "+", "none", "no symbol of a sum"),
+        )
+        for change in [_with_symbol(op, wrong)]
+    ),
+}
+"""Slips that are looked for in one trial alone."""
+
+
+def candidates(op: str, kind: str, trial: str = "") -> list[Slip]:
     """The slips that a trial of this operation can show, the likeliest first."""
-    found: list[Slip] = []
+    found: list[Slip] = [*OF_TRIALS.get(trial, ())]
+    if found:
+        return found
     if op in ("rsub", "rdiv", "rpow"):
         found += _reflected(op)
     if kind == "note":
@@ -250,6 +340,26 @@ ERRORS: dict[str, tuple[str, str, tuple[str, ...]]] = {
         "a negative base to a fractional power gives a complex number",
         ("if self.data < 0 and n != int(n): raise ValueError(...)",),
     ),
+    "unfit called": (
+        "closure called",
+        "the closure is called where it should be kept: out._backward = _backward() keeps what it gives, None",
+        ("out._backward = _backward  # without brackets",),
+    ),
+    "unfit unassigned": (
+        "closure not assigned",
+        "its closure is written, and out._backward is not set to it",
+        ("out._backward = _backward",),
+    ),
+    "unfit parts": (
+        "no Values in _prev",
+        "what the result keeps of its operands is not the two Values",
+        ("out = Value(..., (self, other), '+')",),
+    ),
+    "unfit nested": (
+        "Value in a Value",
+        "the number of the result is a Value itself",
+        ("out = Value(self.data + other.data, ...)  # numbers are added, not Values",),
+    ),
     "OverflowError": ("overflow", "the formula overflows for a large number, though its value is finite", ()),
     "MemoryError": ("memory", "the memory that --memory allows is used up", ()),
 }
@@ -266,29 +376,14 @@ def written(op: str) -> str:
     return SYMBOLS.get(unreflected(op), f"a.{op}()")
 
 
-def operators(row: str) -> dict[str, Any]:
-    """What to define for a row of the report that is missing."""
-    method = {
-        "3 + a": ("__radd__", "return self + other"),
-        "sum([a, b, c])": ("__radd__", "return self + other  # sum() starts with 0 + a"),
-        "3 * a": ("__rmul__", "return self * other"),
-        "3 - a": ("__rsub__", "return other + (-self)"),
-        "4 / a": ("__rtruediv__", "return other * self**-1"),
-        "2 ** a": ("__rpow__", "return Value(other) ** self"),
-        "a * b": ("__mul__", ""),
-        "a * 3": ("__mul__", ""),
-        "a + b": ("__add__", ""),
-        "a + 3": ("__add__", ""),
-        "a ** n": ("__pow__", ""),
-        "-a": ("__neg__", "return self * -1"),
-        "a - b": ("__sub__", "return self + (-other)"),
-        "a - 3": ("__sub__", "return self + (-other)"),
-        "a / b": ("__truediv__", "return self * other**-1"),
-        "a / 4": ("__truediv__", "return self * other**-1"),
-        "abs(a)": ("__abs__", ""),
-    }.get(row)
-    if method is None:
-        return {}
-    operands = "self" if method[0] in ("__neg__", "__abs__") else "self, other"
-    write = (f"def {method[0]}({operands}):", f"    {method[1]}") if method[1] else ()
-    return {"name": method[0], "write": write}
+DERIVED = {
+    "3 + a": ("def __radd__(self, other):", "    return self + other"),
+    "3 * a": ("def __rmul__(self, other):", "    return self * other"),
+    "3 - a": ("def __rsub__(self, other):", "    return other + (-self)"),
+    "4 / a": ("def __rtruediv__(self, other):", "    return other * self**-1"),
+    "2 ** a": ("def __rpow__(self, other):", "    return Value(other) ** self"),
+    "-a": ("def __neg__(self):", "    return self * -1"),
+    "a - b": ("def __sub__(self, other):", "    return self + (-other)"),
+    "a / b": ("def __truediv__(self, other):", "    return self * other**-1"),
+}
+"""Row -> how an operation is said by others."""
