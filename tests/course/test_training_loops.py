@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import math
+import random
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
 from handmade import ENGINE, RELU, TANH, WENGERT, elsewhere, engine, patched, watched
 
-from wengert.course.grading import training_loop
+from wengert.course.grading import loop_trials, network_trials, networks, training_loop
 from wengert.course.grading.diagnosis import Seen
+from wengert.course.grading.kit import Draw
 from wengert.course.grading.report import Finding, Row
+from wengert.errors import ArgumentError
 
 ENGINES = {"by hand": ENGINE, "wengert": WENGERT}
 
@@ -84,6 +89,26 @@ STOCHASTIC = """    for x, y in zip(xs, ys):
             p.data -= 0.05 * p.grad
 """
 
+OWN = """
+class Line:
+    def __init__(self):
+        self.w, self.b = Value(0.3), Value(0.1)
+
+    def __call__(self, x):
+        return self.w * x + self.b
+
+    def learn(self):
+        for p in [self.w, self.b]:
+            p.data -= 0.01 * p.grad
+            p.grad = 0.0
+
+line = Line()
+for k in range(20):
+    loss = sum(((line(x) - y) ** 2 for x, y in [(1.0, 2.0), (2.0, 3.0), (3.0, 5.0)]), Value(0.0))
+    loss.backward()
+    line.learn()
+"""
+
 LINE = """
 w, b = Value(0.3), Value(0.1)
 for k in range(20):
@@ -146,6 +171,7 @@ RIGHT = {
     "evaluated in between": patched(LOOP, (LAST, HITS)),
     "with an optimizer": STEPS,
     "without a class": LINE,
+    "without parameters()": OWN,
 }
 
 
@@ -240,7 +266,7 @@ def test_a_finding_shows_the_line_and_one_to_write_with_the_reader_s_rate() -> N
     text = ENGINE + TANH + patched(LOOP, ("+= -0.05", "+= 0.07"))
     finding = graded(text)[1][0]
     line = text[: text.index("p.data += 0.07")].count("\n") + 1
-    assert finding.where == f"line {line}: p.data += 0.07 * p.grad"
+    assert (finding.where, finding.what) == (f"line {line}", "p.data += 0.07 * p.grad")
     assert finding.write == ("for p in n.parameters():", "    p.data += -0.07 * p.grad")
 
 
@@ -335,3 +361,20 @@ def test_numbers_stay_within_what_a_message_holds(capsys: pytest.CaptureFixture[
 def test_a_loop_that_raises_is_judged_by_what_it_did_before() -> None:
     text = patched(LOOP, (LAST, "    assert k < 5, 'enough'\n"), ("+= -0.05", "+= 0.05"))
     assert told(graded(ENGINE + TANH + text)[1]) == ["update's sign"]
+
+
+def test_numbers_that_no_trial_gives_are_refused_in_words() -> None:
+    """Whatever a file makes of the stream, it is judged or refused, and never a traceback."""
+    numbers = random.Random(1)
+    strange = [0.0, 1.0, 2.0, 3.0, 5.0, 41.0, -1.0, -2.0, 0.5, 1e9, math.nan, math.inf, -math.inf]
+    refusals = []
+    for _ in range(400):
+        trials = (*loop_trials.TRIALS, *network_trials.TRIALS)
+        seen = {trial.id: Seen(tuple(numbers.choices(strange, k=numbers.randrange(60)))) for trial in trials}
+        for judge, more in ((training_loop.judge, ""), (networks.judge, partial(Draw, 1))):
+            try:
+                judge(seen, more)  # type: ignore[operator]
+            except ArgumentError as error:
+                refusals.append(str(error))
+    assert len(refusals) > 100
+    assert all(says.startswith("what came back from the file is not what was asked of it") for says in refusals)

@@ -178,6 +178,8 @@ class Watch:
         models = list({id(thing): thing for thing in things if _is_model(thing)}.values())[:8]
         found = [(model, params) for model in models if (params := _parameters(model))]
         if not found:  # a loop over Values that stand by themselves
+            held = [vars(thing) for thing in things if hasattr(thing, "__dict__") and not isinstance(thing, ModuleType)]
+            things += [part for parts in held for part in parts.values()]
             items = [item for thing in things for item in (thing if isinstance(thing, (list, tuple)) else [thing])]
             loose = {id(item): item for item in items if _is_value(item) and not getattr(item, "_prev", None)}
             found = [(None, list(loose.values())[:SHOWN])]

@@ -12,7 +12,7 @@ from inspect import isroutine
 from types import ModuleType
 from typing import Any, NamedTuple
 
-__all__ = ["OBJECTS", "PROBES", "TRIALS", "Trial", "drawn", "form_of"]
+__all__ = ["MOST", "OBJECTS", "PROBES", "TRIALS", "Trial", "drawn", "form_of"]
 
 OBJECTS: dict[str, tuple[Any, ...]] = {
     "Neuron": (3,),
@@ -42,7 +42,7 @@ class Trial(NamedTuple):
 def drawn(draw: Any) -> Iterator[float]:
     """Numbers from -0.8 to 1.2, the same ones on both sides: no ReLU lives where all is as often below 0 as above."""
     while True:
-        yield draw.below(2001) / 1000.0 - 0.8
+        yield (draw.below(2001) - 800) / 1000.0
 
 
 def _is_value(kit: Any, thing: Any) -> bool:

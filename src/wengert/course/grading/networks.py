@@ -9,15 +9,17 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
 from typing import Any, NamedTuple
 
-from wengert.course.grading.network_trials import OBJECTS, PROBES, TRIALS, drawn
+from wengert.course.grading.network_trials import MOST, OBJECTS, PROBES, TRIALS, drawn
 from wengert.course.grading.report import Finding, NotYet, Row
+from wengert.errors import ArgumentError
 
-__all__ = ["Verdict", "judge"]
+__all__ = ["Judged", "Verdict", "judge", "readable"]
 
 ASKED: dict[str, str] = {
     "Neuron": "a class Neuron, made with its number of inputs, that holds a weight for each and a bias: drawn Values",
@@ -70,7 +72,7 @@ SLIPS: dict[str, tuple[str, tuple[str, ...]]] = {
     "gradients": ("{row}: the output is right, its gradients are wrong: check the Value itself (--step 7)", ()),
     "unknown": ("{row}(x): no weighted sum through an activation gives this, and no slip that is known", ACT),
     "sum from zero": ("sum() starts with the number 0, and 0 + Value needs __radd__; or start with the bias", (SUM,)),
-    "error": ("{row} {says}", ()),
+    "error": ("{row} {ends}", ()),
     "plain weights": ("the weights are plain numbers, which no gradient reaches: they have to be Values", WEIGHTS),
     "no bias": ("a neuron holds no bias that is a Value", BIAS),
     "shared bias": ("one bias is shared by all neurons: each has to make its own", BIAS),
@@ -191,7 +193,7 @@ class _Object:
         self.sizes: list[int] = [nin, *(nouts if isinstance(nouts, list) else [nouts])]  # inputs, then each layer's
         self.nins = [nin for nin, nout in zip(self.sizes, self.sizes[1:], strict=False) for _ in range(nout)]
         self.plain, count = (*map(int, numbers[:2]), 0, 0)[:2]
-        told = [numbers[2 + 5 * k : 7 + 5 * k] for k in range(count)]
+        told = [numbers[2 + 5 * k : 7 + 5 * k] for k in range(min(count, MOST))]
         self.places = [(int(owner), int(within)) for owner, within, *_ in told]
         self.data = [data for *_, data, _ in told]
         self.leaves = [leaf == 1.0 for *_, leaf in told]
@@ -255,6 +257,18 @@ def _close(xs: Sequence[float], ys: Sequence[float], within: float = 1e-6) -> bo
     return len(xs) == len(ys) and all(x == y or math.isclose(x, y, rel_tol=within, abs_tol=within) for x, y in pairs)
 
 
+Judged = tuple[list[Row], list[Finding], list[NotYet]]
+
+
+@contextmanager
+def readable() -> Iterator[None]:
+    """What cannot be read for what it is to be was not told by the trials: the file has a hand in it."""
+    try:
+        yield
+    except (ArithmeticError, IndexError, RuntimeError, StopIteration, TypeError, ValueError) as error:
+        raise ArgumentError(f"what came back from the file is not what was asked of it: {error}") from None
+
+
 @dataclass
 class Verdict:
     """The table, what is wrong, and what is not there yet, as they come together."""
@@ -300,13 +314,21 @@ class _Networks(Verdict):
     start: _Object | None = None  # the largest object, as it was made
 
 
-def judge(seen: Mapping[str, Any], draw: Callable[[str], Any]) -> tuple[list[Row], list[Finding], list[NotYet]]:
+def judge(seen: Mapping[str, Any], draw: Callable[[str], Any]) -> Judged:
     """The table of step 8, what is wrong, and what is not there yet.
 
     Args:
         seen: what each of `network_trials.TRIALS` gave, by its id.
         draw: what gives the numbers of a trial, by its name.
+
+    Raises:
+        ArgumentError: the numbers are of another shape than the trials give.
     """
+    with readable():
+        return _judge(seen, draw)
+
+
+def _judge(seen: Mapping[str, Any], draw: Callable[[str], Any]) -> Judged:
     state = _Networks(SLIPS)
     for trial in TRIALS:
         outcome, name = seen.get(trial.id), trial.id.removesuffix(".parameters()")
@@ -337,9 +359,9 @@ def _error(state: Verdict, row: str, outcome: Any) -> None:
     """An error ended the trial; what follows from something wrong above is no news."""
     if state.spoilt:
         return state.row(row, "wrong", remark="may follow from what is wrong above")
-    ends = {"timeout": "does not end: ", "died": "ends the process: "}.get(outcome.kind, "raises ")
+    ends = {"timeout": "does not end", "died": "ends the process"}.get(outcome.kind, "raises an error")
     zero = "'int' and" in outcome.says and "+" in outcome.says
-    slip = state.find("sum from zero" if zero else "error", row, where=outcome.place, says=ends + outcome.says)
+    slip = state.find("sum from zero" if zero else "error", row, where=outcome.place, what=outcome.says, ends=ends)
     return state.row(row, "wrong", remark=slip)
 
 

@@ -13,8 +13,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from wengert.course.grading.networks import Verdict
-from wengert.course.grading.report import Finding, NotYet, Row
+from wengert.course.grading.networks import Judged, Verdict, readable
+from wengert.course.grading.report import Row
 
 __all__ = ["judge"]
 
@@ -41,7 +41,7 @@ LOSS = ("ypred = [n(x) for x in xs]", "loss = sum((yout - ygt)**2 for ygt, yout 
 SLIPS: dict[str, tuple[str, tuple[str, ...]]] = {
     "backward forgotten": ("backward() is forgotten: nothing puts a gradient into the parameters", BACKWARD),
     "backward not called": ("loss.backward is named and not called: it needs its parentheses", BACKWARD),
-    "error": ("the function that trains was called, and {says}", ()),
+    "error": ("the function that trains was called, and {ends}", ()),
     "graph cut": ("no gradient reaches the parameters: the loss is made of numbers (.data, float()), not Values", LOSS),
     "no gradient": (
         "every gradient is 0, so that nothing can be learnt: ReLUs that are 0 for all examples, or saturated tanhs",
@@ -55,7 +55,7 @@ SLIPS: dict[str, tuple[str, tuple[str, ...]]] = {
         (*ZERO, *UPDATE),
     ),
     "update's sign": ("the update goes up the gradient, and the loss rises: its sign is wrong", UPDATE),
-    ".data forgotten": ("the update changes which object a name means, and no number in the network: .data", UPDATE),
+    ".data forgotten": ("the update gives the name a new object, and the parameter stays as it is: .data", UPDATE),
     "parameters replaced": (
         "results of operations take the parameters' place, and each pass goes through all updates before it",
         UPDATE,
@@ -132,10 +132,10 @@ class _Text:
                 self.found.setdefault(kind, []).append((getattr(node, "lineno", 0), ast.unparse(node)))
             waiting += ast.iter_child_nodes(node)
 
-    def at(self, *kinds: str) -> str:
-        """Where the first line of these kinds stands, as "line 12: p.data += p.grad"."""
+    def at(self, *kinds: str) -> dict[str, str]:
+        """Where the first line of these kinds stands, and what it is; nothing if there is none."""
         lines = [line for kind in kinds for line in self.found.get(kind, [])]
-        return "line {}: {}".format(*min(lines)) if lines else ""
+        return {"where": f"line {min(lines)[0]}", "what": min(lines)[1]} if lines else {}
 
     def behind_zero(self) -> str:
         """What comes first behind the line that sets gradients to zero, round and round: "backward", or "update"."""
@@ -171,7 +171,7 @@ class _Training(Verdict):
 
     def slip(self, part: str, slip: str, *kinds: str, **more: Any) -> None:
         """Write a slip down; lines of these kinds are where it stands."""
-        self.find(slip, ROWS[part], where=self.text.at(*kinds), **more)
+        self.find(slip, ROWS[part], **{**self.text.at(*kinds), **more})
         self.told[part] = slip
 
     def missing(self, part: str) -> None:
@@ -179,17 +179,26 @@ class _Training(Verdict):
         self.told[part] = "not yet"
 
 
-def judge(seen: Mapping[str, Any], text: str = "") -> tuple[list[Row], list[Finding], list[NotYet]]:
+def judge(seen: Mapping[str, Any], text: str = "") -> Judged:
     """The table of step 9, what is wrong, and what is not there yet.
 
     Args:
         seen: what each of `loop_trials.TRIALS` gave, by its id.
         text: the file, or the cells of the notebook.
+
+    Raises:
+        ArgumentError: the numbers are of another shape than the trials give.
     """
+    with readable():
+        return _judge(seen, text)
+
+
+def _judge(seen: Mapping[str, Any], text: str) -> Judged:
     outcome = seen.get("loop")
-    if outcome is None or outcome.kind == "not tried":
-        return [Row(name, True, "", "", "not tried") for name in ROWS.values()], [], []
-    state = _Training(_Loop(seen), text)
+    loop = _Loop(seen) if outcome is not None and outcome.kind != "not tried" else None
+    if loop is None or (loop.count and not loop.passes[0].data):  # where no parameter can be seen
+        return [Row(name, loop is None, "", "", "not tried") for name in ROWS.values()], [], []
+    state = _Training(loop, text)
     if state.loop.count == 0:
         _judge_nothing(state, outcome)
     else:
@@ -210,8 +219,8 @@ def _judge_nothing(state: _Training, outcome: Any) -> None:
         state.missing(part)
     found = state.text.found
     if outcome.kind:
-        ends = {"timeout": "it does not end: ", "died": "the process ends: "}.get(outcome.kind, "it raises ")
-        state.slip("pass", "error", says=ends + outcome.says)
+        ends = {"timeout": "it does not end", "died": "the process ends"}.get(outcome.kind, "it raises an error")
+        state.slip("pass", "error", ends=ends, where=outcome.place, what=outcome.says)
     elif "uncalled" in found:
         state.slip("pass", "backward not called", "uncalled")
     elif "backward" not in found and found.keys() & {"update", "name"}:
@@ -313,16 +322,19 @@ def _judge_update(state: _Training) -> None:
 def _judge_zero(state: _Training) -> None:
     """Each pass begins at zero behind an update; and without one, no gradient is thrown away."""
     kept = lost = alive = 0
+    seen: dict[str, Any] = {}
     for one, two in state.loop.pairs():
         moved = one.data != two.data
         for a, b in zip(one.after, two.stale, strict=True) if two.number < state.loop.count else ():
             if abs(a) > 1e-12:
                 alive += moved
-                kept += moved and math.isclose(a, b, rel_tol=1e-9)
+                if moved and math.isclose(a, b, rel_tol=1e-9):
+                    kept += 1
+                    seen = seen or {"what": "a gradient before the next pass", "expected": 0.0, "got": b}
                 lost += not moved and b == 0.0
     if kept:
         which = "gradients are" if kept > 0.9 * alive else f"{100 * kept / alive:.0f} % of the gradients are"
-        state.slip("zero", "zero forgotten", "zero", which=which)
+        state.slip("zero", "zero forgotten", which=which, **seen)
     elif lost:
         state.slip("zero", "zeroed before the update", "zero")
 
@@ -349,5 +361,5 @@ def _judge_losses(state: _Training) -> None:
         state.missing("falls")
     else:
         state.told["falls"] = "note"
-        numbers = {"first": losses[0], "last": losses[-1]}
-        state.find("loss does not fall", ROWS["falls"], note=True, where=state.text.at("update"), **numbers)
+        more: dict[str, Any] = {"first": losses[0], "last": losses[-1], **state.text.at("update")}
+        state.find("loss does not fall", ROWS["falls"], note=True, **more)
