@@ -16,7 +16,7 @@ from wengert.course.grading import loop_trials
 from wengert.course.grading.diagnosis import Seen
 from wengert.course.grading.kit import NAMES, Kit, UnfitError
 
-ENGINE = '''
+ENGINE = """
 import math
 import random
 
@@ -96,11 +96,11 @@ class Value:
         self.grad = 1.0
         for v in reversed(order):
             v._backward()
-'''
+"""
 
 WENGERT = "import math\nimport random\nfrom wengert import Value\n"
 
-TANH = '''
+TANH = """
 class Neuron:
     def __init__(self, nin):
         self.w = [Value(random.uniform(-1, 1)) for _ in range(nin)]
@@ -136,9 +136,9 @@ class MLP:
 
     def parameters(self):
         return [p for layer in self.layers for p in layer.parameters()]
-'''
+"""
 
-RELU = '''
+RELU = """
 class Module:
     def parameters(self):
         return []
@@ -191,7 +191,7 @@ class MLP(Module):
 
     def parameters(self):
         return [p for layer in self.layers for p in layer.parameters()]
-'''
+"""
 
 
 def patched(text: str, *changes: tuple[str, str]) -> str:

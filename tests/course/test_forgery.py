@@ -12,6 +12,7 @@ from pathlib import Path
 
 import engines
 import pytest
+from handmade import ENGINE, TANH
 from test_slips import tried
 
 from wengert.course import check
@@ -64,9 +65,9 @@ def test_a_forgery_does_not_make_a_wrong_engine_right(name: str, tmp_path: Path)
     assert "swapped factors" in {finding.slip for finding in report.findings} or name.startswith("comparisons")
 
 
-def frames(action: str) -> str:
+def frames(action: str, program: str = WRONG) -> str:
     """A file that walks up from its own frame into those of the check, and does something to what it finds there."""
-    return WRONG + textwrap.dedent(f"""
+    return program + textwrap.dedent(f"""
         import sys
         def forge():
             frame = sys._getframe()
@@ -93,6 +94,19 @@ def test_a_kit_that_gives_constants_is_wrong(tmp_path: Path) -> None:
         except ArgumentError:
             continue
         assert not report.right
+
+
+def test_a_network_whose_numbers_are_made_up(tmp_path: Path) -> None:
+    for made_up in ("[1.0, 12.0]", "[0.0] * 500", "[float('nan')] * 1000", "[float('inf'), -3.0] * 40"):
+        forged = "old = trials.Trial.outcomes; trials.Trial.outcomes = lambda self, kit: "
+        forged += f"(('', '', x) for x in {made_up}) if self.step == 8 else old(self, kit)"
+        try:
+            report = tried(tmp_path, frames(forged, ENGINE + TANH.replace("act.tanh()", "act")), 8)
+        except ArgumentError as error:
+            told = str(error)
+            continue
+        assert not report.right
+    assert "is not what was asked of it" in told
 
 
 def transcript(folder: Path, seed: int) -> str:
@@ -127,9 +141,9 @@ FOREIGN_LINES = {
     b'{"right": 37, "of": 37}\n': "a message of another shape",
     b'{"end": true}\n': "a message out of its turn",
     b'{"done": "mul", "numbers": []}\n': "a message out of its turn",
-    b'{"name": 3, "names": {}, "has": [], "by_hand": false}\n': "another thing where a text belongs",
-    b'{"name": "V", "names": {"data": "__dict__"}, "has": [], "by_hand": false}\n': "where the parts of a class belong",
-    b'{"name": "V", "names": {}, "has": ["quit"], "by_hand": false}\n': "where the methods of a class belong",
+    b'{"name": 3, "names": {}, "has": []}\n': "another thing where a text belongs",
+    b'{"name": "V", "names": {"data": "__dict__"}, "has": []}\n': "where the parts of a class belong",
+    b'{"name": "V", "names": {}, "has": ["quit"]}\n': "where the methods of a class belong",
     b'{"stop": ["x"], "place": ""}\n': "another thing where a text belongs",
     b"x" * 10_000_000: "a line of more than 65536 bytes",
 }
@@ -160,19 +174,27 @@ def test_numbers_of_another_kind(numbers: object, ended: bool, words: str) -> No
 
 
 def test_numbers_that_are_numbers() -> None:
+    assert len(channel.numbers([1.0] * 2_000, None, False)) == 2_000
+    with pytest.raises(channel.ForeignError, match="2001 numbers where 2000 were asked for"):
+        channel.numbers([1.0] * 2_001, None, False)
     assert channel.numbers([1, 2.5], 2, False) == (1.0, 2.5)
     assert channel.numbers([1], 2, True) == (1.0,)
 
 
 def test_the_program_that_runs_the_file_has_no_name_in_it(tmp_path: Path) -> None:
-    text = "import __main__, sys\nassert vars(__main__).keys() <= set(vars(type(sys)('x')))\nassert 'wengert' not in sys.modules\n"
-    assert tried(tmp_path, engines.PLAIN + "\n\n" + text).right
+    text = "\n\nimport __main__, sys\nassert vars(__main__).keys() <= set(vars(type(sys)('x')))\n"
+    assert tried(tmp_path, engines.PLAIN + text + "assert 'wengert' not in sys.modules\n").right
 
 
 def test_what_the_child_loads_imports_nothing_of_ours() -> None:
     folder = Path(probe.__file__).parent
-    run = [sys.executable, "-I", "-c", "import sys, runpy; sys.argv = ['probe.py']; runpy.run_path(sys.argv[0]); "
-           "print([name for name in sys.modules if name.startswith('wengert')])"]
+    run = [
+        sys.executable,
+        "-I",
+        "-c",
+        "import sys, runpy; sys.argv = ['probe.py']; runpy.run_path(sys.argv[0]); "
+        "print([name for name in sys.modules if name.startswith('wengert')])",
+    ]
     done = subprocess.run(run, cwd=folder, capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
 
@@ -182,7 +204,8 @@ def test_what_the_child_loads_imports_nothing_of_ours() -> None:
 posix = pytest.mark.skipif(not hasattr(os, "killpg"), reason="this system has no groups of processes")
 CHILD = """
 import subprocess, sys, pathlib
-child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+command = [sys.executable, "-c", "import time; time.sleep(600)"]
+child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 pathlib.Path({path!r}).write_text(str(child.pid))
 """
 

@@ -47,8 +47,12 @@ def test_the_step_is_found_by_what_is_there(step: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize("step", range(1, 8))
 def test_a_finished_engine_is_right_at_each_step(step: int, tmp_path: Path) -> None:
     """It has every part but the gradients that are written by hand, and a label."""
-    text = engines.patched([('_op=""', '_op="", label=""'), ("self._op = _op", "self._op = _op\n        self.label = label")])
-    text = text.replace("    def __add__", "    def __repr__(self):\n        return f'Value({self.data})'\n\n    def __add__")
+    text = engines.patched(
+        [('_op=""', '_op="", label=""'), ("self._op = _op", "self._op = _op\n        self.label = label")]
+    )
+    text = text.replace(
+        "    def __add__", "    def __repr__(self):\n        return f'Value({self.data})'\n\n    def __add__"
+    )
     report = tried(tmp_path, text, step)
     assert counted(report) == []
     assert [one.name[0] for one in report.not_yet] == (["L", "o"] if step == 3 else [])

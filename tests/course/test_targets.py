@@ -116,7 +116,9 @@ def test_what_the_file_prints_is_kept_apart(tmp_path: Path) -> None:
 def test_modules_of_ours_do_not_stand_in_the_way_of_theirs(tmp_path: Path) -> None:
     for name in ("trials", "model", "kit", "load"):
         (tmp_path / f"{name}.py").write_text("here = 1\n")
-    report = beside(tmp_path, "import kit, load, model, trials\nassert model.here == trials.here == kit.here == load.here == 1\n")
+    report = beside(
+        tmp_path, "import kit, load, model, trials\nassert model.here == trials.here == kit.here == load.here == 1\n"
+    )
     assert report.findings == ()
 
 
@@ -168,7 +170,9 @@ def test_a_module_of_a_package_is_imported_by_its_name(tmp_path: Path) -> None:
     package.mkdir()
     (package / "__init__.py").write_text("")
     (package / "numbers.py").write_text("ONE = 1.0\n")
-    (package / "engine.py").write_text("from .numbers import ONE\n" + engines.PLAIN.replace("self.grad = 1.0", "self.grad = ONE"))
+    (package / "engine.py").write_text(
+        "from .numbers import ONE\n" + engines.PLAIN.replace("self.grad = 1.0", "self.grad = ONE")
+    )
     assert check(package / "engine.py").right
     (package / "numbers.py").write_text("ONE = (\n")
     with pytest.raises(ArgumentError, match=r"engine.py, line 1: SyntaxError: .*while the file was imported"):
@@ -229,7 +233,9 @@ def test_an_error_of_an_operation_in_a_notebook_names_its_cell(tmp_path: Path) -
     assert "(cell 4, line " in report.findings[0].says
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"cells": 3}', '{"cells": [{}]}', '{"cells": [{"cell_type": "code"}]}', "[" * 9999])
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"cells": 3}', '{"cells": [{}]}', '{"cells": [{"cell_type": "code"}]}', "[" * 9999]
+)
 def test_a_file_that_is_no_notebook(text: str, tmp_path: Path) -> None:
     path = tmp_path / "a.ipynb"
     path.write_text(text)

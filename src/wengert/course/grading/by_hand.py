@@ -14,7 +14,15 @@ EXPRESSIONS: dict[str, tuple[dict[str, float], dict[str, str], dict[str, tuple[s
     "L = (a * b + c) * f": (
         {"a": 2.0, "b": -3.0, "c": 10.0, "f": -2.0},
         {"e": "a * b", "d": "e + c", "L": "d * f"},
-        {"L": ("", "1"), "d": ("L", "f"), "f": ("L", "d"), "e": ("d", "1"), "c": ("d", "1"), "a": ("e", "b"), "b": ("e", "a")},
+        {
+            "L": ("", "1"),
+            "d": ("L", "f"),
+            "f": ("L", "d"),
+            "e": ("d", "1"),
+            "c": ("d", "1"),
+            "a": ("e", "b"),
+            "b": ("e", "a"),
+        },
     ),
     "o = tanh(x1 * w1 + x2 * w2 + b)": (
         {"x1": 2.0, "w1": -3.0, "x2": 0.0, "w2": 1.0, "b": 6.8813735870195432},
@@ -79,7 +87,9 @@ def judge(row: str, seen: Sequence[float], tried: bool) -> tuple[list[Row], list
                 write = f"{name}.grad = {_written(local)} * {above}.grad" if above else f"{name}.grad = 1.0"
                 where = ", ".join([f"{leaf} = {data[leaf]:g}" for leaf in leaves])
                 write = write.replace("1.0 * ", "")
-                findings.append(Finding(slip, f"{title}: {says}", (title,), where, title, right[name], got, (write,), False))
+                findings.append(
+                    Finding(slip, f"{title}: {says}", (title,), where, title, right[name], got, (write,), False)
+                )
     return rows, findings, later
 
 

@@ -15,9 +15,10 @@ from wengert.course.grading.kit import NAMES
 __all__ = ["LONGEST", "ForeignError", "about", "error", "numbers", "read", "told"]
 
 LONGEST = 1 << 16  # bytes of a line
-METHODS = {need for trial in TRIALS for need in trial.needs.split() if need not in NAMES}
-SHAPES = ({"stop", "place"}, {"name", "names", "has", "by_hand"}, {"start"}, {"done", "numbers"}, {"end"})
-SHAPES += ({"done", "numbers", "error"},)
+HAS = {need for trial in TRIALS for need in trial.needs.split() if need not in NAMES}
+HAS |= {"by hand", "Neuron", "Layer", "MLP", "loop"}
+SHAPES: tuple[set[str], ...] = ({"stop", "place"}, {"name", "names", "has"}, {"start"}, {"end"})
+SHAPES += ({"done", "numbers"}, {"done", "numbers", "error"})
 
 
 class ForeignError(Exception):
@@ -43,22 +44,25 @@ def _text(x: Any, longest: int) -> str:
     return x
 
 
-def about(said: dict[str, Any]) -> tuple[str, dict[str, str], frozenset[str], bool]:
-    """What is there: the name of the class, what it calls its parts, its methods, and whether gradients stand there."""
-    name, names, has, by_hand = _text(said["name"], 200), said["names"], said["has"], said["by_hand"]
+def about(said: dict[str, Any]) -> tuple[str, dict[str, str], frozenset[str]]:
+    """What is there: the name of the class, what it calls its parts, and what it and the file have besides."""
+    name, names, has = _text(said["name"], 200), said["names"], said["has"]
     if not isinstance(names, dict) or any(part not in NAMES or own not in NAMES[part] for part, own in names.items()):
         raise ForeignError("a message with another thing where the parts of a class belong")
-    if not isinstance(has, list) or not all(isinstance(one, str) and one in METHODS for one in has):
+    if not isinstance(has, list) or not all(isinstance(one, str) and one in HAS for one in has):
         raise ForeignError("a message with another thing where the methods of a class belong")
-    return name, names, frozenset(has), by_hand is True
+    return name, names, frozenset(has)
 
 
-def numbers(found: Any, count: int, ended: bool) -> tuple[float, ...]:
+MOST = 2_000  # numbers of a trial whose count depends on the file
+
+
+def numbers(found: Any, count: int | None, ended: bool) -> tuple[float, ...]:
     """The numbers of a trial: as many as it gives, fewer where an error ended it."""
     if not isinstance(found, list) or any(type(x) not in (int, float) for x in found):
         raise ForeignError("a message with another thing where numbers belong")
-    if len(found) > count or (len(found) < count and not ended):
-        raise ForeignError(f"{len(found)} numbers where {count} were asked for")
+    if len(found) > (MOST if count is None else count) or (count is not None and len(found) < count and not ended):
+        raise ForeignError(f"{len(found)} numbers where {count or MOST} were asked for")
     try:
         return tuple([float(x) for x in found])
     except OverflowError:

@@ -8,18 +8,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple
 
-from wengert.course.grading import by_hand, notes, rules, slips, steps, trials
-from wengert.course.grading.kit import NAMES, Outcome
+from wengert.course.grading import (
+    by_hand,
+    loop_trials,
+    network_trials,
+    networks,
+    notes,
+    rules,
+    slips,
+    steps,
+    training_loop,
+    trials,
+)
+from wengert.course.grading.kit import NAMES, Draw, Outcome
 from wengert.course.grading.model import Engine, Plan, TooLongError, kit
 from wengert.course.grading.report import Finding, NotYet, Row, close
 from wengert.course.grading.slips import Slip
 from wengert.course.grading.trials import Trial
 
-__all__ = ["TRIALS", "About", "Seen", "diagnose", "expected"]
+__all__ = ["TRIALS", "About", "Seen", "diagnose", "expected", "how_many"]
 
 TRIALS: list[Trial] = [*trials.TRIALS, *map(Trial._make, notes.TRIALS)]
+TRIALS += map(Trial._make, [*network_trials.TRIALS, *loop_trials.TRIALS])
 RIGHT = Engine()
 AT_MOST = 16  # as many engines are kept in mind
 
@@ -42,7 +55,7 @@ class About:
         step: the step of the course.
         given: whether the step was given, not found by what is there.
         parts: the parts that the class has, by the names of kit.NAMES.
-        has: the methods that it has.
+        has: the methods that it has; and "Neuron", "Layer", "MLP", "loop" or "by hand", where the file has these.
         seed: what decides the numbers.
     """
 
@@ -60,12 +73,13 @@ class About:
 
     def trials(self) -> list[Trial]:
         """The trials of the step, those too whose parts are missing."""
-        return [trial for trial in TRIALS if steps.tried(trial, self.step)]
+        return [trial for trial in TRIALS if steps.tried(trial, self.step, self.has)]
 
     def lacks(self, trial: Trial) -> bool:
         """Whether something is missing that a trial needs."""
         missing = [need for need in trial.needs.split() if need not in (self.parts if need in NAMES else self.has)]
-        return bool(missing) or ("data" not in self.parts and not trial.id.startswith("by hand"))
+        parts = {3: (), 8: ("data", "grad", "backward")}.get(trial.step if trial.kind != "kept" else 0, ("data",))
+        return bool(missing) or not self.parts.issuperset(parts)
 
     def asks(self, trial: Trial) -> bool:
         """Whether the step asks for what a trial tries."""
@@ -104,16 +118,25 @@ LEANS |= {"rsub": {"sub", *LEANS["sub"]}, "rdiv": {"div", *LEANS["div"]}, "radd"
 LEANS |= {"rpow": {"pow", "powv", "mul"}}
 
 
-def diagnose(seen: dict[str, Seen], about: About) -> tuple[list[Row], list[Finding], list[NotYet]]:
+def diagnose(seen: dict[str, Seen], about: About, text: str = "") -> tuple[list[Row], list[Finding], list[NotYet]]:
     """The table, what is likely wrong, and what the step asks for and is not there yet.
 
     Args:
         seen: what each trial gave, by its id.
         about: what is there, and what is asked.
+        text: the program, for the lines of a training loop.
     """
     state = _Examination(seen, about)
-    every = [trial for trial in about.trials() if not trial.id.startswith("by hand")]
-    verdicts = {trial.id: _judge(trial, state) for trial in sorted(every, key=_rank)}
+    asked = about.trials()
+    every = [trial for trial in asked if not _elsewhere(trial)]
+    verdicts = {}
+    for trial in sorted(every, key=_rank):
+        verdicts[trial.id] = _judge(trial, state)
+        unknown = [one for one in state.found if one.trial.id == "parts" and one.slip.name == "unknown"]
+        if trial.id == "add" and unknown:  # it may follow from a wrong operation
+            state.found.remove(unknown[0])
+            state.wrong.discard("")
+            verdicts["parts"] = _judge(next(trial for trial in every if trial.id == "parts"), state)
     rows, later = [], []
     for name in dict.fromkeys(trial.row for trial in every):
         row = _row([(t, *verdicts[t.id]) for t in every if t.row == name], state)
@@ -124,11 +147,26 @@ def diagnose(seen: dict[str, Seen], about: About) -> tuple[list[Row], list[Findi
         if row.state == "not yet" and sentence:
             later.append(NotYet(name, sentence))
     findings = _findings(state)
-    for trial in about.trials():
-        if trial.id.startswith("by hand"):
-            more = by_hand.judge(trial.row, seen.get(trial.id, Seen()).numbers, trial.id in seen)
-            rows, findings, later = rows + more[0], findings + more[1], later + more[2]
+    judged = [
+        by_hand.judge(t.row, seen.get(t.id, Seen()).numbers, t.id in seen) for t in asked if t.id[:7] == "by hand"
+    ]
+    if any(trial.step == 8 for trial in asked):
+        missing = {
+            t.id: Seen((), "unfit absent", t.id.split()[0].split(".")[0])
+            for t in asked
+            if t.step == 8 and about.lacks(t)
+        }
+        judged.append(networks.judge(seen | missing, partial(Draw, about.seed)))
+    if any(trial.step == 9 for trial in asked):
+        judged.append(training_loop.judge(seen, text))
+    for more in judged:
+        rows, findings, later = rows + more[0], findings + more[1], later + more[2]
     return rows, findings, later
+
+
+def _elsewhere(trial: Trial) -> bool:
+    """Whether the numbers of a trial are a stream that is judged by its own rules."""
+    return trial.step >= 8 or trial.id.startswith("by hand")
 
 
 FIRST = ("leaf", "parts", "mul", "mul a * 3", "add", "add a + 3")
@@ -142,6 +180,11 @@ def _rank(trial: Trial) -> int:
     if trial.id in THEN:
         return 20 + THEN.index(trial.id)
     return 30 if trial.id.startswith("twice") else 10 if trial.op and trial.kind != "note" else 40
+
+
+def how_many(trial: Trial, plan: Plan) -> int | None:
+    """How many numbers a trial gives; None, where that depends on the file."""
+    return None if trial.step >= 8 else len(expected(trial, plan))
 
 
 def expected(trial: Trial, plan: Plan) -> list[Outcome]:
@@ -263,7 +306,7 @@ def _reach(chosen: Sequence[Slip], state: _Examination) -> int:
     """How many of all trials come out as they were seen, with these slips."""
     engines = _with(chosen, state)
     ids = {id for id, seen in state.seen.items() if not seen.kind} - {"chain"}
-    tried = [t for t in TRIALS if t.id in ids and not t.id.startswith("by hand")]
+    tried = [t for t in TRIALS if t.id in ids and not _elsewhere(t)]
     return sum([_gives(engines, trial, state) for trial in tried])
 
 
@@ -354,14 +397,14 @@ def _slip_of_error(trial: Trial, seen: Seen, state: _Examination) -> Slip:
         return Slip("endless recursion", says, slips.DERIVED.get(trial.row, ()), ())
     if _not_wrapped(seen):
         says = f"{trial.row}: a number is not made a Value before its .data is read ({seen.says})"
-        write = ("other = other if isinstance(other, Value) else Value(other)",)
-        return Slip("number not wrapped", says, write, ())
+        wrap = "other = other if isinstance(other, Value) else Value(other)"
+        return Slip("number not wrapped", says, (wrap,), ())
     if seen.kind == "TypeError" and "unsupported operand" in seen.says and "'float'" in seen.says:
         says = f"{trial.row}: a number is reckoned with a Value: its .data is meant ({seen.says})"
         return Slip("number and Value mixed", says, (f"out = Value({rules.shown_value(trial.op)}, ...)",), ())
     if seen.kind == "OverflowError" and trial.op in ("tanh", "sigmoid"):
-        write = ("t = math.tanh(self.data)",) if trial.op == "tanh" else ("s = 0.5 * (1 + math.tanh(0.5 * self.data))",)
-        return Slip("overflow", f"{trial.op}: {slips.ERRORS['OverflowError'][1]}", write, ())
+        better = "t = math.tanh(self.data)" if trial.op == "tanh" else "s = 0.5 * (1 + math.tanh(0.5 * self.data))"
+        return Slip("overflow", f"{trial.op}: {slips.ERRORS['OverflowError'][1]}", (better,), ())
     if seen.kind == "TypeError" and "unhashable" in seen.says:
         says = f"{trial.row}: a class with __eq__ and without __hash__ cannot be in a set ({seen.says})"
         return Slip("not hashable", says, ("__hash__ = object.__hash__",), ())

@@ -109,6 +109,7 @@ class Kit:
         self.larger: bool = product and mode == "backward"
         self.method: str = ""  # that of the operation on trial
         self.numbers: Draw = self.draw("")
+        self.loop: Any = None  # what watched the file while it ran
 
     def draw(self, name: str) -> Draw:
         """The numbers of the trial of that name."""
@@ -125,7 +126,7 @@ class Kit:
         return need in self.names if need in NAMES else hasattr(self.make, need)
 
     def look(self, name: str) -> tuple[float, float]:
-        """The number and the gradient under a name of the file: of a Value, or of a dict of gradients; nan, where none is."""
+        """The number and the gradient under a name: of a Value, or in a dict of gradients; nan, where none is."""
         return _look(self.space, self.names, name)
 
     def unfit(self, kind: str, message: str) -> NoReturn:
@@ -163,7 +164,9 @@ class Kit:
             if "'NoneType' object is not callable" not in str(error) or not self.has("_backward"):
                 raise
             called = callable(getattr(self.leaf(2.0), self.names["_backward"]))
-            raise UnfitError("called" if called else "unassigned", f"a node's .{self.names['_backward']} is None") from None
+            raise UnfitError(
+                "called" if called else "unassigned", f"a node's .{self.names['_backward']} is None"
+            ) from None
 
     def zero(self, *xs: Any) -> None:
         """Set gradients to zero."""
@@ -186,7 +189,9 @@ class Kit:
             raise UnfitError("parts", f".{self.names['_prev']} is {_shown(found)}, expected a tuple or a set") from None
         for part in parts:
             if not hasattr(part, self.names["data"]):
-                raise UnfitError("parts", f".{self.names['_prev']} holds {_shown(part)}, expected the Values themselves")
+                raise UnfitError(
+                    "parts", f".{self.names['_prev']} holds {_shown(part)}, expected the Values themselves"
+                )
         return list({id(part): part for part in parts}.values())
 
     def under(self, root: Any) -> list[Any]:

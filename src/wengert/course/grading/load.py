@@ -11,10 +11,11 @@ import json
 import os
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from types import ModuleType, TracebackType
 from typing import Any
 
-__all__ = ["CannotTryError", "choose", "load", "parts_of", "place", "said"]
+__all__ = ["CannotTryError", "cells", "choose", "load", "parts_of", "place", "said", "trains"]
 
 
 class CannotTryError(Exception):
@@ -45,8 +46,11 @@ def place(path: str, trace: TracebackType | None) -> str:
     return found
 
 
-def load(path: str) -> ModuleType:
-    """Run the file as the module that it is, so that what stands under ``if __name__ == "__main__":`` does not run."""
+def load(path: str, watch: Any = None) -> ModuleType:
+    """Run the file as the module that it is, so that what stands under ``if __name__ == "__main__":`` does not run.
+
+    Where a loop is watched, what it did is not lost when the file ends in an error.
+    """
     folder, file = os.path.split(path)
     name = os.path.splitext(file)[0]
     sys.argv = [path]
@@ -59,13 +63,42 @@ def load(path: str) -> ModuleType:
     sys.modules[name] = module
     sys.path[0] = folder
     with open(path, "rb") as opened:
-        text = opened.read()
-    if path.endswith(".ipynb"):
-        for number, source in _cells(text):
-            _run(_compiled, _plain(source), f"{path}, cell {number}", module=module, path=path)
-    else:
-        _run(_compiled, text, path, module=module, path=path)
+        text: bytes | str = opened.read()
+    parts = (
+        [(f"{path}, cell {number}", cell) for number, cell in cells(text)]
+        if path.endswith(".ipynb")
+        else [(path, text)]
+    )
+    if watch is not None:
+        watch.start(vars(module))
+    try:
+        for name, text in parts:
+            _run(_compiled, text, name, module=module, path=path)
+    except CannotTryError as error:
+        if watch is None or not watch.passes:
+            raise
+        print(f"{error.place}: {error}" if not watch.stopped else "", file=sys.stderr)
+    finally:
+        if watch is not None:
+            watch.stop()
     return module
+
+
+def trains(text: str) -> bool:
+    """Whether a program has a loop, outside an engine, that calls backward() and reads gradients or takes a step."""
+    waiting: list[ast.AST] = []
+    with suppress(SyntaxError, ValueError, RecursionError):
+        waiting.append(ast.parse(text))
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.ClassDef) and any(getattr(part, "name", "") == "backward" for part in node.body):
+            continue
+        if isinstance(node, (ast.For, ast.While)):
+            named = {part.attr for part in ast.walk(node) if isinstance(part, ast.Attribute)}
+            if "backward" in named and named & {"grad", "step"}:
+                return True
+        waiting += ast.iter_child_nodes(node)
+    return False
 
 
 def _imported(folder: str, name: str, path: str) -> ModuleType:
@@ -109,15 +142,14 @@ def _run(run: Any, *arguments: Any, path: str, **more: Any) -> None:
 # -- notebooks --------------------------------------------------------------------------------------------------------
 
 
-def _cells(text: bytes) -> list[tuple[int, str]]:
-    """The code cells of a notebook, with their numbers among all its cells, from 1."""
+def cells(text: bytes | str) -> list[tuple[int, str]]:
+    """The code cells of a notebook, with their numbers among all its cells, from 1, without what is no Python."""
     try:
-        cells = json.loads(text)["cells"]
         found = []
-        for number, cell in enumerate(cells, 1):
+        for number, cell in enumerate(json.loads(text)["cells"], 1):
             if cell["cell_type"] == "code":
                 source = cell["source"]
-                found.append((number, source if isinstance(source, str) else "".join(source)))
+                found.append((number, _plain(source if isinstance(source, str) else "".join(source))))
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         message = "it is no notebook: expected JSON with a list of cells, each with cell_type and source"
         line = getattr(error, "lineno", 0)
@@ -168,7 +200,9 @@ def choose(space: Mapping[str, Any], module: str, wanted: str, names: Mapping[st
             chosen = {name: kind for name, kind in those.items() if like(kind, names)}
             if len({id(kind) for kind in chosen.values()}) > 1:
                 told = ", ".join(chosen)
-                raise CannotTryError(f"several classes are like a Value: {told}; name one, as {file}:{next(iter(chosen))}")
+                raise CannotTryError(
+                    f"several classes are like a Value: {told}; name one, as {file}:{next(iter(chosen))}"
+                )
             if chosen:
                 return next(iter(chosen.items()))
     there = f"; the classes in it: {', '.join(sorted(classes))}" if classes else ""
@@ -193,8 +227,8 @@ def parts_of(kind: type, names: Mapping[str, Any], path: str) -> dict[str, str]:
     try:
         one = kind(2.0)
     except BaseException as error:  # as above
-        if isinstance(error, TypeError) and kind.__init__ is object.__init__:  # nothing is written yet
-            return {}
+        if isinstance(error, TypeError) and not any("__init__" in vars(one) for one in kind.__mro__[:-1]):
+            return {}  # nothing is written yet
         raise CannotTryError(f"{kind.__name__}(2.0) raises {said(error)}", place(path, error.__traceback__)) from None
     found = {part: next((name for name in those if hasattr(one, name)), "") for part, those in names.items()}
     return {part: name for part, name in found.items() if name}

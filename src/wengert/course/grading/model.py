@@ -28,7 +28,9 @@ class Engine:
     rules: Mapping[str, Rule] = field(default_factory=dict)  # instead of those of RULES
     pushes: Mapping[str, str] = field(default_factory=dict)  # how an operation hands gradients on: see Node.push
     upstream: Mapping[str, str] = field(default_factory=dict)  # what stands for out.grad: "nothing" or "value"
-    contributions: Mapping[str, Callable[..., float]] = field(default_factory=dict)  # what the left operand gets, of out.grad too
+    contributions: Mapping[str, Callable[..., float]] = field(
+        default_factory=dict
+    )  # what the left operand gets, of out.grad too
     parts: Mapping[str, str] = field(default_factory=dict)  # what _prev lacks: "none" of the operands, "left", "right"
     symbols: Mapping[str, str] = field(default_factory=dict)  # instead of the right ones
     in_place: frozenset[str] = frozenset()  # operations that change their left operand, and give it back

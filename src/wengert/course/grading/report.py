@@ -140,7 +140,9 @@ class Report:
 
     def __str__(self) -> str:
         right, of = self.score
-        named = (f"{printable(self.file)}: " if self.file else "") + (f"class {printable(self.name)}, " if self.name else "")
+        named = (f"{printable(self.file)}: " if self.file else "") + (
+            f"class {printable(self.name)}, " if self.name else ""
+        )
         lines = [f"{named}step {self.step} ({self.title}), {right} of {of} right", ""]
         shown = [row for row in self.rows if row.state not in ("not there", "note")]
         width = max([len(row.name) for row in shown], default=0)

@@ -11,7 +11,17 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-__all__ = ["CONTRIBUTIONS", "PARTIALS", "RULES", "WRONG_VALUES", "Rule", "closure", "formula", "partials", "shown_value"]
+__all__ = [
+    "CONTRIBUTIONS",
+    "PARTIALS",
+    "RULES",
+    "WRONG_VALUES",
+    "Rule",
+    "closure",
+    "formula",
+    "partials",
+    "shown_value",
+]
 
 
 def _sigmoid(x: float) -> float:

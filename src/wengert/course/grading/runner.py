@@ -19,20 +19,20 @@ from collections.abc import Callable
 from queue import Empty, Queue
 from typing import IO, Any
 
-from wengert.course.grading import channel, kit, load, notes, probe, steps, trials
-from wengert.course.grading.diagnosis import TRIALS, About, Seen, expected
+from wengert.course.grading import channel, kit, load, loop_trials, network_trials, notes, probe, steps, trials
+from wengert.course.grading.diagnosis import TRIALS, About, Seen, how_many
 from wengert.course.grading.kit import NAMES
 from wengert.errors import ArgumentError
 
-__all__ = ["Watch"]
+__all__ = ["Supervisor"]
 
 PROBE = probe.__file__
 KEPT = 2_000  # characters of what the file prints
 PATIENCE = 4  # processes that may end before their time, each at another trial
-MODULES = {"kit": kit, "trials": trials, "notes": notes, "load": load}
+MODULES = dict(zip(probe.CHILD, (kit, trials, notes, network_trials, loop_trials, load), strict=True))
 
 
-class Watch:
+class Supervisor:
     """What comes from the processes that try a class.
 
     Args:
@@ -71,7 +71,8 @@ class Watch:
     def _one_process(self) -> str | None:
         """Run one process; None, if it came to its end, else what it was doing when it ended before it."""
         try:
-            process = _Process(self.path, self.wanted, self.memory, self.find)
+            options = (str(self.memory << 20), str(self.step or 0), str(0.4 * self.timeout))
+            process = _Process(self.path, self.wanted, options, self.find)
         except OSError as error:
             raise ArgumentError(f"no process to try {self.path} in can be started here: {error}") from None
         lines: Queue[bytes | None] = Queue()
@@ -119,9 +120,9 @@ class Watch:
 
     def _plan(self, said: dict[str, Any]) -> list[str]:
         """What is there, and so what is to be tried."""
-        self.name, self.names, has, by_hand = channel.about(said)
+        self.name, self.names, has = channel.about(said)
         parts = frozenset(self.names)
-        step = self.step or steps.found(parts, has, by_hand)
+        step = self.step or steps.found(parts, has)
         self.about = about = About(step, self.step is not None, parts, has, self.seed)
         return [trial.id for trial in about.trials() if trial.id not in self.seen and not about.lacks(trial)]
 
@@ -137,7 +138,7 @@ class Watch:
         assert self.about is not None
         trial = next(trial for trial in TRIALS if trial.id == said["done"])
         ended = "error" in said
-        numbers = channel.numbers(said["numbers"], len(expected(trial, self.about.plan)), ended)
+        numbers = channel.numbers(said["numbers"], how_many(trial, self.about.plan), ended)
         self.seen[trial.id] = Seen(numbers, *channel.error(said["error"])) if ended else Seen(numbers)
 
     def _broken_off(self, doing: str, kind: str, says: str) -> str:
@@ -173,12 +174,12 @@ class Watch:
 class _Process:
     """A process that tries a class: a program of its own, or a copy of this one, which has the class already."""
 
-    def __init__(self, path: str, wanted: str, memory: int, find: probe.Find | None) -> None:
+    def __init__(self, path: str, wanted: str, options: tuple[str, ...], find: probe.Find | None) -> None:
         self.popen: subprocess.Popen[bytes] | None = None
         if find is not None:
-            self._fork(path, memory, find)
+            self._fork(path, int(options[0]), find)
             return
-        command = [sys.executable, PROBE, path, wanted, str(memory << 20)]
+        command = [sys.executable, PROBE, path, wanted, *options]
         pipe = subprocess.PIPE
         self.popen = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True)
         self.pid: int = self.popen.pid
@@ -192,7 +193,9 @@ class _Process:
     def _fork(self, path: str, memory: int, find: probe.Find) -> None:
         (plans, to_plans), (from_words, words), (from_errors, errors) = os.pipe(), os.pipe(), os.pipe()
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # of a fork beside threads: the copy uses none of theirs
+            warnings.simplefilter(
+                "ignore", DeprecationWarning
+            )  # of a fork beside threads: the copy uses none of theirs
             self.pid = os.fork()
         if self.pid == 0:
             try:
@@ -203,7 +206,7 @@ class _Process:
                 for theirs in (to_plans, from_words, from_errors):
                     os.close(theirs)
                 sys.stdout = sys.stderr = os.fdopen(2, "w", encoding="utf-8", errors="replace", buffering=1)
-                probe.limit((memory << 20) + _held())
+                probe.limit(memory + _held())
                 probe.serve(find, path, os.fdopen(words, "w"), os.fdopen(plans), MODULES)
             finally:
                 os._exit(1)  # never back into the program that this is a copy of

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from wengert.course.grading import rules
 from wengert.course.grading.model import Engine
@@ -265,7 +265,11 @@ def _dunder(op: str) -> str:
 
 
 def _lacking(op: str) -> Iterator[Slip]:
-    for what, says in (("none", "no operand"), ("right", "the left operand alone"), ("left", "the right operand alone")):
+    for what, says in (
+        ("none", "no operand"),
+        ("right", "the left operand alone"),
+        ("left", "the right operand alone"),
+    ):
         change: Change = lambda e, what=what: replace(e, parts={**e.parts, op: what})  # type: ignore[misc]  # noqa: E731
         says = f"the _prev of {SYMBOLS[op]} holds {says}: both have to be passed on"
         write = f"out = Value({rules.shown_value(op)}, (self, other), '{'+' if op == 'add' else '*'}')"
@@ -294,7 +298,9 @@ OF_TRIALS: dict[str, tuple[Slip, ...]] = {
         *_lacking("mul"),
     ),
     "symbols": tuple(
-        Slip("symbol", f"the _op of {SYMBOLS[op]} is {says}", (f"out = Value(..., (self, other), '{right}')",), (change,))
+        Slip(
+            "symbol", f"the _op of {SYMBOLS[op]} is {says}", (f"out = Value(..., (self, other), '{right}')",), (change,)
+        )
         for op, right, wrong, says in (
             ("mul", "*", "+", "that of a sum"),
             ("add", "+", "*", "that of a product"),

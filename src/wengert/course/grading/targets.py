@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Mapping
+from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
 from wengert.course.grading import by_hand, load, probe, steps
-from wengert.course.grading.diagnosis import TRIALS, About, Seen, diagnose, expected
+from wengert.course.grading.diagnosis import TRIALS, About, Seen, diagnose
 from wengert.course.grading.kit import NAMES, Kit
 from wengert.course.grading.report import Report, printable
-from wengert.course.grading.runner import MODULES, Watch
+from wengert.course.grading.runner import MODULES, Supervisor
 from wengert.errors import ArgumentError
 from wengert.operands import is_number, named
 
@@ -63,14 +64,16 @@ def check(
         path, find = _live(thing)
         if isinstance(thing, dict) and "__name__" not in thing and not any(isinstance(x, type) for x in thing.values()):
             return _numbers(thing, step, seed)
-    watch = Watch(path, wanted, find, step, timeout, memory, seed)
+    watch = Supervisor(path, wanted, find, step, timeout, memory, seed)
     if find is None or hasattr(os, "fork"):
         watch.run()
     else:
         _here(watch, find)
     if watch.stopped or watch.about is None:
         raise ArgumentError(printable(f"{file or path}{watch.stopped}"))
-    rows, findings, not_yet = diagnose(watch.seen, watch.about)
+    rows, findings, not_yet = diagnose(watch.seen, watch.about, _text(path) if find is None else "")
+    if path.endswith(".ipynb"):
+        findings = [replace(finding, where=_in_cell(path, finding.where)) for finding in findings]
     remarks = watch.remarks(rows)
     if find is not None and not hasattr(os, "fork"):
         remarks.append("This system has no os.fork: it ran in this process, without limits of time and memory.")
@@ -80,8 +83,15 @@ def check(
 def _report(file: str, name: str, about: About, told: tuple[Any, Any, Any], remarks: list[str], output: str) -> Report:
     rows, findings, not_yet = map(tuple, told)
     title = steps.TITLES[about.step]
-    if all(row.state == "ok" for row in rows if row.counts) and (about.given or about.step < 7) and about.step < steps.LAST:
-        remarks = [*remarks, f"Step {about.step} is done. Next is step {about.step + 1}, {steps.TITLES[about.step + 1]}."]
+    if (
+        all(row.state == "ok" for row in rows if row.counts)
+        and (about.given or about.step < 7)
+        and about.step < steps.LAST
+    ):
+        remarks = [
+            *remarks,
+            f"Step {about.step} is done. Next is step {about.step + 1}, {steps.TITLES[about.step + 1]}.",
+        ]
     return Report(file, name, about.step, title, rows, findings, not_yet, tuple(remarks), output, about.seed)
 
 
@@ -100,17 +110,41 @@ def _split(target: str) -> tuple[str, str]:
     return path, wanted
 
 
+def _text(path: str) -> str:
+    """The program of a file: of a notebook, its cells one after the other."""
+    with open(path, encoding="utf-8", errors="replace") as file:
+        text = file.read()
+    return "\n".join(cell for _, cell in load.cells(text)) if path.endswith(".ipynb") else text
+
+
+def _in_cell(path: str, where: str) -> str:
+    """The cell of a line, "cell 3, line 2", where `where` is a line of all cells one after the other, "line 40"."""
+    if not where.startswith("line "):
+        return where
+    line = int(where.removeprefix("line "))
+    with open(path, encoding="utf-8", errors="replace") as file:
+        for number, cell in load.cells(file.read()):
+            if line <= cell.count("\n") + 1:
+                return f"cell {number}, line {line}"
+            line -= cell.count("\n") + 1
+    return where
+
+
 def _live(thing: Any) -> tuple[str, probe.Find]:
     """What stands for the file in messages, and what gives a class of this session."""
     if isinstance(thing, type):
         code = getattr(getattr(thing, "__init__", None), "__code__", None)
-        return getattr(code, "co_filename", thing.__name__), lambda: (thing.__name__, thing, {"__name__": thing.__module__})
+        return getattr(code, "co_filename", thing.__name__), lambda _: (
+            thing.__name__,
+            thing,
+            {"__name__": thing.__module__},
+        )
     space = vars(thing) if isinstance(thing, ModuleType) else thing
     if not isinstance(space, Mapping) or not all(isinstance(name, str) for name in space):
         expected = "the name of a file, such as 'engine.py', a module, a class, or the names of a cell, globals()"
         raise ArgumentError(f"thing is {named(thing)}; expected {expected}")
     name = str(space.get("__name__", "the names"))
-    return name, lambda: (*load.choose(space, name, "", NAMES, name), space)
+    return name, lambda _: (*load.choose(space, name, "", NAMES, name), space)
 
 
 def _numbers(given: Mapping[str, Any], step: int | None, seed: int) -> Report:
@@ -122,32 +156,31 @@ def _numbers(given: Mapping[str, Any], step: int | None, seed: int) -> Report:
         )
     kit = Kit(lambda x: x, {}, given)
     about = About(3, True, frozenset(), frozenset(), seed)
-    told: tuple[list[Any], list[Any], list[Any]] = ([], [], [])
+    rows, findings, not_yet = list[Any](), list[Any](), list[Any]()
     for trial in TRIALS:
         if trial.id.startswith("by hand"):
             numbers = [number for _, _, number in trial.outcomes(kit)]
             if any(number == number for number in numbers):
-                for all_of, more in zip(told, by_hand.judge(trial.row, numbers, True), strict=True):
-                    all_of += more
-    return _report("", "", about, told, [], "")
+                more = by_hand.judge(trial.row, numbers, True)
+                rows, findings, not_yet = rows + more[0], findings + more[1], not_yet + more[2]
+    return _report("", "", about, (rows, findings, not_yet), [], "")
 
 
-def _here(watch: Watch, find: probe.Find) -> None:
+def _here(watch: Supervisor, find: probe.Find) -> None:
     """Try a class of this session in this process, where the system cannot copy it."""
     try:
-        watch.name, kind, space = find()
+        watch.name, kind, space = find(None)
         watch.names = load.parts_of(kind, NAMES, watch.path)
     except load.CannotTryError as stop:
         watch.stopped = f": {stop}"
         return
-    parts, written = frozenset(watch.names), MODULES["kit"].by_hand(space, watch.names)
-    has = frozenset([need for trial in TRIALS for need in trial.needs.split() if hasattr(kind, need)])
-    about = About(watch.step or steps.found(parts, has, written), watch.step is not None, parts, has, watch.seed)
+    parts, has = frozenset(watch.names), frozenset(probe.there(kind, space, watch.names, TRIALS, MODULES["kit"]))
+    about = About(watch.step or steps.found(parts, has), watch.step is not None, parts, has, watch.seed)
     watch.about, plan = about, about.plan
     for trial in about.trials():
         if not about.lacks(trial):
             kit = Kit(kind, watch.names, space, plan.mode, plan.seed, plan.product)
+            kit.loop = probe.unwatched(space, MODULES["loop_trials"])
             done = probe.attempt(trial, kit, watch.path, load)
             error = done.get("error", {"kind": "", "says": "", "place": ""})
             watch.seen[trial.id] = Seen(tuple(done["numbers"]), **error)
-            assert error["kind"] or len(done["numbers"]) == len(expected(trial, plan))

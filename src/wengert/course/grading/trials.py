@@ -66,7 +66,9 @@ def _later(trial: Trial, row: str) -> None:
     _TWICE.append(trial) if trial.kind == "core" else TRIALS.append(trial._replace(row=row))
 
 
-def _binary(row: str, op: str, f: Binary, needs: str, step: int = 7, kind: str = "core", positive: bool = False) -> None:
+def _binary(
+    row: str, op: str, f: Binary, needs: str, step: int = 7, kind: str = "core", positive: bool = False
+) -> None:
     """An operation on two Values: alone, and inside a larger expression, where the gradient above it is not 1."""
 
     def pairs(kit: Kit) -> list[tuple[float, float]]:
@@ -144,7 +146,7 @@ def _leaf(kit: Kit) -> Iterator[Outcome]:
 
 @_trial("repr(a)", "repr", "own", needs="", step=1)
 def _repr(kit: Kit) -> Iterator[Outcome]:
-    if kit.make.__repr__ is object.__repr__:
+    if getattr(kit.make, "__repr__", None) is object.__repr__:
         kit.unfit("absent", "Python's own repr")
     for number in kit.numbers.numbers(2):
         yield f"a = Value({number})", "the number that repr(a) shows", _shown_number(repr(kit.leaf(number)), number)
@@ -369,6 +371,8 @@ def _random(kit: Kit) -> Iterator[Outcome]:
             nodes.append(left + nodes[right] if kit.numbers.below(2) else left * nodes[right % 3])
         root = nodes[-1] + nodes[-2] * nodes[3]
         yield from kit.gradients(f"a = {x:g}, b = {y:g}, c = {z:g}", f"expression {program}", root, a=a, b=b, c=c)
+
+
 @_trial("forty doublings, s = s + s * one", "ladder")
 def _ladder(kit: Kit) -> Iterator[Outcome]:
     a, one = kit.leaves(1.0, 1.0)
