@@ -62,10 +62,10 @@ STANDS_ON = {
     "diagnosis": ["graph", "modes", "history", "losses"],
     "training": ["nn", "losses", "optim", "data", "checkpoint", "backends"],
     "demo": ["training", "view", "_loader"],
-    "grading": ["operands"],
+    "course": ["operands"],
     "counterparts": ["graph"],
     "side_by_side": ["counterparts", "modes", "structures"],
-    "cli": ["demo", "grading"],
+    "cli": ["demo", "course"],
     "__main__": ["cli"],
 }
 """What each module stands on. It may import that, whatever that stands on, and no sibling."""

@@ -1,7 +1,7 @@
 """The command `wengert`.
 
 ``wengert demo`` trains a network of scalar Values on real handwritten digits; ``wengert draw "tanh(x*w + b)" x=2 w=-1
-b=0.5`` draws a formula and its gradients; ``wengert check`` tries anyone's Value-like class and names the likely slip;
+b=0.5`` draws a formula and its gradients; ``wengert check`` tries anyone's Value-like class, and names what is wrong;
 ``wengert info`` says what runs here.
 A mistake of the user's is answered with one sentence and exit status 2, never with a traceback.
 """
@@ -119,35 +119,52 @@ def _parser() -> argparse.ArgumentParser:
         "--steps", action="store_true", help="print every step, forward and backward, in words and numbers"
     )
     check = commands.add_parser(
-        "check", help="try a Value-like class, operation by operation, and name the likely slip"
+        "check", help="try a Value-like class, operation by operation: what is right, what is wrong, what is to do"
     )
-    check.add_argument("target", metavar="FILE.py[:Class]", help="the file, and its class where there are several")
-    check.add_argument("--json", action="store_true", help="print the report as JSON")
+    check.add_argument(
+        "targets", nargs="+", metavar="FILE[:Class]", help=".py or .ipynb, and its class where there are several"
+    )
+    check.add_argument("--step", type=_whole, help="the step of the course, 1 to 9 (default: found by what is there)")
+    check.add_argument("--json", action="store_true", help="print the report as JSON, of several files a list")
+    check.add_argument("--table", action="store_true", help="print a row for each file")
     check.add_argument("--strict", action="store_true", help="exit with status 1 for what is only noted, too")
     check.add_argument(
-        "--timeout", type=_seconds, default=20.0, metavar="SECONDS", help="for the whole check (default: 20)"
+        "--timeout", type=_seconds, default=20.0, metavar="SECONDS", help="for the check of a file (default: 20)"
     )
     check.add_argument(
         "--memory", type=_whole, default=2048, metavar="MIB", help="the most memory the file may use (default: 2048)"
     )
+    check.add_argument("--seed", type=_seed, help="decides the numbers that are tried (default: others in each run)")
     commands.add_parser("info", help="say which engine runs, and what is installed")
     return parser
 
 
 def _check(given: argparse.Namespace) -> int:
+    """Check each file; the status is the worst: 0 right, 1 wrong or not there yet, 2 not to be tried."""
     import json
 
-    from wengert.grading import examine
+    from wengert.course import Report, check
+    from wengert.course.grading import table
 
-    try:
-        report = examine(given.target, given.timeout, given.memory)
-    except WengertError as error:
-        if not given.json:
-            raise
-        print(json.dumps({"error": str(error)}))
-        return 2
-    print(json.dumps(report.as_dict(), indent=2, allow_nan=False) if given.json else report)
-    return 0 if report.right and not (given.strict and report.findings) else 1
+    told: list[tuple[str, Report | WengertError]] = []
+    for target in given.targets:
+        try:
+            options = {"timeout": given.timeout, "memory": given.memory, "seed": given.seed}
+            told.append((target, check(target, given.step, **options)))
+        except WengertError as error:
+            if not given.json and not given.table and len(given.targets) == 1:
+                raise
+            told.append((target, error))
+    if given.json:
+        several = [one.as_dict() if isinstance(one, Report) else {"error": str(one)} for _, one in told]
+        named = [{"file": target} | one for (target, _), one in zip(told, several, strict=True)]
+        print(json.dumps(named if len(named) > 1 else named[0], indent=2, allow_nan=False))
+    elif given.table:
+        print(table(told))
+    else:
+        print("\n\n\n".join(str(one) for _, one in told))
+    failed = [2 if isinstance(one, WengertError) else int(not one.passes(given.strict)) for _, one in told]
+    return max(failed)
 
 
 def _draw(formula: str, numbers: dict[str, float], out: str | None, html: str | None, in_steps: bool) -> int:

@@ -1,0 +1,133 @@
+"""Gradients that were written by hand, number by number: which are right, and what the wrong ones are instead."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from wengert.course.grading.report import Finding, NotYet, Row, close
+from wengert.course.grading.rules import formula
+
+__all__ = ["EXPRESSIONS", "judge"]
+
+EXPRESSIONS: dict[str, tuple[dict[str, float], dict[str, str], dict[str, tuple[str, str]]]] = {
+    "L = (a * b + c) * f": (
+        {"a": 2.0, "b": -3.0, "c": 10.0, "f": -2.0},
+        {"e": "a * b", "d": "e + c", "L": "d * f"},
+        {
+            "L": ("", "1"),
+            "d": ("L", "f"),
+            "f": ("L", "d"),
+            "e": ("d", "1"),
+            "c": ("d", "1"),
+            "a": ("e", "b"),
+            "b": ("e", "a"),
+        },
+    ),
+    "o = tanh(x1 * w1 + x2 * w2 + b)": (
+        {"x1": 2.0, "w1": -3.0, "x2": 0.0, "w2": 1.0, "b": 6.8813735870195432},
+        {"n": "x1 * w1 + x2 * w2 + b", "o": "tanh(n)"},
+        {
+            "o": ("", "1"),
+            "n": ("o", "1 - o**2"),
+            "b": ("n", "1"),
+            "x1": ("n", "w1"),
+            "w1": ("n", "x1"),
+            "x2": ("n", "w2"),
+            "w2": ("n", "x2"),
+        },
+    ),
+}
+"""The expression -> its leaves in the lesson, its results, and of each name the result it goes into, and the local
+derivative of that by it."""
+
+
+def _at(text: str, numbers: Mapping[str, float]) -> float:
+    return float(formula(text, ", ".join(numbers))(*numbers.values()))
+
+
+def judge(row: str, seen: Sequence[float], tried: bool) -> tuple[list[Row], list[Finding], list[NotYet]]:
+    """The rows of an expression, what is wrong in it, and what is not written yet.
+
+    Args:
+        row: the expression.
+        seen: of each of its names the number and the gradient, nan where there is none, leaves first.
+        tried: whether they were looked for.
+    """
+    leaves, results, locals_ = EXPRESSIONS[row]
+    names = [*leaves, *results]
+    given = dict(zip(names, zip(seen[::2], seen[1::2], strict=True), strict=True)) if seen else {}
+    grads = {name: grad for name, (_, grad) in given.items()}
+    root = names[-1]
+    rows, findings, later = [], [], []
+    own = [grad for name, grad in grads.items() if name != "b"]  # both expressions have a b
+    if not tried or all(grad != grad or grad == 0.0 for grad in own):
+        says = f"write the gradients of {row} into its nodes, each as a number, from {root}.grad on"
+        return [Row(row, True, "", "", "not yet")], [], [NotYet(row, says)]
+    data = _numbers(leaves, results, {name: number for name, (number, _) in given.items()})
+    right: dict[str, float] = {}
+    for name, (above, local) in locals_.items():
+        right[name] = (right[above] if above else 1.0) * _at(local, data)
+        got = grads[name]
+        title = f"d{root}/d{name}"
+        if got != got and name in results and name != root:
+            continue  # a result without a name of its own
+        if close(right[name], got):
+            rows.append(Row(title, True, "", "ok", "ok"))
+        elif got != got or got == 0.0:
+            rows.append(Row(title, True, "", "", "not yet"))
+            later.append(NotYet(title, f"write {name}.grad"))
+        elif name == "b" and given["b"][0] == given["b"][0] and not close(data["b"], given["b"][0]):
+            continue  # another b, of another expression
+        else:
+            slip, says = _slip(name, above, local, data, right, got)
+            follows = bool(above) and close(grads[above] * _at(local, data), got)
+            rows.append(Row(title, True, "", "wrong", "wrong", "follows from what is wrong above" if follows else slip))
+            if not follows:
+                write = f"{name}.grad = {_written(local)} * {above}.grad" if above else f"{name}.grad = 1.0"
+                where = ", ".join([f"{leaf} = {data[leaf]:g}" for leaf in leaves])
+                write = write.replace("1.0 * ", "")
+                findings.append(
+                    Finding(slip, f"{title}: {says}", (title,), where, title, right[name], got, (write,), False)
+                )
+    return rows, findings, later
+
+
+def _numbers(leaves: Mapping[str, float], results: Mapping[str, str], given: dict[str, float]) -> dict[str, float]:
+    """The numbers of the expression: those of the file, where they belong together, else those of the lesson."""
+    last = list(results)[-1]
+    own = {name: given.get(name, math.nan) for name in leaves}
+    for numbers in (own, own | {"b": leaves["b"]}, dict(leaves)):  # the name b may be used again, in another expression
+        for name, text in results.items():
+            numbers[name] = _at(text, numbers)
+        if numbers[last] == numbers[last] and close(numbers[last], given.get(last, math.nan)):
+            break
+    return numbers
+
+
+def _slip(
+    name: str, above: str, local: str, data: Mapping[str, float], right: Mapping[str, float], got: float
+) -> tuple[str, str]:
+    """What a wrong gradient is."""
+    if not above:
+        return "no seed", f"the gradient of {name} by itself is 1"
+    up = right[above]
+    if close(got, _at(local, data)):
+        return "chain rule", f"it is the local derivative alone: the gradient of {above} is left out of the chain rule"
+    if close(got, -right[name]):
+        return "lost sign", "its sign is wrong"
+    if local in data and close(got, data[name] * up):
+        return "swapped factors", f"the derivative of a product by {name} is the other factor"
+    if local == "1" and close(got, data[name] * up):
+        return "sum rule", "the derivative of a sum by each of its parts is 1, and not its number"
+    if local in data and close(got, up):
+        return "product rule", f"the derivative of a product by {name} is the other factor, and not 1"
+    if "**" in local:
+        for text, says in (("1 - n**2", "it is 1 - n**2"), ("1 - o", "the square is missing"), ("o**2", "it is o**2")):
+            if close(got, _at(text, data) * up):
+                return "tanh rule", f"{says}: the derivative of tanh is 1 - o**2, by its result"
+    return "unknown", "wrong, and no slip that is known makes this number"
+
+
+def _written(local: str) -> str:
+    return {"1": "1.0", "1 - o**2": "(1 - o.data**2)"}.get(local, f"{local}.data")

@@ -1,0 +1,284 @@
+"""What a trial is given: a class to try, whatever it calls its parts, and the numbers of this run.
+
+The process that tries a class loads this file alone: it imports nothing of Wengert's, and knows no answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NoReturn
+
+__all__ = ["NAMES", "Draw", "Kit", "Outcome", "UnfitError", "by_hand"]
+
+Outcome = tuple[str, str, float]
+"""Where (the numbers that went in), what (a value or a gradient), and the number that came out."""
+
+NAMES: dict[str, tuple[str, ...]] = {
+    "data": ("data", "value", "val"),
+    "grad": ("grad", "gradient", "derivative", "adjoint"),
+    "backward": ("backward", "backprop", "backpropagate"),
+    "_backward": ("_backward", "backward_fn", "_backward_fn", "grad_fn", "_grad_fn"),
+    "_prev": ("_prev", "_children", "prev", "children", "operands", "parents", "_parents", "inputs"),
+    "_op": ("_op", "op"),
+    "label": ("label", "name"),
+}
+"""What a Value-like class may call its parts; the first is what is expected."""
+
+
+class UnfitError(Exception):
+    """What came back is no number, or no Value; `kind` says what it is. The kind "absent" is what is not there yet."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind: str = kind
+
+
+class Draw:
+    """Numbers that are easy to read and that nobody knows before the run: the seed and a name decide them."""
+
+    LARGE = (1.5, 2.0, 2.5, 3.0, 3.5, 4.0)
+    SMALL = (0.25, 0.4, 0.5, 0.6, 0.75)
+    NICE = (0.25, 0.5, 0.75, *[quarters / 4 for quarters in range(5, 17)])
+
+    def __init__(self, seed: int, name: str) -> None:
+        self.state: int = seed % 2**64
+        for character in name:
+            self.below(2)
+            self.state ^= ord(character)
+        for _ in range(8):
+            self.below(2)
+
+    def below(self, n: int) -> int:
+        """A whole number from 0 to n - 1: a generator of our own, since the file may replace that of Python."""
+        self.state = (self.state * 6364136223846793005 + 1442695040888963407) % 2**64
+        return (self.state >> 33) % n
+
+    def choose(self, numbers: tuple[float, ...], n: int = 1) -> list[float]:
+        """That many different numbers; of more than there are, some repeat."""
+        left: list[float] = []
+        chosen = []
+        for _ in range(n):
+            left = left or list(numbers)
+            chosen.append(left.pop(self.below(len(left))))
+        return chosen
+
+    def numbers(self, n: int) -> list[float]:
+        """Numbers of both signs, of different sizes, none of them 0 or of size 1."""
+        return [x if self.below(2) else -x for x in self.choose(self.NICE, n)]
+
+    def number(self) -> float:
+        """One of them."""
+        return self.numbers(1)[0]
+
+    def pairs(self) -> list[tuple[float, float]]:
+        """Two numbers: of unlike signs, in both orders, and both below 1."""
+        (a, b), (c, d), (e, f) = self.choose(self.LARGE, 2), self.choose(self.LARGE, 2), self.choose(self.SMALL, 2)
+        return [(a, -b), (-c, d), (e, f)]
+
+    def points(self) -> list[float]:
+        """A number above 1, one below 0, one between 0 and 1."""
+        return [self.choose(self.LARGE)[0], -self.choose(self.LARGE)[0], self.choose(self.SMALL)[0]]
+
+
+class Kit:
+    """A class to try.
+
+    Args:
+        make: the class, or what makes a leaf.
+        names: part -> what the class calls it; a part that it does not have is not in it.
+        space: the names of the file.
+        mode: how gradients are seen: not at all ("values"), by calling `_backward` by hand ("local"), or "backward".
+        seed: what decides the numbers.
+        product: whether two of its Values can be multiplied, so that an operation can stand in a larger expression.
+    """
+
+    def __init__(
+        self,
+        make: Callable[..., Any],
+        names: Mapping[str, str],
+        space: Mapping[str, Any] | None = None,
+        mode: str = "backward",
+        seed: int = 0,
+        product: bool = True,
+    ) -> None:
+        self.make: Callable[..., Any] = make
+        self.names: Mapping[str, str] = names
+        self.space: Mapping[str, Any] = {} if space is None else space
+        self.mode: str = mode
+        self.seed: int = seed
+        self.larger: bool = product and mode == "backward"
+        self.method: str = ""  # that of the operation on trial
+        self.numbers: Draw = self.draw("")
+        self.loop: Any = None  # what watched the file while it ran
+
+    def draw(self, name: str) -> Draw:
+        """The numbers of the trial of that name."""
+        return Draw(self.seed, name)
+
+    def at(self, name: str, needs: str) -> Kit:
+        """This kit, ready for a trial."""
+        self.numbers = self.draw(name)
+        self.method = next((need for need in needs.split() if need not in NAMES), "")
+        return self
+
+    def has(self, need: str) -> bool:
+        """Whether the class has a part or a method."""
+        return need in self.names if need in NAMES else hasattr(self.make, need)
+
+    def look(self, name: str) -> tuple[float, float]:
+        """The number and the gradient under a name: of a Value, or in a dict of gradients; nan, where none is."""
+        return _look(self.space, self.names, name)
+
+    def unfit(self, kind: str, message: str) -> NoReturn:
+        """End the trial."""
+        raise UnfitError(kind, message)
+
+    def leaf(self, number: float) -> Any:
+        """A new leaf."""
+        return self.make(number)
+
+    def leaves(self, *numbers: float) -> list[Any]:
+        """A new leaf of each number."""
+        return [self.make(number) for number in numbers]
+
+    def value(self, x: Any) -> float:
+        """The number in a Value."""
+        if x is None:
+            raise UnfitError("none", "the operation gives None, expected a Value")
+        if not hasattr(x, self.names["data"]):
+            raise UnfitError(
+                "number" if isinstance(x, (int, float)) else "other", f"{_shown(x)} came back, not a Value"
+            )
+        return self._number(getattr(x, self.names["data"]), self.names["data"])
+
+    def grad(self, x: Any) -> float:
+        """The gradient in a Value; 0 where it is still None, as some engines have it before backward()."""
+        grad = getattr(x, self.names["grad"])
+        return 0.0 if grad is None else self._number(grad, self.names["grad"])
+
+    def backward(self, x: Any) -> None:
+        """Run the backward pass from x."""
+        try:
+            getattr(x, self.names["backward"])()
+        except TypeError as error:
+            if "'NoneType' object is not callable" not in str(error) or not self.has("_backward"):
+                raise
+            called = callable(getattr(self.leaf(2.0), self.names["_backward"]))
+            raise UnfitError(
+                "called" if called else "unassigned", f"a node's .{self.names['_backward']} is None"
+            ) from None
+
+    def zero(self, *xs: Any) -> None:
+        """Set gradients to zero."""
+        for x in xs:
+            setattr(x, self.names["grad"], 0.0)
+
+    def put(self, x: Any, number: float) -> None:
+        """Set the number in a Value."""
+        setattr(x, self.names["data"], number)
+
+    def parts(self, x: Any) -> list[Any]:
+        """The operands of a node, each once."""
+        self.value(x)
+        found = getattr(x, self.names["_prev"])
+        if found is None:
+            return []
+        try:
+            parts = list(found)
+        except TypeError:
+            raise UnfitError("parts", f".{self.names['_prev']} is {_shown(found)}, expected a tuple or a set") from None
+        for part in parts:
+            if not hasattr(part, self.names["data"]):
+                raise UnfitError(
+                    "parts", f".{self.names['_prev']} holds {_shown(part)}, expected the Values themselves"
+                )
+        return list({id(part): part for part in parts}.values())
+
+    def under(self, root: Any) -> list[Any]:
+        """Every node of an expression, each behind its operands; the root is the last."""
+        order: list[Any] = []
+        begun: set[int] = set()
+        stack = [(root, False)]
+        while stack:
+            node, done = stack.pop()
+            if done:
+                order.append(node)
+            elif id(node) not in begun:
+                begun.add(id(node))
+                stack.append((node, True))
+                stack += [(part, False) for part in self.parts(node)]
+        return order
+
+    def gradients(self, where: str, what: str, root: Any, **leaves: Any) -> Iterator[Outcome]:
+        """The value of the root, and the gradient of each leaf, where there is a way to them."""
+        yield where, what, self.value(root)
+        if self.mode == "values":
+            return
+        closed = "_backward" in self.names and self._closed(root)
+        if self.mode == "backward":
+            self.backward(root)
+        elif not closed:
+            raise UnfitError("absent", f"out.{self.names['_backward']} is not set")
+        else:
+            above = self.numbers.number()
+            where += f", out.grad = {above:g}"
+            setattr(root, self.names["grad"], above)
+            for node in reversed(self.under(root)) if self.has("_prev") else [root]:  # mostly there is one to call
+                step = getattr(node, self.names["_backward"], None)
+                if step is not None:
+                    step()
+        for name, leaf in leaves.items():
+            yield where, f"d({what})/d{name}", self.grad(leaf)
+
+    def _closed(self, root: Any) -> bool:
+        """Whether the result of an operation has a closure of its own; UnfitError, where one is written and not set."""
+        name = self.names["_backward"]
+        own, plain = getattr(root, name, None), getattr(self.leaf(2.0), name, None)
+        shared = getattr(own, "__code__", own) is getattr(plain, "__code__", plain) and not hasattr(own, "__self__")
+        if callable(own) and not shared:
+            return True
+        if _has_closure(getattr(self.make, self.method, None)):
+            kind = "called" if own is None and callable(plain) else "unassigned"
+            raise UnfitError(kind, f"out.{name} is {'None' if own is None else 'what a leaf has'}")
+        return False
+
+    def _number(self, x: Any, name: str) -> float:
+        if isinstance(x, complex):
+            raise UnfitError("complex", f".{name} is the complex number {x!r}")
+        inner = getattr(x, self.names["data"], None)
+        if name == self.names["data"] and isinstance(inner, (int, float)):
+            raise UnfitError("nested", f".{name} is a {type(x).__name__}, expected a number")
+        try:
+            return float(x)  # the numbers of NumPy and others too
+        except (TypeError, ValueError):
+            if isinstance(inner, (int, float)):  # a gradient that is a Value itself
+                return float(inner)
+            raise UnfitError("other", f".{name} is {_shown(x)}, expected a number") from None
+
+
+def _look(space: Mapping[str, Any], names: Mapping[str, str], name: str) -> tuple[float, float]:
+    def number(x: Any) -> float:
+        return float(x) if isinstance(x, (int, float)) else float("nan")
+
+    x = space.get(name)
+    if "data" in names and hasattr(x, names["data"]) and hasattr(x, names.get("grad", "grad")):
+        return number(getattr(x, names["data"])), number(getattr(x, names.get("grad", "grad")))
+    for one in ("grads", "gradients"):
+        if isinstance(space.get(one), dict):
+            return float("nan"), number(space[one].get(name))
+    return float("nan"), number(None if "__name__" in space else x)  # in a program, a plain number is no gradient
+
+
+def by_hand(space: Mapping[str, Any], names: Mapping[str, str]) -> bool:
+    """Whether a file has gradients that were written by hand: that of a result, and of what it is made of."""
+    looked = [[_look(space, names, name)[1] for name in those] for those in (("L", "d"), ("o", "n"))]
+    return any(result == result != 0.0 for result, _ in looked)
+
+
+def _has_closure(method: Any) -> bool:
+    """Whether a function is written inside a method: its code is among the constants of the method's."""
+    return any(hasattr(constant, "co_code") for constant in getattr(getattr(method, "__code__", None), "co_consts", ()))
+
+
+def _shown(x: Any) -> str:
+    return f"{type(x).__name__} {x!r:.40}"

@@ -1,0 +1,234 @@
+"""Run the file that is examined: a program, a module of a package, or a notebook's cells, and choose its class.
+
+The process that tries a class loads this file alone: it imports nothing of Wengert's.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import json
+import os
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from types import ModuleType, TracebackType
+from typing import Any
+
+__all__ = ["CannotTryError", "cells", "choose", "load", "parts_of", "place", "said", "trains"]
+
+
+class CannotTryError(Exception):
+    """The file or its class cannot be tried at all; `place` says where, as "line 3"."""
+
+    def __init__(self, message: str, place: str = "") -> None:
+        super().__init__(message)
+        self.place: str = place
+
+
+def said(error: BaseException) -> str:
+    """One line of what an error says, however long, strange or broken its text is."""
+    try:
+        text = str(error)
+    except Exception:  # the examined file wrote the error's class, and its __str__ may raise anything
+        text = "(its text cannot be made)"
+    return f"{type(error).__name__}: {text[:300]}" if text else type(error).__name__
+
+
+def place(path: str, trace: TracebackType | None) -> str:
+    """The last line of the examined file under an error; empty if there is none."""
+    found = ""
+    while trace is not None:
+        name = trace.tb_frame.f_code.co_filename
+        if name == path or name.startswith(f"{path}, cell "):
+            found = f"{name[len(path) + 2 :]}, line {trace.tb_lineno}".removeprefix(", ")
+        trace = trace.tb_next
+    return found
+
+
+def load(path: str, watch: Any = None) -> ModuleType:
+    """Run the file as the module that it is, so that what stands under ``if __name__ == "__main__":`` does not run.
+
+    Where a loop is watched, what it did is not lost when the file ends in an error.
+    """
+    folder, file = os.path.split(path)
+    name = os.path.splitext(file)[0]
+    sys.argv = [path]
+    os.environ.setdefault("MPLBACKEND", "Agg")  # a picture that the file shows opens no window, and waits for nobody
+    if os.path.isfile(os.path.join(folder, "__init__.py")) and path.endswith(".py"):
+        return _imported(folder, "" if name == "__init__" else name, path)
+    name = f"examined_{name}" if name in sys.modules or not name.isidentifier() else name
+    module = ModuleType(name)
+    module.__file__ = path
+    sys.modules[name] = module
+    sys.path[0] = folder
+    with open(path, "rb") as opened:
+        text: bytes | str = opened.read()
+    parts = (
+        [(f"{path}, cell {number}", cell) for number, cell in cells(text)]
+        if path.endswith(".ipynb")
+        else [(path, text)]
+    )
+    if watch is not None:
+        watch.start(vars(module))
+    try:
+        for name, text in parts:
+            _run(_compiled, text, name, module=module, path=path)
+    except CannotTryError as error:
+        if watch is None or not watch.passes:
+            raise
+        print(f"{error.place}: {error}" if not watch.stopped else "", file=sys.stderr)
+    finally:
+        if watch is not None:
+            watch.stop()
+    return module
+
+
+def trains(text: str) -> bool:
+    """Whether a program has a loop, outside an engine, that calls backward() and reads gradients or takes a step."""
+    waiting: list[ast.AST] = []
+    with suppress(SyntaxError, ValueError, RecursionError):
+        waiting.append(ast.parse(text))
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.ClassDef) and any(getattr(part, "name", "") == "backward" for part in node.body):
+            continue
+        if isinstance(node, (ast.For, ast.While)):
+            named = {part.attr for part in ast.walk(node) if isinstance(part, ast.Attribute)}
+            if "backward" in named and named & {"grad", "step"}:
+                return True
+        waiting += ast.iter_child_nodes(node)
+    return False
+
+
+def _imported(folder: str, name: str, path: str) -> ModuleType:
+    """A module of a package, by its full name: so its relative imports work, and a compiled one is the compiled one."""
+    while os.path.isfile(os.path.join(folder, "__init__.py")):
+        folder, package = os.path.split(folder)
+        name = f"{package}.{name}".rstrip(".")
+    sys.path[0] = folder
+    found: list[ModuleType] = []
+    _run(lambda: found.append(importlib.import_module(name)), path=path)
+    return found[0]
+
+
+def _compiled(text: str | bytes, name: str, module: ModuleType) -> None:
+    exec(compile(text, name, "exec", dont_inherit=True), module.__dict__)
+
+
+def _run(run: Any, *arguments: Any, path: str, **more: Any) -> None:
+    """Run a piece of the file; CannotTryError says what it raises, and where."""
+    try:
+        run(*arguments, **more)
+    except SyntaxError as error:
+        at = str(error.filename)
+        if at != path and not at.startswith(f"{path}, cell "):
+            raise CannotTryError(
+                f"{said(error)}, while the file was imported", place(path, error.__traceback__)
+            ) from None
+        cell = f"{at[len(path) + 2 :]}, " if at != path else ""
+        where = f"{cell}line {error.lineno}" + (f", column {error.offset}" if error.offset else "")
+        raise CannotTryError(f"{type(error).__name__}: {error.msg}", where if error.lineno else "") from None
+    except SystemExit as error:
+        at = place(path, error.__traceback__)
+        raise CannotTryError("the file ends the program (sys.exit) while it is imported", at) from None
+    except BaseException as error:  # whatever the file raises is told, a KeyboardInterrupt of its own too
+        advice = ": more memory than --memory allows" if isinstance(error, MemoryError) else ""
+        raise CannotTryError(
+            f"{said(error)}, while the file was imported{advice}", place(path, error.__traceback__)
+        ) from None
+
+
+# -- notebooks --------------------------------------------------------------------------------------------------------
+
+
+def cells(text: bytes | str) -> list[tuple[int, str]]:
+    """The code cells of a notebook, with their numbers among all its cells, from 1, without what is no Python."""
+    try:
+        found = []
+        for number, cell in enumerate(json.loads(text)["cells"], 1):
+            if cell["cell_type"] == "code":
+                source = cell["source"]
+                found.append((number, _plain(source if isinstance(source, str) else "".join(source))))
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        message = "it is no notebook: expected JSON with a list of cells, each with cell_type and source"
+        line = getattr(error, "lineno", 0)
+        raise CannotTryError(message, f"line {line}" if line else "") from None
+    return found
+
+
+KEPT = ("%%time", "%%timeit", "%%capture", "%%prun")
+
+
+def _plain(source: str) -> str:
+    """A cell without what is no Python: a line that begins with % or !, or asks with ?, becomes an empty line."""
+    try:
+        ast.parse(source)
+        return source  # a line of a text in quotes may begin with anything
+    except (SyntaxError, ValueError):
+        lines = source.split("\n")
+    first = next((line.strip() for line in lines if line.strip()), "")
+    if first.startswith("%%") and not first.startswith(KEPT):
+        return ""  # a cell of another language
+    return "\n".join(_blank(line) for line in lines)
+
+
+def _blank(line: str) -> str:
+    bare = line.strip()
+    if not (bare.startswith(("%", "!", "?")) or bare.endswith("?")):
+        return line
+    indent = line[: len(line) - len(line.lstrip())]
+    return f"{indent}pass" if indent else ""
+
+
+# -- the class --------------------------------------------------------------------------------------------------------
+
+
+def choose(space: Mapping[str, Any], module: str, wanted: str, names: Mapping[str, Any], file: str) -> tuple[str, type]:
+    """The class to try: the one named, else Value, else the one that is like a Value."""
+    classes = {name: thing for name, thing in list(space.items()) if isinstance(thing, type)}
+    if wanted:
+        if wanted not in classes:
+            there = ", ".join(sorted(classes)) or "none"
+            raise CannotTryError(f"there is no class {wanted} in it; the classes in it: {there}")
+        return wanted, classes[wanted]
+    if "Value" in classes:
+        return "Value", classes["Value"]
+    own = {name: kind for name, kind in classes.items() if kind.__module__ == module}
+    for those in (own, classes):
+        for like in (_has_backward, _has_data):
+            chosen = {name: kind for name, kind in those.items() if like(kind, names)}
+            if len({id(kind) for kind in chosen.values()}) > 1:
+                told = ", ".join(chosen)
+                raise CannotTryError(
+                    f"several classes are like a Value: {told}; name one, as {file}:{next(iter(chosen))}"
+                )
+            if chosen:
+                return next(iter(chosen.items()))
+    there = f"; the classes in it: {', '.join(sorted(classes))}" if classes else ""
+    raise CannotTryError(f"no class in it is like a Value: expected a class with x = Value(2.0) and x.data{there}")
+
+
+def _has_backward(kind: type, names: Mapping[str, Any]) -> bool:
+    return any(hasattr(kind, name) for name in names["backward"])
+
+
+def _has_data(kind: type, names: Mapping[str, Any]) -> bool:
+    """Whether what a class makes of a number has that number; a class that takes none has not."""
+    try:
+        one = kind(2.0)
+        return any(isinstance(getattr(one, name, None), (int, float)) for name in names["data"])
+    except BaseException:  # the examined file wrote the class, and it may raise anything
+        return False
+
+
+def parts_of(kind: type, names: Mapping[str, Any], path: str) -> dict[str, str]:
+    """What a class calls its parts; a part that it has not is not in it."""
+    try:
+        one = kind(2.0)
+    except BaseException as error:  # as above
+        if isinstance(error, TypeError) and not any("__init__" in vars(one) for one in kind.__mro__[:-1]):
+            return {}  # nothing is written yet
+        raise CannotTryError(f"{kind.__name__}(2.0) raises {said(error)}", place(path, error.__traceback__)) from None
+    found = {part: next((name for name in those if hasattr(one, name)), "") for part, those in names.items()}
+    return {part: name for part, name in found.items() if name}

@@ -1,0 +1,490 @@
+"""Whether a Neuron, a Layer and an MLP are right, from the numbers that came out of them.
+
+What a network of these parameters gives is computed here anew, in plain floats, and its gradients by differences. Where
+something else was seen, the slips are put into that computation one after the other, until it gives what was seen.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import product
+from typing import Any, NamedTuple
+
+from wengert.course.grading.network_trials import MOST, OBJECTS, PROBES, TRIALS, drawn
+from wengert.course.grading.report import Finding, NotYet, Row
+from wengert.errors import ArgumentError
+
+__all__ = ["Judged", "Verdict", "judge", "readable"]
+
+ASKED: dict[str, str] = {
+    "Neuron": "a class Neuron, made with its number of inputs, that holds a weight for each and a bias: drawn Values",
+    "Neuron.__call__": "Neuron.__call__(x): the weighted sum of the inputs and the bias, through tanh or ReLU",
+    "Neuron.parameters": "Neuron.parameters(): a list of its weights and its bias",
+    "Layer": "a class Layer, made with its numbers of inputs and of outputs, that holds a Neuron for each output",
+    "Layer.__call__": "Layer.__call__(x): the output of each of its neurons",
+    "Layer.parameters": "Layer.parameters(): those of all its neurons, in one list",
+    "MLP": "a class MLP, made with its number of inputs and a list of the layers' sizes, that holds the Layers",
+    "MLP.__call__": "MLP.__call__(x): each layer reads what the one before it gives",
+    "MLP.parameters": "MLP.parameters(): those of all its layers, in one list",
+}
+"""What step 8 asks for, in the order to do it."""
+
+SUM = "act = sum((wi * xi for wi, xi in zip(self.w, x)), self.b)"
+ACT = (SUM, "return act.tanh()")
+WEIGHTS = ("self.w = [Value(random.uniform(-1, 1)) for _ in range(nin)]",)
+BIAS = ("self.b = Value(random.uniform(-1, 1))",)
+NEURONS = ("self.neurons = [Neuron(nin) for _ in range(nout)]",)
+SIZES = ("sizes = [nin] + nouts", "self.layers = [Layer(sizes[i], sizes[i + 1]) for i in range(len(nouts))]")
+EACH = ("def __call__(self, x):", "    return [n(x) for n in self.neurons]")
+CHAIN = ("for layer in self.layers:", "    x = layer(x)", "return x")
+LISTS = (
+    "return self.w + [self.b]  # in Neuron",
+    "return [p for n in self.neurons for p in n.parameters()]  # in Layer",
+    "return [p for layer in self.layers for p in layer.parameters()]  # in MLP",
+)
+
+SLIPS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "bias left out": ("the bias is left out of the sum", (SUM,)),
+    "bias after the activation": ("the bias is added behind the activation, where it belongs inside", ACT),
+    "activation of each product": ("the activation is taken of each product; it belongs around the whole sum", ACT),
+    "bias in each product": ("the bias is added once for each input, where it belongs into the sum once", (SUM,)),
+    "one product only": (
+        "only one product is in the sum: the others are overwritten (= for +=), or the return is inside the loop",
+        (SUM,),
+    ),
+    "sum for product": ("weights and inputs are added, where they are to be multiplied", (SUM,)),
+    "bias as a factor": ("the sum is multiplied with the bias, where they are to be added", (SUM,)),
+    "no activation": ("there is no activation: many such layers together are still one weighted sum", ACT[1:]),
+    "inputs to each layer": ("each layer reads the network's inputs, not what the layer before it gives", CHAIN),
+    "one layer only": ("what the first layer gives is returned, and the others never run", CHAIN),
+    "one neuron only": ("one neuron's output is returned, and the others are lost: is the return in the loop?", EACH),
+    "layer's output lost": ("the inputs come back: what a layer gives is thrown away", CHAIN),
+    "plain result": ("{row}(x) gives a plain number, and the graph is lost: Values all the way", ACT),
+    "nothing returned": ("{row} gives None", ("return ...",)),
+    "no Value returned": ("{row}(x) gives something else than Values", EACH),
+    "number of outputs": ("{row}(x) gives another number of outputs than it has neurons", EACH),
+    "graph cut": ("no gradient reaches {which}: on the way, a .data is used or a new Value made of a number", ACT),
+    "gradients": ("{row}: the output is right, its gradients are wrong: check the Value itself (--step 7)", ()),
+    "unknown": ("{row}(x): no weighted sum through an activation gives this, and no slip that is known", ACT),
+    "sum from zero": ("sum() starts with the number 0, and 0 + Value needs __radd__; or start with the bias", (SUM,)),
+    "error": ("{row} {ends}", ()),
+    "plain weights": ("the weights are plain numbers, which no gradient reaches: they have to be Values", WEIGHTS),
+    "no bias": ("a neuron holds no bias that is a Value", BIAS),
+    "shared bias": ("one bias is shared by all neurons: each has to make its own", BIAS),
+    "repeated neuron": ("a layer is one neuron several times: [Neuron(nin)] * nout makes one, and repeats it", NEURONS),
+    "number of neurons": ("{row} has another number of neurons than its sizes say", NEURONS + SIZES),
+    "number of weights": ("in {row}, a neuron that reads {nin} inputs has {has} weights", WEIGHTS + SIZES),
+    "nested parameters": ("{row} gives lists in a list: it has to be one list of Values", LISTS),
+    "plain parameters": ("{row} gives what is no Value: nothing can be trained through a number", LISTS),
+    "parameters made anew": ("{row} makes new Values: what trains them leaves the network as it is", LISTS),
+    "parameters repeated": ("{row} gives a parameter several times, and each is moved so often", LISTS),
+    "bias not a parameter": ("{row} leaves the bias out: it is never trained", LISTS),
+    "parameters missing": ("{row} leaves parameters out: they are never trained", LISTS),
+    "number of parameters": ("{row} gives another number of parameters than the sizes say", LISTS),
+    "parameter computed": ("a parameter is the result of an operation: make it a Value of its number", WEIGHTS),
+    "equal weights": ("all weights start with one number: the neurons of a layer give and learn the same", WEIGHTS),
+    "neurons alike": (
+        "neurons start with the same weights, and learn the same: is the seed set for each neuron?",
+        ("random.seed(1337)  # once, before the MLP is made",),
+    ),
+    "one-sided weights": ("all weights start on one side of 0; they are better drawn from (-1, 1)", WEIGHTS),
+}
+"""The name of a slip: what it says, and what to write."""
+
+FOLLOWS = {
+    "plain parameters": {"plain weights", "no bias"},
+    "parameters repeated": {"repeated neuron", "shared bias"},
+    "no Value returned": {"nothing returned"},
+}
+"""A slip: those of which it is a consequence."""
+
+Function = Callable[[float], float]
+ACTIVATIONS: dict[str, Function] = {
+    "tanh": math.tanh,
+    "relu": lambda z: max(z, 0.0),
+    "sigmoid": lambda z: 0.5 * (1.0 + math.tanh(0.5 * z)),
+    "leaky relu": lambda z: max(z, 0.01 * z),
+    "leaky relu of 0.1": lambda z: max(z, 0.1 * z),
+    "softplus": lambda z: math.log1p(math.exp(-abs(z))) + max(z, 0.0),
+    "silu": lambda z: 0.5 * z * (1.0 + math.tanh(0.5 * z)),
+    "elu": lambda z: z if z > 0.0 else math.expm1(z),
+    "linear": lambda z: z,
+}
+
+
+def _each(w: Sequence[float], x: Sequence[float], f: Function = float) -> float:
+    """The sum of a function of each product, of as many as there are of both, as `zip` has it."""
+    return math.fsum([f(wi * xi) for wi, xi in zip(w, x, strict=False)])
+
+
+FORMS: list[tuple[str, Callable[[Sequence[float], float, Sequence[float], Function], float]]] = [
+    ("", lambda w, b, x, f: f(_each(w, x) + b)),
+    ("bias left out", lambda w, b, x, f: f(_each(w, x))),
+    ("bias after the activation", lambda w, b, x, f: f(_each(w, x)) + b),
+    ("activation of each product", lambda w, b, x, f: _each(w, x, f) + b),
+    ("activation of each product", lambda w, b, x, f: f(_each(w, x, f) + b)),
+    ("activation of each product", lambda w, b, x, f: _each(w, x, lambda z: f(z + b))),
+    ("bias in each product", lambda w, b, x, f: f(_each(w, x, lambda z: z + b))),
+    ("one product only", lambda w, b, x, f: f(w[-1] * x[-1] + b)),
+    ("one product only", lambda w, b, x, f: f(w[-1] * x[-1])),
+    ("one product only", lambda w, b, x, f: f(w[0] * x[0] + b)),
+    ("one product only", lambda w, b, x, f: f(w[0] * x[0])),
+    ("sum for product", lambda w, b, x, f: f(math.fsum([*w, *x, b]))),
+    ("bias as a factor", lambda w, b, x, f: f(_each(w, x) * b)),
+]
+"""A neuron as it is written, with the name of its slip; the first is right."""
+
+CHAINS = ("", "inputs to each layer", "one layer only", "one neuron only")
+"""A network as it is written, likewise."""
+
+Neuron = tuple[list[int], int | None]  # which Values are its weights, and which its bias
+
+
+class _Model(NamedTuple):
+    """A way to compute a network's outputs."""
+
+    layers: list[list[Neuron]]
+    functions: tuple[str, str]  # of all layers but the last, and of the last
+    form: int = 0
+    chain: str = ""
+    place: int = 0  # of the only neuron that is returned
+
+    def outputs(self, values: Sequence[float], x: Sequence[float]) -> list[float]:
+        """What it gives for one list of inputs."""
+        given = list(x)
+        for i, layer in enumerate(self.layers):
+            f, form = ACTIVATIONS[self.functions[i == len(self.layers) - 1]], FORMS[self.form][1]
+            read = x if self.chain == "inputs to each layer" else given
+            given = [form([values[k] for k in w], 0.0 if b is None else values[b], read, f) for w, b in layer]
+            if self.chain == "one layer only":
+                break
+        return [given[self.place]] if self.chain == "one neuron only" else given
+
+    def slopes(self, values: Sequence[float], x: Sequence[float], output: int) -> list[float]:
+        """The gradient of one output by every Value, by central differences."""
+        found, step = [], 1e-5
+        for k in range(len(values)):
+            up, down = ([v + d * (i == k) for i, v in enumerate(values)] for d in (step, -step))
+            found.append((self.outputs(up, x)[output] - self.outputs(down, x)[output]) / (2 * step))
+        return found
+
+
+class _Probe(NamedTuple):
+    """One call: what went in, and what came out."""
+
+    x: list[float]
+    values: list[float]
+    form: int
+    outputs: list[float]
+    gradients: list[list[float]]
+
+
+class _Object:
+    """What was told of one object."""
+
+    def __init__(self, name: str, numbers: Sequence[float]) -> None:
+        self.name = name
+        nin, nouts = (*OBJECTS[name], 1)[:2]
+        self.sizes: list[int] = [nin, *(nouts if isinstance(nouts, list) else [nouts])]  # inputs, then each layer's
+        self.nins = [nin for nin, nout in zip(self.sizes, self.sizes[1:], strict=False) for _ in range(nout)]
+        self.plain, count = (*map(int, numbers[:2]), 0, 0)[:2]
+        told = [numbers[2 + 5 * k : 7 + 5 * k] for k in range(min(count, MOST))]
+        self.places = [(int(owner), int(within)) for owner, within, *_ in told]
+        self.data = [data for *_, data, _ in told]
+        self.leaves = [leaf == 1.0 for *_, leaf in told]
+        self.rest = list(numbers[2 + 5 * count :])  # what is told behind the structure
+        self.neurons = self._neurons("own")
+
+    def _neurons(self, bias: str) -> list[Neuron]:
+        """Its neurons: each has a list of weights, and a bias of its own, or at an end of that list, or none."""
+        found: dict[int, tuple[dict[int, list[int]], list[int]]] = {}
+        for k, (owner, within) in enumerate(self.places):
+            lists, single = found.setdefault(owner, ({}, []))
+            single.append(k) if within == owner else lists.setdefault(within, []).append(k)
+        made: list[Neuron] = []
+        for lists, single in found.values():
+            if lists:
+                w, *more = lists.values()
+                own = (w, next(iter([*single, *[k for part in more for k in part]]), None))
+                made.append({"own": own, "last": (w[:-1], w[-1]), "first": (w[1:], w[0])}[bias])
+        return made
+
+    def readings(self) -> Iterator[list[list[Neuron]]]:
+        """The ways to take its Values for layers of neurons."""
+        for bias in ("own", "last", "first"):
+            neurons, sizes = self._neurons(bias), self.sizes[1:]
+            if len(neurons) == len(sizes) < sum(sizes):  # each neuron is there several times
+                neurons = [one for one, size in zip(neurons, sizes, strict=True) for _ in range(size)]
+            if len(neurons) >= sum(sizes):
+                rest = iter(neurons)
+                yield [[next(rest) for _ in range(size)] for size in sizes]
+
+    def models(self, known: int) -> Iterator[_Model]:
+        """The ways to write the network, the right one first; `known` is the form of a neuron that was found before."""
+        pairs = [(f, f) for f in ACTIVATIONS]
+        if len(self.sizes) > 2:
+            pairs += [(f, g) for f, g in product(ACTIVATIONS, repeat=2) if f != g]
+        readings = list(self.readings())
+        for chain in CHAINS if len(self.sizes) > 2 else ("", "one neuron only"):
+            others = [form for form in range(len(FORMS)) if form != known and not chain]
+            for form, functions, layers in product([known, *others], pairs, readings):
+                for place in (0, -1) if chain == "one neuron only" else (0,):
+                    yield _Model(layers, functions, form, chain, place)
+
+    def probes(self, numbers: Iterator[float]) -> list[_Probe]:
+        """The calls that came to their end."""
+        rest, found = iter(self.rest), list[_Probe]()
+        try:
+            for _ in range(PROBES):
+                x, values = ([next(numbers) for _ in range(n)] for n in (self.sizes[0], len(self.data)))
+                form = int(next(rest))
+                outputs = [next(rest) for _ in range(int(next(rest)))]
+                gradients = [[next(rest) for _ in values] for _ in (outputs if form < 2 else ())]
+                found.append(_Probe(x, values, form, outputs, gradients))
+        except StopIteration:  # it ended in the middle of one
+            pass
+        return found
+
+
+def _close(xs: Sequence[float], ys: Sequence[float], within: float = 1e-6) -> bool:
+    """Whether numbers agree, one by one."""
+    pairs = zip(xs, ys, strict=False)
+    return len(xs) == len(ys) and all(x == y or math.isclose(x, y, rel_tol=within, abs_tol=within) for x, y in pairs)
+
+
+Judged = tuple[list[Row], list[Finding], list[NotYet]]
+
+
+@contextmanager
+def readable() -> Iterator[None]:
+    """What cannot be read for what it is to be was not told by the trials: the file has a hand in it."""
+    try:
+        yield
+    except (ArithmeticError, IndexError, RuntimeError, StopIteration, TypeError, ValueError) as error:
+        raise ArgumentError(f"what came back from the file is not what was asked of it: {error}") from None
+
+
+@dataclass
+class Verdict:
+    """The table, what is wrong, and what is not there yet, as they come together."""
+
+    slips: Mapping[str, tuple[str, tuple[str, ...]]]
+    rows: list[Row] = field(default_factory=list)
+    findings: dict[str, Finding] = field(default_factory=dict)
+    later: list[NotYet] = field(default_factory=list)
+
+    @property
+    def spoilt(self) -> bool:
+        """Whether something is wrong already, of which the rest may be a consequence."""
+        return any(row.state == "wrong" for row in self.rows)
+
+    def row(self, name: str, values: str = "ok", gradients: str = "", remark: str = "", state: str = "") -> None:
+        """A line of the table."""
+        wrong = "wrong" in (values, gradients)
+        self.rows.append(Row(name, state != "note", values, gradients, state or ("wrong" if wrong else "ok"), remark))
+
+    def not_yet(self, name: str, says: str = "") -> None:
+        """A line of the table, of what is still to do."""
+        self.row(name, "", state="not yet")
+        self.later += [NotYet(name, says)] if says else []
+
+    def find(self, slip: str, row: str, note: bool = False, write: Sequence[str] = (), **more: Any) -> str:
+        """Write a slip down, once for all rows; returns its name."""
+        says, line = self.slips[slip]
+        told: dict[str, Any] = {"where": "", "what": "", "expected": None, "got": None}
+        told |= {key: more.pop(key) for key in told.keys() & more.keys()}
+        write = tuple(write) or line
+        new = Finding(slip=slip, says=says.format(row=row, **more), rows=(), write=write, note=note, **told)
+        found = self.findings.setdefault(slip, new)
+        if row not in found.rows:
+            self.findings[slip] = replace(found, rows=(*found.rows, row))
+        return slip
+
+
+class _Networks(Verdict):
+    """What is known of the networks so far."""
+
+    form: int = 0  # of a neuron, as it was found
+    bent: bool = False  # whether the MLP has an activation
+    start: _Object | None = None  # the largest object, as it was made
+
+
+def judge(seen: Mapping[str, Any], draw: Callable[[str], Any]) -> Judged:
+    """The table of step 8, what is wrong, and what is not there yet.
+
+    Args:
+        seen: what each of `network_trials.TRIALS` gave, by its id.
+        draw: what gives the numbers of a trial, by its name.
+
+    Raises:
+        ArgumentError: the numbers are of another shape than the trials give.
+    """
+    with readable():
+        return _judge(seen, draw)
+
+
+def _judge(seen: Mapping[str, Any], draw: Callable[[str], Any]) -> Judged:
+    state = _Networks(SLIPS)
+    for trial in TRIALS:
+        outcome, name = seen.get(trial.id), trial.id.removesuffix(".parameters()")
+        if outcome is None or outcome.kind == "not tried":
+            state.row(trial.row, "", state="not tried")
+        elif outcome.kind.endswith("absent"):
+            asked = max([key for key in ASKED if outcome.says.endswith(key)], key=len, default="")
+            told = any(one.says == ASKED.get(asked) for one in state.later)
+            state.not_yet(trial.row, "" if told else ASKED.get(asked, outcome.says))
+        else:
+            one = _Object(name, outcome.numbers)
+            state.start = one if state.start is None or len(one.data) > len(state.start.data) else state.start
+            if name == trial.id:
+                _judge_calls(state, trial.row, one, one.probes(drawn(draw(name))), outcome)
+            else:
+                _judge_parameters(state, trial.row, one, outcome)
+    if state.bent and "no activation" in state.findings:  # it stands between the layers, which is as good
+        del state.findings["no activation"]
+    elif "no activation" in state.findings:
+        rows = state.findings["no activation"].rows
+        wrong = partial(replace, values="wrong", state="wrong", remark="no activation")
+        state.rows = [wrong(row) if row.name in rows else row for row in state.rows]
+    _judge_start(state)
+    return state.rows, list(state.findings.values()), state.later
+
+
+def _error(state: Verdict, row: str, outcome: Any) -> None:
+    """An error ended the trial; what follows from something wrong above is no news."""
+    if state.spoilt:
+        return state.row(row, "wrong", remark="may follow from what is wrong above")
+    ends = {"timeout": "does not end", "died": "ends the process"}.get(outcome.kind, "raises an error")
+    zero = "'int' and" in outcome.says and "+" in outcome.says
+    slip = state.find("sum from zero" if zero else "error", row, where=outcome.place, what=outcome.says, ends=ends)
+    return state.row(row, "wrong", remark=slip)
+
+
+def _judge_calls(state: _Networks, row: str, one: _Object, probes: Sequence[_Probe], outcome: Any) -> None:
+    """The structure, the outputs and the gradients of one object."""
+    remark = _structure(state, row, one)
+    if probes and remark not in ("plain weights", "no bias"):
+        remark = _outputs(state, row, one, probes[0]) or remark
+    elif not remark:
+        return _error(state, row, outcome)
+    if not probes or probes[0].form > 1 or remark in ("plain weights", "no bias"):
+        return state.row(row, "wrong", remark=remark)
+    fits = (m for m in one.models(state.form) if all(_close(m.outputs(p.values, p.x), p.outputs) for p in probes))
+    model = next(fits, None)
+    if model is None:
+        count = len(probes[0].outputs), one.sizes[-1]
+        if not remark and not state.spoilt:
+            remark = state.find("unknown" if count[0] == count[1] else "number of outputs", row)
+        return state.row(row, "wrong", remark=remark or "may follow from what is wrong above")
+    if model.functions[0] == "linear":
+        state.find("no activation", row)
+    state.bent |= len(one.sizes) > 2 and model.functions[0] != "linear"
+    right = model._replace(form=0, chain="")
+    for slip in filter(None, (FORMS[model.form][0], model.chain)):
+        wrong = (p for p in probes if not _close(right.outputs(p.values, p.x), p.outputs))
+        at = next(wrong, probes[0])
+        should = right.outputs(at.values, at.x)[0]
+        remark = state.find(slip, row, what=f"{row}(x)", where=f"x = {at.x}", expected=should, got=at.outputs[0])
+    state.form = model.form
+    cut = _gradients(state, row, model, probes)
+    if outcome.kind:
+        return _error(state, row, outcome)
+    return state.row(row, "wrong" if remark else "ok", "wrong" if cut else "ok", remark or cut)
+
+
+def _structure(state: Verdict, row: str, one: _Object) -> str:
+    """Which neurons there are, with how many weights; the slip, if one shows."""
+    neurons, lengths = one.neurons, [len(w) for w, _ in one.neurons]
+    if not neurons:
+        return state.find("plain weights", row) if one.plain else ""
+    if all(b is None and n <= nin for (_, b), n, nin in zip(neurons, lengths, one.nins, strict=False)):
+        return state.find("no bias", row)
+    if len(neurons) < len(one.nins) and lengths == one.sizes[:-1]:
+        expected, got = float(len(one.nins)), float(len(neurons))
+        return state.find("repeated neuron", row, what=f"the neurons of {row}", expected=expected, got=got)
+    if neurons[0][1] is not None and any(b is None for _, b in neurons):
+        return state.find("shared bias", row)
+    if len(neurons) != len(one.nins):
+        return state.find("number of neurons", row)
+    for (_, b), n, nin in zip(neurons, lengths, one.nins, strict=True):
+        if n != nin and not (b is None and n == nin + 1):
+            return state.find("number of weights", row, nin=nin, has=n)
+    return ""
+
+
+def _outputs(state: Verdict, row: str, one: _Object, first: _Probe) -> str:
+    """Whether what came back are Values; the slip, if they are not."""
+    if first.form == 2:
+        lost = one.name.startswith("MLP") and _close(first.outputs, first.x)
+        return state.find("layer's output lost" if lost else "plain result", row)
+    if first.form > 2 or (one.name == "Neuron" and first.form == 1):
+        if state.spoilt:
+            return "may follow from what is wrong above"
+        return state.find("nothing returned" if first.form == 3 else "no Value returned", row)
+    return ""
+
+
+def _gradients(state: Verdict, row: str, model: _Model, probes: Sequence[_Probe]) -> str:
+    """The gradients against differences; the slip, if one shows."""
+    pairs = [(model.slopes(p.values, p.x, i), p.gradients[i]) for p in probes for i in range(len(p.outputs))]
+    off = {k: (r[k], g[k]) for r, g in pairs for k in range(len(r)) if not _close([r[k]], [g[k]], 1e-4)}
+    cut = {k for k in off if all(got[k] == 0.0 for _, got in pairs)}
+    if not off:
+        return ""
+    for k, (right, got) in off.items():
+        if k not in cut:
+            return state.find("gradients", row, what="the gradient of a parameter", expected=right, got=got)
+    biases = {b for layer in model.layers for _, b in layer}
+    which = "the biases" if cut <= biases else "the weights" if not cut & biases else "the parameters"
+    if which == "the parameters" and not cut & {k for w, b in model.layers[-1] for k in (*w, b)}:
+        which = "the layers before the last"
+    return state.find("graph cut", row, which=which)
+
+
+def _judge_parameters(state: Verdict, row: str, one: _Object, outcome: Any) -> None:
+    """What parameters() gives: each parameter once."""
+    if outcome.kind or len(one.rest) < 3:
+        return _error(state, row, outcome)
+    kind, _, *items, same = map(int, one.rest)
+    expected = sum([nin + 1 for nin in one.nins])
+    biases = {b for _, b in one.neurons if b is not None}
+    missing = ({k for w, _ in one.neurons for k in w} | biases) - set(items)
+    slips = {
+        "nothing returned": kind == 0,
+        "nested parameters": kind == 2,
+        "plain parameters": -2 in items,
+        "parameters made anew": -1 in items and not same,
+        "parameters repeated": any(times > 1 for k, times in Counter(items).items() if k >= 0),
+        "bias not a parameter": missing and missing <= biases,
+        "parameters missing": missing,
+        "number of parameters": len(items) != expected,
+    }
+    slip = next((slip for slip, there in slips.items() if there), "")
+    if not slip:
+        if not all(one.leaves[k] for k in items if k >= 0):
+            state.find("parameter computed", row, note=True)
+        return state.row(row)
+    follows = FOLLOWS.get(slip, set()) & set(state.findings) or (slip == "number of parameters" and state.spoilt)
+    if follows or slip in state.findings or (slip == "parameters missing" and "bias not a parameter" in state.findings):
+        return state.row(row, "wrong", remark="follows from what is wrong above")
+    state.find(slip, row, what="their number", expected=float(expected), got=float(len(items)))
+    return state.row(row, "wrong", remark=slip)
+
+
+def _judge_start(state: _Networks) -> None:
+    """The numbers with which the largest object there is was made."""
+    one, row = state.start, "the weights at the start"
+    if one is None or not one.neurons:
+        return
+    weights = [tuple(one.data[k] for k in w) for w, _ in one.neurons]
+    numbers = [number for w in weights for number in w]
+    slip = "equal weights" if len(set(numbers)) == 1 < len(numbers) else ""
+    slip = slip or ("neurons alike" if len(set(weights)) < len(weights) else "")
+    state.row(row, "wrong" if slip else "ok", remark=state.find(slip, row) if slip else "")
+    if not slip and len(numbers) > 20 and (min(numbers) >= 0.0 or max(numbers) <= 0.0):
+        state.find("one-sided weights", row, note=True)

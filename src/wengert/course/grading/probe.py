@@ -1,0 +1,162 @@
+"""The process that tries the class of a file: ``python probe.py PATH CLASS MEMORY STEP SECONDS``.
+
+It runs as a program of its own and imports nothing of Wengert's, so that whatever the file that is examined does,
+breaks or replaces harms nothing; and it knows no answers. It writes one line of JSON for each thing that happens, to
+what was its standard output: what is there; then, when it has read from its standard input what is to be tried and on
+which numbers, the numbers that came out. What the file prints goes where the errors go.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from importlib.util import module_from_spec, spec_from_file_location
+from queue import Queue
+from threading import Thread
+from types import ModuleType
+from typing import Any
+
+__all__ = ["CHILD", "Find", "attempt", "beside", "limit", "serve", "there", "unwatched"]
+
+Find = Callable[[Any], tuple[str, type, Mapping[str, Any]]]
+"""What gives the class to try, while a Watch may look on: its name, itself, and the names of the file."""
+
+CHILD = ("kit", "trials", "notes", "network_trials", "loop_trials", "load")
+"""The files that this process loads; they stand beside this one."""
+
+
+def beside(name: str) -> Any:
+    """The module that stands beside this file, without a place among the modules that the examined file may import."""
+    spec = spec_from_file_location(name, os.path.join(os.path.dirname(os.path.abspath(__file__)), name + ".py"))
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def serve(find: Find, path: str, words: Any, plans: Any, modules: Mapping[str, Any], watch: Any = None) -> None:
+    """Find the class, tell what is there, read what to try, and tell what came out; then end the process."""
+    kits, load = modules["kit"], modules["load"]
+    every = [trial for name in CHILD[1:-1] for trial in modules[name].TRIALS]
+    trials = {trial[1]: modules["trials"].Trial(*trial) for trial in every}
+    me, lines = os.getpid(), Queue[str]()
+
+    def tell(**what: Any) -> None:
+        if os.getpid() != me:  # a copy that the examined file made with os.fork() has nothing to say
+            os._exit(0)
+        words.write(json.dumps(what) + "\n")
+        words.flush()
+
+    Thread(target=_follow, args=(plans, lines), daemon=True).start()
+    try:
+        name, kind, space = find(watch)
+        names = load.parts_of(kind, kits.NAMES, path)
+    except load.CannotTryError as stop:
+        tell(stop=str(stop), place=stop.place)
+    else:
+        has = there(kind, space, names, trials.values(), kits) + ["loop"] * (watch is not None)
+        tell(name=name, names=names, has=has)
+        plan = json.loads(lines.get())
+        for wanted in plan["trials"]:
+            kit = kits.Kit(kind, names, space, plan["mode"], plan["seed"], plan["product"])
+            kit.loop = watch or unwatched(space, modules["loop_trials"])
+            tell(start=wanted)
+            tell(**attempt(trials[wanted], kit, path, load))
+        tell(end=True)
+    os._exit(0)  # whatever threads and exit handlers the file left behind
+
+
+def there(
+    kind: type, space: Mapping[str, Any], names: Mapping[str, str], trials: Iterable[Any], kits: Any
+) -> list[str]:
+    """What a class and the file around it have: methods, networks of their own, gradients that were written by hand."""
+    methods = {need for trial in trials for need in trial.needs.split() if need not in kits.NAMES}
+    has = sorted(method for method in methods if hasattr(kind, method))
+    classes = [name for name in ("Neuron", "Layer", "MLP") if isinstance(space.get(name), type)]
+    own = [name for name in classes if space[name].__module__ == space.get("__name__")]
+    return has + own + ["by hand"] * kits.by_hand(space, names)
+
+
+def unwatched(space: Mapping[str, Any], loop_trials: Any) -> Any:
+    """The watch of a program that ran without one: it looks on when the trial runs what trains."""
+    watch = loop_trials.Watch(3.0)
+    watch.space = space
+    return watch
+
+
+def _follow(plans: Any, lines: Queue[str]) -> None:
+    """Take what the parent writes; when it is gone, end this process and all that it has started."""
+    for line in plans:
+        lines.put(line)
+    if hasattr(os, "killpg"):
+        os.killpg(0, signal.SIGKILL)
+    os._exit(1)
+
+
+def attempt(trial: Any, kit: Any, path: str, load: Any) -> dict[str, Any]:
+    """One trial: the numbers that came out, and the error that ended it, if one did."""
+    done: dict[str, Any] = {"done": trial.id, "numbers": []}
+    try:
+        for _, _, number in trial.outcomes(kit):
+            done["numbers"].append(number)
+    except BaseException as error:  # the examined file may raise anything: an error is an outcome
+        own = getattr(error, "kind", "") if type(error).__name__ == "UnfitError" else ""
+        kind = f"unfit {own}" if own else type(error).__name__
+        says = load.said(error).removeprefix("UnfitError: ")
+        done["error"] = {"kind": kind[:100], "says": says[:400], "place": load.place(path, error.__traceback__)}
+    return done
+
+
+def limit(memory: int) -> None:
+    """No more memory than this, where the system can hold a process to it."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    what = resource.RLIMIT_DATA if sys.platform == "linux" else resource.RLIMIT_AS
+    try:
+        resource.setrlimit(what, (memory, memory))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    except (ValueError, OSError, OverflowError):  # a lower limit is set already, or the system has none so high
+        return
+
+
+def main() -> None:
+    """Try the class of a file: ``python probe.py PATH CLASS MEMORY STEP SECONDS``; STEP is 0 where none is given."""
+    path, wanted, memory, step, seconds = sys.argv[1:]
+    words, plans = os.fdopen(os.dup(1), "w", encoding="ascii"), os.fdopen(os.dup(0), encoding="ascii")
+    os.dup2(2, 1)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    modules = {name: beside(name) for name in CHILD}
+    load = modules["load"]
+    limit(int(memory))
+    sys.modules["__main__"] = ModuleType("__main__")  # the file finds nothing of this program in it
+    watch = (
+        modules["loop_trials"].Watch(float(seconds)) if step == "9" or (step == "0" and _trains(path, load)) else None
+    )
+
+    def find(watch: Any) -> tuple[str, type, Mapping[str, Any]]:
+        module = load.load(path, watch)
+        space = vars(module)
+        if watch is not None:
+            watch.seconds /= 2  # for a loop that a trial has to start
+        return *load.choose(space, module.__name__, wanted, modules["kit"].NAMES, os.path.basename(path)), space
+
+    serve(find, path, words, plans, modules, watch)
+
+
+def _trains(path: str, load: Any) -> bool:
+    with open(path, encoding="utf-8", errors="replace") as file:
+        text = file.read()
+    try:
+        return bool(load.trains("\n".join(cell for _, cell in load.cells(text)) if path.endswith(".ipynb") else text))
+    except load.CannotTryError:
+        return False  # it will be told when it is run
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,233 @@
+"""What the examination of a class came to: a table, a score, and what is likely wrong."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+__all__ = ["Finding", "NotYet", "Report", "Row", "close", "printable", "table"]
+
+WIDTH = 100
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table.
+
+    Attributes:
+        name: what was tried.
+        counts: whether it is part of the score.
+        values: "ok", "wrong", or empty where none was compared.
+        gradients: the same of the gradients.
+        state: "ok", "wrong", "not yet" (and asked for), "not there" (and not asked for), "note" or "not tried".
+        remark: why, in a few words.
+    """
+
+    name: str
+    counts: bool
+    values: str
+    gradients: str
+    state: str
+    remark: str = ""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that is wrong, and the likely slip.
+
+    Attributes:
+        slip: the name of the slip, as "swapped factors".
+        says: what is wrong, in a sentence.
+        rows: where it shows, by the names of the rows.
+        where: at which numbers.
+        what: which value or gradient.
+        expected: what it should be; None where nothing was compared.
+        got: what it is; None likewise.
+        write: the lines to write.
+        note: whether it is told only, and does not count.
+    """
+
+    slip: str
+    says: str
+    rows: tuple[str, ...]
+    where: str
+    what: str
+    expected: float | None
+    got: float | None
+    write: tuple[str, ...]
+    note: bool
+
+
+@dataclass(frozen=True)
+class NotYet:
+    """Something that the step asks for, and that is not there yet.
+
+    Attributes:
+        name: the name of its row.
+        says: what to do, in a sentence that gives no solution.
+    """
+
+    name: str
+    says: str
+
+
+@dataclass(frozen=True, repr=False)
+class Report:
+    """The whole of it. Printed, it is a table, what is wrong, and what is still to do.
+
+    Attributes:
+        file: the file, as it was named.
+        name: the class in it.
+        step: the step of the course that it was held to.
+        title: what the step is about.
+        rows: the table.
+        findings: what is wrong.
+        not_yet: what the step asks for and is not there yet, in the order to do it.
+        remarks: what else is to be said.
+        output: what the file printed, at most the first 2,000 characters.
+        seed: what decided the numbers that were tried.
+    """
+
+    file: str
+    name: str
+    step: int
+    title: str
+    rows: tuple[Row, ...]
+    findings: tuple[Finding, ...]
+    not_yet: tuple[NotYet, ...]
+    remarks: tuple[str, ...]
+    output: str
+    seed: int
+
+    @property
+    def score(self) -> tuple[int, int]:
+        """How many of the rows that count are right, and how many there are."""
+        counted = [row for row in self.rows if row.counts]
+        return sum([row.state == "ok" for row in counted]), len(counted)
+
+    @property
+    def right(self) -> bool:
+        """Whether everything that counts is right."""
+        right, of = self.score
+        return right == of
+
+    def passes(self, strict: bool = False) -> bool:
+        """Whether everything that counts is right; strictly, whether nothing is noted either."""
+        return self.right and not (strict and self.findings)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report for a program: the names are those of the attributes."""
+        right, of = self.score
+        findings = [
+            {**asdict(finding), "expected": _for_json(finding.expected), "got": _for_json(finding.got)}
+            for finding in self.findings
+        ]
+        return {
+            "file": self.file,
+            "class": self.name,
+            "step": self.step,
+            "right": right,
+            "of": of,
+            "rows": [asdict(row) for row in self.rows],
+            "findings": findings,
+            "not_yet": [asdict(one) for one in self.not_yet],
+            "remarks": list(self.remarks),
+            "output": self.output,
+            "seed": self.seed,
+        }
+
+    def __str__(self) -> str:
+        right, of = self.score
+        named = (f"{printable(self.file)}: " if self.file else "") + (
+            f"class {printable(self.name)}, " if self.name else ""
+        )
+        lines = [f"{named}step {self.step} ({self.title}), {right} of {of} right", ""]
+        shown = [row for row in self.rows if row.state not in ("not there", "note")]
+        width = max([len(row.name) for row in shown], default=0)
+        lines.append(f"  {'':<{width}}  value   gradient")
+        for row in shown:
+            verdicts = f"{row.values or '-':<6}  {row.gradients or '-':<8}"
+            if row.state in ("not yet", "not tried"):
+                verdicts = f"{row.values:<8}{row.state:<8}" if row.values else f"{row.state:<16}"
+            lines.append(f"  {row.name:<{width}}  {verdicts}  {printable(row.remark)}".rstrip())
+        absent = [row.name for row in self.rows if row.state == "not there"]
+        if absent:
+            names = ", ".join(name.replace(" ", "\N{NO-BREAK SPACE}") for name in absent)
+            told = _wrapped(f"not there, and not asked for: {names}", "  ")
+            lines += ["", *[line.replace("\N{NO-BREAK SPACE}", " ") for line in told]]
+        for title, notes in (("What is wrong", False), ("Notes, which do not count", True)):
+            chosen = [finding for finding in self.findings if finding.note is notes]
+            if chosen:
+                lines += ["", title]
+            for number, finding in enumerate(chosen, 1):
+                lines += ["", *_finding(finding, number)]
+            if not notes and self.not_yet:
+                lines += ["", "Not yet, in this order", ""]
+                for number, one in enumerate(self.not_yet, 1):
+                    lines += _wrapped(f"{number}. {one.name}: {one.says}", "   ", first="")
+        for remark in self.remarks:
+            lines += ["", *_wrapped(printable(remark), "")]
+        return "\n".join(lines)
+
+    __repr__ = __str__  # the last line of a notebook's cell
+
+
+def table(reports: Sequence[tuple[str, Report | Exception]]) -> str:
+    """A row for each file: its class, its step, how much is right, and what is to be seen to first."""
+    lines = [("file", "class", "step", "right", "to be seen to first")]
+    for file, report in reports:
+        if isinstance(report, Exception):
+            lines.append((file, "-", "-", "-", str(report).removeprefix(file).lstrip(",: ")))
+            continue
+        right, of = report.score
+        wrong = [f"{one.slip}: {one.says}" for one in report.findings if not one.note]
+        first = [*wrong, *[f"not yet: {one.name}" for one in report.not_yet], ""][0]
+        lines.append((file, report.name, str(report.step), f"{right}/{of}", first))
+    widths = [max([len(printable(line[column])) for line in lines]) for column in range(4)]
+    shown = []
+    for line in lines:
+        cells = [f"{printable(cell):<{width}}" for cell, width in zip(line, widths, strict=False)]
+        room = max(WIDTH - sum(widths) - 8, 72)
+        last = printable(line[4])
+        shown.append("  ".join([*cells, last if len(last) <= room else last[: room - 3] + "..."]).rstrip())
+    return "\n".join(shown)
+
+
+def _finding(finding: Finding, number: int) -> list[str]:
+    lines = _wrapped(f"{number}. {printable(finding.says)}", "   ", first="")
+    if finding.what:
+        where = f"at {printable(finding.where)}: " if finding.where else ""
+        if finding.got is None:
+            lines += _wrapped(f"{where}{finding.what}", "     ", first="   ")
+        else:
+            told = f"{where}{finding.what} should be {finding.expected:.6g}, and is {finding.got:.6g}"
+            lines += _wrapped(told, "     ", first="   ")
+    if len(finding.rows) > 1:
+        lines += _wrapped("it shows in: " + "; ".join(finding.rows), "     ", first="   ")
+    for line, text in enumerate(finding.write):
+        lines.append(f"   {'write:' if line == 0 else '':<7}{text}")
+    return lines
+
+
+def _wrapped(text: str, indent: str, first: str | None = None) -> list[str]:
+    from textwrap import wrap
+
+    start = indent if first is None else first
+    return wrap(text, WIDTH, initial_indent=start, subsequent_indent=indent, break_on_hyphens=False)
+
+
+def printable(text: str) -> str:
+    """The text without what could move a terminal's cursor or change its colours."""
+    return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
+
+
+def _for_json(number: float | None) -> float | str | None:
+    """JSON has no nan and no infinity."""
+    return number if number is None or abs(number) < float("inf") else str(number)
+
+
+def close(x: float, y: float) -> bool:
+    """Whether two numbers agree, to what single precision would allow."""
+    return x == y or (x != x and y != y) or math.isclose(x, y, rel_tol=1e-6, abs_tol=1e-7)

@@ -1,0 +1,272 @@
+"""Run the trials in a process of their own, within limits of time and memory, whatever the file does.
+
+The process is watched from outside: a trial that takes too long, or that ends the process, is noted, and a new
+process goes on behind it. With it ends whatever it has started in its group of processes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable
+from queue import Empty, Queue
+from typing import IO, Any
+
+from wengert.course.grading import channel, kit, load, loop_trials, network_trials, notes, probe, steps, trials
+from wengert.course.grading.diagnosis import TRIALS, About, Seen, how_many
+from wengert.course.grading.kit import NAMES
+from wengert.errors import ArgumentError
+
+__all__ = ["Supervisor"]
+
+PROBE = probe.__file__
+KEPT = 2_000  # characters of what the file prints
+PATIENCE = 4  # processes that may end before their time, each at another trial
+MODULES = dict(zip(probe.CHILD, (kit, trials, notes, network_trials, loop_trials, load), strict=True))
+
+
+class Supervisor:
+    """What comes from the processes that try a class.
+
+    Args:
+        path: the file, or what stands for it in messages.
+        wanted: the class in it, "" to choose it.
+        find: what gives a class of this session; None to run the file.
+        step: the step of the course; None to find it.
+        timeout: seconds for the whole.
+        memory: the most memory in MiB.
+        seed: what decides the numbers.
+    """
+
+    def __init__(
+        self, path: str, wanted: str, find: probe.Find | None, step: int | None, timeout: float, memory: int, seed: int
+    ) -> None:
+        self.path, self.wanted, self.find, self.memory = path, wanted, find, memory
+        self.step, self.seed = step, seed
+        self.timeout, self.end = timeout, time.monotonic() + timeout
+        self.seen: dict[str, Seen] = {}
+        self.name, self.names = wanted, dict[str, str]()
+        self.about: About | None = None
+        self.stopped = ""  # why the file could not be tried
+        self.given_up = False
+        self.printed: list[str] = []
+
+    def run(self) -> None:
+        """Start one process after the other, until every trial is done or the time is up."""
+        for attempt in range(PATIENCE):
+            running = self._one_process()
+            if running is None:
+                return
+            if self.about is None or attempt == PATIENCE - 1 or time.monotonic() >= self.end:
+                self.given_up = True
+                return
+
+    def _one_process(self) -> str | None:
+        """Run one process; None, if it came to its end, else what it was doing when it ended before it."""
+        try:
+            options = (str(self.memory << 20), str(self.step or 0), str(0.4 * self.timeout))
+            process = _Process(self.path, self.wanted, options, self.find)
+        except OSError as error:
+            raise ArgumentError(f"no process to try {self.path} in can be started here: {error}") from None
+        lines: Queue[bytes | None] = Queue()
+        for pipe, take in ((process.words, lines.put), (process.errors, self._keep)):
+            threading.Thread(target=_drain, args=(pipe, take), daemon=True).start()
+        try:
+            return self._listen(process, lines)
+        except channel.ForeignError as foreign:
+            self.stopped = f": the file wrote to the check's own channel: {foreign}"
+            return None
+        finally:
+            process.kill()
+
+    def _listen(self, process: _Process, lines: Queue[bytes | None]) -> str | None:
+        """Write down what a process tells."""
+        doing, limit = "", self.end
+        todo: list[str] | None = None
+        while True:
+            try:
+                line = lines.get(timeout=max(limit - time.monotonic(), 0.0))
+            except Empty:
+                return self._broken_off(doing, "timeout", f"after {self._share(doing):g} seconds it was stopped")
+            if line is None:
+                return self._broken_off(doing, "died", process.status())
+            said = channel.read(line)
+            if "stop" in said:
+                self.stopped = channel.told(said)
+                return None
+            turn = "name" if todo is None else "done" if doing else "start" if todo else "end"
+            if turn not in said or (turn == "done" and said[turn] != doing):
+                raise channel.ForeignError("a message out of its turn")
+            if todo is None:
+                todo = self._plan(said)
+                process.tell(self._asked(todo))
+            elif turn == "start":
+                doing = todo.pop(0)
+                if said[turn] != doing:
+                    raise channel.ForeignError("a message out of its turn")
+                limit = min(self.end, time.monotonic() + self.timeout / 4)
+            elif turn == "done":
+                self._done(said)
+                doing, limit = "", self.end
+            else:
+                return None
+
+    def _plan(self, said: dict[str, Any]) -> list[str]:
+        """What is there, and so what is to be tried."""
+        self.name, self.names, has = channel.about(said)
+        parts = frozenset(self.names)
+        step = self.step or steps.found(parts, has)
+        self.about = about = About(step, self.step is not None, parts, has, self.seed)
+        return [trial.id for trial in about.trials() if trial.id not in self.seen and not about.lacks(trial)]
+
+    def _asked(self, todo: list[str]) -> dict[str, Any]:
+        assert self.about is not None
+        plan = self.about.plan
+        return {"trials": todo, "mode": plan.mode, "seed": plan.seed, "product": plan.product}
+
+    def _share(self, doing: str) -> float:
+        return self.timeout / 4 if doing else self.timeout
+
+    def _done(self, said: dict[str, Any]) -> None:
+        assert self.about is not None
+        trial = next(trial for trial in TRIALS if trial.id == said["done"])
+        ended = "error" in said
+        numbers = channel.numbers(said["numbers"], how_many(trial, self.about.plan), ended)
+        self.seen[trial.id] = Seen(numbers, *channel.error(said["error"])) if ended else Seen(numbers)
+
+    def _broken_off(self, doing: str, kind: str, says: str) -> str:
+        if doing:
+            self.seen[doing] = Seen((), kind, says)
+        elif self.about is None:
+            self.stopped = f": while it was imported, {says}"
+            if kind == "timeout":
+                belongs = 'what trains or asks belongs under if __name__ == "__main__":'
+                self.stopped = f": it was still being imported after {self.timeout:g} seconds: {belongs}"
+        return doing or "import"
+
+    def _keep(self, text: bytes | None) -> None:
+        if text is not None and sum(map(len, self.printed)) < KEPT:
+            self.printed.append(text.decode("utf-8", "replace"))
+
+    def output(self) -> str:
+        """The beginning of what the file printed."""
+        return "".join(self.printed)[:KEPT]
+
+    def remarks(self, rows: list[Any]) -> list[str]:
+        """What is to be said beside the findings."""
+        said = [
+            f"It calls .{name} what is expected as .{part}, and was tried with that."
+            for part, name in self.names.items()
+            if name != NAMES[part][0] and part in ("data", "grad", "backward")
+        ]
+        if self.given_up or any(row.state == "not tried" for row in rows):
+            said.append("Not everything was tried: the time was up, or the process ended too often.")
+        return said
+
+
+class _Process:
+    """A process that tries a class: a program of its own, or a copy of this one, which has the class already."""
+
+    def __init__(self, path: str, wanted: str, options: tuple[str, ...], find: probe.Find | None) -> None:
+        self.popen: subprocess.Popen[bytes] | None = None
+        if find is not None:
+            self._fork(path, int(options[0]), find)
+            return
+        command = [sys.executable, PROBE, path, wanted, *options]
+        pipe = subprocess.PIPE
+        self.popen = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True)
+        self.pid: int = self.popen.pid
+        assert self.popen.stdin is not None
+        assert self.popen.stdout is not None
+        assert self.popen.stderr is not None
+        self.plans: IO[bytes] = self.popen.stdin
+        self.words: IO[bytes] = self.popen.stdout
+        self.errors: IO[bytes] = self.popen.stderr
+
+    def _fork(self, path: str, memory: int, find: probe.Find) -> None:
+        (plans, to_plans), (from_words, words), (from_errors, errors) = os.pipe(), os.pipe(), os.pipe()
+        with warnings.catch_warnings():
+            warnings.simplefilter(
+                "ignore", DeprecationWarning
+            )  # of a fork beside threads: the copy uses none of theirs
+            self.pid = os.fork()
+        if self.pid == 0:
+            try:
+                os.setsid()
+                null = os.open(os.devnull, os.O_RDONLY)
+                for own, standard in ((null, 0), (errors, 1), (errors, 2)):
+                    os.dup2(own, standard)
+                for theirs in (to_plans, from_words, from_errors):
+                    os.close(theirs)
+                sys.stdout = sys.stderr = os.fdopen(2, "w", encoding="utf-8", errors="replace", buffering=1)
+                probe.limit(memory + _held())
+                probe.serve(find, path, os.fdopen(words, "w"), os.fdopen(plans), MODULES)
+            finally:
+                os._exit(1)  # never back into the program that this is a copy of
+        for theirs in (plans, words, errors):
+            os.close(theirs)
+        self.plans, self.words = os.fdopen(to_plans, "wb"), os.fdopen(from_words, "rb")
+        self.errors = os.fdopen(from_errors, "rb")
+
+    def tell(self, plan: dict[str, Any]) -> None:
+        """Say what is to be tried."""
+        with contextlib.suppress(OSError):  # it has ended: its silence will tell
+            self.plans.write(json.dumps(plan).encode() + b"\n")
+            self.plans.flush()
+
+    def status(self) -> str:
+        """How it ended, in words."""
+        end = time.monotonic() + 1.0
+        while (code := self._code()) is None:
+            if time.monotonic() > end:
+                return "it closed its output"
+            time.sleep(0.01)
+        if code < 0:
+            return f"a signal ended it ({signal.Signals(-code).name})"
+        return f"it ended with status {code}"
+
+    def _code(self) -> int | None:
+        if self.popen is not None:
+            return self.popen.poll()
+        if not hasattr(self, "ended"):
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid == 0:
+                return None
+            self.ended: int = os.waitstatus_to_exitcode(status)
+        return self.ended
+
+    def kill(self) -> None:
+        """End the process, and whatever it has started in its group."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            if hasattr(os, "killpg"):
+                os.killpg(self.pid, signal.SIGKILL)
+            elif self.popen is not None:
+                self.popen.kill()
+        with contextlib.suppress(OSError):
+            self.plans.close()
+        while self._code() is None:
+            time.sleep(0.002)
+
+
+def _held() -> int:
+    """The bytes that this process holds already, where the system tells."""
+    try:
+        with open("/proc/self/status", encoding="ascii", errors="replace") as status:
+            return sum([int(line.split()[1]) << 10 for line in status if line.startswith(("VmData", "VmStk"))])
+    except OSError:
+        return 1 << 40
+
+
+def _drain(pipe: IO[bytes], take: Callable[[bytes | None], None]) -> None:
+    """Read a pipe to its end, in lines, or in pieces where lines are long."""
+    with pipe:
+        while piece := pipe.readline(channel.LONGEST):
+            take(piece)
+    take(None)

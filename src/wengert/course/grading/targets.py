@@ -1,0 +1,186 @@
+"""What can be checked: a file, a notebook, a module, a class of this session, the names of a cell."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping
+from dataclasses import replace
+from types import ModuleType
+from typing import Any
+
+from wengert.course.grading import by_hand, load, probe, steps
+from wengert.course.grading.diagnosis import TRIALS, About, Seen, diagnose
+from wengert.course.grading.kit import NAMES, Kit
+from wengert.course.grading.report import Report, printable
+from wengert.course.grading.runner import MODULES, Supervisor
+from wengert.errors import ArgumentError
+from wengert.operands import is_number, named
+
+__all__ = ["check"]
+
+Thing = str | os.PathLike[str] | ModuleType | type | Mapping[str, Any]
+
+
+def check(
+    thing: Thing,
+    step: int | None = None,
+    *,
+    timeout: float = 20.0,
+    memory: int = 2048,
+    seed: int | None = None,
+) -> Report:
+    """Try anyone's Value-like class, operation by operation: what is right, what is wrong, and what is not there yet.
+
+    Args:
+        thing: a file, "engine.py" or "notebook.ipynb", with its class where there are several, as in
+            "engine.py:Value"; a module, whose file is then read; a class; or the names of a notebook's cell,
+            ``globals()``. A class or names of this session are tried in a copy of this process.
+        step: the step of the course, from 1 to 9; without it, the step that the class has come to.
+        timeout: seconds for the whole; a single trial may take a quarter of them.
+        memory: the most memory, in MiB, that the file may use, on systems that can hold it to that.
+        seed: what decides the numbers that are tried; without it, others in each call.
+
+    Raises:
+        ArgumentError: the file cannot be read or run, or holds no such class; a limit is none. The message says why.
+    """
+    if step is not None and (type(step) is not int or step not in steps.TITLES):
+        raise ArgumentError(f"step is {step!r}; expected a whole number from 1 to {steps.LAST}")
+    if not (is_number(timeout) and 0.0 < timeout <= threading.TIMEOUT_MAX):
+        raise ArgumentError(f"timeout is {timeout!r}; expected a number of seconds above 0")
+    if type(memory) is not int or memory < 1:
+        raise ArgumentError(f"memory is {memory!r}; expected a whole number of MiB from 1 up")
+    if seed is None:
+        seed = int.from_bytes(os.urandom(4))
+    elif type(seed) is not int:
+        raise ArgumentError(f"seed is {seed!r}; expected a whole number")
+    file, path, wanted, find = "", "", "", None
+    if isinstance(thing, ModuleType) and str(getattr(thing, "__file__", "")).endswith(".py"):
+        thing = str(thing.__file__)
+    if isinstance(thing, (str, os.PathLike)):
+        file, wanted = _split(os.fspath(thing))
+        path = os.path.abspath(file)
+    else:
+        path, find = _live(thing)
+        if isinstance(thing, dict) and "__name__" not in thing and not any(isinstance(x, type) for x in thing.values()):
+            return _numbers(thing, step, seed)
+    watch = Supervisor(path, wanted, find, step, timeout, memory, seed)
+    if find is None or hasattr(os, "fork"):
+        watch.run()
+    else:
+        _here(watch, find)
+    if watch.stopped or watch.about is None:
+        raise ArgumentError(printable(f"{file or path}{watch.stopped}"))
+    rows, findings, not_yet = diagnose(watch.seen, watch.about, _text(path) if find is None else "")
+    if path.endswith(".ipynb"):
+        findings = [replace(finding, where=_in_cell(path, finding.where)) for finding in findings]
+    remarks = watch.remarks(rows)
+    if find is not None and not hasattr(os, "fork"):
+        remarks.append("This system has no os.fork: it ran in this process, without limits of time and memory.")
+    return _report(file, watch.name, watch.about, (rows, findings, not_yet), remarks, watch.output())
+
+
+def _report(file: str, name: str, about: About, told: tuple[Any, Any, Any], remarks: list[str], output: str) -> Report:
+    rows, findings, not_yet = map(tuple, told)
+    title = steps.TITLES[about.step]
+    if (
+        all(row.state == "ok" for row in rows if row.counts)
+        and (about.given or about.step < 7)
+        and about.step < steps.LAST
+    ):
+        remarks = [
+            *remarks,
+            f"Step {about.step} is done. Next is step {about.step + 1}, {steps.TITLES[about.step + 1]}.",
+        ]
+    return Report(file, name, about.step, title, rows, findings, not_yet, tuple(remarks), output, about.seed)
+
+
+def _split(target: str) -> tuple[str, str]:
+    """A file and the class in it; what is wrong with a path is said before a process is started for it."""
+    path, _, wanted = target.rpartition(":")
+    if not path or os.path.isfile(target) or not (wanted.isidentifier() or not wanted):
+        path, wanted = target, ""
+    if os.path.isdir(path):
+        raise ArgumentError(f"{path} is a folder: name the file in it that holds the class")
+    try:
+        with open(path, "rb"):
+            pass
+    except (OSError, ValueError) as error:
+        raise ArgumentError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    return path, wanted
+
+
+def _text(path: str) -> str:
+    """The program of a file: of a notebook, its cells one after the other."""
+    with open(path, encoding="utf-8", errors="replace") as file:
+        text = file.read()
+    return "\n".join(cell for _, cell in load.cells(text)) if path.endswith(".ipynb") else text
+
+
+def _in_cell(path: str, where: str) -> str:
+    """The cell of a line, "cell 3, line 2", where `where` is a line of all cells one after the other, "line 40"."""
+    if not where.startswith("line "):
+        return where
+    line = int(where.removeprefix("line "))
+    with open(path, encoding="utf-8", errors="replace") as file:
+        for number, cell in load.cells(file.read()):
+            if line <= cell.count("\n") + 1:
+                return f"cell {number}, line {line}"
+            line -= cell.count("\n") + 1
+    return where
+
+
+def _live(thing: Any) -> tuple[str, probe.Find]:
+    """What stands for the file in messages, and what gives a class of this session."""
+    if isinstance(thing, type):
+        code = getattr(getattr(thing, "__init__", None), "__code__", None)
+        return getattr(code, "co_filename", thing.__name__), lambda _: (
+            thing.__name__,
+            thing,
+            {"__name__": thing.__module__},
+        )
+    space = vars(thing) if isinstance(thing, ModuleType) else thing
+    if not isinstance(space, Mapping) or not all(isinstance(name, str) for name in space):
+        expected = "the name of a file, such as 'engine.py', a module, a class, or the names of a cell, globals()"
+        raise ArgumentError(f"thing is {named(thing)}; expected {expected}")
+    name = str(space.get("__name__", "the names"))
+    return name, lambda _: (*load.choose(space, name, "", NAMES, name), space)
+
+
+def _numbers(given: Mapping[str, Any], step: int | None, seed: int) -> Report:
+    """A dict of gradients that were reckoned by hand."""
+    if step not in (None, 3) or not given or not all(is_number(x) for x in given.values()):
+        raise ArgumentError(
+            f"there is no class among the names {', '.join(map(str, given))[:200] or '(none)'}; a dict of numbers is "
+            "taken for the gradients of step 3"
+        )
+    kit = Kit(lambda x: x, {}, given)
+    about = About(3, True, frozenset(), frozenset(), seed)
+    rows, findings, not_yet = list[Any](), list[Any](), list[Any]()
+    for trial in TRIALS:
+        if trial.id.startswith("by hand"):
+            numbers = [number for _, _, number in trial.outcomes(kit)]
+            if any(number == number for number in numbers):
+                more = by_hand.judge(trial.row, numbers, True)
+                rows, findings, not_yet = rows + more[0], findings + more[1], not_yet + more[2]
+    return _report("", "", about, (rows, findings, not_yet), [], "")
+
+
+def _here(watch: Supervisor, find: probe.Find) -> None:
+    """Try a class of this session in this process, where the system cannot copy it."""
+    try:
+        watch.name, kind, space = find(None)
+        watch.names = load.parts_of(kind, NAMES, watch.path)
+    except load.CannotTryError as stop:
+        watch.stopped = f": {stop}"
+        return
+    parts, has = frozenset(watch.names), frozenset(probe.there(kind, space, watch.names, TRIALS, MODULES["kit"]))
+    about = About(watch.step or steps.found(parts, has), watch.step is not None, parts, has, watch.seed)
+    watch.about, plan = about, about.plan
+    for trial in about.trials():
+        if not about.lacks(trial):
+            kit = Kit(kind, watch.names, space, plan.mode, plan.seed, plan.product)
+            kit.loop = probe.unwatched(space, MODULES["loop_trials"])
+            done = probe.attempt(trial, kit, watch.path, load)
+            error = done.get("error", {"kind": "", "says": "", "place": ""})
+            watch.seen[trial.id] = Seen(tuple(done["numbers"]), **error)
