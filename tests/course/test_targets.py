@@ -12,7 +12,9 @@ from typing import Any
 
 import engines
 import pytest
+from handmade import ENGINE, TANH
 from test_slips import counted, page, tried
+from test_training_loops import TRAIN
 
 import wengert
 from wengert import cli
@@ -302,8 +304,23 @@ def test_a_class_of_this_session_leaves_the_session_as_it_was(capfd: pytest.Capt
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.skipif(not hasattr(os, "register_at_fork"), reason="this system has no os.fork")
+def test_a_library_that_warns_of_copies_is_not_heard() -> None:
+    program = """
+import os, warnings, wengert
+os.register_at_fork(before=lambda: warnings.warn("threads", RuntimeWarning))
+print(wengert.course.check(wengert.Value).right)
+"""
+    line = [sys.executable, "-W", "error", "-c", program]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=100, check=False)
+    assert (done.stdout, done.stderr) == ("True\n", "")
+
+
 def test_a_class_of_this_session_where_processes_cannot_be_copied(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "fork", raising=False)
+    before = dict(os.environ)
+    assert check(defined(ENGINE + TANH + TRAIN), 9).right
+    assert dict(os.environ) == before
     report = check(defined(engines.LOCAL)["Value"], 4)
     assert report.right
     assert report.remarks[0] == "This system has no os.fork: it ran in this process, without limits of time and memory."

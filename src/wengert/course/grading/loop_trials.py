@@ -119,7 +119,6 @@ class Watch:
 
     def start(self, space: dict[str, Any]) -> None:
         """Watch what runs from now on; `space` holds the names of the file."""
-        os.environ["WENGERT_INTERPRETED"] = "1"  # what is compiled cannot be watched
         self.space, self._end = space, time.monotonic() + self.seconds
         self._frame = self._call = None
         sys.setprofile(self._event)

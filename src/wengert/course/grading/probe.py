@@ -135,9 +135,10 @@ def main() -> None:
     load = modules["load"]
     limit(int(memory))
     sys.modules["__main__"] = ModuleType("__main__")  # the file finds nothing of this program in it
-    watch = (
-        modules["loop_trials"].Watch(float(seconds)) if step == "9" or (step == "0" and _trains(path, load)) else None
-    )
+    watch = None
+    if step == "9" or (step == "0" and _trains(path, load)):
+        watch = modules["loop_trials"].Watch(float(seconds))
+        os.environ["WENGERT_INTERPRETED"] = "1"  # what is compiled cannot be watched
 
     def find(watch: Any) -> tuple[str, type, Mapping[str, Any]]:
         module = load.load(path, watch)
