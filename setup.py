@@ -79,10 +79,9 @@ class BuildEngine(build_ext):
         self.parallel = self.parallel or os.cpu_count()
         super().build_extensions()
         if self.failure is None:
-            hashes = [
-                f"{source_hash(path.read_bytes()).hex()}  {path.relative_to(PACKAGE).as_posix()}\n" for path in sources()
-            ]
-            self._record().write_text("".join(hashes), encoding="ascii")
+            hashes = {path.relative_to(PACKAGE).as_posix(): source_hash(path.read_bytes()).hex() for path in sources()}
+            lines = [f"{known}  {name}\n" for name, known in hashes.items()]
+            self._record().write_text("".join(lines), encoding="ascii")
         else:
             for path in self._built():
                 path.unlink(missing_ok=True)

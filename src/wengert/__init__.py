@@ -103,6 +103,7 @@ from wengert.graph import Graph
 from wengert.handmade import Handmade as _Handmade  # noqa: F401  (Value(data, children, op) makes one)
 from wengert.compiler import compile as compile
 from wengert.modes import no_grad
+from wengert.node import supply
 from wengert.training.fit import History, fit
 
 if TYPE_CHECKING:  # what the table below says, to a type checker and an editor
@@ -117,6 +118,7 @@ if TYPE_CHECKING:  # what the table below says, to a type checker and an editor
     from wengert.view.steps.steps import steps
 
 _loader.show_source(Value.backward)
+supply(bundle=lambda *shown: import_module("wengert.view.graph.draw").bundle(*shown))  # loaded when one is drawn
 
 __version__ = "0.1.0"
 
@@ -238,7 +240,8 @@ _LATER = {  # imported when they are first asked for: a program that only comput
 
 
 _HOMES = (  # where a name is looked for that is not here
-    *("nn", "losses", "optim", "data", "training", "checkpoint", "training.diagnosis", "derivatives.grad", "checking.gradients", "checking.compare"),
+    *("nn", "losses", "optim", "data", "training", "checkpoint", "training.diagnosis", "derivatives.grad"),
+    *("checking.gradients", "checking.compare"),
     *("checking.anomalies", "graph", "errors", "testing"),
     *("view.plots", "view.graph.draw", "view.steps", "view.explain", "view.text"),
 )

@@ -23,10 +23,10 @@ history, the state of the random numbers. Pass what there is, to `save` and to `
     >>> again.loss
     [0.5, 0.25]
 
-The file has the layout of safetensors (see `wengert.training.safetensors`), so its libraries read it. A list of parameters is one
-tensor: `model.layers.0.neurons.3.w` of shape [64]; a parameter by itself has shape []. What else was saved stands under
-`optimizer.`, `history.` and `rng.`. Nothing in a file is ever run, and what is read into memory is bounded by the size
-of the model (and of a history, by 4,194,304 epochs), not by the file's.
+The file has the layout of safetensors (see `wengert.training.safetensors`), so its libraries read it. A list of
+parameters is one tensor: `model.layers.0.neurons.3.w` of shape [64]; a parameter by itself has shape []. What else
+was saved stands under `optimizer.`, `history.` and `rng.`. Nothing in a file is ever run, and what is read into
+memory is bounded by the size of the model (and of a history, by 4,194,304 epochs), not by the file's.
 """
 
 from __future__ import annotations

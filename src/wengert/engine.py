@@ -8,7 +8,7 @@ end, and applies the chain rule at each node:
     operand.grad += partial * node.grad
 
 Python runs this file as it stands. Cython compiles the same file: `engine.pxd` says which names are C numbers, and
-`native` is Python's arithmetic here and C's there. Of the operations in `ops.py` the commonest are written out here.
+`ieee` is Python's arithmetic here and C's there. Of the table of operations the commonest are written out here.
 """
 
 from __future__ import annotations

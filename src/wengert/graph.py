@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from wengert import engine
 from wengert.engine import Many, Value, tape
 from wengert.errors import OperandError
-from wengert.node import CODE, WALK
+from wengert.node import CODE, WALK, supply
 from wengert.ops import coerce as numbers
 from wengert.ops import ieee
 from wengert.ops.ieee import Array, Int, Nodes
@@ -284,3 +284,6 @@ def _twin(node: Value, memo: dict[int, Any]) -> None:
         node._copy_to(twin)  # type: ignore[attr-defined]
     if hasattr(node, "__dict__"):  # of a subclass
         twin.__dict__.update(deepcopy(node.__dict__, memo))
+
+
+supply(copy=copy)

@@ -207,4 +207,4 @@ def _class(cls: type) -> type:
     return Handmade if cls is Value else type(cls.__name__, (cls, Handmade), names)
 
 
-node.by_hand(_class_of)
+node.supply(kind=_class_of)

@@ -1,5 +1,6 @@
 cimport cython
-cdef object _observer, _by_hand
+cdef object _observer
+cdef dict _supplied
 cdef list _labels
 cdef dict _places
 @cython.no_gc

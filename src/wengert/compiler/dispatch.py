@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from wengert import modes
-from wengert.compiler import function as surface
 from wengert.compiler.backends.export import source_of
 from wengert.compiler.backends.kernel import all_finite
 from wengert.compiler.fused import fused
@@ -21,6 +20,9 @@ from wengert.compiler.tracing.recorder import Unrecordable, recording
 from wengert.compiler.tracing.trace import AGREE, Auxiliary, Recording, numbers_in, record
 from wengert.engine import Value
 from wengert.errors import ArgumentError, StaleRecordingError
+from wengert.functions import mean
+from wengert.functions import sum as total
+from wengert.lines import warn_once
 
 __all__ = ["Runtime"]
 
@@ -93,7 +95,7 @@ class Runtime:
             signature = self.compiled.signature
             rows = examples(signature, self.compiled.static, args, named)
             results = [called(self.function, signature, row) for row in rows]
-            return results if how == "map" else surface.combined(results, how)
+            return results if how == "map" else _combined(results, how)
         made = None
         with self.lock:
             arguments = self.arguments(args, named, True)
@@ -190,7 +192,7 @@ class Runtime:
                 raise ArgumentError(
                     "map gives an array: the function's results differ in shape, or are irregular"
                 ) from None
-        return surface.combined([x.result if isinstance(x, Auxiliary) else x for x in results], how)
+        return _combined([x.result if isinstance(x, Auxiliary) else x for x in results], how)
 
     # -- recordings ---------------------------------------------------------------------------------------------------
 
@@ -274,7 +276,7 @@ class Runtime:
         """Leave such calls to the engine, and say so once."""
         entry.refusal = why
         name = getattr(self.function, "__name__", "the function")
-        surface.warn_once(self.said, f"{name} runs uncompiled: {why}")
+        warn_once(self.said, f"{name} runs uncompiled: {why}")
 
     def sole_path(self) -> Recording | None:
         """The recording of the last call, if such calls have no other path and do not run uncompiled."""
@@ -349,3 +351,9 @@ class Runtime:
 def _is_due(entry: Entry) -> bool:
     """Whether this call is the 2nd, 4th, 8th, 16th and so on: one that is compared with the function itself."""
     return entry.calls > 1 and not entry.calls & (entry.calls - 1)
+
+
+def _combined(values: Sequence[Any], how: str) -> Value:
+    """The mean or the sum of Values, by the engine."""
+    made = mean(values) if how == "mean" else total(values)
+    return made if isinstance(made, Value) else Value(made)

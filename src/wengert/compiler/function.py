@@ -5,20 +5,12 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
-import sys
-import warnings
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 from wengert import errors
-from wengert.engine import Value
-from wengert.functions import mean as mean_of
-from wengert.functions import sum as sum_of
 
 __all__ = ["Compiled", "compile"]
-
-PACKAGE = str(Path(__file__).resolve().parents[1])
 
 
 def compile(function: Callable[..., Any] | None = None, *, static: Sequence[str] = ()) -> Any:
@@ -149,19 +141,3 @@ class Bound:
         if name.startswith("__"):  # such as `copy` asks for, of an object that has no attributes yet
             raise AttributeError(name)
         return getattr(self.compiled, name)
-
-
-def warn_once(said: set[str], message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn, once for each message, and as of the user's line."""
-    if message not in said:
-        said.add(message)
-        level, frame = 1, sys._getframe()
-        while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
-            level, frame = level + 1, frame.f_back
-        warnings.warn(message, category, stacklevel=level)
-
-
-def combined(values: Sequence[Any], how: str) -> Value:
-    """The mean or the sum of Values, by the engine."""
-    made = mean_of(values) if how == "mean" else sum_of(values)
-    return made if isinstance(made, Value) else Value(made)

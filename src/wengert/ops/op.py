@@ -1,6 +1,6 @@
 """What an operation is: a row of a table, whose rules are read anew over each kind of number.
 
-The rows themselves stand in `ops.py`.
+The rows themselves stand in `table.py`.
 """
 
 from __future__ import annotations

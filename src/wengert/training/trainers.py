@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterable, Sequence
 from math import isfinite
 from typing import Any
 
-from wengert.compiler.function import Compiled, warn_once
+from wengert.compiler.function import Compiled
 from wengert.engine import Value
 from wengert.errors import ArgumentError, DataError, MissingExtraError, StaleRecordingError, require
 from wengert.functions import sum as total
+from wengert.lines import warn_once
 from wengert.modes import no_grad, op_by_op
 from wengert.optim import Optimizer, clip_grad_norm
 from wengert.training.history import Progress
