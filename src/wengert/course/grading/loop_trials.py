@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 __all__ = ["TRIALS", "Enough", "Trial", "Watch"]
 
 PARTS = {"data": ("data", "value", "val"), "grad": ("grad", "gradient", "derivative", "adjoint")}
+MODE = "WENGERT_INTERPRETED"
 BACKWARD = {"backward", "backprop", "backpropagate"}
 SHOWN = 41  # so many parameters are told of, evenly spaced: all of MLP(3, [4, 4, 1])
 PASSES = 2_000  # so many are noted
@@ -108,6 +109,7 @@ class Watch:
         self.passes: list[_Pass] = []
         self.stopped: bool = False
         self.space: dict[str, Any] = {}
+        self._mode: str = os.environ.get(MODE, "0")  # of the engine, before and after
         self._end = 0.0
         self._frame: FrameType | None = None  # of the backward() that runs
         self._found: list[tuple[Any, list[Any], list[float], list[float]]] = []
@@ -119,7 +121,7 @@ class Watch:
 
     def start(self, space: dict[str, Any]) -> None:
         """Watch what runs from now on; `space` holds the names of the file."""
-        os.environ["WENGERT_INTERPRETED"] = "1"  # what is compiled cannot be watched
+        os.environ[MODE] = "1"  # what is compiled cannot be watched
         self.space, self._end = space, time.monotonic() + self.seconds
         self._frame = self._call = None
         sys.setprofile(self._event)
@@ -127,6 +129,7 @@ class Watch:
     def stop(self) -> None:
         """Watch no longer."""
         sys.setprofile(None)
+        os.environ[MODE] = self._mode
 
     def run_further(self) -> None:
         """Where the file ran no loop by itself: what it does as a program, or else its function that trains."""
