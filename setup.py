@@ -21,7 +21,7 @@ from setuptools.errors import BaseError, CCompilerError
 from setuptools.logging import logging
 
 PACKAGE = Path("src", "wengert")
-MODULES = ("node", "engine", "graph", "optim", "fused")  # as COMPILED in _loader.py (a test compares them)
+MODULES = ("node", "engine", "graph", "optim", "compiler.fused")  # as COMPILED in _loader.py (a test compares them)
 
 DIRECTIVES = {
     "language_level": 3,
@@ -45,8 +45,9 @@ MSVC_FLAGS = ["/O2", "/fp:precise"]
 
 def sources() -> list[Path]:
     """Every file that the compiled code depends on."""
-    modules = [path for name in MODULES for path in (PACKAGE / f"{name}.py",) if path.with_suffix(".pxd").exists()]
-    return [*modules, *sorted(PACKAGE.glob("*.pxd"))] if modules else []
+    paths = [PACKAGE.joinpath(*name.split(".")).with_suffix(".py") for name in MODULES]
+    modules = [path for path in paths if path.with_suffix(".pxd").exists()]
+    return [*modules, *sorted(PACKAGE.rglob("*.pxd"))] if modules else []
 
 
 def extensions() -> list[Extension]:
@@ -54,7 +55,12 @@ def extensions() -> list[Extension]:
     if os.environ.get("WENGERT_PURE", "0") not in ("", "0"):
         return []
     return [
-        Extension(f"wengert.{path.stem}", [path.as_posix()], depends=[s.as_posix() for s in sources()], optional=True)
+        Extension(
+            ".".join(path.relative_to("src").with_suffix("").parts),
+            [path.as_posix()],
+            depends=[s.as_posix() for s in sources()],
+            optional=True,
+        )
         for path in sources()
         if path.suffix == ".py"
     ]
@@ -73,8 +79,9 @@ class BuildEngine(build_ext):
         self.parallel = self.parallel or os.cpu_count()
         super().build_extensions()
         if self.failure is None:
-            hashes = [f"{source_hash(path.read_bytes()).hex()}  {path.name}\n" for path in sources()]
-            self._record().write_text("".join(hashes), encoding="ascii")
+            hashes = {path.relative_to(PACKAGE).as_posix(): source_hash(path.read_bytes()).hex() for path in sources()}
+            lines = [f"{known}  {name}\n" for name, known in hashes.items()]
+            self._record().write_text("".join(lines), encoding="ascii")
         else:
             for path in self._built():
                 path.unlink(missing_ok=True)
@@ -97,7 +104,7 @@ class BuildEngine(build_ext):
     def copy_extensions_to_source(self) -> None:
         """For an editable install: what an earlier one left goes, what was built now comes."""
         for path in self._built():
-            (PACKAGE / path.name).unlink(missing_ok=True)
+            Path("src", path.relative_to(self.build_lib)).unlink(missing_ok=True)
         super().copy_extensions_to_source()
         if self._record().exists():
             self.copy_file(str(self._record()), str(PACKAGE / self._record().name))

@@ -30,9 +30,9 @@ from typing import Any
 
 from wengert import checkpoint
 from wengert.errors import CheckpointError
-from wengert.history import History
 from wengert.nn import MLP, Module
 from wengert.optim import Adam
+from wengert.training.history import History
 
 INTEGERS = ("rng.words", "optimizer.steps", "history.interrupted", "history.stopped_early", "history.diverged")
 HARMLESS = ("array.__new__", "builtins.id", "object.__getattr__", "sys._getframe")
@@ -135,7 +135,7 @@ def _die_at(line: int, share: float) -> None:
 
     def trace(frame: Any, event: str, argument: Any) -> Any:
         nonlocal left
-        if frame.f_globals.get("__name__") not in ("wengert.checkpoint", "wengert.tensors"):
+        if frame.f_globals.get("__name__") not in ("wengert.checkpoint", "wengert.training.safetensors"):
             return None
         if event == "line":
             left -= 1

@@ -13,8 +13,9 @@ import pytest
 from threads import together
 
 import wengert
-from wengert import Value, anomalies, detect_anomaly, losses, modes, nn, no_grad, optim, strict
-from wengert.anomalies import line_of
+from wengert import Value, detect_anomaly, losses, modes, nn, no_grad, optim, strict
+from wengert.checking import anomalies
+from wengert.checking.anomalies import line_of
 from wengert.errors import ArgumentError, NonFiniteError
 from wengert.graph import Graph
 

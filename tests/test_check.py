@@ -13,10 +13,10 @@ from test_table import ROWS, disturbances, listed, points
 
 import wengert
 from wengert import Value, check_gradients, nn
-from wengert.differences import slopes
+from wengert.checking.finite_differences import slopes
+from wengert.checking.replay import Replay
 from wengert.errors import ArgumentError, GradientError, OperationError, WengertError
 from wengert.graph import Graph
-from wengert.replay import Replay
 
 # ------------------------------------------------------------------------------------- differences by themselves
 

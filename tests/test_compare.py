@@ -13,8 +13,8 @@ from oracles import ROWS
 
 import wengert
 from wengert import Value, ops
+from wengert.checking.compare import Comparison
 from wengert.errors import ArgumentError, MissingExtraError, OperandError
-from wengert.side_by_side import Comparison
 
 PEERS = [
     pytest.param("torch", marks=pytest.mark.torch),

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 import wengert
-from wengert import Value, ops, table
+from wengert import Value, ops
 from wengert.errors import OperationError
 from wengert.graph import Graph
+from wengert.ops import op as table
 
 
 def slopes(y: Value, *leaves: Value) -> list[float]:

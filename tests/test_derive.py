@@ -17,8 +17,8 @@ from threads import together
 
 import wengert
 from wengert import Value, grad, hessian, hvp, jacobian, jvp, nn, value_and_grad, vjp
+from wengert.derivatives.pytree import Structure
 from wengert.errors import ArgumentError, LengthError, OperandError
-from wengert.structures import Structure
 
 
 def rosenbrock(x: Any) -> Any:

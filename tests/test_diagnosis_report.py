@@ -12,13 +12,13 @@ from test_diagnosis import POSITIVE, X, Y, loop, made, passed
 
 import wengert
 from wengert import Value, data, diagnose
-from wengert.diagnosis import Diagnosis
 from wengert.errors import ArgumentError, DataError, LengthError
-from wengert.history import History
 from wengert.losses import cross_entropy
 from wengert.nn import MLP, Module
 from wengert.optim import Adam
 from wengert.training import fit
+from wengert.training.diagnosis import Diagnosis
+from wengert.training.history import History
 
 
 def test_nothing_is_changed() -> None:

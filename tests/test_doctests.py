@@ -21,7 +21,7 @@ FENCED = re.compile(r"^```(pycon|python)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 @pytest.mark.parametrize("name", ["wengert", *MODULES])
 def test_examples_of(name: str) -> None:
-    if name == "wengert.side_by_side":
+    if name == "wengert.checking.compare":
         pytest.importorskip("mpmath", reason="needs mpmath")
     # What a compiled module took over by cimport is not among its names, though its text says so.
     failed, _ = doctest.testmod(import_module(name), optionflags=OPTIONS, extraglobs={"Value": wengert.Value})

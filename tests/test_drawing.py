@@ -21,9 +21,9 @@ from tests.geometry import faults, read
 from wengert import Value, draw, draw_dot, nn, tree
 from wengert.errors import ArgumentError, MissingExtraError, OperandError
 from wengert.graph import Graph
-from wengert.view.folding import Folding
-from wengert.view.layout import layout
-from wengert.view.reading import steepest
+from wengert.view.graph.folding import Folding
+from wengert.view.graph.layout import layout
+from wengert.view.graph.read import steepest
 
 # -- what is on the picture -------------------------------------------------------------------------------------------
 
@@ -247,7 +247,7 @@ def luminance(colour: str) -> float:
 @pytest.mark.parametrize("name", ["LIGHT", "DARK"])
 def test_every_text_can_be_read(name: str) -> None:
     """A contrast of 4.5 or more, as WCAG 2.2 asks for at level AA."""
-    from wengert.view import svg
+    from wengert.view.graph import svg
 
     colours = getattr(svg, name)
     for ink in ("ink", "muted", "grad", "broken"):

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from wengert import Value, backends
+from wengert import Value
 from wengert.errors import StaleRecordingError, WengertError
-from wengert.history import History
 from wengert.losses import cross_entropy, mse
 from wengert.nn import MLP, Module
 from wengert.optim import SGD, Adam, Optimizer
-from wengert.training import fit
+from wengert.training import fit, trainers
+from wengert.training.history import History
 
 pytest.importorskip("numpy")
 
@@ -98,10 +98,10 @@ def test_a_loss_that_a_callback_changes_goes_on_with_the_engine(epoch: int, vali
 
 
 def test_the_rest_of_a_batch_after_a_piece_that_went_stale(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backends, "PIECE", 5)
+    monkeypatch.setattr(trainers, "PIECE", 5)
     model, _ = line()
     task = (model, mse, None, None, list(zip(X, Y, strict=True)), [])
-    program, engine = backends.choose("numpy", *task), backends.choose("eager", *task)
+    program, engine = trainers.choose("numpy", *task), trainers.choose("eager", *task)
 
     def stale(*_: Any) -> None:
         raise StaleRecordingError("it gives something else now")

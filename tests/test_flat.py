@@ -8,14 +8,13 @@ from typing import Any
 
 import pytest
 
-import wengert.flat
-from wengert import backends
+import wengert.training.flat
 from wengert.data import spiral
 from wengert.engine import Value
 from wengert.losses import cross_entropy
 from wengert.nn import MLP
 from wengert.optim import SGD, Adam, AdamW, Optimizer
-from wengert.training import fit
+from wengert.training import fit, trainers
 
 pytest.importorskip("numpy")
 
@@ -36,7 +35,7 @@ OPTIMIZERS: dict[str, Make] = {
 def steps(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many examples each step on arrays had."""
     seen: list[int] = []
-    step = wengert.flat.Flat.step
+    step = wengert.training.flat.Flat.step
 
     def counted(self: Any, pieces: Any, count: int, clip_norm: float | None) -> Any:
         made = step(self, pieces, count, clip_norm)
@@ -44,7 +43,7 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> list[int]:
             seen.append(count)
         return made
 
-    monkeypatch.setattr(wengert.flat.Flat, "step", counted)
+    monkeypatch.setattr(wengert.training.flat.Flat, "step", counted)
     return seen
 
 
@@ -57,7 +56,7 @@ def run(make: Make, values: bool = False, model: MLP | None = None, **more: Any)
     options = {"epochs": 4, "batch_size": 16, "seed": 1, "progress": False, "backend": "numpy", **more}
     with pytest.MonkeyPatch.context() as patch:
         if values:
-            patch.setattr(wengert.flat, "flat", lambda *_: None)
+            patch.setattr(wengert.training.flat, "flat", lambda *_: None)
         history = fit(model, options.pop("loss", cross_entropy), X, Y, optimizer, **options)
     parameters = model.parameters()
     return (
@@ -80,7 +79,7 @@ def test_the_same_bits_as_with_values(name: str, size: int | None, steps: list[i
 
 def test_a_batch_in_pieces_and_without_a_metric(steps: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     whole = run(OPTIMIZERS["adam"], batch_size=50)
-    monkeypatch.setattr(backends, "PIECE", 7)
+    monkeypatch.setattr(trainers, "PIECE", 7)
     made = run(OPTIMIZERS["adam"], batch_size=50)
     assert made[0] == pytest.approx(whole[0], rel=1e-12)
     assert made[3] == whole[3]

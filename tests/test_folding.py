@@ -13,7 +13,7 @@ from tests.drawn import boxes, moons
 from tests.geometry import faults
 from wengert import Value, draw, nn, tree
 from wengert.graph import Graph
-from wengert.view.folding import Folding
+from wengert.view.graph.folding import Folding
 
 
 @pytest.mark.parametrize("size", [250, 301, 2_000, 20_000])

@@ -13,7 +13,7 @@ from tests.drawn import neuron, random_graph
 from tests.geometry import crosses, faults, overlap
 from wengert import draw, losses, nn
 from wengert.errors import ArgumentError
-from wengert.view.layout import layout
+from wengert.view.graph.layout import layout
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -20,7 +20,7 @@ from wengert import Value, nn
 
 np = pytest.importorskip("numpy")
 
-from wengert.lifting.sources import LANGUAGES, _written  # noqa: E402  (they need NumPy)
+from wengert.compiler.backends.export import LANGUAGES, _written  # noqa: E402  (they need NumPy)
 
 ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = ROOT / "tests" / "golden"

@@ -16,8 +16,8 @@ from tests.geometry import faults, read
 from wengert import Value, draw, draw_dot, tree
 from wengert.errors import ArgumentError
 from wengert.graph import Graph
-from wengert.view.folding import Folding
-from wengert.view.svg import svg
+from wengert.view.graph.folding import Folding
+from wengert.view.graph.svg import svg
 
 
 def test_downwards_operands_are_above_results() -> None:

@@ -15,11 +15,11 @@ import pytest
 
 from wengert import Value, checkpoint, data
 from wengert.errors import ArgumentError, CheckpointError
-from wengert.history import History
 from wengert.losses import hinge, l2, mse
 from wengert.nn import MLP
 from wengert.optim import SGD, Adam, AdamW, Optimizer
 from wengert.training import fit
+from wengert.training.history import History
 
 X, Y = data.moons(60, noise=0.2, seed=1, labels=(-1, 1))
 HELD_OUT = data.moons(30, noise=0.2, seed=2, labels=(-1, 1))

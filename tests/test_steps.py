@@ -18,7 +18,8 @@ import pytest
 import wengert
 from wengert import Value, ops, steps
 from wengert.errors import ArgumentError, OperandError
-from wengert.view import javascript, naming
+from wengert.view import naming
+from wengert.view.steps import javascript
 
 
 def tutorial() -> tuple[Value, dict[str, Value]]:

@@ -10,12 +10,12 @@ import pytest
 from fitting import BITS, CLASSES, SIGNS, X, make, quiet
 
 import wengert
-from wengert import backends, losses
+from wengert import losses
 from wengert.engine import Value
 from wengert.errors import ArgumentError, MissingExtraError
 from wengert.nn import Module
 from wengert.optim import SGD, Adam
-from wengert.training import History, fit
+from wengert.training import History, fit, trainers
 
 
 class Lookup(Module):
@@ -77,7 +77,7 @@ def test_a_program_of_rows_of_integers_and_a_metric_of_ones_own() -> None:
 
 def test_a_batch_larger_than_a_piece(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("numpy")
-    monkeypatch.setattr(backends, "PIECE", 5)
+    monkeypatch.setattr(trainers, "PIECE", 5)
     model, twin = make(3), make(3)
     program = quiet(model, losses.cross_entropy, X, CLASSES, None, 3, validation=(X, CLASSES), backend="numpy")
     engine = quiet(twin, losses.cross_entropy, X, CLASSES, None, 3, validation=(X, CLASSES), backend="eager")
@@ -142,8 +142,8 @@ def test_data_that_are_no_arrays_are_left_to_the_engine() -> None:
 
 def test_more_courses_than_are_recorded_end_with_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("numpy")
-    monkeypatch.setattr(backends, "CHUNK", 1)  # what is tried before the run
-    monkeypatch.setattr(backends, "SMALL", 0)
+    monkeypatch.setattr(trainers, "CHUNK", 1)  # what is tried before the run
+    monkeypatch.setattr(trainers, "SMALL", 0)
 
     def branching(p: Value, y: float) -> Value:
         for cut in range(40):
@@ -167,7 +167,7 @@ def test_more_courses_than_are_recorded_end_with_the_engine(monkeypatch: pytest.
 
 def test_what_a_callback_changes_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("numpy")
-    monkeypatch.setattr(backends, "SMALL", 0)
+    monkeypatch.setattr(trainers, "SMALL", 0)
 
     def run(backend: str) -> History:
         model, weight = make(), [1.0]
@@ -189,7 +189,7 @@ def test_what_a_callback_changes_is_seen(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_loss_that_changes_unseen_is_left_to_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("numpy")
-    monkeypatch.setattr(backends, "SMALL", 0)
+    monkeypatch.setattr(trainers, "SMALL", 0)
     model, calls = make(), [0]
 
     def rate(step: int) -> float:

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from wengert import Value, engine, handmade, native
+from wengert import Value, engine, handmade
+from wengert.compiler.fused import fused as fused_of_array
 from wengert.engine import Many, dot, tape
 from wengert.errors import LengthError, OperandError, OperationError
-from wengert.fused import fused as fused_of_array
-from wengert.ops import BY_NAME
+from wengert.ops import BY_NAME, ieee
 
 SLOPES = [2.0, -3.0, 0.5]
 
@@ -170,7 +170,7 @@ def test_a_pass_of_the_compiled_engine_waits_only_while_a_graph_is_written(monke
     lock = Lock()
     monkeypatch.setattr(engine, "walking", lock)
     if not engine.compiled:
-        monkeypatch.setattr(native, "COMPILED", True)
+        monkeypatch.setattr(ieee, "COMPILED", True)
     x = Value(1.0)
     x.backward()
     assert lock.taken == 0

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from wengert import Value, draw, losses, mean, nn
-from wengert.view.drawing import Drawing
+from wengert.view.graph.draw import Drawing
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "images"
 

@@ -13,7 +13,7 @@ from wengert import ops
 STUB = Path(__file__).resolve().parent.parent / "src" / "wengert" / "functions.pyi"
 
 HEAD = '''\
-# Made by tools/make_stubs.py from the table in ops.py: run that, do not edit this.
+# Made by tools/make_stubs.py from the table in ops/table.py: run that, do not edit this.
 # A function of floats gives a float; with a Value among its operands, a Value.
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, overload

@@ -101,22 +101,24 @@ from wengert.functions import (
 )
 from wengert.graph import Graph
 from wengert.handmade import Handmade as _Handmade  # noqa: F401  (Value(data, children, op) makes one)
-from wengert.lifting import compile as compile
+from wengert.compiler import compile as compile
 from wengert.modes import no_grad
-from wengert.training import History, fit
+from wengert.node import supply
+from wengert.training.fit import History, fit
 
 if TYPE_CHECKING:  # what the table below says, to a type checker and an editor
-    from wengert.anomalies import detect_anomaly, strict
-    from wengert.check import check_gradients
-    from wengert.derive import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
-    from wengert.diagnosis import diagnose
-    from wengert.side_by_side import compare
-    from wengert.view.drawing import draw, draw_dot
+    from wengert.checking.anomalies import detect_anomaly, strict
+    from wengert.checking.gradients import check_gradients
+    from wengert.derivatives.grad import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
+    from wengert.training.diagnosis import diagnose
+    from wengert.checking.compare import compare
+    from wengert.view.graph.draw import draw, draw_dot
     from wengert.view.explain import explain
-    from wengert.view.outline import tree
-    from wengert.view.steps import steps
+    from wengert.view.graph.tree import tree
+    from wengert.view.steps.steps import steps
 
 _loader.show_source(Value.backward)
+supply(bundle=lambda *shown: import_module("wengert.view.graph.draw").bundle(*shown))  # loaded when one is drawn
 
 __version__ = "0.1.0"
 
@@ -225,22 +227,23 @@ __all__ = [
 ]
 
 _LATER = {  # imported when they are first asked for: a program that only computes starts a third faster
-    "anomalies": ("detect_anomaly", "strict"),
-    "check": ("check_gradients",),
-    "derive": ("grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp"),
-    "diagnosis": ("diagnose",),
-    "side_by_side": ("compare",),
-    "view.drawing": ("draw", "draw_dot"),
+    "checking.anomalies": ("detect_anomaly", "strict"),
+    "checking.gradients": ("check_gradients",),
+    "derivatives.grad": ("grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp"),
+    "training.diagnosis": ("diagnose",),
+    "checking.compare": ("compare",),
+    "view.graph.draw": ("draw", "draw_dot"),
     "view.explain": ("explain",),
-    "view.outline": ("tree",),
-    "view.steps": ("steps",),
+    "view.graph.tree": ("tree",),
+    "view.steps.steps": ("steps",),
 }
 
 
 _HOMES = (  # where a name is looked for that is not here
-    *("nn", "losses", "optim", "data", "training", "checkpoint", "diagnosis", "derive", "check", "side_by_side"),
-    *("anomalies", "graph", "errors", "testing"),
-    *("view.plots", "view.drawing", "view.steps", "view.explain", "view.text"),
+    *("nn", "losses", "optim", "data", "training", "checkpoint", "training.diagnosis", "derivatives.grad"),
+    *("checking.gradients", "checking.compare"),
+    *("checking.anomalies", "graph", "errors", "testing"),
+    *("view.plots", "view.graph.draw", "view.steps", "view.explain", "view.text"),
 )
 
 

@@ -1,8 +1,8 @@
 """Which engine runs: the compiled one or the interpreted one.
 
-`node.py`, `engine.py`, `graph.py`, `optim.py`, `fused.py`: one text runs in two ways, as extensions that `setup.py`
-compiled from them, or as the Python files they are. Python's own rule, "an extension beside a `.py` wins", is right
-except twice:
+`node.py`, `engine.py`, `graph.py`, `optim.py`, `compiler/fused.py`: one text runs in two ways, as extensions that
+`setup.py` compiled from them, or as the Python files they are. Python's own rule, "an extension beside a `.py` wins",
+is right except twice:
 
 - **`WENGERT_INTERPRETED=1`** in the environment asks for the Python files: to step through them in a debugger, to
   measure, to test.
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["COMPILED", "REBUILD", "Status", "install", "show_source", "status"]
 
-COMPILED = ("node", "engine", "graph", "optim", "fused")
+COMPILED = ("node", "engine", "graph", "optim", "compiler.fused")
 """The modules that `setup.py` compiles when they have a `.pxd` beside them."""
 
 REBUILD = "pip install -e ."
@@ -65,7 +65,7 @@ class PythonFileFinder:
     """Finds these modules as `.py` files, though an extension stands beside each."""
 
     def __init__(self, folder: str) -> None:
-        self.files = {f"wengert.{name}": os.path.join(folder, f"{name}.py") for name in COMPILED}
+        self.files = {f"wengert.{name}": f"{_stem(folder, name)}.py" for name in COMPILED}
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -134,7 +134,7 @@ def _changed(folder: str, built: list[str]) -> str | None:
     except OSError:
         return "nothing tells what source the extensions were compiled from"
     for expected, name in recorded:
-        if name.endswith(".py") and name.removesuffix(".py") not in built:
+        if name.endswith(".py") and name.removesuffix(".py").replace("/", ".") not in built:
             return f"{name} has no extension, though others have"
         try:
             with open(os.path.join(folder, name), "rb") as source:
@@ -147,4 +147,9 @@ def _changed(folder: str, built: list[str]) -> str | None:
 
 
 def _extension(folder: str, name: str) -> bool:
-    return any(os.path.exists(os.path.join(folder, name + suffix)) for suffix in EXTENSION_SUFFIXES)
+    return any(os.path.exists(_stem(folder, name) + suffix) for suffix in EXTENSION_SUFFIXES)
+
+
+def _stem(folder: str, name: str) -> str:
+    """The path of a module without its suffix."""
+    return os.path.join(folder, *name.split("."))

@@ -14,7 +14,7 @@ A run that is to go on to the same bits needs more than the parameters: the opti
 history, the state of the random numbers. Pass what there is, to `save` and to `load`:
 
     >>> import random
-    >>> from wengert.history import History
+    >>> from wengert.training.history import History
     >>> from wengert.optim import Adam
     >>> optimizer, history = Adam(model), History([0.5, 0.25])
     >>> save(model, path, optimizer=optimizer, history=history, rng=random)
@@ -23,10 +23,10 @@ history, the state of the random numbers. Pass what there is, to `save` and to `
     >>> again.loss
     [0.5, 0.25]
 
-The file has the layout of safetensors (see `wengert.tensors`), so its libraries read it. A list of parameters is one
-tensor: `model.layers.0.neurons.3.w` of shape [64]; a parameter by itself has shape []. What else was saved stands under
-`optimizer.`, `history.` and `rng.`. Nothing in a file is ever run, and what is read into memory is bounded by the size
-of the model (and of a history, by 4,194,304 epochs), not by the file's.
+The file has the layout of safetensors (see `wengert.training.safetensors`), so its libraries read it. A list of
+parameters is one tensor: `model.layers.0.neurons.3.w` of shape [64]; a parameter by itself has shape []. What else
+was saved stands under `optimizer.`, `history.` and `rng.`. Nothing in a file is ever run, and what is read into
+memory is bounded by the size of the model (and of a history, by 4,194,304 epochs), not by the file's.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from collections.abc import Mapping
 from types import NoneType
 from typing import Any, Protocol
 
-from wengert import tensors
 from wengert.engine import Value
 from wengert.errors import ArgumentError, CheckpointError
-from wengert.history import History
-from wengert.operands import named
+from wengert.ops.coerce import named
 from wengert.optim import Optimizer
-from wengert.tensors import Path, Tensor, some
+from wengert.training import safetensors
+from wengert.training.history import History
+from wengert.training.safetensors import Path, Tensor, some
 
 __all__ = ["HasNamedParameters", "HasState", "load", "save"]
 
@@ -110,7 +110,7 @@ def save(
     if rng is not None:
         words, normal = _random_state(rng)
         content["rng.words"], content[NORMAL] = _listed(words), _listed([] if normal is None else [normal])
-    tensors.write(path, content, metadata)
+    safetensors.write(path, content, metadata)
 
 
 def load(
@@ -153,8 +153,8 @@ def load(
             wanted += _check_rng(_under("rng.", shapes))
         return wanted
 
-    longest = SPARE_HEADER + 4 * tensors.header_size(model_shapes)
-    numbers, metadata = tensors.read(path, longest, select)
+    longest = SPARE_HEADER + 4 * safetensors.header_size(model_shapes)
+    numbers, metadata = safetensors.read(path, longest, select)
     done: list[tuple[Any, Any]] = []  # what has been loaded, and its state before
     try:
         if optimizer is not None:

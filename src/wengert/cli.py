@@ -21,10 +21,10 @@ from typing import NoReturn
 from wengert import __version__, _loader
 from wengert.demo import SETTINGS, run, source
 from wengert.errors import WengertError
-from wengert.view.drawing import draw
 from wengert.view.formula import evaluate
-from wengert.view.outline import tree
-from wengert.view.steps import steps
+from wengert.view.graph.draw import draw
+from wengert.view.graph.tree import tree
+from wengert.view.steps.steps import steps
 
 __all__ = ["main"]
 

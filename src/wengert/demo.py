@@ -15,13 +15,13 @@ from time import perf_counter
 from typing import Any
 
 from wengert import _loader, checkpoint, data, losses
-from wengert.backends import Engine, choose
 from wengert.errors import WengertError
 from wengert.nn import MLP
 from wengert.optim import Adam
-from wengert.training import History, Loss, fit, predict
+from wengert.training.fit import History, Loss, fit, predict
+from wengert.training.trainers import Engine, choose
 from wengert.view import plots, text
-from wengert.view.drawing import draw
+from wengert.view.graph.draw import draw
 
 __all__ = ["SETTINGS", "DemoError", "Setting", "run", "source"]
 

@@ -1,5 +1,5 @@
 cimport cython
-from wengert cimport native
+from wengert.ops cimport ieee
 from wengert.node cimport Node
 cdef int LEAF, ADD, SUB, MUL, DIV, POW, NEG, RELU, EXP, LOG, TANH, DOT, HAND, LEFT, CODE, _pins, _closures
 cdef long long _walks, WALK
@@ -22,5 +22,5 @@ cdef inline double _operand(x) except? -1.0
 cpdef list tape(list roots, bint reset=*)
 cdef inline int _meet(Node x, list found, bint reset) except -1
 cdef int _backward_pass(Value root, double gradient) except -1
-@cython.locals(i=Py_ssize_t, operand=native.Item)
+@cython.locals(i=Py_ssize_t, operand=ieee.Item)
 cdef inline int _chain_rule(Node node) except -1

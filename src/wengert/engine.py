@@ -8,7 +8,7 @@ end, and applies the chain rule at each node:
     operand.grad += partial * node.grad
 
 Python runs this file as it stands. Cython compiles the same file: `engine.pxd` says which names are C numbers, and
-`native` is Python's arithmetic here and C's there. Of the operations in `ops.py` the commonest are written out here.
+`ieee` is Python's arithmetic here and C's there. Of the table of operations the commonest are written out here.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from collections.abc import Sequence
 from math import nan
 from typing import Any
 
-from wengert import native, operands
 from wengert.errors import LengthError, OperandError, OperationError
 from wengert.functions import Functions
-from wengert.native import Int, Nodes, cython
 from wengert.node import CODE, LEAVES, WALK, Node, kind
-from wengert.ops import BY_NAME, LEFT, TABLE, Op
+from wengert.ops import coerce, ieee
+from wengert.ops.ieee import Int, Nodes, cython
+from wengert.ops.table import BY_NAME, LEFT, TABLE, Op
 
 if False:  # what the compiler reads instead of the stand-in
     import cython  # type: ignore[no-redef]
@@ -32,7 +32,7 @@ __all__ = ["Many", "Value", "compiled", "dot", "pin", "tape", "walking", "watch"
 
 LEAF, ADD, SUB, MUL, DIV, POW, NEG, RELU, EXP, LOG, TANH = range(11)  # their places in the table
 DOT, HAND = BY_NAME["dot"].code, BY_NAME["by hand"].code
-compiled: bool = bool(native.COMPILED)  # whether this is the compiled engine
+compiled: bool = bool(ieee.COMPILED)  # whether this is the compiled engine
 
 _walks = 0  # how many walks there were: a walk marks the nodes that it meets with its number
 _watcher = None  # who is shown each node as it is made: see modes.py
@@ -55,9 +55,9 @@ class Value(Node, Functions):
     __slots__ = ()
 
     def __init__(self, data: Any, _children: Any = None, _op: Any = None, label: Any = None) -> None:
-        _fill(self, LEAF, data if type(data) is float else operands.data(data), None, None, 0.0, 0.0)
+        _fill(self, LEAF, data if type(data) is float else coerce.data(data), None, None, 0.0, 0.0)
         if _children is not None or _op is not None or label is not None:  # with children it is one of handmade.py
-            self.label = operands.label(_children, _op, label)
+            self.label = coerce.label(_children, _op, label)
 
     # -- arithmetic: the value, then the partial by each operand ------------------------------------------------------
 
@@ -79,16 +79,16 @@ class Value(Node, Functions):
         return _unary(RELU, 0.0, self, 0.0) if self._data <= 0.0 else _unary(RELU, self._data, self, 1.0)
 
     def exp(self) -> Value:
-        e = native.exp(self._data)
+        e = ieee.exp(self._data)
         return _unary(EXP, e, self, e)
 
     def log(self) -> Value:
         x = self._data
-        return _unary(LOG, native.log(x), self, native.divide(1.0, x) if x >= 0.0 else nan)
+        return _unary(LOG, ieee.log(x), self, ieee.divide(1.0, x) if x >= 0.0 else nan)
 
     def tanh(self) -> Value:
-        e = native.exp(-native.fabs(2.0 * self._data))  # 1 - tanh**2 would lose every digit in the tails
-        return _unary(TANH, native.tanh(self._data), self, 4.0 * native.divide(e, 1.0 + e * (2.0 + e)))
+        e = ieee.exp(-ieee.fabs(2.0 * self._data))  # 1 - tanh**2 would lose every digit in the tails
+        return _unary(TANH, ieee.tanh(self._data), self, 4.0 * ieee.divide(e, 1.0 + e * (2.0 + e)))
 
     # -- derivatives --------------------------------------------------------------------------------------------------
 
@@ -98,7 +98,7 @@ class Value(Node, Functions):
 
         Leaves add it to what earlier calls left in `grad`; other nodes hold that of this call. The graph is kept.
         """
-        if native.COMPILED and not _pins:  # nothing comes between while this runs compiled: no lock is needed
+        if ieee.COMPILED and not _pins:  # nothing comes between while this runs compiled: no lock is needed
             _backward_pass(self, _operand(gradient))
         elif _watcher is None or _watcher.lets_pass(self, gradient):  # strict() may raise here
             with walking:
@@ -126,14 +126,14 @@ class Many(Value):
         return self._all
 
 
-native.recycle(Value, Many, kind)  # how they end: a chain of millions is freed without recursion
+ieee.recycle(Value, Many, kind)  # how they end: a chain of millions is freed without recursion
 
 
 # -- making nodes -----------------------------------------------------------------------------------------------------
 
 
 def _fill(node: Value, code: Int, data: float, a: Any, b: Any, da: float, db: float) -> None:
-    node._made = native.tick() | code
+    node._made = ieee.tick() | code
     node._data = data
     node._grad = 0.0
     node._a = a
@@ -144,21 +144,21 @@ def _fill(node: Value, code: Int, data: float, a: Any, b: Any, da: float, db: fl
 
 
 def _unary(code: Int, data: float, x: Value, dx: float) -> Any:
-    node: Value = native.new(Value)
+    node: Value = ieee.new(Value)
     _fill(node, code, data, x, None, dx, 0.0)
     return node if _watcher is None else _watcher.made(node)
 
 
 def _binary(code: Int, data: float, x: Any, y: Any, dx: float, dy: float) -> Any:
     """The node of a binary operation. A constant on one side is kept where that side's partial would be."""
-    node: Value = native.new(Value)
+    node: Value = ieee.new(Value)
     if not isinstance(x, Value):
         _fill(node, code | LEFT, data, y, None, dy, _number(x))
     elif isinstance(y, Value):
         _fill(node, code, data, x, y, dx, dy)
     else:
         _fill(node, code, data, x, None, dx, _number(y))
-    if node._b is None and node._db != node._db and not operands.is_number(y if node._a is x else x):
+    if node._b is None and node._db != node._db and not coerce.is_number(y if node._a is x else x):
         return NotImplemented  # no number: perhaps the other operand knows what to do
     return node if _watcher is None else _watcher.made(node)
 
@@ -168,16 +168,16 @@ def _product(x: float, y: float, left: Any, right: Any) -> Any:
 
 
 def _quotient(x: float, y: float, left: Any, right: Any) -> Any:
-    z = native.divide(x, y)
-    dy = TABLE[DIV].partials(z, x, y)[1] if 0.0 < native.fabs(z) < 1e-290 else -native.divide(z, y)
-    return _binary(DIV, z, left, right, native.divide(1.0, y), dy)
+    z = ieee.divide(x, y)
+    dy = TABLE[DIV].partials(z, x, y)[1] if 0.0 < ieee.fabs(z) < 1e-290 else -ieee.divide(z, y)
+    return _binary(DIV, z, left, right, ieee.divide(1.0, y), dy)
 
 
 def _power(x: float, y: float, left: Any, right: Any) -> Any:
-    z = native.power(x, y)
-    q = native.power(x, y - 1.0) if x == 0.0 else native.divide(z, x)
+    z = ieee.power(x, y)
+    q = ieee.power(x, y - 1.0) if x == 0.0 else ieee.divide(z, x)
     dx, dy = y * q, 0.0  # of a constant exponent: by the base alone
-    lost = x != 0.0 and (not native.fabs(z) > 1e-290 or not 1e-290 < native.fabs(q) < 1e300)
+    lost = x != 0.0 and (not ieee.fabs(z) > 1e-290 or not 1e-290 < ieee.fabs(q) < 1e300)
     if isinstance(right, Value) or y == 0.0 or lost:
         dx, dy = TABLE[POW].partials(z, x, y)
     return _binary(POW, z, left, right, dx, dy)
@@ -188,9 +188,9 @@ def _many(code: Int, arguments: Any, by_hand: Any = None) -> Any:
     node: Many = Many.__new__(Many) if by_hand is None else by_hand
     _fill(node, code, 0.0, None, None, 0.0, 0.0)
     node._all = tuple(arguments)
-    node._partials = native.floats(len(node._all))
+    node._partials = ieee.floats(len(node._all))
     if by_hand is None:  # else it may be part of a cycle
-        native.untrack(node._all)
+        ieee.untrack(node._all)
     return node
 
 
@@ -250,13 +250,13 @@ def _number(x: Any) -> float:
     if isinstance(x, Value):
         operand: Value = x
         return operand._data
-    return native.whole(x) if type(x) is int else float(x) if isinstance(x, float) else operands.number(x)
+    return ieee.whole(x) if type(x) is int else float(x) if isinstance(x, float) else coerce.number(x)
 
 
 def _operand(x: Any) -> float:
     """The float behind an operand that has to be a number."""
     y = _number(x)
-    return y if y == y or isinstance(x, Value) else operands.data(x)
+    return y if y == y or isinstance(x, Value) else coerce.data(x)
 
 
 # -- walking the graph ------------------------------------------------------------------------------------------------
@@ -289,7 +289,7 @@ def tape(roots: Nodes, reset: bool = False) -> Nodes:
             for x in many._all:
                 if isinstance(x, Value):
                     _meet(x, found, reset)
-    native.sort(found)
+    ieee.sort(found)
     return found
 
 
@@ -330,8 +330,8 @@ def _chain_rule(node: Node) -> None:
         many: Many = node  # type: ignore[assignment]
         arguments, partials = many._all, many._partials  # once: there may be 100,000
         for i in range(len(arguments)):
-            operand = native.at(arguments, i, Value)
-            if native.held(operand):
+            operand = ieee.at(arguments, i, Value)
+            if ieee.held(operand):
                 operand._grad += partials[i] * g
 
 

@@ -73,8 +73,8 @@ class NonFiniteError(WengertError, ArithmeticError):
     """A nan or an infinity came up under `wengert.strict` or `wengert.detect_anomaly`.
 
     Attributes:
-        anomaly: what was found: the operation, its operands, the line; see `wengert.anomalies.Anomaly`. Of an error
-            from another process, as of a pool, its words: a node cannot leave the process of its graph.
+        anomaly: what was found: the operation, its operands, the line; see `wengert.checking.anomalies.Anomaly`. Of an
+            error from another process, as of a pool, its words: a node cannot leave the process of its graph.
     """
 
     def __init__(self, anomaly: Any) -> None:

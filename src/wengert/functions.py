@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from wengert import ops
 from wengert.errors import LengthError, OperandError, OperationError
-from wengert.operands import named
+from wengert.ops import table
+from wengert.ops.coerce import named
 
 __all__ = ["Functions", "log_softmax", "matmul", "op", "pick", "softmax", "take"]
 
@@ -23,7 +23,7 @@ class Functions:
     __array_priority__: float = -1.0  # lets NumPy's own scalars give way to a Value at once
 
 
-def _publish(row: ops.Op) -> Callable[..., Any]:
+def _publish(row: table.Op) -> Callable[..., Any]:
     """The row as a plain function, which serves as a method too."""
 
     def function(*operands: Any) -> Any:
@@ -39,7 +39,7 @@ def _publish(row: ops.Op) -> Callable[..., Any]:
     return function
 
 
-for _row in [row for row in ops.TABLE if row.value]:
+for _row in [row for row in table.TABLE if row.value]:
     globals().update(dict.fromkeys((_row.name, *_row.aliases), _publish(_row)))
     __all__ += [_row.name, *_row.aliases]
 
@@ -54,9 +54,9 @@ def softmax(values: Iterable[Any]) -> list[Any]:
     >>> softmax([1000.0, 1000.0])
     [0.5, 0.5]
     """
-    powers = [ops.exp(value) for value in _shifted(values)]
-    total = ops.sum_(powers)
-    return [ops.div(power, total) for power in powers]
+    powers = [table.exp(value) for value in _shifted(values)]
+    total = table.sum_(powers)
+    return [table.div(power, total) for power in powers]
 
 
 def log_softmax(values: Iterable[Any]) -> list[Any]:
@@ -66,7 +66,7 @@ def log_softmax(values: Iterable[Any]) -> list[Any]:
     [0.0, -1000.0]
     """
     values = _shifted(values)
-    total = ops.logsumexp(values)
+    total = table.logsumexp(values)
     return [value - total for value in values]
 
 
@@ -75,7 +75,7 @@ def _shifted(values: Iterable[Any]) -> list[Any]:
     if not isinstance(values, Iterable):
         raise OperandError(f"softmax is of several values, in a list, not of {named(values)}")
     values = list(values)
-    greatest = ops.max_(values)
+    greatest = table.max_(values)
     shift = greatest if isinstance(greatest, float) else greatest.item()
     return [value - shift for value in values]
 
@@ -103,13 +103,13 @@ def matmul(a: Sequence[Sequence[Any]], b: Sequence[Any]) -> list[Any]:
         if len(row) != len(b):
             raise LengthError(f"matmul: a row of {len(row)} meets {len(b)} rows: columns of a = rows of b is needed")
     if not any(map(_is_list, b)):
-        return [ops.dot(*row, *b, 0.0) for row in a]
+        return [table.dot(*row, *b, 0.0) for row in a]
     if not all(map(_is_list, b)):
         raise OperandError("matmul: b holds rows and numbers: expected a matrix, which holds rows, or a vector")
     if len({len(row) for row in b}) > 1:
         raise LengthError(f"matmul: the rows of b have different lengths: {sorted({len(row) for row in b})}")
     columns = list(zip(*b, strict=True))
-    return [[ops.dot(*row, *column, 0.0) for column in columns] for row in a]
+    return [[table.dot(*row, *column, 0.0) for column in columns] for row in a]
 
 
 def _is_list(x: Any) -> bool:
@@ -174,9 +174,9 @@ def op(
     if arity is not None and (type(arity) is not int or arity < 1):
         raise OperationError(f"the number of operands of {name} is 1 or more, or None for any number, not {arity!r}")
     kinds = (Functions, *Functions.__subclasses__())  # among them Value, which stands on this module
-    if isinstance(name, str) and name not in ops.BY_NAME and any(hasattr(kind, name) for kind in kinds):
+    if isinstance(name, str) and name not in table.BY_NAME and any(hasattr(kind, name) for kind in kinds):
         raise OperationError(f"{name} is a name that every Value has: choose another")
-    return _publish(ops.register(name, value, partials, arity, symbol or name))
+    return _publish(table.register(name, value, partials, arity, symbol or name))
 
 
 def _arity(name: str, value: Callable[..., float]) -> int | None:

@@ -1,4 +1,4 @@
-# Made by tools/make_stubs.py from the table in ops.py: run that, do not edit this.
+# Made by tools/make_stubs.py from the table in ops/table.py: run that, do not edit this.
 # A function of floats gives a float; with a Value among its operands, a Value.
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, overload

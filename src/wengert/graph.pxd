@@ -1,5 +1,5 @@
 cimport cython
-from wengert cimport native
+from wengert.ops cimport ieee
 from wengert.node cimport Node
 from wengert.engine cimport Value, Many, tape
 cdef long long PLACE, CODE, HAND, WALK, LEFT

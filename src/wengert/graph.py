@@ -11,13 +11,14 @@ from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from typing import Any, NamedTuple
 
-from wengert import engine, native
-from wengert import operands as numbers
+from wengert import engine
 from wengert.engine import Many, Value, tape
 from wengert.errors import OperandError
-from wengert.native import Array, Int, Nodes
-from wengert.node import CODE, WALK
-from wengert.ops import BY_NAME, LEFT, TABLE, UNARY, Op
+from wengert.node import CODE, WALK, supply
+from wengert.ops import coerce as numbers
+from wengert.ops import ieee
+from wengert.ops.ieee import Array, Int, Nodes
+from wengert.ops.table import BY_NAME, LEFT, TABLE, UNARY, Op
 
 __all__ = ["Graph", "Instruction", "copy"]
 
@@ -275,11 +276,14 @@ def _twin(node: Value, memo: dict[int, Any]) -> None:
         many: Many = node  # type: ignore[assignment]
         other: Many = twin  # type: ignore[assignment]
         other._all = tuple([memo.get(id(x), x) for x in many._all])
-        other._partials = native.floats(len(many._all))
+        other._partials = ieee.floats(len(many._all))
         for i in range(len(many._all)):
             other._partials[i] = many._partials[i]
-        native.untrack(other._all)
+        ieee.untrack(other._all)
     if hasattr(node, "_closure"):  # made by hand
         node._copy_to(twin)  # type: ignore[attr-defined]
     if hasattr(node, "__dict__"):  # of a subclass
         twin.__dict__.update(deepcopy(node.__dict__, memo))
+
+
+supply(copy=copy)

@@ -32,10 +32,11 @@ from math import isclose, nan
 from operator import attrgetter
 from typing import Any
 
-from wengert import engine, modes, node, operands
+from wengert import engine, modes, node
 from wengert.engine import Many, Value
 from wengert.errors import HandmadeNodeError, OperandError
-from wengert.ops import BY_NAME
+from wengert.ops import coerce
+from wengert.ops.table import BY_NAME
 
 __all__ = ["Children", "Handmade", "no_rule"]
 
@@ -67,11 +68,11 @@ class Handmade(Many):
         if hasattr(self, "_symbol"):
             raise HandmadeNodeError("__init__ of a Value was called a second time: make a new one")
         node.refuse("makes a node by hand, whose derivative only its _backward knows")
-        number, children = operands.data(data), _checked(_children)
+        number, children = coerce.data(data), _checked(_children)
         if not children or modes.quiet():
             self._symbol, self._closure = "", None
             self._become_leaf(number)
-            self.label = label if children else operands.label(_children, _op, label)
+            self.label = label if children else coerce.label(_children, _op, label)
             return
         if not _locked:
             _lock()
@@ -101,7 +102,7 @@ class Handmade(Many):
     def _backward(self, function: Any) -> None:
         if not callable(function):
             called = " (write out._backward = _backward, without calling it)" if function is None else ""
-            what = f"{operands.named(function)}{called}"
+            what = f"{coerce.named(function)}{called}"
             raise HandmadeNodeError(f"_backward is a function without arguments, not {what}")
         self._closure = None if self.is_leaf else function
 
@@ -170,7 +171,7 @@ def _leaf(x: Any) -> Value:
     try:
         return Value(x)
     except OperandError as error:
-        raise HandmadeNodeError(f"the children of a Value are Values and numbers, not {operands.named(x)}") from error
+        raise HandmadeNodeError(f"the children of a Value are Values and numbers, not {coerce.named(x)}") from error
 
 
 def no_rule() -> HandmadeNodeError:
@@ -206,4 +207,4 @@ def _class(cls: type) -> type:
     return Handmade if cls is Value else type(cls.__name__, (cls, Handmade), names)
 
 
-node.by_hand(_class_of)
+node.supply(kind=_class_of)

@@ -1,13 +1,14 @@
-"""Which line of the user's code is running: what messages name."""
+"""Which line of the user's code is running: what messages and warnings name."""
 
 from __future__ import annotations
 
 import linecache
 import os
 import sys
+import warnings
 from typing import Any, NamedTuple
 
-__all__ = ["Line", "running"]
+__all__ = ["Line", "running", "warn_once"]
 
 HERE = os.path.join(os.path.dirname(__file__), "")
 
@@ -38,3 +39,13 @@ def running() -> Line | None:
     while frame is not None and (frame.f_code.co_filename.startswith(HERE) or frame.f_code.co_filename == "<lifted>"):
         frame = frame.f_back
     return None if frame is None else Line(frame.f_code.co_filename, frame.f_lineno)
+
+
+def warn_once(said: set[str], message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn, once for each message, and as of the user's line."""
+    if message not in said:
+        said.add(message)
+        level, frame = 1, sys._getframe()
+        while frame.f_back is not None and frame.f_code.co_filename.startswith(HERE):
+            level, frame = level + 1, frame.f_back
+        warnings.warn(message, category, stacklevel=level)

@@ -26,7 +26,7 @@ from typing import Any, Protocol, Self, SupportsIndex
 from wengert import owners
 from wengert.engine import Value, dot
 from wengert.errors import ArgumentError, LengthError, OperandError
-from wengert.ops import BY_NAME
+from wengert.ops.table import BY_NAME
 
 __all__ = ["MLP", "Activation", "Layer", "Module", "Neuron", "RandomSource"]
 

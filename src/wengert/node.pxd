@@ -1,10 +1,11 @@
 cimport cython
-cdef object _observer, _by_hand
+cdef object _observer
+cdef dict _supplied
 cdef list _labels
 cdef dict _places
 @cython.no_gc
 cdef class Node:
-    cdef readonly long long _made  # first: native.sort reads it right behind the object's head
+    cdef readonly long long _made  # first: ieee.sort reads it right behind the object's head
     cdef double _data, _grad
     cdef readonly Node _a, _b
     cdef readonly double _da, _db

@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from wengert import operands
 from wengert.errors import HandmadeNodeError, OperandError
-from wengert.native import cython
-from wengert.ops import BY_NAME, LEFT, TABLE, Op
+from wengert.ops import coerce
+from wengert.ops.ieee import cython
+from wengert.ops.table import BY_NAME, LEFT, TABLE, Op
 
 if False:  # what the compiler reads instead of the stand-in
     import cython  # type: ignore[no-redef]
 
-__all__ = ["CODE", "LEAVES", "WALK", "Node", "by_hand", "kind", "observe", "refuse"]
+__all__ = ["CODE", "LEAVES", "WALK", "Node", "kind", "observe", "refuse", "supply"]
 
 CODE = (1 << 16) - 1  # the bits of `_made` that hold the operation; the bits above count ticks
 WALK = (1 << 40) - 1  # the bits of `_mark` that hold the number of a walk; the bits above hold the label
@@ -26,7 +26,7 @@ LEAVES = 1.0  # the `_db` of the node of a compiled function whose operands are 
 POW = BY_NAME["pow"].code
 
 _labels, _places = [""], {"": 0}  # every label in use, and its place: a node holds the place
-_by_hand: Any = None  # who tells the class of a Value that is given children: handmade.py
+_supplied: dict[str, Any] = {}  # what modules above do for a Value: see `supply`
 _observer = None  # who is told when a number is read, compared or overwritten: a recording, see `observe`
 
 
@@ -54,7 +54,7 @@ class Node:
     def data(self, number: Any) -> None:
         if _observer is not None:
             _observer.refuse("sets the data of a Value")
-        self._data = number if type(number) is float else operands.data(number)
+        self._data = number if type(number) is float else coerce.data(number)
 
     @property
     def grad(self) -> float:
@@ -65,7 +65,7 @@ class Node:
 
     @grad.setter
     def grad(self, number: Any) -> None:
-        self._grad = number if type(number) is float else 0.0 if number is None else operands.data(number)
+        self._grad = number if type(number) is float else 0.0 if number is None else coerce.data(number)
 
     @property
     def label(self) -> str:
@@ -111,7 +111,7 @@ class Node:
         if self._is_constant_power():
             return (self._a,)
         leaf = self._leaf  # type: ignore[attr-defined]  # a Value has it
-        return tuple([x if isinstance(x, Node) else leaf(operands.number(x)) for x in self._operands])
+        return tuple([x if isinstance(x, Node) else leaf(coerce.number(x)) for x in self._operands])
 
     def _is_constant_power(self) -> bool:
         return self._made & CODE == POW and self._b is None
@@ -148,9 +148,9 @@ class Node:
         """With a number, equality of `data`; with a Value, identity, so that Values live in sets and dicts."""
         if isinstance(other, Node):
             return self is other
-        if not operands.is_number(other):
+        if not coerce.is_number(other):
             return NotImplemented
-        return bool(_told("eq", self, other, self._data == operands.number(other)))
+        return bool(_told("eq", self, other, self._data == coerce.number(other)))
 
     def __hash__(self) -> int:
         return id(self) >> 4
@@ -179,9 +179,7 @@ class Node:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
         """What a notebook shows: the graph as a picture."""
-        from wengert.view import drawing  # it stands on the graph, and so on the engine
-
-        return drawing.bundle(self, include, exclude)
+        return _supplied["bundle"](self, include, exclude)
 
     def item(self) -> float:
         """The number, as `data` gives it."""
@@ -208,9 +206,7 @@ class Node:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         """A copy of the whole graph under this node; no recursion, however deep it is."""
-        from wengert import graph  # it stands on the engine, and is looked up only here, when it is needed
-
-        return graph.copy(self, memo)
+        return _supplied["copy"](self, memo)
 
     def __reduce__(self) -> Any:
         if self._made & CODE:
@@ -223,9 +219,9 @@ class Node:
 
 def _has_order(other: Any) -> bool:
     """Whether a Value can be compared with it; a TypeError for what cannot even be computed with."""
-    if isinstance(other, Node) or operands.is_number(other):
+    if isinstance(other, Node) or coerce.is_number(other):
         return True
-    operands.number(other)  # raises, and says what to write instead, if the kind is known
+    coerce.number(other)  # raises, and says what to write instead, if the kind is known
     return False
 
 
@@ -233,7 +229,7 @@ def _real(x: Any) -> float:
     if isinstance(x, Node):
         node: Node = x
         return node._data
-    return operands.number(x)
+    return coerce.number(x)
 
 
 def _plain(written: str, instead: str) -> OperandError:
@@ -268,14 +264,17 @@ def _restored(kind: Any, data: float, grad: float, label: str) -> Any:
     return leaf
 
 
-def by_hand(choose: Any) -> None:
-    """Have `choose` say of which class a Value is that is given children."""
-    global _by_hand
-    _by_hand = choose
+def supply(**functions: Any) -> None:
+    """Give Values what modules that stand on this one do for them.
+
+    `kind`: the class of a Value that is given children (handmade.py). `copy`: what `copy.deepcopy` asks for (graph.py).
+    `bundle`: what a notebook shows (view).
+    """
+    _supplied.update(functions)
 
 
 def kind(cls: Any, arguments: tuple[Any, ...], named: Any) -> Any:
     """The class of ``Value(...)`` of more than a number."""
     children = arguments[1] if len(arguments) > 1 else (named or {}).get("_children", ())
-    given = isinstance(children, (tuple, list, set, frozenset)) and _by_hand is not None
-    return _by_hand(cls, children) if given else cls
+    given = isinstance(children, (tuple, list, set, frozenset)) and "kind" in _supplied
+    return _supplied["kind"](cls, children) if given else cls

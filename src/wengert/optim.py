@@ -24,10 +24,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Real
 from typing import Any, Protocol
 
-from wengert import native
 from wengert.engine import Value
 from wengert.errors import ArgumentError, OperandError
-from wengert.native import Array, Nodes
+from wengert.ops import ieee
+from wengert.ops.ieee import Array, Nodes
 
 __all__ = ["SGD", "Adam", "AdamW", "HasParameters", "Optimizer", "Parameters", "Rate", "clip_grad_norm"]
 
@@ -325,8 +325,8 @@ class Adam(Optimizer):
     ) -> tuple[float, Any, dict[str, Any]]:
         beta1, beta2 = self.betas
         age = state["age"] + 1.0
-        rate = lr / (1.0 - native.power(beta1, float(age[0])))
-        scale = 1.0 / native.sqrt(1.0 - native.power(beta2, float(age[0])))
+        rate = lr / (1.0 - ieee.power(beta1, float(age[0])))
+        scale = 1.0 / ieee.sqrt(1.0 - ieee.power(beta2, float(age[0])))
         if self.weight_decay and not self._decoupled:
             gradients = gradients + self.weight_decay * numbers
         mean = beta1 * state["mean"]
@@ -401,22 +401,22 @@ def clip_grad_norm(parameters: Parameters, max_norm: Number) -> float:
 
 def _zero(parameters: Nodes) -> None:
     for i in range(len(parameters)):
-        p = native.at(parameters, i, Value)
-        if native.held(p):
+        p = ieee.at(parameters, i, Value)
+        if ieee.held(p):
             p._grad = 0.0
 
 
 def _scale(parameters: Nodes, factor: float) -> None:
     for i in range(len(parameters)):
-        p = native.at(parameters, i, Value)
-        if native.held(p):
+        p = ieee.at(parameters, i, Value)
+        if ieee.held(p):
             p._grad *= factor
 
 
 def _sgd(parameters: Nodes, velocity: Array, lr: float, momentum: float, nesterov: bool, weight_decay: float) -> None:
     for i in range(len(parameters)):
-        p = native.at(parameters, i, Value)
-        if native.held(p):
+        p = ieee.at(parameters, i, Value)
+        if ieee.held(p):
             g = p._grad + weight_decay * p._data
             if momentum:
                 velocity[i] = v = momentum * velocity[i] + g
@@ -439,13 +439,13 @@ def _adam(
     corrected = 0.0  # the age that `rate` and `scale` are for: most often that of all parameters
     rate = scale = 0.0
     for i in range(len(parameters)):
-        p = native.at(parameters, i, Value)
-        if native.held(p):
+        p = ieee.at(parameters, i, Value)
+        if ieee.held(p):
             age[i] += 1.0
             if age[i] != corrected:
                 corrected = age[i]
-                rate = lr / (1.0 - native.power(beta1, corrected))
-                scale = 1.0 / native.sqrt(1.0 - native.power(beta2, corrected))
+                rate = lr / (1.0 - ieee.power(beta1, corrected))
+                scale = 1.0 / ieee.sqrt(1.0 - ieee.power(beta2, corrected))
             x = p._data
             g = p._grad
             if decoupled:
@@ -456,7 +456,7 @@ def _adam(
             s = beta2 * square[i] + (1.0 - beta2) * (g * g)
             mean[i] = m
             square[i] = s
-            p._data = x - rate * m / (native.sqrt(s) * scale + eps)
+            p._data = x - rate * m / (ieee.sqrt(s) * scale + eps)
 
 
 # -- reading arguments --------------------------------------------------------------------------------------------

@@ -8,9 +8,9 @@ from typing import Any
 
 from wengert import engine
 from wengert.graph import Graph
-from wengert.ops import by_hand
+from wengert.ops.table import by_hand
+from wengert.view.graph.read import is_by_hand, silent
 from wengert.view.naming import clean, number
-from wengert.view.reading import is_by_hand, silent
 
 __all__ = ["Pass"]
 

@@ -14,15 +14,15 @@ from math import fabs, inf, isfinite, isnan, log
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from wengert.anomalies import line_of
+from wengert.checking.anomalies import line_of
 from wengert.engine import Value
 from wengert.errors import ArgumentError, OperandError
 from wengert.graph import Graph
 from wengert.view import naming
 from wengert.view.backward import Pass
+from wengert.view.graph.read import is_by_hand
 from wengert.view.mirror import Mirror, can_be_seen
 from wengert.view.naming import number
-from wengert.view.reading import is_by_hand
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -150,13 +150,13 @@ class Explanation:
 
     def svg(self, theme: str = "auto") -> str:
         """A drawing of the computation with the paths marked; of a large one, of the nodes on these paths alone."""
-        from wengert.view import marked  # drawing is loaded when something is drawn
+        from wengert.view.graph import highlight  # drawing is loaded when something is drawn
 
         on_path = {factor.at for path in self.paths for factor in path.factors}
-        return marked.svg(self._finder.graph, self._finder.names, self._finder.gradients, on_path, theme)
+        return highlight.svg(self._finder.graph, self._finder.names, self._finder.gradients, on_path, theme)
 
     def _repr_html_(self) -> str:
-        from wengert.view.svg import escape
+        from wengert.view.graph.svg import escape
 
         return f"<pre>{escape(str(self))}</pre>{self.svg()}"
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from wengert.engine import Value
 from wengert.errors import ArgumentError, WengertError
-from wengert.ops import BY_NAME
+from wengert.ops.table import BY_NAME
 
 __all__ = ["evaluate"]
 

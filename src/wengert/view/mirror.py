@@ -15,7 +15,7 @@ from typing import Any
 from wengert import modes
 from wengert.engine import Value
 from wengert.errors import OperandError
-from wengert.operands import data, is_number, named
+from wengert.ops.coerce import data, is_number, named
 
 __all__ = ["PARTS", "Mirror", "can_be_seen", "has_no_parts"]
 

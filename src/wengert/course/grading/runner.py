@@ -193,7 +193,7 @@ class _Process:
     def _fork(self, path: str, memory: int, find: probe.Find) -> None:
         (plans, to_plans), (from_words, words), (from_errors, errors) = os.pipe(), os.pipe(), os.pipe()
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Python and JAX warn of a fork beside threads: the copy uses none
+            warnings.simplefilter("ignore")  # Python and JAX warn of threads: the copy uses none of theirs
             self.pid = os.fork()
         if self.pid == 0:
             try:

@@ -15,7 +15,7 @@ from wengert.course.grading.kit import NAMES, Kit
 from wengert.course.grading.report import Report, printable
 from wengert.course.grading.runner import MODULES, Supervisor
 from wengert.errors import ArgumentError
-from wengert.operands import is_number, named
+from wengert.ops.coerce import is_number, named
 
 __all__ = ["check"]
 

@@ -1,0 +1,361 @@
+"""Where a nan or an infinity comes from: `strict` raises as it comes up, `detect_anomaly` finds it in a finished graph.
+
+Both keep the source line of each operation, which costs more than the operation: so only inside of their blocks, in a
+table beside the nodes.
+"""
+
+from __future__ import annotations
+
+import threading
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from math import isfinite
+from typing import Any, NamedTuple, overload
+
+from wengert import modes
+from wengert.compiler.fused import partials_of
+from wengert.engine import Value
+from wengert.errors import NonFiniteError
+from wengert.graph import Graph
+from wengert.lines import Line, running
+from wengert.ops.coerce import data
+
+__all__ = ["Anomaly", "Operand", "detect_anomaly", "line_of", "strict"]
+
+KEPT = 1 << 22  # of so many operations, the newest, the lines are kept, and of as many more at times: 12 bytes each
+SHOWN = 4  # how many operands a message writes out
+
+
+class Operand(NamedTuple):
+    """An operand of the operation that an `Anomaly` names."""
+
+    label: str
+    data: float
+    partial: float | None
+    """The partial derivative by it; None for a constant."""
+
+
+class Anomaly(NamedTuple):
+    """A nan or an infinity, and where it came from; `str` puts it into words.
+
+    Attributes:
+        what: "leaf" (its data), "value" (of an operation), "partial" (a partial derivative of it), "product" (such a
+            partial times a gradient, in the backward pass) or "sum" (of the gradients that meet in one operand).
+        operation: the operation's name in the table.
+        label: the label of its result, or of the leaf; empty if it has none.
+        value: the nan or the infinity itself.
+        operands: the operation's operands.
+        place: for a partial, a product or a sum, the operand's place among them.
+        gradient: for a product, the gradient of the result.
+        line: the user's line that made the node, where it is known.
+        node: the node itself.
+    """
+
+    what: str
+    operation: str
+    label: str
+    value: float
+    operands: tuple[Operand, ...]
+    place: int | None
+    gradient: float | None
+    line: Line | None
+    node: Value
+
+    def __str__(self) -> str:
+        advice = _advice(self)
+        where = f", at {self.line}" if self.line else ""
+        return f"{_sentence(self)}{where}{f': {advice}' if advice else ''}"
+
+
+# -- in words ---------------------------------------------------------------------------------------------------------
+
+
+def _sentence(found: Anomaly) -> str:
+    leaf = f"the leaf {found.label}".rstrip()
+    if found.what == "leaf":
+        return f"{leaf} is {found.value}"
+    if not found.operands:
+        return f"in backward() the gradient of {leaf}, added to that of earlier calls, is {found.value}"
+    written = [f"{x.label} = {x.data!r}" if x.label else repr(x.data) for x in found.operands]
+    if len(written) > SHOWN:
+        written[SHOWN:] = [f"and {len(written) - SHOWN} more"]
+    call = f"{f'{found.label} = ' if found.label else ''}{found.operation}({', '.join(written)})"
+    if found.place is None:
+        return f"{call} is {found.value}"
+    operand = found.operands[found.place]
+    named = operand.label or f"operand {found.place + 1}"
+    if found.what == "partial":
+        return f"{call} is {found.node.data}, and its partial derivative by {named} is {found.value}"
+    if found.what == "product":
+        return (
+            f"in backward() the gradient {found.gradient!r} of {call} times its partial derivative by {named}, "
+            f"{operand.partial!r}, is {found.value}"
+        )
+    return f"in backward() the sum of the gradients that reach {named}, an operand of {call}, is {found.value}"
+
+
+OVERFLOW = "that is beyond the largest float, 1.8e308: scale the numbers down"
+ADVICE = {
+    "log log2 log10": "the argument has to be positive: clip it, or use log_softmax, logsigmoid or softplus, which "
+    "stay finite",
+    "log1p": "the argument has to be greater than -1",
+    "sqrt": "the argument has to be positive, as the slope at 0 is infinite: add a small number under the root",
+    "cbrt": "the slope at 0 is infinite: add a small number to the argument",
+    "div reciprocal": "the divisor is 0 or too near to it: add a small number to it, or choose another one with where "
+    "before dividing",
+    "exp exp2 expm1 sinh cosh": "above about 700 it overflows: subtract the greatest first, as softmax and logsumexp "
+    "do, or clip the argument",
+    "pow": "a base of 0 or below has powers and slopes for whole exponents only, written as plain numbers; otherwise "
+    "the numbers are too large",
+    "asin acos atanh": "the argument has to be between -1 and 1, where the slope is infinite",
+    "acosh": "the argument has to be greater than 1, where the slope is infinite",
+    "add sub mul square sum mean prod dot": OVERFLOW,
+}
+
+
+def _advice(found: Anomaly) -> str:
+    """What to do about it; empty if there is nothing to say."""
+    if found.what == "leaf":
+        return "it was given, not computed; see where its data comes from"
+    if found.what in ("product", "sum"):
+        return OVERFLOW
+    if not all(isfinite(x.data) for x in found.operands):
+        return "it came with an operand"
+    return next((text for names, text in ADVICE.items() if found.operation in names.split()), "")
+
+
+# -- lines of operations ----------------------------------------------------------------------------------------------
+
+
+class _Trail:
+    """The line that made each node of a thread: by the node's tick, as a node can hold nothing more."""
+
+    def __init__(self) -> None:
+        self.ticks = array("q")
+        self.places = array("I")
+        self.lines: dict[Line | None, int] = {}
+
+    def note(self, node: Any) -> Any:
+        """Keep the line that is making this node."""
+        line = running()
+        self.ticks.append(node._made)
+        self.places.append(self.lines.setdefault(line, len(self.lines)))
+        if len(self.ticks) == 2 * KEPT:
+            del self.ticks[:KEPT], self.places[:KEPT]
+        return node
+
+    def find(self, node: Any) -> Line | None:
+        """The line that made a node."""
+        at = bisect_left(self.ticks, node._made)  # a thread's ticks only grow
+        if at == len(self.ticks) or self.ticks[at] != node._made:
+            return None
+        return [*self.lines][self.places[at]]
+
+
+class _Trails(threading.local):
+    """Those of the blocks that the running thread is in."""
+
+    open: tuple[_Trail, ...] = ()
+
+
+_trails = _Trails()
+
+
+def line_of(node: Value) -> Line | None:
+    """The user's line that made a node, as long as the `strict` or `detect_anomaly` block is open; else None.
+
+    >>> with detect_anomaly():
+    ...     y = Value(2.0).exp()
+    ...     print(line_of(y).source)
+    y = Value(2.0).exp()
+    >>> line_of(y) is None
+    True
+    """
+    for trail in reversed(_trails.open):
+        line = trail.find(node)
+        if line is not None:
+            return line
+    return None
+
+
+@contextmanager
+def _keeping(trail: _Trail) -> Iterator[None]:
+    before, _trails.open = _trails.open, (*_trails.open, trail)
+    try:
+        yield
+    finally:
+        _trails.open = before
+
+
+# -- what is looked for -----------------------------------------------------------------------------------------------
+
+
+def _slopes(node: Any) -> tuple[float, ...]:
+    """The partial derivative by each operand that is a Value."""
+    if node._a is None:
+        return tuple(
+            [slope for slope, x in zip(partials_of(node), node._operands, strict=True) if isinstance(x, Value)]
+        )
+    return (node._da,) if node._b is None else (node._da, node._db)
+
+
+def _real(x: Any) -> float:
+    return x.data if isinstance(x, Value) else data(x)
+
+
+def _found(
+    what: str,
+    node: Any,
+    value: float,
+    slopes: tuple[float, ...] = (),
+    place: int | None = None,
+    gradient: float | None = None,
+) -> Anomaly:
+    """An `Anomaly` of this node; `slopes` and `place` count the operands that are Values."""
+    partials = iter(slopes)
+    operands = tuple(
+        [
+            Operand(x.label, x.data, next(partials)) if isinstance(x, Value) else Operand("", data(x), None)
+            for x in node._operands
+        ]
+    )
+    if place is not None:
+        place = [i for i, x in enumerate(operands) if x.partial is not None][place]
+    return Anomaly(what, node._row.name, node.label, value, operands, place, gradient, line_of(node), node)
+
+
+def _of_node(node: Any, slopes: tuple[float, ...], inherited: bool) -> Anomaly | None:
+    """What is not finite about a node itself; with `inherited`, though what it came from is not finite either."""
+    wrong = [place for place, slope in enumerate(slopes) if not isfinite(slope)]
+    if isfinite(node.data) and not wrong:
+        return None
+    if not inherited and (node.is_leaf or not all(isfinite(_real(x)) for x in node._operands)):
+        return None
+    if not isfinite(node.data):
+        return _found("leaf" if node.is_leaf else "value", node, node.data, slopes)
+    return _found("partial", node, slopes[wrong[0]], slopes, wrong[0])
+
+
+def _first(root: Value, gradient: float, inherited: bool) -> Anomaly | None:
+    """The first that is not finite under a root: of its nodes as they were made, then of the pass that they would see.
+
+    The pass is run beside the graph, on numbers of its own in the order of the engine, and leaves nothing behind.
+    """
+    graph = Graph(root)
+    recorded, starts, operands = graph.partials, graph.starts, graph.operands
+    slopes = [
+        tuple([recorded[at] for at in range(starts[place], starts[place + 1]) if operands[at] >= 0])
+        for place in range(len(graph))
+    ]
+    for node, partials in zip(graph.values, slopes, strict=True):
+        found = _of_node(node, partials, inherited)
+        if found is not None:
+            return found
+    gradients = [0.0] * len(graph)
+    gradients[-1] = gradient  # the root is the youngest
+    for place in range(len(graph) - 1, -1, -1):
+        node, g, count = graph.values[place], gradients[place], 0
+        if node.is_leaf and isfinite(g) and isfinite(node.grad) and not isfinite(g + node.grad):
+            return _found("sum", node, g + node.grad)
+        for at in range(starts[place], starts[place + 1]):
+            operand = operands[at]
+            if operand < 0:
+                continue
+            slope, before = recorded[at], gradients[operand]
+            product, total = slope * g, before + slope * g
+            if isfinite(slope) and isfinite(g) and not isfinite(product):
+                return _found("product", node, product, slopes[place], count, g)
+            if isfinite(before) and isfinite(product) and not isfinite(total):
+                return _found("sum", node, total, slopes[place], count)
+            gradients[operand] = total
+            count += 1
+    return None
+
+
+# -- the two modes ----------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def strict() -> Iterator[None]:
+    """Raise at the first nan or infinity whose own origins are finite, instead of going on with it.
+
+    Each operation is looked at as it is made: its value, then its partial derivatives. Before each `backward()` the
+    graph is looked at once more, with the products and the sums that the pass will form; what is raised there leaves
+    all gradients as they were. Holds for the thread that is in the block. Compiled functions and `fit` run operation by
+    operation there. It also serves as a decorator: ``@strict()``.
+
+    Raises:
+        NonFiniteError: in the block; it names the operation, the labels, the line, and what to do about it.
+
+    >>> x = Value(1000.0, label="x")
+    >>> with strict():
+    ...     y = x.exp()
+    Traceback (most recent call last):
+        ...
+    wengert.errors.NonFiniteError: exp(x = 1000.0) is inf, at <doctest ...>, line 2 (y = x.exp()): above about 700 ...
+    """
+    trail = _Trail()
+
+    def look(node: Any) -> Any:
+        trail.note(node)
+        _raise(_of_node(node, _slopes(node), False))
+        return node
+
+    with _keeping(trail), modes.on(look, lambda root, gradient: _raise(_first(root, _real(gradient), False))):
+        yield
+
+
+@overload
+def detect_anomaly() -> AbstractContextManager[None]: ...
+
+
+@overload
+def detect_anomaly(root: Value, gradient: float | Value = 1.0) -> Anomaly | None: ...
+
+
+def detect_anomaly(root: Value | None = None, gradient: float | Value = 1.0) -> Any:
+    """Find the first nan or infinity of a finished graph.
+
+    ``with detect_anomaly():`` computes as always and keeps the line of each operation. A `backward()` in the block
+    first looks at the graph under its root: at all values and partial derivatives as they were made, then at the
+    products and sums of the pass. Unlike in `strict`, a number that leads nowhere does not count, and one that was nan
+    or infinite from the start, in a leaf, does.
+
+    ``detect_anomaly(root)`` looks in the same way at a graph that is there, and raises nothing.
+
+    Args:
+        root: the result whose graph is looked at.
+        gradient: what `root.backward(gradient)` would be called with.
+
+    Returns:
+        For a root the `Anomaly`, None if all is finite; without one, the context manager.
+
+    Raises:
+        NonFiniteError: of `backward()` in the block, which then leaves all gradients as they were.
+
+    >>> x = Value(0.0, label="x")
+    >>> y = x.sqrt() + 1
+    >>> print(detect_anomaly(y))
+    sqrt(x = 0.0) is 0.0, and its partial derivative by x is inf: the argument has to be positive, as ...
+    >>> with detect_anomaly():
+    ...     y = x.sqrt() + 1
+    ...     y.backward()
+    Traceback (most recent call last):
+        ...
+    wengert.errors.NonFiniteError: sqrt(x = 0.0) is 0.0, and ... is inf, at <doctest ...>, line 2 (y = x.sqrt() + 1)...
+    """
+    return _detecting() if root is None else _first(root, _real(gradient), True)
+
+
+@contextmanager
+def _detecting() -> Iterator[None]:
+    trail = _Trail()
+    with _keeping(trail), modes.on(trail.note, lambda root, gradient: _raise(_first(root, _real(gradient), True))):
+        yield
+
+
+def _raise(found: Anomaly | None) -> None:
+    if found is not None:
+        raise NonFiniteError(found)

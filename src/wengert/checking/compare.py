@@ -1,0 +1,242 @@
+"""The same expression in Wengert and in another library, value by value and gradient by gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from math import inf, isfinite, isnan, ulp
+from typing import Any, NamedTuple
+
+from wengert import modes
+from wengert.checking.peers import PEERS, lacking
+from wengert.derivatives.pytree import Structure, argument_names
+from wengert.engine import Value
+from wengert.errors import ArgumentError
+from wengert.graph import Graph
+from wengert.ops import coerce as operands
+
+__all__ = ["Comparison", "Line", "compare"]
+
+
+class Line(NamedTuple):
+    """One instruction, as Wengert and as the other library have it.
+
+    Attributes:
+        place: its number; operands are named by it, as in #2.
+        expression: what it computes, over the labels of the inputs and the numbers of earlier lines.
+        op: the operation, as `_op` names it; empty for a leaf.
+        operands: the numbers of the lines that it is made from, as `_prev` has them; a constant as a float.
+        value: Wengert's value.
+        grad: Wengert's gradient of the result by it.
+        peer_value: the other library's value. mpmath's has 60 digits; here it is rounded to a float.
+        peer_grad: the other library's gradient.
+        value_ulp: how far the values are apart, in units in the last place of the larger; of mpmath's, before rounding.
+        grad_ulp: how far the gradients are apart, likewise.
+        counterpart: what the other library calls it, with what it is made of: for PyTorch its `grad_fn`, and in
+            parentheses the `next_functions`.
+    """
+
+    place: int
+    expression: str
+    op: str
+    operands: tuple[int | float, ...]
+    value: float
+    grad: float
+    peer_value: float
+    peer_grad: float
+    value_ulp: float
+    grad_ulp: float
+    counterpart: str
+
+
+class Comparison(NamedTuple):
+    """An expression side by side. Printed, it is a table.
+
+    Attributes:
+        against: the other library and its version.
+        lines: one for each instruction, leaves too, in the order in which they were made.
+    """
+
+    against: str
+    lines: tuple[Line, ...]
+
+    @property
+    def worst(self) -> Line:
+        """The line with the largest difference, of its value or of its gradient."""
+        return max(self.lines, key=lambda line: max(line.value_ulp, line.grad_ulp))
+
+    @property
+    def largest(self) -> float:
+        """The largest difference, in units in the last place."""
+        return max(self.worst.value_ulp, self.worst.grad_ulp)
+
+    def __repr__(self) -> str:
+        library, version = self.against.split()
+        words = {"torch": "grad_fn(next_functions)", "jax": "primitives", "mpmath": "function"}[library]
+        head = [
+            "",
+            "wengert",
+            "_op",
+            "_prev",
+            "value",
+            "gradient",
+            f"{library}: value",
+            "gradient",
+            "ulp",
+            "ulp",
+            words,
+        ]
+        rows = [
+            [
+                f"#{line.place}",
+                line.expression,
+                line.op,
+                ", ".join([f"{x:g}" if isinstance(x, float) else f"#{x}" for x in line.operands]),
+                f"{line.value:.10g}",
+                f"{line.grad:.10g}",
+                f"{line.peer_value:.10g}",
+                f"{line.peer_grad:.10g}",
+                f"{line.value_ulp:.3g}",
+                f"{line.grad_ulp:.3g}",
+                line.counterpart,
+            ]
+            for line in self.lines
+        ]
+        right = {4, 5, 6, 7, 8, 9}
+        widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
+        lines = [
+            "  ".join(
+                [f"{x:>{w}}" if i in right else f"{x:<{w}}" for i, (x, w) in enumerate(zip(row, widths, strict=True))]
+            )
+            for row in [head, *rows]
+        ]
+        worst = self.worst
+        if self.largest == 0.0:
+            end = "every value and every gradient is the same"
+        else:
+            part = "value" if worst.value_ulp >= worst.grad_ulp else "gradient"
+            end = f"the largest difference: {self.largest:.3g} ulp, in the {part} of #{worst.place}, {worst.expression}"
+        end += f" (wengert beside {library} {version})"
+        return "\n".join([*[line.rstrip() for line in lines], end])
+
+
+def compare(f: Callable[..., Any], inputs: Any, against: str = "torch") -> Comparison:
+    """Compute and differentiate a function twice, by Wengert and by another library, and show both side by side.
+
+    The function is run once, on Values; the recorded operations are then those of the other library, one by one: torch
+    and jax in double precision, each with its own backward pass; mpmath in 60 digits, as the truth. An operation that
+    the other library lacks is stood in for by Wengert's own numbers, and its line says so. Gradients of Values that
+    the function uses from outside, as of a model, are left as they are.
+
+    Args:
+        f: a function of numbers that gives one Value.
+        inputs: its arguments: a list or tuple in their order, a dict by their names, or a number for the only one.
+            An argument may be a list, a tuple or a dict of numbers, or an array of NumPy.
+        against: "torch", "jax" or "mpmath".
+
+    Raises:
+        ArgumentError: another library is named, or the function gives no Value.
+        MissingExtraError: the library is not installed.
+        OperandError: an input is not a number.
+
+    >>> report = compare(lambda x: x * x, 3.0, against="mpmath")
+    >>> [(line.expression, line.peer_value, line.peer_grad) for line in report.lines]
+    [('x', 3.0, 6.0), ('x * x', 9.0, 1.0)]
+    >>> report.largest
+    0.0
+    """
+    if against not in tuple(PEERS):  # which, unlike a dict, can be asked for what has no hash
+        raise ArgumentError(f"against is one of {', '.join(map(repr, PEERS))}, not {against!r:.40}")
+    with modes.recorded():
+        result = _result(f, inputs)
+    graph = Graph(deepcopy(result))
+    for value in graph.values:
+        value.grad = 0.0
+    partials = {place: _partials(graph, place) for place in lacking(graph)}
+    graph.values[graph.outputs[0]].backward()
+    version, told = PEERS[against](graph, partials)
+    lines: list[Line] = []
+    for (op, arguments, value), other in zip(graph, told, strict=True):
+        place = len(lines)
+        label = value.label or f"#{place}"
+        if op.name == "pow" and value._op != "**":
+            arguments = arguments[:1]  # a constant exponent belongs to the operation
+        expression = label if op.arity == 0 else _written(op.name, value._op, arguments, graph)
+        lines.append(
+            Line(
+                place,
+                expression,
+                value._op,
+                arguments,
+                value.data,
+                value.grad,
+                float(other.value),
+                float(other.grad),
+                _apart(value.data, other.value),
+                _apart(value.grad, other.grad),
+                other.counterpart,
+            )
+        )
+    return Comparison(version, tuple(lines))
+
+
+# -- the function -----------------------------------------------------------------------------------------------------
+
+
+def _result(f: Callable[..., Any], inputs: Any) -> Value:
+    """The function's result, of new leaves with the labels of the inputs."""
+    if isinstance(inputs, dict):
+        result = f(**{str(name): _leaves(x, str(name)) for name, x in inputs.items()})
+    else:
+        given = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
+        result = f(*map(_leaves, given, argument_names(f, len(given))))
+    if not isinstance(result, Value):
+        raise ArgumentError(f"f gives one Value that depends on its inputs, not {operands.named(result)}")
+    return result
+
+
+def _leaves(given: Any, name: str) -> Any:
+    """The same structure, with a leaf for each number."""
+    structure = Structure(given, name)
+    numbers = [x.data if isinstance(x, Value) else x for x in structure.leaves]
+    return structure.build([Value(x, label=label) for x, label in zip(numbers, structure.names(), strict=True)])
+
+
+# -- the lines --------------------------------------------------------------------------------------------------------
+
+
+def _written(name: str, symbol: str, arguments: tuple[int | float, ...], graph: Graph) -> str:
+    """An instruction over the labels of leaves and the numbers of earlier lines."""
+    parts = []
+    for x in arguments:
+        label = "" if isinstance(x, float) or graph.codes[x] else graph.values[x].label
+        parts.append(f"{x:g}" if isinstance(x, float) else label or f"#{x}")
+    if name == "pow" and len(parts) == 1:
+        return f"{parts[0]}{symbol}"
+    if name in ("add", "sub", "mul", "div", "pow"):
+        return f" {symbol} ".join(parts)
+    return f"{name}({', '.join(parts)})"
+
+
+def _partials(graph: Graph, place: int) -> tuple[float, ...]:
+    """Wengert's own partial derivatives of one instruction, by what it passes on of a gradient of 1."""
+    _, arguments, value = graph[place]
+    value.grad = 1.0
+    value._backward()
+    slopes = []
+    for x in arguments:
+        slopes.append(0.0 if isinstance(x, float) else graph.values[x].grad)
+        if not isinstance(x, float):
+            graph.values[x].grad = 0.0  # an operand that stands there twice gives its whole at once
+    value.grad = 0.0
+    return tuple(slopes)
+
+
+def _apart(own: float, other: Any) -> float:
+    """How far a number is from another, which may have more digits, in units in the last place of the larger."""
+    rounded = float(other)
+    if own == other or (isnan(own) and isnan(rounded)):
+        return 0.0
+    if not (isfinite(own) and isfinite(rounded)):
+        return 0.0 if own == rounded else inf
+    return float(abs(own - other) / ulp(max(abs(own), abs(rounded))))

@@ -1,0 +1,368 @@
+"""Checks of gradients: `check_gradients` compares what the rules say with differences of what the function does.
+
+    >>> from wengert import op, sin
+    >>> print(check_gradients(lambda x, y: sin(x) * y, (0.5, 2.0)))
+    the gradients are right: 6 derivatives by x, y, to order 2
+    >>> wrong = op("wrong_square", value=lambda x: x * x, partials=lambda out, x: 3.0 * x)
+    >>> report = check_gradients(wrong, 2.0, order=1, raise_exception=False)
+    >>> report.ok, report.worst.input, report.worst.gradient, round(report.worst.expected, 6)
+    (False, 'x', 6.0, 4.0)
+
+At a kink there is no derivative, and the published convention counts (see Conventions): relu(0) has the slope 0, equal
+operands of a maximum share the slope. There, and next to it, the function is compared with its own tape, replayed with
+each kink made straight in the direction that the convention gives it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from inspect import signature
+from math import inf, isfinite
+from typing import Any, NamedTuple
+
+from wengert import modes
+from wengert.checking.finite_differences import Slope, slopes
+from wengert.checking.replay import Replay
+from wengert.derivatives.linearize import Run
+from wengert.derivatives.pytree import Structure, argument_names
+from wengert.engine import Value
+from wengert.errors import ArgumentError, GradientError
+from wengert.graph import Graph
+from wengert.ops.coerce import is_number
+
+__all__ = ["Comparison", "GradientReport", "check_gradients"]
+
+LOOSE = 1e-3  # differences that are less certain than this prove nothing
+COLUMNS = 100  # by how many inputs derivatives of order 2 and up are compared
+SHOWN = 10
+
+
+class Comparison(NamedTuple):
+    """One derivative, twice."""
+
+    order: int
+    """1 for a gradient, 2 for its derivative, and so on."""
+    input: str
+    """By which number: `x[2]`, or `layers.0.neurons.3.w.17`, a parameter."""
+    output: str
+    """Of which: a number that the function returns; from order 2 on, `d/d x[0]`, the derivative by another input."""
+    gradient: float
+    """What the rules of the operations give."""
+    expected: float
+    """What differences give, or at a kink the convention."""
+    allowed: float
+    """How far the two may be apart."""
+    source: str
+    """Where `expected` is from: "differences", or "convention"."""
+    ok: bool
+    """Whether they agree, and are finite."""
+
+    @property
+    def error(self) -> float:
+        """How far the two are apart; inf where one is not finite."""
+        apart = abs(self.gradient - self.expected)
+        return apart if apart == apart else inf
+
+
+class GradientReport(NamedTuple):
+    """What `check_gradients` has found. It is true where all is right, and prints itself."""
+
+    name: str
+    """Of the function."""
+    comparisons: tuple[Comparison, ...]
+    """Each derivative that was compared."""
+    inputs: tuple[str, ...]
+    """The numbers by which was differentiated."""
+    left_out: int
+    """By how many of the inputs derivatives of order 2 and up were not compared, as there are so many."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether every derivative is right."""
+        return all(c.ok for c in self.comparisons)
+
+    @property
+    def worst(self) -> Comparison:
+        """The comparison that is furthest beyond what is allowed, of the lowest order that has a wrong one."""
+        wrong = [c for c in self.comparisons if not c.ok]
+        lowest = min([c.order for c in wrong], default=0)
+        return max([c for c in wrong if c.order == lowest] or self.comparisons, key=_excess)
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __repr__(self) -> str:
+        order = max(c.order for c in self.comparisons)
+        named = self.inputs if len(self.inputs) <= 4 else (*self.inputs[:3], f"... ({len(self.inputs)} in all)")
+        lines = [f"{len(self.comparisons)} derivatives by {', '.join(named)}, to order {order}"]
+        if self.left_out:
+            lines.append(f"({self.left_out} inputs were left out of those of order 2 and up)")
+        if self.ok:
+            return "the gradients are right: " + "\n".join(lines)
+        wrong = sorted([c for c in self.comparisons if not c.ok], key=lambda c: (c.order, -_excess(c)))
+        worst = self.worst
+        lines[0] = f"{len(wrong)} of {lines[0]}, are wrong"
+        lines.insert(0, f"the gradients of {self.name} are wrong, worst by {worst.input}: {_sentence(worst)}")
+        rows = [("order", "of", "by", "gradient", "expected", "error", "allowed", "from")]
+        for c in wrong[:SHOWN]:
+            numbers = [f"{x:.9g}" for x in (c.gradient, c.expected)] + [f"{x:.1e}" for x in (c.error, c.allowed)]
+            rows.append((str(c.order), c.output, c.input, *numbers, c.source))  # type: ignore[arg-type]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines += [
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+        ]
+        if len(wrong) > SHOWN:
+            lines.append(f"and {len(wrong) - SHOWN} more")
+        return "\n".join(lines)
+
+
+def check_gradients(
+    function: Callable[..., Any],
+    inputs: Any,
+    *,
+    order: int = 2,
+    rtol: float = 1e-6,
+    atol: float = 1e-8,
+    step: float | None = None,
+    raise_exception: bool = True,
+) -> GradientReport:
+    """Compare the derivatives of a function with differences.
+
+    Args:
+        function: a function of floats, in any shape; a `wengert.nn.Module`, whose parameters are checked too; or an
+            operation, as `wengert.exp` or one of your own.
+        inputs: its argument, or its arguments in a tuple; in a list, or by name in a dict, where the function cannot
+            take that as its only argument. Floats, Values and arrays of floats among them, in any nesting, are varied;
+            ints, bools, strings and the like stay what they are.
+        order: up to which order: 1 for the gradients, 2 for their derivatives too. Beyond 1 the outputs are added up
+            with weights, and with more than 100 inputs 100 of them are varied.
+        rtol: how far a derivative may be off, relative to it.
+        atol: how far it may be off besides; to both the uncertainty of the difference is added.
+        step: the first and largest step; by itself a tenth of the input, or of 1 if that is more. It is then divided
+            by 4 until the differences have converged.
+        raise_exception: whether a wrong derivative is an error; if not, the report tells.
+
+    Returns:
+        The report: `ok`, `worst`, and every comparison. It names the worst input.
+
+    Raises:
+        GradientError: a derivative is wrong or not finite; its `report` is what would have been returned.
+        ArgumentError: there is nothing to vary; the function returns nothing, or something else each time it is called;
+            an option is outside what it may be.
+        OperationError: there is no second derivative: an operation of the user's has a rule for floats only.
+
+    >>> from wengert.nn import MLP
+    >>> bool(check_gradients(MLP(2, [3, 1], activation="tanh"), [0.5, -1.0]))
+    True
+    """
+    if type(order) is not int or order < 1:
+        raise ArgumentError(f"order is {order!r}; expected 1, 2 or another whole number from 1 up")
+    for name, tolerance in (("rtol", rtol), ("atol", atol)):
+        if not (is_number(tolerance) and tolerance >= 0.0):
+            raise ArgumentError(f"{name} is {tolerance!r}; expected a number from 0 up")
+    if step is not None and not (is_number(step) and step > 0.0 and isfinite(step)):
+        raise ArgumentError(f"step is {step!r}; expected a number above 0")
+    with modes.recorded():
+        subject = _Subject(function, inputs)
+        try:
+            subject.check_step(step)
+            found = [
+                c for degree in range(1, order + 1) for c in _compare(subject, degree, _Tolerance(rtol, atol), step)
+            ]
+        finally:
+            subject.restore()
+    left_out = max(0, len(subject.leaves) - COLUMNS) if order > 1 else 0
+    report = GradientReport(subject.name, tuple(found), tuple(subject.names), left_out)
+    if raise_exception and not report.ok:
+        raise GradientError(report)
+    return report
+
+
+class _Subject:
+    """A function with its numbers as leaves, so that any of them can be moved."""
+
+    def __init__(self, function: Callable[..., Any], inputs: Any) -> None:
+        self.function = function
+        self.name: str = getattr(function, "__name__", "") or type(function).__name__
+        self.name = "the function" if self.name == "<lambda>" else self.name
+        given = _arguments(function, inputs)
+        called = argument_names(function, len(given))
+        structures = [Structure(x, name, True) for x, name in zip(given, called, strict=True)]
+        self.names: list[str] = [name for structure in structures for name in structure.names()]
+        self.leaves: list[Value] = []
+        self.arguments = []
+        for structure in structures:
+            leaves = [Value(x.data if isinstance(x, Value) else x) for x in structure.leaves]
+            self.leaves += leaves
+            self.arguments.append(structure.build(leaves))
+        if hasattr(function, "named_parameters"):
+            for name, parameter in function.named_parameters():
+                self.names.append(name)
+                self.leaves.append(parameter)
+        if not self.leaves:
+            raise ArgumentError(f"there is no float among the inputs of {self.name} to vary: write 1.0 for 1")
+        self.point = [leaf.data for leaf in self.leaves]
+        self._first_tape: Replay | None = None
+        self.began = min(leaf._made for leaf in self.leaves)
+        result = Structure(function(*self.arguments), "its result")
+        self.output_names: list[str] = [name.replace("its result", self.name) for name in result.names()]
+        if not result.leaves:
+            raise ArgumentError(f"{self.name} returned no number: did it forget to return its result?")
+
+    def check_step(self, step: float | None) -> None:
+        """Refuse a step that is lost in rounding."""
+        for name, x in zip(self.names, self.point, strict=True):
+            if step is not None and isfinite(x) and x + step == x:
+                raise ArgumentError(
+                    f"step is {step!r}, and {name} = {x!r} plus that is the same: expected a larger one"
+                )
+
+    def outputs(self, order: int) -> list[Any]:
+        """The outputs (order 1), the derivatives of their sum (order 2), of the sum of those (3): floats and Values."""
+        outputs = Structure(self.function(*self.arguments), "its result").leaves
+        for _ in range(order - 1):
+            run = Run(self.leaves, outputs, self.began, "values")
+            run.prepare()
+            outputs = run.pull(_weights(len(outputs)))
+        return outputs
+
+    def numbers(self, order: int) -> list[float]:
+        """The same as floats, the last derivative by a reverse sweep in floats."""
+        if order == 1:
+            return [x.data if isinstance(x, Value) else x for x in self.outputs(1)]
+        outputs = self.outputs(order - 1)
+        return list(Run(self.leaves, outputs, self.began).pull(_weights(len(outputs))))
+
+    def columns(self, order: int, chosen: Sequence[int]) -> list[list[float]]:
+        """For some of the inputs the derivatives of all outputs, as the rules of the operations give them."""
+        with modes.recorded(op_by_op=order > 1):
+            outputs = self.outputs(order)
+        run = Run(self.leaves, outputs, self.began)
+        if order > 1:
+            return [run.push({number: 1.0}) for number in chosen]
+        rows = [run.pull({number: 1.0}) for number in range(len(outputs))]
+        return [[row[number] for row in rows] for number in chosen]
+
+    def replay(self, order: int) -> Replay:
+        """The outputs' tape."""
+        with modes.recorded(op_by_op=True):
+            outputs = self.outputs(order)
+        return Replay(Graph(*[x for x in outputs if isinstance(x, Value)]), outputs)
+
+    def has_kink(self, number: int) -> bool:
+        """Whether an operation on the way from one of the inputs stands exactly at a kink."""
+        self._first_tape = self._first_tape or self.replay(1)
+        return self._first_tape.has_kink(self.leaves[number])
+
+    def moved(self, number: int, order: int) -> Callable[[float], list[float]]:
+        """The outputs as a function of one of the inputs."""
+
+        def function(x: float) -> list[float]:
+            self.leaves[number].data = x
+            try:
+                return self.numbers(order)
+            finally:
+                self.leaves[number].data = self.point[number]
+
+        return function
+
+    def restore(self) -> None:
+        """Give every leaf its number back."""
+        for leaf, number in zip(self.leaves, self.point, strict=True):
+            leaf.data = number
+
+
+def _arguments(function: Callable[..., Any], inputs: Any) -> tuple[Any, ...]:
+    """What to call the function with: the items of a list or dict only if it does not take that as one argument."""
+    if isinstance(inputs, (list, dict)):
+        try:
+            parameters = signature(function)
+        except (TypeError, ValueError):  # of a function written in C
+            return (inputs,)
+        try:
+            parameters.bind(inputs)
+        except TypeError:
+            return parameters.bind(**inputs).args if isinstance(inputs, dict) else tuple(inputs)
+    return inputs if type(inputs) is tuple else (inputs,)
+
+
+class _Tolerance(NamedTuple):
+    """How far a derivative may be off, and what differences have to show for it."""
+
+    rtol: float
+    atol: float
+
+    def allowed(self, slope: Slope, gradient: float) -> float:
+        """How far the two may be apart: the tolerance, and the uncertainty of the difference."""
+        uncertain = min(slope.error, LOOSE * abs(slope.slope) + 1e-6)
+        return self.atol + self.rtol * max(abs(gradient), abs(slope.slope)) + uncertain
+
+    def agree(self, slope: Slope, gradient: float) -> bool:
+        """Whether the two are no further apart than that."""
+        return abs(gradient - slope.slope) <= self.allowed(slope, gradient)
+
+    def smooth(self, slope: Slope) -> bool:
+        """Whether no kink is seen."""
+        return not abs(slope.jump) > self.atol + self.rtol * abs(slope.slope) + slope.jump_error
+
+    def enough(self, found: Sequence[Slope], column: Sequence[float]) -> bool:
+        """Whether smaller steps would tell no more."""
+        return all(
+            slope.error <= self.atol + self.rtol * abs(slope.slope)
+            and self.agree(slope, gradient)
+            and self.smooth(slope)
+            for slope, gradient in zip(found, column, strict=True)
+        )
+
+
+def _compare(subject: _Subject, order: int, tolerance: _Tolerance, step: float | None) -> list[Comparison]:
+    """Every derivative of one order."""
+    count = len(subject.leaves)
+    chosen = range(count) if order == 1 or count <= COLUMNS else [k * count // COLUMNS for k in range(COLUMNS)]
+    before = subject.numbers(order)
+    if repr(before) != repr(subject.numbers(order)):
+        raise ArgumentError(f"{subject.name} gives different results for the same inputs: random numbers, a counter?")
+    of = subject.output_names if order == 1 else [f"d/d {name}" for name in subject.names]
+    found = []
+    replay: Replay | None = None
+    for number, column in zip(chosen, subject.columns(order, chosen), strict=True):
+        x = subject.point[number]
+        first = step or 0.1 * max(1.0, abs(x))
+        measured = slopes(subject.moved(number, order), x, first, partial(tolerance.enough, column=column))
+        straight: list[Slope] | None = None
+        for place, (slope, gradient) in enumerate(zip(measured, column, strict=True)):
+            ok, source = tolerance.agree(slope, gradient), "differences"
+            if isfinite(gradient) and not (ok and tolerance.smooth(slope)):
+                replay = replay or subject.replay(order)
+                if not tolerance.smooth(slope) or subject.has_kink(number):
+                    straight = straight or slopes(replay.moved(subject.leaves[number]), x, first)
+                    slope, source = straight[place], "convention"
+                    ok = tolerance.agree(slope, gradient)
+                    if not tolerance.smooth(slope):  # of an operation without a convention: either side will do
+                        low, high = sorted([slope.slope - slope.jump / 2.0, slope.slope + slope.jump / 2.0])
+                        allowed = tolerance.allowed(slope, gradient)
+                        ok = low - allowed <= gradient <= high + allowed
+            allowed, ok = tolerance.allowed(slope, gradient), ok and isfinite(gradient)
+            found.append(
+                Comparison(order, subject.names[number], of[place], gradient, slope.slope, allowed, source, ok)
+            )
+    return found
+
+
+def _weights(count: int) -> dict[int, float]:
+    """What outputs are multiplied by before they are added up: no two of them cancel."""
+    return {k: 1.0 if count == 1 else 0.5 + (k * 0.6180339887498949) % 1.0 for k in range(count)}
+
+
+def _excess(c: Comparison) -> float:
+    """How far beyond what is allowed."""
+    return c.error / c.allowed if c.allowed > 0.0 else c.error * inf if c.error else 0.0
+
+
+def _sentence(c: Comparison) -> str:
+    """What is wrong, in a line."""
+    if not isfinite(c.gradient):
+        return f"the derivative of {c.output} is {c.gradient:g}"
+    what = "the convention at this kink gives" if c.source == "convention" else "differences give"
+    return f"the derivative of {c.output} is {c.gradient:.9g}, and {what} {c.expected:.9g}"

@@ -1,0 +1,143 @@
+"""`compile`: the decorator, what it remembers, and when it leaves the work to the engine."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from wengert import errors
+
+__all__ = ["Compiled", "compile"]
+
+
+def compile(function: Callable[..., Any] | None = None, *, static: Sequence[str] = ()) -> Any:
+    """Record a function of scalars once and run it as an array program from then on.
+
+    The result of a call is a Value as before, whose `backward()` gives the captured parameters, and Values among the
+    arguments, their gradients. Code that takes another course for other numbers is recorded once for each course; what
+    cannot be recorded runs as it stands, and `report()` says why. Needs NumPy.
+
+    Args:
+        function: plain scalar code: one example in, a Value out (or lists of Values, for `map`).
+        static: the names of arguments that are part of the program, as a size or a flag is.
+
+    Raises:
+        MissingExtraError: NumPy is not installed.
+        ArgumentError: `static` names an argument that the function does not have.
+
+    >>> from wengert import Value
+    >>> w, b = Value(2.0), Value(1.0)
+    >>> @compile
+    ... def loss(x, y):
+    ...     return (w * x + b - y) ** 2
+    >>> total = loss.mean([1.0, 2.0, 3.0], [3.0, 5.0, 8.0])
+    >>> total.backward()
+    >>> round(total.data, 6), round(w.grad, 6)
+    (0.333333, -2.0)
+    """
+    if function is None:
+        return functools.partial(compile, static=static)
+    return Compiled(function, static)
+
+
+class Compiled:
+    """A function that `compile` has decorated. Call it as before, or on a whole batch."""
+
+    def __init__(self, function: Callable[..., Any], static: Sequence[str] = ()) -> None:
+        errors.require("numpy", "array")
+        functools.update_wrapper(self, function)
+        self.function = function
+        self.signature: inspect.Signature = inspect.signature(function)
+        self.static: tuple[str, ...] = (static,) if isinstance(static, str) else tuple(static)
+        for name in self.static:
+            if name not in self.signature.parameters:
+                raise errors.ArgumentError(f"static names {name!r}, and {function.__name__} has no such argument")
+        from wengert.compiler.dispatch import Runtime
+
+        self._runtime = Runtime(self)
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        """The function's value for one example, a Value like that of the function itself."""
+        return self._runtime.call(args, named)
+
+    def mean(self, *args: Any, **named: Any) -> Any:
+        """The mean over a batch, as one Value.
+
+        Args:
+            *args: for each argument all examples along the first axis: an array, a list of numbers or rows, or a tuple
+                or dict of such.
+            **named: the same, by name.
+
+        Raises:
+            DataError: the arguments differ in the number of examples, a batch is empty, or its rows are ragged.
+        """
+        return self._runtime.batch(args, named, "mean")
+
+    def sum(self, *args: Any, **named: Any) -> Any:
+        """The sum over a batch, as one Value; arguments and errors as of `mean`."""
+        return self._runtime.batch(args, named, "sum")
+
+    def map(self, *args: Any, **named: Any) -> Any:
+        """The function's values for a batch, as a NumPy array with the examples along the first axis, and no graph."""
+        return self._runtime.batch(args, named, "map")
+
+    def source(self, language: str = "numpy", *, gradient: bool = True) -> str:
+        """The array program of the last call as runnable code.
+
+        Args:
+            language: "numpy", "torch" or "jax".
+            gradient: whether the derivatives are computed too (NumPy; the others have their own).
+
+        Raises:
+            ArgumentError: another language, or nothing has been compiled yet.
+        """
+        return self._runtime.source(language, gradient)
+
+    def report(self) -> str:
+        """What became of the function: nodes, array operations, products, tables, guards, and why it fell back."""
+        return self._runtime.report()
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        """A compiled method, bound to the object that it is read from."""
+        return self if instance is None else Bound(self, instance)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Compiled:
+        """Another compiled function, without recordings: of a function of the same, as `copy.deepcopy` leaves
+        functions as they are, of a bound method or a model of its copy.
+        """
+        return Compiled(copy.deepcopy(self.function, memo), self.static)
+
+    def __repr__(self) -> str:
+        return f"<compiled {getattr(self.function, '__name__', 'function')}>"
+
+
+class Bound:
+    """A compiled method of an object; the recordings are kept for each object."""
+
+    def __init__(self, compiled: Compiled, instance: Any) -> None:
+        self.compiled: Compiled = compiled
+        self.instance: Any = instance
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        """As `Compiled.__call__`."""
+        return self.compiled(self.instance, *args, **named)
+
+    def mean(self, *args: Any, **named: Any) -> Any:
+        """As `Compiled.mean`."""
+        return self.compiled.mean(self.instance, *args, **named)
+
+    def sum(self, *args: Any, **named: Any) -> Any:
+        """As `Compiled.sum`."""
+        return self.compiled.sum(self.instance, *args, **named)
+
+    def map(self, *args: Any, **named: Any) -> Any:
+        """As `Compiled.map`."""
+        return self.compiled.map(self.instance, *args, **named)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # such as `copy` asks for, of an object that has no attributes yet
+            raise AttributeError(name)
+        return getattr(self.compiled, name)

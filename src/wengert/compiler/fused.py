@@ -1,0 +1,50 @@
+"""What a compiled function needs of the engine: the numbers of many Values at once, and one node for all of them.
+
+And what is kept of such a node, for those who look at it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from wengert.engine import Many, Value, _many
+from wengert.node import CODE, LEAVES
+from wengert.ops import ieee
+from wengert.ops.ieee import Array
+from wengert.ops.table import BY_NAME
+
+__all__ = ["fused", "gather", "partials_of", "scatter"]
+
+COMPILED, HAND = BY_NAME["compiled"].code, BY_NAME["by hand"].code
+
+
+def gather(values: tuple[Any, ...], numbers: Array) -> None:
+    """Write the data of each Value into an array of as many floats."""
+    for i in range(len(values)):
+        numbers[i] = ieee.at(values, i, Value)._data
+
+
+def scatter(values: tuple[Any, ...], numbers: Array, gradients: Array) -> None:
+    """Give each Value its data and its gradient from arrays of as many floats."""
+    for i in range(len(values)):
+        value = ieee.at(values, i, Value)
+        value._data = float(numbers[i])
+        value._grad = float(gradients[i])
+
+
+def fused(data: float, operands: Sequence[Any], partials: Array, leaves: bool = False) -> Any:
+    """One node with this value, on these operands, with these partial derivatives by each; `leaves`: all are leaves."""
+    node: Many = _many(COMPILED, operands)
+    node._data = data
+    node._db = LEAVES if leaves else 0.0
+    for i in range(len(node._all)):
+        node._partials[i] = float(partials[i])
+    return node
+
+
+def partials_of(many: Many) -> list[float]:
+    """The recorded partial derivative by each operand of a node of any number of operands, constants among them."""
+    if many._made & CODE == HAND:
+        return many._slopes()  # type: ignore[attr-defined, no-any-return]
+    return [many._partials[i] for i in range(len(many._all))]

@@ -1,0 +1,160 @@
+"""What a Program does not need: copies are read through, holes that nobody looks at are left as they are, and what
+nothing reads is dropped.
+"""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+
+from wengert.compiler.ir.expression import Tree, rewrite
+from wengert.compiler.ir.program import BATCH, Access, Array, Assemble, Compute, Program, contiguous, whole
+
+__all__ = ["fuse", "take_factors_out", "unmask"]
+
+X: Tree = ("in", 0)
+
+
+def fuse(program: Program) -> None:
+    """Let the readers of a copy read what it copies, then drop the steps that nothing reads."""
+    copies: dict[int, Compute] = {}
+    for step in program.steps:
+        if isinstance(step, Assemble):
+            step.parts = [(access, _original(part, copies)) for access, part in step.parts]
+            continue
+        step.operands = [_through(x, step.axes, copies) for x in step.operands]
+        if not step.reduce and step.tree == X and step.operands[0].index is None:
+            copies[id(step.out)] = step
+    _drop_unread(program)
+
+
+def _through(access: Access, axes: tuple[int, ...], copies: dict[int, Compute]) -> Access:
+    """The access to what a copy copies; the same access if the copy is none, or is not read axis by axis."""
+    copy = copies.get(id(access.array))
+    if copy is None or access.table is not None or access.index is not None or access.base:
+        return access
+    own = contiguous(access.array.cell_shape)
+    lead = int(access.array.batched)
+    inner: list[int] = []  # for each axis of the reader, the axis of the copy that it runs along; -1 for none
+    for length, stride in zip(axes, access.strides, strict=True):
+        if not stride:
+            inner.append(-1)
+        elif length == BATCH:
+            inner.append(0)
+        else:
+            which = [k for k, s in enumerate(own) if s == stride and access.array.cell_shape[k] == length]
+            if not which:
+                return access
+            inner.append(which[0] + lead)
+    if len({k for k in inner if k >= 0}) < len(copy.axes):
+        return access
+    source = copy.operands[0]
+    if source.table is not None:
+        return access
+    strides = tuple([source.strides[k] if k >= 0 else 0 for k in inner])
+    return Access(source.array, source.base, strides)
+
+
+def _original(part: Array, copies: dict[int, Compute]) -> Array:
+    """What a part is a copy of, if it is one of a whole array."""
+    copy = copies.get(id(part))
+    if copy is None or not copy.operands[0].is_whole(part.shape):
+        return part
+    return copy.operands[0].array
+
+
+def take_factors_out(program: Program, before: Program) -> None:
+    """Write the sum of ``a[i] * x[i, j]`` over j as a times the sum of x, where an earlier step has summed x up.
+
+    The derivative of a softmax is such a sum.
+
+    Args:
+        program: a reverse sweep.
+        before: the program that it is of.
+    """
+    steps = [step for step in (*before.steps, *program.steps) if isinstance(step, Compute)]
+    makers = {id(step.out): step for step in steps}
+    own = set(map(id, program.steps))
+    sums: dict[tuple[int, tuple[int, ...]], Array] = {}  # by the array and the axes that are left
+    for step in steps:
+        plain = step.reduce == "sum" and step.mask is None and step.tree in (X, ("neg", X))
+        if not plain or not step.operands[0].is_whole(step.axes):
+            continue
+        array = step.operands[0].array
+        split = _factor_and_sum(makers.get(id(array)), step, sums) if id(step) in own else None
+        if split is not None:
+            step.operands, step.axes, step.reduce = split, step.out.shape, ""
+            step.tree = rewrite(step.tree, lambda leaf: ("mul", X, ("in", 1)))
+        if step.tree[0] != "neg":
+            sums[id(array), step.out.shape] = step.out
+    _drop_unread(program)
+
+
+def _factor_and_sum(
+    maker: Compute | None, step: Compute, sums: dict[tuple[int, tuple[int, ...]], Array]
+) -> list[Access] | None:
+    """How a sum reads the factor that is the same for all its terms, and the known sum of the other factor."""
+    if maker is None or maker.reduce or maker.tree not in (("mul", X, ("in", 1)), ("mul", ("in", 1), X)):
+        return None
+    for factor, rest in permutations(maker.operands):
+        total = sums.get((id(rest.array), step.out.shape))
+        varies = any(factor.depends_on(i, step.axes) for i in step.reduced)
+        if total is not None and rest.is_whole(step.axes) and not varies:
+            return [factor.permuted(range(len(step.out.shape)), step.axes), whole(total)]
+    return None
+
+
+def unmask(program: Program) -> None:
+    """Let holes hold anything where no reader counts on their being 0.
+
+    Counting on it are a sum without a mask of its own, and what puts arrays together. A product with a clean array, or
+    a quotient of one, is clean by itself, up to 0 times infinity: what comes out of that is not finite, and such a
+    result is left to the engine.
+    """
+    counted_on = {id(array) for array in program.outputs.values()}
+    for step in program.steps:
+        if isinstance(step, Assemble):
+            counted_on.update(id(part) for _, part in step.parts)
+        elif step.reduce and step.mask is None:
+            counted_on.update(id(x.array) for x in step.operands)
+    for step in reversed(program.steps):
+        if (
+            not isinstance(step, Compute)
+            or step.out.mask is None
+            or step.tree[0] != "where"
+            or step.tree[1][0] != "mask"
+        ):
+            continue
+        inner = step.tree[2]
+        if id(step.out) not in counted_on:
+            step.tree, step.out.clean = inner, False
+            continue
+        factor = _clean_factor(step, inner)
+        if factor is not None:
+            counted_on.add(id(factor))
+            step.tree = inner
+
+
+def _clean_factor(step: Compute, tree: Tree) -> Array | None:
+    """An array with the same holes that makes a product or a quotient 0 there."""
+    branches: tuple[Tree, ...] = tree[1:3] if tree[0] == "mul" else tree[1:2] if tree[0] == "div" else ()
+    for branch in branches:
+        if branch[0] == "in":
+            access: Access = step.operands[branch[1]]
+            mask = access.array.mask
+            clean = mask is not None and access.array.clean and access.is_whole(step.axes)
+            if clean and np.array_equal(mask, step.out.mask):
+                return access.array
+    return None
+
+
+def _drop_unread(program: Program) -> None:
+    """Drop steps backwards, so that what only a dropped step read goes too."""
+    read = {id(array) for array in (*program.outputs.values(), *program.gradients.values())}
+    kept: list[Compute | Assemble] = []
+    for step in reversed(program.steps):
+        if id(step.out) in read:
+            kept.append(step)
+            read.update(map(id, step.reads))
+    program.steps = kept[::-1]

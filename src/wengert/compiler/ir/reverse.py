@@ -1,0 +1,233 @@
+"""The reverse sweep of a Program, as a Program of its own: one rule.
+
+For each operand of a step, its cotangent receives, through the very access by which it was read, the sum over the axes
+that the access does not depend on of ``g * d tree / d operand``: again a Compute. Sums over the batch, the adjoints of
+broadcasts and both adjoints of a product are cases of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from wengert.compiler.ir.expression import Tree, cotangents, has_mask, inputs, rename, rewrite
+from wengert.compiler.ir.passes import fuse, take_factors_out
+from wengert.compiler.ir.program import BATCH, Access, Array, Assemble, Compute, Program, contiguous, whole
+
+__all__ = ["reverse"]
+
+ONE: Tree = ("const", 1.0)
+ADDENDS = 16  # at most so many parts are added in one step
+
+
+def reverse(program: Program, wanted: tuple[str, ...] = ()) -> Program:
+    """The program that computes the derivatives of the output "out" by the parameters, and by the inputs `wanted`.
+
+    Run after `program`, it reads that program's arrays. If the output is batched, its cotangent is one number, `seed`,
+    for all examples, and the derivatives are of ``seed * out.sum()``.
+    """
+    return _Reverse(program, wanted).run()
+
+
+@dataclass
+class _Reverse:
+    forward: Program
+    wanted: tuple[str, ...]
+    program: Program = field(default_factory=Program)
+    parts: dict[int, list[tuple[Access, Array]]] = field(default_factory=dict)
+    constant: dict[int, Tree] = field(default_factory=dict)  # by array: its one value, where it has one
+    needed: set[int] = field(default_factory=set)
+    names: dict[str, int] = field(default_factory=dict)
+
+    def run(self) -> Program:
+        out = self.forward.outputs["out"]
+        sources = [a for a in self.forward.arrays if a.role == "param" or a.name in self.wanted]
+        self.needed = {id(a) for a in sources}
+        for step in self.forward.steps:
+            if any(id(a) in self.needed for a in step.reads):
+                self.needed.add(id(step.out))
+        if out.batched:
+            self.program.seed = Array("seed", (), "const")
+        if id(out) in self.needed:
+            for step in reversed(self.forward.steps):
+                if id(step.out) not in self.needed:
+                    continue
+                gradient = self.seed() if step.out is out else self.finish(step.out)
+                if gradient is not None:
+                    if isinstance(step, Compute):
+                        self.compute(step, gradient)
+                    else:
+                        self.assemble(step, gradient)
+        for array in sources:
+            gradient = self.seed() if array is out else self.finish(array)
+            if isinstance(gradient, Array):
+                self.program.gradients[array.name] = gradient
+            elif gradient is not None:
+                self.program.gradients[array.name] = self.add(array, array.shape, [], gradient)
+        fuse(self.program)
+        take_factors_out(self.program, self.forward)
+        return self.program
+
+    def seed(self) -> Tree | Array:
+        """The cotangent of the output: 1, or the seed for each example."""
+        return ONE if self.program.seed is None else self.program.seed
+
+    def array(self, of: Array, shape: tuple[int, ...]) -> Array:
+        """A new array for a part of a cotangent."""
+        number = self.names[of.name] = self.names.get(of.name, -1) + 1
+        new = Array(f"d{of.name}_{number}", shape, "value")
+        self.program.arrays.append(new)
+        return new
+
+    def add(self, of: Array, axes: tuple[int, ...], operands: list[Access], tree: Tree, kept: int = -1) -> Array:
+        """A step that makes a part of the cotangent of an array; the axes behind the first `kept` are summed over."""
+        kept = len(axes) if kept < 0 else kept
+        out = self.array(of, axes[:kept])
+        self.program.steps.append(Compute(out, axes, operands, tree, "sum" if kept < len(axes) else ""))
+        return out
+
+    def finish(self, array: Array) -> Tree | Array | None:
+        """The cotangent of an array, from the parts that its readers gave; None if there are none."""
+        parts = self.parts.pop(id(array), [])
+        whole_parts = [part for access, part in parts if _covers(access, part)]
+        others = [(access, part) for access, part in parts if not _covers(access, part)]
+        if not parts:
+            return None
+        if len(parts) == 1 and whole_parts and whole_parts[0].shape == array.shape:
+            if whole_parts[0].name.startswith(f"d{array.name}_"):
+                whole_parts[0].name = f"d{array.name}"
+            return self.constant.get(id(whole_parts[0]), whole_parts[0])
+        if whole_parts:
+            while len(whole_parts) > ADDENDS:
+                whole_parts = [self.total(array, whole_parts[:ADDENDS]), *whole_parts[ADDENDS:]]
+            total = self.total(array, whole_parts)
+            if not others:
+                total.name = f"d{array.name}"
+                return total
+            others.insert(0, (whole(array), total))
+        out = self.array(array, array.shape)
+        out.name = f"d{array.name}"
+        for access, _ in others:
+            access.array = out
+        self.program.steps.append(Assemble(out, others))
+        return out
+
+    def total(self, array: Array, parts: list[Array]) -> Array:
+        """The sum of parts that each cover an array."""
+        tree: Tree = ("in", 0)
+        for k in range(1, len(parts)):
+            tree = ("add", tree, ("in", k))
+        strides = whole(array).strides
+        return self.add(array, array.shape, [Access(part, 0, strides) for part in parts], tree)
+
+    def assemble(self, step: Assemble, gradient: Tree | Array) -> None:
+        """Each part receives what stands in its places."""
+        for access, part in step.parts:
+            if id(part) not in self.needed:
+                continue
+            if isinstance(gradient, tuple):
+                received = self.add(part, part.shape, [], gradient)
+            else:
+                over = (BATCH,) if gradient.batched and not part.batched else ()  # each example has read it
+                read = Access(gradient, access.base, access.strides + (1,) * len(over), access.table, access.index)
+                received = self.add(part, part.shape + over, [read], ("in", 0), len(part.shape))
+            self.give(part, whole(part), received)
+
+    def compute(self, step: Compute, gradient: Tree | Array) -> None:
+        """The one rule."""
+        count = len(step.operands)
+        operands = list(step.operands)
+        reach: Tree = gradient if isinstance(gradient, tuple) else ("in", count)
+        absent = (0,) * len(step.reduced)
+        own = Access(step.out, 0, whole(step.out).strides + absent)
+        if isinstance(gradient, Array):
+            strides = own.strides if gradient.shape == step.out.shape else (0,) * len(step.axes)
+            operands += [Access(gradient, 0, strides), own]
+        else:
+            operands += [own, own]
+        if step.reduce in ("max", "min"):
+            trees, operands = self.extreme(step, reach, operands)
+        else:
+            out = None if step.reduce else ("in", count + 1)
+            trees = cotangents(step.tree, reach, out, lambda k: operands[k].array.nonnegative)
+            if step.mask is not None:
+                trees = {k: ("where", ("mask", step.mask), tree, ("const", 0.0)) for k, tree in trees.items()}
+        made: dict[Any, Array] = {}
+        asked = [k for k in trees if id(step.operands[k].array) in self.needed]
+        for k in sorted(asked, key=lambda k: len(_missing(step.operands[k], step.axes))):
+            self.contribute(step, k, operands, trees[k], made)
+
+    def extreme(self, step: Compute, reach: Tree, operands: list[Access]) -> tuple[dict[int, Tree], list[Access]]:
+        """A greatest or least one: its cotangent is shared evenly among all that reach it."""
+        out: Tree = ("in", 1)
+        hit: Tree = ("where", ("eq", ("in", 0), out), ONE, ("const", 0.0))
+        own = operands[2]
+        ties = self.array(step.out, step.out.shape)
+        self.program.steps.append(Compute(ties, step.axes, [operands[0], own], hit, "sum", step.mask))
+        share: Tree = ("div", ("mul", rename(hit, {0: 0, 1: 2}), reach), ("in", 3))
+        if step.mask is not None:
+            share = ("where", ("mask", step.mask), share, ("const", 0.0))
+        return {0: share}, [*operands, Access(ties, 0, own.strides)]
+
+    def contribute(self, step: Compute, k: int, operands: list[Access], tree: Tree, made: dict[Any, Array]) -> None:
+        """What operand k of a step receives."""
+        access, axes = step.operands[k], step.axes
+        missing = _missing(access, axes)
+        kept = [i for i in range(len(axes)) if i not in missing]
+        if access.table is None and access.index is None:  # in the order of the array's own memory
+            kept.sort(key=lambda i: (axes[i] != BATCH, -abs(access.strides[i])))
+        order = kept + missing
+        used = inputs(tree)
+        tree = rename(tree, {old: new for new, old in enumerate(used)})
+        reads = [operands[i].permuted(order, axes) for i in used]
+        tree = _with_masks(tree, order, axes)
+        shape = tuple([axes[i] for i in order])
+        through = access.permuted(kept, axes)
+        if tree == ("in", 0) and not missing and reads[0].is_whole(shape):
+            self.give(access.array, through, reads[0].array)
+            return
+        key = (repr(tree), tuple([(id(x.array), x.base, x.strides) for x in reads]), tuple(order))
+        plain = all(x.table is None and x.index is None for x in reads) and not has_mask(tree)
+        if missing and plain and key in made:  # the same, element by element, is there already
+            reads, tree = [Access(made[key], 0, whole(made[key]).strides)], ("in", 0)
+        part = self.add(access.array, shape, reads, tree, len(kept))
+        if plain and not missing:
+            made[key] = part
+        if tree[0] == "const" and not missing:
+            self.constant[id(part)] = tree
+        self.give(access.array, through, part)
+
+    def give(self, array: Array, through: Access, part: Array) -> None:
+        """Note a part of an array's cotangent."""
+        self.parts.setdefault(id(array), []).append((through, part))
+
+
+def _missing(access: Access, axes: tuple[int, ...]) -> list[int]:
+    """The axes that an access does not depend on."""
+    return [i for i in range(len(axes)) if not access.depends_on(i, axes)]
+
+
+def _covers(access: Access, part: Array) -> bool:
+    """Whether a part fills its array, in the order of memory."""
+    return (
+        access.table is None
+        and access.index is None
+        and access.base == 0
+        and part.size == access.array.size
+        and part.batched == access.array.batched
+        and access.strides[int(part.batched) :] == contiguous(part.cell_shape)
+    )
+
+
+def _with_masks(tree: Tree, order: list[int], axes: tuple[int, ...]) -> Tree:
+    """The tree with its masks over the axes in another order."""
+    plain = [i for i in range(len(axes)) if axes[i] != BATCH]
+    turned = [plain.index(i) for i in order if axes[i] != BATCH]
+
+    def turn(leaf: Tree) -> Tree:
+        if leaf[0] != "mask":
+            return leaf
+        mask = leaf[1].reshape(leaf[1].shape + (1,) * (len(plain) - leaf[1].ndim))
+        return ("mask", mask.transpose(turned))
+
+    return rewrite(tree, turn)

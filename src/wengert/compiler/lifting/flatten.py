@@ -1,0 +1,306 @@
+"""The first half of lifting: from instructions on single numbers to groups of equal ones.
+
+Sums of sums become one sum of many terms, each term a coefficient times one or two factors; then every number gets a
+level (one more than the highest that it is made from), and numbers of one level, one operation and one kind of operands
+make a group. A group will be one array.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wengert.compiler.lifting.simplify import (
+    CONST,
+    INPUT,
+    VALUE,
+    VARYING,
+    Pick,
+    instructions,
+    merge_equal,
+    share_constants,
+)
+from wengert.graph import Graph
+from wengert.ops.table import BY_NAME
+
+__all__ = ["Flat", "Group", "flatten"]
+
+Ints = np.ndarray[Any, np.dtype[np.int64]]
+CODE = {name: BY_NAME[name].code for name in ("add", "sub", "neg", "mul", "pow", "sum", "dot", "max", "min")}
+SUMS = np.array([CODE[name] for name in ("add", "sub", "neg", "sum", "dot")])
+REDUCTIONS = {CODE["max"]: "max", CODE["min"]: "min"}
+RAGGED_GROUPS, RAGGED_WASTE = 2, 3.0  # sums of different lengths become one array when it is at most this much larger
+MODERATE = 1e100  # constants between this and its inverse may be multiplied together: nothing overflows
+
+
+@dataclass
+class Group:
+    """Numbers that one array will hold."""
+
+    nodes: Ints
+    reduce: str  # sum | max | min; "" for an elementwise operation
+    code: int
+
+
+@dataclass
+class Flat:
+    """A recording in normal form. Numbers are named by their places; constants stand behind them."""
+
+    n: int
+    constants: np.ndarray[Any, np.dtype[np.float64]]
+    source: Ints  # for each number and constant where it comes from; VARYING is a value that depends on an input
+    first: Ints  # where the terms of a sum, or the operands of another operation, begin
+    last: Ints  # and end
+    factor: Ints  # of a term: the first factor
+    other: Ints  # and the second, -1 if there is none
+    coefficient: np.ndarray[Any, np.dtype[np.float64]]
+    operands: Ints
+    starts: Ints
+    groups: list[Group]
+    places: Ints  # where each instruction of the recording stands now
+
+
+def flatten(graph: Graph, source: Ints, wanted: Ints, picks: list[Pick]) -> Flat:
+    """Bring a recorded graph into normal form and group it.
+
+    Args:
+        graph: the recording.
+        source: for each instruction PARAM, INPUT or VALUE; CONST for a leaf that only this recording has made.
+        wanted: the places whose values are asked for.
+        picks: the operands that are known only at run time.
+
+    Raises:
+        Unliftable: an operation takes any number of operands and has no array form.
+    """
+    codes, starts, operands, constants, places = instructions(graph, source, picks)
+    wanted = places[wanted]
+    n = len(codes)
+    spread = np.zeros(n, np.int64) + VALUE
+    spread[places] = source
+    data = np.zeros(n)
+    held = np.flatnonzero(source == CONST)
+    data[places[held]] = [graph.values[i].data for i in held.tolist()]
+    operands, constants, stands_for = share_constants(operands, constants, spread, data)
+    codes, starts, operands, stands_for = merge_equal(codes, starts, operands, stands_for)
+    places = stands_for[places]
+    wanted = stands_for[wanted]
+    source = np.concatenate([spread, np.full(len(constants), CONST)])
+    uses = np.bincount(operands, minlength=len(source)) + 2 * np.bincount(wanted, minlength=len(source))
+    owner = np.repeat(np.arange(n), np.diff(starts))
+    terms = _terms(codes, starts, operands, owner)
+    terms, absorbed = _merge_sums(terms, codes, uses, constants, n)
+    terms, multiplied = _merge_products(terms, codes, starts, operands, uses, source, constants, absorbed)
+    root, factor, other, coefficient = terms
+    count = np.bincount(root, minlength=n)
+    last = np.cumsum(count)
+    first = last - count
+    present = ~(absorbed | multiplied)
+    level, varies = _levels(codes, starts, operands, first, last, factor, other, present, source)
+    source = np.where((source == VALUE) & varies, VARYING, source)
+    factor, other = _ordered(factor, other, source)
+    flat = Flat(n, constants, source, first, last, factor, other, coefficient, operands, starts, [], places)
+    flat.groups = _groups(flat, codes, level, present & (codes > 0))
+    return flat
+
+
+# -- sums and products ------------------------------------------------------------------------------------------------
+
+
+def _terms(codes: Ints, starts: Ints, operands: Ints, owner: Ints) -> tuple[Any, ...]:
+    """The terms of each sum, and the candidates of each greatest and least: (root, factor, other, coefficient)."""
+    position = np.arange(len(operands)) - starts[owner]
+    length = np.diff(starts)[owner]
+    code = codes[owner]
+    is_dot = code == CODE["dot"]
+    half = length // 2
+    listed = np.isin(code, SUMS) & ~is_dot | np.isin(code, list(REDUCTIONS))
+    weight = is_dot & (position < half)
+    bias = is_dot & (position == length - 1)
+    keep = np.flatnonzero(listed | weight | bias)
+    other = np.full(len(operands), -1)
+    at = np.flatnonzero(weight)
+    other[at] = operands[at + half[at]]
+    negative = (code == CODE["neg"]) | (code == CODE["sub"]) & (position == 1)
+    return owner[keep], operands[keep], other[keep], np.where(negative, -1.0, 1.0)[keep]
+
+
+def _merge_sums(terms: tuple[Any, ...], codes: Ints, uses: Ints, constants: Any, n: int) -> tuple[Any, Any]:
+    """A sum that only another sum uses gives it its terms."""
+    root, factor, other, coefficient = terms
+    is_sum = np.isin(codes, SUMS)
+    within = np.minimum(factor, n - 1)
+    inner = (other < 0) & (factor < n) & is_sum[within] & (uses[within] == 1) & is_sum[root]
+    absorbed = np.zeros(n, bool)
+    absorbed[factor[inner]] = True
+    parent, sign = np.arange(n), np.ones(n)
+    parent[factor[inner]], sign[factor[inner]] = root[inner], coefficient[inner]
+    while True:  # each round doubles how far up a sum looks
+        sign, higher = sign * sign[parent], parent[parent]
+        sign[higher == parent] = sign[higher == parent]
+        if np.array_equal(higher, parent):
+            break
+        parent = higher
+    is_zero = np.zeros(n + len(constants), bool)
+    is_zero[n:] = constants == 0.0
+    keep = ~inner & ~(is_zero[factor] & (other < 0) & is_sum[root])
+    bare = np.ones(n, bool)  # a sum of nothing but zeros keeps one
+    bare[parent[root[keep]]] = False
+    for place in np.flatnonzero(bare[parent[root]] & ~inner).tolist():
+        if bare[parent[root[place]]]:
+            keep[place], bare[parent[root[place]]] = True, False
+    coefficient = (coefficient * sign[root])[keep]
+    root = parent[root[keep]]
+    order = np.argsort(root, kind="stable")
+    return (root[order], factor[keep][order], other[keep][order], coefficient[order]), absorbed
+
+
+def _merge_products(
+    terms: tuple[Any, ...],
+    codes: Ints,
+    starts: Ints,
+    operands: Ints,
+    uses: Ints,
+    source: Ints,
+    constants: Any,
+    gone: Any,
+) -> tuple[Any, Any]:
+    """A product that only a sum uses becomes a term of it: up to two factors and a coefficient."""
+    root, factor, other, coefficient = terms
+    n = len(codes)
+    absorbed = np.zeros(n, bool)
+    single = np.zeros(len(uses), bool)
+    single[:n] = uses[:n] == 1
+    is_mul, is_neg = np.zeros(len(uses), bool), np.zeros(len(uses), bool)
+    is_mul[:n], is_neg[:n] = codes == CODE["mul"], codes == CODE["neg"]
+    of_neg = np.flatnonzero(is_neg)
+    inner = operands[starts[of_neg]]
+    is_neg[of_neg[(inner < n) & gone[np.minimum(inner, n - 1)]]] = (
+        False  # it is a sum itself: it took its operand's terms
+    )
+    moderate = np.zeros(len(uses), bool)
+    moderate[n:] = (np.abs(constants) < MODERATE) & (np.abs(constants) > 1 / MODERATE)
+    in_sum = np.isin(codes[root], SUMS)
+    passing = (is_neg & single)[root]  # such a sum may become the sign of another's term: it waits until that is known
+    for turn in range(6):
+        active = in_sum & ~passing if turn < 3 else in_sum & passing & ~absorbed[root]
+        swap = (other >= 0) & (source[factor] == CONST)  # a constant stands second
+        factor[swap], other[swap] = other[swap], factor[swap]
+        for side in (factor, other) if turn < 3 else ():
+            at = np.flatnonzero(active & (side >= 0) & single[side] & is_neg[side])
+            absorbed[side[at]] = True
+            coefficient[at] *= -1.0
+            side[at] = operands[starts[side[at]]]
+        free = active & single[factor] & is_mul[factor]
+        at = np.flatnonzero(free & (other >= 0) & (source[other] == CONST) & moderate[other])
+        coefficient[at] *= constants[other[at] - n]
+        other[at] = -1
+        at = np.flatnonzero(free & (other < 0))
+        product = factor[at]
+        absorbed[product] = True
+        factor[at], other[at] = operands[starts[product]], operands[starts[product] + 1]
+    swap = (other >= 0) & (source[factor] == CONST)
+    factor[swap], other[swap] = other[swap], factor[swap]
+    return (root, factor, other, coefficient), absorbed
+
+
+def _ordered(factor: Ints, other: Ints, source: Ints) -> tuple[Ints, Ints]:
+    """Of two factors the parameter first, then what does not depend on an input, and a constant last."""
+    swap = (other >= 0) & (source[factor] > source[np.maximum(other, 0)])
+    return np.where(swap, other, factor), np.where(swap, factor, other)
+
+
+# -- levels and groups ------------------------------------------------------------------------------------------------
+
+
+def _levels(
+    codes: Ints,
+    starts: Ints,
+    operands: Ints,
+    first: Ints,
+    last: Ints,
+    factor: Ints,
+    other: Ints,
+    present: Any,
+    source: Ints,
+) -> tuple[Ints, Any]:
+    """For each number its level, and whether it depends on an input: one pass, in the order of creation."""
+    total = len(source)
+    level = [0] * total
+    varies: list[bool] = (source == INPUT).tolist()
+    is_listed = (np.isin(codes, SUMS) | np.isin(codes, list(REDUCTIONS))).tolist()
+    begin, end = np.where(is_listed, first, starts[:-1]).tolist(), np.where(is_listed, last, starts[1:]).tolist()
+    factors, others, plain = factor.tolist(), other.tolist(), operands.tolist()
+    level.append(0)  # the last place, which -1 names: no second factor
+    varies.append(False)
+    height, depends = level.__getitem__, varies.__getitem__
+    for node in np.flatnonzero(present & (codes > 0)).tolist():
+        if is_listed[node]:
+            made_from = factors[begin[node] : end[node]] + others[begin[node] : end[node]]
+        else:
+            made_from = plain[begin[node] : end[node]]
+        level[node] = 1 + max(map(height, made_from), default=0)
+        varies[node] = any(map(depends, made_from))
+    return np.array(level[:-1]), np.array(varies[:-1])
+
+
+def _groups(flat: Flat, codes: Ints, level: Ints, present: Any) -> list[Group]:
+    """Numbers of one level, one operation and one kind of operands, in the order of creation."""
+    nodes = np.flatnonzero(present)
+    if not len(nodes):
+        return []
+    random = np.random.default_rng(1964).integers(0, 2**63, 4096, dtype=np.uint64)  # one number for each kind
+    is_sum, is_reduction = np.isin(codes, SUMS), np.isin(codes, list(REDUCTIONS))
+    listed = is_sum | is_reduction
+    kind = _kinds(flat)
+    signature = np.zeros(flat.n, np.uint64)  # of a sum: the kinds of its terms, whatever their order
+    lowest, highest = np.zeros(flat.n, np.int64), np.zeros(flat.n, np.int64)
+    filled = np.flatnonzero(flat.last > flat.first)
+    if len(filled):
+        begin = flat.first[filled]
+        signature[filled] = np.add.reduceat(random[kind], begin)
+        lowest[filled], highest[filled] = np.minimum.reduceat(kind, begin), np.maximum.reduceat(kind, begin)
+    plain, arity = np.flatnonzero(present & ~listed), np.diff(flat.starts)
+    for k in range(int(arity[plain].max()) if len(plain) else 0):  # of another operation: those of its operands
+        has = plain[arity[plain] > k]
+        operand = flat.operands[flat.starts[has] + k]
+        signature[has] += random[128 + 8 * k + flat.source[operand]]
+        if k == 1:  # and its exponent
+            power = (codes[has] == CODE["pow"]) & (flat.source[operand] == CONST)
+            signature[has[power]] += random[1024 + operand[power] % 3000]
+    code = np.where(is_sum, CODE["sum"], codes)
+    base = level[nodes].astype(np.uint64) * random[120] + code[nodes].astype(np.uint64) * random[121]
+    base += flat.source[nodes].astype(np.uint64) * random[122]
+    key = base + signature[nodes] * random[123]
+    shared = base + lowest[nodes].astype(np.uint64) * random[124]
+    key = _join_ragged(key, shared, (flat.last - flat.first)[nodes], (lowest == highest)[nodes] & listed[nodes])
+    _, first_seen, number = np.unique(key, return_index=True, return_inverse=True)
+    number = number.reshape(-1)
+    order = np.lexsort((nodes, first_seen[number], level[nodes]))
+    nodes, number = nodes[order], number[order]
+    reduce = {**REDUCTIONS, CODE["sum"]: "sum"}
+    made = np.split(nodes, np.flatnonzero(np.diff(number)) + 1)
+    return [Group(members, reduce.get(int(code[members[0]]), ""), int(codes[members[0]])) for members in made]
+
+
+def _kinds(flat: Flat) -> Ints:
+    """A small number for the kind of each term: where its factors come from, and its coefficient: 1, -1 or another."""
+    second = np.where(flat.other >= 0, flat.source[np.maximum(flat.other, 0)] + 1, 0)
+    scale = np.where(flat.coefficient == 1.0, 0, np.where(flat.coefficient == -1.0, 1, 2))
+    kind: Ints = flat.source[flat.factor] * 18 + second * 3 + scale
+    return kind
+
+
+def _join_ragged(key: Any, shared: Any, count: Ints, may: Any) -> Any:
+    """Sums that differ only in how many terms they have get one key, if little is lost by it."""
+    _, of_shared = np.unique(shared, return_inverse=True)
+    of_shared = of_shared.reshape(-1)
+    groups = int(of_shared.max()) + 1
+    longest, total = np.zeros(groups, np.int64), np.bincount(of_shared, count, minlength=groups)
+    np.maximum.at(longest, of_shared, count)
+    size = np.bincount(of_shared, minlength=groups)
+    _, first_seen = np.unique(key, return_index=True)
+    variants = np.bincount(of_shared[first_seen], minlength=groups)
+    joined = (variants >= RAGGED_GROUPS) & (longest * size <= RAGGED_WASTE * total)
+    return np.where(joined[of_shared] & may, shared, key)

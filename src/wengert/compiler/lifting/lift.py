@@ -1,0 +1,467 @@
+"""The second half of lifting: groups of numbers become arrays, and what makes them becomes a Program.
+
+Each number gets a home, the array that holds it, and a cell there. A group's layout is chosen so that what it is made
+from lies at even strides: a sum of products over shared rows becomes a matrix product, and the parameters that it
+multiplies become a named matrix. What has no strides is read through a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wengert.compiler.ir.expression import Tree
+from wengert.compiler.ir.passes import fuse, unmask
+from wengert.compiler.ir.program import BATCH, Access, Array, Compute, Index, Program, contiguous
+from wengert.compiler.ir.strides import Grid, addresses, distinct, fit, grid_rows, nested, without_broadcast
+from wengert.compiler.lifting.flatten import Group, flatten
+from wengert.compiler.lifting.simplify import CONST, VARYING, Pick, Unliftable
+from wengert.compiler.lifting.storage import Homes
+from wengert.compiler.lifting.sums import Part, Plan, plan_of
+from wengert.graph import Graph
+from wengert.ops.table import TABLE
+
+__all__ = ["Lifted", "lift"]
+
+Ints = np.ndarray[Any, np.dtype[np.int64]]
+SHORT = 3  # a sum of at most this many terms is written out, a longer one is reduced over an axis
+PIECES = 8  # into how many pieces, by where its factors lie, a sum may be cut
+
+
+@dataclass
+class Lifted:
+    """A program, and what its parameters and inputs are in the recording."""
+
+    program: Program
+    parameters: list[int]  # the places of the leaves, in the order of the param arrays' elements
+    table_reads: int  # how many operands are read through a table
+    products: int  # how many steps are matrix products
+    extents: dict[Array, int]  # of the inputs that choose: how many items there are to choose from
+
+
+class _Lifter(Homes):
+    """Makes the steps of each group."""
+
+    def claim_matrices(self, plan: Plan) -> None:
+        """Name the parameters that a product multiplies as a matrix."""
+        if plan.grid is None or plan.product is None or plan.product.right is None:
+            return
+        left, right = grid_rows(plan.grid, plan.product.left, plan.product.right)
+        for rows in (left, right):
+            names, _ = without_broadcast(rows)
+            if names.ndim > 1:
+                self.claim("W", names)
+
+    def claim_vectors(self, plan: Plan) -> None:
+        """Name the parameters of a product of one row, and those that are added to a product."""
+        if plan.grid is None or plan.product is None:
+            return
+        for part in plan.parts:
+            if part is plan.product:
+                if part.right is not None and not np.array_equal(part.left, part.right):
+                    for rows in grid_rows(plan.grid, part.left, part.right):
+                        self.claim("w", rows)
+            elif part.right is not None and not self.is_short(part, plan.grid):
+                for rows in (part.left, part.right):
+                    self.claim("W", rows[plan.grid.rows])
+            elif part.left.shape[1] <= SHORT and part.right is None:
+                for column in range(part.left.shape[1]):
+                    self.claim("b", part.left[:, column][plan.grid.rows])
+
+    def sum_of(self, plan: Plan) -> None:
+        """The array of a group of sums."""
+        nodes, parts = plan.group.nodes, plan.parts
+        terms = sum(part.left.shape[1] for part in parts)
+        if plan.grid is not None:
+            grid = plan.grid
+        else:
+            columns = [
+                side[:, c]
+                for part in parts
+                for side in (part.left, part.right)
+                if side is not None
+                for c in (range(side.shape[1]) if terms <= SHORT else (0,))
+            ]
+            grid = self.grid(columns, len(nodes))
+        addends: list[tuple[Access | float, Access | float | None, float]] = []
+        for part in sorted(parts, key=lambda part: part.left.shape[1] <= SHORT and part is not plan.product):
+            if self.is_short(part, grid) and part is not plan.product:
+                addends += self.written_out(part, grid)
+            else:
+                addends += [
+                    (self.read(array, grid), None, 1.0) for array in self.reduced(part, grid, part is plan.product)
+                ]
+        self.finish(plan.group, grid, addends)
+
+    def is_short(self, part: Part, grid: Grid) -> bool:
+        """Whether a part is written out term by term: it has few, and is no product of a matrix."""
+        if part.left.shape[1] > SHORT or part.known is not None:
+            return False
+        if part.right is None or part.left.shape[1] == 1 or len(part.left) == 1:
+            return True
+        rows = np.maximum(grid.rows, 0)
+        return without_broadcast(part.left[rows])[1] == without_broadcast(part.right[rows])[1]
+
+    def written_out(self, part: Part, grid: Grid) -> list[tuple[Any, Any, float]]:
+        """Each term of a part as operands over the grid."""
+        rows = np.maximum(grid.rows, 0)
+        made = []
+        for c in range(part.left.shape[1]):
+            left = self.operand(part.left[:, c][rows], grid.known)
+            right = None if part.right is None else self.operand(part.right[:, c][rows], grid.known)
+            coefficient = np.ascontiguousarray(part.coefficient[:, c][rows])
+            if (coefficient == coefficient.flat[0]).all():
+                made.append((left, right, float(coefficient.flat[0])))
+            elif right is None:
+                made.append((left, self.numbers(coefficient), 1.0))
+            else:
+                scaled = self.compute(
+                    "u", grid.shape, [left, right, self.numbers(coefficient)], lambda x, y, c: ("mul", c, ("mul", x, y))
+                )
+                made.append((self.read(scaled, grid), None, 1.0))
+        return made
+
+    def read(self, array: Array, grid: Grid) -> Access:
+        """An array over the grid that it was made on."""
+        return Access(array, 0, contiguous(grid.shape))
+
+    def reduced(self, part: Part, grid: Grid, is_product: bool) -> list[Array]:
+        """The sum over the terms of a part, in as few steps as the homes of its factors allow."""
+        rows = np.maximum(grid.rows, 0)
+        left: Any
+        right: Any
+        if is_product:
+            assert part.right is not None
+            left, right = grid_rows(grid, part.left, part.right)
+        else:
+            left, right = part.left[rows], None if part.right is None else part.right[rows]
+        shape = (*grid.shape, part.left.shape[1])
+        known = grid.known if part.known is None else part.known[rows]
+        if known is not None and part.known is None:
+            known = np.broadcast_to(known[..., None], shape)
+        if part.known is not None and grid.known is not None:
+            known = known & grid.known[..., None]
+        made = []
+        for columns in self.pieces(part):
+            over = (len(columns),)
+            part_known = None if known is None else known[..., columns]
+            operands = []
+            for side, name in ((left, "left"), (right, "right")):
+                if side is None:
+                    continue
+                names = side[..., columns]
+                sure = part_known
+                if part.known is not None and is_product:
+                    own = part.left_known if name == "left" else part.right_known
+                    sure = np.broadcast_to(grid_rows(grid, own, own)[0 if name == "left" else 1], shape)[..., columns]
+                operands.append(self.operand(np.broadcast_to(names, (*grid.shape, *over)), sure))
+            coefficient = np.ascontiguousarray(part.coefficient[:, columns][rows])
+            scale = float(coefficient.flat[0])
+            if not (coefficient == scale).all():
+                operands.append(self.numbers(coefficient))
+                scale = 1.0
+            mask = None
+            if part.known is not None and not self.holes_are_zero(operands, part_known):
+                mask = part_known
+            if known is not None:
+                self.program.padded = True
+            made.append(self.product_step(grid, operands, over, mask, scale))
+        return made
+
+    def product_step(self, grid: Grid, operands: list[Any], over: Sequence[int], mask: Any, scale: float) -> Array:
+        """The sum over an axis of the product of the operands."""
+        shape = grid.shape
+        own = {x.array.cell_shape if isinstance(x, Access) and _is_all(x, over) else () for x in operands}
+        if np.prod(shape, dtype=int) == 1 and len(own) == 1 and mask is None and own != {()}:
+            over = own.pop()  # a sum over a whole array, by its own axes
+            lead = (0,) * len(shape)
+            operands = [Access(x.array, 0, (*lead, *contiguous(over))) for x in operands]
+        stem = "z" if len(operands) > 1 else "s"
+        out = self.compute(stem, shape, operands, _times, over=over, reduce="sum", mask=mask)
+        if scale != 1.0:
+            strides = contiguous([n for n in shape if n > 1])
+            out = self.compute(
+                stem,
+                out.cell_shape,
+                [Access(out, 0, strides), scale],
+                lambda x, c: ("mul", x, c) if scale != -1.0 else ("neg", x),
+            )
+        if grid.known is not None:
+            out.mask, out.clean = grid.known.reshape(out.cell_shape), False
+        return out
+
+    def holes_are_zero(self, operands: list[Access | float], known: Any) -> bool:
+        """Whether what is not known is read from holes that hold 0."""
+        for x in operands:
+            if isinstance(x, Access) and x.array.mask is not None and x.array.clean and x.table is None:
+                cells = addresses(x.base, x.strides, known.shape)
+                if not x.array.mask.reshape(-1)[cells[~known]].any():
+                    return True
+        return False
+
+    def pieces(self, part: Part) -> list[Ints]:
+        """The columns of a part, cut by where their factors live."""
+        width = part.left.shape[1]
+        every = [np.arange(width)]
+        sides = [side for side in (part.left, part.right) if side is not None]
+        homes = [np.where(self.flat.source[side] == CONST, -2, self.home[side]) for side in sides]
+        if part.known is not None or any((home != home[:1]).any() for home in homes):
+            return every
+        key = np.stack([home[0] for home in homes])
+        if (key == key[:, :1]).all():
+            pieces = every
+        else:
+            _, first, number = np.unique(key, axis=1, return_index=True, return_inverse=True)
+            number = number.reshape(-1)
+            if len(first) > PIECES:
+                return every
+            pieces = [np.flatnonzero(number == n) for n in np.argsort(first)]
+        if len(part.left) == 1:  # the terms of one sum may stand in any order: in that of their cells
+            pieces = [columns[np.argsort(self.cell[part.left[0, columns]], kind="stable")] for columns in pieces]
+        return pieces
+
+    def finish(self, group: Group, grid: Grid, addends: list[tuple[Any, Any, float]]) -> None:
+        """Add up what a group of sums consists of."""
+        only = addends[0][0] if len(addends) == 1 and addends[0][1:] == (None, 1.0) else None
+        if (
+            isinstance(only, Access)
+            and self.program.steps
+            and self.program.steps[-1].out is only.array
+            and _is_fresh(only, grid)
+        ):
+            self.settle(group.nodes, only.array, grid.cell)
+            return
+        operands = [x for addend in addends for x in addend[:2] if x is not None]
+
+        def write(*branches: Tree) -> Tree:
+            left = list(branches)
+            tree: Tree | None = None
+            for _, second, scale in addends:
+                term = left.pop(0)
+                if second is not None:
+                    term = ("mul", term, left.pop(0))
+                if abs(scale) != 1.0:
+                    term = ("mul", term, ("const", scale if tree is None else abs(scale)))
+                elif scale < 0 and tree is None:
+                    term = ("neg", term)
+                tree = term if tree is None else ("add" if scale > 0 else "sub", tree, term)
+            assert tree is not None
+            return tree
+
+        self.elementwise(group, grid, operands, write, "u")
+
+    def elementwise(self, group: Group, grid: Grid, operands: list[Any], write: Callable[..., Tree], stem: str) -> None:
+        """A step that computes a group element by element; holes are filled with 0."""
+        known = grid.known
+        varying = bool((self.flat.source[group.nodes] == VARYING).any())
+
+        def masked(*branches: Tree) -> Tree:
+            tree = write(*branches)
+            return tree if known is None else ("where", ("mask", _squeeze(known)), tree, ("const", 0.0))
+
+        out = self.compute(stem, grid.shape, operands, masked, batched=varying and self.batched)
+        if known is not None:
+            out.mask, self.program.padded = known.reshape(out.cell_shape), True
+        self.settle(group.nodes, out, grid.cell)
+
+    def grid(self, columns: list[Ints], count: int) -> Grid:
+        """The order and the shape for a group whose operands are these columns of names."""
+        cells = [self.cell[c] for c in columns]
+        homes = [self.home[c] for c in columns]
+        usable = [k for k in range(len(columns)) if homes[k][0] >= 0 and (homes[k] == homes[k][0]).all()]
+        usable.sort(key=lambda k: (-len(np.unique(cells[k])), self.flat.source[columns[k][0]] != VARYING))
+        if not usable:
+            return Grid.of(np.arange(count), count)
+        main, order = usable[0], np.arange(count)
+        hint: tuple[int, ...] = ()
+        array = self.program.arrays[int(homes[main][0])]
+        if len(np.unique(cells[main])) == count:
+            order = np.argsort(cells[main], kind="stable")
+            if array.mask is not None and np.array_equal(cells[main][order], np.flatnonzero(array.mask)):
+                rows = np.full(array.size, -1)
+                rows[cells[main][order]] = order
+                return Grid(rows.reshape(array.cell_shape), cells[main], array.mask)
+            if count == array.size:
+                hint = array.cell_shape
+        shape = nested([cells[k][order] for k in usable], count, hint)
+        return Grid.of(order.reshape(shape), count)
+
+    def map_of(self, group: Group) -> None:
+        """The array of a group of any other operation."""
+        flat, nodes = self.flat, group.nodes
+        row = TABLE[group.code]
+        columns = [flat.operands[flat.starts[nodes] + k] for k in range(row.arity or 0)]
+        grid = self.grid([c for c in columns if (flat.source[c] != CONST).any()], len(nodes))
+        rows = np.maximum(grid.rows, 0)
+        operands = [self.operand(c[rows], grid.known) for c in columns]
+        self.elementwise(group, grid, operands, lambda *branches: _special(row.name, branches), "h")
+
+    def pick_of(self, group: Group) -> None:
+        """The array of a group of numbers that integers choose from as many candidates each."""
+        flat, nodes = self.flat, group.nodes
+        extent = int(flat.starts[nodes[0] + 1] - flat.starts[nodes[0]]) - 1
+        table = flat.operands[flat.starts[nodes][:, None] + np.arange(extent + 1)]
+        candidates, index = table[:, :-1], table[:, -1]
+        first, _ = distinct(candidates)
+        self.claim("T", candidates[first].T)
+        grid = self.grid([index], len(nodes)) if len(first) == 1 else self.grid([index, candidates[:, 0]], len(nodes))
+        rows = grid.rows
+        self.operand(candidates[rows])  # what has no home yet gets one
+        homes = np.unique(self.home[candidates])
+        array, cells = (
+            self.joint(homes, candidates)
+            if len(homes) > 1
+            else (self.program.arrays[int(homes[0])], self.cell[candidates])
+        )
+        base, chosen = fit(cells[:, 0][rows]), fit(self.cell[index][rows])
+        steps = np.diff(cells, axis=1)
+        if (
+            base is None
+            or chosen is None
+            or (steps != steps.flat[0]).any()
+            or (self.home[index] != self.home[index[0]]).any()
+        ):
+            raise Unliftable("an integer chooses among numbers that lie at uneven strides")
+        step = int(steps.flat[0]) if extent > 1 else 0
+        places = Index(self.program.arrays[int(self.home[index[0]])], step, chosen[0], chosen[1], extent)
+        access = Access(array, base[0], base[1], None, places)
+        out = self.compute("g", grid.shape, [access], lambda x: x, batched=self.batched)
+        self.settle(nodes, out, grid.cell)
+
+    def extreme_of(self, group: Group) -> None:
+        """The array of a group of greatest or least ones."""
+        plan = plan_of(self.flat, group)
+        part = plan.parts[0]
+        left = np.concatenate([p.left for p in plan.parts], axis=1)
+        if left.shape[1] == 1:
+            grid = self.grid([left[:, 0]], len(left))
+            self.elementwise(group, grid, [self.operand(left[:, 0][grid.rows], grid.known)], lambda x: x, "m")
+            return
+        grid = self.grid([left[:, 0]], len(left))
+        rows = np.maximum(grid.rows, 0)
+        known = None if part.known is None else part.known[rows]
+        if grid.known is not None:
+            grid = Grid.of(np.arange(len(left)), len(left))
+            rows, known = grid.rows, part.known
+        operand = self.operand(left[rows], known)
+        out = self.compute(
+            "m", grid.shape, [operand], lambda x: x, over=(left.shape[1],), reduce=group.reduce, mask=known
+        )
+        self.program.padded |= known is not None
+        self.settle(group.nodes, out, grid.cell)
+
+
+def _special(name: str, branches: Sequence[Tree]) -> Tree:
+    """The tree of a row; a power with a whole exponent by what it is short for."""
+    if name == "pow" and branches[1][0] == "const":
+        exponent = branches[1][1]
+        if exponent == 2.0:
+            return ("square", branches[0])
+        if exponent == -1.0:
+            return ("reciprocal", branches[0])
+    if name == "where":
+        return ("where", ("ne", branches[0], ("const", 0.0)), *branches[1:])
+    return (name, *branches)
+
+
+def _times(*branches: Tree) -> Tree:
+    tree = branches[0]
+    for branch in branches[1:]:
+        tree = ("mul", tree, branch)
+    return tree
+
+
+def _squeeze(mask: Any) -> Any:
+    return mask.reshape([n for n in mask.shape if n > 1])
+
+
+def _is_all(x: Access, over: Sequence[int]) -> bool:
+    """Whether a sum of one row runs over a whole array in its order."""
+    return x.table is None and x.base == 0 and x.strides[-1:] == (1,) and over[0] == x.array.size > 1
+
+
+def _is_fresh(x: Access, grid: Grid) -> bool:
+    return x.table is None and x.base == 0 and x.array.size == np.prod(grid.shape, dtype=int)
+
+
+def lift(
+    graph: Graph,
+    source: Ints,
+    inputs: dict[str, Ints],
+    outputs: dict[str, Ints],
+    *,
+    batched: bool,
+    picks: Sequence[Pick] = (),
+    indices: Sequence[str] = (),
+) -> Lifted:
+    """Turn a recorded graph into an array program.
+
+    Args:
+        graph: the recording.
+        source: for each of its instructions PARAM, INPUT, VALUE or CONST (see `flatten`).
+        inputs: by name the places of the inputs, in the shape of the array that will hold them.
+        outputs: by name the places of the results, in the shape of the array that is wanted.
+        batched: whether every input array has a batch axis in front.
+        picks: the operands that an integer input chooses at run time.
+        indices: which inputs are integers that choose.
+
+    Raises:
+        Unliftable: an operation has no array form.
+    """
+    wanted = np.concatenate([places.reshape(-1) for places in outputs.values()])
+    flat = flatten(graph, source, wanted, list(picks))
+    lifter = _Lifter(flat, batched)
+    for name, places in inputs.items():
+        lifter.input(name, flat.places[places], "index" if name in indices else "input")
+    plans = {id(group): plan_of(flat, group) for group in flat.groups if group.reduce == "sum"}
+    for plan in plans.values():
+        lifter.claim_matrices(plan)
+    for plan in plans.values():
+        lifter.claim_vectors(plan)
+    for group in flat.groups:
+        if group.reduce == "sum":
+            lifter.sum_of(plans[id(group)])
+        elif group.reduce:
+            lifter.extreme_of(group)
+        elif TABLE[group.code].name == "pick":
+            lifter.pick_of(group)
+        else:
+            lifter.map_of(group)
+    program = lifter.program
+    for name, places in outputs.items():
+        program.outputs[name] = _output(lifter, flat.places[places])
+    fuse(program)
+    unmask(program)
+    back = np.full(flat.n, -1)
+    own = flat.places < flat.n
+    back[flat.places[own]] = np.flatnonzero(own)
+    slots = [array.slots.reshape(-1) for array in program.of_role("param")]
+    parameters = back[np.concatenate(slots)].tolist() if slots else []
+    tables = sum(x.table is not None for step in program.steps if isinstance(step, Compute) for x in step.operands)
+    products = sum(isinstance(step, Compute) and _is_matrix_product(step) for step in program.steps)
+    extents: dict[Array, int] = {}
+    for step in program.steps:
+        for x in step.operands if isinstance(step, Compute) else ():
+            if x.index is not None:
+                array = x.index.array
+                extents[array] = min(x.index.extent, extents.get(array, x.index.extent))
+    return Lifted(program, parameters, tables, products, extents)
+
+
+def _output(lifter: _Lifter, names: Ints) -> Array:
+    """The array that holds a result: one that is there, or a copy of what is read."""
+    operand = lifter.operand(names)
+    if isinstance(operand, Access) and operand.array.batched == lifter.batched:
+        stay = [i for i, n in enumerate(names.shape) if n > 1]
+        squeezed = operand.permuted(stay, names.shape)
+        squeezed.strides = (1,) * lifter.batched + squeezed.strides
+        if squeezed.is_whole((BATCH,) * lifter.batched + tuple([names.shape[i] for i in stay])):
+            return operand.array
+    return lifter.compute("out", names.shape, [operand], lambda x: x, batched=lifter.batched)
+
+
+def _is_matrix_product(step: Compute) -> bool:
+    return step.reduce == "sum" and len(step.operands) == 2 and step.tree[0] == "mul"

@@ -1,0 +1,227 @@
+"""The instructions of a recording as arrays, made simpler: equal constants and equal computations become one, the
+rarer operations on many operands are written out with others, and what an integer chooses becomes an instruction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wengert.graph import Graph
+from wengert.ops.table import BY_NAME, TABLE
+
+__all__ = [
+    "CONST",
+    "INPUT",
+    "PARAM",
+    "VALUE",
+    "VARYING",
+    "Pick",
+    "Unliftable",
+    "instructions",
+    "merge_equal",
+    "share_constants",
+]
+
+Ints = np.ndarray[Any, np.dtype[np.int64]]
+PARAM, VALUE, INPUT, VARYING, CONST = range(5)  # where a number comes from; a product names its factors in this order
+EQUAL_ROUNDS = 64  # how deep equal computations may be for all of them to be found
+
+
+class Unliftable(Exception):  # noqa: N818  (no fault: a reason to stay with the engine)
+    """Why a recording cannot become an array program; the compiled function then stays with the engine."""
+
+
+@dataclass(frozen=True)
+class Pick:
+    """An operand that an integer input chooses when the program runs."""
+
+    user: int  # the place of the instruction that has the operand
+    position: int  # which of its operands
+    index: int  # the place of the integer
+    candidates: tuple[int, ...]  # the places of what it chooses from
+
+
+def instructions(graph: Graph, source: Ints, picks: list[Pick]) -> tuple[Ints, Ints, Ints, Any, Ints]:
+    """The arrays of a graph, the rarer operations on many operands written out with others.
+
+    What was computed before the recording is a parameter: how it came about is left out.
+    """
+    codes = np.frombuffer(graph.codes, np.uint16).astype(np.int64)
+    starts = np.frombuffer(graph.starts, np.int64)
+    operands = np.frombuffer(graph.operands, np.int64) if graph.operands else np.zeros(0, np.int64)
+    constants = np.frombuffer(graph.constants, np.float64) if graph.constants else np.zeros(0)
+    codes, starts, operands = _without((source != VALUE) & (codes > 0), codes, starts, operands)
+    many = [row.code for row in TABLE if row.arity is None and row.name not in ("sum", "dot", "max", "min", "pick")]
+    written_out = np.flatnonzero(np.isin(codes, many)).tolist()
+    if not written_out and not picks:
+        return codes, starts, operands, constants, np.arange(len(codes))
+    known: list[float] = constants.tolist()
+    pieces: dict[int, list[tuple[int, list[int]]]] = {}
+    by_user: dict[int, list[Pick]] = {}
+    for pick in picks:
+        by_user.setdefault(pick.user, []).append(pick)
+    picked: dict[tuple[int, ...], int] = {}  # each choice is made once, for all who read it
+    for place in sorted({*written_out, *by_user}):
+        writer = _Writer(known, place)
+        xs = operands[starts[place] : starts[place + 1]].tolist()
+        for pick in by_user.get(place, ()):
+            choice = (*pick.candidates, pick.index)
+            if choice not in picked:
+                picked[choice] = writer("pick", *choice)
+            xs[pick.position] = picked[choice]
+        row = TABLE[codes[place]]
+        if row.arity is None and row.name not in ("sum", "dot", "max", "min"):
+            if row.name not in WRITTEN_OUT:
+                raise Unliftable(f"{row.name} takes any number of operands, and only the library's own are known")
+            WRITTEN_OUT[row.name](writer, xs)
+        else:
+            writer(row.name, *xs)
+        pieces[place] = writer.steps
+    return *_spliced(codes, starts, operands, pieces), np.array(known), _shifted(len(codes), pieces)[1]
+
+
+def _shifted(count: int, pieces: dict[int, Any]) -> tuple[Ints, Ints]:
+    """By how much an instruction moves when others are put in before it; and where each then stands."""
+    extra = np.zeros(count + 1, np.int64)
+    for place, steps in pieces.items():
+        extra[place] = len(steps) - 1
+    shift = np.cumsum(extra)
+    return shift, np.arange(count) + shift[:-1]
+
+
+def _spliced(codes: Ints, starts: Ints, operands: Ints, pieces: dict[int, Any]) -> tuple[Ints, Ints, Ints]:
+    """The arrays with the instruction at each place of `pieces` replaced by several, the last standing for it."""
+    shift, places = _shifted(len(codes), pieces)
+    moved = np.where(operands >= 0, operands + shift[np.maximum(operands, 0)], operands)
+    new_codes: list[Any] = []
+    new_operands: list[Any] = []
+    lengths: list[Any] = []
+    at = 0
+    for place in [*pieces, len(codes)]:
+        new_codes.append(codes[at:place])
+        lengths.append(np.diff(starts[at : place + 1]))
+        new_operands.append(moved[starts[at] : starts[place]])
+        if place < len(codes):
+            for code, inner in pieces[place]:
+                new_codes.append([code])
+                lengths.append([len(inner)])
+                new_operands.append([_resolve(x, pieces, places) for x in inner])
+        at = place + 1
+    joined = [np.concatenate([np.asarray(x, np.int64) for x in part]) for part in (new_codes, lengths, new_operands)]
+    return joined[0], np.concatenate([[0], np.cumsum(joined[1])]), joined[2]
+
+
+STEP = 1 << 40  # added to the number of a step that is put in, behind the place that it is put in for
+STEPS = 1 << 20
+
+
+def _resolve(x: int, pieces: dict[int, Any], places: Ints) -> int:
+    """Where an operand of a step that was put in stands in the end."""
+    if x < STEP:
+        return int(places[x]) if x >= 0 else x
+    place, number = divmod(x - STEP, STEPS)
+    return int(places[place]) - len(pieces[place]) + 1 + number
+
+
+class _Writer:
+    """Writes the steps that stand for one instruction."""
+
+    def __init__(self, constants: list[float], place: int) -> None:
+        self.constants, self.place = constants, place
+        self.steps: list[tuple[int, list[int]]] = []
+
+    def __call__(self, name: str, *operands: int) -> int:
+        self.steps.append((BY_NAME[name].code, list(operands)))
+        return STEP + self.place * STEPS + len(self.steps) - 1
+
+    def constant(self, c: float) -> int:
+        """The operand that stands for a number."""
+        self.constants.append(c)
+        return -len(self.constants)
+
+
+def _mean(write: _Writer, xs: list[int]) -> None:
+    write("div", write("sum", *xs), write.constant(float(len(xs))))
+
+
+def _product(write: _Writer, xs: list[int]) -> None:
+    total = write("mul", xs[0], write.constant(1.0))
+    for x in xs[1:]:
+        total = write("mul", total, x)
+
+
+def _logsumexp(write: _Writer, xs: list[int]) -> None:
+    shift = write("stop_gradient", write("max", *xs))
+    powers = [write("exp", write("sub", x, shift)) for x in xs]
+    write("add", shift, write("log", write("sum", *powers)))
+
+
+WRITTEN_OUT: dict[str, Callable[[_Writer, list[int]], None]] = {
+    "mean": _mean,
+    "prod": _product,
+    "logsumexp": _logsumexp,
+}
+
+
+def share_constants(operands: Ints, constants: Any, source: Ints, data: Any) -> tuple[Ints, Any, Ints]:
+    """Equal constants become one, numbered from n on; a leaf that is a constant becomes one of them."""
+    n = len(source)
+    leaves = np.flatnonzero(source == CONST)
+    bits = np.concatenate([constants, data[leaves]]).view(np.int64)
+    distinct, number = np.unique(bits, return_inverse=True)
+    number = number.reshape(-1) + n
+    stands_for = np.arange(n)
+    stands_for[leaves] = number[len(constants) :]
+    if len(constants):
+        of_constant = number[np.maximum(-1 - operands, 0)] if len(operands) else operands
+        operands = np.where(operands < 0, of_constant, stands_for[operands])
+    else:
+        operands = stands_for[operands]
+    return operands, distinct.view(np.float64), stands_for
+
+
+def _without(gone: Any, codes: Ints, starts: Ints, operands: Ints) -> tuple[Ints, Ints, Ints]:
+    """The arrays with some instructions made leaves."""
+    if not gone.any():
+        return codes, starts, operands
+    length = np.diff(starts)
+    operands = operands[~np.repeat(gone, length)]
+    return np.where(gone, 0, codes), np.concatenate([[0], np.cumsum(np.where(gone, 0, length))]), operands
+
+
+def merge_equal(codes: Ints, starts: Ints, operands: Ints, stands_for: Ints) -> tuple[Ints, Ints, Ints, Ints]:
+    """The same operation on the same operands is done once, by the first; by the other's name is meant the first."""
+    for _ in range(EQUAL_ROUNDS):
+        length = np.diff(starts)
+        nodes = np.flatnonzero(length > 0)
+        if not len(nodes):
+            break
+        position = np.arange(len(operands)) - np.repeat(starts[:-1], length)
+        mixed = (operands + 1) * np.int64(0x5851F42D4C957F2D) + position * np.int64(0x2545F4914F6CDD1D)
+        mixed = (mixed ^ (mixed >> 31)) * np.int64(0x369DEA0F31A53F85)
+        key = np.add.reduceat(mixed, starts[nodes]) + codes[nodes] * np.int64(0x1B873593CC9E2D51)
+        _, first, number = np.unique(key, return_index=True, return_inverse=True)
+        keeper = nodes[first[number.reshape(-1)]]
+        keeper = np.where((codes[keeper] == codes[nodes]) & (length[keeper] == length[nodes]), keeper, nodes)
+        merged = np.flatnonzero(keeper != nodes)
+        if len(merged):  # two that only look alike have the same key once in 10^19 times; be sure
+            of, by = nodes[merged], keeper[merged]
+            offset = np.arange(length[of].sum()) - np.repeat(np.cumsum(length[of]) - length[of], length[of])
+            same = (
+                operands[np.repeat(starts[of], length[of]) + offset]
+                == operands[np.repeat(starts[by], length[of]) + offset]
+            )
+            merged = merged[np.logical_and.reduceat(same, np.cumsum(length[of]) - length[of])]
+        if not len(merged):
+            break
+        rename = np.arange(max(len(codes), int(operands.max()) + 1, int(stands_for.max()) + 1))
+        rename[nodes[merged]] = keeper[merged]
+        gone = np.zeros(len(codes), bool)
+        gone[nodes[merged]] = True
+        codes, starts, operands = _without(gone, codes, starts, operands)
+        operands, stands_for = rename[operands], rename[stands_for]
+    return codes, starts, operands, stands_for

@@ -1,5 +1,0 @@
-"""Write scalars, run tensors: scalar code is recorded once, lifted to an array program, and run at array speed."""
-
-from wengert.lifting.function import Compiled, compile
-
-__all__ = ["Compiled", "compile"]

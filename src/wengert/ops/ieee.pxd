@@ -1,0 +1,248 @@
+# What ieee.py says in Python, said in C: Cython reads this file when it compiles engine.py.
+
+cdef extern from *:
+    """
+    #include <math.h>
+
+    #define wengert_compiled 1
+
+    /* One tick a node; the low 16 bits are left free for the code of its operation. */
+    static long long wengert_clock = 0;
+    static inline long long wengert_tick(void) { return wengert_clock += 1 << 16; }
+
+    /* A node as node.pxd lays it out, and one of many operands as engine.pxd does. A dead node needs no mark. */
+    struct wengert_node {
+        PyObject_HEAD
+        long long made;
+        double data, grad;
+        PyObject *a, *b;
+        double da, db;
+        union { long long mark; struct wengert_node *next; };
+    };
+    struct wengert_many { struct wengert_node node; PyObject *all; double *partials; };
+    #define WENGERT_MADE(node) (((struct wengert_node *)(node))->made)
+
+    /* Dead Values to use again, up to 5 MB of them: each as wengert_new returns it. A training step that frees the
+       nodes of the last one as it makes its own then asks Python's allocator for nothing. */
+    enum { WENGERT_SPARES = 1 << 16 };
+    static struct wengert_node *wengert_spare = NULL;
+    static int wengert_spares = 0;
+    static PyTypeObject *wengert_value = NULL, *wengert_many = NULL;
+
+    /* A new Value without operands, its other fields still to be filled. */
+    static inline PyObject *wengert_new(void *type)
+    {
+        struct wengert_node *node = wengert_spare;
+        if (node) {
+            wengert_spare = node->next;
+            wengert_spares--;
+            return (PyObject *)node;
+        }
+        node = (struct wengert_node *)PyObject_Malloc(sizeof *node);
+        if (!node) return PyErr_NoMemory();
+        Py_INCREF(Py_None);
+        Py_INCREF(Py_None);
+        node->a = node->b = Py_None;
+        return PyObject_Init((PyObject *)node, (PyTypeObject *)type);
+    }
+
+    static void wengert_free(PyObject *object);
+
+    /* Lets go of an operand. If it dies of that, it joins the list of the dead; what is no node, or one of a Python
+       subclass, which may have a __del__, goes Python's way. */
+    static inline void wengert_drop(PyObject *x, struct wengert_node **dead)
+    {
+        if (Py_REFCNT(x) == 1 && Py_TYPE(x)->tp_dealloc == wengert_free) {
+            ((struct wengert_node *)x)->next = *dead;
+            *dead = (struct wengert_node *)x;
+        } else
+            Py_DECREF(x);
+    }
+
+    /* Frees a node that nothing refers to any more, and what dies with it: in a loop, as a chain may be millions long,
+       and no C stack would hold the recursion. */
+    static void wengert_free(PyObject *object)
+    {
+        struct wengert_node *dead = (struct wengert_node *)object, *node;
+        dead->next = NULL;
+        while ((node = dead)) {
+            PyTypeObject *type = Py_TYPE(node);
+            dead = node->next;
+            wengert_drop(node->a, &dead);
+            wengert_drop(node->b, &dead);
+            if (type == wengert_value && wengert_spares < WENGERT_SPARES) {
+                Py_INCREF(Py_None);
+                Py_INCREF(Py_None);
+                node->a = node->b = Py_None;
+                Py_SET_REFCNT((PyObject *)node, 1);
+                node->next = wengert_spare;
+                wengert_spare = node;
+                wengert_spares++;
+                continue;
+            }
+            if (type != wengert_value && PyType_IsSubtype(type, wengert_many)) {
+                PyObject *all = ((struct wengert_many *)node)->all;
+                if (all != Py_None && Py_REFCNT(all) == 1)  /* no other holder: it can be emptied before it goes */
+                    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(all); i++) {
+                        PyObject *x = PyTuple_GET_ITEM(all, i);
+                        PyTuple_SET_ITEM(all, i, NULL);
+                        wengert_drop(x, &dead);
+                    }
+                Py_DECREF(all);
+                PyMem_RawFree(((struct wengert_many *)node)->partials);
+            }
+            type->tp_free(node);
+            if (wengert_value->tp_flags & Py_TPFLAGS_HEAPTYPE) Py_DECREF(type);  /* so in a free-threaded Python */
+        }
+    }
+
+    /* The operands of a node of many, for the collector of cycles. It looks at nodes of Python subclasses alone: at what
+       Python keeps of them, and by this at what is kept here. */
+    static int wengert_traverse(PyObject *node, visitproc visit, void *arg)
+    {
+        Py_VISIT(((struct wengert_many *)node)->all);
+        return 0;
+    }
+
+    /* Value(...): of more than a number, `wengert_kind` says which class it is to be. */
+    static newfunc wengert_new_value = NULL;
+    static PyObject *wengert_kind = NULL;
+    static PyObject *wengert_make(PyTypeObject *type, PyObject *arguments, PyObject *named)
+    {
+        PyObject *kind, *node;
+        if (!named && PyTuple_GET_SIZE(arguments) < 2) return wengert_new_value(type, arguments, named);
+        kind = PyObject_CallFunctionObjArgs(wengert_kind, type, arguments, named ? named : Py_None, NULL);
+        if (!kind) return NULL;
+        node = (kind == (PyObject *)type ? wengert_new_value : ((PyTypeObject *)kind)->tp_new)(
+            (PyTypeObject *)kind, arguments, named);
+        Py_DECREF(kind);
+        return node;
+    }
+
+    /* Has the objects of these two types, and of those that Python derives from them, end as said above. What Cython
+       makes for them would recurse, and with a __dealloc__ against that it took four times the instructions. And has
+       Value(...) ask `kind`, and Value.name = function work as it does for a class that is written in Python. */
+    static int wengert_recycle(void *value, void *many, PyObject *kind)
+    {
+        wengert_value = (PyTypeObject *)value;
+        wengert_many = (PyTypeObject *)many;
+        Py_INCREF(kind);
+        wengert_kind = kind;
+        if (wengert_value->tp_basicsize != (Py_ssize_t)sizeof(struct wengert_node)
+            || wengert_many->tp_basicsize != (Py_ssize_t)sizeof(struct wengert_many)) {
+            PyErr_SetString(PyExc_SystemError, "ieee.pxd lays out a node differently from node.pxd and engine.pxd");
+            return -1;
+        }
+        wengert_value->tp_dealloc = wengert_many->tp_dealloc = wengert_free;
+        wengert_many->tp_traverse = wengert_traverse;
+        wengert_new_value = wengert_value->tp_new;
+        wengert_value->tp_new = wengert_make;
+        wengert_value->tp_flags &= ~Py_TPFLAGS_IMMUTABLETYPE;
+        PyType_Modified(wengert_value);
+        return 0;
+    }
+
+    /* An item of a list or tuple, for loops over many parameters: they touch each Value for its numbers alone, and not
+       to count a reference. NULL for what is no Value. */
+    static inline struct wengert_node *wengert_at(PyObject *items, Py_ssize_t i, PyTypeObject *value)
+    {
+        PyObject *x = PySequence_Fast_GET_ITEM(items, i);
+        return Py_IS_TYPE(x, value) || PyType_IsSubtype(Py_TYPE(x), value) ? (struct wengert_node *)x : NULL;
+    }
+
+    /* Sorts nodes by tick. No two nodes share a tick, and most of a graph is made in one go: so the nodes that are not
+       much older than the newest go into a table, each to the place that its age gives it, and are read off. Before
+       them come the few older ones, like parameters: sorted by insertion, from the end, as a walk finds them almost in
+       reverse order; or if they are many 11 bits at a time, lowest first, over the bits in which their ticks differ. */
+    static int wengert_sort(PyObject *list)
+    {
+        Py_ssize_t n = PyList_GET_SIZE(list), i, j;
+        PyObject **nodes = ((PyListObject *)list)->ob_item, *node;
+        long long low, high, made, age, ages = 2 * (long long)n;
+        int shift;
+        if (n > 64) {
+            PyObject **table = (PyObject **)PyMem_RawCalloc((size_t)ages, sizeof(PyObject *)), **next = table;
+            if (!table) { PyErr_NoMemory(); return -1; }
+            for (high = i = 0; i < n; i++) if (WENGERT_MADE(nodes[i]) > high) high = WENGERT_MADE(nodes[i]);
+            for (i = j = 0; i < n; i++) {
+                age = (high >> 16) - (WENGERT_MADE(nodes[i]) >> 16);
+                if (age < ages) table[age] = nodes[i];
+                else nodes[j++] = nodes[i];
+            }
+            for (i = n, n = j; i > n; next++) if (*next) nodes[--i] = *next;
+            PyMem_RawFree(table);
+        }
+        if (n <= 64) {
+            for (i = 0, j = n - 1; i < j; i++, j--) { node = nodes[i]; nodes[i] = nodes[j]; nodes[j] = node; }
+            for (i = 1; i < n; i++) {
+                node = nodes[i];
+                made = WENGERT_MADE(node);
+                for (j = i; j > 0 && WENGERT_MADE(nodes[j - 1]) > made; j--) nodes[j] = nodes[j - 1];
+                nodes[j] = node;
+            }
+            return 0;
+        }
+        struct item { long long tick; PyObject *node; } *from, *to, *swap;
+        from = (struct item *)PyMem_RawMalloc(2 * (size_t)n * sizeof(struct item));
+        if (!from) { PyErr_NoMemory(); return -1; }
+        to = from + n;
+        low = high = WENGERT_MADE(nodes[0]) >> 16;
+        for (i = 0; i < n; i++) {
+            made = WENGERT_MADE(nodes[i]) >> 16;
+            from[i].tick = made;
+            from[i].node = nodes[i];
+            if (made > high) high = made;
+            if (made < low) low = made;
+        }
+        for (shift = 0; (high - low) >> shift; shift += 11) {
+            size_t places[2048] = {0}, place = 0, many;
+            for (i = 0; i < n; i++) places[((from[i].tick - low) >> shift) & 2047]++;
+            for (i = 0; i < 2048; i++) { many = places[i]; places[i] = place; place += many; }
+            for (i = 0; i < n; i++) to[places[((from[i].tick - low) >> shift) & 2047]++] = from[i];
+            swap = from; from = to; to = swap;
+        }
+        for (i = 0; i < n; i++) nodes[i] = from[i].node;
+        PyMem_RawFree(from < to ? from : to);
+        return 0;
+    }
+    """
+    enum: COMPILED "wengert_compiled"
+    struct wengert_node:
+        double _data "data"
+        double _grad "grad"
+    ctypedef wengert_node* Item "struct wengert_node *"
+    Item at "wengert_at"(object items, Py_ssize_t i, type value) noexcept
+    bint held "NULL !="(Item item) noexcept
+    long long tick "wengert_tick"() noexcept nogil
+    object new "wengert_new"(type value)
+    int recycle "wengert_recycle"(type value, type many, object kind) except -1
+    int sort "wengert_sort"(list nodes) except -1
+    double exp(double) noexcept nogil
+    double log(double) noexcept nogil
+    double tanh(double) noexcept nogil
+    double fabs(double) noexcept nogil
+    double sqrt(double) noexcept nogil
+    double power "pow"(double, double) noexcept nogil
+
+cdef extern from "Python.h":
+    void* PyMem_RawMalloc(size_t) noexcept nogil
+    void PyObject_GC_UnTrack(void*) noexcept
+    double PyLong_AsDouble(object) except? -1.0
+
+cdef inline double divide(double x, double y) noexcept nogil:
+    return x / y
+
+cdef inline double whole(object n) except? -1.0:
+    try:
+        return PyLong_AsDouble(n)
+    except OverflowError:
+        return 1e308 * (10.0 if n > 0 else -10.0)
+
+cdef inline double* floats(Py_ssize_t n) except NULL:
+    cdef double* array = <double*>PyMem_RawMalloc(n * sizeof(double))
+    if array == NULL:
+        raise MemoryError()
+    return array
+
+cdef inline void untrack(object container) noexcept:
+    PyObject_GC_UnTrack(<void*>container)

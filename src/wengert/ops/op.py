@@ -1,0 +1,129 @@
+"""What an operation is: a row of a table, whose rules are read anew over each kind of number.
+
+The rows themselves stand in `table.py`.
+"""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Callable, Iterable
+from types import FunctionType
+from typing import Any, NamedTuple
+
+from wengert.errors import ArgumentError, LengthError, OperationError
+from wengert.ops.coerce import data
+
+__all__ = ["BY_NAME", "FLOATS", "LEFT", "TABLE", "UNARY", "VALUES", "Op", "complete", "register", "row"]
+
+LEFT = 1 << 15  # added to the code of a binary operation whose constant stands on the left, as in 2 - x
+ROWS = "wengert.ops.table"  # where the rules stand that can be read anew: those of others stay as they are
+
+
+class Op(NamedTuple):
+    """One operation. Called, it computes: floats from floats, a Value where an operand is one."""
+
+    name: str
+    arity: int | None  # None: any number of operands
+    symbol: str  # how drawings write it
+    about: str  # what it is, in a line
+    value: Callable[..., float]
+    partials: Callable[..., Any]  # (out, *operands) -> one partial; for several operands, one for each
+    domain: tuple[tuple[float, float], ...] = ((-3.0, 3.0),)  # where tests draw each operand from
+    aliases: tuple[str, ...] = ()
+    defaults: tuple[float, ...] = ()  # of the last operands
+    code: int = -1  # its place in the table
+    graph_partials: Callable[..., Any] = lambda *_: None  # the partials, read over Values
+
+    def __repr__(self) -> str:
+        return f"<operation {self.name}>"
+
+    def __call__(self, *xs: Any) -> Any:
+        """Compute; operands left out at the end take their defaults."""
+        if self.arity is None:
+            xs = self._gathered(xs)
+        elif len(xs) != self.arity:
+            missing = self.arity - len(xs)
+            if not 0 < missing <= len(self.defaults):
+                raise ArgumentError(f"{self.name} takes {self.arity} operands, got {len(xs)}")
+            xs += self.defaults[-missing:]
+        for x in xs:
+            apply = getattr(x, "_apply_op", None)
+            if apply is not None:
+                return apply(self, xs)
+        return float(self.value(*map(data, xs)))
+
+    def _gathered(self, xs: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The operands of an operation on many: written out, or as one iterable."""
+        if len(xs) == 1 and isinstance(xs[0], Iterable):
+            xs = tuple(xs[0])
+        if not xs and self.name not in ("sum", "prod"):
+            raise LengthError(f"{self.name} of no values: expected at least one")
+        return xs
+
+
+TABLE: list[Op] = []
+UNARY = bytearray()  # for each row, whether it takes one operand
+BY_NAME: dict[str, Op] = {}
+FLOATS: dict[str, Any] = {}  # what the names in a rule mean when it is read over floats,
+VALUES: dict[str, Any] = {}  # and when it is read over Values
+_built_in = 0  # how many rows are not a user's
+
+
+def row(
+    name: str, arity: int | None, symbol: str, about: str, value: Any, partials: Any, *domain: Any, **more: Any
+) -> Op:
+    """Enter a row in the table. The rules of `ops` are read anew over each kind of number."""
+    readings = {"value": _read(value, FLOATS), "partials": _read(partials, FLOATS)}
+    readings["graph_partials"] = _read(partials, VALUES)
+    new = Op(
+        name, arity, symbol, about, domain=domain or ((-3.0, 3.0),) * (arity or 3), code=len(TABLE), **readings, **more
+    )
+    TABLE.append(new)
+    UNARY.append(arity == 1)
+    BY_NAME.update(dict.fromkeys((name, *new.aliases), new))
+    return new
+
+
+def _read(rule: Any, meaning: dict[str, Any]) -> Any:
+    """The same rule with its names looked up in `meaning`; a rule from elsewhere stays as it is."""
+    if isinstance(rule, FunctionType) and rule.__module__ == ROWS:
+        return FunctionType(rule.__code__, meaning, rule.__name__, rule.__defaults__)
+    return rule
+
+
+def complete(names: dict[str, Any]) -> int:
+    """Say what each name of the rows' module means over floats and over Values; how many rows there are.
+
+    Over Values a comparison has been answered already: no node is needed to choose, and a branch that was not
+    taken cannot turn a second derivative into 0 * inf.
+    """
+    for name, thing in list(names.items()):
+        FLOATS[name] = thing.value if isinstance(thing, Op) else _read(thing, FLOATS)
+        VALUES[name] = _read(thing, VALUES)
+    VALUES["where"] = lambda condition, x, y: x if condition else y
+    global _built_in
+    _built_in = len(TABLE)
+    return _built_in
+
+
+def register(
+    name: str, value: Callable[..., float], partials: Callable[..., Any], arity: int | None, symbol: str
+) -> Op:
+    """Enter a row that a user wrote; `functions.op` is the door to it.
+
+    Raises:
+        OperationError: the name is no identifier or belongs to a built-in operation, the symbol is no string, or a rule
+            cannot be called.
+    """
+    if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
+        raise OperationError(f"an operation's name is an identifier without a leading underscore, not {name!r}")
+    if name in BY_NAME and BY_NAME[name].code < _built_in:
+        raise OperationError(f"{name} is a built-in operation: choose another name")
+    if not isinstance(symbol, str):
+        raise OperationError(f"the symbol of {name} is how drawings write it: a string, not {symbol!r:.40}")
+    for role, rule in (("value", value), ("partials", partials)):
+        if not callable(rule):
+            raise OperationError(f"the {role} of {name} must be a function, not {rule!r:.40}")
+    if len(TABLE) == LEFT:
+        raise OperationError(f"the table is full: it holds {LEFT} operations")
+    return row(name, arity, symbol, value.__doc__ or "", value, partials)

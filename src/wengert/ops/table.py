@@ -1,0 +1,392 @@
+"""The table of operations: one row each.
+
+A row reads against a calculus book: the value, then the partial derivative by each operand, which may use
+the value itself as `out` (the derivative of exp is `out`). A rule is written over the other rows and + - *
+alone, so that one text serves every kind of number: read over floats it computes floats, read over Values
+it records a graph, which is how second derivatives come about. Hence two habits: `div(a, b)` stands where
+Python's `/` would raise, and a branch is `where(condition, a, b)`, never `if`.
+
+To add an operation, add a row. `wengert.op` adds one of your own at run time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from math import inf, nan
+from typing import Any
+
+from wengert.ops import ieee, special
+from wengert.ops.op import BY_NAME, FLOATS, LEFT, TABLE, UNARY, VALUES, Op, complete, register
+from wengert.ops.op import row as _row
+from wengert.ops.special import guarded
+
+__all__ = ["BUILT_IN", "BY_NAME", "FLOATS", "LEFT", "TABLE", "UNARY", "VALUES", "Op", "register"]
+
+# -- what several rules share -----------------------------------------------------------------------------------------
+
+
+def _bell(x: Any) -> Any:
+    """The logistic density e^-|x| / (1 + e^-|x|)^2: accurate in both tails, where s * (1 - s) is not."""
+    e = exp(-abs(x))
+    return div(e, 1.0 + e * (2.0 + e))
+
+
+def _seldom(condition: Any, careful: Callable[[], Any], plain: Any) -> Any:
+    """`careful()` where the plain form loses digits to underflow or overflow. Array programs take the plain form."""
+    return careful() if condition else plain
+
+
+def _finite(x: Any, y: Any) -> Any:
+    return x * 0.0 + y * 0.0 == 0.0
+
+
+def _kept(out: Any) -> Any:
+    """Whether a result is neither near underflow nor infinite."""
+    return where(abs(out) > TINY, abs(out) < inf, False)
+
+
+def _lost(out: Any, x: Any, y: Any) -> Any:
+    """Whether out = x**y, of ordinary numbers, is no help in finding its derivatives."""
+    return where(where(_kept(out), _kept(div(out, x)), False), False, where(x == 0.0, False, _finite(x, y)))
+
+
+def _power_by_base(out: Any, x: Any, y: Any) -> Any:
+    """y * x^(y-1), as y * (out / x) since y - 1 may round; where out is no help, by halves of the exponent."""
+    k = where(abs(x) < 1.0, 2.0**100, 1.0)
+    slope = where(_kept(out), y * div(out, x), y * pow_(x, y - 1.0))
+    slope = _seldom(_lost(out, x, y), lambda: div(y * _root(x, y), x * k) * (_root(x, y) * k) * pow_(sign(x), y), slope)
+    return where(y == 0.0, 0.0, slope)
+
+
+def _to_any_order(by_base: Any) -> Any:
+    """The same over Values, where x**3 has no fourth derivative, not one that cancels to a rounding error."""
+
+    def by_base_again(out: Any, x: Any, y: Any) -> Any:
+        if isinstance(y, float) and (y - 1.0) + 1.0 == y:
+            return y * pow_(x, y - 1.0) if y else 0.0
+        return 0.0 + y * div(out, x) if y == 0.0 and x != 0.0 else by_base(out, x, y)  # 0, with a slope by y
+
+    return by_base_again
+
+
+def _power_by_exponent(out: Any, x: Any, y: Any) -> Any:
+    slope = _seldom(_lost(out, x, y), lambda: log(x) * _root(x, y) * _root(x, y), out * log(x))
+    return where(x == 0.0, where(y >= 0.0, 0.0, slope), slope)
+
+
+def _root(x: Any, y: Any) -> Any:
+    """The square root of |x|^y."""
+    return pow_(abs(x), 0.5 * y)
+
+
+def _share(x: Any, y: Any) -> Any:
+    """How much of a maximum's gradient goes to x: all to the greater, half each on a tie."""
+    return where(x < y, 0.0, where(x <= y, 0.5, 1.0))
+
+
+def _atan_slope(x: Any) -> Any:
+    """1 / (1 + x^2), also where x^2 overflows."""
+    return _seldom(abs(x) > 1e150, lambda: div(div(1.0, x), x), div(1.0, 1.0 + x * x))
+
+
+def _cbrt_slope(out: Any, x: Any) -> Any:
+    """1 / (3 out^2), as out / x / 3 since out is rounded."""
+    return where(x == 0.0, inf, where(abs(x) < inf, div(div(out, x), 3.0), div(div(1.0, out), out)))
+
+
+def _slope_of_quotient(out: Any, x: Any, y: Any) -> Any:
+    """-x / y^2, as -out / y."""
+    lost = where(out == 0.0, False, abs(out) < TINY)
+    return _seldom(lost, lambda: -div(div(x * HUGE, y), y) * (1.0 / HUGE), -div(out, y))
+
+
+def _cosine(x: Any, y: Any, h: Any) -> Any:
+    """x / h, and 0 at the origin, where h = hypot(x, y) is 0."""
+    k = where(h < 1.0, HUGE, 1.0 / HUGE)
+    slope = where(h == 0.0, 0.0, div(x, where(h == 0.0, 1.0, h)))
+    return _seldom(_lost_length(x, y, h), lambda: div(x * k, hypot(x * k, y * k)), slope)
+
+
+def _cosine_by_length(x: Any, y: Any, h: Any) -> Any:
+    """(x / h) / h, and 0 at the origin."""
+    length, k = where(h == 0.0, 1.0, h), where(h < 1.0, HUGE, 1.0 / HUGE)
+    slope = div(div(x, length), length)
+    slope = _seldom(where(h > 1e-20, abs(x) < TINY, False), lambda: div(div(x * HUGE, h), h) * (1.0 / HUGE), slope)
+    slope = _seldom(_lost_length(x, y, h), lambda: div(_cosine(x, y, h), hypot(x * k, y * k)) * k, slope)
+    return where(h == 0.0, 0.0, slope)
+
+
+def _lost_length(x: Any, y: Any, h: Any) -> Any:
+    return where(h == 0.0, False, where(_kept(h), False, _finite(x, y)))
+
+
+def _times_exp(factor: Any, x: Any) -> Any:
+    """factor * e^x, which may be large where e^x has underflown."""
+    return factor * exp(0.5 * x) * exp(0.5 * x)
+
+
+def _silu(x: Any) -> Any:
+    return _seldom(x < -700.0, lambda: _times_exp(x, x), x * sigmoid(x))
+
+
+def _silu_slope(x: Any) -> Any:
+    """sigmoid(x) * (1 + x * sigmoid(-x)), over a common denominator."""
+    e = exp(-abs(x))
+    plain = div(where(x > 0.0, 1.0 + e * (1.0 + x), e * (1.0 + x + e)), 1.0 + e * (2.0 + e))
+    return _seldom(x < -700.0, lambda: _times_exp(1.0 + x, x), plain)
+
+
+def _gaussian_slope(out: Any, x: Any) -> Any:
+    """-2 x e^-x^2: in the tail e^-x^2 is e^-(|x| - 1)^2 * e^(1 - 2|x|), all of it exact but the exponentials."""
+    tail = abs(abs(x) - 27.0) < 1.0
+    return _seldom(tail, lambda: -2.0 * x * gaussian(abs(x) - 1.0) * exp(1.0 - 2.0 * abs(x)), -2.0 * (x * out))
+
+
+def _normal(factor: Any, x: Any) -> Any:
+    """factor times the normal density, which may be large where that has underflown."""
+    return ONE_OVER_SQRT_2PI * factor * gaussian(0.5 * x) * gaussian(0.5 * x)
+
+
+def _gelu(x: Any) -> Any:
+    return _seldom(abs(x + 38.25) < 0.75, lambda: -_normal(_mills(x), x), x * normal_cdf(x))
+
+
+def _gelu_slope(x: Any) -> Any:
+    plain = normal_cdf(x) + x * normal_pdf(x)
+    return _seldom(abs(x + 38.25) < 0.75, lambda: _normal(x - div(_mills(x), x), x), plain)
+
+
+def _mills(x: Any) -> Any:
+    """-x times Mills' ratio of the cdf to the pdf, far below 0: https://dlmf.nist.gov/7.12.E1."""
+    r = div(1.0, x * x)
+    return 1.0 - r * (1.0 - r * (3.0 - r * (15.0 - r * (105.0 - r * (945.0 - r * (10395.0 - r * 135135.0))))))
+
+
+def _inside(x: Any, slope: Any) -> Any:
+    """`slope` where -1 <= x <= 1, nan outside, where the function itself is nan."""
+    return where(abs(x) <= 1.0, slope, nan)
+
+
+def _total(*xs: Any) -> Any:
+    """From left to right, as a loop would: the same bits as adding one by one."""
+    total = 0.0
+    for x in xs:
+        total = total + x
+    return total
+
+
+def _greatest(*xs: Any) -> Any:
+    best = xs[0]
+    for x in xs[1:]:
+        best = maximum(best, x)
+    return best
+
+
+def _least(*xs: Any) -> Any:
+    best = xs[0]
+    for x in xs[1:]:
+        best = minimum(best, x)
+    return best
+
+
+def _ties(out: Any, *xs: Any) -> Any:
+    """The gradient of a maximum, shared evenly among all that reach it."""
+    reach = [where(x >= out, where(x <= out, 1.0, 0.0), 0.0) for x in xs]
+    return [div(r, sum(reach)) for r in reach]
+
+
+def _product(*xs: Any) -> Any:
+    product = 1.0
+    for x in xs:
+        product = product * x
+    return product
+
+
+def _products_of_others(out: Any, *xs: Any) -> Any:
+    """For each x the product of all others, from products of what stands before and behind: right at zeros too."""
+    before, behind = [1.0], [1.0]
+    for x in xs[:-1]:
+        before.append(before[-1] * x)
+    for x in xs[:0:-1]:
+        behind.append(behind[-1] * x)
+    return [a * b for a, b in zip(before, reversed(behind), strict=True)]
+
+
+def _dot(*operands: Any) -> Any:
+    """bias + w1 x1 + w2 x2 + ..., of operands that stand as (w1, w2, ..., x1, x2, ..., bias)."""
+    half = len(operands) // 2
+    total = operands[-1]
+    for w, x in zip(operands[:half], operands[half:], strict=False):
+        total = total + w * x
+    return total
+
+
+def _dot_partials(out: Any, *operands: Any) -> Any:
+    half = len(operands) // 2
+    return (*operands[half:-1], *operands[:half], 1.0)
+
+
+def _logsumexp(*xs: Any) -> Any:
+    """log(e^x1 + e^x2 + ...), shifted by the greatest so that nothing overflows."""
+    greatest = max_(*xs)
+    shift = where(abs(greatest) < inf, greatest, 0.0)
+    return shift + log(sum_(*[exp(x - shift) for x in xs]))
+
+
+LN2, LN10 = math.log(2.0), math.log(10.0)
+TWO_OVER_SQRT_PI, ONE_OVER_SQRT_2PI = 2.0 / math.sqrt(math.pi), 1.0 / math.sqrt(2.0 * math.pi)
+TINY, HUGE = 1e-290, 2.0**600
+POSITIVE, UNIT, ABOVE_ONE, REAL = (0.1, 4.0), (-0.95, 0.95), (1.05, 4.0), (-3.0, 3.0)
+
+# fmt: off
+# -- the table: name, number of operands, symbol, value, partial derivatives, domain ----------------------------------
+
+leaf: Op   = _row("leaf", 0, "", "a number that no operation made",
+       None, None)
+add: Op    = _row("add", 2, "+", "x + y",
+       lambda x, y: x + y,              lambda out, x, y: (1.0, 1.0))
+sub: Op    = _row("sub", 2, "-", "x - y",
+       lambda x, y: x - y,              lambda out, x, y: (1.0, -1.0))
+mul: Op    = _row("mul", 2, "*", "x * y",
+       lambda x, y: x * y,              lambda out, x, y: (y, x))
+div: Op    = _row("div", 2, "/", "x / y by IEEE 754: 1/0 is inf",
+       ieee.divide,                   lambda out, x, y: (div(1.0, y), _slope_of_quotient(out, x, y)), REAL, POSITIVE)
+pow_: Op   = _row("pow", 2, "**", "x**y over the reals: nan for a negative base with a fractional exponent",
+       ieee.power,                    lambda out, x, y: (_power_by_base(out, x, y), _power_by_exponent(out, x, y)), POSITIVE, REAL)
+neg: Op    = _row("neg", 1, "neg", "-x",
+       lambda x: -x,                    lambda out, x: -1.0)
+relu: Op   = _row("relu", 1, "ReLU", "the positive part of x: max(x, 0)",
+       lambda x: where(x <= 0.0, 0.0, x), lambda out, x: where(x <= 0.0, 0.0, 1.0))
+exp: Op    = _row("exp", 1, "exp", "e**x",
+       ieee.exp,                      lambda out, x: out)
+log: Op    = _row("log", 1, "log", "the natural logarithm; -inf at 0, nan below",
+       ieee.log,                      lambda out, x: where(x >= 0.0, div(1.0, x), nan), POSITIVE)
+tanh: Op   = _row("tanh", 1, "tanh", "the hyperbolic tangent",
+       ieee.tanh,                     lambda out, x: 4.0 * _bell(2.0 * x))
+
+abs_: Op   = _row("abs", 1, "abs", "the absolute value",
+       abs,                             lambda out, x: where(x > 0.0, 1.0, where(x < 0.0, -1.0, 0.0)), aliases=("absolute",))
+sign: Op   = _row("sign", 1, "sign", "-1, 0 or 1, as x is negative, zero or positive",
+       special.sign,                    lambda out, x: 0.0)
+minimum: Op = _row("minimum", 2, "min", "the smaller of x and y; nan if either is",
+       lambda x, y: where(x < y, x, where(x != x, x, y)), lambda out, x, y: (_share(y, x), _share(x, y)))
+maximum: Op = _row("maximum", 2, "max", "the greater of x and y; nan if either is",
+       lambda x, y: where(x > y, x, where(x != x, x, y)), lambda out, x, y: (_share(x, y), _share(y, x)))
+where: Op  = _row("where", 3, "where", "x where the condition holds, else y",
+       lambda c, x, y: x if c else y,   lambda out, c, x, y: (0.0, where(c, 1.0, 0.0), where(c, 0.0, 1.0)))
+clip: Op   = _row("clip", 3, "clip", "x limited to the range from low to high",
+       lambda x, low, high: minimum(maximum(x, low), high),
+              lambda out, x, low, high: (where(x >= low, where(x <= high, 1.0, 0.0), 0.0),
+                                         where(x < low, where(low < high, 1.0, 0.0), 0.0),
+                                         where(x > high, 1.0, where(low > high, 1.0, 0.0))), REAL, (-2.0, -1.0), (1.0, 2.0), aliases=("clamp",))
+
+stop_gradient: Op = _row("stop_gradient", 1, "stop", "x as a constant: no gradient flows back through it",
+       lambda x: x,                     lambda out, x: 0.0)
+
+exp2: Op   = _row("exp2", 1, "exp2", "2**x",
+       guarded(math.exp2),              lambda out, x: out * LN2)
+expm1: Op  = _row("expm1", 1, "expm1", "e**x - 1, accurate near 0",
+       guarded(math.expm1),             lambda out, x: exp(x))
+log2: Op   = _row("log2", 1, "log2", "the logarithm to base 2",
+       special.logarithm(math.log2),    lambda out, x: where(x >= 0.0, div(1.0 / LN2, x), nan), POSITIVE)
+log10: Op  = _row("log10", 1, "log10", "the logarithm to base 10",
+       special.logarithm(math.log10),   lambda out, x: where(x >= 0.0, div(1.0 / LN10, x), nan), POSITIVE)
+log1p: Op  = _row("log1p", 1, "log1p", "log(1 + x), accurate near 0",
+       special.log1p,                   lambda out, x: where(x >= -1.0, div(1.0, 1.0 + x), nan), UNIT)
+sqrt: Op   = _row("sqrt", 1, "sqrt", "the square root; nan below 0",
+       guarded(math.sqrt),              lambda out, x: div(0.5, out), POSITIVE)
+cbrt: Op   = _row("cbrt", 1, "cbrt", "the cube root, of negative numbers too",
+       special.cbrt,                    lambda out, x: _cbrt_slope(out, x), POSITIVE)
+square: Op = _row("square", 1, "square", "x * x",
+       lambda x: x * x,               lambda out, x: 2.0 * x)
+reciprocal: Op = _row("reciprocal", 1, "1/", "1 / x",
+       lambda x: div(1.0, x),     lambda out, x: -out * out, POSITIVE)
+
+sin: Op    = _row("sin", 1, "sin", "the sine of x radians",
+       guarded(math.sin),               lambda out, x: cos(x))
+cos: Op    = _row("cos", 1, "cos", "the cosine of x radians",
+       guarded(math.cos),               lambda out, x: -sin(x))
+tan: Op    = _row("tan", 1, "tan", "the tangent of x radians",
+       guarded(math.tan),               lambda out, x: 1.0 + out * out, (-1.2, 1.2))
+asin: Op   = _row("asin", 1, "asin", "the inverse sine, in radians",
+       guarded(math.asin),              lambda out, x: div(1.0, sqrt((1.0 - x) * (1.0 + x))), UNIT, aliases=("arcsin",))
+acos: Op   = _row("acos", 1, "acos", "the inverse cosine, in radians",
+       guarded(math.acos),              lambda out, x: div(-1.0, sqrt((1.0 - x) * (1.0 + x))), UNIT, aliases=("arccos",))
+atan: Op   = _row("atan", 1, "atan", "the inverse tangent, in radians",
+       math.atan,                       lambda out, x: _atan_slope(x), aliases=("arctan",))
+atan2: Op  = _row("atan2", 2, "atan2", "the angle of the point (x, y), in radians: atan2(y, x)",
+       math.atan2,                      lambda out, y, x: (_cosine_by_length(x, y, hypot(x, y)), -_cosine_by_length(y, x, hypot(x, y))), REAL, POSITIVE, aliases=("arctan2",))
+sinh: Op   = _row("sinh", 1, "sinh", "the hyperbolic sine",
+       guarded(math.sinh, nan),         lambda out, x: cosh(x))
+cosh: Op   = _row("cosh", 1, "cosh", "the hyperbolic cosine",
+       guarded(math.cosh),              lambda out, x: sinh(x))
+asinh: Op  = _row("asinh", 1, "asinh", "the inverse hyperbolic sine",
+       math.asinh,                      lambda out, x: div(1.0, hypot(1.0, x)), aliases=("arcsinh",))
+acosh: Op  = _row("acosh", 1, "acosh", "the inverse hyperbolic cosine; nan below 1",
+       guarded(math.acosh),             lambda out, x: div(1.0, sqrt(x - 1.0) * sqrt(x + 1.0)), ABOVE_ONE, aliases=("arccosh",))
+atanh: Op  = _row("atanh", 1, "atanh", "the inverse hyperbolic tangent; nan beyond -1 and 1",
+       special.atanh,                  lambda out, x: _inside(x, div(1.0, (1.0 - x) * (1.0 + x))), UNIT, aliases=("arctanh",))
+hypot: Op  = _row("hypot", 2, "hypot", "sqrt(x*x + y*y), without overflow",
+       math.hypot,                      lambda out, x, y: (_cosine(x, y, out), _cosine(y, x, out)))
+
+sigmoid: Op = _row("sigmoid", 1, "sigmoid", "the logistic function 1 / (1 + e**-x)",
+       lambda x: div(where(x >= 0.0, 1.0, exp(-abs(x))), 1.0 + exp(-abs(x))), lambda out, x: _bell(x))
+logsigmoid: Op = _row("logsigmoid", 1, "logsigmoid", "log(sigmoid(x)), without overflow",
+       lambda x: -softplus(-x), lambda out, x: sigmoid(-x))
+softplus: Op = _row("softplus", 1, "softplus", "log(1 + e**x), without overflow",
+       lambda x: maximum(x, 0.0) + log1p(exp(-abs(x))), lambda out, x: sigmoid(x))
+leaky_relu: Op = _row("leaky_relu", 2, "leaky ReLU", "x above 0, slope * x below",
+       lambda x, slope: where(x > 0.0, x, slope * x),
+                  lambda out, x, slope: (where(x > 0.0, 1.0, slope), where(x > 0.0, 0.0, x)), REAL, (0.01, 0.5), defaults=(0.01,))
+elu: Op    = _row("elu", 2, "ELU", "x above 0, alpha * (e**x - 1) below (Clevert et al. 2015)",
+       lambda x, alpha: where(x <= 0.0, alpha * expm1(x), x),
+              lambda out, x, alpha: (where(x <= 0.0, _times_exp(alpha, x), 1.0), where(x <= 0.0, expm1(x), 0.0)), REAL, POSITIVE, defaults=(1.0,))
+gelu: Op   = _row("gelu", 1, "GELU", "x times the normal distribution function of x (Hendrycks and Gimpel 2016), exact",
+       lambda x: _gelu(x),              lambda out, x: _gelu_slope(x))
+silu: Op   = _row("silu", 1, "SiLU", "x * sigmoid(x), also called swish",
+       lambda x: _silu(x),              lambda out, x: _silu_slope(x), aliases=("swish",))
+erf: Op    = _row("erf", 1, "erf", "the error function",
+       math.erf,                        lambda out, x: TWO_OVER_SQRT_PI * gaussian(x))
+erfc: Op   = _row("erfc", 1, "erfc", "1 - erf(x), accurate for large x",
+       math.erfc,                       lambda out, x: -TWO_OVER_SQRT_PI * gaussian(x))
+normal_cdf: Op = _row("normal_cdf", 1, "Φ", "the normal distribution function, accurate in the lower tail",
+       special.normal_cdf,              lambda out, x: normal_pdf(x))
+normal_pdf: Op = _row("normal_pdf", 1, "φ", "the normal density exp(-x*x / 2) / sqrt(2 pi), accurate in the tails",
+       special.normal_pdf,              lambda out, x: _seldom(out < 1e-305, lambda: _normal(-x, x), -x * out))
+gaussian: Op = _row("gaussian", 1, "gaussian", "exp(-x*x), accurate in the tails",
+       special.gaussian,                lambda out, x: _gaussian_slope(out, x))
+lgamma: Op = _row("lgamma", 1, "lgamma", "log|gamma(x)|",
+       special.lgamma,                lambda out, x: polygamma(0.0, x), POSITIVE)
+digamma: Op = _row("digamma", 1, "digamma", "the derivative of lgamma",
+       lambda x: polygamma(0.0, x), lambda out, x: polygamma(1.0, x), POSITIVE)
+polygamma: Op = _row("polygamma", 2, "polygamma", "the derivative of digamma of order n: polygamma(n, x)",
+       special.polygamma,    lambda out, n, x: (nan, polygamma(n + 1.0, x)), (2.0, 2.0), POSITIVE)
+
+sum_: Op   = _row("sum", None, "sum", "the sum of the values; 0 of none",
+       _total,                          lambda out, *xs: [1.0] * len(xs))
+mean: Op   = _row("mean", None, "mean", "the arithmetic mean of the values",
+       lambda *xs: div(_total(*xs), float(len(xs))), lambda out, *xs: [1.0 / len(xs)] * len(xs))
+prod: Op   = _row("prod", None, "prod", "the product of the values; 1 of none",
+       _product,                       _products_of_others)
+dot: Op    = _row("dot", None, "dot", "bias + w1 x1 + w2 x2 + ...",
+       _dot,                            _dot_partials)
+max_: Op   = _row("max", None, "max", "the greatest of the values; a tie shares the gradient evenly",
+       _greatest,                       _ties)
+min_: Op   = _row("min", None, "min", "the least of the values; a tie shares the gradient evenly",
+       _least,                          _ties)
+logsumexp: Op = _row("logsumexp", None, "logsumexp", "log(e**v1 + e**v2 + ...), without overflow",
+       _logsumexp,        lambda out, *xs: [exp(x - where(out == -inf, 0.0, out)) for x in xs])
+pick: Op   = _row("pick", None, "pick", "the one of the values that an integer, the last operand, chooses",
+       None, None)
+by_hand: Op = _row("by hand", None, "", "a node that its user put together: Value(data, children, symbol)",
+       None, None)
+compiled: Op = _row("compiled", None, "compiled", "a function that `wengert.compile` has made one node",
+       None, None)
+# fmt: on
+
+
+BUILT_IN = complete(globals())
+# In a rule |x| stands in even functions, smooth at 0: there either of its slopes is right, and the 0 of abs is not.
+VALUES["abs"] = lambda x: leaky_relu(x, -1.0)
+VALUES["_power_by_base"] = _to_any_order(VALUES["_power_by_base"])

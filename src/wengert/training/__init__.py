@@ -1,0 +1,16 @@
+"""Training with one call: `fit`, what it returns, and why a network does not learn (`diagnosis`)."""
+
+from importlib import import_module
+from types import ModuleType
+
+from wengert.training.fit import History, Loss, Metric, Model, accuracy, fit, predict
+
+__all__ = ["History", "Loss", "Metric", "Model", "accuracy", "fit", "predict"]
+
+
+def __getattr__(name: str) -> ModuleType:
+    """The module of that name, as in ``wengert.training.NAME`` after ``import wengert``."""
+    try:
+        return import_module(f"{__name__}.{name}")
+    except ModuleNotFoundError:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None

@@ -1,0 +1,263 @@
+"""`draw`: the graph of a Value as a picture, for notebooks, files and other programs."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from typing import TYPE_CHECKING, Any
+
+from wengert.errors import ArgumentError, require
+from wengert.graph import Graph
+from wengert.view.graph.read import alone, graph_of
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    from wengert.view.graph.folding import Folding, Part
+    from wengert.view.graph.scene import Picture
+
+__all__ = ["Drawing", "bundle", "draw", "draw_dot"]
+
+PIXELS = 16_000_000  # of a PNG, at most; below that it has two pixels for each of the picture's
+THEMES = ("auto", "light", "dark")
+FEWEST, MOST = 50, 5_000  # boxes that can be asked for
+FORMATS = ("svg", "png", "html", "dot", "mmd")
+DIRECTIONS = ("LR", "TB")
+
+
+class Drawing:
+    """The picture of a graph as it was when `draw` was called. In a notebook it shows itself.
+
+    Attributes:
+        theme: "light", "dark", or "auto" for that of whoever looks at it.
+        format: what `render` writes.
+    """
+
+    def __init__(self, graph: Graph, limit: int, theme: str, rankdir: str, notes: list[str]) -> None:
+        from wengert.view.graph.folding import Folding
+
+        self.theme: str = theme
+        self.format: str = "svg"
+        self._folding: Folding = Folding(graph, limit, rankdir)
+        picture, parts = self._folding.picture()
+        picture.notes += notes
+        self._picture: Picture = picture
+        self._parts: dict[int, Part] = parts
+        self._svg = ""
+
+    @property
+    def svg(self) -> str:
+        """The picture as an SVG document."""
+        if not self._svg:
+            from wengert.view.graph.svg import svg
+
+            self._svg = svg(self._with_notes(), theme=self.theme)
+        return self._svg
+
+    def to_dot(self) -> str:
+        r"""The picture in the language of Graphviz; nothing here needs Graphviz.
+
+        >>> x = Value(3.0, "x")
+        >>> print(draw(x + x).to_dot())
+        digraph {
+          rankdir=LR; node [shape=box, fontname="monospace", fontsize=10]; edge [arrowsize=0.7]
+          b0 [label="x\ndata 3\ngrad not computed", style="rounded,filled", fillcolor="#edf4fd"]
+          b1 [label="data 6\ngrad not computed", style=rounded]
+          o1 [label="+", shape=circle, margin=0]; o1 -> b1
+          b0 -> o1
+          b0 -> o1
+        }
+        """
+        from wengert.view.graph.dot import to_dot
+
+        return to_dot(self._with_notes())
+
+    def to_mermaid(self) -> str:
+        """The picture in the language of Mermaid, which GitHub draws in a code block of that name.
+
+        A large graph is folded further than elsewhere: Mermaid draws at most 500 edges.
+
+        >>> x = Value(3.0, "x")
+        >>> print(draw(x + x).to_mermaid())
+        flowchart LR
+          b0["x<br/>data 3<br/>grad not computed"]
+          b1["data 6<br/>grad not computed"]
+          o1(("#43;")) --> b1
+          b0 --> o1
+          b0 --> o1
+        """
+        from wengert.view.graph.dot import EDGES, LENGTH, to_mermaid
+        from wengert.view.graph.folding import Folding
+
+        picture, limit = self._with_notes(), len(self._picture.boxes)
+        text = to_mermaid(picture)
+        while (len(text) > LENGTH or len(picture.edges) + len(picture.boxes) > EDGES) and limit > FEWEST:
+            limit //= 2
+            picture = Folding(self._folding.graph, limit, picture.rankdir).picture()[0]
+            text = to_mermaid(picture)
+        return text
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the picture to a file, as what its name ends in: svg, png, html, dot or mmd (Mermaid).
+
+        The page (html) needs nothing beside itself and fetches nothing; in it a click on a folded part unfolds it. A
+        PNG is drawn by resvg (extra `png`), light unless the theme is "dark".
+
+        Raises:
+            ArgumentError: the name ends in something else.
+            MissingExtraError: a PNG is asked for, and resvg_py is not installed.
+            OSError: the file cannot be written.
+        """
+        from os import fspath
+
+        name = fspath(path)
+        kind = name.rpartition(".")[2].lower() if "." in name else ""
+        if kind not in FORMATS:
+            raise ArgumentError(f"cannot tell from {name!r:.80} what to write: it should end in .{', .'.join(FORMATS)}")
+        writers = (lambda: self.svg, self._png, self._page, self.to_dot, self.to_mermaid)
+        content = writers[FORMATS.index(kind)]()
+        with open(path, "wb") as file:
+            file.write(content if isinstance(content, bytes) else f"{content}\n".encode())
+
+    def render(
+        self,
+        filename: str | PathLike[str] = "graph",
+        directory: str | PathLike[str] | None = None,
+        view: bool = False,
+        cleanup: bool = True,
+        format: str | None = None,
+    ) -> str:
+        """Write the picture as tutorials do, who have Graphviz render theirs: `.format` is added to the name.
+
+        Args:
+            filename: the name without its ending.
+            directory: where, if not here; it is made if it is not there.
+            view: whether the file is opened.
+            cleanup: False leaves the text for Graphviz beside it, under the name without an ending.
+            format: instead of `.format`.
+
+        Returns:
+            The path of what was written.
+
+        Raises:
+            ArgumentError: the format is not one that can be written.
+        """
+        from pathlib import Path
+
+        kind = _format(format or self.format)
+        path = Path(directory or "", filename)
+        if directory is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        written = path.with_name(f"{path.name}.{kind}")
+        self.save(written)
+        if not cleanup:
+            path.write_text(self.to_dot() + "\n", encoding="utf-8")
+        if view:
+            import webbrowser
+
+            webbrowser.open(written.absolute().as_uri())
+        return str(written)
+
+    def view(self) -> str:
+        """Write the picture and open it, as Graphviz's `view` does."""
+        return self.render(view=True)
+
+    def _page(self) -> str:
+        from wengert.view.graph.html import document
+
+        return document(self._folding, self.theme)
+
+    def _png(self) -> bytes:
+        resvg = require("resvg_py", "png")
+        from wengert.view.graph.svg import sheet
+
+        drawn, width, height = sheet(self._with_notes(), theme="dark" if self.theme == "dark" else "light")
+        zoom = min(2.0, (PIXELS / (width * height)) ** 0.5)
+        return bytes(resvg.svg_to_bytes(svg_string=drawn, width=max(round(width * zoom), 1)))
+
+    def _with_notes(self) -> Picture:
+        """The picture, and below it what is folded."""
+        from wengert.view.graph.folding import folded
+        from wengert.view.graph.scene import Picture
+
+        picture, notes = self._picture, list(self._picture.notes)
+        if self._parts:
+            notes.append(f"{folded(self._parts)}; .save('graph.html') can unfold them")
+        return Picture(picture.boxes, picture.edges, notes, picture.rankdir)
+
+    def _repr_mimebundle_(self, include: Container[str] | None = None, exclude: Container[str] | None = None) -> Any:
+        bundle = {"image/svg+xml": self.svg, "text/plain": repr(self)}
+        return {
+            kind: text
+            for kind, text in bundle.items()
+            if (not include or kind in include) and not (exclude and kind in exclude)
+        }
+
+    def __repr__(self) -> str:
+        values, boxes, folded = len(self._folding.graph), len(self._picture.boxes), len(self._parts)
+        parts = f", {folded} of them folded" if folded else ""
+        return f"Drawing({values:,} value{'s' * (values > 1)} in {boxes} box{'es' * (boxes > 1)}{parts})"
+
+
+def draw(root: Any, *, limit: int = 300, theme: str = "auto", rankdir: str = "LR") -> Drawing:
+    """The graph of a Value: boxes with label, data and gradient, left to right, each operation a small node of its own.
+
+    Of all paths from the root to a leaf, that along which the largest gradient flows is marked. What no backward pass
+    has reached is "not computed". A parameter without a label is called by its name in the model that
+    it belongs to. A graph of more boxes than the limit is folded: by layer, neuron and example if Modules made it, else
+    in runs of values.
+
+    Args:
+        root: the result.
+        limit: how many boxes the picture may have, from 50 to 5,000.
+        theme: "light", "dark", or "auto" for that of whoever looks at it.
+        rankdir: where the results lie: "LR", at the right, or "TB", below.
+
+    Returns:
+        A Drawing: it shows itself in a notebook; `.svg` is its text, `.save("graph.svg")` writes it to a file.
+
+    Raises:
+        OperandError: `root` is not a Value.
+        ArgumentError: `limit`, `theme` or `rankdir` is not one of these.
+
+    >>> x, w = Value(2.0, "x"), Value(-3.0, "w")
+    >>> y = (x * w).tanh()
+    >>> draw(y)
+    Drawing(4 values in 4 boxes)
+    """
+    graph = graph_of(root)
+    if type(limit) is not int or not FEWEST <= limit <= MOST:
+        raise ArgumentError(f"limit is {limit!r:.40}; expected a whole number of boxes from {FEWEST} to {MOST:,}")
+    for name, given, known in (("theme", theme, THEMES), ("rankdir", rankdir, DIRECTIONS)):
+        if given not in known:
+            raise ArgumentError(f"{name} is {given!r:.40}; expected one of {', '.join(known)}")
+    return Drawing(graph, limit, theme, rankdir, alone(root))
+
+
+def draw_dot(root: Any, format: str = "svg", rankdir: str = "LR") -> Drawing:
+    """`draw` by the name and with the arguments that it has in tutorials: `draw_dot(o).render("graph")` writes
+    graph.svg. Nothing here needs Graphviz.
+
+    Raises:
+        OperandError: `root` is not a Value.
+        ArgumentError: `format` or `rankdir` is not one that there is.
+
+    >>> draw_dot(Value(2.0), rankdir="TB")
+    Drawing(1 value in 1 box)
+    """
+    drawing = draw(root, rankdir=rankdir)
+    drawing.format = _format(format)
+    return drawing
+
+
+def _format(name: Any) -> str:
+    if name not in FORMATS:
+        raise ArgumentError(f"format is {name!r:.40}; expected one of {', '.join(FORMATS)}")
+    return str(name)
+
+
+def bundle(root: Any, include: Container[str] | None, exclude: Container[str] | None) -> Any:
+    """What a notebook shows of a Value: its graph, and beside it the line that a console shows."""
+    shown = draw(root)._repr_mimebundle_(include, exclude)
+    if "text/plain" in shown:
+        shown["text/plain"] = repr(root)
+    return shown

@@ -1,0 +1,153 @@
+"""A graph as boxes and edges: what every kind of drawing is made from.
+
+A `Picture` says what is to be seen, and nothing of where or how. Here a graph becomes one box a value; `folding`
+makes pictures of graphs that are too large for that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import isfinite
+
+from wengert.graph import Graph
+from wengert.view.graph.read import NOT_COMPUTED, computed, constants, steepest, stopping
+from wengert.view.naming import clean, number
+
+__all__ = ["PATH", "TITLE", "Box", "Edge", "Picture", "Row", "ending", "flat", "value_box", "with_constants"]
+
+TITLE = 10_000  # characters of a label that are kept in full, to be read under the pointer
+NAME = 36  # characters of a name that are shown
+SYMBOL = 12  # characters of an operation's symbol
+
+PATH = "the path of the largest gradient"
+
+
+@dataclass(slots=True)
+class Row:
+    """A line of a box: a name and what it has to say. `kind` is "data", "grad", "absent", "broken" or "count"."""
+
+    name: str
+    text: str
+    kind: str
+
+
+@dataclass(slots=True)
+class Box:
+    """A box.
+
+    Attributes:
+        kind: "leaf", "interior", "constant", "fold" (many values) or "outside" (what a part is joined to).
+        label: the line on top; '' for none.
+        symbol: the operation that made the value, a small node of its own at the box's left; '' for none.
+        rows: the lines below the label.
+        title: everything in full, to be read under the pointer.
+        place: the value's place in the graph; -1 if the box does not stand for one value.
+        hot: whether it lies on the path of the largest gradient.
+        stops: whether its gradient goes no further, as it has no `_backward`.
+        link: where a click leads; '' for nowhere.
+    """
+
+    kind: str
+    label: str = ""
+    symbol: str = ""
+    rows: list[Row] = field(default_factory=list)
+    title: str = ""
+    place: int = -1
+    hot: bool = False
+    stops: bool = False
+    link: str = ""
+
+
+@dataclass(slots=True)
+class Edge:
+    """An arrow from one box to another, by their places in the picture.
+
+    Attributes:
+        source: the box of the operand.
+        target: the box of the result.
+        at: the operand's place in `Graph.operands`; -1 if the edge stands for several.
+        hot: whether it lies on the path of the largest gradient.
+    """
+
+    source: int
+    target: int
+    at: int = -1
+    hot: bool = False
+
+
+@dataclass(slots=True)
+class Picture:
+    """Boxes, the edges between them, and the lines to be written below them.
+
+    Attributes:
+        rankdir: where the edges run to, in Graphviz's words: "LR", to the right, or "TB", downwards.
+    """
+
+    boxes: list[Box]
+    edges: list[Edge]
+    notes: list[str] = field(default_factory=list)
+    rankdir: str = "LR"
+
+
+def flat(graph: Graph, names: list[str] | None = None) -> Picture:
+    """One box a value, one for each constant, and one edge for each operand of each operation.
+
+    Args:
+        graph: the computation.
+        names: what to write on top of each value; the labels if not given.
+    """
+    gradients = [value.grad for value in graph.values]
+    known, path = computed(graph, gradients), frozenset(steepest(graph, gradients))
+    hot = {len(graph) - 1, *(graph.operands[at] for at in path)} if path else set()
+    stops, notes = stopping(graph)
+    names = names or [value.label for value in graph.values]
+    boxes = [value_box(graph, place, bool(known[place]), names[place]) for place in range(len(graph))]
+    edges = []
+    for place in range(len(graph)):
+        boxes[place].hot, boxes[place].stops = place in hot, place in stops
+        edges += [Edge(*drawn) for drawn in with_constants(graph, place, place, boxes)]
+        for at in range(graph.starts[place], graph.starts[place + 1]):
+            if graph.operands[at] >= 0:
+                edges.append(Edge(graph.operands[at], place, at, at in path))
+    return Picture(boxes, edges, ([PATH] if path else []) + notes)
+
+
+def with_constants(graph: Graph, place: int, target: int, boxes: list[Box]) -> list[tuple[int, int, int]]:
+    """Add the boxes of the constants that a value is computed with. Returns what an Edge needs for each."""
+    drawn = []
+    for ats in constants(graph, place):
+        numbers = [graph.constants[-1 - graph.operands[at]] for at in ats]
+        drawn.append((len(boxes), target, ats[0]))
+        if len(numbers) == 1:
+            boxes.append(Box("constant", number(numbers[0]), title=f"the constant {numbers[0]!r}"))
+        else:
+            title = ", ".join(map(repr, numbers[:100])) + (", …" if len(numbers) > 100 else "")
+            boxes.append(Box("constant", f"{len(numbers):,} constants", title=title))
+    return drawn
+
+
+def value_box(graph: Graph, place: int, known: bool, label: str) -> Box:
+    """The box of one value."""
+    value, op = graph.values[place], graph.values[place]._op
+    data, grad = value.data, value.grad
+    rows = [_row("data", data), _row("grad", grad) if known else Row("grad", NOT_COMPUTED, "absent")]
+    lines = [clean(label, TITLE)] if label else []
+    kind = "interior" if graph.codes[place] else "leaf"
+    lines += ["a leaf" if kind == "leaf" else f"made by {clean(op, TITLE) or 'hand'}", f"data {data!r}"]
+    lines += [f"grad {grad!r}" if known else "grad not computed: no backward pass has come here"]
+    shown = clean(label) if label == value.label else ending(label)
+    return Box(kind, shown, clean(op, SYMBOL), rows, "\n".join(lines), place)
+
+
+def ending(name: str) -> str:
+    """A name as one short line: its end, if it is long, as in a path that says the most.
+
+    >>> ending("transformer.blocks.11.attention.query.7.15")
+    '…rmer.blocks.11.attention.query.7.15'
+    """
+    name = clean(name, TITLE)
+    return name if len(name) <= NAME else "…" + name[1 - NAME :]
+
+
+def _row(name: str, x: float) -> Row:
+    return Row(name, number(x), name if isfinite(x) else "broken")

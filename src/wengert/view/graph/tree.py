@@ -1,0 +1,133 @@
+"""`tree`: the graph of a Value as an indented text, for a terminal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wengert.errors import ArgumentError
+from wengert.graph import Graph
+from wengert.view.graph.read import NOT_COMPUTED, alone, computed, constants, graph_of, stopping
+from wengert.view.naming import clean, number
+
+__all__ = ["Tree", "tree"]
+
+DEEPEST = 20  # levels that are indented; what lies deeper goes on at the left margin
+BELOW = {"": "", "├─ ": "│  ", "└─ ": "   "}  # what stands below a branch
+
+
+class Tree(str):
+    """A text tree; as the last line of a cell, too, it is shown as it is printed."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def tree(root: Any, *, limit: int = 300) -> Tree:
+    """The graph of a Value as a text tree: each value with its operation, and below it what it was computed from.
+
+    A value that is used several times is drawn once, with a number, and referred to by that number after: a graph has
+    as many lines as it has values and repeated uses. Gradients are shown where a backward pass has computed them.
+
+    Args:
+        root: the result.
+        limit: how many lines there may be; a last one says how many values there are besides.
+
+    Raises:
+        OperandError: `root` is not a Value.
+        ArgumentError: `limit` is not a whole number from 1 up.
+
+    >>> x, w = Value(2.0, "x"), Value(-3.0, "w")
+    >>> y = x * w + x
+    >>> y.backward()
+    >>> tree(y)
+    +  data -4  grad 1
+    ├─ *  data -6  grad 1
+    │  ├─ #1 x  data 2  grad -2
+    │  └─ w  data -3  grad 2
+    └─ see #1 x
+    """
+    graph = graph_of(root)
+    if type(limit) is not int or limit < 1:
+        raise ArgumentError(f"limit is {limit!r:.40}; expected a whole number of lines from 1 up")
+    stops, notes = stopping(graph)
+    return Tree("\n".join([*_Lines(graph, stops).lines(limit), *([] if stops else notes), *alone(root)]))
+
+
+class _Lines:
+    """What the lines are written from."""
+
+    def __init__(self, graph: Graph, stops: frozenset[int]) -> None:
+        self.graph = graph
+        self.stops = stops
+        self.known = computed(graph, [value.grad for value in graph.values])
+        self.numbers: dict[int, int] = {}  # of the values that are referred to
+        self.shared = bytearray(len(graph))  # whether a value is an operand more than once
+        used = bytearray(len(graph))
+        for operand in graph.operands:
+            if operand >= 0:
+                self.shared[operand], used[operand] = used[operand], True
+
+    def lines(self, limit: int) -> list[str]:
+        """The tree. What waits to be written stands on a stack: graphs are millions deep."""
+        lines: list[str] = []
+        met = bytearray(len(self.graph))
+        starts = [len(self.graph) - 1]  # of trees: the root, and what lies too deep
+        written = 0
+        for start in starts:  # which grows as it is read
+            stack: list[tuple[int | str, int, str, str]] = [(start, 0, "", "")]
+            while stack and len(lines) < limit:
+                item, depth, margin, branch = stack.pop()
+                if isinstance(item, str):  # constants
+                    lines.append(margin + branch + item)
+                elif met[item] and depth:
+                    lines.append(f"{margin}{branch}see #{self.number(item)} {self.name(item)}")
+                elif depth == DEEPEST and self.graph.codes[item]:
+                    lines.append(f"{margin}{branch}below: #{self.number(item)} {self.name(item)}")
+                    met[item] = True
+                    starts.append(item)
+                else:
+                    lines.append(margin + branch + self.line(item))
+                    met[item] = True
+                    written += 1
+                    stack += reversed(self.below(item, depth + 1, margin + BELOW[branch], limit))
+        if written < len(self.graph):
+            lines.append(
+                f"… and {len(self.graph) - written:,} more values: limit= shows more of them, draw() folds them"
+            )
+        return lines
+
+    def below(self, place: int, depth: int, margin: str, limit: int) -> list[tuple[int | str, int, str, str]]:
+        """The operands of a value, as they wait to be written."""
+        items: list[int | str] = []
+        groups = {ats[0]: ats for ats in constants(self.graph, place)}
+        for at in range(self.graph.starts[place], self.graph.starts[place + 1]):
+            operand = self.graph.operands[at]
+            if operand >= 0:
+                items.append(operand)
+            elif len(groups.get(at, ())) == 1:
+                items.append(number(self.graph.constants[-1 - operand]))
+            elif at in groups:
+                items.append(f"{len(groups[at]):,} constants")
+            if len(items) > limit:
+                break
+        branches = ["├─ "] * (len(items) - 1) + ["└─ "]
+        return [(item, depth, margin, branch) for item, branch in zip(items, branches, strict=False)]
+
+    def line(self, place: int) -> str:
+        """All there is to say of a value."""
+        value = self.graph.values[place]
+        mark = f"#{self.number(place)} " if self.shared[place] or place in self.numbers else ""
+        grad = number(value.grad) if self.known[place] else NOT_COMPUTED
+        stops = "  no _backward" if place in self.stops else ""
+        return f"{mark}{self.name(place)}  data {number(value.data)}  grad {grad}{stops}"
+
+    def name(self, place: int) -> str:
+        """A value's label and operation."""
+        value = self.graph.values[place]
+        parts = [part for part in (clean(value.label), clean(value._op)) if part]
+        return " = ".join(parts) or ("by hand" if self.graph.codes[place] else "leaf")
+
+    def number(self, place: int) -> int:
+        return self.numbers.setdefault(place, len(self.numbers) + 1)

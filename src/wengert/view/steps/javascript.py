@@ -1,0 +1,288 @@
+"""The rows of the operation table as JavaScript, so that a page can compute what the engine computes.
+
+A rule of the table is read over symbols, as the engine reads it over floats and over Values: each operation that it
+performs becomes a piece of text. So there is no second table. Only what the table itself takes from C or from
+`special.py` stands here again, in JavaScript's own functions and in `assets/special.js`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable
+from math import inf
+from types import FunctionType
+from typing import Any
+
+from wengert.ops import table
+from wengert.ops.table import BY_NAME, Op
+
+__all__ = ["Script", "asset", "literal"]
+
+MOST = 256  # operands of one node, for which a rule is still written out
+
+# What JavaScript computes itself, and what assets/special.js adds to it.
+MATH = "abs acos acosh asin asinh atan atan2 atanh cbrt cos cosh exp expm1 hypot log log10 log1p log2 sign sin sinh"
+OURS = "erf erfc exp2 gaussian lgamma normal_cdf normal_pdf polygamma pow"
+PRIMITIVES: dict[str, str] = {name: f"Math.{name}" for name in f"{MATH} sqrt tan tanh".split()}
+PRIMITIVES |= {name: f"{name}_" for name in OURS.split()}
+
+STRINGS = re.compile(r'("(?:[^"\\]|\\.)*"|`(?:[^`\\]|\\.)*`)')
+
+INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
+
+
+class UnwritableError(Exception):
+    """A rule that cannot be read over symbols."""
+
+
+def literal(x: float) -> str:
+    """A float as JavaScript writes it.
+
+    >>> literal(2.0), literal(-1e-7), literal(float("nan")), literal(float("-inf"))
+    ('2', '-1e-07', 'NaN', '-Infinity')
+    """
+    if x != x:
+        return "NaN"
+    if abs(x) == inf:
+        return "Infinity" if x > 0.0 else "-Infinity"
+    return repr(x).removesuffix(".0")
+
+
+class Symbol:
+    """A number whose text is known: a name or a constant."""
+
+    __slots__ = ("body", "is_condition", "text")
+
+    def __init__(self, body: _Body, text: str, is_condition: bool = False) -> None:
+        self.body: _Body = body
+        self.text: str = text
+        self.is_condition: bool = is_condition
+
+    def _apply_op(self, op: Op, operands: Iterable[Any]) -> Any:
+        return self.body.apply(op, list(operands))
+
+    def __add__(self, other: Any) -> Any:
+        return self.body.infix("+", self, other)
+
+    def __radd__(self, other: Any) -> Any:
+        return self.body.infix("+", other, self)
+
+    def __sub__(self, other: Any) -> Any:
+        return self.body.infix("-", self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return self.body.infix("-", other, self)
+
+    def __mul__(self, other: Any) -> Any:
+        return self.body.infix("*", self, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return self.body.infix("*", other, self)
+
+    def __truediv__(self, other: Any) -> Any:
+        return self.body.infix("/", self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return self.body.infix("/", other, self)
+
+    def __pow__(self, other: Any) -> Any:
+        return self.body.apply(BY_NAME["pow"], [self, other])
+
+    def __rpow__(self, other: Any) -> Any:
+        return self.body.apply(BY_NAME["pow"], [other, self])
+
+    def __neg__(self) -> Any:
+        return self.body.name(f"-{self.text}")
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __abs__(self) -> Any:
+        return self.body.apply(BY_NAME["abs"], [self])
+
+    def __lt__(self, other: Any) -> Any:
+        return self.body.infix("<", self, other, is_condition=True)
+
+    def __le__(self, other: Any) -> Any:
+        return self.body.infix("<=", self, other, is_condition=True)
+
+    def __gt__(self, other: Any) -> Any:
+        return self.body.infix(">", self, other, is_condition=True)
+
+    def __ge__(self, other: Any) -> Any:
+        return self.body.infix(">=", self, other, is_condition=True)
+
+    def __eq__(self, other: object) -> Any:
+        return self.body.infix("===", self, other, is_condition=True)
+
+    def __ne__(self, other: object) -> Any:
+        return self.body.infix("!==", self, other, is_condition=True)
+
+    def __hash__(self) -> int:
+        raise UnwritableError("a symbol is no key")
+
+    def __bool__(self) -> bool:
+        raise UnwritableError("a rule chooses with where(condition, a, b), not with if")
+
+    def __float__(self) -> float:
+        raise UnwritableError("a rule computes with symbols, not with floats")
+
+
+class _Body:
+    """The lines of one function: every operation once, under a name."""
+
+    def __init__(self, script: Script) -> None:
+        self.script = script
+        self.lines: dict[str, str] = {}
+
+    def name(self, text: str, is_condition: bool = False) -> Symbol:
+        """What an expression is called; the same expression is computed once."""
+        return Symbol(self, self.lines.setdefault(text, f"t{len(self.lines)}"), is_condition)
+
+    def infix(self, sign: str, x: Any, y: Any, is_condition: bool = False) -> Symbol:
+        a, b = _text(x), _text(y)
+        return self.name(f"{a}{sign} {b}" if b.startswith("-") else f"{a}{sign}{b}", is_condition)
+
+    def apply(self, op: Op, xs: list[Any]) -> Any:
+        if op.name in INFIX:
+            return self.infix(INFIX[op.name], *xs)
+        if op.name == "where":
+            return self.choice(*xs)
+        if op.arity is None:  # of any number of operands: written out
+            return _reading(op.value)(*xs)
+        return self.name(f"{self.script.function(op)}({','.join(map(_text, xs))})")
+
+    def choice(self, condition: Any, x: Any, y: Any) -> Any:
+        if not isinstance(condition, Symbol):
+            return x if condition else y
+        test = condition.text if condition.is_condition else f"{condition.text}!==0"
+        answers = all(isinstance(z, bool) or (isinstance(z, Symbol) and z.is_condition) for z in (x, y))
+        return self.name(f"{test}?{_text(x)}:{_text(y)}", answers)
+
+    def result(self, given: Iterable[str], result: str) -> str:
+        """The function with these parameters, these lines and this result."""
+        lines = [f"{name}={text}" for text, name in self.lines.items()]
+        if lines and lines[-1].startswith(f"{result}="):
+            result = lines.pop().partition("=")[2]
+        return f"({','.join(given)})=>" + (f"{{const {','.join(lines)};return {result}}}" if lines else result)
+
+
+def _text(x: Any) -> str:
+    if isinstance(x, bool):
+        return "true" if x else "false"
+    return x.text if isinstance(x, Symbol) else literal(float(x))
+
+
+class Script:
+    """The operations that a page needs, and the text that defines them.
+
+    >>> script = Script()
+    >>> script.rules(BY_NAME["mul"], 2)
+    '[(a,b)=>a*b,(o,a,b)=>[b,a]]'
+    >>> script.rules(BY_NAME["relu"], 1)
+    '[(a)=>{const t0=a<=0;return t0?0:a},(o,a)=>{const t0=a<=0,t1=t0?0:1;return [t1]}]'
+    """
+
+    def __init__(self) -> None:
+        self.functions: dict[str, str] = {}  # the rows that other rows are written with
+        self.primitives: set[str] = set()  # what it needs of assets/special.js
+
+    def rules(self, op: Op, count: int) -> str | None:
+        """The value and the partial derivatives of an operation on `count` operands; None if it cannot be written.
+
+        An operation of a user's can, if its rules are arithmetic and functions of the table.
+        """
+        if op.value is None or count > MOST:
+            return None
+        names = [chr(ord("a") + i) for i in range(count)] if count < 15 else [f"x{i}" for i in range(count)]
+        before = dict(self.functions), set(self.primitives)
+        try:
+            return f"[{self._value(op, names)},{self._partials(op, names)}]"
+        except Exception:  # whatever a user's rule raises when it is given no float
+            self.functions, self.primitives = before
+            return None
+
+    def _value(self, op: Op, names: list[str]) -> str:
+        body = _Body(self)
+        symbols = [Symbol(body, name) for name in names]
+        if op.name in INFIX or op.name == "where" or op.name in PRIMITIVES:
+            return body.result(names, _text(body.apply(op, symbols)))
+        return body.result(names, _text(_reading(op.value)(*symbols)))
+
+    def _partials(self, op: Op, names: list[str]) -> str:
+        body = _Body(self)
+        given = _reading(op.partials)(*[Symbol(body, name) for name in ("o", *names)])
+        slopes = list(given) if isinstance(given, (tuple, list)) else [given]
+        if len(slopes) != len(names):
+            raise UnwritableError(f"{op.name}: {len(slopes)} partials for {len(names)} operands")
+        return body.result(["o", *names], f"[{','.join(map(_text, slopes))}]")
+
+    def function(self, op: Op) -> str:
+        """The name under which a row can be called in a rule."""
+        if op.name in PRIMITIVES:
+            called = PRIMITIVES[op.name]
+            if called.endswith("_"):
+                self.primitives.add(called)
+            return called
+        called = f"row{op.code}"  # its own name may mean something in JavaScript
+        if called not in self.functions:
+            self.functions[called] = self._value(op, [chr(ord("a") + i) for i in range(op.arity or 0)])
+        return called
+
+    def definitions(self) -> str:
+        """The functions that the rules call."""
+        texts = [f"const {name}={text};" for name, text in self.functions.items()]
+        blocks = dict(_blocks(asset("special.js"))) if self.primitives else {}
+        needed = sorted(self.primitives)
+        for name in needed:  # which grows as it is read
+            needed += [other for other in blocks if f"{other}(" in blocks[name] and other not in needed]
+        return "\n".join([*(text for name, text in blocks.items() if name in needed), *texts])
+
+
+def asset(name: str) -> str:
+    """A script or a style of the page, without what says nothing: comments, each on a line of its own, and space."""
+    path = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(__file__))), "assets", name)
+    with open(path, encoding="utf-8") as file:
+        lines = [line.strip() for line in file]
+    text = "\n".join(line for line in lines if line and not line.startswith(("//", "/*")))
+    if name.endswith(".css"):
+        return re.sub(r"\s*([{};,]|(?<=\w): )\s*", lambda mark: mark[1].strip(), text)
+    if name.endswith(".js"):
+        parts = STRINGS.split(text)  # code and strings by turns
+        parts[::2] = [re.sub(r"\s*([{}()\[\];,:?=<>&|*])\s*", r"\1", part) for part in parts[::2]]
+        return re.sub(r"(?<=})function ", "\nfunction ", "".join(parts))
+    return text
+
+
+def _blocks(script: str) -> list[tuple[str, str]]:
+    """The functions of a script, by name."""
+    return [(text.partition("(")[0], f"function {text.rstrip()}") for text in ("\n" + script).split("\nfunction ")[1:]]
+
+
+def _choose(condition: Any, x: Any, y: Any) -> Any:
+    """`where` in a rule: its condition may be known already."""
+    for operand in (condition, x, y):
+        if isinstance(operand, Symbol):
+            return operand.body.choice(condition, x, y)
+    return x if condition else y
+
+
+SYMBOLS: dict[str, Any] = {}  # what the names in a rule of the table mean when it is read over symbols
+SYMBOLS.update(
+    {
+        name: FunctionType(thing.__code__, SYMBOLS, name, thing.__defaults__)
+        if isinstance(thing, FunctionType) and thing.__globals__ is vars(table)
+        else thing
+        for name, thing in vars(table).items()
+    }
+)
+SYMBOLS["where"] = _choose
+SYMBOLS["_seldom"] = lambda condition, careful, plain: _choose(condition, careful(), plain)
+
+
+def _reading(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """A rule of the table, with its names looked up among the symbols; a user's rule as it is."""
+    if isinstance(rule, FunctionType) and rule.__globals__ in (table.FLOATS, table.VALUES):
+        return FunctionType(rule.__code__, SYMBOLS, rule.__name__, rule.__defaults__)
+    return rule

@@ -1,0 +1,276 @@
+"""A computation and its backward pass, one node at a time: `steps(root)`.
+
+Each `Step` is plain data with the sentence of the chain rule in numbers; `Steps.page()` makes one HTML file of all of
+them, to play, to drag, and to change the leaves in. Nothing here touches a `grad`.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, overload
+
+from wengert.errors import OperandError
+from wengert.graph import Graph
+from wengert.view import naming
+from wengert.view.backward import Pass
+from wengert.view.mirror import Mirror, can_be_seen
+from wengert.view.naming import fill, number, template
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    from wengert.view.steps.page import Page
+
+__all__ = ["Contribution", "Step", "Steps", "steps"]
+
+
+@dataclass(frozen=True, slots=True)
+class Contribution:
+    """What one operand receives when its node passes its gradient on.
+
+    Attributes:
+        operand: the operand's place in the computation.
+        name: what it is called.
+        partial: the derivative of the node by this operand, as it was recorded; of a node made by hand, what its
+            closure was seen to add for a gradient of 1, nan if that is not all that it goes by.
+        product: the node's gradient times `partial`: what is added.
+        before: the operand's gradient until then.
+        after: ``before + product``, or what the closure of a node made by hand makes of it.
+        sentence: the same in words and numbers.
+    """
+
+    operand: int
+    name: str
+    partial: float
+    product: float
+    before: float
+    after: float
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One node's turn, on the way forward or backward.
+
+    Attributes:
+        number: its place among the steps.
+        phase: "forward" or "backward".
+        place: the node's place in the computation, in the order of creation.
+        name: what the node is called: its label, a short expression, or ``v7`` for the node at place 7.
+        symbol: its operation's symbol, as in drawings; '' for a leaf.
+        operands: the name and the data of each operand; the name of a constant is the number itself.
+        value: the node's data.
+        cotangent: the node's gradient, complete at this moment; None on the way forward.
+        contributions: what each operand that is a Value receives; empty on the way forward.
+        sentence: what happens, in one sentence for each number that changes.
+    """
+
+    number: int
+    phase: str
+    place: int
+    name: str
+    symbol: str
+    operands: tuple[tuple[str, float], ...]
+    value: float
+    cotangent: float | None
+    contributions: tuple[Contribution, ...]
+    sentence: str
+
+    def __str__(self) -> str:
+        start = f"{self.number} {self.phase}: "
+        return start + ("\n" + " " * len(start)).join([move.sentence for move in self.contributions] or [self.sentence])
+
+
+class Steps(Sequence[Step]):
+    """The steps of a computation: forward through every operation, then back from the result. See `steps`.
+
+    Attributes:
+        graph: the computation.
+        names: what its nodes are called.
+        partials: the local derivatives, as `Graph.partials` gives them.
+        turns: the backward pass.
+    """
+
+    def __init__(self, root: Any) -> None:
+        if not can_be_seen(root):
+            raise OperandError(
+                f"steps(root) takes the Value that backward() would be called on, not {type(root).__name__}"
+            )
+        self.graph: Graph = Graph(Mirror(root).root)
+        self.names: list[str] = naming.names(self.graph)
+        self._data = array("d", [value.data for value in self.graph.values])
+        self.partials: array[float] = self.graph.partials
+        self._made = [place for place, code in enumerate(self.graph.codes) if code]
+        self.turns: Pass = Pass(self.graph)
+
+    @property
+    def gradients(self) -> list[float]:
+        """The gradient of each node after the last step: what `backward()` adds to a leaf and leaves in a node."""
+        return list(self.turns.gradients)
+
+    @property
+    def data(self) -> list[float]:
+        """The number of each node."""
+        return list(self._data)
+
+    @property
+    def stale(self) -> tuple[str, ...]:
+        """The names of the nodes whose number is no longer what their operands' numbers give.
+
+        A leaf's `data` was changed since: the steps are then those of the computation as it was recorded.
+        """
+        return tuple([self.names[place] for place in self._made if self._is_stale(place)])
+
+    def _is_stale(self, place: int) -> bool:
+        op, operands, _ = self.graph[place]
+        if op.value is None:
+            return False
+        again, data = float(op.value(*self._numbers(operands))), self._data[place]
+        return again != data and (again == again or data == data)
+
+    def said(self, place: int) -> str:
+        """A node's name as it stands in a sentence: an expression in parentheses."""
+        name = self.names[place]
+        return f"({name})" if naming.is_compound(self.graph, self.names, place) else name
+
+    def _numbers(self, operands: tuple[int | float, ...]) -> list[float]:
+        return [self._data[x] if isinstance(x, int) else x for x in operands]
+
+    # -- the sequence -------------------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return 2 * len(self._made) + 1
+
+    @overload
+    def __getitem__(self, index: int) -> Step: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Step]: ...
+    def __getitem__(self, index: int | slice) -> Step | list[Step]:
+        numbers = range(len(self))[index]
+        return [self._step(i) for i in numbers] if isinstance(numbers, range) else self._step(numbers)
+
+    def __iter__(self) -> Iterator[Step]:
+        return (self._step(i) for i in range(len(self)))
+
+    def __repr__(self) -> str:
+        return f"Steps({self.names[-1]}: {len(self)} steps, {len(self.graph)} nodes)"
+
+    def _step(self, index: int) -> Step:
+        forward = len(self._made)
+        if index < forward:
+            return self._forward(index, self._made[index])
+        if index == forward:
+            sentence = f"grad of {self.said(len(self.graph) - 1)} = 1, the derivative of the result by itself"
+            return self._of(index, "backward", len(self.graph) - 1, 1.0, (), sentence)
+        return self._backward(index, self._made[2 * forward - index])
+
+    def _of(self, index: int, phase: str, place: int, cotangent: float | None, moves: Any, sentence: str) -> Step:
+        _, operands, value = self.graph[place]
+        named = tuple([self.names[x] if isinstance(x, int) else number(x) for x in operands])
+        pairs = tuple(zip(named, self._numbers(operands), strict=True))
+        return Step(
+            index, phase, place, self.names[place], value._op, pairs, self._data[place], cotangent, moves, sentence
+        )
+
+    def _forward(self, index: int, place: int) -> Step:
+        operands = self.graph[place].operands
+        name, formula = self.names[place], naming.formula(self.graph, self.names, place)
+        texts = [number(x) for x in self._numbers(operands)]
+        parts = [name] if name == formula else [name, formula]
+        parts += [fill(template(naming.spelled(self.graph, place), len(operands), " × "), texts)]
+        sentence = " = ".join([*parts, number(self._data[place])])
+        return self._of(index, "forward", place, None, (), sentence)
+
+    def _backward(self, index: int, place: int) -> Step:
+        cotangent = self.turns.gradients[place]
+        moves = tuple([self.contribution(place, *move) for move in self.turns.moves(place)])
+        said = "; ".join(move.sentence for move in moves) or self.idle(place)
+        return self._of(index, "backward", place, cotangent, moves, said)
+
+    def contribution(self, place: int, operand: int, at: int, partial: float) -> Contribution:
+        """What one operand of a node receives."""
+        cotangent, before, after = self.turns.gradients[place], self.turns.before[at], self.turns.after[at]
+        product, name, target = partial * cotangent, self.said(place), self.said(operand)
+        how = self.turns.how(place, at, partial)
+        said = f"grad of {name} × local derivative = {_times(cotangent, partial)} = {number(product)}"
+        if how == "else":
+            said = f"the _backward of {name} turns the grad of {target} from {number(before)} into {number(after)}"
+            product = after - before
+        elif self.turns.is_first[at]:
+            said = f"grad of {target} = {said}"
+        elif how == "replaced":
+            lost = f"the {number(before)} that it held is lost"
+            said = f"grad of {target} = {said}, and {lost}: the _backward of {name} has = where += belongs"
+        else:
+            said = f"grad of {target} += {said}, which makes {_plus(before, product)} = {number(after)}"
+        return Contribution(operand, self.names[operand], partial, product, before, after, said)
+
+    def idle(self, place: int) -> str:
+        """Why a node passes nothing on."""
+        name = self.said(place)
+        if place in self.turns.broken:
+            return f"the _backward of {name} raises {self.turns.broken[place]}"
+        if place in self.turns.silent:
+            return f"{name} has no _backward: its gradient stops here"
+        return f"{name} has no operand that takes a gradient"
+
+    # -- the page -----------------------------------------------------------------------------------------------------
+
+    def page(self) -> Page:
+        """One HTML file that plays the steps: a string, and in a notebook the page itself.
+
+        It needs nothing beside itself and fetches nothing. The leaves can be changed there, and everything is
+        computed anew in the page.
+
+        Raises:
+            ArgumentError: the computation has more nodes than a page can show.
+        """
+        from wengert.view.steps.page import page  # it stands on this module
+
+        return page(self)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the page to a file.
+
+        Raises:
+            ArgumentError: the computation has more nodes than a page can show.
+        """
+        self.page().save(path)
+
+
+def steps(root: Any) -> Steps:
+    """The computation of `root` and its backward pass, one node at a time.
+
+    Forward through every operation in the order in which it was computed, then back, as `backward()` goes, which
+    need not have been called: the numbers are the same to the last bit, and no `grad` is touched. The root may be of
+    another class that knows its parts: the steps are then those of its own closures.
+
+    Raises:
+        OperandError: `root` is not a Value.
+
+    >>> a, b = Value(2.0, "a"), Value(-3.0, "b")
+    >>> d = a * b + a
+    >>> d.label = "d"
+    >>> for step in steps(d)[:4]:
+    ...     print(step)
+    0 forward: a*b = 2 × (-3) = -6
+    1 forward: d = a*b + a = -6 + 2 = -4
+    2 backward: grad of d = 1, the derivative of the result by itself
+    3 backward: grad of (a*b) = grad of d × local derivative = 1 × 1 = 1
+                grad of a = grad of d × local derivative = 1 × 1 = 1
+    >>> print(steps(d)[4].contributions[0].sentence)
+    grad of a += grad of (a*b) × local derivative = 1 × (-3) = -3, which makes 1 + (-3) = -2
+    >>> steps(d)[4].contributions[0].after
+    -2.0
+    """
+    return Steps(root)
+
+
+def _times(x: float, y: float) -> str:
+    return fill("@0 × #1", [number(x), number(y)])
+
+
+def _plus(x: float, y: float) -> str:
+    return fill("@0 + #1", [number(x), number(y)])
