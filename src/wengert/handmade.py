@@ -56,7 +56,8 @@ class Children(tuple[Value, ...]):
     def __ne__(self, other: object) -> bool:
         return not self == other
 
-    __hash__ = tuple.__hash__
+    def __hash__(self) -> int:
+        return tuple.__hash__(self)
 
 
 class Handmade(Many):

@@ -18,7 +18,10 @@ from typing import Any, NamedTuple
 
 __all__ = ["TRIALS", "Enough", "Trial", "Watch"]
 
-PARTS = {"data": ("data", "value", "val"), "grad": ("grad", "gradient", "derivative", "adjoint")}
+PARTS: dict[str, tuple[str, ...]] = {
+    "data": ("data", "value", "val"),
+    "grad": ("grad", "gradient", "derivative", "adjoint"),
+}
 BACKWARD = {"backward", "backprop", "backpropagate"}
 SHOWN = 41  # so many parameters are told of, evenly spaced: all of MLP(3, [4, 4, 1])
 PASSES = 2_000  # so many are noted

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 __all__ = [
     "CONTRIBUTIONS",
@@ -34,7 +34,7 @@ def _power(x: float, n: float) -> float:
 
 
 FUNCTIONS = ("exp", "exp2", "log", "log2", "log10", "sqrt", "sin", "cos", "tan", "tanh", "sinh", "copysign", "floor")
-SCOPE = {name: getattr(math, name) for name in FUNCTIONS} | {"sigmoid": _sigmoid, "power": _power}
+SCOPE: dict[str, Any] = {name: getattr(math, name) for name in FUNCTIONS} | {"sigmoid": _sigmoid, "power": _power}
 
 
 def formula(text: str, names: str = "x, y=0.0") -> Callable[..., float]:

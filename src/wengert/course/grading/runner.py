@@ -48,14 +48,20 @@ class Supervisor:
     def __init__(
         self, path: str, wanted: str, find: probe.Find | None, step: int | None, timeout: float, memory: int, seed: int
     ) -> None:
-        self.path, self.wanted, self.find, self.memory = path, wanted, find, memory
-        self.step, self.seed = step, seed
-        self.timeout, self.end = timeout, time.monotonic() + timeout
+        self.path: str = path
+        self.wanted: str = wanted
+        self.find: probe.Find | None = find
+        self.memory: int = memory
+        self.step: int | None = step
+        self.seed: int = seed
+        self.timeout: float = timeout
+        self.end: float = time.monotonic() + timeout
         self.seen: dict[str, Seen] = {}
-        self.name, self.names = wanted, dict[str, str]()
+        self.name: str = wanted
+        self.names: dict[str, str] = {}
         self.about: About | None = None
-        self.stopped = ""  # why the file could not be tried
-        self.given_up = False
+        self.stopped: str = ""  # why the file could not be tried
+        self.given_up: bool = False
         self.printed: list[str] = []
 
     def run(self) -> None:
