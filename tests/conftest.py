@@ -17,7 +17,7 @@ from wengert import Value, _loader, functions, ops, steps
 NEEDS = {"torch": "torch", "mpmath": "mpmath", "plot": "matplotlib", "png": "resvg_py", "browser": "selenium"}
 """Marker -> library. What the markers mean stands in pyproject.toml."""
 
-pytest.register_assert_rewrite("lifting_checks", "lifting_models")  # their assertions show the numbers, too
+pytest.register_assert_rewrite("tests.compiler.checks", "tests.compiler.models")  # their assertions show numbers
 
 if find_spec("hypothesis"):
     from hypothesis import HealthCheck, settings

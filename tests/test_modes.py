@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from threads import together
 
 import wengert
+from tests.threads import together
 from wengert import Value, modes, no_grad
 
 EVERY_KIND: list[Callable[[Any], Any]] = [

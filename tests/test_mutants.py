@@ -6,7 +6,7 @@ import ast
 import re
 from pathlib import Path
 
-from mutants import BEGIN, END, ENGINE, EXPLAINED, explanation, mutants, table
+from tools.qa.mutants import BEGIN, END, ENGINE, EXPLAINED, explanation, mutants, table
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "mutation.md"
 

@@ -7,11 +7,11 @@ import os
 from pathlib import Path
 
 import pytest
-from handmade import ENGINE, TANH, WENGERT
-from test_slips import counted, tried
-from test_training_loops import LOOP, MOVE, TRAIN, UPDATE, ZERO, patched
 
 import wengert
+from tests.course.handmade import ENGINE, TANH, WENGERT
+from tests.course.test_slips import counted, tried
+from tests.course.test_training_loops import LOOP, MOVE, TRAIN, UPDATE, ZERO, patched
 from wengert.course import check
 from wengert.course.grading import load
 from wengert.course.grading.diagnosis import TRIALS

@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-import engines
 import pytest
 
+from tests.course import engines
 from wengert.course import Report, check
 from wengert.course.grading import diagnosis, model, networks, rules, slips, steps, training_loop
 from wengert.course.grading.kit import NAMES, Kit

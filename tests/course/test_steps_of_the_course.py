@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import engines
 import pytest
-from test_slips import counted, tried
 
+from tests.course import engines
+from tests.course.test_slips import counted, tried
 from wengert.course import check
 from wengert.course.grading import steps
 from wengert.errors import ArgumentError

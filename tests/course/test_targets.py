@@ -10,13 +10,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import engines
 import pytest
-from handmade import ENGINE, TANH
-from test_slips import counted, page, tried
-from test_training_loops import TRAIN
 
 import wengert
+from tests.course import engines
+from tests.course.handmade import ENGINE, TANH
+from tests.course.test_slips import counted, page, tried
+from tests.course.test_training_loops import TRAIN
 from wengert import cli
 from wengert.course import Report, check
 from wengert.errors import ArgumentError

@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from handmade import ENGINE, RELU, TANH, WENGERT, elsewhere, engine, patched, watched
 
+from tests.course.handmade import ENGINE, RELU, TANH, WENGERT, elsewhere, engine, patched, watched
 from wengert.course.grading import loop_trials, network_trials, networks, training_loop
 from wengert.course.grading.diagnosis import Seen
 from wengert.course.grading.kit import Draw
