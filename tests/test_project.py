@@ -7,8 +7,11 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import wengert
 
+pytestmark = pytest.mark.once  # files are read, and nothing is computed
 ROOT = Path(__file__).resolve().parent.parent
 WORKFLOWS = [".github/workflows/ci.yml", ".github/workflows/release.yml"]
 
