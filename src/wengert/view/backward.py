@@ -11,7 +11,7 @@ from wengert.engine import Value
 from wengert.graph import Graph
 from wengert.view import naming
 from wengert.view.graph.read import edges, is_by_hand, silent
-from wengert.view.naming import clean, number
+from wengert.view.naming import clean, number, second
 
 __all__ = ["Move", "Pass"]
 
@@ -25,6 +25,7 @@ class Move(NamedTuple):
         operand: the operand's place in the computation.
         at: its place in `Graph.operands`.
         partial: the local derivative by it.
+        product: what was added: the node's gradient times `partial`, if the turn is one that adds that.
         before: its gradient before the turn,
         after: and after it.
         how: "added" the node's gradient times `partial`, "replaced" what was there by it, or did something "else".
@@ -33,6 +34,7 @@ class Move(NamedTuple):
     operand: int
     at: int
     partial: float
+    product: float
     before: float
     after: float
     how: str
@@ -54,6 +56,7 @@ class Pass:
         is_first: for each, whether that turn was the first to reach it.
         silent: the places of the nodes made by hand without a closure.
         broken: what the closure of a node raised, by the node's place.
+        made: the places of what is no leaf.
     """
 
     def __init__(self, root: Value) -> None:
@@ -67,6 +70,7 @@ class Pass:
         self.is_first: bytearray = bytearray(len(self.graph.operands))
         self.silent: frozenset[int] = silent(self.graph)
         self.broken: dict[int, str] = {}
+        self.made: list[int] = [place for place, code in enumerate(self.graph.codes) if code]
         self._met = bytearray(len(self.graph))
         self.gradients[-1] += 1.0
         for place in range(len(self.graph) - 1, -1, -1):
@@ -126,7 +130,70 @@ class Pass:
         how = "replaced" if _agree(after, product) else "else"
         if not is_by_hand(self.graph, place) or _agree(after, before + product):
             how = "added"
-        return Move(operand, at, partial, before, after, how)
+        return Move(operand, at, partial, after - before if how == "else" else product, before, after, how)
+
+    def passed(self, place: int, at: int) -> float:
+        """What a node passes on to an operand."""
+        partial = self.partials[at]
+        if partial != partial and is_by_hand(self.graph, place):
+            return self.after[at] - self.before[at]
+        return partial * self.gradients[place]
+
+    # -- in words -----------------------------------------------------------------------------------------------------
+
+    def computation(self, place: int) -> str:
+        """A node's forward step: ``d = a*b + a = -6 + 2 = -4``."""
+        name, formula = self.names[place], naming.formula(self.graph, self.names, place)
+        texts = [number(x) for _, x in self.operands(place)]
+        parts = [name] if name == formula else [name, formula]
+        parts.append(naming.fill(naming.template(naming.spelled(self.graph, place), len(texts), " × "), texts))
+        return " = ".join([*parts, number(self.data[place])])
+
+    def operands(self, place: int) -> list[tuple[str, float]]:
+        """The name and the number of each operand; the name of a constant is the number itself."""
+        operands = self.graph[place].operands
+        return [(self.names[x], self.data[x]) if isinstance(x, int) else (number(x), x) for x in operands]
+
+    @property
+    def stale(self) -> tuple[str, ...]:
+        """The names of the nodes whose number is no longer what their operands' numbers give."""
+        return tuple([self.names[place] for place in self.made if self._is_stale(place)])
+
+    def _is_stale(self, place: int) -> bool:
+        op = self.graph[place].op
+        if op.value is None:
+            return False
+        again, data = float(op.value(*[x for _, x in self.operands(place)])), self.data[place]
+        return again != data and (again == again or data == data)
+
+    def said(self, place: int) -> str:
+        """A node's name as it stands in a sentence: an expression in parentheses."""
+        name = self.names[place]
+        return f"({name})" if naming.is_compound(self.graph, self.names, place) else name
+
+    def sentence(self, place: int, move: Move) -> str:
+        """What one operand of a node receives."""
+        name, target = self.said(place), self.said(move.operand)
+        before, after = number(move.before), number(move.after)
+        if move.how == "else":
+            return f"the _backward of {name} turns the grad of {target} from {before} into {after}"
+        factors = f"{number(self.gradients[place])} × {second(move.partial)}"
+        product = f"grad of {name} × local derivative = {factors} = {number(move.product)}"
+        if self.is_first[move.at]:
+            return f"grad of {target} = {product}"
+        if move.how == "replaced":
+            lost = f"the {before} that it held is lost: the _backward of {name} has = where += belongs"
+            return f"grad of {target} = {product}, and {lost}"
+        return f"grad of {target} += {product}, which makes {before} + {second(move.product)} = {after}"
+
+    def idle(self, place: int) -> str:
+        """Why a node passes nothing on."""
+        name = self.said(place)
+        if place in self.broken:
+            return f"the _backward of {name} raises {self.broken[place]}"
+        if place in self.silent:
+            return f"{name} has no _backward: its gradient stops here"
+        return f"{name} has no operand that takes a gradient"
 
     def faults(self, way: bytearray) -> list[str]:
         """What closures do that they should not, in sentences; of the nodes on a way from the result."""
@@ -145,26 +212,6 @@ class Pass:
                 elif way[move.operand] and move.how == "else":
                     found.append(f"What {closure} adds to {target} is not its gradient times a local derivative.")
         return found
-
-    def computation(self, place: int) -> str:
-        """A node's forward step: ``d = a*b + a = -6 + 2 = -4``."""
-        name, formula = self.names[place], naming.formula(self.graph, self.names, place)
-        texts = [number(x) for _, x in self.operands(place)]
-        parts = [name] if name == formula else [name, formula]
-        parts.append(naming.fill(naming.template(naming.spelled(self.graph, place), len(texts), " × "), texts))
-        return " = ".join([*parts, number(self.data[place])])
-
-    def operands(self, place: int) -> list[tuple[str, float]]:
-        """The name and the number of each operand; the name of a constant is the number itself."""
-        operands = self.graph[place].operands
-        return [(self.names[x], self.data[x]) if isinstance(x, int) else (number(x), x) for x in operands]
-
-    def passed(self, place: int, at: int) -> float:
-        """What a node passes on to an operand."""
-        partial = self.partials[at]
-        if partial != partial and is_by_hand(self.graph, place):
-            return self.after[at] - self.before[at]
-        return partial * self.gradients[place]
 
 
 def _agree(x: float, y: float) -> bool:

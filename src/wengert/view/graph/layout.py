@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from wengert.errors import ArgumentError
 
-__all__ = ["Layout", "Point", "layout"]
+__all__ = ["Layout", "Point", "layout", "ranked"]
 
 Point = tuple[float, float]
 
@@ -62,7 +62,7 @@ def layout(
     >>> layout([(80, 30), (80, 30), (80, 30)], [(0, 2), (1, 2)]).corners
     [(0.0, 0.0), (0.0, 42.0), (114.0, 21.0)]
     """
-    ranks = _ranks(len(sizes), edges)
+    ranks = ranked(len(sizes), edges)
     net = _Net(ranks, edges)
     layers = _ordered(net)
     heights = [height for _, height in sizes]
@@ -84,8 +84,12 @@ def layout(
 # -- ranks ------------------------------------------------------------------------------------------------------------
 
 
-def _ranks(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
-    """The length of the longest path to each box; a box that no edge leads to stands just before its first target."""
+def ranked(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
+    """The length of the longest path to each box; a box that no edge leads to stands just before its first target.
+
+    Raises:
+        ArgumentError: the edges form a cycle.
+    """
     targets: list[list[int]] = [[] for _ in range(count)]
     missing = [0] * count
     for source, target in edges:
