@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Container
 from math import isclose
 from typing import Any, NamedTuple
 
@@ -195,21 +196,21 @@ class Pass:
             return f"{name} has no _backward: its gradient stops here"
         return f"{name} has no operand that takes a gradient"
 
-    def faults(self, way: bytearray) -> list[str]:
+    def faults(self, way: Container[int]) -> list[str]:
         """What closures do that they should not, in sentences; of the nodes on a way from the result."""
         found = []
         for place in range(len(self.names) - 1, -1, -1):
-            if not way[place] or not is_by_hand(self.graph, place):
+            if place not in way or not is_by_hand(self.graph, place):
                 continue
             closure = f"the _backward of {self.names[place]}"
             if place in self.broken:
                 found.append(f"T{closure[1:]} raises {self.broken[place]}.")
             for move in self.moves(place):
                 target = self.names[move.operand]
-                if way[move.operand] and move.how == "replaced":
+                if move.operand in way and move.how == "replaced":
                     lost = number(move.before)
                     found.append(f"T{closure[1:]} has = where += belongs: the {lost} that {target} held is lost.")
-                elif way[move.operand] and move.how == "else":
+                elif move.operand in way and move.how == "else":
                     found.append(f"What {closure} adds to {target} is not its gradient times a local derivative.")
         return found
 
