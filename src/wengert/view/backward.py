@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Container
+from dataclasses import dataclass, field
 from math import isclose
-from typing import Any, NamedTuple
+from typing import Any
 
 from wengert import engine
 from wengert.engine import Value
@@ -14,31 +15,37 @@ from wengert.view import naming
 from wengert.view.graph.read import edges, is_by_hand, silent
 from wengert.view.naming import clean, number, second
 
-__all__ = ["Move", "Pass"]
+__all__ = ["Contribution", "Pass"]
 
 LONGEST = 200  # characters of what a closure raised
 
 
-class Move(NamedTuple):
-    """What a node's turn did to the gradient of one operand.
+@dataclass(frozen=True, slots=True)
+class Contribution:
+    """What one operand receives when its node passes its gradient on.
 
     Attributes:
         operand: the operand's place in the computation.
-        at: its place in `Graph.operands`.
-        partial: the local derivative by it.
-        product: what was added: the node's gradient times `partial`, if the turn is one that adds that.
-        before: its gradient before the turn,
-        after: and after it.
-        how: "added" the node's gradient times `partial`, "replaced" what was there by it, or did something "else".
+        name: what it is called.
+        partial: the derivative of the node by this operand, as it was recorded; of a node made by hand, what its
+            closure was seen to add for a gradient of 1, nan if that is not all that it goes by.
+        product: the node's gradient times `partial`: what is added.
+        before: the operand's gradient until then.
+        after: ``before + product``, or what the closure of a node made by hand makes of it.
+        sentence: the same in words and numbers.
+        at: the operand's place in `Graph.operands`.
+        how: whether the turn "added" the product, "replaced" what was there by it, or did something "else".
     """
 
     operand: int
-    at: int
+    name: str
     partial: float
     product: float
     before: float
     after: float
-    how: str
+    sentence: str
+    at: int = field(repr=False)
+    how: str = field(repr=False)
 
 
 class Pass:
@@ -73,7 +80,7 @@ class Pass:
         self.broken: dict[int, str] = {}
         self.made: list[int] = [place for place, code in enumerate(self.graph.codes) if code]
         self._met = bytearray(len(self.graph))
-        self.gradients[-1] += 1.0
+        self.gradients[-1] = 1.0
         for place in range(len(self.graph) - 1, -1, -1):
             if is_by_hand(self.graph, place):
                 self._turn(place)
@@ -117,21 +124,35 @@ class Pass:
             slots.setdefault(operand, []).append(at)
         return slots
 
-    def moves(self, place: int) -> list[Move]:
+    def moves(self, place: int) -> list[Contribution]:
         """What a node's turn did. A closure adds to an operand that is there twice at once: it stands here once."""
         if not is_by_hand(self.graph, place):
-            return [self._move(place, x, at, self.partials[at]) for at, x in edges(self.graph, place)]
+            return [self._contribution(place, x, at, self.partials[at]) for at, x in edges(self.graph, place)]
         if place in self.silent or place in self.broken:
             return []
         slots = self._slots(place).items()
-        return [self._move(place, x, ats[0], sum([self.partials[at] for at in ats])) for x, ats in slots]
+        return [self._contribution(place, x, ats[0], sum([self.partials[at] for at in ats])) for x, ats in slots]
 
-    def _move(self, place: int, operand: int, at: int, partial: float) -> Move:
-        product, before, after = partial * self.gradients[place], self.before[at], self.after[at]
-        how = "replaced" if _agree(after, product) else "else"
-        if not is_by_hand(self.graph, place) or _agree(after, before + product):
-            how = "added"
-        return Move(operand, at, partial, after - before if how == "else" else product, before, after, how)
+    def _contribution(self, place: int, operand: int, at: int, partial: float) -> Contribution:
+        name, target, cotangent = self.said(place), self.said(operand), self.gradients[place]
+        product, before, after = partial * cotangent, self.before[at], self.after[at]
+        factors = f"{number(cotangent)} × {second(partial)}"
+        said = f"grad of {name} × local derivative = {factors} = {number(product)}"
+        how = "added"
+        if is_by_hand(self.graph, place) and not _agree(after, before + product):
+            how = "replaced" if _agree(after, product) else "else"
+        if how == "else":
+            said = f"the _backward of {name} turns the grad of {target} from {number(before)} into {number(after)}"
+            product = after - before
+        elif self.is_first[at]:
+            said = f"grad of {target} = {said}"
+        elif how == "replaced":
+            lost = f"the {number(before)} that it held is lost: the _backward of {name} has = where += belongs"
+            said = f"grad of {target} = {said}, and {lost}"
+        else:
+            total = f"{number(before)} + {second(product)} = {number(after)}"
+            said = f"grad of {target} += {said}, which makes {total}"
+        return Contribution(operand, self.names[operand], partial, product, before, after, said, at, how)
 
     def passed(self, place: int, at: int) -> float:
         """What a node passes on to an operand."""
@@ -172,21 +193,6 @@ class Pass:
         name = self.names[place]
         return f"({name})" if naming.is_compound(self.graph, self.names, place) else name
 
-    def sentence(self, place: int, move: Move) -> str:
-        """What one operand of a node receives."""
-        name, target = self.said(place), self.said(move.operand)
-        before, after = number(move.before), number(move.after)
-        if move.how == "else":
-            return f"the _backward of {name} turns the grad of {target} from {before} into {after}"
-        factors = f"{number(self.gradients[place])} × {second(move.partial)}"
-        product = f"grad of {name} × local derivative = {factors} = {number(move.product)}"
-        if self.is_first[move.at]:
-            return f"grad of {target} = {product}"
-        if move.how == "replaced":
-            lost = f"the {before} that it held is lost: the _backward of {name} has = where += belongs"
-            return f"grad of {target} = {product}, and {lost}"
-        return f"grad of {target} += {product}, which makes {before} + {second(move.product)} = {after}"
-
     def idle(self, place: int) -> str:
         """Why a node passes nothing on."""
         name = self.said(place)
@@ -206,12 +212,11 @@ class Pass:
             if place in self.broken:
                 found.append(f"T{closure[1:]} raises {self.broken[place]}.")
             for move in self.moves(place):
-                target = self.names[move.operand]
                 if move.operand in way and move.how == "replaced":
                     lost = number(move.before)
-                    found.append(f"T{closure[1:]} has = where += belongs: the {lost} that {target} held is lost.")
+                    found.append(f"T{closure[1:]} has = where += belongs: the {lost} that {move.name} held is lost.")
                 elif move.operand in way and move.how == "else":
-                    found.append(f"What {closure} adds to {target} is not its gradient times a local derivative.")
+                    found.append(f"What {closure} adds to {move.name} is not its gradient times a local derivative.")
         return found
 
 

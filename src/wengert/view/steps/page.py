@@ -109,7 +109,7 @@ def _data(turns: Pass, script: Script) -> tuple[str, list[str | None]]:
             slot = move.at - slots[place].start
             partials[place][slot] = _json(move.partial)
             if move.how != "added":
-                said = [_json(move.after), turns.sentence(place, move)]
+                said = [_json(move.after), move.sentence]
                 own.setdefault(place, {})[slot] = "=" if move.how == "replaced" else said
     boxes, routes, size = _picture(
         names, signs, [(x, place) for place in range(len(graph)) for _, x in edges(graph, place)]

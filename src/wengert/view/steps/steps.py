@@ -14,35 +14,11 @@ from typing import Any, overload
 
 from wengert.errors import OperandError
 from wengert.graph import Graph
-from wengert.view.backward import Move, Pass
+from wengert.view.backward import Contribution, Pass
 from wengert.view.mirror import Mirror, can_be_seen
 from wengert.view.steps.page import Page, page
 
 __all__ = ["Contribution", "Step", "Steps", "steps"]
-
-
-@dataclass(frozen=True, slots=True)
-class Contribution:
-    """What one operand receives when its node passes its gradient on.
-
-    Attributes:
-        operand: the operand's place in the computation.
-        name: what it is called.
-        partial: the derivative of the node by this operand, as it was recorded; of a node made by hand, what its
-            closure was seen to add for a gradient of 1, nan if that is not all that it goes by.
-        product: the node's gradient times `partial`: what is added.
-        before: the operand's gradient until then.
-        after: ``before + product``, or what the closure of a node made by hand makes of it.
-        sentence: the same in words and numbers.
-    """
-
-    operand: int
-    name: str
-    partial: float
-    product: float
-    before: float
-    after: float
-    sentence: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +119,7 @@ class Steps(Sequence[Step]):
             sentence = f"grad of {self.turns.said(root)} = 1, the derivative of the result by itself"
         else:
             place = self.turns.made[2 * forward - index]
-            moves = [self._contribution(place, move) for move in self.turns.moves(place)]
+            moves = self.turns.moves(place)
             sentence = "; ".join([move.sentence for move in moves]) or self.turns.idle(place)
         return Step(
             number=index,
@@ -157,10 +133,6 @@ class Steps(Sequence[Step]):
             contributions=tuple(moves),
             sentence=sentence,
         )
-
-    def _contribution(self, place: int, move: Move) -> Contribution:
-        name, sentence = self.names[move.operand], self.turns.sentence(place, move)
-        return Contribution(move.operand, name, move.partial, move.product, move.before, move.after, sentence)
 
     # -- the page -----------------------------------------------------------------------------------------------------
 
