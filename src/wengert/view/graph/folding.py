@@ -83,12 +83,10 @@ class Folding:
         if len(self.graph) <= self.limit and all(leaf.label for leaf in leaves):
             return []  # nothing to name and nothing to fold: no model need be looked through
         owned = owners.parameters(leaves)
-        known = {}
-        found = {}
-        for place, value in enumerate(self.graph.values):
-            if not self.graph.codes[place] and (names := owned.get(value)):
-                found[place] = names
+        named = ((place, owned.get(self.graph.values[place])) for place in self.graph.leaves)
+        found = {place: names for place, names in named if names}
         several = len({names[0].partition(" ")[0] for names in found.values()}) > 1
+        known = {}
         for place, names in found.items():
             kind, _, name = names[0].partition(" ")
             self._names[place] = self._names[place] or name
