@@ -12,12 +12,13 @@ from wengert import engine
 from wengert.engine import Value
 from wengert.graph import Graph
 from wengert.view import naming
-from wengert.view.graph.read import edges, is_by_hand, silent
+from wengert.view.graph.read import ROUNDING, edges, is_by_hand, silent
 from wengert.view.naming import clean, number, second
 
 __all__ = ["Contribution", "Pass"]
 
 LONGEST = 200  # characters of what a closure raised
+CANCELLED = 1e-12  # what may be left, of numbers around 1, where a sum cancels in another order
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,11 +166,9 @@ class Pass:
 
     def computation(self, place: int) -> str:
         """A node's forward step: ``d = a*b + a = -6 + 2 = -4``."""
-        name, formula = self.names[place], naming.formula(self.graph, self.names, place)
-        texts = [number(x) for _, x in self.operands(place)]
-        parts = [name] if name == formula else [name, formula]
-        parts.append(naming.fill(naming.template(naming.spelled(self.graph, place), len(texts), " × "), texts))
-        return " = ".join([*parts, number(self.data[place])])
+        formula = naming.formula(self.graph, self.names, place)
+        numbers = naming.written(self.graph, place, lambda x: number(self.data[x] if isinstance(x, int) else x), " × ")
+        return " = ".join([*dict.fromkeys([self.names[place], formula]), numbers, number(self.data[place])])
 
     def operands(self, place: int) -> list[tuple[str, float]]:
         """The name and the number of each operand; the name of a constant is the number itself."""
@@ -221,4 +220,4 @@ class Pass:
 
 
 def _agree(x: float, y: float) -> bool:
-    return x == y or (x != x and y != y) or isclose(x, y, rel_tol=1e-9, abs_tol=1e-12)
+    return x == y or (x != x and y != y) or isclose(x, y, rel_tol=ROUNDING, abs_tol=CANCELLED)

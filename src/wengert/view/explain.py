@@ -27,7 +27,7 @@ __all__ = ["Explanation", "Factor", "Path", "explain"]
 
 MANY = 5  # paths, reasons and leaves that are written out
 LONG = 12  # factors of one path that are written out
-TINY, HUGE = 1e-8, 1e6  # sizes beyond which a gradient is remarked on
+TINY, HUGE = 1e-8, 1e6  # sizes beyond which a gradient is remarked on: a step of 0.1 times it is lost, or far too long
 LARGE = 20_000  # nodes from which on only the one largest path is sought
 
 _SATURATED = ("tanh", "sigmoid", "softplus", "silu", "gelu", "erf", "erfc", "elu", "exp", "logsigmoid")

@@ -21,6 +21,7 @@ Point = tuple[float, float]
 SPREAD, SPACING = 12.0, 10.0  # how far apart edges arrive at a box: all of them together, and two neighbours
 CROWD, WIDEST = 10, 100.0  # edges from which on a gap becomes wider, half a pixel for each, and by how much at most
 SWEEPS, RELAXATIONS = 8, 12  # how often ranks are reordered, and how often boxes are moved up and down, at most
+STRAIGHT = 8.0  # how much more a waypoint weighs than a box, so that long edges are straight (Gansner et al. 1993)
 PATIENCE = 40_000  # boxes and waypoints that are gone through in all: the more there are, the fewer times
 
 
@@ -251,7 +252,7 @@ def _middles(net: _Net, layers: list[list[int]], heights: Sequence[float], down:
         for rank in range(len(layers)) if rightwards else range(len(layers) - 1, -1, -1):
             layer = layers[rank]
             wishes = [_wish(v, near[v] or far[v], middles) for v in layer]
-            weights = [1.0 if v < net.boxes else 8.0 for v in layer]  # long edges are to be straight
+            weights = [1.0 if v < net.boxes else STRAIGHT for v in layer]
             for v, y in zip(layer, _nearest(wishes, weights, offsets[rank]), strict=True):
                 middles[v] = y
     top = min([middles[v] - half[v] for v in range(len(middles))], default=0.0)

@@ -29,6 +29,7 @@ __all__ = [
 
 FEW = 3  # constants of one operation that are drawn one by one
 NOT_COMPUTED = "not computed"
+ROUNDING = 1e-9  # of the largest term: what adds up to no more than that is 0; a sum of a million terms errs by 1e-10
 
 
 def graph_of(root: Any) -> Graph:
@@ -104,7 +105,7 @@ def computed(graph: Graph, gradients: list[float]) -> bytearray:
         gradient = gradients[place]
         if gradient == 0.0:
             total, largest = received.pop(place, (0.0, -1.0))
-            known[place] = abs(total) <= 1e-9 * largest
+            known[place] = abs(total) <= ROUNDING * largest
         else:
             known[place] = True
         beside = places[starts[place] : starts[place + 1]] if place in stops else ()

@@ -12,6 +12,7 @@ from wengert.view.plots.base import BLUE, INK, PALE, VERMILION, axes_for, quiet,
 
 __all__ = ["plot_activations", "plot_gradients", "plot_weights"]
 
+ALIKE = 1e-9  # of the largest: numbers that differ by less are drawn as one
 BINS = range(12, 61)  # how many bars a histogram may have
 LAYER = re.compile(r"((^|\.)neurons(\.\d+)?)?((^|\.)[wb])?(\.\d+)*$")  # what stands behind the layer in a name
 
@@ -98,7 +99,7 @@ def _histograms(layers: dict[str, list[float]], axes: Any) -> Any:
     shown = {name: [y for y in numbers if isfinite(y) and y] for name, numbers in layers.items()}
     drawn = [number for numbers in shown.values() for number in numbers]
     low, high = (min(drawn), max(drawn)) if drawn else (-1.0, 1.0)
-    if not high - low > 1e-9 * max(abs(low), abs(high)):  # all alike
+    if not high - low > ALIKE * max(abs(low), abs(high)):  # all alike
         low, high = low - abs(low) / 2, high + abs(high) / 2
     room = high / 40 - low / 40
     for row, numbers in enumerate(shown.values()):
@@ -126,7 +127,7 @@ def _counted(numbers: list[float], least: float) -> tuple[list[float], list[int]
     low, high = min(numbers, default=0.0), max(numbers, default=0.0)
     bins = min(max(round(2 * len(numbers) ** (1 / 3)), BINS[0]), BINS[-1])  # as many bars as Rice's rule has
     width = high / bins - low / bins
-    if not width > 1e-9 * max(abs(low), abs(high)):
+    if not width > ALIKE * max(abs(low), abs(high)):
         return [low - least / 2, low + least / 2], [len(numbers)]
     counts = [0] * bins
     for number in numbers:

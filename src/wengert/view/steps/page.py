@@ -27,8 +27,10 @@ __all__ = ["Page", "page"]
 
 MOST_NODES, MOST_WAYPOINTS = 3000, 60_000  # what a page can hold, and a reader follow
 Kind = tuple[str, int, int]  # of an operation: how it is written, the number of its operands, its place in the table
-HEIGHT = 56.0  # of a box
-NARROWEST = 132.0
+HEIGHT, NARROWEST = 56.0, 132.0  # of a box
+NAME, SYMBOL = 7.6, 7.2  # width of a character of a name and of an operation, at most, as stepper.css sets them
+AROUND_NAME, AROUND_SYMBOL, OVERLAP = 18.0, 16.0, 8.0  # in a box; in an operation's shape, which lies over the box
+EXACT = 1e15  # integers below it are the same number in JSON as in a float (IEEE 754: up to 2**53)
 ACROSS, DOWN = 66.0, 16.0  # room for what runs along an edge
 TITLE = "Backpropagation, step by step: "
 
@@ -143,7 +145,7 @@ def _json(x: float) -> float | int | str:
     """A number as JSON can hold it."""
     if not isfinite(x):
         return str(x)
-    return int(x) if x == int(x) and abs(x) < 1e15 and (x or str(x) == "0.0") else x
+    return int(x) if x == int(x) and abs(x) < EXACT and (x or str(x) == "0.0") else x
 
 
 def _off(unknown: set[str], by_hand: bool) -> str:
@@ -176,9 +178,9 @@ def _picture(names: list[str], signs: list[str], joined: list[tuple[int, int]]) 
     Raises:
         ArgumentError: the edges span too much.
     """
-    pills = [max(26.0, 7.2 * cells(sign) + 16.0) if sign else 0.0 for sign in signs]
+    pills = [max(26.0, SYMBOL * cells(sign) + AROUND_SYMBOL) if sign else 0.0 for sign in signs]
     widths = [
-        max(NARROWEST, 7.6 * cells(name) + 18.0) + pill - 8.0 * bool(pill)
+        max(NARROWEST, NAME * cells(name) + AROUND_NAME) + pill - OVERLAP * bool(pill)
         for name, pill in zip(names, pills, strict=True)
     ]
     ranks, farthest = ranked(len(names), joined), dict[int, int]()

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from wengert.view.graph.layout import Point, layout
 from wengert.view.graph.scene import Box, Edge, Picture
 from wengert.view.markup import attribute, cells, escape, is_plain
+from wengert.view.naming import clean
 
 if TYPE_CHECKING:
     from wengert.view.graph.draw import Drawing
@@ -23,6 +24,7 @@ __all__ = ["DARK", "LIGHT", "sheet", "style", "themed", "write"]
 SIZE, ADVANCE, LINE = 11.0, 6.82, 14.0  # of the text: font size, width of a character (0.62 em), height of a line
 MARGIN, PAD, PILL, REACH = 14.0, 9.0, 24.0, 11.0  # around the picture; in a box; an operation, and its arrow
 TIP = 6.0  # length of an arrow's head
+NOTE = 200  # characters of a note that are shown
 
 COLOURS = {  # on light paper, on dark
     "paper": ("#ffffff", "#12161b"),
@@ -84,7 +86,7 @@ def sheet(picture: Picture, theme: str | None = "auto") -> tuple[str, float, flo
     sizes = [_size(box, *card, down) for box, card in zip(picture.boxes, cards, strict=True)]
     laid = layout([_turned(size, down) for size in sizes], [(edge.source, edge.target) for edge in picture.edges])
     wide, deep = _turned((laid.width, laid.height), down)
-    notes = [_cut_note(note) for note in picture.notes]
+    notes = [clean(note, NOTE) for note in picture.notes]
     width = max([wide, *(_advance(note) + 30 for note in notes)]) + 2 * MARGIN
     height = deep + 2 * MARGIN + (LINE * len(notes) + 6 if notes else 0)
     out = [
@@ -165,10 +167,6 @@ def _size(box: Box, width: float, height: float, down: bool) -> Point:
 def _turned(point: Point, down: bool) -> Point:
     """A point of the layout, which knows only pictures from left to right; or a size for it."""
     return (point[1], point[0]) if down else point
-
-
-def _cut_note(note: str) -> str:
-    return note if len(note) <= 200 else note[:199] + "…"
 
 
 # -- text -------------------------------------------------------------------------------------------------------------
