@@ -12,7 +12,7 @@ from wengert.graph import Graph
 from wengert.view.graph.read import NOT_COMPUTED, constants
 from wengert.view.naming import clean, number
 
-__all__ = ["PATH", "TITLE", "Box", "Edge", "Entry", "Picture", "ending", "field_of", "value_box", "with_constants"]
+__all__ = ["PATH", "TITLE", "Box", "BoxLine", "Edge", "Picture", "ending", "field_of", "value_box", "with_constants"]
 
 TITLE = 10_000  # characters of a label that are kept in full, to be read under the pointer
 NAME = 36  # characters of a name that are shown
@@ -22,7 +22,7 @@ PATH = "the path of the largest gradient"
 
 
 @dataclass(slots=True)
-class Entry:
+class BoxLine:
     """A line of a box: a name and what it has to say. `kind` is "data", "grad", "absent", "broken" or "count"."""
 
     name: str
@@ -49,7 +49,7 @@ class Box:
     kind: str
     label: str = ""
     symbol: str = ""
-    rows: list[Entry] = field(default_factory=list)
+    rows: list[BoxLine] = field(default_factory=list)
     title: str = ""
     place: int = -1
     hot: bool = False
@@ -133,8 +133,10 @@ def ending(name: str) -> str:
     return name if len(name) <= NAME else "…" + name[1 - NAME :]
 
 
-def field_of(name: str, x: float | None) -> Entry:
+def field_of(name: str, x: float | None) -> BoxLine:
     """A number's line; None stands for a gradient that was not computed."""
     return (
-        Entry(name, NOT_COMPUTED, "absent") if x is None else Entry(name, number(x), name if isfinite(x) else "broken")
+        BoxLine(name, NOT_COMPUTED, "absent")
+        if x is None
+        else BoxLine(name, number(x), name if isfinite(x) else "broken")
     )
