@@ -16,8 +16,8 @@ from itertools import pairwise
 
 from wengert import owners
 from wengert.graph import Graph
-from wengert.view.graph.read import NOT_COMPUTED, computed, constants, edges, steepest, stopping
-from wengert.view.graph.scene import PATH, TITLE, Box, BoxLine, Edge, Picture, ending, value_box, with_constants
+from wengert.view.graph.read import computed, constants, edges, steepest, stopping
+from wengert.view.graph.scene import PATH, TITLE, Box, Cell, Edge, Picture, cell_of, ending, value_box, with_constants
 from wengert.view.graph.scopes import Scope, assigned, common, levels
 from wengert.view.naming import clean, number
 
@@ -171,10 +171,8 @@ class Folding:
             return box
         count, largest = len(item.places), max([abs(self._gradients[place]) for place in item.places])
         known = any(self._known[place] for place in item.places)
-        rows = [BoxLine("values", f"{count:,}", "count")]
-        rows += [
-            BoxLine("|grad|", f"≤ {number(largest)}", "grad") if known else BoxLine("grad", NOT_COMPUTED, "absent")
-        ]
+        rows = [Cell("values", f"{count:,}", "count")]
+        rows.append(Cell("|grad|", f"≤ {number(largest)}", "grad") if known else cell_of("grad", None))
         title = f"{clean(item.name, TITLE)}\n{count:,} values" + (f"\nlargest gradient {largest!r}" if known else "")
         return Box("fold", ending(item.name), "", rows, title, hot=any(place in self._hot for place in item.places))
 
