@@ -27,9 +27,7 @@ def plot_weights(model: Any, axes: Any = None) -> Any:
         ArgumentError: the model has no parameters.
         MissingExtraError: matplotlib is not installed.
     """
-    axes = _histograms(_by_layer(model, "data"), axes)
-    axes.set_title("weights and biases", loc="left", fontsize=10, color=INK)
-    return axes
+    return _histograms(_by_layer(model, "data"), "weights and biases", axes)
 
 
 def plot_gradients(model: Any, axes: Any = None) -> Any:
@@ -43,11 +41,9 @@ def plot_gradients(model: Any, axes: Any = None) -> Any:
         MissingExtraError: matplotlib is not installed.
     """
     layers = _by_layer(model, "grad")
-    axes = _histograms(layers, axes)
     none = not any(number for numbers in layers.values() for number in numbers)
     note = ": all 0, no backward() since the last zero_grad()" if none else ""
-    axes.set_title(f"gradients{note}", loc="left", fontsize=10, color=INK)
-    return axes
+    return _histograms(layers, f"gradients{note}", axes)
 
 
 def plot_activations(model: Any, X: Sequence[Any], axes: Any = None) -> Any:
@@ -77,10 +73,7 @@ def plot_activations(model: Any, X: Sequence[Any], axes: Any = None) -> Any:
             rows[i] = [float(y.data) for y in (outputs if isinstance(outputs, (list, tuple)) else [outputs])]
         kind = getattr(stage.neurons[0], "activation", "") if stage.neurons else ""
         layers[f"{stage.name} {kind}"] = [number for row in rows for number in row]
-    axes = _histograms(layers, axes)
-    count = f"{len(rows):,} example{'' if len(rows) == 1 else 's'}"
-    axes.set_title(f"activations, {count}", loc="left", fontsize=10, color=INK)
-    return axes
+    return _histograms(layers, f"activations, {len(rows):,} example{'' if len(rows) == 1 else 's'}", axes)
 
 
 def _by_layer(model: Any, what: str) -> dict[str, list[float]]:
@@ -93,7 +86,7 @@ def _by_layer(model: Any, what: str) -> dict[str, list[float]]:
     return layers
 
 
-def _histograms(layers: dict[str, list[float]], axes: Any) -> Any:
+def _histograms(layers: dict[str, list[float]], title: str, axes: Any) -> Any:
     """A histogram for each layer, the first on top; the highest bar of each is as high as that of any other."""
     axes = axes_for(axes, (6.4, 0.8 + 0.75 * len(layers)))
     shown = {name: [y for y in numbers if isfinite(y) and y] for name, numbers in layers.items()}
@@ -119,6 +112,7 @@ def _histograms(layers: dict[str, list[float]], axes: Any) -> Any:
     quiet(axes)
     axes.spines["left"].set_visible(False)
     axes.tick_params(axis="y", length=0)
+    axes.set_title(title, loc="left", fontsize=10, color=INK)
     return axes
 
 
