@@ -303,7 +303,7 @@ def strict() -> Iterator[None]:
         _raise(_of_node(node, _slopes(node), False))
         return node
 
-    with _keeping(trail), modes.on(look, lambda root, gradient: _raise(_first(root, _real(gradient), False))):
+    with _keeping(trail), modes.hooked(look, lambda root, gradient: _raise(_first(root, _real(gradient), False))):
         yield
 
 
@@ -352,7 +352,7 @@ def detect_anomaly(root: Value | None = None, gradient: float | Value = 1.0) -> 
 @contextmanager
 def _detecting() -> Iterator[None]:
     trail = _Trail()
-    with _keeping(trail), modes.on(trail.note, lambda root, gradient: _raise(_first(root, _real(gradient), True))):
+    with _keeping(trail), modes.hooked(trail.note, lambda root, gradient: _raise(_first(root, _real(gradient), True))):
         yield
 
 

@@ -18,7 +18,7 @@ from wengert.engine import Value
 from wengert.errors import ArgumentError, DataError, MissingExtraError, StaleRecordingError, require
 from wengert.functions import sum as total
 from wengert.lines import warn_once
-from wengert.modes import no_grad, op_by_op
+from wengert.modes import eager_only, no_grad
 from wengert.optim import Optimizer, clip_grad_norm
 from wengert.training.history import Progress
 from wengert.training.metrics import Metric, Right
@@ -72,7 +72,7 @@ def choose(backend: str, *task: Any) -> Engine:
         return engine
     try:
         require("numpy", "array")
-        if op_by_op():
+        if eager_only():
             raise _RefusedError("strict() and detect_anomaly() look at each operation by itself")
         program = Program(*task)
         if backend == "numpy" or program.operations >= SMALL:

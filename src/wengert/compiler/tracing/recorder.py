@@ -165,7 +165,7 @@ def watching(recorder: Recorder) -> Iterator[None]:
     global _recording, _max, _min
     with _lock:
         _recording += 1
-        node.observe(_observer)
+        node.set_tracing_hook(_observer)
         if _recording == 1:
             _max, _min = builtins.max, builtins.min
             builtins.max, builtins.min = _extreme(GREATEST, _max), _extreme(LEAST, _min)
@@ -177,7 +177,7 @@ def watching(recorder: Recorder) -> Iterator[None]:
         with _lock:
             _recording -= 1
             if not _recording:
-                node.observe(None)
+                node.set_tracing_hook(None)
                 builtins.max, builtins.min = _max, _min
 
 
