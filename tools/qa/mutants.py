@@ -67,9 +67,9 @@ EXPLAINED: dict[str, str] = {
     "(not ieee.fabs(z) >= TINY or": "the rule of the table gives the same bits",
     "or not TINY <= ieee.fabs(q) < HUGE)": "the rule of the table gives the same bits",
     "or not TINY < ieee.fabs(q) <= HUGE)": "the rule of the table gives the same bits",
-    "-> _fill(node, code, 1.0, None, None, 0.0, float(over_leaves))": "the value is written by those that ask for the node",
-    "-> _fill(node, code, 0.0, None, 0, 0.0, float(over_leaves))": "a second operand is looked for behind a first one only",
-    "-> _fill(node, code, 0.0, None, None, 1.0, float(over_leaves))": "a partial is read only where there is an operand",
+    "_fill(node, code, 1.0, None, None, 0.0, float(over": "the value is written by those that ask for the node",
+    "_fill(node, code, 0.0, None, 0, 0.0, float(over": "a second operand is looked for behind a first one only",
+    "_fill(node, code, 0.0, None, None, 1.0, float(over": "a partial is read only where there is an operand",
 }
 """Mutants that no test can or need kill: the change, and why. A key is part of the line `Mutant.title` gives."""
 

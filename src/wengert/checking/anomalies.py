@@ -17,9 +17,8 @@ from typing import Any, NamedTuple, overload
 from wengert import modes
 from wengert.compiler.fused import partials_of
 from wengert.engine import Value
-from wengert.errors import NonFiniteError
+from wengert.errors import Line, NonFiniteError, running
 from wengert.graph import Graph
-from wengert.lines import Line, running
 from wengert.ops.coerce import data
 
 __all__ = ["Anomaly", "Operand", "detect_anomaly", "line_of", "strict"]

@@ -19,10 +19,9 @@ from wengert.compiler.tracing.closure import Surroundings
 from wengert.compiler.tracing.recorder import Unrecordable, recording
 from wengert.compiler.tracing.trace import AGREE, Auxiliary, Recording, numbers_in, record
 from wengert.engine import Value
-from wengert.errors import ArgumentError, StaleRecordingError
+from wengert.errors import ArgumentError, StaleRecordingError, warn_once
 from wengert.functions import mean
 from wengert.functions import sum as total
-from wengert.lines import warn_once
 
 __all__ = ["Runtime"]
 

@@ -15,9 +15,8 @@ from typing import Any
 
 from wengert.compiler.function import Compiled
 from wengert.engine import Value
-from wengert.errors import ArgumentError, DataError, MissingExtraError, StaleRecordingError, require
+from wengert.errors import ArgumentError, DataError, MissingExtraError, StaleRecordingError, require, warn_once
 from wengert.functions import sum as total
-from wengert.lines import warn_once
 from wengert.modes import eager_only, no_grad
 from wengert.optim import Optimizer, clip_grad_norm
 from wengert.training.history import Progress

@@ -19,7 +19,7 @@ from typing import Any
 from wengert import node
 from wengert.compiler.tracing.tracers import TracedInteger, Tracked, as_operand
 from wengert.engine import Value
-from wengert.lines import running
+from wengert.errors import running
 from wengert.ops import coerce
 from wengert.ops.table import BY_NAME
 
