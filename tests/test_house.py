@@ -25,7 +25,6 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 STANDS_ON = {
     "_loader": [],
     "errors": [],
-    "lines": [],
     "ops": ["errors"],
     "owners": ["errors"],
     "functions": ["ops"],
@@ -35,7 +34,7 @@ STANDS_ON = {
     "handmade": ["modes"],
     "graph": ["engine"],
     "derivatives": ["graph", "handmade"],
-    "compiler": ["graph", "modes", "lines"],
+    "compiler": ["graph", "modes"],
     "checking": ["derivatives", "compiler"],
     "testing": ["engine"],
     "nn": ["engine", "owners"],

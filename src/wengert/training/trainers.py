@@ -16,10 +16,9 @@ from typing import Any
 from wengert.compiler.backends import BACKENDS, Backend, preferred
 from wengert.compiler.function import Compiled
 from wengert.engine import Value
-from wengert.errors import ArgumentError, DataError, MissingExtraError, StaleRecordingError
+from wengert.errors import ArgumentError, DataError, MissingExtraError, StaleRecordingError, warn_once
 from wengert.functions import sum as total
-from wengert.lines import warn_once
-from wengert.modes import no_grad, op_by_op
+from wengert.modes import eager_only, no_grad
 from wengert.optim import Optimizer, clip_grad_norm
 from wengert.training.history import Progress
 from wengert.training.metrics import Metric, Right
@@ -71,7 +70,7 @@ def choose(backend: str, *task: Any) -> Engine:
     try:
         chosen = preferred() if backend == "auto" else BACKENDS[backend]
         chosen.require()
-        if op_by_op():
+        if eager_only():
             raise _RefusedError("strict() and detect_anomaly() look at each operation by itself")
         program = Program(chosen, *task)
         if backend != "auto" or program.operations >= chosen.overhead:
