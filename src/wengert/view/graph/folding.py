@@ -13,8 +13,8 @@ from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush
 from itertools import pairwise
 
-from wengert import owners
 from wengert.graph import Graph
+from wengert.nn import registered_names
 from wengert.view.graph.read import NOT_COMPUTED, computed, constants, steepest, stopping
 from wengert.view.graph.scene import PATH, TITLE, Box, Edge, Picture, Row, ending, value_box, with_constants
 from wengert.view.graph.scopes import Scope, assigned, common, levels
@@ -80,7 +80,7 @@ class Folding:
         leaves = [self.graph.values[place] for place in self.graph.leaves]
         if len(self.graph) <= self.limit and all(leaf.label for leaf in leaves):
             return []  # nothing to name and nothing to fold: no model need be looked through
-        owned = owners.parameters(leaves)
+        owned = registered_names(leaves)
         known = {}
         found = {}
         for place, value in enumerate(self.graph.values):
