@@ -90,11 +90,12 @@ class Module:
         seen: set[int] = set()
 
         def leaf(item: object, path: KeyPath) -> Any:
-            if isinstance(item, (Module, dict, list, tuple)) and id(item) not in seen:
+            if isinstance(item, Value):
+                if item.is_leaf:
+                    found.setdefault(item, path)
+            elif isinstance(item, (Module, dict, list, tuple)) and id(item) not in seen:
                 seen.add(id(item))
                 return None  # it is taken apart, once: a cycle ends
-            if isinstance(item, Value) and item.is_leaf:
-                found.setdefault(item, path)
             return "*"
 
         tree_flatten(self, leaf)

@@ -71,20 +71,30 @@ def tree_flatten(x: Any, leaf: Callable[[Any, KeyPath], Any], path: KeyPath = ()
     '*'
     """
     found = leaf(x, path)
-    if found is not None:
-        return found
+    return _taken_apart(x, leaf, path) if found is None else found
+
+
+def _taken_apart(x: Any, leaf: Callable[[Any, KeyPath], Any], path: KeyPath) -> PyTree:
+    tree = _container(x)
+    parts = x if isinstance(x, (list, tuple)) else (x if isinstance(x, dict) else vars(x)).values()
+    children = []
+    for key, part in zip(tree.keys, parts, strict=False):  # a list of the user's may show fewer than it has
+        here = (path, key)
+        found = leaf(part, here)
+        children.append(_taken_apart(part, leaf, here) if found is None else found)
+    return tree._replace(children=tuple(children))
+
+
+def _container(x: Any) -> PyTree:
+    """The tree of an object that is to be taken apart, without its children."""
     kind = type(x)
-    keys: Sequence[Any]
-    parts: Any
-    if isinstance(x, (list, tuple)):
-        fields = getattr(kind, "_fields", None)
-        parts = [*x]
-        keys = range(len(parts)) if fields is None else tuple(map(Field, range(len(parts)), fields))
+    if not isinstance(x, (list, tuple)):
+        keys: Sequence[Any] = tuple(x if isinstance(x, dict) else vars(x))
+    elif hasattr(kind, "_fields"):
+        keys = tuple(map(Field, range(len(x)), kind._fields))
     else:
-        named = x if isinstance(x, dict) else vars(x)
-        keys, parts = tuple(named), named.values()
-    children = [tree_flatten(part, leaf, (path, key)) for key, part in zip(keys, parts, strict=True)]
-    return PyTree(kind, keys, tuple(children), None if kind in (list, tuple, dict) else x)
+        keys = range(len(x))
+    return PyTree(kind, keys, (), None if kind in (list, tuple, dict) else x)
 
 
 def tree_leaves(tree: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:
@@ -163,6 +173,12 @@ class Block(NamedTuple):
         return found
 
 
+class Row(NamedTuple):
+    """A list or tuple of numbers alone, as most are: one leaf for all of them."""
+
+    tree: PyTree  # without children
+
+
 class Constant(NamedTuple):
     """A leaf that holds no number."""
 
@@ -202,27 +218,45 @@ class Numbers:
 
     def unflatten(self, leaves: Sequence[Any]) -> Any:
         """The same shape with other numbers."""
-        return self.map(lambda at, shape: leaves[at.start] if shape is None else array_of(leaves[at], shape))
+        return self.map(
+            lambda at, shape: leaves[at.start] if shape is None else array_of(leaves[at], shape),
+            lambda start, end: list(leaves[start:end]),
+        )
 
-    def map(self, make: Callable[[slice, tuple[int, ...] | None], Any]) -> Any:
+    def map(
+        self,
+        make: Callable[[slice, tuple[int, ...] | None], Any],
+        row: Callable[[int, int], list[Any]] | None = None,
+    ) -> Any:
         """The same shape, with what `make` gives in the place of each number and array: it is told where in the flat
-        list the numbers stand, and the array's shape.
+        list the numbers stand, and the array's shape. `row` makes those of several numbers at once, where it is given.
         """
         end = 0
 
-        def made(leaf: Block | Constant) -> Any:
+        def made(leaf: Block | Row | Constant) -> Any:
             nonlocal end
             if isinstance(leaf, Constant):
                 return leaf.x
-            start, end = end, end + (1 if leaf.shape is None else prod(leaf.shape))
-            return make(slice(start, end), leaf.shape)
+            start = end
+            if isinstance(leaf, Block):
+                end += prod(leaf.shape or ())
+                return make(slice(start, end), leaf.shape)
+            end += len(leaf.tree.keys)
+            if row is None:
+                return leaf.tree.rebuild([make(slice(place, place + 1), None) for place in range(start, end)])
+            return leaf.tree.rebuild(row(start, end))
 
         return tree_unflatten(self.tree, made)
 
     def names(self) -> list[str]:
         """What to call each of the numbers: x[2], x['w'][0, 1]."""
-        blocks = [(path, leaf) for path, leaf in tree_leaves(self.tree) if isinstance(leaf, Block)]
-        return [name for path, block in blocks for name in block.names(spelt(path, self.name))]
+        found: list[str] = []
+        for path, leaf in tree_leaves(self.tree):
+            if isinstance(leaf, Row):
+                found += [spelt((path, key), self.name) for key in leaf.tree.keys]
+            elif isinstance(leaf, Block):
+                found += leaf.names(spelt(path, self.name))
+        return found
 
     def is_number(self) -> bool:
         """Whether it is one number by itself."""
@@ -237,10 +271,13 @@ class Numbers:
         """
         return list(_matched(self.tree, y, (), name))
 
-    def _leaf(self, x: Any, path: KeyPath) -> Block | Constant | None:
+    def _leaf(self, x: Any, path: KeyPath) -> Block | Row | Constant | None:
         if type(x) is float or isinstance(x, Value):
             self.leaves.append(x)
             return NUMBER
+        if isinstance(x, (list, tuple)) and all(type(item) is float or isinstance(item, Value) for item in x):
+            self.leaves += x
+            return Row(_container(x))
         if isinstance(x, (dict, list, tuple)):
             return None
         if x is None or (self._floats_only and _is_no_float(x)):
@@ -308,6 +345,8 @@ def _items(x: Any, name: str) -> list[Any]:
 
 def _matched(tree: Any, y: Any, path: KeyPath, name: str) -> Iterator[Any]:
     """The numbers of y, which is to have the shape of a tree."""
+    if isinstance(tree, Row):
+        tree = tree.tree._replace(children=(NUMBER,) * len(tree.tree.keys))
     if isinstance(tree, Block):
         yield from _matched_block(tree.shape, y, spelt(path, name))
     if not isinstance(tree, PyTree):
