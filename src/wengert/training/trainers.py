@@ -445,7 +445,7 @@ def _arrays(examples: list[Example]) -> list[Any]:
     Raises:
         _RefusedError: they are not numbers, or the rows differ in length.
     """
-    from wengert.compiler.tracing.trees import flatten_argument
+    from wengert.compiler.tracing.arguments import flatten_argument
 
     try:
         columns = zip(("X", "Y"), zip(*examples, strict=True), strict=False)
