@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from wengert import modes
 from wengert.checking.peers import PEERS, lacking
-from wengert.derivatives.pytree import Structure, argument_names
+from wengert.derivatives.pytree import Numbers, argument_names
 from wengert.engine import Value
 from wengert.errors import ArgumentError
 from wengert.graph import Graph
@@ -197,10 +197,10 @@ def _result(f: Callable[..., Any], inputs: Any) -> Value:
 
 
 def _leaves(given: Any, name: str) -> Any:
-    """The same structure, with a leaf for each number."""
-    structure = Structure(given, name)
-    numbers = [x.data if isinstance(x, Value) else x for x in structure.leaves]
-    return structure.build([Value(x, label=label) for x, label in zip(numbers, structure.names(), strict=True)])
+    """The same PyTree, with a leaf for each number."""
+    inputs = Numbers(given, name)
+    numbers = [x.data if isinstance(x, Value) else x for x in inputs.leaves]
+    return inputs.unflatten([Value(x, label=label) for x, label in zip(numbers, inputs.names(), strict=True)])
 
 
 # -- the lines --------------------------------------------------------------------------------------------------------
