@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.compiler.ir.expression import Tree, inputs
+from wengert.compiler.ir.expression import Expr, inputs
 from wengert.compiler.ir.strides import addresses
 from wengert.errors import WengertError
 
@@ -57,8 +57,13 @@ class Array:
         """How many elements an example has."""
         return prod(self.cell_shape)
 
+    @property
+    def written_shape(self) -> str:
+        """The shape as comments have it, N being the number of examples."""
+        return f"({', '.join('N' if n == BATCH else str(n) for n in self.shape)})"
+
     def __repr__(self) -> str:
-        return f"{self.name}({', '.join('N' if n == BATCH else str(n) for n in self.shape)})"
+        return self.name + self.written_shape
 
 
 @dataclass(eq=False)
@@ -120,12 +125,12 @@ class Access:
 
 @dataclass(eq=False)
 class Compute:
-    """``out[axes[:n]] = reduce over axes[n:] of tree(operands)``, where n is the number of out's axes."""
+    """``out[axes[:n]] = reduce over axes[n:] of expr(operands)``, where n is the number of out's axes."""
 
     out: Array
     axes: tuple[int, ...]
     operands: list[Access]
-    tree: Tree
+    expr: Expr
     reduce: str = ""  # "" | sum | max | min
     mask: Any = None  # which points of the axes (without the batch) a reduction takes
 
@@ -223,7 +228,7 @@ def _verify_compute(step: Compute, known: set[int]) -> None:
         step.axes[: len(step.out.shape)] == step.out.shape, f"{name}: the axes {step.axes} do not begin with its shape"
     )
     _demand(bool(step.reduce) == bool(step.reduced), f"{name}: reduced axes without a reduction, or the reverse")
-    _demand(sorted(inputs(step.tree)) == list(range(len(step.operands))), f"{name}: an operand is not used, or missing")
+    _demand(sorted(inputs(step.expr)) == list(range(len(step.operands))), f"{name}: an operand is not used, or missing")
     _demand(1 not in plain or 1 in step.out.shape, f"{name} has an axis of length 1")  # an input may have one
     if step.mask is not None:
         _demand(step.mask.shape == plain, f"{name}: a mask of shape {step.mask.shape} over the axes {plain}")

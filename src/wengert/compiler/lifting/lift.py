@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.compiler.ir.expression import Tree
+from wengert.compiler.ir.expression import ZERO, Expr
 from wengert.compiler.ir.passes import fuse, unmask
 from wengert.compiler.ir.program import BATCH, Access, Array, Compute, Index, Program, contiguous
 from wengert.compiler.ir.strides import Grid, addresses, distinct, fit, grid_rows, nested, without_broadcast
@@ -236,31 +236,31 @@ class _Lifter(Homes):
             return
         operands = [x for addend in addends for x in addend[:2] if x is not None]
 
-        def write(*branches: Tree) -> Tree:
+        def write(*branches: Expr) -> Expr:
             left = list(branches)
-            tree: Tree | None = None
+            expr: Expr | None = None
             for _, second, scale in addends:
                 term = left.pop(0)
                 if second is not None:
                     term = ("mul", term, left.pop(0))
                 if abs(scale) != 1.0:
-                    term = ("mul", term, ("const", scale if tree is None else abs(scale)))
-                elif scale < 0 and tree is None:
+                    term = ("mul", term, ("const", scale if expr is None else abs(scale)))
+                elif scale < 0 and expr is None:
                     term = ("neg", term)
-                tree = term if tree is None else ("add" if scale > 0 else "sub", tree, term)
-            assert tree is not None
-            return tree
+                expr = term if expr is None else ("add" if scale > 0 else "sub", expr, term)
+            assert expr is not None
+            return expr
 
         self.elementwise(group, grid, operands, write, "u")
 
-    def elementwise(self, group: Group, grid: Grid, operands: list[Any], write: Callable[..., Tree], stem: str) -> None:
+    def elementwise(self, group: Group, grid: Grid, operands: list[Any], write: Callable[..., Expr], stem: str) -> None:
         """A step that computes a group element by element; holes are filled with 0."""
         known = grid.known
         varying = bool((self.flat.source[group.nodes] == VARYING).any())
 
-        def masked(*branches: Tree) -> Tree:
-            tree = write(*branches)
-            return tree if known is None else ("where", ("mask", _squeeze(known)), tree, ("const", 0.0))
+        def masked(*branches: Expr) -> Expr:
+            expr = write(*branches)
+            return expr if known is None else ("where", ("mask", _squeeze(known)), expr, ZERO)
 
         out = self.compute(stem, grid.shape, operands, masked, batched=varying and self.batched)
         if known is not None:
@@ -354,8 +354,8 @@ class _Lifter(Homes):
         self.settle(group.nodes, out, grid.cell)
 
 
-def _special(name: str, branches: Sequence[Tree]) -> Tree:
-    """The tree of a row; a power with a whole exponent by what it is short for."""
+def _special(name: str, branches: Sequence[Expr]) -> Expr:
+    """The expression of a row; a power with a whole exponent by what it is short for."""
     if name == "pow" and branches[1][0] == "const":
         exponent = branches[1][1]
         if exponent == 2.0:
@@ -363,15 +363,15 @@ def _special(name: str, branches: Sequence[Tree]) -> Tree:
         if exponent == -1.0:
             return ("reciprocal", branches[0])
     if name == "where":
-        return ("where", ("ne", branches[0], ("const", 0.0)), *branches[1:])
+        return ("where", ("ne", branches[0], ZERO), *branches[1:])
     return (name, *branches)
 
 
-def _times(*branches: Tree) -> Tree:
-    tree = branches[0]
+def _times(*branches: Expr) -> Expr:
+    expr = branches[0]
     for branch in branches[1:]:
-        tree = ("mul", tree, branch)
-    return tree
+        expr = ("mul", expr, branch)
+    return expr
 
 
 def _squeeze(mask: Any) -> Any:
@@ -464,4 +464,4 @@ def _output(lifter: _Lifter, names: Ints) -> Array:
 
 
 def _is_matrix_product(step: Compute) -> bool:
-    return step.reduce == "sum" and len(step.operands) == 2 and step.tree[0] == "mul"
+    return step.reduce == "sum" and len(step.operands) == 2 and step.expr[0] == "mul"

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.compiler.ir.expression import Tree, is_nonnegative
+from wengert.compiler.ir.expression import Expr, is_nonnegative
 from wengert.compiler.ir.program import BATCH, Access, Array, Assemble, Compute, Program, ProgramError, contiguous
 from wengert.compiler.ir.strides import fit, without_broadcast
 from wengert.compiler.lifting.flatten import Flat
@@ -168,7 +168,7 @@ class Homes:
         stem: str,
         shape: Sequence[int],
         operands: list[Access | float],
-        write: Callable[..., Tree],
+        write: Callable[..., Expr],
         *,
         over: Sequence[int] = (),
         reduce: str = "",
@@ -184,7 +184,7 @@ class Homes:
         shape = [n for n in shape if n > 1]
         over = [n for n in over if n > 1]
         reads: list[Access] = []
-        branches: list[Tree] = []
+        branches: list[Expr] = []
         for x in squeezed:
             if isinstance(x, float):
                 branches.append(("const", x))
@@ -199,12 +199,12 @@ class Homes:
                 x.strides = (int(x.array.batched), *x.strides)
                 if x.index is not None:
                     x.index.strides = (int(x.index.array.batched), *x.index.strides)
-        tree = write(*branches)
+        expr = write(*branches)
         out = self.array(stem, (*batch, *shape))
-        out.nonnegative = is_nonnegative(tree, lambda k: reads[k].array.nonnegative)
+        out.nonnegative = is_nonnegative(expr, lambda k: reads[k].array.nonnegative)
         if not over:
             reduce, mask = "", None
-        self.program.steps.append(Compute(out, (*batch, *shape, *over), reads, tree, reduce, mask))
+        self.program.steps.append(Compute(out, (*batch, *shape, *over), reads, expr, reduce, mask))
         return out
 
 
