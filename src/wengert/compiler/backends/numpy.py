@@ -164,7 +164,7 @@ class Writer:
 
     def line(self, out: Array, text: str) -> str:
         """A line that makes an array; its shape stands behind it."""
-        return f"{ast.unparse(self.names.of(out))} = {text}".ljust(WIDTH) + f"  # {out.written_shape}"
+        return f"{self.names.of(out).id} = {text}".ljust(WIDTH) + f"  # {out.written_shape}"
 
     def assemble(self, step: Assemble) -> list[str]:
         """Zeros, or the first part if it covers everything, and the others added in their places."""

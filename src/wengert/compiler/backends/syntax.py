@@ -36,6 +36,7 @@ def node(x: Any) -> Any:
     return ast.Constant(x)
 
 
+@cache  # nodes are put together and never changed: one can stand in many places
 def path(dotted: str) -> Any:
     """A name, or an attribute of one: np.exp."""
     first, *attributes = dotted.split(".")

@@ -1,4 +1,4 @@
-"""What a Program does not need: copies are read through, holes that nobody looks at are left as they are, and what
+"""What a Program does not need: copies are read through, padding that nobody looks at is left as it is, and what
 nothing reads is dropped.
 """
 
@@ -106,7 +106,7 @@ def _factor_and_sum(
 
 
 def unmask(program: Program) -> None:
-    """Let holes hold anything where no reader counts on their being 0.
+    """Let padding hold anything where no reader counts on its being 0.
 
     Counting on it are a sum without a mask of its own, and what puts arrays together. A product with a clean array, or
     a quotient of one, is clean by itself, up to 0 times infinity: what comes out of that is not finite, and such a
@@ -137,7 +137,7 @@ def unmask(program: Program) -> None:
 
 
 def _clean_factor(step: Compute, expr: Expr) -> Array | None:
-    """An array with the same holes that makes a product or a quotient 0 there."""
+    """An array with the same padding that makes a product or a quotient 0 there."""
     branches: tuple[Expr, ...] = expr[1:3] if expr[0] == "mul" else expr[1:2] if expr[0] == "div" else ()
     for branch in branches:
         if branch[0] == "in":

@@ -38,8 +38,8 @@ class Array:
     role: str  # param | const | input | index | value
     slots: Any = None  # of a param: the place of each element among the parameters
     value: Any = None  # of a const: its elements
-    mask: Any = None  # which elements of an example are real; the others are holes
-    clean: bool = True  # whether the holes are known to hold 0
+    mask: Any = None  # which elements of an example are real; the others are padding
+    clean: bool = True  # whether the padding is known to hold 0
     nonnegative: bool = False
 
     @property
@@ -199,29 +199,29 @@ def verify(program: Program, before: Iterable[Array] = ()) -> None:
     Raises:
         ProgramError: it does not; the message says which array and which rule.
     """
-    known = {id(array) for array in before} | {id(array) for array in program.arrays if array.role != "value"}
+    made = {id(array) for array in before} | {id(array) for array in program.arrays if array.role != "value"}
     if program.seed is not None:
-        known.add(id(program.seed))
+        made.add(id(program.seed))
     slots = [array.slots.ravel() for array in program.of_role("param")]
     _demand(not slots or int(np.bincount(np.concatenate(slots)).max()) == 1, "a parameter lies in two arrays")
     for step in program.steps:
         name = step.out.name
-        _demand(id(step.out) not in known, f"{name} is made twice")
+        _demand(id(step.out) not in made, f"{name} is made twice")
         if isinstance(step, Compute):
-            _verify_compute(step, known)
-            if not program.gradients:  # in a reverse program what meets a hole is a cotangent that is 0 there
-                _demand(not _takes_in_holes(step), f"{name}: a {step.reduce} takes in holes that hold anything")
+            _verify_compute(step, made)
+            if not program.gradients:  # in a reverse program what meets padding is a cotangent that is 0 there
+                _demand(not _takes_in_padding(step), f"{name}: a {step.reduce} takes in padding that holds anything")
         else:
             for access, part in step.parts:
-                _demand(id(part) in known, f"{name} is put together from {part.name} before that is made")
+                _demand(id(part) in made, f"{name} is put together from {part.name} before that is made")
                 _verify_access(access, part.shape, f"{part.name} in {name}")
                 _demand(access.array is step.out, f"{name} is put together through another array's places")
-        known.add(id(step.out))
+        made.add(id(step.out))
     for array in (*program.outputs.values(), *program.gradients.values()):
-        _demand(id(array) in known, f"{array.name} is returned and never made")
+        _demand(id(array) in made, f"{array.name} is returned and never made")
 
 
-def _verify_compute(step: Compute, known: set[int]) -> None:
+def _verify_compute(step: Compute, made: set[int]) -> None:
     name = step.out.name
     plain = tuple([n for n in step.axes if n != BATCH])
     _demand(
@@ -233,17 +233,17 @@ def _verify_compute(step: Compute, known: set[int]) -> None:
     if step.mask is not None:
         _demand(step.mask.shape == plain, f"{name}: a mask of shape {step.mask.shape} over the axes {plain}")
     for access in step.operands:
-        _demand(id(access.array) in known, f"{name} reads {access.array.name} before that is made")
+        _demand(id(access.array) in made, f"{name} reads {access.array.name} before that is made")
         _verify_access(access, step.axes, f"{access.array.name} in {name}")
 
 
-def _takes_in_holes(step: Compute) -> bool:
-    """Whether a reduction takes in a hole that counts: in a sum one that holds 0 makes the product at its point 0."""
+def _takes_in_padding(step: Compute) -> bool:
+    """Whether a reduction takes in padding that counts: in a sum a 0 there makes the product at its point 0."""
     if not step.reduce or all(access.array.mask is None for access in step.operands):
         return False
     plain = [i for i, n in enumerate(step.axes) if n != BATCH]
     shape = tuple([step.axes[i] for i in plain])
-    holes, zeros = np.zeros(shape, bool), np.zeros(shape, bool)
+    padding, zeros = np.zeros(shape, bool), np.zeros(shape, bool)
     for access in step.operands:
         mask = access.array.mask
         if mask is None or access.index is not None:
@@ -252,12 +252,12 @@ def _takes_in_holes(step: Compute) -> bool:
         if cells is None:
             cells = addresses(access.base, tuple([access.strides[i] for i in plain]), shape)
         here = ~mask.reshape(-1)[cells]
-        holes |= here
+        padding |= here
         zeros |= here & (access.array.clean and step.reduce == "sum")
     taken = np.ones(shape, bool) if step.mask is None else step.mask
-    if step.out.mask is not None:  # what comes out in a hole is of no concern
+    if step.out.mask is not None:  # what comes out in padding is of no concern
         taken = taken & step.out.mask.reshape((*step.out.cell_shape, *[1] * len(step.reduced)))
-    return bool((holes & ~zeros & taken).any())
+    return bool((padding & ~zeros & taken).any())
 
 
 def _verify_access(access: Access, axes: tuple[int, ...], where: str) -> None:

@@ -37,6 +37,7 @@ class _Reverse:
     constant: dict[int, Expr] = field(default_factory=dict)  # by array: its one value, where it has one
     needed: set[int] = field(default_factory=set)
     names: dict[str, int] = field(default_factory=dict)
+    part_of: dict[int, Array] = field(default_factory=dict)
 
     def run(self) -> Program:
         out = self.forward.outputs["out"]
@@ -76,6 +77,7 @@ class _Reverse:
         number = self.names[of.name] = self.names.get(of.name, -1) + 1
         new = Array(f"d{of.name}_{number}", shape, "value")
         self.program.arrays.append(new)
+        self.part_of[id(new)] = of
         return new
 
     def add(self, of: Array, axes: tuple[int, ...], operands: list[Access], expr: Expr, kept: int = -1) -> Array:
@@ -93,7 +95,7 @@ class _Reverse:
         if not parts:
             return None
         if len(parts) == 1 and whole_parts and whole_parts[0].shape == array.shape:
-            if whole_parts[0].name.startswith(f"d{array.name}_"):
+            if self.part_of.get(id(whole_parts[0])) is array:
                 whole_parts[0].name = f"d{array.name}"
             return self.constant.get(id(whole_parts[0]), whole_parts[0])
         if whole_parts:
