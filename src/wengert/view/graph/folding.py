@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import pairwise
 
-from wengert import owners
 from wengert.graph import Graph
+from wengert.nn import registered_names
 from wengert.view.graph.read import computed, constants, edges, steepest, stopping
 from wengert.view.graph.scene import PATH, TITLE, Box, Cell, Edge, Picture, cell_of, ending, value_box, with_constants
 from wengert.view.graph.scopes import Scope, assigned, common, levels
@@ -82,7 +82,7 @@ class Folding:
         leaves = [self.graph.values[place] for place in self.graph.leaves]
         if len(self.graph) <= self.limit and all(leaf.label for leaf in leaves):
             return []  # nothing to name and nothing to fold: no model need be looked through
-        owned = owners.parameters(leaves)
+        owned = registered_names(leaves)
         named = ((place, owned.get(self.graph.values[place])) for place in self.graph.leaves)
         found = {place: names for place, names in named if names}
         several = len({names[0].partition(" ")[0] for names in found.values()}) > 1
