@@ -175,7 +175,7 @@ def source(name: str) -> str:
     """
     setting = SETTINGS[name]
     X, _, Y, _ = setting.split()
-    task = setting.network(X, 0), setting.loss, None, None, list(zip(X, Y, strict=True)), []
+    task: tuple[Any, ...] = setting.network(X, 0), setting.loss, None, None, list(zip(X, Y, strict=True)), []
     trainer = choose(preferred().name, *task)
     assert trainer.compiled is not None  # or `choose` has said why
     return trainer.compiled.source()
