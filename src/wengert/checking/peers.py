@@ -65,7 +65,7 @@ def _table(exceptions: dict[str, Function], find: Callable[[Op], Function | None
         lambda row: lambda *xs: table[row.name](*xs),
         _guarded_form=lambda condition, careful, plain: plain,  # as the library would be written
     )
-    for row in TABLE[:BUILT_IN]:
+    for row in [row for row in TABLE[:BUILT_IN] if row.value]:
         function = (OPERATORS | exceptions).get(row.name) or (None if row.infix else find(row))
         table[row.name] = function or interpret(row.value, meanings)
     return table

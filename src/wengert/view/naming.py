@@ -15,7 +15,7 @@ from math import copysign, inf, nextafter
 from wengert.graph import Graph
 from wengert.ops.table import TABLE, by_hand
 
-__all__ = ["clean", "fill", "formula", "formulas", "is_compound", "names", "number", "spelled", "template"]
+__all__ = ["clean", "fill", "formula", "formulas", "is_compound", "names", "number", "second", "spelled", "template"]
 
 LONGEST = 24  # characters of a label that are shown
 SHORT = 16  # characters of an expression that still serves as a name
@@ -51,6 +51,15 @@ def number(x: float) -> str:
     if five.partition("e")[0][-1] == "5" and Decimal(five) == Decimal(x):  # a half, which Python rounds to even
         x = nextafter(x, copysign(inf, x))
     return f"{x:.4g}"
+
+
+def second(x: float) -> str:
+    """A number behind a sign: in parentheses if it has one of its own."""
+    return _enclosed(number(x))
+
+
+def _enclosed(text: str) -> str:
+    return f"({text})" if text.startswith("-") else text
 
 
 def spelled(graph: Graph, place: int) -> str:
@@ -104,7 +113,7 @@ def fill(written: str, texts: Sequence[str] | Mapping[int, str]) -> str:
 
     def put(mark: re.Match[str]) -> str:
         text = texts[int(mark[2])]
-        return f"({text})" if mark[1] == "#" and text.startswith("-") else text
+        return _enclosed(text) if mark[1] == "#" else text
 
     return re.sub(r"([@#])(\d+)", put, written)
 

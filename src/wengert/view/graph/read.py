@@ -14,7 +14,18 @@ from wengert.ops.table import by_hand
 from wengert.view.mirror import EXPECTED, PARTS, Mirror, can_be_seen, has_no_parts
 from wengert.view.naming import clean
 
-__all__ = ["NOT_COMPUTED", "alone", "computed", "constants", "graph_of", "is_by_hand", "silent", "steepest", "stopping"]
+__all__ = [
+    "NOT_COMPUTED",
+    "alone",
+    "computed",
+    "constants",
+    "edges",
+    "graph_of",
+    "is_by_hand",
+    "silent",
+    "steepest",
+    "stopping",
+]
 
 FEW = 3  # constants of one operation that are drawn one by one
 NOT_COMPUTED = "not computed"
@@ -42,6 +53,12 @@ def constants(graph: Graph, place: int) -> list[list[int]]:
     if not ats or graph.values[place]._is_constant_power():
         return []  # the exponent of x**2 belongs to the symbol
     return [[at] for at in ats] if len(ats) <= FEW else [ats]
+
+
+def edges(graph: Graph, place: int) -> list[tuple[int, int]]:
+    """The operands of a value that are no constants: of each its place in `Graph.operands`, and its own."""
+    ats = range(graph.starts[place], graph.starts[place + 1])
+    return [(at, graph.operands[at]) for at in ats if graph.operands[at] >= 0]
 
 
 def is_by_hand(graph: Graph, place: int) -> bool:
@@ -92,9 +109,8 @@ def computed(graph: Graph, gradients: list[float]) -> bytearray:
             known[place] = True
         beside = places[starts[place] : starts[place + 1]] if place in stops else ()
         if known[place] and (not beside or any(gradients[x] for x in beside)):
-            for at in range(starts[place], starts[place + 1]):
-                operand = places[at]
-                if operand >= 0 and gradients[operand] == 0.0:
+            for at, operand in edges(graph, place):
+                if gradients[operand] == 0.0:
                     total, largest = received.get(operand, (0.0, 0.0))
                     passed = partials[at] * gradient
                     received[operand] = total + passed, max(largest, abs(passed))
@@ -113,13 +129,11 @@ def steepest(graph: Graph, gradients: list[float]) -> list[int]:
     partials = graph.partials
     sizes = array("d", [0.0]) * len(graph)  # the logarithm of the largest product below each value
     ways = array("q", [-1]) * len(graph)
-    starts, operands = graph.starts, graph.operands
     for place in range(len(graph)):
-        first, end = starts[place], starts[place + 1]
-        most = 0.0 if first == end else -inf
-        for at in range(first, end):
-            operand, partial = operands[at], partials[at]
-            if operand >= 0 and partial != 0.0:
+        most = -inf if graph.starts[place] < graph.starts[place + 1] else 0.0
+        for at, operand in edges(graph, place):
+            partial = partials[at]
+            if partial != 0.0:
                 size = sizes[operand] + (log(abs(partial)) if partial == partial else inf)
                 if size > most:
                     most, ways[place] = size, at
@@ -128,5 +142,5 @@ def steepest(graph: Graph, gradients: list[float]) -> list[int]:
     place = len(graph) - 1
     while ways[place] >= 0:
         path.append(ways[place])
-        place = operands[ways[place]]
+        place = graph.operands[ways[place]]
     return path

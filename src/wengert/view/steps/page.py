@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import html
 import json
 from math import isfinite
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ from wengert.errors import ArgumentError
 from wengert.view import naming
 from wengert.view.graph.layout import layout
 from wengert.view.graph.read import is_by_hand
+from wengert.view.markup import attribute, document
 from wengert.view.steps.javascript import Script, asset
 
 if TYPE_CHECKING:
@@ -48,10 +48,9 @@ class Page(str):
             file.write(self)
 
     def _repr_html_(self) -> str:
-        text = html.escape(self)
         return (
-            f'<iframe sandbox="allow-scripts" title="{html.escape(TITLE)}" width="100%" height="720" '
-            f'style="border:0" srcdoc="{text}"></iframe>'
+            f'<iframe sandbox="allow-scripts" title={attribute(TITLE)} width="100%" height="720" '
+            f'style="border:0" srcdoc={attribute(self)}></iframe>'
         )
 
 
@@ -68,18 +67,12 @@ def page(steps: Steps) -> Page:
     rules = ",\n".join(rule or "null" for rule in kinds.values())
     program = f'"use strict";\n{script.definitions()}\nconst rules=[{rules}];\n{asset("stepper.js")}'
     style = asset("stepper.css")
-    policy = (
-        f"default-src 'none'; script-src '{_hash(program)}'; style-src '{_hash(style)}'; "
-        "base-uri 'none'; form-action 'none'"
-    )
-    return Page(
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{html.escape(TITLE + steps.names[-1])}</title>\n<style>{style}</style></head>\n<body>\n"
+    allowed = f"script-src '{_hash(program)}'; style-src '{_hash(style)}'"
+    body = (
         f'{asset("stepper.html")}\n<script type="application/json" id="data">{data}</script>\n'
-        f"<script>{program}</script>\n</body></html>\n"
+        f"<script>{program}</script>"
     )
+    return Page(document(TITLE + steps.names[-1], allowed, style, body) + "\n")
 
 
 def _hash(text: str) -> str:
@@ -113,12 +106,12 @@ def _data(steps: Steps, script: Script) -> tuple[str, dict[Kind, str | None]]:
         if is_by_hand(graph, place):
             by_hand, partials[-1] = True, [None] * len(at)  # no number: nothing is passed on
             moves = steps.turns.moves(place)
-            for operand, k, partial in moves:
-                partials[-1][k - at.start] = _json(partial)
-                how = steps.turns.how(place, k, partial)
-                if how != "added":
-                    said = [_json(steps.turns.after[k]), steps.contribution(place, operand, k, partial).sentence]
-                    own.setdefault(place, {})[k - at.start] = "=" if how == "replaced" else said
+            for move in moves:
+                slot = move.at - at.start
+                partials[-1][slot] = _json(move.partial)
+                if move.how != "added":
+                    said = [_json(move.after), steps.contribution(place, move).sentence]
+                    own.setdefault(place, {})[slot] = "=" if move.how == "replaced" else said
             if not moves:
                 idle[place] = steps.idle(place)
         edges += [(x, place) for x in given if isinstance(x, int)]
