@@ -160,12 +160,23 @@ class Node:
     def __float__(self) -> float:
         raise OperandError("a Value is not a float: read v.data, or call v.exp() and the like to keep the gradient")
 
-    def __int__(self) -> int: raise _plain("int(v)", "int(v.data)")
-    def __round__(self, digits: Any = None) -> Any: raise _plain("round(v)", "round(v.data, digits), or f'{v:.2f}'")
-    def __floordiv__(self, other: Any) -> Any: raise _plain("v // w", "v.data // w, or v / w")
-    def __rfloordiv__(self, other: Any) -> Any: raise _plain("w // v", "w // v.data, or w / v")
-    def __mod__(self, other: Any) -> Any: raise _plain("v % w", "v.data % w")
-    def __rmod__(self, other: Any) -> Any: raise _plain("w % v", "w % v.data")
+    def __int__(self) -> int:
+        raise _plain("int(v)", "int(v.data)")
+
+    def __round__(self, digits: Any = None) -> Any:
+        raise _plain("round(v)", "round(v.data, digits), or f'{v:.2f}'")
+
+    def __floordiv__(self, other: Any) -> Any:
+        raise _plain("v // w", "v.data // w, or v / w")
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        raise _plain("w // v", "w // v.data, or w / v")
+
+    def __mod__(self, other: Any) -> Any:
+        raise _plain("v % w", "v.data % w")
+
+    def __rmod__(self, other: Any) -> Any:
+        raise _plain("w % v", "w % v.data")
 
     def __matmul__(self, other: Any) -> Any:
         raise OperandError("v @ w is a product of lists: write wengert.dot(ws, xs), or v * w for two Values")

@@ -163,13 +163,13 @@ def test_parameters_go_by_their_names_in_their_model() -> None:
 
 
 def test_a_model_that_is_gone_leaves_no_name() -> None:
-    from wengert import owners
+    from wengert.nn import registered_names
 
     model = nn.MLP(1, [1])
     bias = model.layers[0].neurons[0].b
-    assert owners.parameters([bias])[bias][0] == "MLP layers.0.neurons.0.b"
+    assert registered_names([bias])[bias][0] == "MLP layers.0.neurons.0.b"
     del model
-    assert bias not in owners.parameters([bias])
+    assert bias not in registered_names([bias])
 
 
 def test_a_model_of_ones_own_that_compares_as_it_likes() -> None:

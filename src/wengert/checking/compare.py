@@ -8,8 +8,8 @@ from math import inf, isfinite, isnan, ulp
 from typing import Any, NamedTuple
 
 from wengert import modes
-from wengert.checking.peers import PEERS
-from wengert.derivatives.pytree import Structure, argument_names
+from wengert.checking.peers import PEERS, places
+from wengert.derivatives.pytree import Numbers, argument_names
 from wengert.engine import Value
 from wengert.errors import ArgumentError
 from wengert.graph import Graph
@@ -92,7 +92,7 @@ class Comparison(NamedTuple):
                 f"#{line.place}",
                 line.expression,
                 line.op,
-                ", ".join([f"{x:g}" if isinstance(x, float) else f"#{x}" for x in line.operands]),
+                places(line.operands),
                 f"{line.value:.10g}",
                 f"{line.grad:.10g}",
                 f"{line.peer_value:.10g}",
@@ -196,10 +196,10 @@ def _result(f: Callable[..., Any], inputs: Any) -> Value:
 
 
 def _leaves(given: Any, name: str) -> Any:
-    """The same structure, with a leaf for each number."""
-    structure = Structure(given, name)
-    numbers = [x.data if isinstance(x, Value) else x for x in structure.leaves]
-    return structure.build([Value(x, label=label) for x, label in zip(numbers, structure.names(), strict=True)])
+    """The same PyTree, with a leaf for each number."""
+    inputs = Numbers(given, name)
+    numbers = [x.data if isinstance(x, Value) else x for x in inputs.leaves]
+    return inputs.unflatten([Value(x, label=label) for x, label in zip(numbers, inputs.names(), strict=True)])
 
 
 # -- the lines --------------------------------------------------------------------------------------------------------

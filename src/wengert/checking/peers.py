@@ -20,7 +20,7 @@ from wengert.errors import require
 from wengert.graph import Graph
 from wengert.ops import BUILT_IN, TABLE, Op, interpret, namespace
 
-__all__ = ["PEERS", "PeerResult"]
+__all__ = ["PEERS", "PeerResult", "places"]
 
 EXTRA = "compare"
 NOTHING = "no counterpart: Wengert's own value and partials stand in"
@@ -82,6 +82,23 @@ def _partials(graph: Graph, place: int) -> Sequence[float]:
     return graph.partials[graph.starts[place] : graph.starts[place + 1]]
 
 
+def _stand_in(graph: Graph, constant: Function) -> Function:
+    """What computes an instruction that a library lacks: Wengert's value, with its partials; `constant` detaches."""
+
+    def compute(place: int, xs: Sequence[Any]) -> Any:
+        total = graph.values[place].data
+        for x, slope in zip(xs, _partials(graph, place), strict=True):
+            total = total if isinstance(x, float) else total + slope * (x - constant(x))
+        return total
+
+    return compute
+
+
+def places(operands: Sequence[int | float]) -> str:
+    """The operands of an instruction: #2 for the number of another one, a constant as it is."""
+    return ", ".join([f"{x:g}" if isinstance(x, float) else f"#{x}" for x in operands])
+
+
 # -- PyTorch ----------------------------------------------------------------------------------------------------------
 
 
@@ -132,15 +149,8 @@ def by_torch(graph: Graph) -> tuple[str, list[PeerResult]]:
     def leaf(place: int) -> Any:
         return torch.tensor(graph.values[place].data, dtype=torch.float64, requires_grad=True)
 
-    def stand_in(place: int, xs: Sequence[Any]) -> Any:
-        total = torch.tensor(graph.values[place].data, dtype=torch.float64)
-        for x, slope in zip(xs, _partials(graph, place), strict=True):
-            if isinstance(x, torch.Tensor):
-                total = total + slope * (x - x.detach())
-        return total
-
     with torch.enable_grad():
-        values = _run(graph, table, leaf, stand_in)
+        values = _run(graph, table, leaf, _stand_in(graph, torch.detach))
         functions = [value.grad_fn for value in values]  # kept, so that each stays the object that it is
         for value in values:
             if value.requires_grad:
@@ -220,17 +230,11 @@ def by_jax(graph: Graph) -> tuple[str, list[PeerResult]]:
         table = _jax_table(jax)
 
         def values(moves: Any) -> list[Any]:
-            def stand_in(place: int, xs: Sequence[Any]) -> Any:
-                total = graph.values[place].data
-                for x, slope in zip(xs, _partials(graph, place), strict=True):
-                    total = total + slope * (x - jax.lax.stop_gradient(x))
-                return total
-
             return _run(
                 graph,
                 table,
                 lambda place: graph.values[place].data,
-                stand_in,
+                _stand_in(graph, jax.lax.stop_gradient),
                 lambda place, value: value + moves[place],
             )
 
@@ -246,7 +250,7 @@ def by_jax(graph: Graph) -> tuple[str, list[PeerResult]]:
             else:
                 xs = [x if isinstance(x, float) else numbers[x] for x in operands]
                 own = ", ".join(dict.fromkeys(_primitives(jax.make_jaxpr(table[op.name])(*xs).jaxpr)))
-                name = f"{own or 'nothing'} of ({_places(operands)})"
+                name = f"{own or 'nothing'} of ({places(operands)})"
             results.append(PeerResult(float(numbers[place]), float(grads[place]), name))
     return f"jax {jax.__version__}", results
 
@@ -262,10 +266,6 @@ def _primitives(jaxpr: Any) -> list[str]:
         elif equation.primitive.name not in ("convert_element_type", "broadcast_in_dim"):
             names.append(equation.primitive.name)
     return names
-
-
-def _places(operands: Sequence[int | float]) -> str:
-    return ", ".join([f"{x:g}" if isinstance(x, float) else f"#{x}" for x in operands])
 
 
 # -- mpmath -----------------------------------------------------------------------------------------------------------
@@ -328,7 +328,7 @@ def by_mpmath(graph: Graph) -> tuple[str, list[PeerResult]]:
             for x, slope in zip(operands, slopes, strict=True):
                 if not isinstance(x, float):
                     grads[x] += slope * grads[place]
-            name = NOTHING if op.name not in table else f"{op.name} of ({_places(operands)})"
+            name = NOTHING if op.name not in table else f"{op.name} of ({places(operands)})"
             results[place] = PeerResult(values[place], grads[place], "leaf" if op.arity == 0 else name)
     return f"mpmath {mpmath.__version__}", results
 

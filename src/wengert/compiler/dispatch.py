@@ -15,7 +15,7 @@ from wengert.compiler.backends.export import source_of
 from wengert.compiler.fused import fused
 from wengert.compiler.lifting.simplify import Unliftable
 from wengert.compiler.tracing.arguments import Arguments, Form, Reader, called, examples
-from wengert.compiler.tracing.closure import Surroundings
+from wengert.compiler.tracing.closure import CapturedEnvironment
 from wengert.compiler.tracing.recorder import Unrecordable, recording
 from wengert.compiler.tracing.trace import AGREE, Auxiliary, Recording, numbers_in, record
 from wengert.engine import Value
@@ -50,7 +50,7 @@ class Runtime:
         self.said: set[str] = set()
         self.lock: Any = threading.RLock()
         self.arguments: Callable[..., Arguments] = Reader(compiled.signature, compiled.static).read
-        self.surroundings: Surroundings = Surroundings(compiled.function, PATHS)
+        self.environment: CapturedEnvironment = CapturedEnvironment(compiled.function, PATHS)
 
     # -- calls --------------------------------------------------------------------------------------------------------
 
@@ -197,14 +197,14 @@ class Runtime:
 
     def path_for(self, arguments: Arguments) -> tuple[Entry, Recording | None]:
         """The recordings for such arguments, the first of them made if there are none; None to stay with the engine."""
-        key = arguments.form, self.surroundings.state()
+        key = arguments.form, self.environment.state()
         entry = self.entries.get(key)
         if entry is None or not (entry.paths or entry.refusal):  # the last may have raised what the function raises
             entry = self.entries[key] = Entry()
             if key[1] == PATHS:
                 self.leave(
                     entry,
-                    f"what it reads outside of itself, {self.surroundings.changed}, changes from call to call: pass "
+                    f"what it reads outside of itself, {self.environment.changed}, changes from call to call: pass "
                     "it as an argument",
                 )
             elif not arguments.batched or arguments.count():

@@ -3,39 +3,50 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Container
+from dataclasses import dataclass, field
 from math import isclose
-from typing import Any, NamedTuple
+from typing import Any
 
 from wengert import engine
 from wengert.engine import Value
 from wengert.graph import Graph
 from wengert.view import naming
-from wengert.view.graph.read import edges, is_by_hand, silent
-from wengert.view.naming import clean, number
+from wengert.view.graph.read import ROUNDING, edges, is_by_hand, silent
+from wengert.view.naming import clean, number, second
 
-__all__ = ["Move", "Pass"]
+__all__ = ["Contribution", "Pass"]
 
 LONGEST = 200  # characters of what a closure raised
+CANCELLED = 1e-12  # what may be left, of numbers around 1, where a sum cancels in another order
 
 
-class Move(NamedTuple):
-    """What a node's turn did to the gradient of one operand.
+@dataclass(frozen=True, slots=True)
+class Contribution:
+    """What one operand receives when its node passes its gradient on.
 
     Attributes:
         operand: the operand's place in the computation.
-        at: its place in `Graph.operands`.
-        partial: the local derivative by it.
-        before: its gradient before the turn,
-        after: and after it.
-        how: "added" the node's gradient times `partial`, "replaced" what was there by it, or did something "else".
+        name: what it is called.
+        partial: the derivative of the node by this operand, as it was recorded; of a node made by hand, what its
+            closure was seen to add for a gradient of 1, nan if that is not all that it goes by.
+        product: the node's gradient times `partial`: what is added.
+        before: the operand's gradient until then.
+        after: ``before + product``, or what the closure of a node made by hand makes of it.
+        sentence: the same in words and numbers.
+        at: the operand's place in `Graph.operands`.
+        how: whether the turn "added" the product, "replaced" what was there by it, or did something "else".
     """
 
     operand: int
-    at: int
+    name: str
     partial: float
+    product: float
     before: float
     after: float
-    how: str
+    sentence: str
+    at: int = field(repr=False)
+    how: str = field(repr=False)
 
 
 class Pass:
@@ -54,6 +65,7 @@ class Pass:
         is_first: for each, whether that turn was the first to reach it.
         silent: the places of the nodes made by hand without a closure.
         broken: what the closure of a node raised, by the node's place.
+        made: the places of what is no leaf.
     """
 
     def __init__(self, root: Value) -> None:
@@ -67,8 +79,9 @@ class Pass:
         self.is_first: bytearray = bytearray(len(self.graph.operands))
         self.silent: frozenset[int] = silent(self.graph)
         self.broken: dict[int, str] = {}
+        self.made: list[int] = [place for place, code in enumerate(self.graph.codes) if code]
         self._met = bytearray(len(self.graph))
-        self.gradients[-1] += 1.0
+        self.gradients[-1] = 1.0
         for place in range(len(self.graph) - 1, -1, -1):
             if is_by_hand(self.graph, place):
                 self._turn(place)
@@ -112,52 +125,35 @@ class Pass:
             slots.setdefault(operand, []).append(at)
         return slots
 
-    def moves(self, place: int) -> list[Move]:
+    def moves(self, place: int) -> list[Contribution]:
         """What a node's turn did. A closure adds to an operand that is there twice at once: it stands here once."""
         if not is_by_hand(self.graph, place):
-            return [self._move(place, x, at, self.partials[at]) for at, x in edges(self.graph, place)]
+            return [self._contribution(place, x, at, self.partials[at]) for at, x in edges(self.graph, place)]
         if place in self.silent or place in self.broken:
             return []
         slots = self._slots(place).items()
-        return [self._move(place, x, ats[0], sum([self.partials[at] for at in ats])) for x, ats in slots]
+        return [self._contribution(place, x, ats[0], sum([self.partials[at] for at in ats])) for x, ats in slots]
 
-    def _move(self, place: int, operand: int, at: int, partial: float) -> Move:
-        product, before, after = partial * self.gradients[place], self.before[at], self.after[at]
-        how = "replaced" if _agree(after, product) else "else"
-        if not is_by_hand(self.graph, place) or _agree(after, before + product):
-            how = "added"
-        return Move(operand, at, partial, before, after, how)
-
-    def faults(self, way: bytearray) -> list[str]:
-        """What closures do that they should not, in sentences; of the nodes on a way from the result."""
-        found = []
-        for place in range(len(self.names) - 1, -1, -1):
-            if not way[place] or not is_by_hand(self.graph, place):
-                continue
-            closure = f"the _backward of {self.names[place]}"
-            if place in self.broken:
-                found.append(f"T{closure[1:]} raises {self.broken[place]}.")
-            for move in self.moves(place):
-                target = self.names[move.operand]
-                if way[move.operand] and move.how == "replaced":
-                    lost = number(move.before)
-                    found.append(f"T{closure[1:]} has = where += belongs: the {lost} that {target} held is lost.")
-                elif way[move.operand] and move.how == "else":
-                    found.append(f"What {closure} adds to {target} is not its gradient times a local derivative.")
-        return found
-
-    def computation(self, place: int) -> str:
-        """A node's forward step: ``d = a*b + a = -6 + 2 = -4``."""
-        name, formula = self.names[place], naming.formula(self.graph, self.names, place)
-        texts = [number(x) for _, x in self.operands(place)]
-        parts = [name] if name == formula else [name, formula]
-        parts.append(naming.fill(naming.template(naming.spelled(self.graph, place), len(texts), " × "), texts))
-        return " = ".join([*parts, number(self.data[place])])
-
-    def operands(self, place: int) -> list[tuple[str, float]]:
-        """The name and the number of each operand; the name of a constant is the number itself."""
-        operands = self.graph[place].operands
-        return [(self.names[x], self.data[x]) if isinstance(x, int) else (number(x), x) for x in operands]
+    def _contribution(self, place: int, operand: int, at: int, partial: float) -> Contribution:
+        name, target, cotangent = self.said(place), self.said(operand), self.gradients[place]
+        product, before, after = partial * cotangent, self.before[at], self.after[at]
+        factors = f"{number(cotangent)} × {second(partial)}"
+        said = f"grad of {name} × local derivative = {factors} = {number(product)}"
+        how = "added"
+        if is_by_hand(self.graph, place) and not _agree(after, before + product):
+            how = "replaced" if _agree(after, product) else "else"
+        if how == "else":
+            said = f"the _backward of {name} turns the grad of {target} from {number(before)} into {number(after)}"
+            product = after - before
+        elif self.is_first[at]:
+            said = f"grad of {target} = {said}"
+        elif how == "replaced":
+            lost = f"the {number(before)} that it held is lost: the _backward of {name} has = where += belongs"
+            said = f"grad of {target} = {said}, and {lost}"
+        else:
+            total = f"{number(before)} + {second(product)} = {number(after)}"
+            said = f"grad of {target} += {said}, which makes {total}"
+        return Contribution(operand, self.names[operand], partial, product, before, after, said, at, how)
 
     def passed(self, place: int, at: int) -> float:
         """What a node passes on to an operand."""
@@ -166,6 +162,62 @@ class Pass:
             return self.after[at] - self.before[at]
         return partial * self.gradients[place]
 
+    # -- in words -----------------------------------------------------------------------------------------------------
+
+    def computation(self, place: int) -> str:
+        """A node's forward step: ``d = a*b + a = -6 + 2 = -4``."""
+        formula = naming.formula(self.graph, self.names, place)
+        numbers = naming.written(self.graph, place, lambda x: number(self.data[x] if isinstance(x, int) else x), " × ")
+        return " = ".join([*dict.fromkeys([self.names[place], formula]), numbers, number(self.data[place])])
+
+    def operands(self, place: int) -> list[tuple[str, float]]:
+        """The name and the number of each operand; the name of a constant is the number itself."""
+        operands = self.graph[place].operands
+        return [(self.names[x], self.data[x]) if isinstance(x, int) else (number(x), x) for x in operands]
+
+    @property
+    def stale(self) -> tuple[str, ...]:
+        """The names of the nodes whose number is no longer what their operands' numbers give."""
+        return tuple([self.names[place] for place in self.made if self._is_stale(place)])
+
+    def _is_stale(self, place: int) -> bool:
+        op = self.graph[place].op
+        if op.value is None:
+            return False
+        again, data = float(op.value(*[x for _, x in self.operands(place)])), self.data[place]
+        return again != data and (again == again or data == data)
+
+    def said(self, place: int) -> str:
+        """A node's name as it stands in a sentence: an expression in parentheses."""
+        name = self.names[place]
+        return f"({name})" if naming.is_compound(self.graph, self.names, place) else name
+
+    def idle(self, place: int) -> str:
+        """Why a node passes nothing on."""
+        name = self.said(place)
+        if place in self.broken:
+            return f"the _backward of {name} raises {self.broken[place]}"
+        if place in self.silent:
+            return f"{name} has no _backward: its gradient stops here"
+        return f"{name} has no operand that takes a gradient"
+
+    def faults(self, way: Container[int]) -> list[str]:
+        """What closures do that they should not, in sentences; of the nodes on a way from the result."""
+        found = []
+        for place in range(len(self.names) - 1, -1, -1):
+            if place not in way or not is_by_hand(self.graph, place):
+                continue
+            closure = f"the _backward of {self.names[place]}"
+            if place in self.broken:
+                found.append(f"T{closure[1:]} raises {self.broken[place]}.")
+            for move in self.moves(place):
+                if move.operand in way and move.how == "replaced":
+                    lost = number(move.before)
+                    found.append(f"T{closure[1:]} has = where += belongs: the {lost} that {move.name} held is lost.")
+                elif move.operand in way and move.how == "else":
+                    found.append(f"What {closure} adds to {move.name} is not its gradient times a local derivative.")
+        return found
+
 
 def _agree(x: float, y: float) -> bool:
-    return x == y or (x != x and y != y) or isclose(x, y, rel_tol=1e-9, abs_tol=1e-12)
+    return x == y or (x != x and y != y) or isclose(x, y, rel_tol=ROUNDING, abs_tol=CANCELLED)

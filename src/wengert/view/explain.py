@@ -7,7 +7,6 @@ shortest paths are: the best paths to a node continue the best paths to the node
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import fabs, inf, isfinite, isnan, log, prod
@@ -28,7 +27,7 @@ __all__ = ["Explanation", "Factor", "Path", "explain"]
 
 MANY = 5  # paths, reasons and leaves that are written out
 LONG = 12  # factors of one path that are written out
-TINY, HUGE = 1e-8, 1e6  # sizes beyond which a gradient is remarked on
+TINY, HUGE = 1e-8, 1e6  # sizes beyond which a gradient is remarked on: a step of 0.1 times it is lost, or far too long
 LARGE = 20_000  # nodes from which on only the one largest path is sought
 
 _SATURATED = ("tanh", "sigmoid", "softplus", "silu", "gelu", "erf", "erfc", "elu", "exp", "logsigmoid")
@@ -43,6 +42,7 @@ FLAT = {  # why the local derivative of an operation is 0
     **dict.fromkeys(_SATURATED, "{op} is flat at {data}: it is saturated"),
 }
 
+Way = dict[int, list[tuple[int, int]]]
 _size = itemgetter(0)
 
 
@@ -216,7 +216,7 @@ class _Finder(Pass):
                 f"no_grad(), or computed anew since?"
             )
             return Explanation(name, 0.0, "unused", (why,), (), 0.0, self)
-        way = self._on_the_way(place)
+        way = self._way(place)
         gradient = self.gradients[place]
         verdict = _verdict(gradient)
         count, paths = self._paths(place, way)
@@ -230,28 +230,26 @@ class _Finder(Pass):
         reasons = [*_first(self.faults(way)), *reasons]
         return Explanation(self.names[place], gradient, verdict, tuple(reasons), tuple(paths), count, self)
 
-    def _on_the_way(self, x: int) -> bytearray:
-        """For each node whether a path from the result to x passes it."""
-        way = bytearray(len(self.graph))
-        way[x] = True
-        for place in range(x + 1, len(way)):
-            way[place] = any(way[operand] for _, operand in edges(self.graph, place))
-        return way
+    def _way(self, x: int) -> Way:
+        """The nodes that paths from the result to x pass, from the result on; of each the edges on such paths."""
+        way: Way = {x: []}
+        for place in range(x + 1, len(self.graph)):
+            onwards = [(at, operand) for at, operand in edges(self.graph, place) if operand in way]
+            if onwards:
+                way[place] = onwards
+        return dict(reversed(way.items()))
 
     # -- paths --------------------------------------------------------------------------------------------------------
 
-    def _paths(self, x: int, way: bytearray) -> tuple[float, list[Path]]:
+    def _paths(self, x: int, way: Way) -> tuple[float, list[Path]]:
         """How many paths lead to x, and the largest few."""
-        size = len(self.graph)
-        most = MANY if size < LARGE else 1
-        counts = array("d", [0.0]) * size
-        counts[-1] = 1.0
-        best: list[list[tuple[float, int, int, int]]] = [[] for _ in range(size)]  # size, edge, node, and which of its
-        best[-1] = [(0.0, -1, -1, 0)]
-        for place in range(size - 1, x, -1):
-            for at, operand in edges(self.graph, place) if way[place] else ():
-                if not way[operand]:
-                    continue
+        root = len(self.graph) - 1
+        most = MANY if root < LARGE else 1
+        counts = dict.fromkeys(way, 0.0) | {root: 1.0}
+        best: dict[int, list[tuple[float, int, int, int]]] = {place: [] for place in way}
+        best[root] = [(0.0, -1, -1, 0)]  # size, edge, node, and which of the best paths to that
+        for place, onwards in way.items():
+            for at, operand in onwards:
                 counts[operand] += counts[place]
                 grown = _magnitude(self.partials[at])
                 known = best[operand]
@@ -264,7 +262,7 @@ class _Finder(Pass):
                     del known[most:]
         return counts[x], [self._path(x, rank, best) for rank in range(len(best[x]))]
 
-    def _path(self, place: int, rank: int, best: Sequence[Sequence[tuple[float, int, int, int]]]) -> Path:
+    def _path(self, place: int, rank: int, best: dict[int, list[tuple[float, int, int, int]]]) -> Path:
         """Walk one of the best paths back to the result."""
         factors: list[Factor] = []
         while place != len(self.graph) - 1:
@@ -277,21 +275,16 @@ class _Finder(Pass):
 
     # -- reasons ------------------------------------------------------------------------------------------------------
 
-    def _zeros(self, way: bytearray) -> list[str]:
+    def _zeros(self, way: Way) -> list[str]:
         """Where the gradient on its way to x becomes 0: at factors 0, or where what comes together cancels."""
         reasons = []
-        fed: dict[int, list[float]] = {}
-        for place in range(len(self.graph) - 1, -1, -1):
-            terms = [term for term in fed.pop(place, []) if term != 0.0]
-            if not way[place]:
-                continue
+        fed: dict[int, list[float]] = {}  # what comes to each node that is not 0
+        for place, onwards in way.items():
             if self.gradients[place] == 0.0:
-                if terms:
-                    reasons.append(f"What comes to {self.names[place]} cancels: {_sum(terms)} = 0.")
+                if place in fed:
+                    reasons.append(f"What comes to {self.names[place]} cancels: {_sum(fed[place])} = 0.")
                 continue
-            for at, operand in edges(self.graph, place):
-                if not way[operand]:
-                    continue
+            for at, operand in onwards:
                 passed = self.passed(place, at)
                 if passed != 0.0:
                     fed.setdefault(operand, []).append(passed)
@@ -323,24 +316,19 @@ class _Finder(Pass):
         why = why.format(op=op, data=number(data), side="at" if data == 0.0 else "below", named=named)
         return f"{self.names[place]} passes nothing on to {self.names[operand]}: {why}{self._line(place)}."
 
-    def _origin(self, way: bytearray, strange: Callable[[float], bool]) -> list[str]:
+    def _origin(self, way: Way, strange: Callable[[float], bool]) -> list[str]:
         """Where a nan, or an infinity, first comes up on its way to x."""
-        sources = []
-        for place in range(len(self.graph) - 1, -1, -1):  # as the gradient goes: the first place where it is strange
-            if not way[place] or strange(self.gradients[place]):
-                continue
-            for at, operand in edges(self.graph, place):
-                if way[operand] and strange(self.passed(place, at)):
-                    sources.append((at, place, operand))
+        sources = [
+            (at, place, operand)
+            for place, onwards in way.items()
+            if not strange(self.gradients[place])
+            for at, operand in onwards
+            if strange(self.passed(place, at))
+        ]
         if sources:
             return _first([self._strange(*source, strange) for source in sources])
-        first = max(place for place in range(len(way)) if way[place] and strange(self.gradients[place]))
-        terms = [
-            self.passed(place, at)
-            for place in range(len(self.graph) - 1, first, -1)
-            for at, operand in edges(self.graph, place)
-            if operand == first
-        ]
+        first = next(place for place in way if strange(self.gradients[place]))
+        terms = [self.passed(place, at) for place in way for at, operand in way[place] if operand == first]
         return [f"What comes to {self.names[first]} adds up to {number(self.gradients[first])}: {_sum(terms)}."]
 
     def _strange(self, at: int, place: int, operand: int, strange: Callable[[float], bool]) -> str:
@@ -364,17 +352,14 @@ class _Finder(Pass):
 
     def _first_strange(self, place: int, strange: Callable[[float], bool]) -> int:
         """The first node in order of creation, under this one and with it, whose data is strange; -1 if none is."""
-        found, waiting, seen = -1, [place], {place}
+        found: set[int] = set()
+        waiting = [place]
         while waiting:
             here = waiting.pop()
-            if not strange(self.data[here]):
-                continue
-            found = here if found < 0 else min(found, here)
-            for _, operand in edges(self.graph, here):
-                if operand not in seen:
-                    seen.add(operand)
-                    waiting.append(operand)
-        return found
+            if here not in found and strange(self.data[here]):
+                found.add(here)
+                waiting += [operand for _, operand in edges(self.graph, here)]
+        return min(found, default=-1)
 
     def _line(self, place: int) -> str:
         """The source line that made a node, where it is known: inside of `strict()` and `detect_anomaly()`."""

@@ -8,14 +8,26 @@ comes from here is short, of one line, and can be encoded.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from math import copysign, inf, nextafter
 
 from wengert.graph import Graph
 from wengert.ops.table import TABLE, by_hand
 
-__all__ = ["clean", "fill", "formula", "formulas", "is_compound", "names", "number", "second", "spelled", "template"]
+__all__ = [
+    "clean",
+    "fill",
+    "formula",
+    "formulas",
+    "is_compound",
+    "names",
+    "number",
+    "second",
+    "spelled",
+    "template",
+    "written",
+]
 
 LONGEST = 24  # characters of a label that are shown
 SHORT = 16  # characters of an expression that still serves as a name
@@ -147,17 +159,23 @@ def _plain(graph: Graph) -> list[str]:
 
 def formula(graph: Graph, called: list[str], place: int) -> str:
     """The expression that made a node, over the names of its operands."""
-    operands, name = graph[place].operands, spelled(graph, place)
-    count = len(operands)
+    name = spelled(graph, place)
     tight = _is_expression(name) and name != "add"
-    texts = {}
-    for i in range(count) if count <= MANY else (0, 1, 2, count - 1):
-        x = operands[i]
+
+    def text(x: int | float) -> str:
         if isinstance(x, float):
-            texts[i] = number(x)
-        else:
-            texts[i] = f"({called[x]})" if tight and is_compound(graph, called, x) else called[x]
-    return fill(template(name, count), texts)
+            return number(x)
+        return f"({called[x]})" if tight and is_compound(graph, called, x) else called[x]
+
+    return written(graph, place, text)
+
+
+def written(graph: Graph, place: int, text: Callable[[int | float], str], times: str = "*") -> str:
+    """An operation over the texts of its operands, which are places or constants."""
+    operands = graph[place].operands
+    count = len(operands)
+    shown = range(count) if count <= MANY else (0, 1, 2, count - 1)
+    return fill(template(spelled(graph, place), count, times), {i: text(operands[i]) for i in shown})
 
 
 def is_compound(graph: Graph, called: list[str], place: int) -> bool:

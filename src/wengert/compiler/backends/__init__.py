@@ -62,7 +62,7 @@ def preferred() -> Backend:
     return first
 
 
-register(Backend("numpy", lambda: import_module(f"{__name__}.kernel").NumPyKernel, "numpy", "array", overhead=2000))
+register(Backend("numpy", lambda: import_module(f"{__name__}.numpy").NumPyKernel, "numpy", "array", overhead=2000))
 
 
 def __getattr__(name: str) -> ModuleType:

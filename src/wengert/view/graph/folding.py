@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import pairwise
 
-from wengert import owners
 from wengert.graph import Graph
-from wengert.view.graph.read import NOT_COMPUTED, computed, constants, edges, steepest, stopping
-from wengert.view.graph.scene import PATH, TITLE, Box, Edge, Field, Picture, ending, value_box, with_constants
+from wengert.nn import registered_names
+from wengert.view.graph.read import computed, constants, edges, steepest, stopping
+from wengert.view.graph.scene import PATH, TITLE, Box, Cell, Edge, Picture, cell_of, ending, value_box, with_constants
 from wengert.view.graph.scopes import Scope, assigned, common, levels
 from wengert.view.naming import clean, number
 
@@ -82,13 +82,11 @@ class Folding:
         leaves = [self.graph.values[place] for place in self.graph.leaves]
         if len(self.graph) <= self.limit and all(leaf.label for leaf in leaves):
             return []  # nothing to name and nothing to fold: no model need be looked through
-        owned = owners.parameters(leaves)
-        known = {}
-        found = {}
-        for place, value in enumerate(self.graph.values):
-            if not self.graph.codes[place] and (names := owned.get(value)):
-                found[place] = names
+        owned = registered_names(leaves)
+        named = ((place, owned.get(self.graph.values[place])) for place in self.graph.leaves)
+        found = {place: names for place, names in named if names}
         several = len({names[0].partition(" ")[0] for names in found.values()}) > 1
+        known = {}
         for place, names in found.items():
             kind, _, name = names[0].partition(" ")
             self._names[place] = self._names[place] or name
@@ -173,8 +171,8 @@ class Folding:
             return box
         count, largest = len(item.places), max([abs(self._gradients[place]) for place in item.places])
         known = any(self._known[place] for place in item.places)
-        rows = [Field("values", f"{count:,}", "count")]
-        rows += [Field("|grad|", f"≤ {number(largest)}", "grad") if known else Field("grad", NOT_COMPUTED, "absent")]
+        rows = [Cell("values", f"{count:,}", "count")]
+        rows.append(Cell("|grad|", f"≤ {number(largest)}", "grad") if known else cell_of("grad", None))
         title = f"{clean(item.name, TITLE)}\n{count:,} values" + (f"\nlargest gradient {largest!r}" if known else "")
         return Box("fold", ending(item.name), "", rows, title, hot=any(place in self._hot for place in item.places))
 
@@ -183,14 +181,12 @@ class Folding:
         drawn: list[Edge] = []
         folded: dict[tuple[int, int], Edge] = {}  # edges from and to parts: one for all between two boxes
         outside: dict[str, int] = {}
-        uses = array("q", [0]) * len(self.graph)  # of each value in this part, by values in it
         for i, item in enumerate(items):
             single = not isinstance(item, Cluster)
             for place in _places(item):
                 if single:
                     drawn += with_constants(self.graph, place, i, boxes)
                 for at, source in edges(self.graph, place):
-                    uses[source] += 1
                     start = owner[source]
                     if start == i:
                         continue
@@ -202,8 +198,7 @@ class Folding:
                         continue
                     edge = folded.setdefault((start, i), Edge(start, i))
                     edge.hot |= hot
-        if part is not self.whole:
-            drawn += self._onwards(part, owner, uses, boxes)
+        drawn += self._onwards(owner, boxes)
         return [*drawn, *folded.values()]
 
     def _outside(self, part: Cluster, place: int, known: dict[str, int], boxes: list[Box]) -> int:
@@ -219,13 +214,10 @@ class Folding:
             boxes.append(Box("outside", ending(name), title=f"{clean(name, TITLE)}: outside of this part"))
         return known[name]
 
-    def _onwards(self, part: Cluster, owner: array[int], uses: array[int], boxes: list[Box]) -> list[Edge]:
+    def _onwards(self, owner: array[int], boxes: list[Box]) -> list[Edge]:
         """An edge from each box with a value that is used outside of the part."""
-        total = array("q", [0]) * len(self.graph)
-        for operand in self.graph.operands:
-            if operand >= 0:
-                total[operand] += 1
-        sources = sorted({owner[place] for place in part.places if total[place] > uses[place]})
+        without = [place for place, i in enumerate(owner) if i < 0]
+        sources = sorted({owner[x] for place in without for _, x in edges(self.graph, place)} - {-1})
         if not sources:
             return []
         boxes.append(Box("outside", "onwards", title="what uses the values of this part"))

@@ -8,7 +8,7 @@ from bisect import bisect_right
 from wengert.graph import Graph
 from wengert.view.graph.folding import Folding
 from wengert.view.graph.formats.svg import sheet
-from wengert.view.graph.scene import PATH, Edge, Picture, field_of, value_box
+from wengert.view.graph.scene import PATH, Edge, Picture, cell_of, value_box
 
 __all__ = ["svg"]
 
@@ -30,7 +30,7 @@ def svg(graph: Graph, names: list[str], gradients: array[float], highlighted: se
     picture = Folding(graph, unfolded, names=names).picture()[0] if whole else _part(graph, names, highlighted)
     for box in picture.boxes:
         if box.place >= 0:
-            box.rows[-1] = field_of("grad", gradients[box.place])
+            box.rows[-1] = cell_of("grad", gradients[box.place])
             box.title = ""
         box.hot = False
     for edge in picture.edges:

@@ -12,7 +12,7 @@ from wengert.errors import OperandError
 from wengert.graph import Graph
 from wengert.ops.table import by_hand
 from wengert.view.mirror import EXPECTED, PARTS, Mirror, can_be_seen, has_no_parts
-from wengert.view.naming import clean
+from wengert.view.naming import clean, number
 
 __all__ = [
     "NOT_COMPUTED",
@@ -29,6 +29,7 @@ __all__ = [
 
 FEW = 3  # constants of one operation that are drawn one by one
 NOT_COMPUTED = "not computed"
+ROUNDING = 1e-9  # of the largest term: what adds up to no more than that is 0; a sum of a million terms errs by 1e-10
 
 
 def graph_of(root: Any) -> Graph:
@@ -47,12 +48,17 @@ def graph_of(root: Any) -> Graph:
     raise OperandError(f"only the graph of a Value can be drawn, not that of a {type(root).__name__}{hint}")
 
 
-def constants(graph: Graph, place: int) -> list[list[int]]:
-    """The constants that a value is computed with, in the groups that they are drawn in, as places in `operands`."""
+def constants(graph: Graph, place: int) -> list[tuple[int, str, list[float]]]:
+    """The constants that a value is computed with, alone or, if there are many, as one: the place in `Graph.operands`
+    of the first of them, what is written for them, and they themselves.
+    """
     ats = [at for at in range(graph.starts[place], graph.starts[place + 1]) if graph.operands[at] < 0]
     if not ats or graph.values[place]._is_constant_power():
         return []  # the exponent of x**2 belongs to the symbol
-    return [[at] for at in ats] if len(ats) <= FEW else [ats]
+    numbers = [graph.constants[-1 - graph.operands[at]] for at in ats]
+    if len(ats) > FEW:
+        return [(ats[0], f"{len(ats):,} constants", numbers)]
+    return [(at, number(x), [x]) for at, x in zip(ats, numbers, strict=True)]
 
 
 def edges(graph: Graph, place: int) -> list[tuple[int, int]]:
@@ -104,7 +110,7 @@ def computed(graph: Graph, gradients: list[float]) -> bytearray:
         gradient = gradients[place]
         if gradient == 0.0:
             total, largest = received.pop(place, (0.0, -1.0))
-            known[place] = abs(total) <= 1e-9 * largest
+            known[place] = abs(total) <= ROUNDING * largest
         else:
             known[place] = True
         beside = places[starts[place] : starts[place + 1]] if place in stops else ()

@@ -12,17 +12,18 @@ from wengert.graph import Graph
 from wengert.view.graph.read import NOT_COMPUTED, constants
 from wengert.view.naming import clean, number
 
-__all__ = ["PATH", "TITLE", "Box", "Edge", "Field", "Picture", "ending", "field_of", "value_box", "with_constants"]
+__all__ = ["PATH", "TITLE", "Box", "Cell", "Edge", "Picture", "cell_of", "ending", "value_box", "with_constants"]
 
 TITLE = 10_000  # characters of a label that are kept in full, to be read under the pointer
 NAME = 36  # characters of a name that are shown
 SYMBOL = 12  # characters of an operation's symbol
+LISTED = 100  # constants that are named under the pointer
 
 PATH = "the path of the largest gradient"
 
 
 @dataclass(slots=True)
-class Field:
+class Cell:
     """A line of a box: a name and what it has to say. `kind` is "data", "grad", "absent", "broken" or "count"."""
 
     name: str
@@ -49,7 +50,7 @@ class Box:
     kind: str
     label: str = ""
     symbol: str = ""
-    rows: list[Field] = field(default_factory=list)
+    rows: list[Cell] = field(default_factory=list)
     title: str = ""
     place: int = -1
     hot: bool = False
@@ -99,14 +100,10 @@ class Picture:
 def with_constants(graph: Graph, place: int, target: int, boxes: list[Box]) -> list[Edge]:
     """Add the boxes of the constants that a value is computed with; the edges from them to the value's own box."""
     drawn = []
-    for ats in constants(graph, place):
-        numbers = [graph.constants[-1 - graph.operands[at]] for at in ats]
-        drawn.append(Edge(len(boxes), target, ats[0]))
-        if len(numbers) == 1:
-            boxes.append(Box("constant", number(numbers[0]), title=f"the constant {numbers[0]!r}"))
-        else:
-            title = ", ".join(map(repr, numbers[:100])) + (", …" if len(numbers) > 100 else "")
-            boxes.append(Box("constant", f"{len(numbers):,} constants", title=title))
+    for at, text, numbers in constants(graph, place):
+        drawn.append(Edge(len(boxes), target, at))
+        title = ", ".join(map(repr, numbers[:LISTED])) + (", …" if len(numbers) > LISTED else "")
+        boxes.append(Box("constant", text, title=f"the constant {title}" if len(numbers) == 1 else title))
     return drawn
 
 
@@ -119,7 +116,12 @@ def value_box(graph: Graph, place: int, grad: float | None, label: str) -> Box:
     lines += ["grad not computed: no backward pass has come here" if grad is None else f"grad {grad!r}"]
     shown = clean(label) if label == value.label else ending(label)
     return Box(
-        kind, shown, clean(op, SYMBOL), [field_of("data", value.data), field_of("grad", grad)], "\n".join(lines), place
+        kind,
+        shown,
+        clean(op, SYMBOL),
+        [cell_of("data", value.data), cell_of("grad", grad)],
+        "\n".join(lines),
+        place,
     )
 
 
@@ -133,8 +135,8 @@ def ending(name: str) -> str:
     return name if len(name) <= NAME else "…" + name[1 - NAME :]
 
 
-def field_of(name: str, x: float | None) -> Field:
+def cell_of(name: str, x: float | None) -> Cell:
     """A number's line; None stands for a gradient that was not computed."""
-    return (
-        Field(name, NOT_COMPUTED, "absent") if x is None else Field(name, number(x), name if isfinite(x) else "broken")
-    )
+    if x is None:
+        return Cell(name, NOT_COMPUTED, "absent")
+    return Cell(name, number(x), name if isfinite(x) else "broken")

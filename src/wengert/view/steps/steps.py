@@ -9,45 +9,16 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, overload
+from os import PathLike
+from typing import Any, overload
 
 from wengert.errors import OperandError
 from wengert.graph import Graph
-from wengert.view import naming
-from wengert.view.backward import Move, Pass
+from wengert.view.backward import Contribution, Pass
 from wengert.view.mirror import Mirror, can_be_seen
-from wengert.view.naming import number, second
-
-if TYPE_CHECKING:
-    from os import PathLike
-
-    from wengert.view.steps.page import Page
+from wengert.view.steps.page import Page, page
 
 __all__ = ["Contribution", "Step", "Steps", "steps"]
-
-
-@dataclass(frozen=True, slots=True)
-class Contribution:
-    """What one operand receives when its node passes its gradient on.
-
-    Attributes:
-        operand: the operand's place in the computation.
-        name: what it is called.
-        partial: the derivative of the node by this operand, as it was recorded; of a node made by hand, what its
-            closure was seen to add for a gradient of 1, nan if that is not all that it goes by.
-        product: the node's gradient times `partial`: what is added.
-        before: the operand's gradient until then.
-        after: ``before + product``, or what the closure of a node made by hand makes of it.
-        sentence: the same in words and numbers.
-    """
-
-    operand: int
-    name: str
-    partial: float
-    product: float
-    before: float
-    after: float
-    sentence: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +73,6 @@ class Steps(Sequence[Step]):
         self.graph: Graph = self.turns.graph
         self.names: list[str] = self.turns.names
         self.partials: array[float] = self.turns.partials
-        self._made = [place for place, code in enumerate(self.graph.codes) if code]
 
     @property
     def gradients(self) -> list[float]:
@@ -120,24 +90,12 @@ class Steps(Sequence[Step]):
 
         A leaf's `data` was changed since: the steps are then those of the computation as it was recorded.
         """
-        return tuple([self.names[place] for place in self._made if self._is_stale(place)])
-
-    def _is_stale(self, place: int) -> bool:
-        op = self.graph[place].op
-        if op.value is None:
-            return False
-        again, data = float(op.value(*[x for _, x in self.turns.operands(place)])), self.turns.data[place]
-        return again != data and (again == again or data == data)
-
-    def said(self, place: int) -> str:
-        """A node's name as it stands in a sentence: an expression in parentheses."""
-        name = self.names[place]
-        return f"({name})" if naming.is_compound(self.graph, self.names, place) else name
+        return self.turns.stale
 
     # -- the sequence -------------------------------------------------------------------------------------------------
 
     def __len__(self) -> int:
-        return 2 * len(self._made) + 1
+        return 2 * len(self.turns.made) + 1
 
     @overload
     def __getitem__(self, index: int) -> Step: ...
@@ -151,18 +109,18 @@ class Steps(Sequence[Step]):
         return f"Steps({self.names[-1]}: {len(self)} steps, {len(self.graph)} nodes)"
 
     def _step(self, index: int) -> Step:
-        forward, root = len(self._made), len(self.graph) - 1
+        forward, root = len(self.turns.made), len(self.graph) - 1
         moves: list[Contribution] = []
         if index < forward:
-            place = self._made[index]
+            place = self.turns.made[index]
             sentence = self.turns.computation(place)
         elif index == forward:
             place = root
-            sentence = f"grad of {self.said(root)} = 1, the derivative of the result by itself"
+            sentence = f"grad of {self.turns.said(root)} = 1, the derivative of the result by itself"
         else:
-            place = self._made[2 * forward - index]
-            moves = [self.contribution(place, move) for move in self.turns.moves(place)]
-            sentence = "; ".join([move.sentence for move in moves]) or self.idle(place)
+            place = self.turns.made[2 * forward - index]
+            moves = self.turns.moves(place)
+            sentence = "; ".join([move.sentence for move in moves]) or self.turns.idle(place)
         return Step(
             number=index,
             phase="forward" if index < forward else "backward",
@@ -176,34 +134,6 @@ class Steps(Sequence[Step]):
             sentence=sentence,
         )
 
-    def contribution(self, place: int, move: Move) -> Contribution:
-        """What one operand of a node receives."""
-        operand, at, partial, before, after, how = move
-        cotangent, name, target = self.turns.gradients[place], self.said(place), self.said(operand)
-        product = partial * cotangent
-        said = f"grad of {name} × local derivative = {number(cotangent)} × {second(partial)} = {number(product)}"
-        if how == "else":
-            said = f"the _backward of {name} turns the grad of {target} from {number(before)} into {number(after)}"
-            product = after - before
-        elif self.turns.is_first[at]:
-            said = f"grad of {target} = {said}"
-        elif how == "replaced":
-            lost = f"the {number(before)} that it held is lost"
-            said = f"grad of {target} = {said}, and {lost}: the _backward of {name} has = where += belongs"
-        else:
-            total = f"{number(before)} + {second(product)} = {number(after)}"
-            said = f"grad of {target} += {said}, which makes {total}"
-        return Contribution(operand, self.names[operand], partial, product, before, after, said)
-
-    def idle(self, place: int) -> str:
-        """Why a node passes nothing on."""
-        name = self.said(place)
-        if place in self.turns.broken:
-            return f"the _backward of {name} raises {self.turns.broken[place]}"
-        if place in self.turns.silent:
-            return f"{name} has no _backward: its gradient stops here"
-        return f"{name} has no operand that takes a gradient"
-
     # -- the page -----------------------------------------------------------------------------------------------------
 
     def page(self) -> Page:
@@ -215,9 +145,7 @@ class Steps(Sequence[Step]):
         Raises:
             ArgumentError: the computation has more nodes than a page can show.
         """
-        from wengert.view.steps.page import page  # it stands on this module
-
-        return page(self)
+        return page(self.turns)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the page to a file.

@@ -10,20 +10,21 @@ from __future__ import annotations
 from bisect import bisect
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
-from unicodedata import combining, east_asian_width
 
 from wengert.view.graph.layout import Point, layout
 from wengert.view.graph.scene import Box, Edge, Picture
-from wengert.view.markup import attribute, escape
+from wengert.view.markup import attribute, cells, escape, is_plain
+from wengert.view.naming import clean
 
 if TYPE_CHECKING:
     from wengert.view.graph.draw import Drawing
 
-__all__ = ["DARK", "LIGHT", "advance", "sheet", "style", "themed", "write"]
+__all__ = ["DARK", "LIGHT", "sheet", "style", "themed", "write"]
 
 SIZE, ADVANCE, LINE = 11.0, 6.82, 14.0  # of the text: font size, width of a character (0.62 em), height of a line
 MARGIN, PAD, PILL, REACH = 14.0, 9.0, 24.0, 11.0  # around the picture; in a box; an operation, and its arrow
 TIP = 6.0  # length of an arrow's head
+NOTE = 200  # characters of a note that are shown
 
 COLOURS = {  # on light paper, on dark
     "paper": ("#ffffff", "#12161b"),
@@ -85,8 +86,8 @@ def sheet(picture: Picture, theme: str | None = "auto") -> tuple[str, float, flo
     sizes = [_size(box, *card, down) for box, card in zip(picture.boxes, cards, strict=True)]
     laid = layout([_turned(size, down) for size in sizes], [(edge.source, edge.target) for edge in picture.edges])
     wide, deep = _turned((laid.width, laid.height), down)
-    notes = [_cut_note(note) for note in picture.notes]
-    width = max([wide, *(advance(note) + 30 for note in notes)]) + 2 * MARGIN
+    notes = [clean(note, NOTE) for note in picture.notes]
+    width = max([wide, *(_advance(note) + 30 for note in notes)]) + 2 * MARGIN
     height = deep + 2 * MARGIN + (LINE * len(notes) + 6 if notes else 0)
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="wengert-graph" role="img"'
@@ -125,24 +126,9 @@ def themed(rules: str, theme: str) -> str:
 # -- sizes ------------------------------------------------------------------------------------------------------------
 
 
-def advance(text: str) -> float:
-    """A width that holds the text, in pixels.
-
-    >>> advance("data"), advance("数")
-    (27.28, 13.64)
-    """
-    return sum([_cells(c) for c in text]) * ADVANCE
-
-
-def _cells(c: str) -> float:
-    if c < "\u0300":
-        return 1.0
-    return 2.0 if east_asian_width(c) in "WF" else 0.0 if combining(c) else 1.0 if _is_plain(c) else 1.5
-
-
-def _is_plain(c: str) -> bool:
-    """Whether every monospaced font has the character, and at the usual width."""
-    return c < "\u0250" or "\u0370" <= c < "\u0483" or c in "…−×·≤≥→"
+def _advance(text: str) -> float:
+    """A width that holds the text, in pixels."""
+    return cells(text) * ADVANCE
 
 
 def _cards(boxes: Sequence[Box]) -> list[Point]:
@@ -156,8 +142,8 @@ def _cards(boxes: Sequence[Box]) -> list[Point]:
 
 
 def _breadth(box: Box) -> float:
-    rows = [advance(row.name) + advance(row.text) + (ADVANCE if row.name else 0) for row in box.rows]
-    return max([advance(box.label), *rows]) + 2 * PAD
+    rows = [_advance(row.name) + _advance(row.text) + (ADVANCE if row.name else 0) for row in box.rows]
+    return max([_advance(box.label), *rows]) + 2 * PAD
 
 
 def _height(box: Box) -> float:
@@ -166,7 +152,7 @@ def _height(box: Box) -> float:
 
 
 def _pill(symbol: str) -> float:
-    return max(advance(symbol) + 12, PILL)
+    return max(_advance(symbol) + 12, PILL)
 
 
 def _size(box: Box, width: float, height: float, down: bool) -> Point:
@@ -183,16 +169,12 @@ def _turned(point: Point, down: bool) -> Point:
     return (point[1], point[0]) if down else point
 
 
-def _cut_note(note: str) -> str:
-    return note if len(note) <= 200 else note[:199] + "…"
-
-
 # -- text -------------------------------------------------------------------------------------------------------------
 
 
 def _text(x: float, y: float, text: str, kind: str) -> str:
     """A line of text. Where a font may give it another width, it is fitted into the one that was counted."""
-    fit = "" if all(map(_is_plain, text)) else f' textLength="{advance(text):.1f}" lengthAdjust="spacingAndGlyphs"'
+    fit = "" if all(map(is_plain, text)) else f' textLength="{_advance(text):.1f}" lengthAdjust="spacingAndGlyphs"'
     return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}"{fit}>{escape(text)}</text>'
 
 
