@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from inspect import signature
-from math import inf, isfinite
+from math import inf, isfinite, sqrt
 from typing import Any, NamedTuple
 
 from wengert import modes
@@ -36,6 +36,7 @@ __all__ = ["ComparedDerivative", "GradientReport", "check_gradients"]
 LOOSE = 1e-3  # differences that are less certain than this prove nothing
 COLUMNS = 100  # by how many inputs derivatives of order 2 and up are compared
 SHOWN = 10
+GOLDEN = (sqrt(5.0) - 1.0) / 2.0  # whose multiples are spread most evenly: Knuth, vol. 3, section 6.4, theorem S
 
 
 class ComparedDerivative(NamedTuple):
@@ -352,7 +353,7 @@ def _compare(subject: _Subject, order: int, tolerance: _Tolerance, step: float |
 
 def _weights(count: int) -> dict[int, float]:
     """What outputs are multiplied by before they are added up: no two of them cancel."""
-    return {k: 1.0 if count == 1 else 0.5 + (k * 0.6180339887498949) % 1.0 for k in range(count)}
+    return {k: 1.0 if count == 1 else 0.5 + k * GOLDEN % 1.0 for k in range(count)}
 
 
 def _excess(c: ComparedDerivative) -> float:
