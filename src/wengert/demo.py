@@ -15,6 +15,7 @@ from time import perf_counter
 from typing import Any
 
 from wengert import _loader, checkpoint, data, losses
+from wengert.compiler.backends import preferred
 from wengert.errors import WengertError
 from wengert.nn import MLP
 from wengert.optim import Adam
@@ -146,7 +147,7 @@ def source(name: str) -> str:
     setting = SETTINGS[name]
     X, _, Y, _ = _split(setting)
     examples = list(zip(X, Y, strict=True))
-    return choose("numpy", _network(setting, X, 0), setting.loss, None, None, examples, []).source()
+    return choose(preferred().name, _network(setting, X, 0), setting.loss, None, None, examples, []).source()
 
 
 def _make_writable(folder: str) -> None:
@@ -182,7 +183,7 @@ def _what_it_became(name: str, engine: Engine) -> str:
 
 def _seconds_per_epoch(model: MLP, engine: Engine, size: int) -> float:
     """How long forward and backward take, measured on a batch or two; changes nothing that the training sees."""
-    few = list(range(min(size, len(engine.examples) if engine.name == "numpy" else 10)))
+    few = list(range(min(size, len(engine.examples) if engine.name != "eager" else 10)))
     engine.gradient(few)  # what is done only once is done
     started = perf_counter()
     engine.gradient(few)

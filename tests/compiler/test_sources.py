@@ -163,7 +163,7 @@ def test_the_printed_program_runs_and_gives_the_same(model: Callable[[], Any]) -
     ]
     space: dict[str, Any] = {}
     exec(compiled.source("numpy"), space)
-    value, slopes = space[f"{model.__name__}_and_gradients"](*arguments, *kernel._views)
+    value, slopes = space[f"{model.__name__}_and_gradients"](*arguments, *kernel.values)
     batched = any(a.batched for a in kernel.inputs)
     eager = [compiled.function(*example) for example in (zip(*arguments, strict=True) if batched else [arguments])]
     want = wengert.mean(eager)
@@ -191,8 +191,8 @@ def test_the_program_in_pytorch_has_the_same_gradients(model: Callable[[], Any])
     there: dict[str, Any] = {}
     exec(compiled.source("numpy"), here)
     exec(compiled.source("torch"), there)
-    value, slopes = here[f"{model.__name__}_and_gradients"](*arguments, *kernel._views)
-    tensors = [torch.tensor(view, requires_grad=True) for view in kernel._views]
+    value, slopes = here[f"{model.__name__}_and_gradients"](*arguments, *kernel.values)
+    tensors = [torch.tensor(view, requires_grad=True) for view in kernel.values]
     result = there[model.__name__](*map(torch.tensor, arguments), *tensors)
     result.backward()
     assert result.item() == pytest.approx(value, rel=1e-12)

@@ -236,7 +236,7 @@ class _Subject:
 
     def columns(self, order: int, chosen: Sequence[int]) -> list[list[float]]:
         """For some of the inputs the derivatives of all outputs, as the rules of the operations give them."""
-        with modes.recorded(op_by_op=order > 1):
+        with modes.recorded(eager_only=order > 1):
             outputs = self.outputs(order)
         run = Run(self.leaves, outputs, self.began)
         if order > 1:
@@ -246,7 +246,7 @@ class _Subject:
 
     def replay(self, order: int) -> Replay:
         """The outputs' tape."""
-        with modes.recorded(op_by_op=True):
+        with modes.recorded(eager_only=True):
             outputs = self.outputs(order)
         return Replay(Graph(*[x for x in outputs if isinstance(x, Value)]), outputs)
 

@@ -13,18 +13,17 @@ from collections.abc import Callable, Iterable, Sequence
 from math import isfinite
 from typing import Any
 
+from wengert.compiler.backends import BACKENDS, Backend, preferred
 from wengert.compiler.function import Compiled
 from wengert.engine import Value
-from wengert.errors import ArgumentError, DataError, MissingExtraError, StaleRecordingError, require
+from wengert.errors import ArgumentError, DataError, MissingExtraError, StaleRecordingError, warn_once
 from wengert.functions import sum as total
-from wengert.lines import warn_once
-from wengert.modes import no_grad, op_by_op
+from wengert.modes import eager_only, no_grad
 from wengert.optim import Optimizer, clip_grad_norm
 from wengert.training.history import Progress
 from wengert.training.metrics import Metric, Right
 
 __all__ = [
-    "BACKENDS",
     "DivergedError",
     "Engine",
     "Loss",
@@ -34,9 +33,7 @@ __all__ = [
     "uncompiled",
 ]
 
-BACKENDS = ("auto", "eager", "numpy")
 CHUNK = 128  # how many examples' graphs are alive at once; more would cost memory and gain no time
-SMALL = 2000  # a pass over all examples of fewer scalar operations takes the engine less time than NumPy's calls
 PIECE = 1024  # how many examples an array program computes at once, for the same reason
 
 Model = Callable[[Any], Any]
@@ -55,35 +52,36 @@ class _RefusedError(Exception):
 
 
 def choose(backend: str, *task: Any) -> Engine:
-    """What computes a task from now on: `Engine(*task)` or `Program(*task)`.
+    """What computes a task from now on: `Engine(*task)`, or a `Program` of that task.
 
     Args:
-        backend: "eager" is the engine, "numpy" the array program; "auto" is this where NumPy is installed, the loss
-            and the data can be compiled and the task is not tiny, else the engine. Its `fallback` says why, and is
-            empty for a tiny task, which the engine computes in less time.
+        backend: "eager" is the engine, the name of a back end its array program; "auto" is the first that can run here,
+            where the loss and the data can be compiled and the task is not tiny, else the engine. Its `fallback` says
+            why, and is empty for a tiny task, which the engine computes in less time.
         *task: the arguments of Engine.
 
     Raises:
-        MissingExtraError: "numpy" is asked for, and NumPy is not installed.
-        ArgumentError: "numpy" is asked for, and the loss or the data cannot be compiled.
+        MissingExtraError: a back end is asked for that needs what is not installed.
+        ArgumentError: a back end is asked for, and the loss or the data cannot be compiled.
     """
     engine = Engine(*task)
     if backend == "eager":
         return engine
     try:
-        require("numpy", "array")
-        if op_by_op():
+        chosen = preferred() if backend == "auto" else BACKENDS[backend]
+        chosen.require()
+        if eager_only():
             raise _RefusedError("strict() and detect_anomaly() look at each operation by itself")
-        program = Program(*task)
-        if backend == "numpy" or program.operations >= SMALL:
+        program = Program(chosen, *task)
+        if backend != "auto" or program.operations >= chosen.overhead:
             return program
     except MissingExtraError as error:
-        if backend == "numpy":
+        if backend != "auto":
             raise
         engine.fallback = str(error)
     except _RefusedError as reason:
-        if backend == "numpy":
-            raise ArgumentError(f"backend is 'numpy', and the loss cannot be compiled: {reason}") from None
+        if backend != "auto":
+            raise ArgumentError(f"backend is {backend!r}, and the loss cannot be compiled: {reason}") from None
         engine.fallback = str(reason)
     return engine
 
@@ -100,7 +98,7 @@ class Engine:
         held_out: such pairs that are only measured.
 
     Attributes:
-        name: "eager" or "numpy".
+        name: "eager", or the back end's.
         fallback: why it is the engine where an array program would have been welcome; else empty.
     """
 
@@ -224,20 +222,19 @@ class Program(Engine):
         _RefusedError: the loss or the data cannot be compiled.
     """
 
-    name: str = "numpy"
-    fallback: str = ""
-
-    def __init__(self, *task: Any) -> None:
+    def __init__(self, backend: Backend, *task: Any) -> None:
         super().__init__(*task)
+        self.name: str = backend.name
+        self._backend = backend
         self._data, self._held_out = _arrays(self.examples), _arrays(self.held_out)
         self._rechecked = 0
-        self._losses = Compiled(_named(self.loss, lambda x, y: self._loss(x, y)))
+        self._losses = self._compiled(_named(self.loss, lambda x, y: self._loss(x, y)))
         self._penalties: Compiled | None = None
         self._flat: Any = None  # where the parameters are while `learn` runs
         self._last_flat: Any = None  # those of an earlier epoch, which mostly serve again
         self._ordered: list[Any] = []  # the examples in the order in which `learn` goes through them
         self._shown: list[tuple[Any, Any]] = []  # predictions and targets whose metric is still to be counted
-        self._predictions = Compiled(_named(self.model, lambda x: self.model(_listed(x))))
+        self._predictions = self._compiled(_named(self.model, lambda x: self.model(_listed(x))))
         few = [column[:CHUNK] for column in self._data]
         state = random.getstate()  # a model that draws random numbers draws the same ones after this attempt
         try:
@@ -330,7 +327,7 @@ class Program(Engine):
             steps.store()
             self._flat = None  # from here on the numbers are in the Values
             outcome = super().step(start, batch, optimizer, clip_norm)
-            if self.name == "numpy":
+            if self.name != "eager":
                 steps.load(gradients=True)
                 self._flat = steps
             return outcome
@@ -394,7 +391,7 @@ class Program(Engine):
             x, y = (column[piece] for column in self._data)
             made = None
             try:
-                made = self._losses.sum(x, y) if self.name == "numpy" else None
+                made = self._losses.sum(x, y) if self.name != "eager" else None
             except StaleRecordingError as error:
                 self._leave(str(error))
             if made is None:
@@ -418,11 +415,13 @@ class Program(Engine):
             shown = [self.model(row) for row, _ in pairs] if predictions is None else _values(predictions.tolist())
             return sum(float(self.metric(p, target)) for p, (_, target) in zip(shown, pairs, strict=True))
 
-    @staticmethod
-    def _compiled_penalty(regularization: Callable[[], Value]) -> Compiled | None:
+    def _compiled(self, function: Callable[..., Any]) -> Compiled:
+        return Compiled(function, backend=self._backend)
+
+    def _compiled_penalty(self, regularization: Callable[[], Value]) -> Compiled | None:
         """The regularization as an array program; None if it cannot be one, and then it stays with the engine."""
         try:
-            made = Compiled(regularization)
+            made = self._compiled(regularization)
             made()
         except Exception:  # code of the user's that a stand-in for a number upsets: it runs as it always did
             return None

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.compiler.backends.kernel import Kernel
+from wengert.compiler.backends.base import Kernel
 from wengert.compiler.backends.numpy import write
 from wengert.compiler.ir.program import Array
 from wengert.compiler.ir.strides import fit
@@ -84,7 +84,7 @@ def source_of(kernel: Kernel, name: str, language: str, gradient: bool) -> str:
     out = program.outputs["out"]
     gradient = gradient and bool(back.gradients) and language == "numpy"
     text = write(program, back if gradient else None, target.rows)
-    params = program.of_role("param")
+    params = kernel.params
     lines = [*target.header]
     if any("wengert." in helper for helper in text.helpers):
         lines.append("import wengert")

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from wengert.ops import table
+from wengert.ops import AS_OPERANDS, NONNEGATIVE, interpret, namespace, table
 
 __all__ = [
     "Tree",
@@ -145,25 +145,8 @@ def _choice(condition: Any, x: Any, y: Any) -> Any:
     return Symbol(("where", condition.tree, _tree(x), _tree(y)))
 
 
-SYMBOLS: dict[str, Any] = {}  # what the names in a rule of the table mean when it is read over trees
-SYMBOLS.update(
-    {
-        name: FunctionType(thing.__code__, SYMBOLS, name, thing.__defaults__)
-        if isinstance(thing, FunctionType) and thing.__globals__ is table.VALUES
-        else thing
-        for name, thing in table.VALUES.items()
-    }
-)
-SYMBOLS["where"], SYMBOLS["abs"] = _choice, abs  # and not what these stand for where derivatives are taken again
-SYMBOLS["_power_by_base"] = FunctionType(table._power_by_base.__code__, SYMBOLS)
-SYMBOLS["_seldom"] = lambda condition, careful, plain: plain  # one form for all elements
-
-
-def _read(rule: Callable[..., Any]) -> Callable[..., Any]:
-    """A rule of the table, with its names looked up among the symbols; a user's rule as it is."""
-    if isinstance(rule, FunctionType) and rule.__globals__ in (table.FLOATS, table.VALUES):
-        return FunctionType(rule.__code__, SYMBOLS, rule.__name__, rule.__defaults__)
-    return rule
+# What the names in a rule of the table mean when it is read over trees: one form for all elements.
+SYMBOLS: dict[str, Any] = namespace(where=_choice, _guarded_form=lambda condition, careful, plain: plain)
 
 
 def expand(tree: Tree) -> Tree | None:
@@ -173,7 +156,7 @@ def expand(tree: Tree) -> Tree | None:
     if not isinstance(rule, FunctionType):
         return None
     try:
-        return _tree(_read(rule)(*[_symbol(x) for x in tree[1:]]))
+        return _tree(interpret(rule, SYMBOLS)(*[_symbol(x) for x in tree[1:]]))
     except TypeError:  # it needs floats: math.sin(x), if x > 0
         return None
 
@@ -194,7 +177,7 @@ def partials(tree: Tree, out: Tree, known: Callable[[int], bool]) -> list[Any]:
         return [_power(xs[0], xs[1], Symbol(out) if out[0] == "in" else None), None]
     row = table.BY_NAME[name]
     try:
-        slopes = _read(row.partials)(Symbol(out), *xs)
+        slopes = interpret(row.partials, SYMBOLS)(Symbol(out), *xs)
     except TypeError:  # a user's rule that needs floats is called on each element
         slopes = [
             Symbol(("partial", ("const", float(row.code)), ("const", float(k)), out, *operands)) for k in range(len(xs))
@@ -325,12 +308,11 @@ def is_nonnegative(tree: Tree, known: Callable[[int], bool] = lambda operand: Fa
         return known(branches[0])
     if name == "const":
         return bool(branches[0] >= 0.0)
-    if name in ("exp", "exp2", "square", "abs", "sigmoid", "softplus", "relu", "gaussian", "cosh", "hypot", "sqrt"):
-        return True
     if name == "mul" and branches[0] == branches[1]:
         return True
-    if name in ("add", "mul", "div"):
-        return all(is_nonnegative(branch, known) for branch in branches)
     if name == "where":
         return all(is_nonnegative(branch, known) for branch in branches[1:])
-    return False
+    sign = table.BY_NAME[name].sign if name in table.BY_NAME else ""
+    if sign == AS_OPERANDS:
+        return all(is_nonnegative(branch, known) for branch in branches)
+    return sign == NONNEGATIVE
