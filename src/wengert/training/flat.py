@@ -57,8 +57,8 @@ def task(compiled: Compiled, batch: Batch) -> Task | None:
     uncompiled.
     """
     runtime: Any = compiled._runtime
-    entry, path = runtime.path_for(runtime.arguments(batch, {}, bool(batch)))
-    return Task(runtime, path) if path is not None and len(entry.paths) == 1 else None
+    entry, path = runtime.specialization_for(runtime.arguments(batch, {}, bool(batch)))
+    return Task(runtime, path) if path is not None and len(entry.specializations) == 1 else None
 
 
 class Flat:
