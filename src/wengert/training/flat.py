@@ -39,8 +39,8 @@ def recorded(compiled: Compiled, batch: Batch) -> Recorded | None:
     uncompiled.
     """
     runtime: Any = compiled._runtime
-    entry, path = runtime.path_for(runtime.arguments(batch, {}, bool(batch)))
-    return Recorded(runtime, path) if path is not None and len(entry.paths) == 1 else None
+    entry, path = runtime.specialization_for(runtime.arguments(batch, {}, bool(batch)))
+    return Recorded(runtime, path) if path is not None and len(entry.specializations) == 1 else None
 
 
 class FlatSteps:
