@@ -181,7 +181,7 @@ def source(name: str) -> str:
 
 def _seconds_per_epoch(model: MLP, trainer: Trainer, size: int) -> float:
     """How long forward and backward take, measured on a batch or two; changes nothing that the training sees."""
-    count = len(trainer.eager.task.examples)
+    count = len(trainer.task.examples)
     few = range(min(size, count if trainer.compiled is not None else 10))
     trainer.gradient(few)  # what is done only once is done
     started = perf_counter()

@@ -31,6 +31,7 @@ class CompiledLosses:
     """The losses of a task's examples, by an array program.
 
     Attributes:
+        chunk: how many examples are computed at once.
         operations: how many scalar operations a pass over all examples takes.
         became: what became of them, in words.
 
@@ -40,8 +41,9 @@ class CompiledLosses:
 
     def __init__(self, task: Task) -> None:
         self.task: Task = task
+        self.chunk: int = PIECE
         self._data, self._held_out = _arrays(task.examples), _arrays(task.held_out)
-        self._rechecked = 0
+        self._cross_checked = 0
         self._losses = Compiled(_named(task.loss, lambda x, y: self._loss(x, y)))
         self._penalties: Compiled | None = None
         self._flat: FlatSteps | None = None  # those of an earlier epoch, which mostly serve again
@@ -67,11 +69,6 @@ class CompiledLosses:
         steps = len(path.lifted.program.steps)
         self.became: str = f"{path.nodes:,} scalar operations became {steps:,} array operations"
 
-    @property
-    def chunk(self) -> int:
-        """How many examples are computed at once."""
-        return PIECE
-
     def refusal(self) -> str:
         """Why the loss runs uncompiled by now; it has said so itself. Empty if it does not."""
         return _refusal(self._losses)
@@ -89,7 +86,7 @@ class CompiledLosses:
         """The sum of the losses of these examples, and the outcome of all of them.
 
         Raises:
-            StaleRecordingError: the program does not hold any more; so for `measure` and `recheck`.
+            StaleRecordingError: the program does not hold any more; so for `measure` and `cross_check`.
         """
         x, y = (column[places] for column in self._data)
         made = self._losses.sum(x, y)
@@ -99,15 +96,15 @@ class CompiledLosses:
     def measure(self) -> Outcome:
         """The mean loss of the examples that are held out, and the mean metric where there is one."""
         count, sums = len(self.task.held_out), [0.0, 0.0]
-        for start in range(0, count, PIECE):
-            x, y = (column[start : start + PIECE] for column in self._held_out)
+        for start in range(0, count, self.chunk):
+            x, y = (column[start : start + self.chunk] for column in self._held_out)
             sums[0] += float(self._losses.map(x, y).sum())
             sums[1] += self._score(x, y, range(start, start + len(x)), self.task.held_out)
         return tuple([number / count for number in sums[: 1 if self.task.metric is None else 2]])
 
-    def recheck(self) -> None:
+    def cross_check(self) -> None:
         """Compare one example, another each time, with the engine."""
-        place = self._rechecked = (self._rechecked + 1) % len(self.task.examples)
+        place = self._cross_checked = (self._cross_checked + 1) % len(self.task.examples)
         x, y = self.task.examples[place]
         with no_grad():
             penalized, penalties = self.task.regularization, self._penalties
@@ -129,10 +126,12 @@ class CompiledLosses:
             penalty = None if self._penalties is None else recorded(self._penalties, [])
             if penalty is None:
                 return None
-        if losses is None or not FlatSteps.serve(losses, penalty, optimizer):
+        if losses is None or not optimizer._takes_arrays():
             return None
         if self._flat is None or self._flat.task != (losses, penalty, optimizer):  # to pair all parameters takes time
-            self._flat = FlatSteps(losses, penalty, optimizer, metric, PIECE)
+            if not FlatSteps.serve(losses, penalty, optimizer):
+                return None
+            self._flat = FlatSteps(losses, penalty, optimizer, metric, self.chunk)
         return self._flat.begin(self._data if isinstance(order, range) else [column[order] for column in self._data])
 
     def _loss(self, x: Any, y: Any) -> Any:

@@ -32,7 +32,7 @@ from wengert.modes import no_grad
 from wengert.optim import Optimizer
 from wengert.training.history import History, Progress
 from wengert.training.metrics import METRICS, Metric
-from wengert.training.trainers import BACKENDS, DivergedError, EagerLosses, Loss, Model, Task, choose, uncompiled
+from wengert.training.trainers import BACKENDS, DivergedError, Loss, Model, Task, Trainer, choose, uncompiled
 
 __all__ = ["History", "Loss", "Metric", "Model", "accuracy", "fit", "predict"]
 
@@ -138,7 +138,7 @@ def fit(
     try:
         while len(history) < epochs and not history.stopped_early:
             if len(history) and (callback is not None or not len(history) & (len(history) - 1)):
-                trainer.recheck()  # the callback, or who knows what, may have changed what the model or the loss reads
+                trainer.cross_check()  # the callback, or who knows what, may have changed what the loss reads
             order = trainer.order(_keys(draw, len(examples))) if shuffle else range(len(examples))
             _append(trainer.learn(order, size, optimizer, clip_norm, bar), history.loss, history.accuracy)
             if held_out:
@@ -199,7 +199,7 @@ def accuracy(model: Model, X: Iterable[Any], Y: Iterable[Any], loss: Loss | None
     if metric is None:
         raise ArgumentError(f"{_name(loss)} does not tell which predictions are right")
     examples = _examples(model, loss, rows, targets, "X", "Y")
-    return EagerLosses(Task(model, loss, metric, None, [], examples)).measure()[1]
+    return Trainer(Task(model, loss, metric, None, [], examples)).measure()[1]
 
 
 def _keys(draw: Any, count: int) -> array[int]:
