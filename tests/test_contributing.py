@@ -29,7 +29,9 @@ def applied(tmp_path: Path, section: str) -> Path:
                 lines = hunk.splitlines(keepends=True)
                 before = "".join([line[1:] for line in lines if line[0] != "+"])
                 after = "".join([line[1:] for line in lines if line[0] != "-"])
-                assert not before or changed.count(before) == 1, f"the context lines of the diff are not those of {name}"
+                assert not before or changed.count(before) == 1, (
+                    f"the context lines of the diff are not those of {name}"
+                )
                 changed = changed.replace(before, after) if before else after
             path.write_text(changed, encoding="utf-8")
     return tmp_path

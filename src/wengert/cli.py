@@ -19,6 +19,7 @@ from importlib.util import find_spec
 from typing import Any, NoReturn
 
 from wengert import __version__, _loader
+from wengert.compiler.backends import BACKENDS
 from wengert.demo import SETTINGS, run, source
 from wengert.errors import WengertError
 from wengert.view.formula import evaluate
@@ -29,7 +30,7 @@ from wengert.view.steps.steps import steps
 __all__ = ["main"]
 
 EXTRAS = {
-    "array": "numpy",
+    **{backend.extra: backend.library for backend in BACKENDS.values()},
     "plot": "matplotlib",
     "png": "resvg_py",
     "progress": "tqdm",

@@ -15,6 +15,7 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from wengert import _loader, checkpoint, data, losses
+from wengert.compiler.backends import preferred
 from wengert.errors import WengertError
 from wengert.nn import MLP
 from wengert.optim import Adam
@@ -174,7 +175,9 @@ def source(name: str) -> str:
     """
     setting = SETTINGS[name]
     X, _, Y, _ = setting.split()
-    trainer = choose("numpy", setting.network(X, 0), setting.loss, None, None, list(zip(X, Y, strict=True)), [])
+    trainer = choose(
+        preferred().name, setting.network(X, 0), setting.loss, None, None, list(zip(X, Y, strict=True)), []
+    )
     assert trainer.compiled is not None  # or `choose` has said why
     return trainer.compiled.source()
 

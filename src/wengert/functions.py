@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from wengert.errors import LengthError, OperandError, OperationError
-from wengert.ops import table
+from wengert.ops import register, table
 from wengert.ops.coerce import named
 
 __all__ = ["Functions", "log_softmax", "matmul", "op", "pick", "softmax", "take"]
@@ -176,7 +176,7 @@ def op(
     kinds = (Functions, *Functions.__subclasses__())  # among them Value, which stands on this module
     if isinstance(name, str) and name not in table.BY_NAME and any(hasattr(kind, name) for kind in kinds):
         raise OperationError(f"{name} is a name that every Value has: choose another")
-    return _publish(table.register(name, value, partials, arity, symbol or name))
+    return _publish(register(name, value, partials, arity, symbol or name))
 
 
 def _arity(name: str, value: Callable[..., float]) -> int | None:

@@ -5,6 +5,7 @@ After a change that is meant: ``python -m tests.compiler.test_sources`` writes t
 
 from __future__ import annotations
 
+import ast
 import math
 import random
 import sys
@@ -20,7 +21,8 @@ from wengert import Value, nn
 
 np = pytest.importorskip("numpy")
 
-from wengert.compiler.backends.export import LANGUAGES, _written  # noqa: E402  (they need NumPy)
+from wengert.compiler.backends.export import _constant  # noqa: E402  (they need NumPy)
+from wengert.compiler.backends.spellings import LIBRARIES  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = Path(__file__).resolve().parent / "golden"
@@ -163,7 +165,7 @@ def test_the_printed_program_runs_and_gives_the_same(model: Callable[[], Any]) -
     ]
     space: dict[str, Any] = {}
     exec(compiled.source("numpy"), space)
-    value, slopes = space[f"{model.__name__}_and_gradients"](*arguments, *kernel._views)
+    value, slopes = space[f"{model.__name__}_and_gradients"](*arguments, *kernel.values)
     batched = any(a.batched for a in kernel.inputs)
     eager = [compiled.function(*example) for example in (zip(*arguments, strict=True) if batched else [arguments])]
     want = wengert.mean(eager)
@@ -191,8 +193,8 @@ def test_the_program_in_pytorch_has_the_same_gradients(model: Callable[[], Any])
     there: dict[str, Any] = {}
     exec(compiled.source("numpy"), here)
     exec(compiled.source("torch"), there)
-    value, slopes = here[f"{model.__name__}_and_gradients"](*arguments, *kernel._views)
-    tensors = [torch.tensor(view, requires_grad=True) for view in kernel._views]
+    value, slopes = here[f"{model.__name__}_and_gradients"](*arguments, *kernel.values)
+    tensors = [torch.tensor(view, requires_grad=True) for view in kernel.values]
     result = there[model.__name__](*map(torch.tensor, arguments), *tensors)
     result.backward()
     assert result.item() == pytest.approx(value, rel=1e-12)
@@ -258,7 +260,7 @@ def test_a_sum_of_what_is_the_same_for_all_its_terms() -> None:
 
 def test_places_that_are_written_as_ranges() -> None:
     table = 10 + np.arange(3)[:, None] * 20 + np.arange(4) * 5
-    text = _written(table, LANGUAGES["numpy"])
+    text = ast.unparse(_constant(table, LIBRARIES["numpy"]))
     assert text == "10 + np.arange(3)[:, None] * 20 + np.arange(4) * 5"
     assert (eval(text, {"np": np}) == table).all()
 

@@ -13,6 +13,7 @@ from wengert.derivatives.pytree import Structure, argument_names
 from wengert.engine import Value
 from wengert.errors import ArgumentError
 from wengert.graph import Graph
+from wengert.ops import BY_NAME
 from wengert.ops import coerce as operands
 
 __all__ = ["Comparison", "Line", "compare"]
@@ -213,7 +214,7 @@ def _written(name: str, symbol: str, arguments: tuple[int | float, ...], graph: 
         parts.append(f"{x:g}" if isinstance(x, float) else label or f"#{x}")
     if name == "pow" and len(parts) == 1:
         return f"{parts[0]}{symbol}"
-    if name in ("add", "sub", "mul", "div", "pow"):
+    if len(parts) == 2 and BY_NAME[name].infix:
         return f" {symbol} ".join(parts)
     return f"{name}({', '.join(parts)})"
 

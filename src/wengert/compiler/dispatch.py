@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from wengert import modes
+from wengert.compiler.backends.base import all_finite
 from wengert.compiler.backends.export import source_of
-from wengert.compiler.backends.kernel import all_finite
 from wengert.compiler.fused import fused
 from wengert.compiler.lifting.simplify import Unliftable
 from wengert.compiler.tracing.arguments import Arguments, Form, Reader, called, examples
@@ -235,7 +235,7 @@ class Runtime:
             )
             return None
         try:
-            made = record(self.function, arguments, example)
+            made = record(self.function, arguments, example, self.compiled.backend)
         except (Unrecordable, Unliftable) as reason:
             self.leave(entry, str(reason))
             return None
@@ -261,7 +261,7 @@ class Runtime:
         if want.shape == np.shape(value) and (np.abs(want - value) <= AGREE * np.maximum(1.0, np.abs(want))).all():
             return True
         try:
-            record(self.function, arguments, example)
+            record(self.function, arguments, example, self.compiled.backend)
         except (Unrecordable, Unliftable) as reason:  # a step at which rounding decides, such as the sign of a zero
             self.leave(entry, str(reason))
             return False

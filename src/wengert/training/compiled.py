@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from wengert.compiler.backends import Backend
 from wengert.compiler.function import Compiled
 from wengert.compiler.tracing.trace import Auxiliary
 from wengert.compiler.tracing.trees import flatten_argument
@@ -39,15 +40,16 @@ class CompiledLosses:
         RefusedError: the loss or the data cannot be compiled.
     """
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: Task, backend: Backend) -> None:
         self.task: Task = task
+        self.backend: Backend = backend
         self.chunk: int = PIECE
         self._data, self._held_out = _arrays(task.examples), _arrays(task.held_out)
         self._cross_checked = 0
-        self._losses = Compiled(_named(task.loss, lambda x, y: self._loss(x, y)))
+        self._losses = Compiled(_named(task.loss, lambda x, y: self._loss(x, y)), backend=backend)
         self._penalties: Compiled | None = None
         self._flat: FlatSteps | None = None  # those of an earlier epoch, which mostly serve again
-        self._predictions = Compiled(_named(task.model, lambda x: task.model(_listed(x))))
+        self._predictions = Compiled(_named(task.model, lambda x: task.model(_listed(x))), backend=backend)
         few = [column[:CHUNK] for column in self._data]
         state = random.getstate()  # a model that draws random numbers draws the same ones after this attempt
         try:
@@ -57,7 +59,7 @@ class CompiledLosses:
                 if not (refusal := self.refusal()) and task.metric is not None:
                     self._predictions.map(few[0])
                 if task.regularization is not None and not refusal:
-                    self._penalties = _compiled_penalty(task.regularization)
+                    self._penalties = _compiled_penalty(task.regularization, backend)
         except Exception as error:  # code that a stand-in for a number upsets runs as it always did
             refusal = f"{type(error).__name__}: {error}"
         finally:
@@ -154,10 +156,10 @@ class CompiledLosses:
             return sum(float(metric(p, target)) for p, (_, target) in zip(shown, pairs, strict=True))
 
 
-def _compiled_penalty(regularization: Callable[[], Value]) -> Compiled | None:
+def _compiled_penalty(regularization: Callable[[], Value], backend: Backend) -> Compiled | None:
     """The regularization as an array program; None if it cannot be one, and then it stays with the engine."""
     try:
-        made = Compiled(regularization)
+        made = Compiled(regularization, backend=backend)
         made()
     except Exception:  # code of the user's that a stand-in for a number upsets: it runs as it always did
         return None

@@ -19,12 +19,12 @@ import sys
 import warnings
 from array import array
 from collections.abc import Callable, Iterable
-from importlib.util import find_spec
 from math import inf, isfinite
 from numbers import Real
 from time import perf_counter
 from typing import Any
 
+from wengert.compiler.backends import BACKENDS
 from wengert.engine import Value
 from wengert.errors import ArgumentError, DataError, LengthError, OperandError, WengertError
 from wengert.losses import cross_entropy, hinge
@@ -32,7 +32,7 @@ from wengert.modes import no_grad
 from wengert.optim import Optimizer
 from wengert.training.history import History, Progress
 from wengert.training.metrics import METRICS, Metric
-from wengert.training.trainers import BACKENDS, DivergedError, Loss, Model, Task, Trainer, choose, uncompiled
+from wengert.training.trainers import DivergedError, Loss, Model, Task, Trainer, choose, uncompiled
 
 __all__ = ["History", "Loss", "Metric", "Model", "accuracy", "fit", "predict"]
 
@@ -94,7 +94,7 @@ def fit(
         progress: whether to show progress on stderr: a bar if tqdm is installed, else a plain line.
         callback: called with the History after each epoch; if it returns True, the run ends.
         backend: "eager" is the engine; "numpy" is the array program, or an error; "auto" is the program if there
-            can be one.
+            can be one, by the first back end that can run here.
         history: of an earlier run, which this one goes on with until there are `epochs` in all: the same History is
             continued and returned. If the parameters, the optimizer and the random numbers are as they were then (see
             `wengert.checkpoint`, and save from `callback`), the outcome is that of one long run, to the last bit:
@@ -104,13 +104,13 @@ def fit(
     Raises:
         DataError: X or Y is empty, or holds what is no finite number; or a target is of no class.
         LengthError: X and Y, a row and the model's inputs, or a target and its prediction differ in length.
-        ArgumentError: an argument is out of its range, or the optimizer is another model's; or the backend is
-            "numpy" and the loss or the data cannot be compiled.
+        ArgumentError: an argument is out of its range, or the optimizer is another model's; or a backend is asked
+            for, and the loss or the data cannot be compiled.
         MissingExtraError: the backend is "numpy", and NumPy is not installed.
         OperandError: the loss is not a Value.
     """
-    if backend not in BACKENDS:
-        raise ArgumentError(f"backend is {backend!r}; expected one of {', '.join(map(repr, BACKENDS))}")
+    if backend not in (known := ("auto", "eager", *BACKENDS)):
+        raise ArgumentError(f"backend is {backend!r}; expected one of {', '.join(map(repr, known))}")
     _check_arguments(model, loss, optimizer, regularization)
     model, loss = uncompiled(model), uncompiled(loss)
     _check_numbers(epochs, batch_size, patience, clip_norm)
@@ -133,7 +133,7 @@ def fit(
         for _ in range(len(history)):
             _keys(draw, len(examples))
     bar = Progress(progress, epochs, -(-len(examples) // size))
-    if trainer.fallback and find_spec("numpy"):
+    if trainer.fallback and any(one.is_available() for one in BACKENDS.values()):
         bar.say(f"fit runs on the engine: {trainer.fallback}")
     try:
         while len(history) < epochs and not history.stopped_early:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert.compiler.backends.kernel import all_finite
+from wengert.compiler.backends.base import all_finite
 from wengert.compiler.function import Compiled
 from wengert.compiler.fused import gather, scatter
 from wengert.compiler.tracing.trace import Recording

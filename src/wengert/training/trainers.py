@@ -12,9 +12,10 @@ from collections.abc import Callable, Sequence
 from math import isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from wengert.compiler.backends import BACKENDS, preferred
 from wengert.compiler.function import Compiled
 from wengert.engine import Value
-from wengert.errors import ArgumentError, MissingExtraError, StaleRecordingError, require
+from wengert.errors import ArgumentError, MissingExtraError, StaleRecordingError
 from wengert.functions import sum as total
 from wengert.lines import warn_once
 from wengert.modes import no_grad, op_by_op
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from wengert.training.flat import FlatSteps
 
 __all__ = [
-    "BACKENDS",
     "DivergedError",
     "Loss",
     "Model",
@@ -40,9 +40,7 @@ __all__ = [
     "uncompiled",
 ]
 
-BACKENDS = ("auto", "eager", "numpy")
 CHUNK = 128  # how many examples' graphs are alive at once; more would cost memory and gain no time
-SMALL = 2000  # a pass over all examples of fewer scalar operations takes the engine less time than NumPy's calls
 
 Model = Callable[[Any], Any]
 Loss = Callable[[Any, Any], Value]
@@ -75,34 +73,35 @@ def choose(backend: str, *task: Any) -> Trainer:
     """What trains on `Task(*task)`.
 
     Args:
-        backend: "eager" is the engine, "numpy" the array program; "auto" is this where NumPy is installed, the loss
-            and the data can be compiled and the task is not tiny, else the engine. Its `fallback` says why, and is
-            empty for a tiny task, which the engine computes in less time.
+        backend: "eager" is the engine, the name of a back end its array program; "auto" is the first that can run here,
+            where the loss and the data can be compiled and the task is not tiny, else the engine. Its `fallback` says
+            why, and is empty for a tiny task, which the engine computes in less time.
         *task: the fields of a Task.
 
     Raises:
-        MissingExtraError: "numpy" is asked for, and NumPy is not installed.
-        ArgumentError: "numpy" is asked for, and the loss or the data cannot be compiled.
+        MissingExtraError: a back end is asked for that needs what is not installed.
+        ArgumentError: a back end is asked for, and the loss or the data cannot be compiled.
     """
     asked, fallback = Task(*task), ""
     if backend == "eager":
         return Trainer(asked)
     try:
-        require("numpy", "array")
+        chosen = preferred() if backend == "auto" else BACKENDS[backend]
+        chosen.require()
         if op_by_op():
             raise RefusedError("strict() and detect_anomaly() look at each operation by itself")
         from wengert.training.compiled import CompiledLosses  # which needs NumPy
 
-        compiled = CompiledLosses(asked)
-        if backend == "numpy" or compiled.operations >= SMALL:
+        compiled = CompiledLosses(asked, chosen)
+        if backend != "auto" or compiled.operations >= chosen.overhead:
             return Trainer(asked, compiled)
     except MissingExtraError as error:
-        if backend == "numpy":
+        if backend != "auto":
             raise
         fallback = str(error)
     except RefusedError as reason:
-        if backend == "numpy":
-            raise ArgumentError(f"backend is 'numpy', and the loss cannot be compiled: {reason}") from None
+        if backend != "auto":
+            raise ArgumentError(f"backend is {backend!r}, and the loss cannot be compiled: {reason}") from None
         fallback = str(reason)
     return Trainer(asked, fallback=fallback)
 
@@ -123,8 +122,8 @@ class Trainer:
 
     @property
     def name(self) -> str:
-        """What computes now: "eager" or "numpy"."""
-        return "eager" if self.compiled is None else "numpy"
+        """What computes now: "eager", or the back end of the array program."""
+        return "eager" if self.compiled is None else self.compiled.backend.name
 
     def _ask(self, program: Callable[[CompiledLosses], Answer], engine: Callable[[], Answer]) -> Answer:
         """The answer of the array program; of the engine from where that turns out not to hold: it falls back here."""

@@ -12,17 +12,15 @@ from typing import Any
 
 from wengert.engine import Value
 from wengert.errors import ArgumentError, WengertError
-from wengert.ops.table import BY_NAME
+from wengert.ops.table import BY_NAME, TABLE
 
 __all__ = ["evaluate"]
 
 LONGEST = 10_000  # characters
-ARITHMETIC: dict[type[ast.operator], str] = {
-    ast.Add: "add",
-    ast.Sub: "sub",
-    ast.Mult: "mul",
-    ast.Div: "div",
-    ast.Pow: "pow",
+ARITHMETIC: dict[type[ast.operator], str] = {  # as Python's own parser has it
+    type(ast.parse(f"x {row.infix} y", mode="eval").body.op): row.name  # type: ignore[attr-defined]  # it is a BinOp
+    for row in TABLE
+    if row.infix and row.arity == 2
 }
 WRITTEN = "numbers, names, + - * / **, parentheses and functions such as tanh(x)"
 

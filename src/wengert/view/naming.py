@@ -21,8 +21,8 @@ LONGEST = 24  # characters of a label that are shown
 SHORT = 16  # characters of an expression that still serves as a name
 MANY = 7  # operands that are all written out
 LARGE = 20_000  # nodes from which on a node without a label goes by its place
-INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**"}
-SIGNS = {(sign, 2): name for name, sign in INFIX.items()} | {("-", 1): "neg"}  # what hand-made nodes call themselves
+INFIX = {row.name: row.infix for row in TABLE if row.infix and row.arity == 2}
+SIGNS = {(row.infix, row.arity): row.name for row in TABLE if row.infix}  # what hand-made nodes call themselves
 POWER, FUNCTION = re.compile(r"\*\*-?\d[\d.e-]{0,9}"), re.compile(r"[^\W\d]\w{0,15}")
 
 # What is no character to show: controls, what turns the direction of writing, halves of surrogate pairs.

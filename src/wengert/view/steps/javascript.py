@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from math import inf
-from types import FunctionType
 from typing import Any
 
-from wengert.ops import table
-from wengert.ops.table import BY_NAME, Op
+from wengert.ops import BY_NAME, Op, interpret, namespace
 
 __all__ = ["Script", "asset", "literal"]
 
@@ -28,8 +26,6 @@ PRIMITIVES: dict[str, str] = {name: f"Math.{name}" for name in f"{MATH} sqrt tan
 PRIMITIVES |= {name: f"{name}_" for name in OURS.split()}
 
 STRINGS = re.compile(r'("(?:[^"\\]|\\.)*"|`(?:[^`\\]|\\.)*`)')
-
-INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 
 
 class UnwritableError(Exception):
@@ -145,12 +141,12 @@ class _Body:
         return self.name(f"{a}{sign} {b}" if b.startswith("-") else f"{a}{sign}{b}", is_condition)
 
     def apply(self, op: Op, xs: list[Any]) -> Any:
-        if op.name in INFIX:
-            return self.infix(INFIX[op.name], *xs)
+        if _is_infix(op):
+            return self.infix(op.infix, *xs)
         if op.name == "where":
             return self.choice(*xs)
         if op.arity is None:  # of any number of operands: written out
-            return _reading(op.value)(*xs)
+            return interpret(op.value, SYMBOLS)(*xs)
         return self.name(f"{self.script.function(op)}({','.join(map(_text, xs))})")
 
     def choice(self, condition: Any, x: Any, y: Any) -> Any:
@@ -166,6 +162,11 @@ class _Body:
         if lines and lines[-1].startswith(f"{result}="):
             result = lines.pop().partition("=")[2]
         return f"({','.join(given)})=>" + (f"{{const {','.join(lines)};return {result}}}" if lines else result)
+
+
+def _is_infix(op: Op) -> bool:
+    """Whether JavaScript has the operator, and it means the same: its ** does not."""
+    return op.arity == 2 and bool(op.infix) and op.name not in PRIMITIVES
 
 
 def _text(x: Any) -> str:
@@ -206,13 +207,13 @@ class Script:
     def _value(self, op: Op, names: list[str]) -> str:
         body = _Body(self)
         symbols = [Symbol(body, name) for name in names]
-        if op.name in INFIX or op.name == "where" or op.name in PRIMITIVES:
+        if _is_infix(op) or op.name == "where" or op.name in PRIMITIVES:
             return body.result(names, _text(body.apply(op, symbols)))
-        return body.result(names, _text(_reading(op.value)(*symbols)))
+        return body.result(names, _text(interpret(op.value, SYMBOLS)(*symbols)))
 
     def _partials(self, op: Op, names: list[str]) -> str:
         body = _Body(self)
-        given = _reading(op.partials)(*[Symbol(body, name) for name in ("o", *names)])
+        given = interpret(op.partials, SYMBOLS)(*[Symbol(body, name) for name in ("o", *names)])
         slopes = list(given) if isinstance(given, (tuple, list)) else [given]
         if len(slopes) != len(names):
             raise UnwritableError(f"{op.name}: {len(slopes)} partials for {len(names)} operands")
@@ -268,21 +269,8 @@ def _choose(condition: Any, x: Any, y: Any) -> Any:
     return x if condition else y
 
 
-SYMBOLS: dict[str, Any] = {}  # what the names in a rule of the table mean when it is read over symbols
-SYMBOLS.update(
-    {
-        name: FunctionType(thing.__code__, SYMBOLS, name, thing.__defaults__)
-        if isinstance(thing, FunctionType) and thing.__globals__ is vars(table)
-        else thing
-        for name, thing in vars(table).items()
-    }
+# What the names in a rule of the table mean when it is read over symbols.
+SYMBOLS: dict[str, Any] = namespace(
+    where=_choose,
+    _guarded_form=lambda condition, careful, plain: _choose(condition, careful(), plain),
 )
-SYMBOLS["where"] = _choose
-SYMBOLS["_seldom"] = lambda condition, careful, plain: _choose(condition, careful(), plain)
-
-
-def _reading(rule: Callable[..., Any]) -> Callable[..., Any]:
-    """A rule of the table, with its names looked up among the symbols; a user's rule as it is."""
-    if isinstance(rule, FunctionType) and rule.__globals__ in (table.FLOATS, table.VALUES):
-        return FunctionType(rule.__code__, SYMBOLS, rule.__name__, rule.__defaults__)
-    return rule
