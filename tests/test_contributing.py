@@ -1,4 +1,4 @@
-"""What CONTRIBUTING.md says is all that it takes: each of its diffs fits the package, and what it adds works everywhere."""
+"""What CONTRIBUTING.md says is all that it takes: its diffs fit the package, and what they add works everywhere."""
 
 from __future__ import annotations
 
