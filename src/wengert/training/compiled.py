@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import warnings
 from array import array
 from collections.abc import Callable, Iterable
@@ -20,7 +19,7 @@ from wengert.modes import no_grad
 from wengert.optim import Optimizer
 from wengert.training.flat import FlatSteps, recorded
 from wengert.training.metrics import Right
-from wengert.training.trainers import CHUNK, Example, Outcome, Places, RefusedError, Task
+from wengert.training.task import CHUNK, Example, Outcome, Places, RefusedError, Task, same_random_numbers
 
 __all__ = ["CompiledLosses"]
 
@@ -51,9 +50,8 @@ class CompiledLosses:
         self._flat: FlatSteps | None = None  # those of an earlier epoch, which mostly serve again
         self._predictions = Compiled(_named(task.model, lambda x: task.model(_listed(x))), backend=backend)
         few = [column[:CHUNK] for column in self._data]
-        state = random.getstate()  # a model that draws random numbers draws the same ones after this attempt
         try:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), same_random_numbers():
                 warnings.simplefilter("ignore")  # what there is to say is said in one line
                 self._losses.sum(*few)
                 if not (refusal := self.refusal()) and task.metric is not None:
@@ -62,8 +60,6 @@ class CompiledLosses:
                     self._penalties = _compiled_penalty(task.regularization, backend)
         except Exception as error:  # code that a stand-in for a number upsets runs as it always did
             refusal = f"{type(error).__name__}: {error}"
-        finally:
-            random.setstate(state)
         if refusal:
             raise RefusedError(refusal)
         path = self._losses._runtime.latest()

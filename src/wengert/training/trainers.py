@@ -8,9 +8,9 @@ is resumed gives the same bits.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from math import isfinite
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from wengert.compiler.backends import BACKENDS, preferred
 from wengert.compiler.function import Compiled
@@ -21,52 +21,19 @@ from wengert.lines import warn_once
 from wengert.modes import no_grad, op_by_op
 from wengert.optim import Optimizer, clip_grad_norm
 from wengert.training.history import Progress
-from wengert.training.metrics import Metric
+from wengert.training.task import CHUNK, Outcome, Places, RefusedError, Task
 
 if TYPE_CHECKING:
     from wengert.training.compiled import CompiledLosses  # which needs NumPy
     from wengert.training.flat import FlatSteps
 
-__all__ = [
-    "DivergedError",
-    "Loss",
-    "Model",
-    "Outcome",
-    "Places",
-    "RefusedError",
-    "Task",
-    "Trainer",
-    "choose",
-    "uncompiled",
-]
+__all__ = ["DivergedError", "Trainer", "choose", "uncompiled"]
 
-CHUNK = 128  # how many examples' graphs are alive at once; more would cost memory and gain no time
-
-Model = Callable[[Any], Any]
-Loss = Callable[[Any, Any], Value]
-Example = tuple[Any, Any]
-Outcome = tuple[float, ...]  # a mean loss, then the sum of the metric where there is one
-Places = Sequence[int]  # numbers of examples
 Answer = TypeVar("Answer")
 
 
 class DivergedError(Exception):
     """The loss of a batch is not finite."""
-
-
-class RefusedError(Exception):
-    """Why there is no array program."""
-
-
-class Task(NamedTuple):
-    """What is to be learnt."""
-
-    model: Model  # called with a row, gives a prediction
-    loss: Loss  # called with a prediction and a target, gives a Value
-    metric: Metric | None  # called with the same, gives a number
-    regularization: Callable[[], Value] | None  # called once a batch, gives a Value
-    examples: list[Example]  # (row, target) pairs to learn from
-    held_out: list[Example]  # such pairs that are only measured
 
 
 def choose(backend: str, *task: Any) -> Trainer:
