@@ -90,7 +90,7 @@ def test_lines_are_let_go_of() -> None:
     with pytest.raises(NonFiniteError), strict(), detect_anomaly():
         Value(0.0).log()
     assert anomalies._trails.open == ()
-    assert not modes.op_by_op()
+    assert not modes.eager_only()
 
 
 def test_a_long_block_keeps_the_newest_lines(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,7 +139,7 @@ def test_per_thread() -> None:
         inside.wait(10)
         y = Value(1000.0).exp()
         y.backward()
-        found.append((y.data, modes.op_by_op(), line_of(y)))
+        found.append((y.data, modes.eager_only(), line_of(y)))
         done.set()
 
     thread = threading.Thread(target=lenient)

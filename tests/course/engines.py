@@ -672,7 +672,20 @@ HALF: dict[str, tuple[int | None, str, list[str], list[str]]] = {
         patched(
             [("return self + (-other)", "return self + other")],
             only(
-                *["__init__", "__add__", "__mul__", "__radd__", "__rmul__", "__neg__", "__sub__", "__pow__", "__truediv__", "tanh", "exp", "backward"]
+                *[
+                    "__init__",
+                    "__add__",
+                    "__mul__",
+                    "__radd__",
+                    "__rmul__",
+                    "__neg__",
+                    "__sub__",
+                    "__pow__",
+                    "__truediv__",
+                    "tanh",
+                    "exp",
+                    "backward",
+                ]
             ),
         ),
         ["wrong value"],
@@ -683,7 +696,18 @@ HALF: dict[str, tuple[int | None, str, list[str], list[str]]] = {
 
 # -- the tutorials' finished engines ------------------------------------------------------------------------------------
 
-ARITHMETIC = ["__init__", "__add__", "__mul__", "__pow__", "__radd__", "__rmul__", "__neg__", "__sub__", "__truediv__", "backward"]
+ARITHMETIC = [
+    "__init__",
+    "__add__",
+    "__mul__",
+    "__pow__",
+    "__radd__",
+    "__rmul__",
+    "__neg__",
+    "__sub__",
+    "__truediv__",
+    "backward",
+]
 FINISHED: dict[str, str] = {
     "tanh from exp": only(
         *ARITHMETIC,

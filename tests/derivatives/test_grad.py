@@ -17,7 +17,7 @@ import pytest
 import wengert
 from tests.threads import together
 from wengert import Value, grad, hessian, hvp, jacobian, jvp, nn, value_and_grad, vjp
-from wengert.derivatives.pytree import Structure
+from wengert.derivatives.pytree import Numbers
 from wengert.errors import ArgumentError, LengthError, OperandError
 
 
@@ -84,22 +84,22 @@ def test_of_which_arguments() -> None:
         (Counter(b=2, a=3), Counter(b=3.0, a=2.0)),  # type: ignore[call-overload]
     ],
 )
-def test_structures(x: Any, expected: Any) -> None:
+def test_pytrees(x: Any, expected: Any) -> None:
     def f(x: Any) -> Any:
         assert type(x) is type(expected)
-        first, second, *_ = Structure(x).leaves
+        first, second, *_ = Numbers(x).leaves
         return first * second
 
     slopes = grad(f)(x)
     assert slopes == expected
     assert type(slopes) is type(expected)
-    assert Structure(slopes).names() == Structure(x).names()
+    assert Numbers(slopes).names() == Numbers(x).names()
 
 
 def test_names_of_numbers() -> None:
     np = pytest.importorskip("numpy")
     x = {"w": [1.0, Point(2.0, np.zeros((2, 2)))], "b": 0.5}
-    assert Structure(x).names() == [
+    assert Numbers(x).names() == [
         "x['w'][0]",
         "x['w'][1].x",
         *[f"x['w'][1].y[{i}, {j}]" for i in (0, 1) for j in (0, 1)],

@@ -11,7 +11,6 @@ import pytest
 import wengert
 from tests.training.fitting import BITS, CLASSES, SIGNS, X, make, quiet
 from wengert import losses
-from wengert.compiler.backends import BACKENDS
 from wengert.engine import Value
 from wengert.errors import ArgumentError, MissingExtraError
 from wengert.nn import Module
@@ -78,7 +77,7 @@ def test_a_program_of_rows_of_integers_and_a_metric_of_ones_own() -> None:
 
 def test_a_batch_larger_than_a_piece(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("numpy")
-    monkeypatch.setattr(trainers, "PIECE", 5)
+    monkeypatch.setattr("wengert.training.compiled.PIECE", 5)
     model, twin = make(3), make(3)
     program = quiet(model, losses.cross_entropy, X, CLASSES, None, 3, validation=(X, CLASSES), backend="numpy")
     engine = quiet(twin, losses.cross_entropy, X, CLASSES, None, 3, validation=(X, CLASSES), backend="eager")
@@ -143,8 +142,8 @@ def test_data_that_are_no_arrays_are_left_to_the_engine() -> None:
 
 def test_more_courses_than_are_recorded_end_with_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("numpy")
-    monkeypatch.setattr(trainers, "CHUNK", 1)  # what is tried before the run
-    monkeypatch.setitem(BACKENDS, "numpy", BACKENDS["numpy"]._replace(overhead=0))
+    monkeypatch.setattr("wengert.training.compiled.CHUNK", 1)  # what is tried before the run
+    monkeypatch.setattr(trainers, "SMALL", 0)
 
     def branching(p: Value, y: float) -> Value:
         for cut in range(40):
@@ -168,7 +167,7 @@ def test_more_courses_than_are_recorded_end_with_the_engine(monkeypatch: pytest.
 
 def test_what_a_callback_changes_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("numpy")
-    monkeypatch.setitem(BACKENDS, "numpy", BACKENDS["numpy"]._replace(overhead=0))
+    monkeypatch.setattr(trainers, "SMALL", 0)
 
     def run(backend: str) -> History:
         model, weight = make(), [1.0]
@@ -190,7 +189,7 @@ def test_what_a_callback_changes_is_seen(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_loss_that_changes_unseen_is_left_to_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("numpy")
-    monkeypatch.setitem(BACKENDS, "numpy", BACKENDS["numpy"]._replace(overhead=0))
+    monkeypatch.setattr(trainers, "SMALL", 0)
     model, calls = make(), [0]
 
     def rate(step: int) -> float:

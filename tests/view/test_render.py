@@ -17,7 +17,7 @@ from wengert import Value, draw, draw_dot, tree
 from wengert.errors import ArgumentError
 from wengert.graph import Graph
 from wengert.view.graph.folding import Folding
-from wengert.view.graph.svg import svg
+from wengert.view.graph.formats.svg import sheet
 
 
 def test_downwards_operands_are_above_results() -> None:
@@ -64,7 +64,7 @@ def test_the_direction_is_that_of_every_kind_of_file(tmp_path: Path) -> None:
     assert large.to_mermaid().startswith("flowchart TB\n")
     large.save(tmp_path / "g.html")
     folding = Folding(Graph(o), rankdir="TB")
-    assert read(svg(folding.picture()[0])).height > read(svg(Folding(Graph(o)).picture()[0])).height
+    assert read(sheet(folding.picture()[0])[0]).height > read(sheet(Folding(Graph(o)).picture()[0])[0]).height
 
 
 @pytest.mark.parametrize("rankdir", ["RL", "", None, 1])

@@ -66,6 +66,11 @@ class Op(NamedTuple):
             raise LengthError(f"{self.name} of no values: expected at least one")
         return xs
 
+    def slopes(self, out: Any, xs: Sequence[Any]) -> list[Any]:
+        """The partial derivative by each operand, of one operand too."""
+        partials = self.partials(out, *xs)
+        return list(partials) if isinstance(partials, (tuple, list)) else [partials]
+
     def kink_distance(self, operands: Sequence[int | float], xs: Sequence[float]) -> float:
         """How far a step is from a kink; inf if there is none, or none that could be left by changing a number.
 

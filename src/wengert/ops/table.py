@@ -230,7 +230,7 @@ def _logsumexp(*xs: Any) -> Any:
 
 LN2, LN10 = math.log(2.0), math.log(10.0)
 TWO_OVER_SQRT_PI, ONE_OVER_SQRT_2PI = 2.0 / math.sqrt(math.pi), 1.0 / math.sqrt(2.0 * math.pi)
-TINY, HUGE = 1e-290, 2.0**600
+TINY, HUGE = 1e-290, 2.0**600  # below the one digits may be lost to underflow; times the other there is room again
 POSITIVE, UNIT, ABOVE_ONE, REAL = (0.1, 4.0), (-0.95, 0.95), (1.05, 4.0), (-3.0, 3.0)
 
 # fmt: off

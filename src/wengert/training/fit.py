@@ -32,7 +32,7 @@ from wengert.modes import no_grad
 from wengert.optim import Optimizer
 from wengert.training.history import History, Progress
 from wengert.training.metrics import METRICS, Metric
-from wengert.training.trainers import DivergedError, Engine, Loss, Model, choose, uncompiled
+from wengert.training.trainers import DivergedError, EagerLosses, Loss, Model, Task, choose, uncompiled
 
 __all__ = ["History", "Loss", "Metric", "Model", "accuracy", "fit", "predict"]
 
@@ -123,32 +123,32 @@ def fit(
     started = perf_counter() - history.seconds
     if len(history) and backend == "auto":
         backend = history.backend or backend
-    engine = choose(backend, model, loss, measure, regularization, examples, held_out)
-    if len(history) and history.backend == engine.name:
-        engine.fallback = history.fallback
-    history.backend, history.fallback = engine.name, engine.fallback
+    trainer = choose(backend, model, loss, measure, regularization, examples, held_out)
+    if len(history) and history.backend == trainer.name:
+        trainer.fallback = history.fallback
+    history.backend, history.fallback = trainer.name, trainer.fallback
     size = batch_size or len(examples)
     draw = random if seed is None else random.Random(seed)
     if seed is not None and shuffle:
         for _ in range(len(history)):
             _keys(draw, len(examples))
     bar = Progress(progress, epochs, -(-len(examples) // size))
-    if engine.fallback and any(one.is_available() for one in BACKENDS.values()):
-        bar.say(f"fit runs on the engine: {engine.fallback}")
+    if trainer.fallback and any(one.is_available() for one in BACKENDS.values()):
+        bar.say(f"fit runs on the engine: {trainer.fallback}")
     try:
         while len(history) < epochs and not history.stopped_early:
             if len(history) and (callback is not None or not len(history) & (len(history) - 1)):
-                engine.recheck()  # the callback, or who knows what, may have changed what the model or the loss reads
-            order = engine.order(_keys(draw, len(examples))) if shuffle else range(len(examples))
-            _append(engine.learn(order, size, optimizer, clip_norm, bar), history.loss, history.accuracy)
+                trainer.recheck()  # the callback, or who knows what, may have changed what the model or the loss reads
+            order = trainer.order(_keys(draw, len(examples))) if shuffle else range(len(examples))
+            _append(trainer.learn(order, size, optimizer, clip_norm, bar), history.loss, history.accuracy)
             if held_out:
-                _append(engine.measure(), history.val_loss, history.val_accuracy)
+                _append(trainer.measure(), history.val_loss, history.val_accuracy)
             if patience is not None and history.best_epoch is not None:
                 waited = len(history) - 1 - history.best_epoch
                 if not waited:
                     history.best_parameters = [p.data for p in optimizer.parameters]
                 history.stopped_early = waited >= patience
-            history.backend, history.fallback = engine.name, engine.fallback
+            history.backend, history.fallback = trainer.name, trainer.fallback
             history.seconds = perf_counter() - started
             bar.epoch(history)
             if callback is not None:
@@ -198,7 +198,8 @@ def accuracy(model: Model, X: Iterable[Any], Y: Iterable[Any], loss: Loss | None
     metric = _metric("auto", loss)
     if metric is None:
         raise ArgumentError(f"{_name(loss)} does not tell which predictions are right")
-    return Engine(model, loss, metric, None, [], _examples(model, loss, rows, targets, "X", "Y")).measure()[1]
+    examples = _examples(model, loss, rows, targets, "X", "Y")
+    return EagerLosses(Task(model, loss, metric, None, [], examples)).measure()[1]
 
 
 def _keys(draw: Any, count: int) -> array[int]:

@@ -19,10 +19,9 @@ from wengert.compiler.ir.program import Program, verify
 from wengert.compiler.ir.reverse import reverse
 from wengert.compiler.lifting.lift import Lifted, lift
 from wengert.compiler.lifting.simplify import CONST, INPUT, PARAM, VALUE, Pick, Unliftable
-from wengert.compiler.tracing.arguments import Arguments
+from wengert.compiler.tracing.arguments import Arguments, Leaf
 from wengert.compiler.tracing.recorder import Guard, Recorder, Unrecordable, watching
 from wengert.compiler.tracing.tracers import HOLDS, Number, TracedInteger, as_operand
-from wengert.compiler.tracing.trees import Leaf
 from wengert.engine import Value
 from wengert.graph import Graph
 from wengert.ops.coerce import number as as_float

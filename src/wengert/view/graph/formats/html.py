@@ -6,17 +6,21 @@ may fetch nothing.
 
 from __future__ import annotations
 
-from wengert.view.graph.folding import OUTSIDE, Folding, Part, folded
+from typing import TYPE_CHECKING
+
+from wengert.view.graph.folding import OUTSIDE, Cluster, folded
+from wengert.view.graph.formats.svg import sheet, style, themed
 from wengert.view.graph.scene import ending
-from wengert.view.graph.svg import DARK, LIGHT, attribute, escape, style, svg
+from wengert.view.markup import attribute, document, escape
 from wengert.view.naming import clean
 
-__all__ = ["document"]
+if TYPE_CHECKING:
+    from wengert.view.graph.draw import Drawing
+
+__all__ = ["write"]
 
 BOXES = 6_000  # in all sections together
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-PAGE = """
-:root {{ color-scheme: {scheme} }}
+RULES = """
 body {{ margin: 0; padding: 16px 20px; font: 15px/1.5 system-ui, sans-serif; background: {paper}; color: {ink} }}
 nav {{ margin-bottom: 8px }}
 nav a, nav b {{ margin-right: 6px }}
@@ -31,14 +35,10 @@ section:target ~ #everything {{ display: none }}
 """
 
 
-def document(folding: Folding, theme: str = "auto") -> str:
-    """The page of a graph.
-
-    Args:
-        folding: the graph with its parts.
-        theme: "light", "dark", or "auto" for that of whoever looks at it.
-    """
-    waiting: list[tuple[str, Part, list[tuple[str, str]]]] = [("everything", folding.whole, [])]
+def write(drawing: Drawing) -> str:
+    """The page; it needs nothing beside itself."""
+    folding, theme = drawing.folding, drawing.theme
+    waiting: list[tuple[str, Cluster, list[tuple[str, str]]]] = [("everything", folding.whole, [])]
     sections: list[str] = []
     room = BOXES
     for name, part, above in waiting:  # which grows as it is read
@@ -56,23 +56,15 @@ def document(folding: Folding, theme: str = "auto") -> str:
         notes = [f"{folded(inside)}: click on one to unfold it"] if opened else []
         if opened < len(inside):
             notes.append(f"{len(inside) - opened} of them would make this page too large: draw a Value in them")
-        sections.append(_section(name, part, above, notes, svg(picture, theme=theme, styled=False)))
-    rules = PAGE.format(scheme="light dark" if theme == "auto" else theme, **(DARK if theme == "dark" else LIGHT))
-    if theme == "auto":
-        rules += "@media (prefers-color-scheme: dark) {" + PAGE.format(scheme="light dark", **DARK) + "}"
-    return "\n".join(
-        [
-            '<!doctype html><html lang="en"><head><meta charset="utf-8">',
-            f'<meta http-equiv="Content-Security-Policy" content={attribute(POLICY)}>',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>A graph of {len(folding.graph):,} values</title><style>{rules}{style(theme)}</style></head><body>",
-            *reversed(sections),  # everything last, so that a section before it can hide it
-            "</body></html>",
-        ]
-    )
+        sections.append(_section(name, part, above, notes, sheet(picture, None)[0]))
+    scheme = "light dark" if theme == "auto" else theme
+    rules = f":root {{ color-scheme: {scheme} }}{themed(RULES, theme)}{style(theme)}"
+    title = f"A graph of {len(folding.graph):,} values"
+    body = "\n".join(reversed(sections))  # everything last, so that a section before it can hide it
+    return document(title, "style-src 'unsafe-inline'", rules, body)
 
 
-def _section(name: str, part: Part, above: list[tuple[str, str]], notes: list[str], drawn: str) -> str:
+def _section(name: str, part: Cluster, above: list[tuple[str, str]], notes: list[str], drawn: str) -> str:
     """One part: the way back, what there is to say, and its picture."""
     path = "".join([f"<a href={attribute(f'#{link}')}>{escape(ending(title))}</a> › " for link, title in above])
     head = f"<nav>{path}<b>{escape(clean(part.name, 200))}</b></nav>" if above else ""

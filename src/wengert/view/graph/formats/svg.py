@@ -1,167 +1,134 @@
 """A picture as SVG: pure functions to text.
 
 The text stays within its box without any knowledge of fonts: it is set in a monospaced font, whose advance is known
-well enough, and characters that may be of any width are told how wide they have to be. There are no scripts, no ids
-unless they are asked for, and no colour that needs more than plain CSS, so that other programs read the files too.
+well enough, and characters that may be of any width are told how wide they have to be. There are no scripts, no ids,
+and no colour that needs more than plain CSS, so that other programs read the files too.
 """
 
 from __future__ import annotations
 
-import re
 from bisect import bisect
 from collections.abc import Sequence
-from unicodedata import combining, east_asian_width
+from typing import TYPE_CHECKING
 
 from wengert.view.graph.layout import Point, layout
 from wengert.view.graph.scene import Box, Edge, Picture
+from wengert.view.markup import attribute, cells, escape, is_plain
+from wengert.view.naming import clean
 
-__all__ = ["DARK", "LIGHT", "attribute", "escape", "sheet", "style", "svg"]
+if TYPE_CHECKING:
+    from wengert.view.graph.draw import Drawing
+
+__all__ = ["DARK", "LIGHT", "sheet", "style", "themed", "write"]
 
 SIZE, ADVANCE, LINE = 11.0, 6.82, 14.0  # of the text: font size, width of a character (0.62 em), height of a line
 MARGIN, PAD, PILL, REACH = 14.0, 9.0, 24.0, 11.0  # around the picture; in a box; an operation, and its arrow
 TIP = 6.0  # length of an arrow's head
+NOTE = 200  # characters of a note that are shown
 
-LIGHT = {
-    "paper": "#ffffff",
-    "ink": "#1b2530",
-    "muted": "#5a6673",
-    "card": "#ffffff",
-    "line": "#c3ccd5",
-    "leaf": "#edf4fd",
-    "leafline": "#8fb2dd",
-    "pill": "#eef1f4",
-    "edge": "#94a1ae",
-    "hot": "#d4570a",
-    "grad": "#b04708",
-    "fold": "#f4f1fb",
-    "foldline": "#9c8cc8",
-    "broken": "#b8122e",
+COLOURS = {  # on light paper, on dark
+    "paper": ("#ffffff", "#12161b"),
+    "ink": ("#1b2530", "#e7ebf0"),
+    "muted": ("#5a6673", "#93a0ad"),
+    "card": ("#ffffff", "#1b2128"),
+    "line": ("#c3ccd5", "#434e5a"),
+    "leaf": ("#edf4fd", "#16273c"),
+    "leafline": ("#8fb2dd", "#3f6796"),
+    "pill": ("#eef1f4", "#2a323c"),
+    "edge": ("#94a1ae", "#66737f"),
+    "hot": ("#d4570a", "#ff8a3d"),
+    "grad": ("#b04708", "#ffab73"),
+    "fold": ("#f4f1fb", "#241f36"),
+    "foldline": ("#9c8cc8", "#7767a8"),
+    "broken": ("#b8122e", "#ff7088"),
 }
-DARK = {
-    "paper": "#12161b",
-    "ink": "#e7ebf0",
-    "muted": "#93a0ad",
-    "card": "#1b2128",
-    "line": "#434e5a",
-    "leaf": "#16273c",
-    "leafline": "#3f6796",
-    "pill": "#2a323c",
-    "edge": "#66737f",
-    "hot": "#ff8a3d",
-    "grad": "#ffab73",
-    "fold": "#241f36",
-    "foldline": "#7767a8",
-    "broken": "#ff7088",
-}
+LIGHT = {name: light for name, (light, _) in COLOURS.items()}
+DARK = {name: dark for name, (_, dark) in COLOURS.items()}
 FONT = "ui-monospace, 'SF Mono', Menlo, Consolas, 'DejaVu Sans Mono', 'Liberation Mono', monospace"
 
-COLOURS = """
-{0} .paper {{ fill: {paper} }}
-{0} text {{ fill: {ink} }}
-{0} .muted, {0} .absent {{ fill: {muted} }}
-{0} .grad {{ fill: {grad} }}
-{0} .broken {{ fill: {broken} }}
-{0} .card {{ fill: {card}; stroke: {line} }}
-{0} .leaf .card {{ fill: {leaf}; stroke: {leafline} }}
-{0} .constant .card, {0} .outside .card {{ fill: {paper}; stroke: {line} }}
-{0} .fold .card {{ fill: {fold}; stroke: {foldline} }}
-{0} .pill {{ fill: {pill}; stroke: {edge} }}
-{0} .line {{ stroke: {edge} }}
-{0} .head {{ fill: {edge} }}
-{0} .hot .line, {0} .hot > .card, {0} .hot > .pill {{ stroke: {hot} }}
-{0} .hot .head {{ fill: {hot} }}
+PAINT = """
+.wengert-graph .paper {{ fill: {paper} }}
+.wengert-graph text {{ fill: {ink} }}
+.wengert-graph .muted, .wengert-graph .absent {{ fill: {muted} }}
+.wengert-graph .grad {{ fill: {grad} }}
+.wengert-graph .broken {{ fill: {broken} }}
+.wengert-graph .card {{ fill: {card}; stroke: {line} }}
+.wengert-graph .leaf .card {{ fill: {leaf}; stroke: {leafline} }}
+.wengert-graph .constant .card, .wengert-graph .outside .card {{ fill: {paper}; stroke: {line} }}
+.wengert-graph .fold .card {{ fill: {fold}; stroke: {foldline} }}
+.wengert-graph .pill {{ fill: {pill}; stroke: {edge} }}
+.wengert-graph .line {{ stroke: {edge} }}
+.wengert-graph .head {{ fill: {edge} }}
+.wengert-graph .hot .line, .wengert-graph .hot > .card, .wengert-graph .hot > .pill {{ stroke: {hot} }}
+.wengert-graph .hot .head {{ fill: {hot} }}
 """
 SHAPES = f"""
-{{0}} text {{{{ font: {SIZE:g}px {FONT}; white-space: pre }}}}
-{{0}} .name {{{{ font-weight: 600 }}}}
-{{0}} .absent {{{{ font-style: italic }}}}
-{{0}} .end {{{{ text-anchor: end }}}}
-{{0}} .mid {{{{ text-anchor: middle }}}}
-{{0}} .line {{{{ fill: none; stroke-width: 1.3 }}}}
-{{0}} .hot .line, {{0}} .hot > .card, {{0}} .hot > .pill {{{{ stroke-width: 2.2 }}}}
-{{0}} .outside .card, {{0}} .stops .pill, {{0}} .stops .line {{{{ stroke-dasharray: 3 3 }}}}
+.wengert-graph text {{ font: {SIZE:g}px {FONT}; white-space: pre }}
+.wengert-graph .name {{ font-weight: 600 }}
+.wengert-graph .absent {{ font-style: italic }}
+.wengert-graph .end {{ text-anchor: end }}
+.wengert-graph .mid {{ text-anchor: middle }}
+.wengert-graph .line {{ fill: none; stroke-width: 1.3 }}
+.wengert-graph .hot .line, .wengert-graph .hot > .card, .wengert-graph .hot > .pill {{ stroke-width: 2.2 }}
+.wengert-graph .outside .card, .wengert-graph .stops .pill, .wengert-graph .stops .line {{ stroke-dasharray: 3 3 }}
 """
-ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")  # in XML 1.0
 
 
-def svg(picture: Picture, *, theme: str = "auto", ids: str | None = None, styled: bool = True) -> str:
-    """A picture as an SVG document, which also stands inside HTML.
-
-    Args:
-        picture: what is drawn.
-        theme: "light", "dark", or "auto" for that of whoever looks at it.
-        ids: what the ids begin with, for pages that change the picture; None for no ids. The box of the value at
-            place 3 of the graph is then n3, and the edge of the operand at place 5 of `Graph.operands` is e5.
-        styled: False leaves out the rules of `style`, for pages that have them already.
-    """
-    return sheet(picture, theme=theme, ids=ids, styled=styled)[0]
+def write(drawing: Drawing) -> str:
+    """The drawing as an SVG document, which also stands inside HTML."""
+    return sheet(drawing.picture, drawing.theme)[0]
 
 
-def sheet(
-    picture: Picture, *, theme: str = "auto", ids: str | None = None, styled: bool = True
-) -> tuple[str, float, float]:
-    """What `svg` gives, and its width and height in pixels."""
+def sheet(picture: Picture, theme: str | None = "auto") -> tuple[str, float, float]:
+    """A picture as an SVG document, and its width and height in pixels; no theme leaves out the rules of `style`."""
     down = picture.rankdir == "TB"
     cards = _cards(picture.boxes)
     sizes = [_size(box, *card, down) for box, card in zip(picture.boxes, cards, strict=True)]
     laid = layout([_turned(size, down) for size in sizes], [(edge.source, edge.target) for edge in picture.edges])
     wide, deep = _turned((laid.width, laid.height), down)
-    notes = [_cut_note(note) for note in picture.notes]
-    width = max([wide, *(advance(note) + 30 for note in notes)]) + 2 * MARGIN
+    notes = [clean(note, NOTE) for note in picture.notes]
+    width = max([wide, *(_advance(note) + 30 for note in notes)]) + 2 * MARGIN
     height = deep + 2 * MARGIN + (LINE * len(notes) + 6 if notes else 0)
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="wengert-graph" role="img"'
         f' aria-label={attribute(_told(picture))} width="{width:.0f}" height="{height:.0f}"'
         f' viewBox="0 0 {width:.0f} {height:.0f}">',
-        *([f"<style>{style(theme)}</style>"] if styled else []),
+        *([f"<style>{style(theme)}</style>"] if theme else []),
         f'<rect class="paper" width="{width:.0f}" height="{height:.0f}" rx="8"/>',
         f'<g transform="translate({MARGIN:g} {MARGIN:g})">',
     ]
     order = sorted(range(len(picture.edges)), key=lambda i: picture.edges[i].hot)  # the path last, above the others
-    whole = ids is not None  # a page may colour each edge by itself
     trunks: dict[int, Sequence[Point]] = {}  # the longest route from each box so far
     for i in order:
         edge, route = picture.edges[i], laid.routes[i]
-        shown = route if whole or edge.hot else _branch(route, trunks.get(edge.source, ()))
-        out.append(_edge(edge, shown, ids, down))
-        trunks[edge.source] = max(trunks.get(edge.source, ()), route, key=len)
+        trunk = trunks.get(edge.source, ())
+        out.append(_edge(edge, route if edge.hot else _branch(route, trunk), down))
+        trunks[edge.source] = max(trunk, route, key=len)
     for box, corner, card, size in zip(picture.boxes, laid.corners, cards, sizes, strict=True):
-        out.append(_box(box, _turned(corner, down), card, size, ids, down))
+        out.append(_box(box, _turned(corner, down), card, size, down))
     for i, note in enumerate(notes):
         out.append(_note(note, deep + LINE * (i + 1) + 4, i == 0 and any(edge.hot for edge in picture.edges)))
     return "\n".join([*out, "</g>", "</svg>"]), width, height
 
 
-def style(theme: str = "auto", scope: str = ".wengert-graph") -> str:
-    """The rules of the pictures under one class; "auto" is light, and dark where a dark page is wished for."""
-    shapes = SHAPES.format(scope)
+def style(theme: str = "auto") -> str:
+    """The rules of the pictures, under one class."""
+    return SHAPES + themed(PAINT, theme)
+
+
+def themed(rules: str, theme: str) -> str:
+    """Rules in the colours of a theme; "auto" is light, and dark where a dark page is wished for."""
     if theme != "auto":
-        return shapes + COLOURS.format(scope, **(DARK if theme == "dark" else LIGHT))
-    dark = COLOURS.format(scope, **DARK)
-    return f"{shapes}{COLOURS.format(scope, **LIGHT)}@media (prefers-color-scheme: dark) {{{dark}}}\n"
+        return rules.format(**(DARK if theme == "dark" else LIGHT))
+    return f"{rules.format(**LIGHT)}@media (prefers-color-scheme: dark) {{{rules.format(**DARK)}}}\n"
 
 
 # -- sizes ------------------------------------------------------------------------------------------------------------
 
 
-def advance(text: str) -> float:
-    """A width that holds the text, in pixels.
-
-    >>> advance("data"), advance("数")
-    (27.28, 13.64)
-    """
-    return sum([_cells(c) for c in text]) * ADVANCE
-
-
-def _cells(c: str) -> float:
-    if c < "\u0300":
-        return 1.0
-    return 2.0 if east_asian_width(c) in "WF" else 0.0 if combining(c) else 1.0 if _is_plain(c) else 1.5
-
-
-def _is_plain(c: str) -> bool:
-    """Whether every monospaced font has the character, and at the usual width."""
-    return c < "\u0250" or "\u0370" <= c < "\u0483" or c in "…−×·≤≥→"
+def _advance(text: str) -> float:
+    """A width that holds the text, in pixels."""
+    return cells(text) * ADVANCE
 
 
 def _cards(boxes: Sequence[Box]) -> list[Point]:
@@ -175,8 +142,8 @@ def _cards(boxes: Sequence[Box]) -> list[Point]:
 
 
 def _breadth(box: Box) -> float:
-    rows = [advance(row.name) + advance(row.text) + (ADVANCE if row.name else 0) for row in box.rows]
-    return max([advance(box.label), *rows]) + 2 * PAD
+    rows = [_advance(row.name) + _advance(row.text) + (ADVANCE if row.name else 0) for row in box.rows]
+    return max([_advance(box.label), *rows]) + 2 * PAD
 
 
 def _height(box: Box) -> float:
@@ -185,7 +152,7 @@ def _height(box: Box) -> float:
 
 
 def _pill(symbol: str) -> float:
-    return max(advance(symbol) + 12, PILL)
+    return max(_advance(symbol) + 12, PILL)
 
 
 def _size(box: Box, width: float, height: float, down: bool) -> Point:
@@ -202,32 +169,12 @@ def _turned(point: Point, down: bool) -> Point:
     return (point[1], point[0]) if down else point
 
 
-def _cut_note(note: str) -> str:
-    return note if len(note) <= 200 else note[:199] + "…"
-
-
 # -- text -------------------------------------------------------------------------------------------------------------
-
-
-def escape(text: str) -> str:
-    """Text for XML and HTML: no character of it is markup, and none is outside XML 1.0.
-
-    >>> escape('<a href="x">')
-    '&lt;a href=&quot;x&quot;&gt;'
-    """
-    text = ILLEGAL.sub("\ufffd", text)
-    text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return text.replace('"', "&quot;").replace("'", "&#39;")
-
-
-def attribute(text: str) -> str:
-    """The value of an attribute, in quotes."""
-    return f'"{escape(text)}"'
 
 
 def _text(x: float, y: float, text: str, kind: str) -> str:
     """A line of text. Where a font may give it another width, it is fitted into the one that was counted."""
-    fit = "" if all(map(_is_plain, text)) else f' textLength="{advance(text):.1f}" lengthAdjust="spacingAndGlyphs"'
+    fit = "" if all(map(is_plain, text)) else f' textLength="{_advance(text):.1f}" lengthAdjust="spacingAndGlyphs"'
     return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}"{fit}>{escape(text)}</text>'
 
 
@@ -246,14 +193,13 @@ def _note(note: str, y: float, sample: bool) -> str:
 # -- boxes ------------------------------------------------------------------------------------------------------------
 
 
-def _box(box: Box, corner: Point, card: Point, size: Point, ids: str | None, down: bool) -> str:
+def _box(box: Box, corner: Point, card: Point, size: Point, down: bool) -> str:
     """A box and, at its left or above it, the operation that made it."""
     (x, y), (width, height) = corner, card
     left = x + (size[0] - width) / (2 if down else 1)
     top = y + (size[1] - height) / (1 if down else 2)
     hot = (" stops" if box.stops else "") + (" hot" if box.hot else "")
-    name = f" id={attribute(f'{ids}n{box.place}')}" if ids is not None and box.place >= 0 else ""
-    out = [f'<g class="{box.kind}{hot}"{name}>']
+    out = [f'<g class="{box.kind}{hot}">']
     if box.title:
         out.append(f"<title>{escape(box.title)}</title>")
     if box.symbol:
@@ -301,13 +247,10 @@ def _operation(box: Box, corner: Point, port: Point, down: bool) -> str:
 # -- edges ------------------------------------------------------------------------------------------------------------
 
 
-def _edge(edge: Edge, route: Sequence[Point], ids: str | None, down: bool) -> str:
-    name = f" id={attribute(f'{ids}e{edge.at}')}" if ids is not None and edge.at >= 0 else ""
+def _edge(edge: Edge, route: Sequence[Point], down: bool) -> str:
     kind = "edge hot" if edge.hot else "edge"
-    return (
-        f'<g class="{kind}"{name}><path class="line" d="{curve(route, down)}"/>'
-        f"{_head(*_turned(route[-1], down), down)}</g>"
-    )
+    head = _head(*_turned(route[-1], down), down)
+    return f'<g class="{kind}"><path class="line" d="{curve(route, down)}"/>{head}</g>'
 
 
 def _branch(route: Sequence[Point], trunk: Sequence[Point]) -> Sequence[Point]:
