@@ -15,7 +15,7 @@ from engines import TUTORIAL
 
 from wengert import engine
 from wengert.course.grading import load, loop_trials, probe
-from wengert.course.grading.kit import NAMES, Kit, Plan, Trial
+from wengert.course.grading.kit import NAMES, Kit, Trial, TrialPlan
 from wengert.course.grading.steps import Seen
 
 ENGINE = "import random\n" + TUTORIAL
@@ -134,7 +134,7 @@ def run(text: str, seed: int = 1) -> Kit:
     space: dict[str, Any] = {"__name__": "examined"}
     random.seed(seed)
     exec(compile(text, "examined.py", "exec", dont_inherit=True), space)
-    return Kit(space["Value"], load.parts_of(space["Value"], NAMES, ""), space, Plan(seed=seed))
+    return Kit(space["Value"], load.parts_of(space["Value"], NAMES, ""), space, TrialPlan(seed=seed))
 
 
 def watched(text: str, path: str = "", seconds: float = 8.0) -> dict[str, Seen]:

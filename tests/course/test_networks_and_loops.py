@@ -148,4 +148,4 @@ def test_what_is_right_of_the_steps_before_is_one_line() -> None:
     assert lines[3].split() == ["Neuron(3)", "ok", "ok"]
     assert [line for line in lines if "steps before" in line] == ["  and of the steps before, 32 that are right"]
     wrong = str(report_on(patched(ENGINE, ("(1 - t**2) * out.grad", "(1 - t) * out.grad")) + TANH)).splitlines()
-    assert lines[3] != wrong[3] == "  a.tanh()                               ok      wrong     tanh rule"
+    assert lines[3] != wrong[3] == "  a.tanh()                        ok      wrong     tanh rule"

@@ -13,7 +13,7 @@ from checked import counted, page, report_on, tried
 
 from wengert.course import check
 from wengert.course.grading import diagnosis, networks, rules, slips, steps, training_loop
-from wengert.course.grading.kit import NAMES, Kit, Plan
+from wengert.course.grading.kit import NAMES, Kit, TrialPlan
 from wengert.course.grading.model import ModelEngine, model_kit
 from wengert.course.grading.steps import TRIALS, About, Seen
 
@@ -146,7 +146,7 @@ def test_the_truth_is_what_pytorch_gives(seed: int) -> None:
 
     names = {"data": "data", "grad": "grad", "backward": "backward"}
     kit = Tensors(
-        lambda x: torch.tensor(float(x), dtype=torch.float64, requires_grad=True), names, None, Plan(seed=seed)
+        lambda x: torch.tensor(float(x), dtype=torch.float64, requires_grad=True), names, None, TrialPlan(seed=seed)
     )
     about = About(7, True, frozenset(names), METHODS, seed)
     compared = 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, NoReturn
 
-__all__ = ["NAMES", "Draw", "Kit", "Outcome", "Plan", "Trial", "UnfitError"]
+__all__ = ["NAMES", "Draw", "Kit", "Outcome", "Trial", "TrialPlan", "UnfitError"]
 
 Outcome = tuple[str, str, float]
 """Where (the numbers that went in), what (a value or a gradient), and the number that came out."""
@@ -33,7 +33,7 @@ class UnfitError(Exception):
         self.kind: str = kind
 
 
-class Plan(NamedTuple):
+class TrialPlan(NamedTuple):
     """How the trials of a run are done.
 
     Attributes:
@@ -133,7 +133,7 @@ class Kit:
         make: Callable[..., Any],
         names: Mapping[str, str],
         space: Mapping[str, Any] | None = None,
-        plan: Plan = Plan(),  # noqa: B008 # a tuple, which nobody changes
+        plan: TrialPlan = TrialPlan(),  # noqa: B008 # a tuple, which nobody changes
     ) -> None:
         self.make: Callable[..., Any] = make
         self.names: Mapping[str, str] = names

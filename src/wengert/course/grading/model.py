@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from wengert.course.grading.kit import NAMES, Kit, Plan
+from wengert.course.grading.kit import NAMES, Kit, TrialPlan
 from wengert.course.grading.rules import RULES, Rule, formula
 from wengert.course.grading.slips import Change
 
@@ -51,7 +51,7 @@ class ModelEngine:
         return replace(self, rules={**self.rules, **rules}, **{k: v for k, v in change.items() if k not in RULES})
 
 
-def model_kit(engine: ModelEngine, plan: Plan, parts: Collection[str] = NAMES) -> Kit:
+def model_kit(engine: ModelEngine, plan: TrialPlan, parts: Collection[str] = NAMES) -> Kit:
     """The model as a class to try, with those of its parts."""
     past: list[ModelNode] = []
 

@@ -83,7 +83,7 @@ def converse(
         watch = modules["loop_trials"].Watch(3.0)
         watch.space = space
     for wanted in plan["trials"]:
-        kit = kits.Kit(kind, names, space, kits.Plan(*plan["plan"]))
+        kit = kits.Kit(kind, names, space, kits.TrialPlan(*plan["plan"]))
         kit.loop = watch
         tell(start=wanted)
         tell(**attempt(trials[wanted], kit, path, load))

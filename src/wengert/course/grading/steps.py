@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from wengert.course.grading import kit, load, loop_trials, network_trials, notes, probe, trials
-from wengert.course.grading.kit import NAMES, Plan, Trial
+from wengert.course.grading.kit import NAMES, Trial, TrialPlan
 
 __all__ = ["LAST", "MODULES", "NOT_TRIED", "TITLES", "TRIALS", "About", "Seen", "ask", "found"]
 
@@ -103,14 +103,14 @@ class About:
     seed: int = 0
 
     @property
-    def plan(self) -> Plan:
+    def plan(self) -> TrialPlan:
         """How the trials are done: gradients are not seen, or closure by closure, or by backward()."""
         mode = "values"
         if self.step >= (5 if "_backward" in self.parts else 4) and {"grad", "backward"} <= self.parts:
             mode = "backward"
         elif self.step >= 4 and {"grad", "_backward"} <= self.parts:
             mode = "local"
-        return Plan(mode, self.seed, "__mul__" in self.has)
+        return TrialPlan(mode, self.seed, "__mul__" in self.has)
 
     def trials(self) -> list[Trial]:
         """The trials of the step, those too whose parts are missing."""
