@@ -17,7 +17,7 @@ from math import nan
 from typing import Any
 
 from wengert import node
-from wengert.compiler.tracing.tracers import IntegerTracer, DataTracer, as_operand
+from wengert.compiler.tracing.tracers import DataTracer, IntegerTracer, as_operand
 from wengert.engine import Value
 from wengert.errors import running
 from wengert.ops import coerce

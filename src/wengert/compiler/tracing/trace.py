@@ -21,7 +21,7 @@ from wengert.compiler.lifting.lift import Lifted, lift
 from wengert.compiler.lifting.simplify import CONST, INPUT, PARAM, VALUE, Pick, Unliftable
 from wengert.compiler.tracing.arguments import Arguments, Leaf
 from wengert.compiler.tracing.recorder import Guard, Recorder, Unrecordable, tracing
-from wengert.compiler.tracing.tracers import HOLDS, Tracer, IntegerTracer, as_operand
+from wengert.compiler.tracing.tracers import HOLDS, IntegerTracer, Tracer, as_operand
 from wengert.engine import Value
 from wengert.graph import Graph
 from wengert.ops.coerce import number as as_float
