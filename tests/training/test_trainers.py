@@ -11,11 +11,12 @@ import pytest
 import wengert
 from tests.training.fitting import BITS, CLASSES, SIGNS, X, make, quiet
 from wengert import losses
+from wengert.compiler.backends import BACKENDS
 from wengert.engine import Value
 from wengert.errors import ArgumentError, MissingExtraError
 from wengert.nn import Module
 from wengert.optim import SGD, Adam
-from wengert.training import History, fit, trainers
+from wengert.training import History, fit
 
 
 class Lookup(Module):
@@ -143,7 +144,7 @@ def test_data_that_are_no_arrays_are_left_to_the_engine() -> None:
 def test_more_courses_than_are_recorded_end_with_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("numpy")
     monkeypatch.setattr("wengert.training.compiled.CHUNK", 1)  # what is tried before the run
-    monkeypatch.setattr(trainers, "SMALL", 0)
+    monkeypatch.setitem(BACKENDS, "numpy", BACKENDS["numpy"]._replace(overhead=0))
 
     def branching(p: Value, y: float) -> Value:
         for cut in range(40):
@@ -167,7 +168,7 @@ def test_more_courses_than_are_recorded_end_with_the_engine(monkeypatch: pytest.
 
 def test_what_a_callback_changes_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("numpy")
-    monkeypatch.setattr(trainers, "SMALL", 0)
+    monkeypatch.setitem(BACKENDS, "numpy", BACKENDS["numpy"]._replace(overhead=0))
 
     def run(backend: str) -> History:
         model, weight = make(), [1.0]
@@ -189,7 +190,7 @@ def test_what_a_callback_changes_is_seen(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_loss_that_changes_unseen_is_left_to_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("numpy")
-    monkeypatch.setattr(trainers, "SMALL", 0)
+    monkeypatch.setitem(BACKENDS, "numpy", BACKENDS["numpy"]._replace(overhead=0))
     model, calls = make(), [0]
 
     def rate(step: int) -> float:

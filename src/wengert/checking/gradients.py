@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 from wengert import modes
 from wengert.checking.finite_differences import Slope, slopes
 from wengert.checking.replay import Replay
-from wengert.derivatives.linearize import Run
+from wengert.derivatives.linearize import LinearMap
 from wengert.derivatives.pytree import Numbers, argument_names
 from wengert.engine import Value
 from wengert.errors import ArgumentError, GradientError
@@ -223,9 +223,9 @@ class _Subject:
         """The outputs (order 1), the derivatives of their sum (order 2), of the sum of those (3): floats and Values."""
         outputs = Numbers(self.function(*self.arguments), "its result").leaves
         for _ in range(order - 1):
-            run = Run(self.leaves, outputs, self.began, "values")
+            run = LinearMap(self.leaves, outputs, self.began, "values")
             run.prepare()
-            outputs = run.pull(_weights(len(outputs)))
+            outputs = run.vjp(_weights(len(outputs)))
         return outputs
 
     def numbers(self, order: int) -> list[float]:
@@ -233,16 +233,16 @@ class _Subject:
         if order == 1:
             return [x.data if isinstance(x, Value) else x for x in self.outputs(1)]
         outputs = self.outputs(order - 1)
-        return list(Run(self.leaves, outputs, self.began).pull(_weights(len(outputs))))
+        return list(LinearMap(self.leaves, outputs, self.began).vjp(_weights(len(outputs))))
 
     def columns(self, order: int, chosen: Sequence[int]) -> list[list[float]]:
         """For some of the inputs the derivatives of all outputs, as the rules of the operations give them."""
         with modes.recorded(eager_only=order > 1):
             outputs = self.outputs(order)
-        run = Run(self.leaves, outputs, self.began)
+        run = LinearMap(self.leaves, outputs, self.began)
         if order > 1:
-            return [run.push({number: 1.0}) for number in chosen]
-        rows = [run.pull({number: 1.0}) for number in range(len(outputs))]
+            return [run.jvp({number: 1.0}) for number in chosen]
+        rows = [run.vjp({number: 1.0}) for number in range(len(outputs))]
         return [[row[number] for row in rows] for number in chosen]
 
     def replay(self, order: int) -> Replay:

@@ -39,8 +39,8 @@ def recorded(compiled: Compiled, batch: Batch) -> Recorded | None:
     uncompiled.
     """
     runtime: Any = compiled._runtime
-    entry, path = runtime.path_for(runtime.arguments(batch, {}, bool(batch)))
-    return Recorded(runtime, path) if path is not None and len(entry.paths) == 1 else None
+    entry, path = runtime.specialization_for(runtime.arguments(batch, {}, bool(batch)))
+    return Recorded(runtime, path) if path is not None and len(entry.specializations) == 1 else None
 
 
 class FlatSteps:
@@ -80,12 +80,8 @@ class FlatSteps:
         """Whether such steps are the same as any others: all parameters are leaves, of the loss and the optimizer."""
         known = {id(p) for p in losses.path.parameters}
         moved = {id(p) for p in optimizer.parameters}
-        return (
-            optimizer._takes_arrays()
-            and losses.path.leaves
-            and known == moved
-            and (penalty is None or known.issuperset(map(id, penalty.path.parameters)))
-        )
+        penalized = map(id, penalty.path.parameters) if penalty is not None else ()
+        return losses.path.leaves and known == moved and known.issuperset(penalized)
 
     def begin(self, data: Batch) -> FlatSteps:
         """An epoch follows, on these examples in their order; returns these steps."""

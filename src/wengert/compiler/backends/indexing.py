@@ -69,13 +69,11 @@ def view(access: Access, axes: Sequence[int], order: Sequence[int], names: Names
     Axes that the access does not depend on are broadcast: they become None, or nothing in front.
     """
     present = [i for i in order if access.depends_on(i, axes)]
-    if access.index is not None:
-        made = _indexed(access, axes, present, names)
-    elif access.table is not None:
-        made = _gathered(access, axes, present, names)
+    found = strided(access, axes, names) if access.table is None and access.index is None else None
+    if found is not None:
+        made = names.transposed(found[0], [found[1].index(i) for i in present])
     else:
-        made, stored = strided(access, axes, names) or _gathered_affine(access, axes, names)
-        made = names.transposed(made, [stored.index(i) for i in present])
+        made = (_gathered if access.index is None else _indexed)(access, axes, present, names)
     lead = next((n for n, i in enumerate(order) if i in present), len(order))
     return _at(made, [ALL if i in present else None for i in order][lead:])
 
@@ -140,20 +138,15 @@ def _cut(
     return _at(made, [*[ALL] * array.batched, *places]), batch + stored
 
 
-def _gathered_affine(access: Access, axes: Sequence[int], names: Names) -> tuple[Any, list[int]]:
-    """Strides that do not nest: through a table."""
-    moving = [i for i in range(len(axes)) if axes[i] != BATCH and access.strides[i]]
-    table = addresses(access.base, tuple([access.strides[i] for i in moving]), tuple([axes[i] for i in moving]))
-    batch = [i for i in range(len(axes)) if axes[i] == BATCH and access.strides[i]]
-    return _cells(access.array, names.keep(table), names), batch + moving
-
-
 def _gathered(access: Access, axes: Sequence[int], present: list[int], names: Names) -> Any:
-    """An access through a table, its axes in the order asked for."""
-    assert access.table is not None
-    plain = [i for i in range(len(axes)) if axes[i] != BATCH]
-    table = access.table.transpose([plain.index(i) for i in present if axes[i] != BATCH])
-    made = _cells(access.array, names.keep(np.ascontiguousarray(table)), names)
+    """An access through a table, or by strides that do not nest, its axes in the order asked for."""
+    moving = [i for i in present if axes[i] != BATCH]
+    if access.table is None:
+        table = addresses(access.base, tuple([access.strides[i] for i in moving]), tuple([axes[i] for i in moving]))
+    else:
+        plain = [i for i in range(len(axes)) if axes[i] != BATCH]
+        table = np.ascontiguousarray(access.table.transpose([plain.index(i) for i in moving]))
+    made = _cells(access.array, names.keep(table), names)
     at = next((n for n, i in enumerate(present) if axes[i] == BATCH), 0)  # where the batch is to stand
     return names.transposed(made, [*range(1, at + 1), 0, *range(at + 1, len(present))]) if at else made
 

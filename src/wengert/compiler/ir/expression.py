@@ -13,22 +13,8 @@ from typing import Any
 
 from wengert.ops import AS_OPERANDS, NONNEGATIVE, interpret, namespace, table
 
-__all__ = [
-    "COMPARISONS",
-    "LEAVES",
-    "ONE",
-    "ZERO",
-    "Expr",
-    "cotangents",
-    "expand",
-    "has_mask",
-    "inputs",
-    "is_nonnegative",
-    "rename",
-    "repeated",
-    "rewrite",
-    "times",
-]
+__all__ = ["COMPARISONS", "LEAVES", "ONE", "ZERO", "Expr", "cotangents", "expand", "has_mask", "inputs"]
+__all__ += ["is_nonnegative", "rename", "repeated", "rewrite", "times"]
 
 Expr = tuple[Any, ...]
 LEAVES = ("in", "const", "mask")

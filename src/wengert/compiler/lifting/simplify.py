@@ -13,18 +13,8 @@ import numpy as np
 from wengert.graph import Graph
 from wengert.ops.table import BY_NAME, TABLE
 
-__all__ = [
-    "CONST",
-    "INPUT",
-    "PARAM",
-    "VALUE",
-    "VARYING",
-    "Pick",
-    "Unliftable",
-    "instructions",
-    "merge_equal",
-    "share_constants",
-]
+__all__ = ["CONST", "INPUT", "PARAM", "VALUE", "VARYING", "Pick", "Unliftable", "instructions", "merge_equal"]
+__all__ += ["share_constants"]
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 PARAM, VALUE, INPUT, VARYING, CONST = range(5)  # where a number comes from; a product names its factors in this order
