@@ -21,7 +21,7 @@ from wengert.compiler.lifting.lift import Lifted, lift
 from wengert.compiler.lifting.simplify import CONST, INPUT, PARAM, VALUE, Pick, Unliftable
 from wengert.compiler.tracing.arguments import Arguments, Leaf
 from wengert.compiler.tracing.recorder import Guard, Recorder, Unrecordable, tracing
-from wengert.compiler.tracing.tracers import HOLDS, Tracer, IntegerTracer, as_operand
+from wengert.compiler.tracing.tracers import HOLDS, IntegerTracer, Tracer, as_operand
 from wengert.engine import Value
 from wengert.graph import Graph
 from wengert.ops.coerce import number as as_float
@@ -350,7 +350,7 @@ class _Trace:
             outputs["auxiliary"] = beside.reshape(self.auxiliary_shape)
         if self.compared:
             outputs["sides"] = np.array([self.place[id(x)] for x in self.compared], np.int64)
-        batched = self.arguments.batched
+        batched = self.arguments.form.batched
         return lift(graph, source, inputs, outputs, batched=batched, picks=picks, indices=indices)
 
     def check(self, made: Recording, want: Any) -> None:
@@ -360,8 +360,8 @@ class _Trace:
             Unrecordable: they differ.
         """
         arrays = [np.asarray(numbers_in(x)) for x in self.example]
-        count = 2 if self.arguments.batched else 1  # in a batch of one nothing shows of how examples are added up
-        if self.arguments.batched:
+        count = 2 if self.arguments.form.batched else 1  # in a batch of one nothing shows of how examples are added up
+        if self.arguments.form.batched:
             arrays = [np.repeat(array[None], count, 0) for array in arrays]
             want = np.tile(want, count)
         made.load()

@@ -14,7 +14,7 @@ from wengert.engine import Value
 from wengert.ops import coerce as operands
 from wengert.ops.table import BY_NAME
 
-__all__ = ["HOLDS", "IntegerTracer", "DataTracer", "as_operand"]
+__all__ = ["HOLDS", "DataTracer", "IntegerTracer", "as_operand"]
 
 HOLDS: dict[str, Callable[[Any, Any], Any]] = {
     "lt": lambda x, y: x < y,
