@@ -6,7 +6,6 @@ import ast
 import os
 import re
 import runpy
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -279,24 +278,3 @@ def test_no_file_names_a_place_on_somebodys_machine() -> None:
         if b"\0" not in text and (private.search(text) or any(place in text for place in here)):
             found.append(path.relative_to(ROOT).as_posix())
     assert found == []
-
-
-def test_the_row_that_contributing_adds_is_all_that_an_operation_needs(tmp_path: Path) -> None:
-    """The diff in CONTRIBUTING.md fits the table as it stands, and its one row does what the text says."""
-    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    (diff,) = re.findall(
-        r"```diff\n--- a/src/wengert/ops/table.py\n.*?^@@.*?\n(.*?)```", text, re.DOTALL | re.MULTILINE
-    )
-    before = "".join(line[1:] for line in diff.splitlines(keepends=True) if line[0] == " ")
-    after = "".join(line[1:] for line in diff.splitlines(keepends=True))
-    copy = tmp_path / "wengert"
-    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("*.so", "*.pyd", "__pycache__"))
-    table = (copy / "ops" / "table.py").read_text(encoding="utf-8")
-    assert table.count(before) == 1, "the context lines of the diff are not those of ops/table.py"
-    (copy / "ops" / "table.py").write_text(table.replace(before, after), encoding="utf-8")
-    program = (
-        "import wengert; x = wengert.Value(1.0); y = x.softsign(); y.backward(); "
-        "print(y.data, x.grad, wengert.functions.softsign(-3.0))"
-    )
-    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert done.stdout == "0.5 0.25 -0.75\n"

@@ -54,7 +54,7 @@ class Plain(Kernel):
         points = np.indices(self.lengths(step.axes))
         cell = tuple([p for p, n in zip(points, step.axes, strict=True) if n != BATCH])
         reads = [self.made[id(x.array)].reshape(-1)[self.address(x, step.axes, points)] for x in step.operands]
-        made = np.broadcast_to(evaluate(step.tree, reads, cell), points.shape[1:])
+        made = np.broadcast_to(evaluate(step.expr, reads, cell), points.shape[1:])
         if step.mask is not None:
             made = np.where(step.mask[cell], made, {"sum": 0.0, "max": -np.inf, "min": np.inf}[step.reduce])
         return getattr(made, step.reduce)(step.reduced) if step.reduce else made

@@ -57,7 +57,7 @@ def test_recording_never_writes_a_gradient() -> None:
 
 def test_derivatives_by_captured_nodes_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     """A reverse program that is wrong is found out, whether leaves are captured or what was computed from them."""
-    from wengert.compiler.backends.kernel import NumPyKernel
+    from wengert.compiler.backends.numpy import NumPyKernel
 
     both = NumPyKernel.both
 

@@ -5,9 +5,12 @@ After a change that is meant: ``python -m tests.compiler.test_sources`` writes t
 
 from __future__ import annotations
 
+import ast
+import functools
 import math
 import random
 import sys
+import types
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,11 +19,13 @@ import pytest
 
 import wengert
 from tests.compiler.checks import CLOSE, Numbers, batch_of, difference, gradients
-from wengert import Value, nn
+from wengert import Value, nn, ops
+from wengert.errors import ArgumentError
 
 np = pytest.importorskip("numpy")
 
-from wengert.compiler.backends.export import LANGUAGES, _written  # noqa: E402  (they need NumPy)
+from wengert.compiler.backends.export import _constant  # noqa: E402  (they need NumPy)
+from wengert.compiler.backends.spellings import LIBRARIES  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = Path(__file__).resolve().parent / "golden"
@@ -178,26 +183,154 @@ def test_the_printed_program_runs_and_gives_the_same(model: Callable[[], Any]) -
 
 
 @pytest.mark.torch
+@pytest.mark.parametrize("language", ["torch", "jax"])
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
-def test_the_program_in_pytorch_has_the_same_gradients(model: Callable[[], Any]) -> None:
-    torch = pytest.importorskip("torch")
+def test_the_program_in_another_library_has_the_same_gradients(model: Callable[[], Any], language: str) -> None:
+    pytest.importorskip(language)
     compiled = model()
     kernel = compiled._runtime.latest().kernel
     arguments = [np.random.default_rng(0).standard_normal([3 if n < 0 else n for n in a.shape]) for a in kernel.inputs]
     arguments = [
         np.arange(x.size) % 10 if a.role == "index" else x for a, x in zip(kernel.inputs, arguments, strict=True)
     ]
-    here: dict[str, Any] = {}
-    there: dict[str, Any] = {}
-    exec(compiled.source("numpy"), here)
-    exec(compiled.source("torch"), there)
-    value, slopes = here[f"{model.__name__}_and_gradients"](*arguments, *kernel.values)
-    tensors = [torch.tensor(view, requires_grad=True) for view in kernel.values]
-    result = there[model.__name__](*map(torch.tensor, arguments), *tensors)
-    result.backward()
-    assert result.item() == pytest.approx(value, rel=1e-12)
-    for tensor, slope in zip(tensors, slopes, strict=True):
-        assert tensor.grad.numpy() == pytest.approx(np.asarray(slope), rel=1e-9, abs=1e-13)
+    value, slopes = run(compiled, "numpy", arguments, kernel.values)
+    value_there, slopes_there = run(compiled, language, arguments, kernel.values)
+    assert value_there == pytest.approx(value, rel=1e-12)
+    assert slopes_there == pytest.approx(slopes, rel=1e-9, abs=1e-13)
+
+
+# ------------------------------------------------------------------------------------- every row, in every library
+
+ROWS = [row for row in ops.TABLE[: ops.BUILT_IN] if row.value is not None]
+
+
+def run(compiled: Any, language: str, arguments: list[Any], arrays: list[Any]) -> tuple[float, list[float]]:
+    """What a printed program gives in a library: its value, and the gradients by the parameters that are given."""
+    space: dict[str, Any] = {}
+    exec(compiled.source(language), space)
+    *_, function = [thing for thing in space.values() if isinstance(thing, types.FunctionType)]
+    if language == "numpy":
+        value, slopes = function(*arguments, *arrays)
+    elif language == "torch":
+        tensors = [space["torch"].tensor(array, requires_grad=True) for array in arrays]
+        value = function(*[space["torch"].tensor(np.asarray(x)) for x in arguments], *tensors)
+        value.backward()
+        slopes = [np.zeros_like(x) if t.grad is None else t.grad.numpy() for t, x in zip(tensors, arrays, strict=True)]
+    else:
+        places = tuple(range(len(arguments), len(arguments) + len(arrays)))
+        value, slopes = space["jax"].value_and_grad(function, places)(*arguments, *arrays)
+    return value.item(), np.concatenate([np.ravel(slope) for slope in slopes]).tolist()
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("language", LIBRARIES)
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_every_row_is_written_in_every_library(row: ops.Op, language: str) -> None:
+    """By a name, as an exception, or by its own rule; with a number for each operand in turn, too."""
+    pytest.importorskip(language)
+    generator = random.Random(row.name)
+    domain = row.domain if row.arity is not None else row.domain[:1] * 5
+    drawn = [generator.uniform(low, high) for low, high in domain]
+    fixed = [n for n, (low, high) in enumerate(domain) if low == high]
+    for constant in [-1, *range(len(drawn))] if row.arity == 2 and not fixed else [-1]:
+        operands = [x if n in (constant, *fixed) else Value(x) for n, x in enumerate(drawn)]
+        parameters = [x for x in operands if isinstance(x, Value)]
+        compiled = wengert.compile(lambda x: row(*operands) * x + sum(p * p for p in parameters))  # noqa: B023
+        got, want = compiled(1.5), compiled.function(1.5)
+        assert "uncompiled" not in compiled.report()
+        value, slopes = run(compiled, language, [1.5], compiled._runtime.latest().kernel.values)
+        assert difference(value, want.data) < CLOSE
+        recorded = list(compiled._runtime.latest().parameters)
+        assert slopes == pytest.approx(gradients(want, recorded), rel=1e-9)  # PyTorch's polygamma has ten digits
+        assert difference(gradients(got, recorded), gradients(want, recorded)) < CLOSE
+
+
+def test_a_row_of_the_users_that_takes_floats_is_called_on_each_element() -> None:
+    wengert.op("slow_sine", value=lambda x: math.sin(x) if x else 0.0, partials=lambda out, x: math.cos(x))
+    w = Value(0.4)
+    loss = wengert.compile(lambda x: ops.BY_NAME["slow_sine"](w * x))
+    got = loss.mean([0.5, 2.0])
+    value, slopes = run(loss, "numpy", [np.array([0.5, 2.0])], [np.array(0.4)])
+    got.backward()
+    assert (value, slopes) == (got.data, [w.grad])
+    for language in ("torch", "jax"):
+        with pytest.raises(ArgumentError, match="slow_sine"):
+            loss.source(language)
+
+
+def test_every_language_is_named_where_another_is_asked_for() -> None:
+    with pytest.raises(ArgumentError, match='source\\(\\) writes "numpy", "torch" or "jax", not \'c\''):
+        moons().source("c")
+
+
+# ------------------------------------------------------------------------------------- names
+
+
+class Model:
+    """Functions of every kind."""
+
+    def __init__(self) -> None:
+        self.w = Value(0.7)
+
+    def loss(self, x: float) -> Any:
+        return (self.w * x).tanh()
+
+    def __call__(self, x: float) -> Any:
+        return self.loss(x)
+
+
+def named(names: str) -> Any:
+    """A function whose arguments have these names."""
+    space: dict[str, Any] = {"w": Value(0.7)}
+    terms = "+".join(f"(w * {name}).tanh()" for name in names.split())
+    exec(f"def loss({', '.join(names.split())}): return {terms}", space)
+    return space["loss"]
+
+
+def nested() -> Any:
+    w = Value(0.3)
+
+    def class_(x: float) -> Any:
+        return (w * x).exp()
+
+    class_.__name__ = class_.__qualname__ = "class"
+    return class_
+
+
+WEIGHT = Value(0.7)
+FUNCTIONS: dict[str, tuple[Any, int]] = {
+    "lambda": (lambda x: (WEIGHT * x).tanh(), 1),
+    "method": (Model().loss, 1),
+    "object": (Model(), 1),
+    "partial": (functools.partial(lambda scale, x: (WEIGHT * x * scale).tanh(), 2.0), 1),
+    "keyword": (nested(), 1),
+    "the text's own names": (named("np seed rows len torch jax jnp t1 h1 u1 W1 p1 dp1 mask1 index1 slope0 lifted"), 17),
+    "rows": (named("tanh exp x_ x"), 4),
+}
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("language", LIBRARIES)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_whatever_things_are_called_the_text_runs(name: str, language: str) -> None:
+    pytest.importorskip(language)
+    function, count = FUNCTIONS[name]
+    compiled = wengert.compile(function)
+    numbers = [0.1 * n - 0.3 for n in range(count)]
+    want = compiled(*numbers).data
+    assert "uncompiled" not in compiled.report()
+    value, _ = run(compiled, language, numbers, compiled._runtime.latest().kernel.values)
+    assert value == pytest.approx(want, rel=1e-12)
+    text = compiled.source(language, gradient=False)
+    compile(text, "<source>", "exec")
+    assert ("def " + {"method": "loss", "keyword": "class_", "lambda": "lambda_"}.get(name, "")) in text
+
+
+def test_keys_that_are_keywords() -> None:
+    w = Value(0.7)
+    compiled = wengert.compile(lambda x: (w * x["lambda"] + x["not a name"]).tanh())
+    want = compiled({"lambda": 0.5, "not a name": 0.25})
+    assert run(compiled, "numpy", [0.5, 0.25], [np.array(0.7)])[0] == pytest.approx(want.data, rel=1e-12)
 
 
 # ------------------------------------------------------------------------------------- by exec
@@ -258,7 +391,7 @@ def test_a_sum_of_what_is_the_same_for_all_its_terms() -> None:
 
 def test_places_that_are_written_as_ranges() -> None:
     table = 10 + np.arange(3)[:, None] * 20 + np.arange(4) * 5
-    text = _written(table, LANGUAGES["numpy"])
+    text = ast.unparse(_constant(table, LIBRARIES["numpy"]))
     assert text == "10 + np.arange(3)[:, None] * 20 + np.arange(4) * 5"
     assert (eval(text, {"np": np}) == table).all()
 

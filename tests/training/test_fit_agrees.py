@@ -98,7 +98,7 @@ def test_a_loss_that_a_callback_changes_goes_on_with_the_engine(epoch: int, vali
 
 
 def test_the_rest_of_a_batch_after_a_piece_that_went_stale(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trainers, "PIECE", 5)
+    monkeypatch.setattr("wengert.training.compiled.PIECE", 5)
     model, _ = line()
     task = (model, mse, None, None, list(zip(X, Y, strict=True)), [])
     program, engine = trainers.choose("numpy", *task), trainers.choose("eager", *task)
@@ -106,7 +106,8 @@ def test_the_rest_of_a_batch_after_a_piece_that_went_stale(monkeypatch: pytest.M
     def stale(*_: Any) -> None:
         raise StaleRecordingError("it gives something else now")
 
-    monkeypatch.setattr(program._losses, "sum", stale)  # type: ignore[attr-defined]
+    assert program.compiled is not None
+    monkeypatch.setattr(program.compiled._losses, "sum", stale)
     with pytest.warns(RuntimeWarning, match="fit goes on with the engine: it gives something else now"):
         loss = program.gradient(range(50))
     gradients = [p.grad for p in model.parameters()]

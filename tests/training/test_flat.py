@@ -8,15 +8,17 @@ from typing import Any
 
 import pytest
 
-import wengert.training.flat
 from wengert.data import spiral
 from wengert.engine import Value
 from wengert.losses import cross_entropy
 from wengert.nn import MLP
 from wengert.optim import SGD, Adam, AdamW, Optimizer
-from wengert.training import fit, trainers
+from wengert.training import fit
 
 pytest.importorskip("numpy")
+
+from wengert.training import compiled  # which needs NumPy
+from wengert.training.flat import FlatSteps
 
 X, Y = (rows[:64] for rows in spiral(22, seed=4))  # 64 and 16: the mean of as many loses nothing to rounding
 Make = Callable[[MLP], Optimizer]
@@ -35,15 +37,15 @@ OPTIMIZERS: dict[str, Make] = {
 def steps(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many examples each step on arrays had."""
     seen: list[int] = []
-    step = wengert.training.flat.Flat.step
+    step = FlatSteps.step
 
-    def counted(self: Any, pieces: Any, count: int, clip_norm: float | None) -> Any:
-        made = step(self, pieces, count, clip_norm)
+    def counted(self: Any, start: int, count: int, clip_norm: float | None) -> Any:
+        made = step(self, start, count, clip_norm)
         if made is not None:
             seen.append(count)
         return made
 
-    monkeypatch.setattr(wengert.training.flat.Flat, "step", counted)
+    monkeypatch.setattr(FlatSteps, "step", counted)
     return seen
 
 
@@ -56,7 +58,7 @@ def run(make: Make, values: bool = False, model: MLP | None = None, **more: Any)
     options = {"epochs": 4, "batch_size": 16, "seed": 1, "progress": False, "backend": "numpy", **more}
     with pytest.MonkeyPatch.context() as patch:
         if values:
-            patch.setattr(wengert.training.flat, "flat", lambda *_: None)
+            patch.setattr(FlatSteps, "serve", lambda *_: False)
         history = fit(model, options.pop("loss", cross_entropy), X, Y, optimizer, **options)
     parameters = model.parameters()
     return (
@@ -79,7 +81,7 @@ def test_the_same_bits_as_with_values(name: str, size: int | None, steps: list[i
 
 def test_a_batch_in_pieces_and_without_a_metric(steps: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     whole = run(OPTIMIZERS["adam"], batch_size=50)
-    monkeypatch.setattr(trainers, "PIECE", 7)
+    monkeypatch.setattr(compiled, "PIECE", 7)
     made = run(OPTIMIZERS["adam"], batch_size=50)
     assert made[0] == pytest.approx(whole[0], rel=1e-12)
     assert made[3] == whole[3]

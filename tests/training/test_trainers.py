@@ -16,7 +16,7 @@ from wengert.engine import Value
 from wengert.errors import ArgumentError, MissingExtraError
 from wengert.nn import Module
 from wengert.optim import SGD, Adam
-from wengert.training import History, fit, trainers
+from wengert.training import History, fit
 
 
 class Lookup(Module):
@@ -78,7 +78,7 @@ def test_a_program_of_rows_of_integers_and_a_metric_of_ones_own() -> None:
 
 def test_a_batch_larger_than_a_piece(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("numpy")
-    monkeypatch.setattr(trainers, "PIECE", 5)
+    monkeypatch.setattr("wengert.training.compiled.PIECE", 5)
     model, twin = make(3), make(3)
     program = quiet(model, losses.cross_entropy, X, CLASSES, None, 3, validation=(X, CLASSES), backend="numpy")
     engine = quiet(twin, losses.cross_entropy, X, CLASSES, None, 3, validation=(X, CLASSES), backend="eager")
@@ -143,7 +143,7 @@ def test_data_that_are_no_arrays_are_left_to_the_engine() -> None:
 
 def test_more_courses_than_are_recorded_end_with_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("numpy")
-    monkeypatch.setattr(trainers, "CHUNK", 1)  # what is tried before the run
+    monkeypatch.setattr("wengert.training.compiled.CHUNK", 1)  # what is tried before the run
     monkeypatch.setitem(BACKENDS, "numpy", BACKENDS["numpy"]._replace(overhead=0))
 
     def branching(p: Value, y: float) -> Value:
@@ -158,11 +158,11 @@ def test_more_courses_than_are_recorded_end_with_the_engine(monkeypatch: pytest.
         model = make()
         return quiet(model, branching, inputs, targets, SGD(model, 1e-4), 3, 7, seed=1, backend=backend)
 
-    with pytest.warns(UserWarning, match="branching runs uncompiled: it takes more than 32 specializations") as said:
+    with pytest.warns(UserWarning, match="branching runs uncompiled: it takes more than 32 courses") as said:
         history = run("auto")
     assert len(said) == 1
     assert history.backend == "eager"
-    assert "more than 32 specializations" in history.fallback
+    assert "more than 32 courses" in history.fallback
     assert history.loss == pytest.approx(run("eager").loss, rel=1e-10)
 
 

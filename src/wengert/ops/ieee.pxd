@@ -267,6 +267,15 @@ cdef extern from "Python.h":
     void PyObject_GC_UnTrack(void*) noexcept
     double PyLong_AsDouble(object) except? -1.0
 
+ctypedef fused Number:
+    double
+    object
+
+cdef inline Number root(Number x) noexcept:
+    if Number is double:
+        return sqrt(x)
+    return sqrt(x) if isinstance(x, float) else x**0.5
+
 cdef inline double divide(double x, double y) noexcept nogil:
     return x / y
 

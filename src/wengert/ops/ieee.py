@@ -15,7 +15,7 @@ from operator import attrgetter
 from typing import Any, TypeVar
 
 __all__ = ["COMPILED", "Array", "Int", "Nodes", "at", "cython", "divide", "exp", "fabs", "floats", "held", "log", "new"]
-__all__ += ["power", "recycle", "room", "sort", "sqrt", "take", "tanh", "tick", "untrack", "whole"]
+__all__ += ["power", "recycle", "room", "root", "sort", "sqrt", "take", "tanh", "tick", "untrack", "whole"]
 
 COMPILED = False  # ieee.pxd says True
 
@@ -85,6 +85,11 @@ def power(x: float, y: float) -> float:
         if x != 0.0:
             return nan
         return math.copysign(inf, x) if y % 2.0 == 1.0 else inf
+
+
+def root(x: Any) -> Any:
+    """The square root of a float, or of each number of a NumPy array: its power 0.5 is the root, to the bit."""
+    return sqrt(x) if isinstance(x, float) else x**0.5
 
 
 def whole(n: int) -> float:

@@ -7,7 +7,6 @@ shown is what that class does, right or wrong. This module alone knows how such 
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterable
 from decimal import Decimal
 from typing import Any
@@ -164,7 +163,7 @@ def _ordered(thing: Any, parts: list[Any]) -> list[Any]:
     symbol = _text(thing, SYMBOLS)
     if len(parts) == 1 and symbol in ("+", "*"):
         x = _number(parts[0], "data")
-        twice = operator.add(x, x) if symbol == "+" else operator.mul(x, x)
+        twice = x + x if symbol == "+" else x * x
         return parts * 2 if twice == _number(thing, "data") else parts
     return sorted(parts, key=lambda part: (part is not first, _text(part, LABELS), _number(part, "data")))
 

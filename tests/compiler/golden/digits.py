@@ -25,7 +25,7 @@ def digits_and_gradients(x, label, W1, W2, b1, b2):
     du2[rows, label] += dg1
     db2 = du2.sum(0)                                                                          # (10)
     dW2 = du2.T @ h1                                                                          # (10, 32)
-    du1 = (du2 @ W2) * (h1 != 0)                                                              # (N, 32)
+    du1 = du2 @ W2 * (h1 != 0)                                                                # (N, 32)
     db1 = du1.sum(0)                                                                          # (32)
     dW1 = du1.T @ x                                                                           # (32, 64)
     return u5.mean(), (dW1, dW2, db1, db2)

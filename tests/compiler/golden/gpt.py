@@ -50,7 +50,7 @@ def gpt_and_gradients(tokens, W1, W2, W3, W4, W5, T1, p1):
     dW5 = du8.T @ u7                                                                          # (27, 16)
     du7 = du8 @ W5                                                                            # (7, 16)
     dW4 = du7.T @ h11                                                                         # (16, 64)
-    dz8 = (du7 @ W4) * (h11 != 0)                                                             # (7, 64)
+    dz8 = du7 @ W4 * (h11 != 0)                                                               # (7, 64)
     dW3 = dz8.T @ h10                                                                         # (64, 16)
     dh10 = dz8 @ W3                                                                           # (7, 16)
     dz7 = (dh10 * u5).sum(1) * -0.5 * h9 / u6 * 0.0625                                        # (7)

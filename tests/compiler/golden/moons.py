@@ -20,7 +20,7 @@ def moons_and_gradients(x, y, W1, W2, b1, b2, b3, w1):
     du2 = seed * 0.0001 * len(x)                                                              # ()
     du4 = -(seed * (h3 != 0)) * y                                                             # (N)
     du3 = du4[:, None] * w1 * (h2 != 0)                                                       # (N, 16)
-    du1 = (du3 @ W2) * (h1 != 0)                                                              # (N, 16)
+    du1 = du3 @ W2 * (h1 != 0)                                                                # (N, 16)
     dW1 = du2 * 2 * W1 + du1.T @ x                                                            # (16, 2)
     dW2 = du3.T @ h1 + du2 * 2 * W2                                                           # (16, 16)
     db1 = du2 * 2 * b1 + du1.sum(0)                                                           # (16)

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
-from types import ModuleType
 from typing import Any, NamedTuple
 
 from wengert.errors import require
@@ -62,12 +61,4 @@ def preferred() -> Backend:
     return first
 
 
-register(Backend("numpy", lambda: import_module(f"{__name__}.kernel").NumPyKernel, "numpy", "array", overhead=2000))
-
-
-def __getattr__(name: str) -> ModuleType:
-    """The module of that name, as in ``wengert.compiler.backends.NAME`` after ``import wengert``."""
-    try:
-        return import_module(f"{__name__}.{name}")
-    except ModuleNotFoundError:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+register(Backend("numpy", lambda: import_module(f"{__name__}.numpy").NumPyKernel, "numpy", "array", overhead=2000))
