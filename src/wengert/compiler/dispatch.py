@@ -10,14 +10,24 @@ from typing import Any
 import numpy as np
 
 from wengert import modes
-from wengert.compiler.backends.base import all_finite
-from wengert.compiler.backends.export import source_of
+from wengert.compiler.backends import all_finite, source_of
 from wengert.compiler.fused import fused
-from wengert.compiler.lifting.simplify import Unliftable
-from wengert.compiler.tracing.arguments import Arguments, Form, Reader, called, examples
-from wengert.compiler.tracing.closure import CapturedEnvironment
-from wengert.compiler.tracing.recorder import Unrecordable, recording
-from wengert.compiler.tracing.trace import AGREE, Auxiliary, Recording, numbers_in, record
+from wengert.compiler.lifting import Unliftable
+from wengert.compiler.tracing import (
+    AGREE,
+    Arguments,
+    Auxiliary,
+    CapturedEnvironment,
+    Form,
+    Reader,
+    Recording,
+    Unrecordable,
+    called,
+    examples,
+    numbers_in,
+    record,
+    recording,
+)
 from wengert.engine import Value
 from wengert.errors import ArgumentError, StaleRecordingError, warn_once
 from wengert.functions import mean

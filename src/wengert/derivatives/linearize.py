@@ -24,8 +24,7 @@ from wengert import handmade, modes
 from wengert.engine import Value
 from wengert.errors import OperationError
 from wengert.graph import Graph
-from wengert.ops import coerce
-from wengert.ops.table import BY_NAME
+from wengert.ops import BY_NAME, coerce
 
 __all__ = ["LinearMap", "linearize"]
 

@@ -15,10 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert.compiler.backends.base import all_finite
-from wengert.compiler.function import Compiled
-from wengert.compiler.fused import gather, scatter
-from wengert.compiler.tracing.trace import Recording
+from wengert.compiler import Compiled, gather, scatter
+from wengert.compiler.backends import all_finite
+from wengert.compiler.tracing import Recording
 from wengert.optim import Optimizer
 from wengert.training.metrics import Right
 

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from wengert.compiler.tracing.closure import key_of
-from wengert.derivatives.pytree import KeyPath, keys_of, tree_flatten, tree_leaves, tree_map, tree_unflatten
+from wengert.derivatives import KeyPath, keys_of, tree_flatten, tree_leaves, tree_map, tree_unflatten
 from wengert.engine import Value
 from wengert.errors import ArgumentError, DataError
-from wengert.ops.table import BY_NAME
+from wengert.ops import BY_NAME
 
 __all__ = ["Arguments", "Fixed", "Form", "Leaf", "Reader", "called", "examples", "flatten_argument", "ordinary"]
 

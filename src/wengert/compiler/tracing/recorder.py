@@ -20,8 +20,7 @@ from wengert import node
 from wengert.compiler.tracing.tracers import DataTracer, IntegerTracer, as_operand
 from wengert.engine import Value
 from wengert.errors import running
-from wengert.ops import coerce
-from wengert.ops.table import BY_NAME
+from wengert.ops import BY_NAME, coerce
 
 __all__ = ["Guard", "Picked", "Recorder", "Unrecordable", "recording", "tracing"]
 
