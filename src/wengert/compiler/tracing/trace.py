@@ -350,7 +350,7 @@ class _Trace:
             outputs["auxiliary"] = beside.reshape(self.auxiliary_shape)
         if self.compared:
             outputs["sides"] = np.array([self.place[id(x)] for x in self.compared], np.int64)
-        batched = self.arguments.batched
+        batched = self.arguments.form.batched
         return lift(graph, source, inputs, outputs, batched=batched, picks=picks, indices=indices)
 
     def check(self, made: Recording, want: Any) -> None:
@@ -360,8 +360,8 @@ class _Trace:
             Unrecordable: they differ.
         """
         arrays = [np.asarray(numbers_in(x)) for x in self.example]
-        count = 2 if self.arguments.batched else 1  # in a batch of one nothing shows of how examples are added up
-        if self.arguments.batched:
+        count = 2 if self.arguments.form.batched else 1  # in a batch of one nothing shows of how examples are added up
+        if self.arguments.form.batched:
             arrays = [np.repeat(array[None], count, 0) for array in arrays]
             want = np.tile(want, count)
         made.load()
