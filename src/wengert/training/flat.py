@@ -56,7 +56,7 @@ class FlatSteps:
     def __init__(
         self, losses: Recorded, penalty: Recorded | None, optimizer: Optimizer, metric: Right | None, piece: int
     ) -> None:
-        self.task = losses, penalty, optimizer
+        self.task: tuple[Recorded, Recorded | None, Optimizer] = (losses, penalty, optimizer)
         self.losses: Recorded = losses
         self.penalty: Recorded | None = penalty
         self.optimizer: Optimizer = optimizer
@@ -65,7 +65,7 @@ class FlatSteps:
         self.numbers: Any = losses.path.kernel.numbers
         self.gradients: Any = losses.path.kernel.slopes
         self.state: dict[str, Any] = {}
-        self.held = False  # whether the numbers of now are in the arrays; else they are in the Values
+        self.held: bool = False  # whether the numbers of now are in the arrays; else they are in the Values
         self.data: Batch = ()  # the examples of an epoch, in its order
         self.shown: list[tuple[Any, Any]] = []  # predictions and targets of which the metric is still to be counted
         place = {id(p): number for number, p in enumerate(optimizer.parameters)}
