@@ -21,7 +21,8 @@ from setuptools.errors import BaseError, CCompilerError
 from setuptools.logging import logging
 
 PACKAGE = Path("src", "wengert")
-MODULES = ("node", "engine", "graph", "optim", "compiler.fused")  # as COMPILED in _loader.py (a test compares them)
+# As COMPILED in _loader.py (a test compares them).
+MODULES = ("node", "engine", "graph", "optim", "parameters", "compiler.fused")
 
 DIRECTIVES = {
     "language_level": 3,

@@ -17,7 +17,10 @@ from wengert import Value, _loader, functions, ops, steps
 NEEDS = {"torch": "torch", "mpmath": "mpmath", "plot": "matplotlib", "png": "resvg_py", "browser": "selenium"}
 """Marker -> library. What the markers mean stands in pyproject.toml."""
 
-pytest.register_assert_rewrite("lifting_checks", "lifting_models")  # their assertions show the numbers, too
+CORE = {"tests", "ops", "checking", "compiler"}
+"""The rooms of which the quick tests run every line of the core: `.ci/run` counts the lines there."""
+
+pytest.register_assert_rewrite("tests.compiler.checks", "tests.compiler.models")  # their assertions show numbers
 
 if find_spec("hypothesis"):
     from hypothesis import HealthCheck, settings
@@ -59,6 +62,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             for item in items:
                 if item.get_closest_marker(marker):
                     item.add_marker(skip)
+    for item in items:
+        if item.path.parent.name in CORE and not item.get_closest_marker("slow"):
+            item.add_marker(pytest.mark.core)
 
 
 @pytest.fixture(scope="session")

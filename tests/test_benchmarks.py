@@ -42,7 +42,7 @@ def test_the_gpt_is_the_same_with_dot_and_in_plain_python():
         assert gradients[i] == pytest.approx(gradients[0], rel=1e-9, abs=1e-15)
 
 
-@pytest.mark.parametrize("name", ["digits", "tiny", "moons"])
+@pytest.mark.parametrize("name", [pytest.param("digits", marks=pytest.mark.slow), "tiny", "moons"])
 def test_the_first_gradient_is_pytorchs(name):
     torch = pytest.importorskip("torch", reason="compares with PyTorch")
     problem = problems.NETWORKS[name]()

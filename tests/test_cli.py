@@ -73,6 +73,7 @@ def test_the_spiral_is_learnt(tmp_path: Path) -> None:
     assert float(accuracy) >= 99.0
 
 
+@pytest.mark.slow
 def test_a_seed_decides_every_bit_of_the_weights(tmp_path: Path) -> None:
     for folder, seed in (("a", 5), ("b", 5), ("c", 6)):
         environment = {**os.environ, "PYTHONHASHSEED": str(len(folder) + seed)}
@@ -82,6 +83,7 @@ def test_a_seed_decides_every_bit_of_the_weights(tmp_path: Path) -> None:
     assert weights["a"] == weights["b"] != weights["c"]
 
 
+@pytest.mark.slow
 def test_without_matplotlib_the_pictures_are_text(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -101,6 +103,7 @@ def test_without_matplotlib_the_pictures_are_text(
     assert set((tmp_path / "boundary.txt").read_text()) <= set("abAB\n")
 
 
+@pytest.mark.slow
 def test_the_program_is_said_and_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     numpy = pytest.importorskip("numpy")
     assert cli.main(["demo", "spiral", "--epochs", "1", "--quiet", "--out", str(tmp_path)]) == 0
@@ -140,6 +143,7 @@ def test_without_numpy_the_engine_computes(
     assert capsys.readouterr().err == 'wengert demo: this needs numpy: pip install "wengert[array]"\n'
 
 
+@pytest.mark.slow
 def test_what_is_asked_for_is_what_is_used(tmp_path: Path) -> None:
     def weights(*more: object) -> bytes:
         assert run("demo", "xor", "--out", tmp_path, "--epochs", 3, *more).returncode == 0
@@ -200,6 +204,7 @@ def test_what_it_says_cannot_be_written(arguments: list[str], tmp_path: Path) ->
     assert re.fullmatch(r"wengert \w+: cannot write what it has to say: No space left on device\n", done.stderr)
 
 
+@pytest.mark.slow
 def test_without_an_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdout", None)  # as Python has it when started with `>&-`, or without a console
     assert cli.main(["demo", "xor", "--epochs", "1", "--quiet", "--out", str(tmp_path)]) == 0
@@ -217,6 +222,7 @@ def test_a_folder_whose_name_cannot_be_printed(tmp_path: Path) -> None:
 # -- Ctrl-C -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT that can be sent to one process")
 def test_ctrl_c_leaves_a_usable_result(tmp_path: Path) -> None:
     command = [*COMMAND, "demo", "spiral", "--epochs", "100000", "--out", str(tmp_path)]
@@ -310,6 +316,7 @@ def test_a_folder_that_no_file_system_can_name(capsys: pytest.CaptureFixture[str
     assert "embedded null" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_what_else_lies_in_the_folder_stays(tmp_path: Path) -> None:
     for name in (".writable", "notes.txt"):
         (tmp_path / name).write_text("mine")
@@ -332,6 +339,7 @@ def test_a_picture_that_cannot_be_written_is_named(tmp_path: Path, capsys: pytes
     assert re.search(r"wengert demo: cannot write .*loss\.(png|txt)", capsys.readouterr().err)
 
 
+@pytest.mark.slow
 def test_a_rate_that_diverges_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status = cli.main(["demo", "moons", "--lr", "1e200", "--epochs", "5", "--quiet", "--out", str(tmp_path)])
     assert status == 0

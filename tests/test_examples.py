@@ -43,6 +43,7 @@ def file(tmp_path):
     return path
 
 
+@pytest.mark.slow
 def test_names_learns_and_invents(file, capsys):
     names.main([str(file), "--steps", "30"])
     out = capsys.readouterr().out
@@ -77,6 +78,7 @@ def test_names_says_what_has_trained(file, capsys):
     assert ("s, compiled" if find_spec("numpy") else "s, by the engine") in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_names_is_reproducible(file, capsys):
     def printed():
         names.main([str(file), "--steps", "3", "--seed", "7"])

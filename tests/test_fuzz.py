@@ -6,10 +6,10 @@ import sys
 from collections import Counter
 from typing import Any
 
-import fuzz
 import pytest
 
 import wengert
+from tools.qa import fuzz
 from wengert import Value
 from wengert.errors import ArgumentError, MissingExtraError
 from wengert.ops import BUILT_IN, BY_NAME, TABLE
@@ -42,7 +42,7 @@ def test_programs_in_mpmath(first: int) -> None:
 
 @pytest.mark.slow
 def test_the_same_bits_under_every_hash_seed() -> None:
-    """Six of them: a hundred are a command, `python tests/fuzz.py --against hashes --count 100`."""
+    """Six of them: a hundred are a command, `python -m tools.qa.fuzz --against hashes --count 100`."""
     digests = fuzz.hash_seeds(range(6), programs=20)
     assert len(digests) == 1, digests
 

@@ -14,9 +14,9 @@ from types import FrameType
 from typing import Any
 
 import pytest
-from threads import together
 
 import wengert
+from tests.threads import together
 from wengert import Value
 from wengert.errors import OperandError
 
@@ -255,10 +255,11 @@ def gradient_bits() -> list[str]:
 
 
 def test_the_same_bits_under_every_hash_seed() -> None:
-    program = "import sys; sys.path.insert(0, sys.argv[1]); import test_gradients as t; print(*t.gradient_bits())"
+    program = "import sys; sys.path.insert(0, sys.argv[1]); from tests.test_gradients import gradient_bits as bits; "
+    program += "print(*bits())"
     outputs = set()
     for seed in ("0", "1", "12345"):
-        command = [sys.executable, "-c", program, str(Path(__file__).parent)]
+        command = [sys.executable, "-c", program, str(Path(__file__).parents[1])]
         environment = {**os.environ, "PYTHONHASHSEED": seed}
         outputs.add(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
     assert outputs == {" ".join(gradient_bits()) + "\n"}

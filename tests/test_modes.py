@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from threads import together
 
 import wengert
+from tests.threads import together
 from wengert import Value, modes, no_grad
 
 EVERY_KIND: list[Callable[[Any], Any]] = [
@@ -137,31 +137,34 @@ def test_many_threads_in_and_out() -> None:
     assert not (x * 2).is_leaf
 
 
-def test_a_mode_of_ones_own_sees_every_node_once_and_the_innermost_last() -> None:
+def no_check(root: Any, gradient: Any) -> None:
+    """A pre-backward hook that lets every pass begin."""
+
+
+def test_a_hook_sees_every_node_once_as_it_was_made_and_the_innermost_first() -> None:
     x = Value(1.0)
     seen: list[tuple[str, Any]] = []
 
     def noting(name: str) -> Callable[[Any], Any]:
-        def note(node: Any) -> Any:
-            seen.append((name, node))
-            return node
+        return lambda node: seen.append((name, node))
 
-        return note
-
-    with modes.on(noting("outer")), modes.on(noting("inner")):
+    with modes.hooked(noting("outer"), no_check), modes.hooked(noting("inner"), no_check):
         y = x + 1
         z = y.tanh()
         w = wengert.sum([y, z])
         d = wengert.dot([y], [z])
         assert wengert.dot([1.0], [2.0]) == 2.0
-    expected = [(name, node) for node in (y, z, w, d) for name in ("outer", "inner")]
+    expected = [(name, node) for node in (y, z, w, d) for name in ("inner", "outer")]
     assert seen == expected
     x + 1
     assert len(seen) == 8
+    with no_grad(), modes.hooked(noting("under no_grad"), no_check):
+        assert (x + 1).is_leaf
+    assert not seen[-1][1].is_leaf
 
 
 def test_what_declines_an_operand_is_not_shown() -> None:
     seen: list[Any] = []
-    with modes.on(lambda node: seen.append(node)), pytest.raises(TypeError):
+    with modes.hooked(seen.append, no_check), pytest.raises(TypeError):
         Value(1.0) + object()
     assert seen == []

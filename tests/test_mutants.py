@@ -6,7 +6,9 @@ import ast
 import re
 from pathlib import Path
 
-from mutants import BEGIN, END, ENGINE, EXPLAINED, explanation, mutants, table
+import pytest
+
+from tools.qa.mutants import BEGIN, END, ENGINE, EXPLAINED, explanation, mutants, table
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "mutation.md"
 
@@ -42,6 +44,7 @@ def f(a, b=2):
     assert all(ast.parse(mutant.source) for mutant in mutants(text))
 
 
+@pytest.mark.slow
 def test_the_mutants_of_the_engine() -> None:
     original = ast.unparse(ast.parse(ENGINE.read_text(encoding="utf-8")))
     found = list(mutants(ENGINE.read_text(encoding="utf-8")))

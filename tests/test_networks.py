@@ -35,6 +35,7 @@ def sum_of_squared_errors(
 # -- N1: four points, tanh everywhere -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bias", ["zero", "uniform"])
 def test_n1_every_seed_learns_four_points(bias: str) -> None:
     inputs = [[2.0, 3.0, -1.0], [3.0, -1.0, 0.5], [0.5, 1.0, 1.0], [1.0, 1.0, -1.0]]
@@ -71,6 +72,7 @@ def test_n3_relu_at_the_output_dies_on_most_seeds() -> None:
     assert sum(loss >= 0.9 for loss in ends) == 109
 
 
+@pytest.mark.slow
 def test_n3_with_linear_output_every_seed_learns() -> None:
     """Hidden ReLUs can die too, so the hidden layers are tanh."""
     ends = xor_losses(40, lambda: MLP(2, [4, 4, 1], activation="tanh"), lambda m: Adam(m, 0.05), 150)

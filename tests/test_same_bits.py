@@ -1,7 +1,7 @@
 """Compiled and interpreted, the same programs give the same bits.
 
 The programs below are run in two processes, one for each engine, and every number that they print, as
-`float.hex` writes it, must agree. As a script, `python tests/test_same_bits.py`, this file prints the numbers.
+`float.hex` writes it, must agree. As a script, `python -m tests.test_same_bits`, this file prints the numbers.
 """
 
 from __future__ import annotations

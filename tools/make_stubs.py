@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from wengert import functions as functions_module
 from wengert import ops
 
 STUB = Path(__file__).resolve().parent.parent / "src" / "wengert" / "functions.pyi"
@@ -103,7 +104,8 @@ def stub() -> str:
         "@overload\ndef dot(ws: Sequence[Value | float], xs: Sequence[Value | float], bias: Value | float = 0.0)"
         " -> Value: ...\n"
     )
-    return f"{HEAD}\n{methods}\n{functions}{dot}{TAIL}"
+    listed = "".join(f'    "{name}",\n' for name in functions_module.__all__)
+    return f"{HEAD}\n{methods}\n{functions}{dot}{TAIL}\n__all__ = [\n{listed}]\n"
 
 
 if __name__ == "__main__":

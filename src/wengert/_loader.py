@@ -1,8 +1,8 @@
 """Which engine runs: the compiled one or the interpreted one.
 
-`node.py`, `engine.py`, `graph.py`, `optim.py`, `compiler/fused.py`: one text runs in two ways, as extensions that
-`setup.py` compiled from them, or as the Python files they are. Python's own rule, "an extension beside a `.py` wins",
-is right except twice:
+`node.py`, `engine.py`, `graph.py`, `optim.py`, `parameters.py`, `compiler/fused.py`: one text runs in two ways, as
+extensions that `setup.py` compiled from them, or as the Python files they are. Python's own rule, "an extension beside
+a `.py` wins", is right except twice:
 
 - **`WENGERT_INTERPRETED=1`** in the environment asks for the Python files: to step through them in a debugger, to
   measure, to test.
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["COMPILED", "REBUILD", "Status", "install", "show_source", "status"]
 
-COMPILED = ("node", "engine", "graph", "optim", "compiler.fused")
+COMPILED = ("node", "engine", "graph", "optim", "parameters", "compiler.fused")
 """The modules that `setup.py` compiles when they have a `.pxd` beside them."""
 
 REBUILD = "pip install -e ."

@@ -19,17 +19,19 @@ from importlib.util import find_spec
 from typing import NoReturn
 
 from wengert import __version__, _loader
+from wengert.compiler.backends import BACKENDS
 from wengert.demo import SETTINGS, run, source
 from wengert.errors import WengertError
 from wengert.view.formula import evaluate
 from wengert.view.graph.draw import draw
+from wengert.view.graph.formats import FORMATS
 from wengert.view.graph.tree import tree
 from wengert.view.steps.steps import steps
 
 __all__ = ["main"]
 
 EXTRAS = {
-    "array": "numpy",
+    **{backend.extra: backend.library for backend in BACKENDS.values()},
     "plot": "matplotlib",
     "png": "resvg_py",
     "progress": "tqdm",
@@ -113,7 +115,9 @@ def _parser() -> argparse.ArgumentParser:
     draw.add_argument(
         "numbers", nargs="*", default=[], type=_number, metavar="NAME=NUMBER", help="what the names stand for"
     )
-    draw.add_argument("-o", "--out", type=_path, metavar="FILE", help="write a picture: .svg, .png, .html, .dot, .mmd")
+    draw.add_argument(
+        "-o", "--out", type=_path, metavar="FILE", help=f"write a picture: {', '.join(f'.{name}' for name in FORMATS)}"
+    )
     draw.add_argument("--html", type=_path, metavar="FILE", help="write a page; with --steps, one that plays the steps")
     draw.add_argument(
         "--steps", action="store_true", help="print every step, forward and backward, in words and numbers"

@@ -3,8 +3,8 @@ from wengert.ops cimport ieee
 from wengert.node cimport Node
 cdef int LEAF, ADD, SUB, MUL, DIV, POW, NEG, RELU, EXP, LOG, TANH, DOT, HAND, LEFT, CODE, _pins, _closures
 cdef long long _walks, WALK
-cdef double LEAVES
-cdef object _watcher
+cdef double TINY, HUGE
+cdef object _hooks
 cdef class Value(Node):
     pass
 cdef class Many(Value):
@@ -12,14 +12,18 @@ cdef class Many(Value):
     cdef double* _partials
 cdef inline int _fill(Value node, int code, double data, Value a, Value b, double da, double db) except -1
 cdef object _unary(int code, double data, Value x, double dx)
+@cython.locals(constant=double)
 cdef object _binary(int code, double data, x, y, double dx, double dy)
 cdef object _product(double x, double y, left, right)
 cdef object _quotient(double x, double y, left, right)
 cdef object _power(double x, double y, left, right)
-cpdef Many _many(int code, arguments, by_hand=*)
+cpdef Many _many(int code, arguments, by_hand=*, bint over_leaves=*)
 cdef inline double _number(x) except? -1.0
 cdef inline double _operand(x) except? -1.0
 cpdef list tape(list roots, bint reset=*)
+cdef inline bint _is_over_leaves(Node node) noexcept
+cdef inline int _save_gradient(Node leaf) noexcept
+cdef inline double _saved_gradient(Node leaf) noexcept
 cdef inline int _meet(Node x, list found, bint reset) except -1
 cdef int _backward_pass(Value root, double gradient) except -1
 @cython.locals(i=Py_ssize_t, operand=ieee.Item)

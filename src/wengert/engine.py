@@ -20,24 +20,24 @@ from typing import Any
 
 from wengert.errors import LengthError, OperandError, OperationError
 from wengert.functions import Functions
-from wengert.node import CODE, LEAVES, WALK, Node, kind
+from wengert.node import CODE, WALK, Node, kind
 from wengert.ops import coerce, ieee
 from wengert.ops.ieee import Int, Nodes, cython
-from wengert.ops.table import BY_NAME, LEFT, TABLE, Op
+from wengert.ops.table import BY_NAME, HUGE, LEFT, TABLE, TINY, Op
 
 if False:  # what the compiler reads instead of the stand-in
     import cython  # type: ignore[no-redef]
 
-__all__ = ["Many", "Value", "compiled", "dot", "pin", "tape", "walking", "watch"]
+__all__ = ["Many", "Value", "compiled", "dot", "pin", "set_hooks", "tape", "walking"]
 
-LEAF, ADD, SUB, MUL, DIV, POW, NEG, RELU, EXP, LOG, TANH = range(11)  # their places in the table
-DOT, HAND = BY_NAME["dot"].code, BY_NAME["by hand"].code
+LEAF, ADD, SUB, MUL, DIV, POW, NEG = [BY_NAME[name].code for name in ("leaf", "add", "sub", "mul", "div", "pow", "neg")]
+RELU, EXP, LOG, TANH, DOT, HAND = [BY_NAME[name].code for name in ("relu", "exp", "log", "tanh", "dot", "by hand")]
 compiled: bool = bool(ieee.COMPILED)  # whether this is the compiled engine
 
 _walks = 0  # how many walks there were: a walk marks the nodes that it meets with its number
-_watcher = None  # who is shown each node as it is made: see modes.py
+_hooks = None  # what is shown each node as it is made, and each root before a pass: see modes.py
 walking: Any = threading.RLock()  # one walk at a time: it leaves marks on the nodes
-_pins = _closures = 0  # how many Graphs are being written and modes look at passes; how many closures are running
+_pins = _closures = 0  # how many Graphs are being written; how many closures are running
 
 
 @cython.no_gc
@@ -83,8 +83,7 @@ class Value(Node, Functions):
         return _unary(EXP, e, self, e)
 
     def log(self) -> Value:
-        x = self._data
-        return _unary(LOG, ieee.log(x), self, ieee.divide(1.0, x) if x >= 0.0 else nan)
+        return _unary(LOG, ieee.log(self._data), self, ieee.divide(1.0, self._data) if self._data >= 0.0 else nan)
 
     def tanh(self) -> Value:
         e = ieee.exp(-ieee.fabs(2.0 * self._data))  # 1 - tanh**2 would lose every digit in the tails
@@ -98,9 +97,11 @@ class Value(Node, Functions):
 
         Leaves add it to what earlier calls left in `grad`; other nodes hold that of this call. The graph is kept.
         """
+        if _hooks is not None:
+            _hooks.pre_backward_hook(self, gradient)  # strict() may raise here
         if ieee.COMPILED and not _pins:  # nothing comes between while this runs compiled: no lock is needed
             _backward_pass(self, _operand(gradient))
-        elif _watcher is None or _watcher.lets_pass(self, gradient):  # strict() may raise here
+        else:
             with walking:
                 _backward_pass(self, _operand(gradient))
 
@@ -122,14 +123,12 @@ class Many(Value):
     _partials: Any
 
     @property
-    def _operands(self) -> tuple[Any, ...]:
-        return self._all
-
-
-ieee.recycle(Value, Many, kind)  # how they end: a chain of millions is freed without recursion
+    def _operands(self) -> tuple[Any, ...]: return self._all
 
 
 # -- making nodes -----------------------------------------------------------------------------------------------------
+
+ieee.recycle(Value, Many, kind)  # how they end: a chain of millions is freed without recursion
 
 
 def _fill(node: Value, code: Int, data: float, a: Any, b: Any, da: float, db: float) -> None:
@@ -146,47 +145,47 @@ def _fill(node: Value, code: Int, data: float, a: Any, b: Any, da: float, db: fl
 def _unary(code: Int, data: float, x: Value, dx: float) -> Any:
     node: Value = ieee.new(Value)
     _fill(node, code, data, x, None, dx, 0.0)
-    return node if _watcher is None else _watcher.made(node)
+    return node if _hooks is None else _hooks.node_hook(node)
 
 
 def _binary(code: Int, data: float, x: Any, y: Any, dx: float, dy: float) -> Any:
     """The node of a binary operation. A constant on one side is kept where that side's partial would be."""
     node: Value = ieee.new(Value)
+    constant = 0.0
     if not isinstance(x, Value):
-        _fill(node, code | LEFT, data, y, None, dy, _number(x))
+        constant = _number(x)
+        _fill(node, code | LEFT, data, y, None, dy, constant)
     elif isinstance(y, Value):
         _fill(node, code, data, x, y, dx, dy)
     else:
-        _fill(node, code, data, x, None, dx, _number(y))
-    if node._b is None and node._db != node._db and not coerce.is_number(y if node._a is x else x):
+        constant = _number(y)
+        _fill(node, code, data, x, None, dx, constant)
+    if constant != constant and not coerce.is_number(y if node._a is x else x):
         return NotImplemented  # no number: perhaps the other operand knows what to do
-    return node if _watcher is None else _watcher.made(node)
+    return node if _hooks is None else _hooks.node_hook(node)
 
 
-def _product(x: float, y: float, left: Any, right: Any) -> Any:
-    return _binary(MUL, x * y, left, right, y, x)
-
+def _product(x: float, y: float, left: Any, right: Any) -> Any: return _binary(MUL, x * y, left, right, y, x)
 
 def _quotient(x: float, y: float, left: Any, right: Any) -> Any:
     z = ieee.divide(x, y)
-    dy = TABLE[DIV].partials(z, x, y)[1] if 0.0 < ieee.fabs(z) < 1e-290 else -ieee.divide(z, y)
+    dy = TABLE[DIV].partials(z, x, y)[1] if 0.0 < ieee.fabs(z) < TINY else -ieee.divide(z, y)
     return _binary(DIV, z, left, right, ieee.divide(1.0, y), dy)
-
 
 def _power(x: float, y: float, left: Any, right: Any) -> Any:
     z = ieee.power(x, y)
     q = ieee.power(x, y - 1.0) if x == 0.0 else ieee.divide(z, x)
     dx, dy = y * q, 0.0  # of a constant exponent: by the base alone
-    lost = x != 0.0 and (not ieee.fabs(z) > 1e-290 or not 1e-290 < ieee.fabs(q) < 1e300)
+    lost = x != 0.0 and (not ieee.fabs(z) > TINY or not TINY < ieee.fabs(q) < HUGE)
     if isinstance(right, Value) or y == 0.0 or lost:
         dx, dy = TABLE[POW].partials(z, x, y)
     return _binary(POW, z, left, right, dx, dy)
 
 
-def _many(code: Int, arguments: Any, by_hand: Any = None) -> Any:
-    """The node of an operation on many operands, its value and its partials still to be written."""
+def _many(code: Int, arguments: Any, by_hand: Any = None, over_leaves: bool = False) -> Any:
+    """The node of an operation on many operands, perhaps all leaves; its value and its partials are not yet written."""
     node: Many = Many.__new__(Many) if by_hand is None else by_hand
-    _fill(node, code, 0.0, None, None, 0.0, 0.0)
+    _fill(node, code, 0.0, None, None, 0.0, float(over_leaves))
     node._all = tuple(arguments)
     node._partials = ieee.floats(len(node._all))
     if by_hand is None:  # else it may be part of a cycle
@@ -204,16 +203,15 @@ def _apply(op: Op, arguments: Nodes) -> Any:
     slopes = tuple(partials) if isinstance(partials, (tuple, list)) else (partials,)
     if len(slopes) != len(xs):
         raise OperationError(f"{op.name}: the partials by {len(xs)} operands are as many numbers, not {partials!r:.60}")
-    slopes = tuple([float(slope) for slope in slopes])
     if op.arity == 1:
-        return _unary(op.code, data, arguments[0], slopes[0])
+        return _unary(op.code, data, arguments[0], float(slopes[0]))
     if op.arity == 2:
-        return _binary(op.code, data, arguments[0], arguments[1], slopes[0], slopes[1])
+        return _binary(op.code, data, arguments[0], arguments[1], float(slopes[0]), float(slopes[1]))
     node: Many = _many(op.code, arguments)
     node._data = data
     for i in range(len(xs)):
-        node._partials[i] = slopes[i]
-    return node if _watcher is None else _watcher.made(node)
+        node._partials[i] = float(slopes[i])
+    return node if _hooks is None else _hooks.node_hook(node)
 
 
 def dot(ws: Sequence[Any], xs: Sequence[Any], bias: Any = 0.0) -> Any:
@@ -240,7 +238,7 @@ def dot(ws: Sequence[Any], xs: Sequence[Any], bias: Any = 0.0) -> Any:
         return z
     partials[2 * n] = 1.0
     node._data = z
-    return node if _watcher is None else _watcher.made(node)
+    return node if _hooks is None else _hooks.node_hook(node)
 
 
 def _number(x: Any) -> float:
@@ -252,7 +250,6 @@ def _number(x: Any) -> float:
         return operand._data
     return ieee.whole(x) if type(x) is int else float(x) if isinstance(x, float) else coerce.number(x)
 
-
 def _operand(x: Any) -> float:
     """The float behind an operand that has to be a number."""
     y = _number(x)
@@ -261,12 +258,17 @@ def _operand(x: Any) -> float:
 
 # -- walking the graph ------------------------------------------------------------------------------------------------
 
+# Nodes are kept small: the fields of partials that a node has no use for hold something else.
+def _save_gradient(leaf: Node) -> None: leaf._da = leaf._grad  # that of earlier calls
+def _saved_gradient(leaf: Node) -> float: return leaf._da
+def _is_over_leaves(node: Node) -> bool: return node._db != 0.0
+
 
 def tape(roots: Nodes, reset: bool = False) -> Nodes:
     """Every node under the roots, and the roots, in the order in which they were made.
 
     An operand is made before the result that uses it. So each node stands on the tape behind all that it was
-    made from, and before all that was made from it. With `reset` gradients become 0, and leaves keep theirs in _da.
+    made from, and before all that was made from it. With `reset` gradients become 0, and leaves save theirs.
     """
     global _walks
     node: Value
@@ -282,7 +284,7 @@ def tape(roots: Nodes, reset: bool = False) -> Nodes:
             _meet(node._a, found, reset)
             if node._b is not None:
                 _meet(node._b, found, reset)
-        elif node._db == LEAVES and reset and lone is None:
+        elif _is_over_leaves(node) and reset and lone is None:
             lone = node  # the leaves of one such node alone, perhaps 100,000, need no place: _chain_rule gives them all
         elif node._made & CODE != LEAF:
             many: Many = node  # type: ignore[assignment]  # it is one: no other node has no _a
@@ -300,7 +302,7 @@ def _meet(x: Node, found: Nodes, reset: bool) -> None:
         found.append(x)
         if reset:
             if x._made & CODE == LEAF:
-                x._da = x._grad  # what earlier calls left: added when the sum of this call is complete
+                _save_gradient(x)
             x._grad = 0.0
 
 
@@ -314,7 +316,7 @@ def _backward_pass(root: Value, gradient: float) -> None:
         if node._made & CODE != LEAF:
             _chain_rule(node)
         else:
-            node._grad += node._da
+            node._grad += _saved_gradient(node)  # now that the sum of this call is complete
 
 
 def _chain_rule(node: Node) -> None:
@@ -336,13 +338,13 @@ def _chain_rule(node: Node) -> None:
 
 
 def pin(change: Int, closures: Int = 0) -> None:
-    """Say that a Graph begins (1) or has finished (-1) to be written, or a mode, or a closure: who holds `walking`."""
+    """Say that a Graph begins (1) or has finished (-1) to be written, or a closure: who holds `walking`."""
     global _closures, _pins
     _pins += change
     _closures += closures
 
 
-def watch(watcher: Any) -> None:
-    """Show each new node to `watcher.made`, and use what it returns; ask `lets_pass` before a pass. None: nobody."""
-    global _watcher
-    _watcher = watcher
+def set_hooks(hooks: Any) -> None:
+    """Show each new node to `hooks.node_hook`, and use what it returns; call `pre_backward_hook` before each pass."""
+    global _hooks
+    _hooks = hooks

@@ -21,8 +21,13 @@ would expect, and ``except WengertError`` catches all of them.
 
 from __future__ import annotations
 
+import linecache
+import os
+import sys
+import warnings
+from importlib import import_module
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 __all__ = [
     "ArgumentError",
@@ -31,6 +36,7 @@ __all__ = [
     "GradientError",
     "HandmadeNodeError",
     "LengthError",
+    "Line",
     "MissingExtraError",
     "NonFiniteError",
     "OperandError",
@@ -38,7 +44,11 @@ __all__ = [
     "StaleRecordingError",
     "WengertError",
     "require",
+    "running",
+    "warn_once",
 ]
+
+HERE = os.path.join(os.path.dirname(__file__), "")
 
 
 class WengertError(Exception):
@@ -119,9 +129,48 @@ def require(module: str, extra: str) -> ModuleType:
         ...
     wengert.errors.MissingExtraError: this needs no_such_library: pip install "wengert[plot]"
     """
-    from importlib import import_module
-
     try:
         return import_module(module)
     except ImportError as error:
         raise MissingExtraError(f'this needs {module}: pip install "wengert[{extra}]"') from error
+
+
+# -- lines: what messages and warnings name ---------------------------------------------------------------------------
+
+
+class Line(NamedTuple):
+    """A line of a file; of a notebook's cell or of a session, what Python calls its file."""
+
+    file: str
+    number: int
+
+    @property
+    def source(self) -> str:
+        """Its text, as far as Python can still find it."""
+        return linecache.getline(self.file, self.number).strip()
+
+    def __str__(self) -> str:
+        text = self.source
+        return f"{os.path.basename(self.file)}, line {self.number}{f' ({text[:60]})' if text else ''}"
+
+
+def running() -> Line | None:
+    """The line of the innermost frame that is neither of this package nor of code that it wrote; None if there is none.
+
+    >>> str(running())
+    '<doctest wengert.errors.running[0]>, line 1 (str(running()))'
+    """
+    frame: Any = sys._getframe(1)
+    while frame is not None and (frame.f_code.co_filename.startswith(HERE) or frame.f_code.co_filename == "<lifted>"):
+        frame = frame.f_back
+    return None if frame is None else Line(frame.f_code.co_filename, frame.f_lineno)
+
+
+def warn_once(said: set[str], message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn, once for each message, and as of the user's line."""
+    if message not in said:
+        said.add(message)
+        level, frame = 1, sys._getframe()
+        while frame.f_back is not None and frame.f_code.co_filename.startswith(HERE):
+            level, frame = level + 1, frame.f_back
+        warnings.warn(message, category, stacklevel=level)

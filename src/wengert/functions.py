@@ -6,14 +6,15 @@ the rows when this module is loaded; `functions.pyi`, made from the same rows, s
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from wengert.errors import LengthError, OperandError, OperationError
-from wengert.ops import table
+from wengert.ops import register, table
 from wengert.ops.coerce import named
 
-__all__ = ["Functions", "log_softmax", "matmul", "op", "pick", "softmax", "take"]
+__all__ = ["log_softmax", "matmul", "op", "pick", "softmax", "take"]  # and rows, below
 
 
 class Functions:
@@ -41,7 +42,7 @@ def _publish(row: table.Op) -> Callable[..., Any]:
 
 for _row in [row for row in table.TABLE if row.value]:
     globals().update(dict.fromkeys((_row.name, *_row.aliases), _publish(_row)))
-    __all__ += [_row.name, *_row.aliases]
+    __all__ += [name for name in (_row.name, *_row.aliases) if name != "dot" and not hasattr(builtins, name)]
 
 
 def softmax(values: Iterable[Any]) -> list[Any]:
@@ -176,7 +177,7 @@ def op(
     kinds = (Functions, *Functions.__subclasses__())  # among them Value, which stands on this module
     if isinstance(name, str) and name not in table.BY_NAME and any(hasattr(kind, name) for kind in kinds):
         raise OperationError(f"{name} is a name that every Value has: choose another")
-    return _publish(table.register(name, value, partials, arity, symbol or name))
+    return _publish(register(name, value, partials, arity, symbol or name))
 
 
 def _arity(name: str, value: Callable[..., float]) -> int | None:

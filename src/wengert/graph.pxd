@@ -1,6 +1,6 @@
 cimport cython
 from wengert.ops cimport ieee
-from wengert.node cimport Node
+from wengert.node cimport Node, constant
 from wengert.engine cimport Value, Many, tape
 cdef long long PLACE, CODE, HAND, WALK, LEFT
 cdef bytearray UNARY

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from wengert import engine
 from wengert.engine import Many, Value, tape
 from wengert.errors import OperandError
-from wengert.node import CODE, WALK, supply
+from wengert.node import CODE, WALK, constant, supply
 from wengert.ops import coerce as numbers
 from wengert.ops import ieee
 from wengert.ops.ieee import Array, Int, Nodes
@@ -187,7 +187,7 @@ def _write(values: Nodes, codes: Array, starts: Array, operands: Array, constant
             elif starts[place] - at == 1:
                 operands[at] = first
             else:
-                constants[used] = node._db
+                constants[used] = constant(node)
                 used += 1
                 operands[at] = -used if code & LEFT else first
                 operands[at + 1] = first if code & LEFT else -used
@@ -266,7 +266,7 @@ def _twin(node: Value, memo: dict[int, Any]) -> None:
     twin._made |= node._made & CODE
     twin._grad = node._grad
     twin._da = node._da
-    twin._db = node._db
+    twin._db = node._db  # whatever the two mean in this node
     twin._mark = node._mark & ~WALK  # the label
     if node._a is not None:
         twin._a = memo[id(node._a)]

@@ -70,7 +70,7 @@ class Handmade(Many):
             raise HandmadeNodeError("__init__ of a Value was called a second time: make a new one")
         node.refuse("makes a node by hand, whose derivative only its _backward knows")
         number, children = coerce.data(data), _checked(_children)
-        if not children or modes.quiet():
+        if not children or modes.grad_disabled():
             self._symbol, self._closure = "", None
             self._become_leaf(number)
             self.label = label if children else coerce.label(_children, _op, label)

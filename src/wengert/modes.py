@@ -1,7 +1,7 @@
-"""Modes that are shown every node as it is made: `no_grad` here, `strict` and `detect_anomaly` in anomalies.py.
+"""Modes of a thread: `no_grad` here, `strict` and `detect_anomaly` in checking/anomalies.py.
 
-The engine has room for one watcher, and costs nothing while there is none. This module keeps the modes of each
-thread, so that one thread's `no_grad()` leaves the others alone.
+The engine has room for one pair of hooks, and costs nothing while there is none. This module keeps what each thread
+asks for, so that one thread's `no_grad()` leaves the others alone.
 """
 
 from __future__ import annotations
@@ -12,110 +12,99 @@ from contextlib import contextmanager
 from typing import Any
 
 from wengert import engine
-from wengert.engine import Value
 
-__all__ = ["no_grad", "on", "op_by_op", "quiet", "recorded", "shown", "suspended"]
+__all__ = ["eager_only", "grad_disabled", "hooked", "no_grad", "recorded", "shown", "suspended"]
 
-Mode = Callable[[Any], Any]  # shown a new node, returns what stands for it
-Check = Callable[[Any, Any], None]  # shown a root and its gradient before each pass; raises to prevent it
+NodeHook = Callable[[Any], object]  # shown each new node
+PreBackwardHook = Callable[[Any, Any], object]  # shown a root and its gradient before each pass; raises to prevent it
 
 
-class _Watcher(threading.local):
-    """The modes of the running thread, the innermost last."""
+class _Modes(threading.local):
+    """What the running thread asks for, and the hooks of the engine."""
 
-    modes: tuple[Mode, ...] = ()
-    op_by_op: bool = False
-    checks: tuple[Check, ...] = ()
+    grad_disabled: bool = False
+    eager_only: bool = False
+    hooks: tuple[tuple[NodeHook, PreBackwardHook], ...] = ()  # the innermost first
 
-    def made(self, node: Any) -> Any:
-        for mode in self.modes:
-            node = mode(node)
-        return node
+    def node_hook(self, node: Any) -> Any:
+        """Show a new node; returns what stands for it."""
+        for look, _ in self.hooks:
+            look(node)
+        return node.detach() if self.grad_disabled else node
 
-    def lets_pass(self, root: Any, gradient: Any) -> bool:
-        for check in self.checks:
+    def pre_backward_hook(self, root: Any, gradient: Any) -> None:
+        """Ask whether a pass may begin."""
+        for _, check in self.hooks:
             check(root, gradient)
-        return True
 
 
-_watcher = _Watcher()
-_lock, _active = threading.Lock(), 0
+_modes = _Modes()
+_lock, _hooked = threading.Lock(), 0  # how many blocks there are, of all threads, that need the engine's hooks
 
 
 @contextmanager
-def on(mode: Mode, check: Check | None = None) -> Iterator[None]:
-    """Show every node that this thread makes to `mode`, until the block ends.
-
-    With a `check` the mode only looks: it is shown the node as the operation made it, before a mode that puts another
-    in its place, and `check` is called before each backward pass.
-    """
-    global _active
-    with _lock:
-        _active += 1
-        engine.watch(_watcher)
-    if check is not None:
-        _pin(1)
-    before = _watcher.modes, _watcher.checks
-    if check is None:
-        _watcher.modes = (*_watcher.modes, mode)
-    else:
-        _watcher.modes, _watcher.checks = (mode, *_watcher.modes), (*_watcher.checks, check)
+def _changed(**changes: Any) -> Iterator[None]:
+    """Have this thread ask for something else until the block ends."""
+    before = {name: getattr(_modes, name) for name in changes}
+    needed = bool(changes.get("hooks") or changes.get("grad_disabled"))
+    if needed:
+        _count(1)
+    vars(_modes).update(changes)
     try:
         yield
     finally:
-        _watcher.modes, _watcher.checks = before
-        if check is not None:
-            _pin(-1)
-        with _lock:
-            _active -= 1
-            if not _active:
-                engine.watch(None)
+        vars(_modes).update(before)
+        if needed:
+            _count(-1)
 
 
-def _pin(change: int) -> None:
-    """Have the compiled engine ask before a pass, or no more."""
-    with engine.walking:
-        engine.pin(change)
+def _count(change: int) -> None:
+    """Give the engine its hooks with the first block that needs them, and take them back with the last."""
+    global _hooked
+    with _lock:
+        _hooked += change
+        engine.set_hooks(_modes if _hooked else None)
+
+
+@contextmanager
+def hooked(node_hook: NodeHook, pre_backward_hook: PreBackwardHook) -> Iterator[None]:
+    """Show every node that this thread makes to one hook, and each root before a pass to the other.
+
+    The node is as the operation made it, also under `no_grad()`. Compiled functions run operation by operation.
+    """
+    with _changed(hooks=((node_hook, pre_backward_hook), *_modes.hooks)):
+        yield
 
 
 def shown(node: Any) -> Any:
-    """Show the modes of this thread a node that no operation made."""
-    return _watcher.made(node)
+    """Show the hooks of this thread a node that no operation made."""
+    return _modes.node_hook(node)
 
 
-def quiet() -> bool:
+def grad_disabled() -> bool:
     """Whether this thread computes without recording."""
-    return Value.detach in _watcher.modes
+    return _modes.grad_disabled
 
 
-def op_by_op() -> bool:
+def eager_only() -> bool:
     """Whether compiled functions are to run as they stand: for a derivative of a derivative, as a node that stands for
-    all of one has no rule to follow, or for a mode that looks at each operation.
+    all of one has no rule to follow, or for a hook that looks at each operation.
     """
-    return _watcher.op_by_op or bool(_watcher.checks)
+    return _modes.eager_only or bool(_modes.hooks)
 
 
 @contextmanager
-def recorded(op_by_op: bool = False) -> Iterator[None]:
-    """Record what this thread computes, whatever `no_grad()` says; with `op_by_op`, in compiled functions too."""
-    before = _watcher.modes, _watcher.op_by_op
-    _watcher.modes = tuple([mode for mode in _watcher.modes if mode != Value.detach])
-    _watcher.op_by_op |= op_by_op
-    try:
+def recorded(eager_only: bool = False) -> Iterator[None]:
+    """Record what this thread computes, whatever `no_grad()` says; with `eager_only`, in compiled functions too."""
+    with _changed(grad_disabled=False, eager_only=_modes.eager_only or eager_only):
         yield
-    finally:
-        _watcher.modes, _watcher.op_by_op = before
 
 
 @contextmanager
 def suspended() -> Iterator[None]:
-    """Compute as if this thread had no mode."""
-    before = _watcher.modes, _watcher.checks
-    _watcher.modes = _watcher.checks = ()
-    try:
+    """Compute as if this thread had no mode and no hook."""
+    with _changed(grad_disabled=False, hooks=()):
         yield
-    finally:
-        _watcher.modes, _watcher.checks = before
 
 
 @contextmanager
@@ -124,11 +113,12 @@ def no_grad() -> Iterator[None]:
 
     As in PyTorch; the modes are per thread. It also serves as a decorator: ``@no_grad()``.
 
+    >>> from wengert.engine import Value
     >>> x = Value(2.0)
     >>> with no_grad():
     ...     y = x * 3
     >>> y.data, y._prev
     (6.0, ())
     """
-    with on(Value.detach):
+    with _changed(grad_disabled=True):
         yield

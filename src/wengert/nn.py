@@ -22,13 +22,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import index
 from reprlib import recursive_repr
 from typing import Any, Protocol, Self, SupportsIndex
+from weakref import WeakValueDictionary
 
-from wengert import owners
+from wengert import parameters
+from wengert.derivatives.pytree import KeyPath, keys_of, tree_flatten
 from wengert.engine import Value, dot
-from wengert.errors import ArgumentError, LengthError, OperandError
+from wengert.errors import ArgumentError, LengthError, OperandError, WengertError
 from wengert.ops.table import BY_NAME
 
-__all__ = ["MLP", "Activation", "Layer", "Module", "Neuron", "RandomSource"]
+__all__ = ["MLP", "Activation", "Layer", "Module", "Neuron", "RandomSource", "registered_names"]
 
 Activation = str | Callable[[Value], Value]
 
@@ -71,12 +73,12 @@ class Module:
             for name in sorted(named.keys() - known):
                 raise ArgumentError(f"{cls.__name__} has no parameter {name}: its parameters are {', '.join(known)}")
         module = super().__new__(cls)
-        owners.enter(module)
+        _registry[id(module)] = module
         return module
 
     def parameters(self) -> list[Value]:
         """Every parameter once, in the order in which attributes and items were stored."""
-        return list(_collect(self))
+        return parameters.find(self, Module)
 
     def named_parameters(self) -> list[tuple[str, Value]]:
         """Every parameter with the path to it, such as `layers.0.neurons.3.w.17`.
@@ -84,7 +86,20 @@ class Module:
         Raises:
             ArgumentError: two parameters have one name (dict keys 1 and "1", or a key with a dot in it).
         """
-        named = [(_name(path), p) for p, path in _collect(self).items()]
+        found: dict[Value, KeyPath] = {}  # a Value is a key by identity
+        seen: set[int] = set()
+
+        def leaf(item: object, path: KeyPath) -> Any:
+            if isinstance(item, Value):
+                if item.is_leaf:
+                    found.setdefault(item, path)
+            elif isinstance(item, (Module, dict, list, tuple)) and id(item) not in seen:
+                seen.add(id(item))
+                return None  # it is taken apart, once: a cycle ends
+            return "*"
+
+        tree_flatten(self, leaf)
+        named = [(".".join(map(str, keys_of(path))), p) for p, path in found.items()]
         by_name = dict(named)
         for name, p in named:
             if by_name[name] is not p:
@@ -93,8 +108,11 @@ class Module:
 
     def zero_grad(self) -> None:
         """Set the gradient of every parameter to 0, as before each new backward pass."""
-        for p in self.parameters():
-            p.grad = 0.0
+        if getattr(self.parameters, "__func__", None) is Module.parameters:
+            parameters.reset(self, Module)
+        else:  # a class that says itself which they are
+            for p in self.parameters():
+                p.grad = 0.0
 
     def state_dict(self) -> dict[str, float]:
         """The data of every parameter under its name: all that training changed."""
@@ -323,47 +341,40 @@ class MLP(Module):
         return f"{self.nin} -> " + " -> ".join(f"{layer.nout} {layer.neurons[0].activation}" for layer in self.layers)
 
 
-# -- finding parameters -----------------------------------------------------------------------------------------
+# -- the module registry ----------------------------------------------------------------------------------------
 
-_Path = tuple[Any, ...]  # (the path of what holds it, the attribute, key or index there); () at the top
-
-
-def _collect(module: Module) -> dict[Value, _Path]:
-    """Every parameter under a module, and where it was found. (A Value is a key by identity.)"""
-    found: dict[Value, _Path] = {}
-    _walk(module, (), found, set())
-    return found
+_registry: WeakValueDictionary[int, Module] = WeakValueDictionary()
+"""Every Module that is alive, by identity (a user's class may define `==`), in the order in which they were made. So
+a drawing can name a parameter by its model, though nothing is written on a Value."""
 
 
-def _walk(item: object, path: _Path, found: dict[Value, _Path], seen: set[int]) -> None:
-    """Add the parameters under one item; `seen` holds what was visited, so a cycle ends."""
-    parts: Iterable[tuple[Any, object]]
-    if isinstance(item, Module):
-        parts = vars(item).items()
-    elif isinstance(item, dict):
-        parts = item.items()
-    elif isinstance(item, (list, tuple)):
-        parts = enumerate(item)
-    else:
-        return
-    if id(item) in seen:
-        return
-    seen.add(id(item))
-    for key, part in parts:
-        if isinstance(part, Value):
-            if part.is_leaf:
-                found.setdefault(part, (path, key))
-        else:
-            _walk(part, (path, key), found, seen)
+def registered_names(values: Iterable[Value]) -> dict[Value, list[str]]:
+    """Which of some Values are parameters, and their names: in the largest Module first, then in those inside of that.
 
+    A parameter of several models that are alive is named by the largest of them, and by the older of two that are
+    equally large. Before the name stands the kind of the model, as in ``MLP layers.0.neurons.3.w.17``.
 
-def _name(path: _Path) -> str:
-    """`layers.0.neurons.3.w.17`, from the path ((((((), "layers"), 0), ...), "w"), 17)."""
-    keys = []
-    while path:
-        path, key = path
-        keys.append(str(key))
-    return ".".join(reversed(keys))
+    >>> model = MLP(2, [1])
+    >>> b = model.layers[0].neurons[0].b
+    >>> registered_names([b])[b]
+    ['MLP layers.0.neurons.0.b', 'Layer neurons.0.b', 'Neuron b']
+    """
+    wanted = set(values)
+    owned = []
+    for module in list(_registry.values()):
+        try:
+            if wanted.isdisjoint(module.parameters()):
+                continue  # perhaps a large one, whose names would take long to write
+            owned.append((type(module).__name__, module.named_parameters()))
+        except (WengertError, AttributeError):
+            continue  # two parameters of one name, or an object that is not yet complete
+    owned.sort(key=lambda pair: -len(pair[1]))
+    names: dict[Value, list[str]] = {}
+    for kind, named in owned:
+        for name, parameter in named:
+            if parameter in wanted:
+                names.setdefault(parameter, []).append(f"{kind} {name}")
+    return names
 
 
 def _listed(names: list[str], fault: str) -> str:

@@ -1,5 +1,5 @@
 cimport cython
-cdef object _observer
+cdef object _tracing_hook
 cdef dict _supplied
 cdef list _labels
 cdef dict _places
@@ -10,4 +10,5 @@ cdef class Node:
     cdef readonly Node _a, _b
     cdef readonly double _da, _db
     cdef readonly long long _mark
+cpdef double constant(Node node)
 cdef double _real(x) except? -1.0

@@ -18,16 +18,15 @@ from wengert.ops.table import BY_NAME, LEFT, TABLE, Op
 if False:  # what the compiler reads instead of the stand-in
     import cython  # type: ignore[no-redef]
 
-__all__ = ["CODE", "LEAVES", "WALK", "Node", "kind", "observe", "refuse", "supply"]
+__all__ = ["CODE", "WALK", "Node", "constant", "kind", "refuse", "set_tracing_hook", "supply"]
 
 CODE = (1 << 16) - 1  # the bits of `_made` that hold the operation; the bits above count ticks
 WALK = (1 << 40) - 1  # the bits of `_mark` that hold the number of a walk; the bits above hold the label
-LEAVES = 1.0  # the `_db` of the node of a compiled function whose operands are all leaves
 POW = BY_NAME["pow"].code
 
 _labels, _places = [""], {"": 0}  # every label in use, and its place: a node holds the place
 _supplied: dict[str, Any] = {}  # what modules above do for a Value: see `supply`
-_observer = None  # who is told when a number is read, compared or overwritten: a recording, see `observe`
+_tracing_hook = None  # what is told when a number is read, compared or overwritten: see `set_tracing_hook`
 
 
 @cython.no_gc  # numbers that point at what they were made from cannot form a cycle
@@ -42,25 +41,25 @@ class Node:
     _a: Any  # the operands that are Values,
     _b: Any
     _da: float  # and the partial derivative by each;
-    _db: float  # in x + 2, which has no _b, _db is the constant; see _meet for the _da of a leaf
+    _db: float  # what else they hold where there are no partials is asked of `constant` here, and in the engine
     _mark: int  # the number of the last walk that met it; above 40 bits, the place of its label
 
     @property
     def data(self) -> float:
         """The number."""
-        return self._data if _observer is None else _observer.read(self, self._data)
+        return self._data if _tracing_hook is None else _tracing_hook.read(self, self._data)
 
     @data.setter
     def data(self, number: Any) -> None:
-        if _observer is not None:
-            _observer.refuse("sets the data of a Value")
+        if _tracing_hook is not None:
+            _tracing_hook.refuse("sets the data of a Value")
         self._data = number if type(number) is float else coerce.data(number)
 
     @property
     def grad(self) -> float:
         """The derivative by this number of what `backward()` was called on. Leaves add up all calls."""
-        if _observer is not None:
-            _observer.refuse("reads the gradient of a Value")
+        if _tracing_hook is not None:
+            _tracing_hook.refuse("reads the gradient of a Value")
         return self._grad
 
     @grad.setter
@@ -95,14 +94,14 @@ class Node:
     @property
     def _op(self) -> str:
         """The operation's symbol: '+', '**2', 'tanh'; '' for a leaf."""
-        return f"**{self._db:g}" if self._is_constant_power() else self._row.symbol
+        return f"**{constant(self):g}" if self._is_constant_power() else self._row.symbol
 
     @property
     def _operands(self) -> tuple[Any, ...]:
         """The operands as they were written, constants as floats: (2.0, x) for 2 - x."""
         if self._row.arity != 2:
             return () if self._a is None else (self._a,)
-        b = self._db if self._b is None else self._b
+        b = constant(self) if self._b is None else self._b
         return (b, self._a) if self._made & LEFT else (self._a, b)
 
     @property
@@ -133,16 +132,16 @@ class Node:
     # -- a number among numbers ---------------------------------------------------------------------------------------
 
     def __lt__(self, other: Any) -> bool:
-        return _told("lt", self, other, self._data < _real(other)) if _has_order(other) else NotImplemented
+        return _compared("lt", self, other, self._data < _real(other)) if _has_order(other) else NotImplemented
 
     def __le__(self, other: Any) -> bool:
-        return _told("le", self, other, self._data <= _real(other)) if _has_order(other) else NotImplemented
+        return _compared("le", self, other, self._data <= _real(other)) if _has_order(other) else NotImplemented
 
     def __gt__(self, other: Any) -> bool:
-        return _told("gt", self, other, self._data > _real(other)) if _has_order(other) else NotImplemented
+        return _compared("gt", self, other, self._data > _real(other)) if _has_order(other) else NotImplemented
 
     def __ge__(self, other: Any) -> bool:
-        return _told("ge", self, other, self._data >= _real(other)) if _has_order(other) else NotImplemented
+        return _compared("ge", self, other, self._data >= _real(other)) if _has_order(other) else NotImplemented
 
     def __eq__(self, other: object) -> bool:
         """With a number, equality of `data`; with a Value, identity, so that Values live in sets and dicts."""
@@ -150,23 +149,34 @@ class Node:
             return self is other
         if not coerce.is_number(other):
             return NotImplemented
-        return bool(_told("eq", self, other, self._data == coerce.number(other)))
+        return bool(_compared("eq", self, other, self._data == coerce.number(other)))
 
     def __hash__(self) -> int:
         return id(self) >> 4
 
     def __bool__(self) -> bool:
-        return bool(_told("ne", self, 0.0, self._data != 0.0))
+        return bool(_compared("ne", self, 0.0, self._data != 0.0))
 
     def __float__(self) -> float:
         raise OperandError("a Value is not a float: read v.data, or call v.exp() and the like to keep the gradient")
 
-    def __int__(self) -> int: raise _plain("int(v)", "int(v.data)")
-    def __round__(self, digits: Any = None) -> Any: raise _plain("round(v)", "round(v.data, digits), or f'{v:.2f}'")
-    def __floordiv__(self, other: Any) -> Any: raise _plain("v // w", "v.data // w, or v / w")
-    def __rfloordiv__(self, other: Any) -> Any: raise _plain("w // v", "w // v.data, or w / v")
-    def __mod__(self, other: Any) -> Any: raise _plain("v % w", "v.data % w")
-    def __rmod__(self, other: Any) -> Any: raise _plain("w % v", "w % v.data")
+    def __int__(self) -> int:
+        raise _plain("int(v)", "int(v.data)")
+
+    def __round__(self, digits: Any = None) -> Any:
+        raise _plain("round(v)", "round(v.data, digits), or f'{v:.2f}'")
+
+    def __floordiv__(self, other: Any) -> Any:
+        raise _plain("v // w", "v.data // w, or v / w")
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        raise _plain("w // v", "w // v.data, or w / v")
+
+    def __mod__(self, other: Any) -> Any:
+        raise _plain("v % w", "v.data % w")
+
+    def __rmod__(self, other: Any) -> Any:
+        raise _plain("w % v", "w % v.data")
 
     def __matmul__(self, other: Any) -> Any:
         raise OperandError("v @ w is a product of lists: write wengert.dot(ws, xs), or v * w for two Values")
@@ -187,8 +197,8 @@ class Node:
 
     def detach(self) -> Any:
         """A new leaf of the same number: no gradient flows back through it."""
-        if _observer is not None:
-            return _observer.detached(self, self._data)
+        if _tracing_hook is not None:
+            return _tracing_hook.detached(self, self._data)
         return self._leaf(self._data)  # type: ignore[attr-defined]  # a Value has it
 
     # -- copies -------------------------------------------------------------------------------------------------------
@@ -217,6 +227,11 @@ class Node:
         return _restored, (type(self), self._data, self._grad, self.label), getattr(self, "__dict__", None)
 
 
+def constant(node: Node) -> float:
+    """The constant beside the one Value of a binary operation, as in x + 2: where the partial by a Value would be."""
+    return node._db
+
+
 def _has_order(other: Any) -> bool:
     """Whether a Value can be compared with it; a TypeError for what cannot even be computed with."""
     if isinstance(other, Node) or coerce.is_number(other):
@@ -237,23 +252,23 @@ def _plain(written: str, instead: str) -> OperandError:
     return OperandError(f"{written} of a Value would lose its gradient in silence: write {instead}")
 
 
-def _told(how: str, x: Node, other: Any, outcome: Any) -> Any:
+def _compared(how: str, x: Node, other: Any, outcome: Any) -> Any:
     """The outcome of a comparison, which a recording wants to know of."""
-    if _observer is not None:
-        _observer.compared(how, x, other, outcome)
+    if _tracing_hook is not None:
+        _tracing_hook.compared(how, x, other, outcome)
     return outcome
 
 
 def refuse(why: str) -> None:
     """Tell a recording, if there is one, that something cannot be recorded: it raises."""
-    if _observer is not None:
-        _observer.refuse(why)
+    if _tracing_hook is not None:
+        _tracing_hook.refuse(why)
 
 
-def observe(observer: Any) -> None:
-    """Tell an observer what is read (`read`, `detached`), compared (`compared`) or cannot be recorded (`refuse`)."""
-    global _observer
-    _observer = observer
+def set_tracing_hook(hook: Any) -> None:
+    """Tell a recording what is read (`read`, `detached`), compared (`compared`) or cannot be recorded (`refuse`)."""
+    global _tracing_hook
+    _tracing_hook = hook
 
 
 def _restored(kind: Any, data: float, grad: float, label: str) -> Any:

@@ -32,6 +32,7 @@ from wengert.ops.ieee import Array, Nodes
 __all__ = ["SGD", "Adam", "AdamW", "HasParameters", "Optimizer", "Parameters", "Rate", "clip_grad_norm"]
 
 Rate = float | Callable[[int], float]
+OVERRIDABLE = {"_rule", "_update", "lr", "step", "zero_grad"}  # with each of these a subclass has a say in a step
 Number = float  # under this name Cython leaves the check of an argument, and the message, to us
 
 
@@ -48,19 +49,22 @@ Parameters = Iterable[Value] | HasParameters
 class Optimizer:
     """What SGD, Adam and AdamW share: whose parameters, at what rate, which of them are frozen.
 
-    To write another, derive, keep one array of doubles per kind of state in `self._state`, and move the
-    parameters in `_update`.
+    To write another, derive, and say in `_rule` how a parameter moves; or move the parameters in `_update`, where that
+    depends on more than the parameter itself.
 
     Args:
         parameters: leaf Values, or a Module. One that is listed twice is one parameter.
         lr: the learning rate, or a function that gives it for each step (0, 1, 2, ...).
+        *state: the name of each number that is kept of every parameter from step to step; it begins as 0.
 
     Raises:
         ArgumentError: there are no parameters, or a hyperparameter is out of its range.
         OperandError: a parameter is not a leaf Value.
     """
 
-    def __init__(self, parameters: Parameters, lr: Rate) -> None:
+    _settings: tuple[str, ...] = ("steps",)  # the attributes that `repr` shows: of a subclass, its hyperparameters
+
+    def __init__(self, parameters: Parameters, lr: Rate, *state: str) -> None:
         self.parameters: list[Value] = _distinct(parameters)
         if not self.parameters:
             raise ArgumentError("there are no parameters to optimize")
@@ -68,7 +72,7 @@ class Optimizer:
         self._places = {p: i for i, p in enumerate(self.parameters)}
         self._active: list[Value | None] = list(self.parameters)  # None where one is frozen
         self._frozen: int = 0  # how many are
-        self._state: dict[str, array[float]] = {}
+        self._state: dict[str, array[float]] = {n: array("d", bytes(8 * len(self.parameters))) for n in state}
         self.lr = lr
 
     @property
@@ -164,35 +168,47 @@ class Optimizer:
 
     def __repr__(self) -> str:
         lr = f"lr={getattr(self._lr, '__name__', self._lr)}"
-        return f"{type(self).__name__}({len(self.parameters)} parameters, {lr}, {self._settings()})"
+        settings = ", ".join([f"{name}={getattr(self, name)}" for name in self._settings])
+        return f"{type(self).__name__}({len(self.parameters)} parameters, {lr}, {settings})"
 
-    def _update(self, lr: float) -> None:
-        """Move the parameters in `self._active`."""
+    def _rule(self, lr: float, x: Any, g: Any, *state: Any) -> tuple[Any, ...]:
+        """The update rule: what becomes of a parameter `x` of gradient `g`, and then of its state, as new numbers.
+
+        These are floats, or NumPy arrays of the numbers of all parameters: arithmetic serves both, and `ieee.root`.
+        """
         raise NotImplementedError(f"{type(self).__name__} does not say how it moves parameters")
 
-    def _updates_arrays(self) -> bool:
-        """Whether `_moves` says now what `_update` does."""
+    def _update(self, lr: float) -> None:
+        """Move the parameters in `self._active` by the rule."""
+        columns = [*self._state.values()]
+        if self._loop(lr, self._active, None, None, *columns):
+            return
+        for i, p in enumerate(self._active):
+            if p is not None:
+                p.data, *state = self._rule(lr, p.data, p.grad, *[column[i] for column in columns])
+                for column, number in zip(columns, state, strict=True):
+                    column[i] = number
+
+    def _loop(self, lr: float, parameters: list[Value | None] | None, x: Any, g: Any, *state: Any) -> bool:
+        """Move all `parameters`, or else the numbers `x`, by the rule in a loop that is compiled; False if none is."""
         return False
 
-    def _moves(
-        self, lr: float, numbers: Any, gradients: Any, state: dict[str, Any]
-    ) -> tuple[float, Any, dict[str, Any]]:
-        """What `_update` would do, with the same bits, for a loop that keeps the parameters in NumPy arrays.
+    def _takes_arrays(self) -> bool:
+        """Whether `_step_arrays` does now what `step` does: nothing is frozen, and no subclass has a say in it."""
+        spaces = [vars(self), *map(vars, type(self).__mro__)]
+        first = next(own for own in (OVERRIDABLE & space.keys() for space in spaces) if own)
+        return first == {"_rule"} and not self._frozen and not callable(self._lr)  # which may look at everything
 
-        Args:
-            lr: the learning rate.
-            numbers: the parameters' numbers; this and the other arrays are left as they are.
-            gradients: their gradients.
-            state: the numbers of each kind of state.
-
-        Returns:
-            A factor for the numbers, what is then taken off them, and the new state.
-        """
-        raise NotImplementedError
-
-    def _settings(self) -> str:
-        """The hyperparameters, as they would be passed."""
-        return f"steps={self.steps}"
+    def _step_arrays(self, numbers: Any, gradients: Any, state: dict[str, Any]) -> None:
+        """As `step`, with the same bits, for a loop that keeps in NumPy arrays what else is in Values and `_state`."""
+        lr = self.lr
+        if not (ieee.COMPILED and self._loop(lr, None, numbers, gradients, *state.values())):
+            moved, *changed = self._rule(lr, numbers, gradients, *state.values())
+            changes = dict(zip(state, changed, strict=True))
+            # From here on nothing is called, so Ctrl-C cannot come between the parameters, the state and the count.
+            numbers[...] = moved
+            state |= changes
+        self.steps += 1
 
     def _found(self, items: Iterable[Value | Parameters]) -> list[int]:
         """Where these stand in `self.parameters`."""
@@ -222,6 +238,8 @@ class SGD(Optimizer):
     wengert.errors.ArgumentError: momentum is 1.0; expected a number from 0.0 to below 1.0
     """
 
+    _settings = ("momentum", "nesterov", "weight_decay")
+
     def __init__(
         self,
         parameters: Parameters,
@@ -233,35 +251,20 @@ class SGD(Optimizer):
     ) -> None:
         if lr is None:
             raise ArgumentError("lr is missing, the learning rate: SGD(model.parameters(), lr=0.05)")
-        super().__init__(parameters, lr)
+        super().__init__(parameters, lr, "velocity")
         self.momentum: float = _within("momentum", momentum, 0.0, 1.0)
         self.weight_decay: float = _within("weight_decay", weight_decay, 0.0, math.inf)
         self.nesterov: bool = nesterov
         if nesterov and momentum == 0.0:
             raise ArgumentError("nesterov needs a momentum above 0")
-        self._state["velocity"] = _zeros(len(self.parameters))
 
-    def _update(self, lr: float) -> None:
-        velocity = self._state["velocity"]
-        _sgd(self._active, velocity, lr, self.momentum, self.nesterov, self.weight_decay)
+    def _rule(self, lr: float, x: Any, g: Any, *state: Any) -> tuple[Any, ...]:
+        x, velocity = _sgd(x, g, state[0], lr, self.momentum, self.nesterov, self.weight_decay)
+        return x, velocity
 
-    def _updates_arrays(self) -> bool:
-        return type(self) is SGD and not self._frozen
-
-    def _moves(
-        self, lr: float, numbers: Any, gradients: Any, state: dict[str, Any]
-    ) -> tuple[float, Any, dict[str, Any]]:
-        if self.weight_decay:
-            gradients = gradients + self.weight_decay * numbers
-        if self.momentum:
-            velocity = self.momentum * state["velocity"]
-            velocity += gradients
-            gradients = gradients + self.momentum * velocity if self.nesterov else velocity
-            state = {"velocity": velocity}
-        return 1.0, lr * gradients, state
-
-    def _settings(self) -> str:
-        return f"momentum={self.momentum}, nesterov={self.nesterov}, weight_decay={self.weight_decay}"
+    def _loop(self, lr: float, parameters: list[Value | None] | None, x: Any, g: Any, *state: Any) -> bool:
+        _sgd_loop(parameters, x, g, state[0], lr, self.momentum, self.nesterov, self.weight_decay)
+        return True
 
 
 class Adam(Optimizer):
@@ -288,6 +291,7 @@ class Adam(Optimizer):
     0.900000
     """
 
+    _settings = ("betas", "eps", "weight_decay")
     _decoupled = False
 
     def __init__(
@@ -299,50 +303,29 @@ class Adam(Optimizer):
         eps: Number = 1e-8,
         weight_decay: Number = 0.0,
     ) -> None:
-        super().__init__(parameters, lr)
+        super().__init__(parameters, lr, "age", "mean", "square")
         if len(betas) != 2:
             raise ArgumentError(f"betas is {betas!r}; expected two numbers")
-        self.betas: Sequence[float] = (
-            _within("betas[0]", betas[0], 0.0, 1.0),
-            _within("betas[1]", betas[1], 0.0, 1.0),
-        )
+        kept = [_within(f"betas[{i}]", beta, 0.0, 1.0) for i, beta in enumerate(betas)]
+        self.betas: Sequence[float] = (kept[0], kept[1])
         self.eps: float = _positive("eps", eps)
         self.weight_decay: float = _within("weight_decay", weight_decay, 0.0, math.inf)
-        for name in ("age", "mean", "square"):
-            self._state[name] = _zeros(len(self.parameters))
 
-    def _update(self, lr: float) -> None:
-        age, mean, square = self._state["age"], self._state["mean"], self._state["square"]
-        beta1, beta2 = self.betas
-        _adam(self._active, age, mean, square, lr, beta1, beta2, self.eps, self.weight_decay, self._decoupled)
+    def _rule(self, lr: float, x: Any, g: Any, *state: Any) -> tuple[Any, ...]:
+        (age, mean, square), (beta1, beta2), decay = state, self.betas, self.weight_decay
+        steps = age + 1.0  # of each parameter; in an array they are all the same
+        rate, scale = _corrections(steps if isinstance(steps, float) else steps.item(0), lr, beta1, beta2)
+        x, mean, square = _adam(x, g, mean, square, rate, scale, lr, beta1, beta2, self.eps, decay, self._decoupled)
+        return x, steps, mean, square
 
-    def _updates_arrays(self) -> bool:
+    def _loop(self, lr: float, parameters: list[Value | None] | None, x: Any, g: Any, *state: Any) -> bool:
+        (age, mean, square), (beta1, beta2), decay = state, self.betas, self.weight_decay
+        _adam_loop(parameters, x, g, age, mean, square, lr, beta1, beta2, self.eps, decay, self._decoupled)
+        return True
+
+    def _takes_arrays(self) -> bool:
         age = self._state["age"]
-        return type(self) in (Adam, AdamW) and not self._frozen and age.count(age[0]) == len(age)
-
-    def _moves(
-        self, lr: float, numbers: Any, gradients: Any, state: dict[str, Any]
-    ) -> tuple[float, Any, dict[str, Any]]:
-        beta1, beta2 = self.betas
-        age = state["age"] + 1.0
-        rate = lr / (1.0 - ieee.power(beta1, float(age[0])))
-        scale = 1.0 / ieee.sqrt(1.0 - ieee.power(beta2, float(age[0])))
-        if self.weight_decay and not self._decoupled:
-            gradients = gradients + self.weight_decay * numbers
-        mean = beta1 * state["mean"]
-        mean += (1.0 - beta1) * gradients
-        square = beta2 * state["square"]
-        square += (1.0 - beta2) * (gradients * gradients)
-        root = square**0.5
-        root *= scale
-        root += self.eps
-        moves = rate * mean
-        moves /= root
-        kept = 1.0 - lr * self.weight_decay if self._decoupled else 1.0
-        return kept, moves, {"age": age, "mean": mean, "square": square}
-
-    def _settings(self) -> str:
-        return f"betas={self.betas}, eps={self.eps}, weight_decay={self.weight_decay}"
+        return super()._takes_arrays() and age.count(age[0]) == len(age)
 
 
 class AdamW(Adam):
@@ -396,7 +379,36 @@ def clip_grad_norm(parameters: Parameters, max_norm: Number) -> float:
     return norm
 
 
-# -- the loops over parameters, on plain doubles: compiled, they are C --------------------------------------------
+# -- the update rules: of one parameter, or of NumPy arrays of all. Compiled, the numbers are C's ------------------
+
+
+def _sgd(x: Any, g: Any, velocity: Any, lr: float, momentum: float, nesterov: bool, weight_decay: float) -> Any:
+    g = g + weight_decay * x
+    if momentum:
+        velocity = momentum * velocity + g
+        g = g + momentum * velocity if nesterov else velocity
+    return x - lr * g, velocity
+
+
+def _adam(
+    x: Any, g: Any, mean: Any, square: Any, rate: float, scale: float, lr: float,
+    beta1: float, beta2: float, eps: float, weight_decay: float, decoupled: bool,
+) -> Any:  # fmt: skip
+    if decoupled:
+        x = x * (1.0 - lr * weight_decay)
+    else:
+        g = g + weight_decay * x
+    mean = beta1 * mean + (1.0 - beta1) * g
+    square = beta2 * square + (1.0 - beta2) * (g * g)
+    return x - rate * mean / (ieee.root(square) * scale + eps), mean, square
+
+
+def _corrections(age: float, lr: float, beta1: float, beta2: float) -> Any:
+    """The learning rate, and a factor for the root, with which it does not show that Adam's means began at 0."""
+    return lr / (1.0 - ieee.power(beta1, age)), 1.0 / ieee.sqrt(1.0 - ieee.power(beta2, age))
+
+
+# -- the loops: over Values, and over arrays; compiled, they are C ------------------------------------------------
 
 
 def _zero(parameters: Nodes) -> None:
@@ -413,57 +425,44 @@ def _scale(parameters: Nodes, factor: float) -> None:
             p._grad *= factor
 
 
-def _sgd(parameters: Nodes, velocity: Array, lr: float, momentum: float, nesterov: bool, weight_decay: float) -> None:
-    for i in range(len(parameters)):
-        p = ieee.at(parameters, i, Value)
-        if ieee.held(p):
-            g = p._grad + weight_decay * p._data
-            if momentum:
-                velocity[i] = v = momentum * velocity[i] + g
-                g = g + momentum * v if nesterov else v
-            p._data -= lr * g
+def _sgd_loop(
+    parameters: Nodes | None, x: Array, g: Array, velocity: Array, lr: float,
+    momentum: float, nesterov: bool, weight_decay: float,
+) -> None:  # fmt: skip
+    for i in range(len(velocity)):
+        if parameters is None:
+            x[i], velocity[i] = _sgd(x[i], g[i], velocity[i], lr, momentum, nesterov, weight_decay)
+        else:
+            p = ieee.at(parameters, i, Value)
+            if ieee.held(p):
+                p._data, velocity[i] = _sgd(p._data, p._grad, velocity[i], lr, momentum, nesterov, weight_decay)
 
 
-def _adam(
-    parameters: Nodes,
-    age: Array,
-    mean: Array,
-    square: Array,
-    lr: float,
-    beta1: float,
-    beta2: float,
-    eps: float,
-    weight_decay: float,
-    decoupled: bool,
-) -> None:
+def _adam_loop(
+    parameters: Nodes | None, x: Array, g: Array, age: Array, mean: Array, square: Array, lr: float,
+    beta1: float, beta2: float, eps: float, weight_decay: float, decoupled: bool,
+) -> None:  # fmt: skip
     corrected = 0.0  # the age that `rate` and `scale` are for: most often that of all parameters
     rate = scale = 0.0
-    for i in range(len(parameters)):
-        p = ieee.at(parameters, i, Value)
-        if ieee.held(p):
+    for i in range(len(age)):
+        if parameters is not None:
+            p = ieee.at(parameters, i, Value)
+        if parameters is None or ieee.held(p):
             age[i] += 1.0
             if age[i] != corrected:
                 corrected = age[i]
-                rate = lr / (1.0 - ieee.power(beta1, corrected))
-                scale = 1.0 / ieee.sqrt(1.0 - ieee.power(beta2, corrected))
-            x = p._data
-            g = p._grad
-            if decoupled:
-                x = x * (1.0 - lr * weight_decay)
+                rate, scale = _corrections(corrected, lr, beta1, beta2)
+            if parameters is None:
+                x[i], mean[i], square[i] = _adam(
+                    x[i], g[i], mean[i], square[i], rate, scale, lr, beta1, beta2, eps, weight_decay, decoupled
+                )
             else:
-                g = g + weight_decay * x
-            m = beta1 * mean[i] + (1.0 - beta1) * g
-            s = beta2 * square[i] + (1.0 - beta2) * (g * g)
-            mean[i] = m
-            square[i] = s
-            p._data = x - rate * m / (ieee.sqrt(s) * scale + eps)
+                p._data, mean[i], square[i] = _adam(
+                    p._data, p._grad, mean[i], square[i], rate, scale, lr, beta1, beta2, eps, weight_decay, decoupled
+                )
 
 
 # -- reading arguments --------------------------------------------------------------------------------------------
-
-
-def _zeros(count: int) -> array[float]:
-    return array("d", bytes(8 * count))
 
 
 def _within(name: str, number: Any, low: float, high: float) -> float:

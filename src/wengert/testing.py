@@ -20,7 +20,7 @@ from __future__ import annotations
 import operator
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from math import fabs, inf
+from math import fabs
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from wengert.engine import Value, dot
@@ -47,19 +47,6 @@ MORE_DOMAINS: dict[str, tuple[tuple[tuple[float, float], ...], ...]] = {  # besi
     "pow": tuple([(NEGATIVE, (whole, whole)) for whole in (-2.0, -1.0, 2.0, 3.0)]),
 }
 FIXED = {("polygamma", 0), ("pow", 1)}  # where a domain of one point stands for a constant, not for what may be equal
-KINKS: dict[str, Callable[..., float]] = {  # how far the operands are from where the derivative jumps
-    "relu": lambda x: x,
-    "abs": lambda x: x,
-    "sign": lambda x: x,
-    "leaky_relu": lambda x, slope: x,
-    "elu": lambda x, alpha: x,
-    "maximum": lambda x, y: x - y,
-    "minimum": lambda x, y: x - y,
-    "clip": lambda x, low, high: min(fabs(x - low), fabs(x - high)),
-    "where": lambda condition, x, y: condition,
-    "hypot": lambda x, y: max(fabs(x), fabs(y)),
-}
-
 WRITTEN: dict[str, Callable[..., Any]] = {
     "add": operator.add,
     "sub": operator.sub,
@@ -74,7 +61,6 @@ WRITTEN: dict[str, Callable[..., Any]] = {
     "tanh": lambda x: x.tanh(),
     "dot": lambda *xs: dot(xs[: len(xs) // 2], xs[len(xs) // 2 : -1], xs[-1]),
 }
-SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**"}
 
 
 class Step(NamedTuple):
@@ -157,9 +143,10 @@ class Program(NamedTuple):
 
 def _written(operation: str, xs: Sequence[str]) -> str:
     """An operation as Python writes it."""
-    if operation in SIGNS:
+    sign = BY_NAME[operation].infix if operation in OPERATIONS and len(xs) == 2 else ""
+    if sign:
         left, right = (f"({x})" if x[0] == "-" else x for x in xs)
-        return f"{left} {SIGNS[operation]} {right}"
+        return f"{left} {sign} {right}"
     if operation == "dot":
         half = len(xs) // 2
         return f"wengert.dot([{', '.join(xs[:half])}], [{', '.join(xs[half:-1])}], {xs[-1]})"
@@ -237,7 +224,7 @@ def _judged(
     places = [(number, x) for number, x in enumerate(operands) if type(x) is int]
     if not places:
         return "constant", 0.0, 0.0
-    if _distance(row.name, operands, xs) < MARGIN:
+    if row.kink_distance(operands, xs) < MARGIN:
         return "kink", 0.0, 0.0
     value = float(row.value(*xs))
     slope = 0.0
@@ -249,19 +236,6 @@ def _judged(
         slope += slopes[place] * fabs(above - row.value(*xs)) / (2.0 * DIFFERENCE)
         xs[number] = x
     return "large" if fabs(value) > LARGE or slope > LARGE else "", value, slope
-
-
-def _distance(name: str, operands: tuple[int | float, ...], xs: Sequence[float]) -> float:
-    """How far a step is from a kink."""
-    if name in ("max", "min"):
-        distinct = dict(zip(operands, xs, strict=True)).values()
-        nearest = sorted(distinct, reverse=name == "max")[:2]
-        return inf if len(nearest) < 2 else fabs(nearest[0] - nearest[1])
-    if name in ("maximum", "minimum") and operands[0] == operands[1] and type(operands[0]) is type(operands[1]):
-        return inf
-    if name == "where" and type(operands[0]) is float:
-        return inf
-    return fabs(KINKS[name](*xs)) if name in KINKS else inf
 
 
 def _rows(operations: Iterable[str] | None, inputs: int, steps: int) -> list[Op]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engines import ARITHMETIC, MUL, PLAIN, WRAP, only, patched, wrong
+from tests.course.engines import ARITHMETIC, MUL, PLAIN, WRAP, only, patched, wrong
 
 BARE = """class Value:
     def __init__(self, data):

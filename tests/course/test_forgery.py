@@ -10,11 +10,11 @@ import textwrap
 import time
 from pathlib import Path
 
-import engines
 import pytest
-from checked import tried
-from handmade import ENGINE, TANH
 
+from tests.course import engines
+from tests.course.checked import tried
+from tests.course.handmade import ENGINE, TANH
 from wengert.course import check
 from wengert.course.grading import channel, probe
 from wengert.errors import ArgumentError

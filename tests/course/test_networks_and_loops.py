@@ -7,11 +7,11 @@ import os
 from pathlib import Path
 
 import pytest
-from checked import counted, report_on, tried
-from handmade import ENGINE, TANH, WENGERT
-from test_training_loops import LOOP, MOVE, TRAIN, UPDATE, ZERO, patched
 
 import wengert
+from tests.course.checked import counted, report_on, tried
+from tests.course.handmade import ENGINE, TANH, WENGERT
+from tests.course.test_training_loops import LOOP, MOVE, TRAIN, UPDATE, ZERO, patched
 from wengert.course import check
 from wengert.course.grading import load, probe
 from wengert.course.grading.steps import MODULES

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from handmade import ENGINE, RELU, TANH, WENGERT, patched, run, tried
 
+from tests.course.handmade import ENGINE, RELU, TANH, WENGERT, patched, run, tried
 from wengert.course.grading import networks
 from wengert.course.grading.network_trials import TRIALS
 from wengert.course.grading.report import Finding, Row

@@ -6,11 +6,10 @@ import re
 from pathlib import Path
 from typing import Any
 
-import engines
-import half_done
 import pytest
-from checked import counted, page, report_on, tried
 
+from tests.course import engines, half_done
+from tests.course.checked import counted, page, report_on, tried
 from wengert.course import check
 from wengert.course.grading import diagnosis, networks, rules, slips, steps, training_loop
 from wengert.course.grading.kit import NAMES, Kit, TrialPlan

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import engines
-import half_done
 import pytest
-from checked import counted, tried
 
+from tests.course import engines, half_done
+from tests.course.checked import counted, tried
 from wengert.course import check
 from wengert.course.grading import steps
 from wengert.errors import ArgumentError

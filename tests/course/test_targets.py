@@ -10,14 +10,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import engines
-import half_done
 import pytest
-from checked import counted, page, tried
-from handmade import ENGINE, TANH
-from test_training_loops import TRAIN
 
 import wengert
+from tests.course import engines, half_done
+from tests.course.checked import counted, page, tried
+from tests.course.handmade import ENGINE, TANH
+from tests.course.test_training_loops import TRAIN
 from wengert import cli
 from wengert.course import Report, check
 from wengert.errors import ArgumentError

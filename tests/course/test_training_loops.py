@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from handmade import ENGINE, RELU, TANH, WENGERT, elsewhere, engine, patched, run, tried, watched
 
+from tests.course.handmade import ENGINE, RELU, TANH, WENGERT, elsewhere, engine, patched, run, tried, watched
 from wengert.course.grading import channel, network_trials, training_loop
 from wengert.course.grading.diagnosis import diagnose
 from wengert.course.grading.report import Finding, Row

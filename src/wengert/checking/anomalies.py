@@ -17,9 +17,8 @@ from typing import Any, NamedTuple, overload
 from wengert import modes
 from wengert.compiler.fused import partials_of
 from wengert.engine import Value
-from wengert.errors import NonFiniteError
+from wengert.errors import Line, NonFiniteError, running
 from wengert.graph import Graph
-from wengert.lines import Line, running
 from wengert.ops.coerce import data
 
 __all__ = ["Anomaly", "Operand", "detect_anomaly", "line_of", "strict"]
@@ -303,7 +302,7 @@ def strict() -> Iterator[None]:
         _raise(_of_node(node, _slopes(node), False))
         return node
 
-    with _keeping(trail), modes.on(look, lambda root, gradient: _raise(_first(root, _real(gradient), False))):
+    with _keeping(trail), modes.hooked(look, lambda root, gradient: _raise(_first(root, _real(gradient), False))):
         yield
 
 
@@ -352,7 +351,7 @@ def detect_anomaly(root: Value | None = None, gradient: float | Value = 1.0) -> 
 @contextmanager
 def _detecting() -> Iterator[None]:
     trail = _Trail()
-    with _keeping(trail), modes.on(trail.note, lambda root, gradient: _raise(_first(root, _real(gradient), True))):
+    with _keeping(trail), modes.hooked(trail.note, lambda root, gradient: _raise(_first(root, _real(gradient), True))):
         yield
 
 

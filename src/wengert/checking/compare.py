@@ -9,16 +9,17 @@ from typing import Any, NamedTuple
 
 from wengert import modes
 from wengert.checking.peers import PEERS, lacking
-from wengert.derivatives.pytree import Structure, argument_names
+from wengert.derivatives.pytree import Numbers, argument_names
 from wengert.engine import Value
 from wengert.errors import ArgumentError
 from wengert.graph import Graph
+from wengert.ops import BY_NAME
 from wengert.ops import coerce as operands
 
-__all__ = ["Comparison", "Line", "compare"]
+__all__ = ["ComparedLine", "Comparison", "compare"]
 
 
-class Line(NamedTuple):
+class ComparedLine(NamedTuple):
     """One instruction, as Wengert and as the other library have it.
 
     Attributes:
@@ -58,10 +59,10 @@ class Comparison(NamedTuple):
     """
 
     against: str
-    lines: tuple[Line, ...]
+    lines: tuple[ComparedLine, ...]
 
     @property
-    def worst(self) -> Line:
+    def worst(self) -> ComparedLine:
         """The line with the largest difference, of its value or of its gradient."""
         return max(self.lines, key=lambda line: max(line.value_ulp, line.grad_ulp))
 
@@ -154,16 +155,16 @@ def compare(f: Callable[..., Any], inputs: Any, against: str = "torch") -> Compa
         value.grad = 0.0
     partials = {place: _partials(graph, place) for place in lacking(graph)}
     graph.values[graph.outputs[0]].backward()
-    version, told = PEERS[against](graph, partials)
-    lines: list[Line] = []
-    for (op, arguments, value), other in zip(graph, told, strict=True):
+    version, results = PEERS[against](graph, partials)
+    lines: list[ComparedLine] = []
+    for (op, arguments, value), other in zip(graph, results, strict=True):
         place = len(lines)
         label = value.label or f"#{place}"
         if op.name == "pow" and value._op != "**":
             arguments = arguments[:1]  # a constant exponent belongs to the operation
         expression = label if op.arity == 0 else _written(op.name, value._op, arguments, graph)
         lines.append(
-            Line(
+            ComparedLine(
                 place,
                 expression,
                 value._op,
@@ -196,10 +197,10 @@ def _result(f: Callable[..., Any], inputs: Any) -> Value:
 
 
 def _leaves(given: Any, name: str) -> Any:
-    """The same structure, with a leaf for each number."""
-    structure = Structure(given, name)
-    numbers = [x.data if isinstance(x, Value) else x for x in structure.leaves]
-    return structure.build([Value(x, label=label) for x, label in zip(numbers, structure.names(), strict=True)])
+    """The same PyTree, with a leaf for each number."""
+    inputs = Numbers(given, name)
+    numbers = [x.data if isinstance(x, Value) else x for x in inputs.leaves]
+    return inputs.unflatten([Value(x, label=label) for x, label in zip(numbers, inputs.names(), strict=True)])
 
 
 # -- the lines --------------------------------------------------------------------------------------------------------
@@ -213,7 +214,7 @@ def _written(name: str, symbol: str, arguments: tuple[int | float, ...], graph: 
         parts.append(f"{x:g}" if isinstance(x, float) else label or f"#{x}")
     if name == "pow" and len(parts) == 1:
         return f"{parts[0]}{symbol}"
-    if name in ("add", "sub", "mul", "div", "pow"):
+    if len(parts) == 2 and BY_NAME[name].infix:
         return f" {symbol} ".join(parts)
     return f"{name}({', '.join(parts)})"
 

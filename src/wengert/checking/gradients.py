@@ -25,7 +25,7 @@ from wengert import modes
 from wengert.checking.finite_differences import Slope, slopes
 from wengert.checking.replay import Replay
 from wengert.derivatives.linearize import Run
-from wengert.derivatives.pytree import Structure, argument_names
+from wengert.derivatives.pytree import Numbers, argument_names
 from wengert.engine import Value
 from wengert.errors import ArgumentError, GradientError
 from wengert.graph import Graph
@@ -188,14 +188,14 @@ class _Subject:
         self.name = "the function" if self.name == "<lambda>" else self.name
         given = _arguments(function, inputs)
         called = argument_names(function, len(given))
-        structures = [Structure(x, name, True) for x, name in zip(given, called, strict=True)]
-        self.names: list[str] = [name for structure in structures for name in structure.names()]
+        given_numbers = [Numbers(x, name, True) for x, name in zip(given, called, strict=True)]
+        self.names: list[str] = [name for numbers in given_numbers for name in numbers.names()]
         self.leaves: list[Value] = []
         self.arguments = []
-        for structure in structures:
-            leaves = [Value(x.data if isinstance(x, Value) else x) for x in structure.leaves]
+        for numbers in given_numbers:
+            leaves = [Value(x.data if isinstance(x, Value) else x) for x in numbers.leaves]
             self.leaves += leaves
-            self.arguments.append(structure.build(leaves))
+            self.arguments.append(numbers.unflatten(leaves))
         if hasattr(function, "named_parameters"):
             for name, parameter in function.named_parameters():
                 self.names.append(name)
@@ -205,7 +205,7 @@ class _Subject:
         self.point = [leaf.data for leaf in self.leaves]
         self._first_tape: Replay | None = None
         self.began = min(leaf._made for leaf in self.leaves)
-        result = Structure(function(*self.arguments), "its result")
+        result = Numbers(function(*self.arguments), "its result")
         self.output_names: list[str] = [name.replace("its result", self.name) for name in result.names()]
         if not result.leaves:
             raise ArgumentError(f"{self.name} returned no number: did it forget to return its result?")
@@ -220,7 +220,7 @@ class _Subject:
 
     def outputs(self, order: int) -> list[Any]:
         """The outputs (order 1), the derivatives of their sum (order 2), of the sum of those (3): floats and Values."""
-        outputs = Structure(self.function(*self.arguments), "its result").leaves
+        outputs = Numbers(self.function(*self.arguments), "its result").leaves
         for _ in range(order - 1):
             run = Run(self.leaves, outputs, self.began, "values")
             run.prepare()
@@ -236,7 +236,7 @@ class _Subject:
 
     def columns(self, order: int, chosen: Sequence[int]) -> list[list[float]]:
         """For some of the inputs the derivatives of all outputs, as the rules of the operations give them."""
-        with modes.recorded(op_by_op=order > 1):
+        with modes.recorded(eager_only=order > 1):
             outputs = self.outputs(order)
         run = Run(self.leaves, outputs, self.began)
         if order > 1:
@@ -246,7 +246,7 @@ class _Subject:
 
     def replay(self, order: int) -> Replay:
         """The outputs' tape."""
-        with modes.recorded(op_by_op=True):
+        with modes.recorded(eager_only=True):
             outputs = self.outputs(order)
         return Replay(Graph(*[x for x in outputs if isinstance(x, Value)]), outputs)
 

@@ -4,19 +4,23 @@ A peer takes the instructions of a `Graph` one by one, in its own arithmetic, an
 PyTorch by its `backward()`, JAX by `jax.grad`, mpmath by differences in 60 digits. What it lacks (an operation that was
 registered by `wengert.op`, the node of a compiled function) is stood in for by the value and the partial derivatives
 that Wengert has, so that the rest can still be compared; the line says so.
+
+A row goes by its own name in a library. What is called otherwise there, or wants other arguments, is listed as an
+exception; what the library lacks is computed by the row's own rule, read over the library's numbers.
 """
 
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from wengert.errors import require
 from wengert.graph import Graph
-from wengert.ops.table import BUILT_IN
+from wengert.ops import BUILT_IN, TABLE, Op, interpret, namespace
 
-__all__ = ["PEERS", "Told", "lacking"]
+__all__ = ["PEERS", "PeerResult", "lacking"]
 
 EXTRA = "compare"
 NOTHING = "no counterpart: Wengert's own value and partials stand in"
@@ -24,7 +28,7 @@ Function = Callable[..., Any]
 Partials = dict[int, tuple[float, ...]]  # of the instructions that no peer has, by each operand
 
 
-class Told(NamedTuple):
+class PeerResult(NamedTuple):
     """What a peer says of one instruction."""
 
     value: Any
@@ -51,6 +55,27 @@ def _run(
     return values
 
 
+OPERATORS: dict[str, Function] = {"div": operator.truediv, "pow": operator.pow}
+
+
+def _table(exceptions: dict[str, Function], find: Callable[[Op], Function | None]) -> dict[str, Function]:
+    """What each row is in a library: an exception, what `find` finds by its name, or else the row's own rule."""
+    table: dict[str, Function] = {}
+    meanings = namespace(
+        lambda row: lambda *xs: table[row.name](*xs),
+        _guarded_form=lambda condition, careful, plain: plain,  # as the library would be written
+    )
+    for row in TABLE[:BUILT_IN]:
+        function = (OPERATORS | exceptions).get(row.name) or (None if row.infix else find(row))
+        table[row.name] = function or interpret(row.value, meanings)
+    return table
+
+
+def _named(row: Op, *libraries: Any) -> Function | None:
+    """The function of a row's name in the first of some libraries that has one."""
+    return next((getattr(library, row.name) for library in libraries if hasattr(library, row.name)), None)
+
+
 def lacking(graph: Graph) -> list[int]:
     """The instructions that no peer has: operations of a user's own, and nodes of compiled functions."""
     return [
@@ -62,8 +87,6 @@ def lacking(graph: Graph) -> list[int]:
 
 
 def _torch_table(torch: Any) -> dict[str, Function]:
-    functional = torch.nn.functional
-
     def tensor(x: Any) -> Any:
         return x if isinstance(x, torch.Tensor) else torch.tensor(x, dtype=torch.float64)
 
@@ -73,50 +96,36 @@ def _torch_table(torch: Any) -> dict[str, Function]:
     def of_many(function: Function) -> Function:
         return lambda *xs: function(torch.stack([tensor(x) for x in xs]))
 
-    names = "relu exp log tanh abs sign minimum maximum exp2 expm1 log2 log10 log1p sqrt square reciprocal sin cos tan"
-    names += " asin acos atan atan2 sinh cosh asinh acosh atanh hypot sigmoid erf erfc lgamma digamma"
-    table = {name: of_tensors(getattr(torch, name)) for name in names.split()}
-    table |= {name: of_tensors(getattr(functional, name)) for name in ("logsigmoid", "softplus", "gelu", "silu")}
-    table |= _arithmetic()
-    many = {"sum": torch.sum, "mean": torch.mean, "prod": torch.prod, "max": torch.amax, "min": torch.amin}
-    table |= {name: of_many(function) for name, function in many.items()}
-    return table | {
+    def find(row: Op) -> Function | None:
+        functional = [torch.nn.functional] if row.arity == 1 else []  # whose options are numbers, and no tensors
+        function = _named(row, torch, *functional)
+        return function and (of_many(function) if row.arity is None else of_tensors(function))
+
+    exceptions = {
         "where": of_tensors(lambda c, x, y: torch.where(c.detach() != 0, x, y)),
-        "clip": of_tensors(torch.clamp),
         "stop_gradient": of_tensors(lambda x: x.detach().requires_grad_()),
         "cbrt": of_tensors(lambda x: torch.sign(x) * torch.abs(x) ** (1 / 3)),
-        "leaky_relu": of_tensors(lambda x, slope: torch.where(x > 0, x, slope * x)),
-        "elu": of_tensors(lambda x, alpha: torch.where(x > 0, x, alpha * torch.expm1(x))),
         "gaussian": of_tensors(lambda x: torch.exp(-x * x)),
         "normal_cdf": of_tensors(torch.special.ndtr),
         "normal_pdf": of_tensors(lambda x: torch.exp(-x * x / 2) / math.sqrt(2 * math.pi)),
         "polygamma": lambda n, x: torch.polygamma(int(n), tensor(x)),
+        "max": of_many(torch.amax),
+        "min": of_many(torch.amin),
         "logsumexp": of_many(lambda xs: torch.logsumexp(xs, 0)),
-        "dot": lambda *xs: _dot(torch.dot, torch.stack, *map(tensor, xs)),
+        "dot": lambda *xs: _dot(torch, *map(tensor, xs)),
     }
+    return _table(exceptions, find)
 
 
-def _arithmetic() -> dict[str, Function]:
-    """The operators, which every peer takes as Python writes them."""
-    return {
-        "add": lambda x, y: x + y,
-        "sub": lambda x, y: x - y,
-        "mul": lambda x, y: x * y,
-        "div": lambda x, y: x / y,
-        "pow": lambda x, y: x**y,
-        "neg": lambda x: -x,
-    }
-
-
-def _dot(product: Function, stack: Function, *operands: Any) -> Any:
+def _dot(library: Any, *operands: Any) -> Any:
     """The row dot: w1 w2 ... x1 x2 ... bias."""
     half = len(operands) // 2
     if not half:
         return +operands[-1]
-    return product(stack(operands[:half]), stack(operands[half:-1])) + operands[-1]
+    return library.dot(library.stack(operands[:half]), library.stack(operands[half:-1])) + operands[-1]
 
 
-def by_torch(graph: Graph, partials: Partials) -> tuple[str, list[Told]]:
+def by_torch(graph: Graph, partials: Partials) -> tuple[str, list[PeerResult]]:
     """The graph on PyTorch: tensors of no dimension, in double precision."""
     torch = require("torch", EXTRA)
 
@@ -145,7 +154,7 @@ def by_torch(graph: Graph, partials: Partials) -> tuple[str, list[Told]]:
         for thing in both
         if thing is not None
     }
-    told = []
+    results = []
     for place, value in enumerate(values):
         grad = 0.0 if value.grad is None else value.grad.item()
         if graph[place].op.arity == 0:
@@ -154,8 +163,8 @@ def by_torch(graph: Graph, partials: Partials) -> tuple[str, list[Told]]:
             name = NOTHING
         else:
             name = _named_by_torch(functions[place], lines)
-        told.append(Told(value.item(), grad, name))
-    return f"torch {torch.__version__}", told
+        results.append(PeerResult(value.item(), grad, name))
+    return f"torch {torch.__version__}", results
 
 
 def _named_by_torch(own: Any, lines: dict[int, int]) -> str:
@@ -184,20 +193,12 @@ def _jax_table(jax: Any) -> dict[str, Function]:
     def of_many(function: Function) -> Function:
         return lambda *xs: function(jnp.stack([jnp.asarray(x) for x in xs]))
 
-    names = "exp log tanh abs sign minimum maximum exp2 expm1 log2 log10 log1p sqrt cbrt square reciprocal sin cos tan"
-    names += " sinh cosh hypot"
-    table = {name: getattr(jnp, name) for name in names.split()}
-    for name in ("asin", "acos", "atan", "asinh", "acosh", "atanh"):
-        table[name] = getattr(jnp, name.replace("a", "arc", 1))
-    of_nn = ("relu", "sigmoid", "softplus", "silu", "elu", "leaky_relu")
-    table |= {name: getattr(jax.nn, name) for name in of_nn}
-    table |= {name: getattr(special, name) for name in ("erf", "erfc", "digamma")} | _arithmetic()
-    many = {"sum": jnp.sum, "mean": jnp.mean, "prod": jnp.prod, "max": jnp.max, "min": jnp.min}
-    table |= {name: of_many(function) for name, function in many.items()}
-    return table | {
-        "atan2": jnp.arctan2,
+    def find(row: Op) -> Function | None:
+        function = _named(row, jnp, jax.nn, special)
+        return of_many(function) if function and row.arity is None else function
+
+    exceptions = {
         "where": lambda c, x, y: jnp.where(jax.lax.stop_gradient(c) != 0, x, y),
-        "clip": jnp.clip,
         "stop_gradient": jax.lax.stop_gradient,
         "logsigmoid": jax.nn.log_sigmoid,
         "gelu": lambda x: jax.nn.gelu(x, approximate=False),
@@ -206,12 +207,12 @@ def _jax_table(jax: Any) -> dict[str, Function]:
         "normal_pdf": lambda x: jnp.exp(-x * x / 2) / math.sqrt(2 * math.pi),
         "lgamma": special.gammaln,
         "polygamma": lambda n, x: special.polygamma(jnp.asarray(jax.lax.stop_gradient(n)).astype(int), x),
-        "logsumexp": of_many(special.logsumexp),
-        "dot": lambda *xs: _dot(jnp.dot, jnp.stack, *[jnp.asarray(x) for x in xs]),
+        "dot": lambda *xs: _dot(jnp, *[jnp.asarray(x) for x in xs]),
     }
+    return _table(exceptions, find)
 
 
-def by_jax(graph: Graph, partials: Partials) -> tuple[str, list[Told]]:
+def by_jax(graph: Graph, partials: Partials) -> tuple[str, list[PeerResult]]:
     """The graph on JAX, in double precision. What is added to each line, 0, has the gradient of that line."""
     jax = require("jax", EXTRA)
     switch = jax.enable_x64 if hasattr(jax, "enable_x64") else require("jax.experimental", EXTRA).enable_x64
@@ -236,7 +237,7 @@ def by_jax(graph: Graph, partials: Partials) -> tuple[str, list[Told]]:
         still = [jax.numpy.float64(0.0)] * len(graph)
         numbers = values(still)
         grads = jax.grad(lambda moves: values(moves)[graph.outputs[0]])(still)
-        told = []
+        results = []
         for place, (op, operands, _) in enumerate(graph):
             if op.arity == 0:
                 name = "leaf (an argument)"
@@ -246,8 +247,8 @@ def by_jax(graph: Graph, partials: Partials) -> tuple[str, list[Told]]:
                 xs = [x if isinstance(x, float) else numbers[x] for x in operands]
                 own = ", ".join(dict.fromkeys(_primitives(jax.make_jaxpr(table[op.name])(*xs).jaxpr)))
                 name = f"{own or 'nothing'} of ({_places(operands)})"
-            told.append(Told(float(numbers[place]), float(grads[place]), name))
-    return f"jax {jax.__version__}", told
+            results.append(PeerResult(float(numbers[place]), float(grads[place]), name))
+    return f"jax {jax.__version__}", results
 
 
 def _primitives(jaxpr: Any) -> list[str]:
@@ -271,74 +272,18 @@ def _places(operands: Sequence[int | float]) -> str:
 
 
 def _mpmath_table(mp: Any) -> dict[str, Function]:
-    half = mp.mpf(1) / 2
-
-    def sigmoid(x: Any) -> Any:
-        return 1 / (1 + mp.exp(-x))
-
-    same = "exp log tanh sin cos tan asin acos atan atan2 sinh cosh asinh acosh atanh sqrt expm1 log10 log1p hypot"
-    same += " erf erfc digamma"
-    table = {name: getattr(mp, name) for name in same.split()} | _arithmetic()
-    return table | {
+    exceptions = {
         "abs": abs,
-        "sign": mp.sign,
-        "relu": lambda x: x if x > 0 else mp.mpf(0),
-        "minimum": min,
-        "maximum": max,
-        "where": lambda c, x, y: x if c else y,
-        "clip": lambda x, low, high: min(max(x, low), high),
-        "stop_gradient": lambda x: +x,
         "exp2": lambda x: mp.mpf(2) ** x,
         "log2": lambda x: mp.log(x) / mp.log(2),
         "cbrt": lambda x: mp.sign(x) * mp.cbrt(abs(x)),
-        "square": lambda x: x * x,
-        "reciprocal": lambda x: 1 / x,
-        "sigmoid": sigmoid,
-        "logsigmoid": lambda x: -mp.log1p(mp.exp(-x)),
-        "softplus": lambda x: mp.log1p(mp.exp(x)),
-        "leaky_relu": lambda x, slope: x if x > 0 else slope * x,
-        "elu": lambda x, alpha: x if x > 0 else alpha * mp.expm1(x),
-        "gelu": lambda x: x * half * mp.erfc(-x / mp.sqrt(2)),
-        "silu": lambda x: x * sigmoid(x),
         "gaussian": lambda x: mp.exp(-x * x),
         "normal_cdf": mp.ncdf,
         "normal_pdf": mp.npdf,
         "lgamma": lambda x: mp.log(abs(mp.gamma(x))),
         "polygamma": lambda n, x: _psi(mp, n, x),
-        "sum": lambda *xs: mp.fsum(xs),
-        "mean": lambda *xs: mp.fsum(xs) / len(xs),
-        "prod": lambda *xs: mp.fprod(xs),
-        "max": max,
-        "min": min,
-        "logsumexp": lambda *xs: max(xs) + mp.log(mp.fsum([mp.exp(x - max(xs)) for x in xs])),
-        "dot": lambda *xs: _dot(mp.fdot, list, *xs),
     }
-
-
-def _at_kinks(mp: Any) -> dict[str, Function]:
-    """The partial derivatives of what has kinks or steps, where a difference would take both sides; ties share."""
-
-    def greatest(*xs: Any) -> list[Any]:
-        return [mp.mpf(x == max(xs)) / xs.count(max(xs)) for x in xs]
-
-    def least(*xs: Any) -> list[Any]:
-        return greatest(*[-x for x in xs])
-
-    return {
-        "abs": lambda x: [mp.sign(x)],
-        "sign": lambda x: [0],
-        "relu": lambda x: [int(x > 0)],
-        "stop_gradient": lambda x: [0],
-        "minimum": least,
-        "maximum": greatest,
-        "min": least,
-        "max": greatest,
-        "where": lambda c, x, y: [0, int(bool(c)), int(not c)],
-        "clip": lambda x, low, high: [int(low <= x <= high), int(x < low < high), int(x > high or low > high)],
-        "leaky_relu": lambda x, slope: [1, 0] if x > 0 else [slope, x],
-        "elu": lambda x, alpha: [1, 0] if x > 0 else [alpha * mp.exp(x), mp.expm1(x)],
-        "polygamma": lambda n, x: [mp.nan, _real(mp, _psi, mp, n + 1, x)],
-    }
+    return _table(exceptions, lambda row: _named(row, mp))
 
 
 def _psi(mp: Any, n: Any, x: Any) -> Any:
@@ -355,12 +300,12 @@ def _real(mp: Any, function: Function, *xs: Any) -> Any:
     return mp.nan if isinstance(number, mp.mpc) else number
 
 
-def by_mpmath(graph: Graph, partials: Partials) -> tuple[str, list[Told]]:
+def by_mpmath(graph: Graph, partials: Partials) -> tuple[str, list[PeerResult]]:
     """The graph in 60 digits: each partial derivative by differences of the value, then the chain rule."""
     mpmath = require("mpmath", EXTRA)
     mp = mpmath.mp
     with mp.workdps(60):
-        table, kinks = _mpmath_table(mp), _at_kinks(mp)
+        table = _mpmath_table(mp)
         exact = {name: lambda *xs, f=function: _real(mp, f, *map(mp.mpf, xs)) for name, function in table.items()}
         values = _run(
             graph,
@@ -370,22 +315,22 @@ def by_mpmath(graph: Graph, partials: Partials) -> tuple[str, list[Told]]:
         )
         grads = [mp.mpf(0)] * len(graph)
         grads[graph.outputs[0]] = mp.mpf(1)
-        told = [Told(None, None, "")] * len(graph)
+        results = [PeerResult(None, None, "")] * len(graph)
         for place in range(len(graph) - 1, -1, -1):
             op, operands, _ = graph[place]
             xs = [mp.mpf(x) if isinstance(x, float) else values[x] for x in operands]
             if place in partials:
                 slopes: Sequence[Any] = partials[place]
-            elif op.name in kinks:
-                slopes = kinks[op.name](*xs)
+            elif op.name == "stop_gradient" or op.kink_distance(operands, xs) == 0.0:
+                slopes = op.slopes(values[place], xs)  # a difference would take both sides
             else:
                 slopes = [_slope(mp, table[op.name], xs, i) for i in range(len(xs))]
             for x, slope in zip(operands, slopes, strict=True):
                 if not isinstance(x, float):
                     grads[x] += slope * grads[place]
             name = NOTHING if place in partials else f"{op.name} of ({_places(operands)})"
-            told[place] = Told(values[place], grads[place], "leaf" if op.arity == 0 else name)
-    return f"mpmath {mpmath.__version__}", told
+            results[place] = PeerResult(values[place], grads[place], "leaf" if op.arity == 0 else name)
+    return f"mpmath {mpmath.__version__}", results
 
 
 def _slope(mp: Any, function: Function, xs: list[Any], place: int) -> Any:
@@ -398,7 +343,7 @@ def _slope(mp: Any, function: Function, xs: list[Any], place: int) -> Any:
     return _real(mp, lambda: mp.diff(along, 1) / x if x else mp.diff(along, 0))
 
 
-PEERS: dict[str, Callable[[Graph, Partials], tuple[str, list[Told]]]] = {
+PEERS: dict[str, Callable[[Graph, Partials], tuple[str, list[PeerResult]]]] = {
     "torch": by_torch,
     "jax": by_jax,
     "mpmath": by_mpmath,

@@ -1,13 +1,13 @@
 """A recorded computation run again with another number in one of its leaves, its kinks made straight.
 
-At relu(0) or max(a, a) there is no derivative, and a convention says what counts as one (the page Conventions lists
-them). Replayed, such an operation is the straight line through its recorded point with the slopes of the convention,
-written down here a second time, apart from the table. Everything else is computed by its row's value rule.
+At relu(0) or max(a, b) of equal numbers there is no derivative, and a convention says what counts as one (the page
+Conventions lists them). Replayed, an operation whose row names kinks is the straight line through its recorded point
+with the slopes that the row has there. Everything else is computed by its row's value rule.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from wengert.engine import Value
@@ -15,30 +15,6 @@ from wengert.graph import Graph
 from wengert.ops import coerce
 
 __all__ = ["Replay"]
-
-
-def _shares(reach: Sequence[bool]) -> list[float]:
-    """One slope, shared evenly among those that reach an extreme."""
-    return [float(one) / max(1, sum(reach)) for one in reach]
-
-
-def _clip(x: float, low: float, high: float) -> list[float]:
-    return [float(low <= x <= high), float(x < low < high), float(x > high or (low > high and x <= high))]
-
-
-CONVENTIONS: dict[str, Callable[..., list[float]]] = {
-    "relu": lambda x: [float(x > 0.0)],
-    "abs": lambda x: [float(x > 0.0) - float(x < 0.0)],
-    "sign": lambda x: [0.0],
-    "leaky_relu": lambda x, slope: [1.0, 0.0] if x > 0.0 else [slope, x],
-    "minimum": lambda *xs: _shares([x <= min(xs) for x in xs]),
-    "maximum": lambda *xs: _shares([x >= max(xs) for x in xs]),
-    "min": lambda *xs: _shares([x <= min(xs) for x in xs]),
-    "max": lambda *xs: _shares([x >= max(xs) for x in xs]),
-    "clip": _clip,
-    "where": lambda condition, x, y: [0.0, float(bool(condition)), float(not condition)],
-}
-"""The slopes of the operations that have kinks, by each operand."""
 
 
 class Replay:
@@ -66,7 +42,7 @@ class Replay:
         for place in self._above(leaf):
             op, known, _ = self.graph[place]
             xs = [x if isinstance(x, float) else self.numbers[x] for x in known]
-            if op.name in CONVENTIONS and _is_tied(op.name, xs):
+            if op.kink_distance(known, xs) == 0.0:
                 return True
         return False
 
@@ -82,9 +58,9 @@ class Replay:
                 numbers[start] = x
             for op, known, place in above:
                 xs = [x if isinstance(x, float) else numbers[x] for x in known]
-                if op.name in CONVENTIONS:
+                if op.kinks is not None:
                     before = [x if isinstance(x, float) else base[x] for x in known]
-                    bends = CONVENTIONS[op.name](*before)
+                    bends = op.slopes(base[place], before)
                     numbers[place] = base[place] + sum(
                         [bend * (new - old) for bend, new, old in zip(bends, xs, before, strict=True) if new != old]
                     )
@@ -106,14 +82,3 @@ class Replay:
                 active.add(later)
                 found.append(later)
         return found
-
-
-def _is_tied(name: str, xs: list[float]) -> bool:
-    """Whether an operation stands where its slope jumps."""
-    if name in ("relu", "abs", "sign", "leaky_relu"):
-        return xs[0] == 0.0
-    if name in ("maximum", "max"):
-        return xs.count(max(xs)) > 1
-    if name in ("minimum", "min"):
-        return xs.count(min(xs)) > 1
-    return name == "clip" and xs[0] in xs[1:]

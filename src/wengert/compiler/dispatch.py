@@ -10,19 +10,18 @@ from typing import Any
 import numpy as np
 
 from wengert import modes
+from wengert.compiler.backends.base import all_finite
 from wengert.compiler.backends.export import source_of
-from wengert.compiler.backends.kernel import all_finite
 from wengert.compiler.fused import fused
 from wengert.compiler.lifting.simplify import Unliftable
 from wengert.compiler.tracing.arguments import Arguments, Form, Reader, called, examples
-from wengert.compiler.tracing.closure import Surroundings
+from wengert.compiler.tracing.closure import CapturedEnvironment
 from wengert.compiler.tracing.recorder import Unrecordable, recording
 from wengert.compiler.tracing.trace import AGREE, Auxiliary, Recording, numbers_in, record
 from wengert.engine import Value
-from wengert.errors import ArgumentError, StaleRecordingError
+from wengert.errors import ArgumentError, StaleRecordingError, warn_once
 from wengert.functions import mean
 from wengert.functions import sum as total
-from wengert.lines import warn_once
 
 __all__ = ["Runtime"]
 
@@ -51,13 +50,13 @@ class Runtime:
         self.said: set[str] = set()
         self.lock: Any = threading.RLock()
         self.arguments: Callable[..., Arguments] = Reader(compiled.signature, compiled.static).read
-        self.surroundings: Surroundings = Surroundings(compiled.function, PATHS)
+        self.environment: CapturedEnvironment = CapturedEnvironment(compiled.function, PATHS)
 
     # -- calls --------------------------------------------------------------------------------------------------------
 
     def call(self, args: Sequence[Any], named: dict[str, Any]) -> Any:
         """One example."""
-        if recording() or modes.op_by_op():
+        if recording() or modes.eager_only():
             return self.function(*args, **named)
         with self.lock:
             arguments = self.arguments(args, named, False)
@@ -71,7 +70,7 @@ class Runtime:
 
     def run(self, entry: Entry, path: Recording, arguments: Arguments) -> Any:
         """A call on one example, by the path that holds for it; None if the engine has to take over."""
-        quiet = modes.quiet()
+        quiet = modes.grad_disabled()
         path.load()
         with np.errstate(all="ignore"):
             ran = path.run(arguments.numbers(arguments.arrays), None if quiet else 1.0)
@@ -100,7 +99,7 @@ class Runtime:
         with self.lock:
             arguments = self.arguments(args, named, True)
             count = arguments.count()
-            entry, path = (None, None) if modes.op_by_op() else self.path_for(arguments)
+            entry, path = (None, None) if modes.eager_only() else self.path_for(arguments)
             if entry is not None and path is not None:
                 if how != "map" and path.shape != ():
                     raise ArgumentError(
@@ -125,7 +124,7 @@ class Runtime:
                 entry.not_finite += 1
                 return None
             return found[0] if self.agrees(entry, arguments, found[0]) else None
-        path, quiet = entry.paths[0], modes.quiet()
+        path, quiet = entry.paths[0], modes.grad_disabled()
         path.load()
         with np.errstate(all="ignore"):
             ran = path.run(arguments.arrays, None if quiet else seed)
@@ -198,14 +197,14 @@ class Runtime:
 
     def path_for(self, arguments: Arguments) -> tuple[Entry, Recording | None]:
         """The recordings for such arguments, the first of them made if there are none; None to stay with the engine."""
-        key = arguments.form, self.surroundings.state()
+        key = arguments.form, self.environment.state()
         entry = self.entries.get(key)
         if entry is None or not (entry.paths or entry.refusal):  # the last may have raised what the function raises
             entry = self.entries[key] = Entry()
             if key[1] == PATHS:
                 self.leave(
                     entry,
-                    f"what it reads outside of itself, {self.surroundings.changed}, changes from call to call: pass "
+                    f"what it reads outside of itself, {self.environment.changed}, changes from call to call: pass "
                     "it as an argument",
                 )
             elif not arguments.batched or arguments.count():
@@ -235,7 +234,7 @@ class Runtime:
             )
             return None
         try:
-            made = record(self.function, arguments, example)
+            made = record(self.function, arguments, example, self.compiled.backend)
         except (Unrecordable, Unliftable) as reason:
             self.leave(entry, str(reason))
             return None
@@ -261,7 +260,7 @@ class Runtime:
         if want.shape == np.shape(value) and (np.abs(want - value) <= AGREE * np.maximum(1.0, np.abs(want))).all():
             return True
         try:
-            record(self.function, arguments, example)
+            record(self.function, arguments, example, self.compiled.backend)
         except (Unrecordable, Unliftable) as reason:  # a step at which rounding decides, such as the sign of a zero
             self.leave(entry, str(reason))
             return False

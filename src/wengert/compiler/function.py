@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from wengert import errors
+from wengert.compiler.backends import Backend, preferred
 
 __all__ = ["Compiled", "compile"]
 
@@ -25,7 +26,7 @@ def compile(function: Callable[..., Any] | None = None, *, static: Sequence[str]
         static: the names of arguments that are part of the program, as a size or a flag is.
 
     Raises:
-        MissingExtraError: NumPy is not installed.
+        MissingExtraError: no back end can run here: NumPy is not installed.
         ArgumentError: `static` names an argument that the function does not have.
 
     >>> from wengert import Value
@@ -46,8 +47,11 @@ def compile(function: Callable[..., Any] | None = None, *, static: Sequence[str]
 class Compiled:
     """A function that `compile` has decorated. Call it as before, or on a whole batch."""
 
-    def __init__(self, function: Callable[..., Any], static: Sequence[str] = ()) -> None:
-        errors.require("numpy", "array")
+    def __init__(
+        self, function: Callable[..., Any], static: Sequence[str] = (), backend: Backend | None = None
+    ) -> None:
+        self.backend: Backend = preferred() if backend is None else backend
+        self.backend.require()
         functools.update_wrapper(self, function)
         self.function = function
         self.signature: inspect.Signature = inspect.signature(function)
@@ -108,7 +112,7 @@ class Compiled:
         """Another compiled function, without recordings: of a function of the same, as `copy.deepcopy` leaves
         functions as they are, of a bound method or a model of its copy.
         """
-        return Compiled(copy.deepcopy(self.function, memo), self.static)
+        return Compiled(copy.deepcopy(self.function, memo), self.static, self.backend)
 
     def __repr__(self) -> str:
         return f"<compiled {getattr(self.function, '__name__', 'function')}>"

@@ -1,6 +1,6 @@
 cimport cython
 from wengert.ops cimport ieee
-from wengert.engine cimport CODE, LEAVES, Value, Many, _many
+from wengert.engine cimport CODE, Value, Many, _many
 cdef int COMPILED, HAND
 @cython.locals(i=Py_ssize_t)
 cpdef object gather(tuple values, double[::1] numbers)

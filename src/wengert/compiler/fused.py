@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from wengert.engine import Many, Value, _many
-from wengert.node import CODE, LEAVES
+from wengert.node import CODE
 from wengert.ops import ieee
 from wengert.ops.ieee import Array
 from wengert.ops.table import BY_NAME
@@ -35,9 +35,8 @@ def scatter(values: tuple[Any, ...], numbers: Array, gradients: Array) -> None:
 
 def fused(data: float, operands: Sequence[Any], partials: Array, leaves: bool = False) -> Any:
     """One node with this value, on these operands, with these partial derivatives by each; `leaves`: all are leaves."""
-    node: Many = _many(COMPILED, operands)
+    node: Many = _many(COMPILED, operands, None, leaves)
     node._data = data
-    node._db = LEAVES if leaves else 0.0
     for i in range(len(node._all)):
         node._partials[i] = float(partials[i])
     return node

@@ -28,10 +28,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from itertools import chain as joined
 from typing import Any
 
 from wengert.derivatives.linearize import linearize
-from wengert.derivatives.pytree import Block, Structure, array_of
+from wengert.derivatives.pytree import Numbers, array_of, tree_map
 from wengert.engine import Value
 from wengert.errors import ArgumentError
 from wengert.ops import coerce
@@ -96,7 +97,7 @@ def value_and_grad(function: Function, argnums: int | Sequence[int] = 0, has_aux
                 "wengert.jacobian takes the derivative of each of several"
             )
         (value,) = call.run.values()
-        slopes = call.inputs.build(call.run.pull({0: 1.0}))
+        slopes = call.inputs.unflatten(call.run.pull({0: 1.0}))
         return ((value, call.aux) if has_aux else value), slopes
 
     return value_and_gradient
@@ -127,7 +128,9 @@ def jacobian(function: Function, argnums: int | Sequence[int] = 0, has_aux: bool
     def jacobian_of(*args: Any, **named: Any) -> Any:
         call = _Call(function, argnums, args, named, has_aux)
         rows = call.run.jacobian()
-        made = call.outputs.map(lambda out: call.inputs.map(lambda by: _entries(rows, out, by)))
+        made = call.outputs.map(
+            lambda out, rows_shape: call.inputs.map(lambda by, shape: _entries(rows[out], by, rows_shape, shape))
+        )
         return (made, call.aux) if has_aux else made
 
     return jacobian_of
@@ -162,7 +165,7 @@ def hvp(function: Function) -> Function:
 
     def product(x: Any, v: Any, *args: Any, **named: Any) -> Any:
         call = _Call(gradient, 0, (x, *args), named)
-        return call.inputs.build(call.run.push(_moving(call.inputs.match(v, "v"))))
+        return call.inputs.unflatten(call.run.push(_moving(call.inputs.match(v, "v"))))
 
     product.__doc__ = f"The product of the Hessian of {_name(function)} with a vector, as wengert.hvp makes it."
     return product
@@ -192,7 +195,7 @@ def jvp(function: Function, primals: Sequence[Any], tangents: Sequence[Any], has
             raise ArgumentError(f"{name} is {coerce.named(given)}; expected the arguments in a tuple, such as (x, y)")
     call = _Call(function, tuple(range(len(primals))), tuple(primals), {}, has_aux, "primals")
     along = call.run.push(_moving(call.inputs.match(tangents, "tangents")))
-    results = call.outputs.build(call.run.values()), call.outputs.build(along)
+    results = call.outputs.unflatten(call.run.values()), call.outputs.unflatten(along)
     return (*results, call.aux) if has_aux else results
 
 
@@ -221,9 +224,9 @@ def vjp(function: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, 
     def pullback(cotangent: Any) -> Any:
         """The cotangent of each argument, from that of the value."""
         given = call.outputs.match(cotangent, "the cotangent")
-        return call.inputs.build(call.run.pull(dict(enumerate(given))))
+        return call.inputs.unflatten(call.run.pull(dict(enumerate(given))))
 
-    value = call.outputs.build(call.run.values())
+    value = call.outputs.unflatten(call.run.values())
     return (value, pullback, call.aux) if has_aux else (value, pullback)
 
 
@@ -249,20 +252,20 @@ class _Call:
         if len(set(places)) < len(places):
             raise ArgumentError(f"argnums is {argnums!r}, which names an argument twice: name each once")
         chosen = args[places[0]] if single else tuple([args[place] for place in places])
-        self.inputs = Structure(chosen, name or (f"args[{places[0]}]" if single else "argument"))
+        self.inputs = Numbers(chosen, name or (f"args[{places[0]}]" if single else "argument"))
 
         def on(values: list[Any]) -> list[Any]:
             given = list(args)
-            built = self.inputs.build(values)
+            built = self.inputs.unflatten(values)
             for place, x in zip(places, [built] if single else built, strict=True):
                 given[place] = x
             self.result, self.aux = self._parted(function(*given, **named))
-            self.outputs = Structure(self.result, f"the result of {_name(function)}")
+            self.outputs = Numbers(self.result, f"the result of {_name(function)}")
             return self.outputs.leaves
 
         self.run = linearize(on, self.inputs.leaves)
         if self.run.kind == "floats":
-            self.aux = _plain(self.aux)
+            self.aux = tree_map(lambda x: x.data if isinstance(x, Value) else x, self.aux)
 
     def _parted(self, result: Any) -> tuple[Any, Any]:
         """The value, and what comes beside it."""
@@ -274,12 +277,11 @@ class _Call:
         return result
 
 
-def _entries(rows: list[list[Any]], out: Block, by: Block) -> Any:
+def _entries(rows: list[list[Any]], by: slice, *shapes: tuple[int, ...] | None) -> Any:
     """The derivatives of one number or array by another."""
-    if out.shape is None and by.shape is None:
-        return rows[out.start][by.start]
-    entries = [x for row in rows[out.start : out.stop] for x in row[by.start : by.stop]]
-    return array_of(entries, (*(out.shape or ()), *(by.shape or ())))
+    if shapes == (None, None):
+        return rows[0][by.start]
+    return array_of([x for row in rows for x in row[by]], tuple(joined.from_iterable(filter(None, shapes))))
 
 
 def _moving(tangents: list[Any]) -> dict[int, Any]:
@@ -308,15 +310,6 @@ def _by_position(function: Function, args: tuple[Any, ...], named: dict[str, Any
     except (TypeError, ValueError):
         return args, named  # the call itself will say what is wrong
     return bound.args, bound.kwargs
-
-
-def _plain(x: Any) -> Any:
-    """What a function returned beside its value, with floats for Values."""
-    if isinstance(x, Value):
-        return x.data
-    if type(x) in (list, tuple):
-        return type(x)([_plain(item) for item in x])
-    return {key: _plain(item) for key, item in x.items()} if type(x) is dict else x
 
 
 def _told(result: Any) -> str:

@@ -51,9 +51,9 @@ def linearize(call: Callable[[list[Any]], list[Any]], points: Sequence[Any]) -> 
         HandmadeNodeError: a node on the way was made by hand.
     """
     given = any(isinstance(point, Value) for point in points)
-    kind = "floats" if not given else "leaves" if modes.quiet() else "values"
+    kind = "floats" if not given else "leaves" if modes.grad_disabled() else "values"
     run = _run(call, points, kind, kind == "values")
-    if kind == "floats" and not run.closed and not modes.quiet():
+    if kind == "floats" and not run.closed and not modes.grad_disabled():
         run.kind = "values"  # a derivative that depends on Values from outside
     try:  # a node of a compiled function shows itself only here
         run.prepare()
@@ -65,8 +65,8 @@ def linearize(call: Callable[[list[Any]], list[Any]], points: Sequence[Any]) -> 
     return run
 
 
-def _run(call: Callable[[list[Any]], list[Any]], points: Sequence[Any], kind: str, op_by_op: bool) -> Run:
-    with modes.recorded(op_by_op):
+def _run(call: Callable[[list[Any]], list[Any]], points: Sequence[Any], kind: str, eager_only: bool) -> Run:
+    with modes.recorded(eager_only):
         began = Value(0.0)
         observed = type(began.data) is not float  # by a compiler, which is to see every operation
         linked = kind == "values" or observed

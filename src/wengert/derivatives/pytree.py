@@ -1,7 +1,7 @@
-"""Numbers in lists, tuples, dicts and arrays: taken out in a fixed order, and others put in their places.
+"""PyTrees: leaves in lists, tuples and dicts, however deep; taken apart, and put together again. The names are JAX's.
 
-Derivatives are taken of functions of many numbers, which may stand in any nesting of these; inside they are one flat
-list. NumPy is needed only by who passes an array, and has imported it.
+The one walker serves all who are given such objects: `compile` finds arrays in them, a Module its parameters, and
+derivatives the `Numbers` that they are taken by. NumPy is needed only by who passes an array, and has imported it.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from math import prod
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -16,51 +17,179 @@ from wengert.engine import Value
 from wengert.errors import ArgumentError, LengthError, OperandError
 from wengert.ops import coerce
 
-__all__ = ["Block", "Structure", "argument_names", "array_of", "is_array"]
+__all__ = ["Block", "KeyPath", "Numbers", "PyTree", "argument_names", "array_of", "is_array", "keys_of"]
+__all__ += ["tree_flatten", "tree_leaves", "tree_map", "tree_unflatten"]
 
-Path = tuple[Any, ...]  # (the path of what holds it, how it is reached from there); () at the top
+KeyPath = tuple[Any, ...]  # (the path of what holds it, how it is reached from there); () at the top
 
 
-class Field(str):
-    """The name of an item of a named tuple: written .name, where the key of a dict is written ['name']."""
+class Field(int):
+    """The place of an item of a named tuple, which a path writes as .name."""
 
-    __slots__ = ()
+    name: str
+
+    def __new__(cls, place: int, name: str) -> Field:
+        """The place, and the name that the tuple has for it."""
+        made = super().__new__(cls, place)
+        made.name = name
+        return made
+
+
+class PyTree(NamedTuple):
+    """What a list, tuple or dict is made of: PyTrees, and what stands for its leaves. Equal ones have equal hashes."""
+
+    kind: type
+    keys: Sequence[Any]
+    children: tuple[Any, ...]
+    like: Any = None  # of a kind of the user's: what to copy
+
+    def rebuild(self, children: list[Any]) -> Any:
+        """Such a list, tuple or dict, of other children."""
+        if self.kind is list:
+            return children
+        if issubclass(self.kind, tuple):
+            return getattr(self.kind, "_make", self.kind)(children)
+        made: Any = {} if self.kind is dict else copy.copy(self.like)
+        if isinstance(made, list):
+            made[:] = children
+            return made
+        for key, child in zip(self.keys, children, strict=True):  # the update of a Counter would add
+            made[key] = child
+        return made
+
+
+def tree_flatten(x: Any, leaf: Callable[[Any, KeyPath], Any], path: KeyPath = ()) -> Any:
+    """What an object is made of: PyTrees, and what `leaf` gives in the place of each leaf.
+
+    Args:
+        x: the object.
+        leaf: is shown everything, with the path to it; it gives None for what is to be taken apart: a list, tuple or
+            dict, or another object by its attributes.
+        path: how x is reached.
+
+    >>> tree_flatten({"a": [1, 2], "b": 3}, lambda x, path: "*" if isinstance(x, int) else None).children[1]
+    '*'
+    """
+    found = leaf(x, path)
+    return _taken_apart(x, leaf, path) if found is None else found
+
+
+def _taken_apart(x: Any, leaf: Callable[[Any, KeyPath], Any], path: KeyPath) -> PyTree:
+    tree = _container(x)
+    parts = x if isinstance(x, (list, tuple)) else (x if isinstance(x, dict) else vars(x)).values()
+    children = []
+    for key, part in zip(tree.keys, parts, strict=False):  # a list of the user's may show fewer than it has
+        here = (path, key)
+        found = leaf(part, here)
+        children.append(_taken_apart(part, leaf, here) if found is None else found)
+    return tree._replace(children=tuple(children))
+
+
+def _container(x: Any) -> PyTree:
+    """The tree of an object that is to be taken apart, without its children."""
+    kind = type(x)
+    if not isinstance(x, (list, tuple)):
+        keys: Sequence[Any] = tuple(x if isinstance(x, dict) else vars(x))
+    elif hasattr(kind, "_fields"):
+        keys = tuple(map(Field, range(len(x)), kind._fields))
+    else:
+        keys = range(len(x))
+    return PyTree(kind, keys, (), None if kind in (list, tuple, dict) else x)
+
+
+def tree_leaves(tree: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:
+    """What stands for each leaf, and the path to it."""
+    if not isinstance(tree, PyTree):
+        yield path, tree
+        return
+    for key, child in zip(tree.keys, tree.children, strict=True):
+        yield from tree_leaves(child, (path, key))
+
+
+def tree_unflatten(tree: Any, make: Callable[..., Any], *others: Any) -> Any:
+    """The object again, with what `make` gives for each leaf.
+
+    Args:
+        tree: from `tree_flatten`.
+        make: is given what stands for the leaf, and what stands in its place in the others.
+        others: objects of the same shape.
+    """
+    if not isinstance(tree, PyTree):
+        return make(tree, *others)
+    children = [
+        tree_unflatten(child, make, *[x[key] for x in others])
+        for key, child in zip(tree.keys, tree.children, strict=True)
+    ]
+    return tree.rebuild(children)
+
+
+def tree_map(make: Callable[[Any], Any], x: Any, kinds: tuple[type, ...] = (list, tuple, dict)) -> Any:
+    """An object of these kinds again, with what `make` gives for all that is of none of them.
+
+    >>> tree_map(abs, [-1, (2, {"a": -3})])
+    [1, (2, {'a': 3})]
+    """
+    kind = type(x)
+    if kind not in kinds:
+        return make(x)
+    if kind is dict:
+        return {key: tree_map(make, item, kinds) for key, item in x.items()}
+    return kind([tree_map(make, item, kinds) for item in x])
+
+
+def spelt(path: KeyPath, name: str) -> str:
+    """x['w'][2].b, from the path ((((), 'w'), 2), 'b')."""
+    return name + "".join(f".{key.name}" if isinstance(key, Field) else f"[{key!r}]" for key in keys_of(path))
+
+
+def keys_of(path: KeyPath) -> list[Any]:
+    """The steps of a path, from the top on."""
+    keys = []
+    while path:
+        path, key = path
+        keys.append(key)
+    return keys[::-1]
+
+
+# -- numbers ----------------------------------------------------------------------------------------------------------
 
 
 class Block(NamedTuple):
-    """One number, or the numbers of one array: where they stand in the flat list."""
+    """A leaf: one number, or the numbers of one array."""
 
-    start: int
-    stop: int
     shape: tuple[int, ...] | None  # None for a number by itself
-    path: Path
+
+    def names(self, here: str) -> list[str]:
+        """What to call each of the numbers."""
+        if not self.shape:
+            return [here]
+        found = []
+        for number in range(prod(self.shape)):
+            indices = []
+            for extent in reversed(self.shape):
+                number, index = divmod(number, extent)
+                indices.append(str(index))
+            found.append(f"{here}[{', '.join(reversed(indices))}]")
+        return found
 
 
-class Numbers(NamedTuple):
-    """A list or tuple of numbers, as most are."""
+class Row(NamedTuple):
+    """A list or tuple of numbers alone, as most are: one leaf for all of them."""
 
-    start: int
-    stop: int
-    keys: Sequence[Any]
-    path: Path
-    rebuild: Callable[[list[Any]], Any]
-
-    def blocks(self) -> list[Block]:
-        """Each of the numbers by itself."""
-        return [Block(k, k + 1, None, (self.path, key)) for k, key in enumerate(self.keys, self.start)]
+    tree: PyTree  # without children
 
 
-class Container(NamedTuple):
-    """A list, tuple or dict of other parts."""
+class Constant(NamedTuple):
+    """A leaf that holds no number."""
 
-    kind: str  # sequence | mapping | nothing
-    keys: Sequence[Any]
-    parts: list[Any]
-    rebuild: Callable[[list[Any]], Any]
+    x: Any
 
 
-class Structure:
-    """The numbers in an object, and the shape that they stand in.
+NUMBER = Block(None)
+
+
+class Numbers:
+    """The numbers in an object, in one flat list, and the tree that they are the leaves of.
 
     Args:
         x: a number, a Value, an array, or lists, tuples, named tuples and dicts of them, however deep; None holds no
@@ -74,10 +203,10 @@ class Structure:
     Raises:
         OperandError: something in it is neither; the message names its place.
 
-    >>> s = Structure({"w": [1, 2.0], "b": 3.0})
-    >>> s.leaves, s.names()
+    >>> x = Numbers({"w": [1, 2.0], "b": 3.0})
+    >>> x.leaves, x.names()
     ([1.0, 2.0, 3.0], ["x['w'][0]", "x['w'][1]", "x['b']"])
-    >>> s.build([10.0, 20.0, 30.0])
+    >>> x.unflatten([10.0, 20.0, 30.0])
     {'w': [10.0, 20.0], 'b': 30.0}
     """
 
@@ -85,29 +214,53 @@ class Structure:
         self.name: str = name
         self._floats_only = floats_only
         self.leaves: list[Any] = []
-        self._top: Block | Numbers | Container = self._read(x, ())
+        self.tree: Any = tree_flatten(x, self._leaf)
 
-    def build(self, leaves: Sequence[Any]) -> Any:
+    def unflatten(self, leaves: Sequence[Any]) -> Any:
         """The same shape with other numbers."""
-        return _built(self._top, leaves)
+        return self.map(
+            lambda at, shape: leaves[at.start] if shape is None else array_of(leaves[at], shape),
+            lambda start, end: list(leaves[start:end]),
+        )
 
-    def map(self, make: Callable[[Block], Any]) -> Any:
-        """The same shape, with what `make` gives in the place of each number and array."""
-        return _mapped(self._top, make)
+    def map(
+        self,
+        make: Callable[[slice, tuple[int, ...] | None], Any],
+        row: Callable[[int, int], list[Any]] | None = None,
+    ) -> Any:
+        """The same shape, with what `make` gives in the place of each number and array: it is told where in the flat
+        list the numbers stand, and the array's shape. `row` makes those of several numbers at once, where it is given.
+        """
+        end = 0
 
-    def blocks(self) -> list[Block]:
-        """The numbers and arrays that it is made of."""
-        found: list[Block] = []
-        self.map(found.append)
-        return found
+        def made(leaf: Block | Row | Constant) -> Any:
+            nonlocal end
+            if isinstance(leaf, Constant):
+                return leaf.x
+            start = end
+            if isinstance(leaf, Block):
+                end += prod(leaf.shape or ())
+                return make(slice(start, end), leaf.shape)
+            end += len(leaf.tree.keys)
+            if row is None:
+                return leaf.tree.rebuild([make(slice(place, place + 1), None) for place in range(start, end)])
+            return leaf.tree.rebuild(row(start, end))
+
+        return tree_unflatten(self.tree, made)
 
     def names(self) -> list[str]:
         """What to call each of the numbers: x[2], x['w'][0, 1]."""
-        return [name for block in self.blocks() for name in _names(block, self.name)]
+        found: list[str] = []
+        for path, leaf in tree_leaves(self.tree):
+            if isinstance(leaf, Row):
+                found += [spelt((path, key), self.name) for key in leaf.tree.keys]
+            elif isinstance(leaf, Block):
+                found += leaf.names(spelt(path, self.name))
+        return found
 
     def is_number(self) -> bool:
         """Whether it is one number by itself."""
-        return isinstance(self._top, Block) and self._top.shape in (None, ())
+        return isinstance(self.tree, Block) and not self.tree.shape
 
     def match(self, y: Any, name: str) -> list[Any]:
         """The numbers of another object of this shape, in this order.
@@ -116,42 +269,29 @@ class Structure:
             LengthError, ArgumentError: it has another shape.
             OperandError: something in it is not a number.
         """
-        found: list[Any] = []
-        _match(self._top, y, (), name, found)
-        return found
+        return list(_matched(self.tree, y, (), name))
 
-    def _read(self, x: Any, path: Path) -> Block | Numbers | Container:
-        kind = type(x)
-        if kind is float or isinstance(x, Value):
-            return self._number(x, path)
-        if isinstance(x, dict):
-            keys = list(x)
-            return Container("mapping", keys, [self._read(x[key], (path, key)) for key in keys], _dict_like(x))
-        if isinstance(x, (list, tuple)):
-            names: Sequence[Any] = [*map(Field, getattr(x, "_fields", ()))] or range(len(x))
-            if all(type(item) is float or isinstance(item, Value) for item in x):
-                start = len(self.leaves)
-                self.leaves += x
-                return Numbers(start, len(self.leaves), names, path, _list_like(x))
-            items = [self._read(item, (path, at)) for at, item in zip(names, x, strict=True)]
-            return Container("sequence", list(range(len(x))), items, _list_like(x))
+    def _leaf(self, x: Any, path: KeyPath) -> Block | Row | Constant | None:
+        if type(x) is float or isinstance(x, Value):
+            self.leaves.append(x)
+            return NUMBER
+        if isinstance(x, (list, tuple)) and all(type(item) is float or isinstance(item, Value) for item in x):
+            self.leaves += x
+            return Row(_container(x))
+        if isinstance(x, (dict, list, tuple)):
+            return None
         if x is None or (self._floats_only and _is_no_float(x)):
-            return Container("nothing", [], [], lambda parts: x)
+            return Constant(x)
         if is_array(x):
-            start = len(self.leaves)
-            block = Block(start, start + x.size, x.shape, path)
-            self.leaves += _items(x, _spelt(path, self.name))
-            return block
-        if coerce.is_number(x):
-            return self._number(coerce.number(x), path)
-        raise OperandError(
-            f"{_spelt(path, self.name)} is {coerce.named(x)}; expected a number, a Value, an array, or a list, tuple "
-            "or dict of them"
-        )
-
-    def _number(self, x: Any, path: Path) -> Block:
-        self.leaves.append(x)
-        return Block(len(self.leaves) - 1, len(self.leaves), None, path)
+            self.leaves += _items(x, spelt(path, self.name))
+            return Block(x.shape)
+        if not coerce.is_number(x):
+            raise OperandError(
+                f"{spelt(path, self.name)} is {coerce.named(x)}; expected a number, a Value, an array, or a list, "
+                "tuple or dict of them"
+            )
+        self.leaves.append(coerce.number(x))
+        return NUMBER
 
 
 def argument_names(function: Callable[..., Any], count: int) -> list[str]:
@@ -176,13 +316,6 @@ def is_array(x: Any) -> bool:
     return numpy is not None and isinstance(x, numpy.ndarray)
 
 
-def _is_no_float(x: Any) -> bool:
-    """Whether x is something else than a number that is not whole by its kind, or an array of such."""
-    if is_array(x):
-        return x.dtype.kind not in "fO"
-    return isinstance(x, Integral) or not coerce.is_number(x) or type(x).__name__ in ("bool", "bool_")
-
-
 def array_of(numbers: Sequence[Any], shape: tuple[int, ...]) -> Any:
     """An array of NumPy: of floats, or of objects where Values are among them."""
     import numpy as np
@@ -194,6 +327,13 @@ def array_of(numbers: Sequence[Any], shape: tuple[int, ...]) -> Any:
     return made.reshape(shape)
 
 
+def _is_no_float(x: Any) -> bool:
+    """Whether x is something else than a number that is not whole by its kind, or an array of such."""
+    if is_array(x):
+        return x.dtype.kind not in "fO"
+    return isinstance(x, Integral) or not coerce.is_number(x) or type(x).__name__ in ("bool", "bool_")
+
+
 def _items(x: Any, name: str) -> list[Any]:
     """The numbers of an array, one after the other."""
     if x.dtype.kind in "fiub":
@@ -203,103 +343,34 @@ def _items(x: Any, name: str) -> list[Any]:
     return [item if isinstance(item, Value) else coerce.data(item) for item in x.reshape(-1).tolist()]
 
 
-def _built(part: Block | Numbers | Container, leaves: Sequence[Any]) -> Any:
-    if isinstance(part, Numbers):
-        return part.rebuild(list(leaves[part.start : part.stop]))
-    if isinstance(part, Container):
-        return part.rebuild([_built(inner, leaves) for inner in part.parts])
-    return leaves[part.start] if part.shape is None else array_of(leaves[part.start : part.stop], part.shape)
-
-
-def _mapped(part: Block | Numbers | Container, make: Callable[[Block], Any]) -> Any:
-    if isinstance(part, Block):
-        return make(part)
-    if isinstance(part, Numbers):
-        return part.rebuild([make(block) for block in part.blocks()])
-    return part.rebuild([_mapped(inner, make) for inner in part.parts])
-
-
-def _match(part: Block | Numbers | Container, y: Any, path: Path, name: str, found: list[Any]) -> None:
-    """Add the numbers of y, which is to have the shape of a part."""
-    if isinstance(part, Block):
-        found += _matched_block(part, y, _spelt(path, name))
+def _matched(tree: Any, y: Any, path: KeyPath, name: str) -> Iterator[Any]:
+    """The numbers of y, which is to have the shape of a tree."""
+    if isinstance(tree, Row):
+        tree = tree.tree._replace(children=(NUMBER,) * len(tree.tree.keys))
+    if isinstance(tree, Block):
+        yield from _matched_block(tree.shape, y, spelt(path, name))
+    if not isinstance(tree, PyTree):
         return
-    kind = "sequence" if isinstance(part, Numbers) else part.kind
-    if kind == "mapping":
-        if not isinstance(y, dict) or set(y) != set(part.keys):
+    if issubclass(tree.kind, dict):
+        if not isinstance(y, dict) or set(y) != set(tree.keys):
             here = f"has the keys {list(y)}" if isinstance(y, dict) else f"is {coerce.named(y)}"
-            raise ArgumentError(f"{_spelt(path, name)} {here}; expected a dict with the keys {part.keys}")
-    elif kind == "nothing":
-        return
-    elif not (isinstance(y, (list, tuple)) or is_array(y)) or len(y) != len(part.keys):
+            raise ArgumentError(f"{spelt(path, name)} {here}; expected a dict with the keys {list(tree.keys)}")
+    elif not (isinstance(y, (list, tuple)) or is_array(y)) or len(y) != len(tree.keys):
         here = f"has {len(y)} items" if isinstance(y, (list, tuple)) or is_array(y) else f"is {coerce.named(y)}"
-        raise LengthError(f"{_spelt(path, name)} {here}; expected {len(part.keys)}, in a list or tuple")
-    parts: Sequence[Any] = part.blocks() if isinstance(part, Numbers) else part.parts
-    keys = part.keys if kind == "mapping" else range(len(part.keys))
-    for key, inner in zip(keys, parts, strict=True):
-        _match(inner, y[key], (path, key), name, found)
+        raise LengthError(f"{spelt(path, name)} {here}; expected {len(tree.keys)}, in a list or tuple")
+    for key, child in zip(tree.keys, tree.children, strict=True):
+        yield from _matched(child, y[key], (path, key), name)
 
 
-def _matched_block(block: Block, y: Any, name: str) -> list[Any]:
+def _matched_block(shape: tuple[int, ...] | None, y: Any, name: str) -> list[Any]:
     """The numbers of y for one number or array."""
-    if block.shape is None:
+    if shape is None:
         number = y.item() if is_array(y) and y.shape == () else y
         return [number if isinstance(number, Value) else coerce.data(number)]
     if not is_array(y):
         import numpy as np
 
         y = np.array(y, dtype=object)
-    if y.shape != block.shape:
-        raise LengthError(f"{name} has the shape {y.shape}; expected {block.shape}")
+    if y.shape != shape:
+        raise LengthError(f"{name} has the shape {y.shape}; expected {shape}")
     return _items(y, name)
-
-
-def _list_like(x: Any) -> Callable[[list[Any]], Any]:
-    """What makes a list or tuple of the same kind."""
-    if type(x) is list:
-        return list
-    if isinstance(x, tuple):
-        return getattr(type(x), "_make", type(x))
-
-    def rebuilt(parts: list[Any]) -> Any:
-        made = copy.copy(x)
-        made[:] = parts
-        return made
-
-    return rebuilt
-
-
-def _dict_like(x: Any) -> Callable[[list[Any]], Any]:
-    """What makes a dict of the same kind and keys."""
-    keys = list(x)
-
-    def rebuilt(parts: list[Any]) -> Any:
-        made = {} if type(x) is dict else copy.copy(x)
-        for key, part in zip(keys, parts, strict=True):  # the update of a Counter would add
-            made[key] = part
-        return made
-
-    return rebuilt
-
-
-def _names(block: Block, name: str) -> Iterator[str]:
-    """The names of the numbers of a block."""
-    here = _spelt(block.path, name)
-    if block.shape is None or block.shape == ():
-        yield here
-        return
-    for number in range(block.stop - block.start):
-        indices = []
-        for extent in reversed(block.shape):
-            number, index = divmod(number, extent)
-            indices.append(str(index))
-        yield f"{here}[{', '.join(reversed(indices))}]"
-
-
-def _spelt(path: Path, name: str) -> str:
-    """x['w'][2].b, from the path ((((), 'w'), 2), 'b')."""
-    keys = []
-    while path:
-        path, key = path
-        keys.append(key)
-    return name + "".join(f".{key}" if isinstance(key, Field) else f"[{key!r}]" for key in reversed(keys))

@@ -150,6 +150,41 @@ cdef extern from *:
         return Py_IS_TYPE(x, value) || PyType_IsSubtype(Py_TYPE(x), value) ? (struct wengert_node *)x : NULL;
     }
 
+    /* An empty list with room for so many items: that they are appended moves nothing. */
+    static PyObject *wengert_room(Py_ssize_t n)
+    {
+        PyObject *list = PyList_New(n);
+        if (list) Py_SET_SIZE(list, 0);
+        return list;
+    }
+
+    /* Appends the items of another list from one on, as long as they are leaves and each is younger than the last. */
+    static Py_ssize_t wengert_take(PyObject *list, PyObject *items, Py_ssize_t i, PyTypeObject *value)
+    {
+        PyListObject *to = (PyListObject *)list;
+        PyObject **from = ((PyListObject *)items)->ob_item, **out = to->ob_item;
+        Py_ssize_t n = PyList_GET_SIZE(list), end = PyList_GET_SIZE(items), room = to->allocated;
+        long long last = n ? WENGERT_MADE(out[n - 1]) : -1;
+        for (; i < end; i++) {
+            struct wengert_node *x = (struct wengert_node *)from[i];
+            if (!Py_IS_TYPE(x, value) && !PyType_IsSubtype(Py_TYPE(x), value)) break;
+            if (x->made & 0xffff || x->made <= last) break;
+            last = x->made;
+            if (n < room) {
+                Py_INCREF(x);
+                out[n++] = (PyObject *)x;
+                continue;
+            }
+            Py_SET_SIZE(to, n);
+            if (PyList_Append(list, (PyObject *)x) < 0) return -1;
+            n++;
+            out = to->ob_item;
+            room = to->allocated;
+        }
+        Py_SET_SIZE(to, n);
+        return i;
+    }
+
     /* Sorts nodes by tick. No two nodes share a tick, and most of a graph is made in one go: so the nodes that are not
        much older than the newest go into a table, each to the place that its age gives it, and are read off. Before
        them come the few older ones, like parameters: sorted by insertion, from the end, as a walk finds them almost in
@@ -208,6 +243,7 @@ cdef extern from *:
     """
     enum: COMPILED "wengert_compiled"
     struct wengert_node:
+        long long _made "made"
         double _data "data"
         double _grad "grad"
     ctypedef wengert_node* Item "struct wengert_node *"
@@ -216,6 +252,8 @@ cdef extern from *:
     long long tick "wengert_tick"() noexcept nogil
     object new "wengert_new"(type value)
     int recycle "wengert_recycle"(type value, type many, object kind) except -1
+    list room "wengert_room"(Py_ssize_t n)
+    Py_ssize_t take "wengert_take"(list found, list items, Py_ssize_t i, type value) except -1
     int sort "wengert_sort"(list nodes) except -1
     double exp(double) noexcept nogil
     double log(double) noexcept nogil
@@ -228,6 +266,15 @@ cdef extern from "Python.h":
     void* PyMem_RawMalloc(size_t) noexcept nogil
     void PyObject_GC_UnTrack(void*) noexcept
     double PyLong_AsDouble(object) except? -1.0
+
+ctypedef fused Number:
+    double
+    object
+
+cdef inline Number root(Number x) noexcept:
+    if Number is double:
+        return sqrt(x)
+    return sqrt(x) if isinstance(x, float) else x**0.5
 
 cdef inline double divide(double x, double y) noexcept nogil:
     return x / y

@@ -15,7 +15,7 @@ from operator import attrgetter
 from typing import Any, TypeVar
 
 __all__ = ["COMPILED", "Array", "Int", "Nodes", "at", "cython", "divide", "exp", "fabs", "floats", "held", "log", "new"]
-__all__ += ["power", "recycle", "sort", "sqrt", "tanh", "tick", "untrack", "whole"]
+__all__ += ["power", "recycle", "room", "root", "sort", "sqrt", "take", "tanh", "tick", "untrack", "whole"]
 
 COMPILED = False  # ieee.pxd says True
 
@@ -87,6 +87,11 @@ def power(x: float, y: float) -> float:
         return math.copysign(inf, x) if y % 2.0 == 1.0 else inf
 
 
+def root(x: Any) -> Any:
+    """The square root of a float, or of each number of a NumPy array: its power 0.5 is the root, to the bit."""
+    return sqrt(x) if isinstance(x, float) else x**0.5
+
+
 def whole(n: int) -> float:
     """An int as a float, with inf beyond the largest float."""
     try:
@@ -117,6 +122,23 @@ def at(items: Any, i: int, value: type) -> Any:
 def held(item: object) -> bool:
     """Whether `at` gave a Value."""
     return item is not None
+
+
+def room(n: int) -> Nodes:
+    """An empty list, with room for n items."""
+    return []
+
+
+def take(found: Nodes, items: Nodes, i: int, value: Any) -> int:
+    """Append items from the i-th on, as long as they are leaves and each is younger than the last; where that ends."""
+    last = found[-1]._made if found else -1
+    for place in range(i, len(items)):
+        x = items[place]
+        if not isinstance(x, value) or x._made & 0xFFFF or x._made <= last:
+            return place
+        last = x._made
+        found.append(x)
+    return len(items)
 
 
 def floats(n: int) -> list[float]:

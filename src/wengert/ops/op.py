@@ -6,17 +6,20 @@ The rows themselves stand in `table.py`.
 from __future__ import annotations
 
 import keyword
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from math import inf
 from types import FunctionType
 from typing import Any, NamedTuple
 
 from wengert.errors import ArgumentError, LengthError, OperationError
 from wengert.ops.coerce import data
 
-__all__ = ["BY_NAME", "FLOATS", "LEFT", "TABLE", "UNARY", "VALUES", "Op", "complete", "register", "row"]
+__all__ = ["AS_OPERANDS", "BY_NAME", "FLOATS", "LEFT", "NONNEGATIVE", "TABLE", "UNARY", "VALUES", "Op", "complete"]
+__all__ += ["interpret", "namespace", "register", "row"]
 
 LEFT = 1 << 15  # added to the code of a binary operation whose constant stands on the left, as in 2 - x
 ROWS = "wengert.ops.table"  # where the rules stand that can be read anew: those of others stay as they are
+NONNEGATIVE, AS_OPERANDS = "0, positive or nan", "0, positive or nan where no operand is negative"
 
 
 class Op(NamedTuple):
@@ -31,6 +34,9 @@ class Op(NamedTuple):
     domain: tuple[tuple[float, float], ...] = ((-3.0, 3.0),)  # where tests draw each operand from
     aliases: tuple[str, ...] = ()
     defaults: tuple[float, ...] = ()  # of the last operands
+    kinks: Callable[..., float] | None = None  # how far the operands are from where the derivative jumps
+    sign: str = ""  # where the value cannot be negative: NONNEGATIVE, AS_OPERANDS
+    infix: str = ""  # the sign that is written between its two operands, or before its one
     code: int = -1  # its place in the table
     graph_partials: Callable[..., Any] = lambda *_: None  # the partials, read over Values
 
@@ -60,12 +66,39 @@ class Op(NamedTuple):
             raise LengthError(f"{self.name} of no values: expected at least one")
         return xs
 
+    def slopes(self, out: Any, xs: Sequence[Any]) -> list[Any]:
+        """The partial derivative by each operand, of one operand too."""
+        partials = self.partials(out, *xs)
+        return list(partials) if isinstance(partials, (tuple, list)) else [partials]
+
+    def kink_distance(self, operands: Sequence[int | float], xs: Sequence[float]) -> float:
+        """How far a step is from a kink; inf if there is none, or none that could be left by changing a number.
+
+        Args:
+            operands: an int for each operand that is a number of the computation, the same one for the same number; a
+                float for a constant. So ``maximum(x, x)`` has no kink: it is a tie wherever x is.
+            xs: what they come to.
+
+        >>> BY_NAME["maximum"].kink_distance((0, 1), (2.0, 1.5)), BY_NAME["maximum"].kink_distance((0, 0), (2.0, 2.0))
+        (0.5, inf)
+        """
+        if self.kinks is None:
+            return inf
+        distance = abs(self.kinks(*xs))
+        if distance == 0.0:
+            for number in {x for x in operands if type(x) is int}:
+                if self.kinks(*[x + (place == number) for place, x in zip(operands, xs, strict=True)]) != 0.0:
+                    return distance
+            return inf
+        return distance
+
 
 TABLE: list[Op] = []
 UNARY = bytearray()  # for each row, whether it takes one operand
 BY_NAME: dict[str, Op] = {}
-FLOATS: dict[str, Any] = {}  # what the names in a rule mean when it is read over floats,
-VALUES: dict[str, Any] = {}  # and when it is read over Values
+_names: dict[str, Any] = {"__name__": ROWS}  # what stands in the rows' module
+FLOATS: dict[str, Any] = dict(_names)  # what the names in a rule mean when it is read over floats,
+VALUES: dict[str, Any] = dict(_names)  # and when it is read over Values
 _built_in = 0  # how many rows are not a user's
 
 
@@ -73,8 +106,9 @@ def row(
     name: str, arity: int | None, symbol: str, about: str, value: Any, partials: Any, *domain: Any, **more: Any
 ) -> Op:
     """Enter a row in the table. The rules of `ops` are read anew over each kind of number."""
-    readings = {"value": _read(value, FLOATS), "partials": _read(partials, FLOATS)}
-    readings["graph_partials"] = _read(partials, VALUES)
+    readings = {"value": interpret(value, FLOATS), "partials": interpret(partials, FLOATS)}
+    readings["graph_partials"] = interpret(partials, VALUES)
+    more["kinks"] = interpret(more.get("kinks"), FLOATS)
     new = Op(
         name, arity, symbol, about, domain=domain or ((-3.0, 3.0),) * (arity or 3), code=len(TABLE), **readings, **more
     )
@@ -84,11 +118,38 @@ def row(
     return new
 
 
-def _read(rule: Any, meaning: dict[str, Any]) -> Any:
-    """The same rule with its names looked up in `meaning`; a rule from elsewhere stays as it is."""
+def interpret(rule: Any, meanings: dict[str, Any]) -> Any:
+    """The same rule with its names looked up in a `namespace`; a rule from elsewhere, as a user's, stays as it is.
+
+    So one text serves floats, Values, the numbers of other libraries, symbols and the source code of other languages.
+
+    >>> from fractions import Fraction
+    >>> exact = namespace(div=lambda x, y: x / y)
+    >>> interpret(BY_NAME["reciprocal"].value, exact)(Fraction(3))
+    Fraction(1, 3)
+    """
     if isinstance(rule, FunctionType) and rule.__module__ == ROWS:
-        return FunctionType(rule.__code__, meaning, rule.__name__, rule.__defaults__)
+        return FunctionType(rule.__code__, meanings, rule.__name__, rule.__defaults__)
     return rule
+
+
+def namespace(of_row: Callable[[Op], Any] = lambda row: row, **meanings: Any) -> dict[str, Any]:
+    """What the names in the rules mean over another kind of number.
+
+    Args:
+        of_row: what stands for a row; by default it itself, which computes as its operands say.
+        **meanings: names that mean something else there, as `where` does if a condition cannot be asked.
+    """
+    found: dict[str, Any] = {}
+    _fill(found, of_row)
+    found.update(meanings)
+    return found
+
+
+def _fill(meanings: dict[str, Any], of_row: Callable[[Op], Any]) -> None:
+    """Say what each name of the rows' module means; what rules share is itself read over the same meanings."""
+    for name, thing in _names.items():
+        meanings[name] = of_row(thing) if isinstance(thing, Op) else interpret(thing, meanings)
 
 
 def complete(names: dict[str, Any]) -> int:
@@ -97,9 +158,9 @@ def complete(names: dict[str, Any]) -> int:
     Over Values a comparison has been answered already: no node is needed to choose, and a branch that was not
     taken cannot turn a second derivative into 0 * inf.
     """
-    for name, thing in list(names.items()):
-        FLOATS[name] = thing.value if isinstance(thing, Op) else _read(thing, FLOATS)
-        VALUES[name] = _read(thing, VALUES)
+    _names.update(names)
+    _fill(FLOATS, lambda row: row.value)
+    _fill(VALUES, lambda row: row)
     VALUES["where"] = lambda condition, x, y: x if condition else y
     global _built_in
     _built_in = len(TABLE)

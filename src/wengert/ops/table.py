@@ -13,15 +13,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import reduce
 from math import inf, nan
 from typing import Any
 
 from wengert.ops import ieee, special
-from wengert.ops.op import BY_NAME, FLOATS, LEFT, TABLE, UNARY, VALUES, Op, complete, register
+from wengert.ops.op import AS_OPERANDS, BY_NAME, FLOATS, LEFT, NONNEGATIVE, TABLE, UNARY, VALUES, Op, complete
 from wengert.ops.op import row as _row
 from wengert.ops.special import guarded
 
-__all__ = ["BUILT_IN", "BY_NAME", "FLOATS", "LEFT", "TABLE", "UNARY", "VALUES", "Op", "register"]
+__all__ = ["BUILT_IN", "BY_NAME", "FLOATS", "LEFT", "TABLE", "UNARY", "VALUES", "Op"]
 
 # -- what several rules share -----------------------------------------------------------------------------------------
 
@@ -32,7 +33,7 @@ def _bell(x: Any) -> Any:
     return div(e, 1.0 + e * (2.0 + e))
 
 
-def _seldom(condition: Any, careful: Callable[[], Any], plain: Any) -> Any:
+def _guarded_form(condition: Any, careful: Callable[[], Any], plain: Any) -> Any:
     """`careful()` where the plain form loses digits to underflow or overflow. Array programs take the plain form."""
     return careful() if condition else plain
 
@@ -55,8 +56,8 @@ def _power_by_base(out: Any, x: Any, y: Any) -> Any:
     """y * x^(y-1), as y * (out / x) since y - 1 may round; where out is no help, by halves of the exponent."""
     k = where(abs(x) < 1.0, 2.0**100, 1.0)
     slope = where(_kept(out), y * div(out, x), y * pow_(x, y - 1.0))
-    slope = _seldom(_lost(out, x, y), lambda: div(y * _root(x, y), x * k) * (_root(x, y) * k) * pow_(sign(x), y), slope)
-    return where(y == 0.0, 0.0, slope)
+    by_halves = lambda: div(y * _root(x, y), x * k) * (_root(x, y) * k) * pow_(sign(x), y)  # noqa: E731  (a form)
+    return where(y == 0.0, 0.0, _guarded_form(_lost(out, x, y), by_halves, slope))
 
 
 def _to_any_order(by_base: Any) -> Any:
@@ -71,7 +72,7 @@ def _to_any_order(by_base: Any) -> Any:
 
 
 def _power_by_exponent(out: Any, x: Any, y: Any) -> Any:
-    slope = _seldom(_lost(out, x, y), lambda: log(x) * _root(x, y) * _root(x, y), out * log(x))
+    slope = _guarded_form(_lost(out, x, y), lambda: log(x) * _root(x, y) * _root(x, y), out * log(x))
     return where(x == 0.0, where(y >= 0.0, 0.0, slope), slope)
 
 
@@ -87,7 +88,7 @@ def _share(x: Any, y: Any) -> Any:
 
 def _atan_slope(x: Any) -> Any:
     """1 / (1 + x^2), also where x^2 overflows."""
-    return _seldom(abs(x) > 1e150, lambda: div(div(1.0, x), x), div(1.0, 1.0 + x * x))
+    return _guarded_form(abs(x) > 1e150, lambda: div(div(1.0, x), x), div(1.0, 1.0 + x * x))
 
 
 def _cbrt_slope(out: Any, x: Any) -> Any:
@@ -98,22 +99,23 @@ def _cbrt_slope(out: Any, x: Any) -> Any:
 def _slope_of_quotient(out: Any, x: Any, y: Any) -> Any:
     """-x / y^2, as -out / y."""
     lost = where(out == 0.0, False, abs(out) < TINY)
-    return _seldom(lost, lambda: -div(div(x * HUGE, y), y) * (1.0 / HUGE), -div(out, y))
+    return _guarded_form(lost, lambda: -div(div(x * HUGE, y), y) * (1.0 / HUGE), -div(out, y))
 
 
 def _cosine(x: Any, y: Any, h: Any) -> Any:
     """x / h, and 0 at the origin, where h = hypot(x, y) is 0."""
     k = where(h < 1.0, HUGE, 1.0 / HUGE)
     slope = where(h == 0.0, 0.0, div(x, where(h == 0.0, 1.0, h)))
-    return _seldom(_lost_length(x, y, h), lambda: div(x * k, hypot(x * k, y * k)), slope)
+    return _guarded_form(_lost_length(x, y, h), lambda: div(x * k, hypot(x * k, y * k)), slope)
 
 
 def _cosine_by_length(x: Any, y: Any, h: Any) -> Any:
     """(x / h) / h, and 0 at the origin."""
     length, k = where(h == 0.0, 1.0, h), where(h < 1.0, HUGE, 1.0 / HUGE)
     slope = div(div(x, length), length)
-    slope = _seldom(where(h > 1e-20, abs(x) < TINY, False), lambda: div(div(x * HUGE, h), h) * (1.0 / HUGE), slope)
-    slope = _seldom(_lost_length(x, y, h), lambda: div(_cosine(x, y, h), hypot(x * k, y * k)) * k, slope)
+    tiny = where(h > 1e-20, abs(x) < TINY, False)
+    slope = _guarded_form(tiny, lambda: div(div(x * HUGE, h), h) * (1.0 / HUGE), slope)
+    slope = _guarded_form(_lost_length(x, y, h), lambda: div(_cosine(x, y, h), hypot(x * k, y * k)) * k, slope)
     return where(h == 0.0, 0.0, slope)
 
 
@@ -127,20 +129,20 @@ def _times_exp(factor: Any, x: Any) -> Any:
 
 
 def _silu(x: Any) -> Any:
-    return _seldom(x < -700.0, lambda: _times_exp(x, x), x * sigmoid(x))
+    return _guarded_form(x < -700.0, lambda: _times_exp(x, x), x * sigmoid(x))
 
 
 def _silu_slope(x: Any) -> Any:
     """sigmoid(x) * (1 + x * sigmoid(-x)), over a common denominator."""
     e = exp(-abs(x))
     plain = div(where(x > 0.0, 1.0 + e * (1.0 + x), e * (1.0 + x + e)), 1.0 + e * (2.0 + e))
-    return _seldom(x < -700.0, lambda: _times_exp(1.0 + x, x), plain)
+    return _guarded_form(x < -700.0, lambda: _times_exp(1.0 + x, x), plain)
 
 
 def _gaussian_slope(out: Any, x: Any) -> Any:
     """-2 x e^-x^2: in the tail e^-x^2 is e^-(|x| - 1)^2 * e^(1 - 2|x|), all of it exact but the exponentials."""
     tail = abs(abs(x) - 27.0) < 1.0
-    return _seldom(tail, lambda: -2.0 * x * gaussian(abs(x) - 1.0) * exp(1.0 - 2.0 * abs(x)), -2.0 * (x * out))
+    return _guarded_form(tail, lambda: -2.0 * x * gaussian(abs(x) - 1.0) * exp(1.0 - 2.0 * abs(x)), -2.0 * (x * out))
 
 
 def _normal(factor: Any, x: Any) -> Any:
@@ -149,12 +151,12 @@ def _normal(factor: Any, x: Any) -> Any:
 
 
 def _gelu(x: Any) -> Any:
-    return _seldom(abs(x + 38.25) < 0.75, lambda: -_normal(_mills(x), x), x * normal_cdf(x))
+    return _guarded_form(abs(x + 38.25) < 0.75, lambda: -_normal(_mills(x), x), x * normal_cdf(x))
 
 
 def _gelu_slope(x: Any) -> Any:
     plain = normal_cdf(x) + x * normal_pdf(x)
-    return _seldom(abs(x + 38.25) < 0.75, lambda: _normal(x - div(_mills(x), x), x), plain)
+    return _guarded_form(abs(x + 38.25) < 0.75, lambda: _normal(x - div(_mills(x), x), x), plain)
 
 
 def _mills(x: Any) -> Any:
@@ -176,18 +178,10 @@ def _total(*xs: Any) -> Any:
     return total
 
 
-def _greatest(*xs: Any) -> Any:
-    best = xs[0]
-    for x in xs[1:]:
-        best = maximum(best, x)
-    return best
-
-
-def _least(*xs: Any) -> Any:
-    best = xs[0]
-    for x in xs[1:]:
-        best = minimum(best, x)
-    return best
+def _gap(*xs: Any) -> Any:
+    """How far the greatest is from the next one."""
+    best, *others = sorted(xs, reverse=True)
+    return where(best == others[0], 0.0, best - others[0]) if others else inf
 
 
 def _ties(out: Any, *xs: Any) -> Any:
@@ -236,56 +230,58 @@ def _logsumexp(*xs: Any) -> Any:
 
 LN2, LN10 = math.log(2.0), math.log(10.0)
 TWO_OVER_SQRT_PI, ONE_OVER_SQRT_2PI = 2.0 / math.sqrt(math.pi), 1.0 / math.sqrt(2.0 * math.pi)
-TINY, HUGE = 1e-290, 2.0**600
+TINY, HUGE = 1e-290, 2.0**600  # below the one digits may be lost to underflow; times the other there is room again
 POSITIVE, UNIT, ABOVE_ONE, REAL = (0.1, 4.0), (-0.95, 0.95), (1.05, 4.0), (-3.0, 3.0)
 
 # fmt: off
-# -- the table: name, number of operands, symbol, value, partial derivatives, domain ----------------------------------
+# -- the table: name, number of operands, symbol, value, partial derivatives, domain; the rest as `Op` says -----------
 
 leaf: Op   = _row("leaf", 0, "", "a number that no operation made",
        None, None)
 add: Op    = _row("add", 2, "+", "x + y",
-       lambda x, y: x + y,              lambda out, x, y: (1.0, 1.0))
+       lambda x, y: x + y,              lambda out, x, y: (1.0, 1.0), infix="+", sign=AS_OPERANDS)
 sub: Op    = _row("sub", 2, "-", "x - y",
-       lambda x, y: x - y,              lambda out, x, y: (1.0, -1.0))
+       lambda x, y: x - y,              lambda out, x, y: (1.0, -1.0), infix="-")
 mul: Op    = _row("mul", 2, "*", "x * y",
-       lambda x, y: x * y,              lambda out, x, y: (y, x))
+       lambda x, y: x * y,              lambda out, x, y: (y, x), infix="*", sign=AS_OPERANDS)
 div: Op    = _row("div", 2, "/", "x / y by IEEE 754: 1/0 is inf",
-       ieee.divide,                   lambda out, x, y: (div(1.0, y), _slope_of_quotient(out, x, y)), REAL, POSITIVE)
+       ieee.divide,                   lambda out, x, y: (div(1.0, y), _slope_of_quotient(out, x, y)), REAL, POSITIVE, infix="/", sign=AS_OPERANDS)
 pow_: Op   = _row("pow", 2, "**", "x**y over the reals: nan for a negative base with a fractional exponent",
-       ieee.power,                    lambda out, x, y: (_power_by_base(out, x, y), _power_by_exponent(out, x, y)), POSITIVE, REAL)
+       ieee.power,                    lambda out, x, y: (_power_by_base(out, x, y), _power_by_exponent(out, x, y)), POSITIVE, REAL, infix="**")
 neg: Op    = _row("neg", 1, "neg", "-x",
-       lambda x: -x,                    lambda out, x: -1.0)
+       lambda x: -x,                    lambda out, x: -1.0, infix="-")
 relu: Op   = _row("relu", 1, "ReLU", "the positive part of x: max(x, 0)",
-       lambda x: where(x <= 0.0, 0.0, x), lambda out, x: where(x <= 0.0, 0.0, 1.0))
+       lambda x: where(x <= 0.0, 0.0, x), lambda out, x: where(x <= 0.0, 0.0, 1.0), kinks=lambda x: x, sign=NONNEGATIVE)
 exp: Op    = _row("exp", 1, "exp", "e**x",
-       ieee.exp,                      lambda out, x: out)
+       ieee.exp,                      lambda out, x: out, sign=NONNEGATIVE)
 log: Op    = _row("log", 1, "log", "the natural logarithm; -inf at 0, nan below",
        ieee.log,                      lambda out, x: where(x >= 0.0, div(1.0, x), nan), POSITIVE)
 tanh: Op   = _row("tanh", 1, "tanh", "the hyperbolic tangent",
        ieee.tanh,                     lambda out, x: 4.0 * _bell(2.0 * x))
 
 abs_: Op   = _row("abs", 1, "abs", "the absolute value",
-       abs,                             lambda out, x: where(x > 0.0, 1.0, where(x < 0.0, -1.0, 0.0)), aliases=("absolute",))
+       abs,                             lambda out, x: where(x > 0.0, 1.0, where(x < 0.0, -1.0, 0.0)), kinks=lambda x: x,
+       sign=NONNEGATIVE, aliases=("absolute",))
 sign: Op   = _row("sign", 1, "sign", "-1, 0 or 1, as x is negative, zero or positive",
-       special.sign,                    lambda out, x: 0.0)
+       special.sign,                    lambda out, x: 0.0, kinks=lambda x: x)
 minimum: Op = _row("minimum", 2, "min", "the smaller of x and y; nan if either is",
-       lambda x, y: where(x < y, x, where(x != x, x, y)), lambda out, x, y: (_share(y, x), _share(x, y)))
+       lambda x, y: where(x < y, x, where(x != x, x, y)), lambda out, x, y: (_share(y, x), _share(x, y)), kinks=_gap)
 maximum: Op = _row("maximum", 2, "max", "the greater of x and y; nan if either is",
-       lambda x, y: where(x > y, x, where(x != x, x, y)), lambda out, x, y: (_share(x, y), _share(y, x)))
+       lambda x, y: where(x > y, x, where(x != x, x, y)), lambda out, x, y: (_share(x, y), _share(y, x)), kinks=_gap)
 where: Op  = _row("where", 3, "where", "x where the condition holds, else y",
-       lambda c, x, y: x if c else y,   lambda out, c, x, y: (0.0, where(c, 1.0, 0.0), where(c, 0.0, 1.0)))
+       lambda c, x, y: x if c else y,   lambda out, c, x, y: (0.0, where(c, 1.0, 0.0), where(c, 0.0, 1.0)), kinks=lambda c, x, y: c)
 clip: Op   = _row("clip", 3, "clip", "x limited to the range from low to high",
        lambda x, low, high: minimum(maximum(x, low), high),
               lambda out, x, low, high: (where(x >= low, where(x <= high, 1.0, 0.0), 0.0),
                                          where(x < low, where(low < high, 1.0, 0.0), 0.0),
-                                         where(x > high, 1.0, where(low > high, 1.0, 0.0))), REAL, (-2.0, -1.0), (1.0, 2.0), aliases=("clamp",))
+                                         where(x > high, 1.0, where(low > high, 1.0, 0.0))), REAL, (-2.0, -1.0), (1.0, 2.0),
+              aliases=("clamp",), kinks=lambda x, low, high: minimum(abs(x - low), abs(x - high)))
 
 stop_gradient: Op = _row("stop_gradient", 1, "stop", "x as a constant: no gradient flows back through it",
        lambda x: x,                     lambda out, x: 0.0)
 
 exp2: Op   = _row("exp2", 1, "exp2", "2**x",
-       guarded(math.exp2),              lambda out, x: out * LN2)
+       guarded(math.exp2),              lambda out, x: out * LN2, sign=NONNEGATIVE)
 expm1: Op  = _row("expm1", 1, "expm1", "e**x - 1, accurate near 0",
        guarded(math.expm1),             lambda out, x: exp(x))
 log2: Op   = _row("log2", 1, "log2", "the logarithm to base 2",
@@ -295,11 +291,11 @@ log10: Op  = _row("log10", 1, "log10", "the logarithm to base 10",
 log1p: Op  = _row("log1p", 1, "log1p", "log(1 + x), accurate near 0",
        special.log1p,                   lambda out, x: where(x >= -1.0, div(1.0, 1.0 + x), nan), UNIT)
 sqrt: Op   = _row("sqrt", 1, "sqrt", "the square root; nan below 0",
-       guarded(math.sqrt),              lambda out, x: div(0.5, out), POSITIVE)
+       guarded(math.sqrt),              lambda out, x: div(0.5, out), POSITIVE, sign=NONNEGATIVE)
 cbrt: Op   = _row("cbrt", 1, "cbrt", "the cube root, of negative numbers too",
        special.cbrt,                    lambda out, x: _cbrt_slope(out, x), POSITIVE)
 square: Op = _row("square", 1, "square", "x * x",
-       lambda x: x * x,               lambda out, x: 2.0 * x)
+       lambda x: x * x,               lambda out, x: 2.0 * x, sign=NONNEGATIVE)
 reciprocal: Op = _row("reciprocal", 1, "1/", "1 / x",
        lambda x: div(1.0, x),     lambda out, x: -out * out, POSITIVE)
 
@@ -320,7 +316,7 @@ atan2: Op  = _row("atan2", 2, "atan2", "the angle of the point (x, y), in radian
 sinh: Op   = _row("sinh", 1, "sinh", "the hyperbolic sine",
        guarded(math.sinh, nan),         lambda out, x: cosh(x))
 cosh: Op   = _row("cosh", 1, "cosh", "the hyperbolic cosine",
-       guarded(math.cosh),              lambda out, x: sinh(x))
+       guarded(math.cosh),              lambda out, x: sinh(x), sign=NONNEGATIVE)
 asinh: Op  = _row("asinh", 1, "asinh", "the inverse hyperbolic sine",
        math.asinh,                      lambda out, x: div(1.0, hypot(1.0, x)), aliases=("arcsinh",))
 acosh: Op  = _row("acosh", 1, "acosh", "the inverse hyperbolic cosine; nan below 1",
@@ -328,20 +324,23 @@ acosh: Op  = _row("acosh", 1, "acosh", "the inverse hyperbolic cosine; nan below
 atanh: Op  = _row("atanh", 1, "atanh", "the inverse hyperbolic tangent; nan beyond -1 and 1",
        special.atanh,                  lambda out, x: _inside(x, div(1.0, (1.0 - x) * (1.0 + x))), UNIT, aliases=("arctanh",))
 hypot: Op  = _row("hypot", 2, "hypot", "sqrt(x*x + y*y), without overflow",
-       math.hypot,                      lambda out, x, y: (_cosine(x, y, out), _cosine(y, x, out)))
+       math.hypot,                      lambda out, x, y: (_cosine(x, y, out), _cosine(y, x, out)),
+              kinks=lambda x, y: maximum(abs(x), abs(y)), sign=NONNEGATIVE)
 
 sigmoid: Op = _row("sigmoid", 1, "sigmoid", "the logistic function 1 / (1 + e**-x)",
-       lambda x: div(where(x >= 0.0, 1.0, exp(-abs(x))), 1.0 + exp(-abs(x))), lambda out, x: _bell(x))
+       lambda x: div(where(x >= 0.0, 1.0, exp(-abs(x))), 1.0 + exp(-abs(x))), lambda out, x: _bell(x), sign=NONNEGATIVE)
 logsigmoid: Op = _row("logsigmoid", 1, "logsigmoid", "log(sigmoid(x)), without overflow",
        lambda x: -softplus(-x), lambda out, x: sigmoid(-x))
 softplus: Op = _row("softplus", 1, "softplus", "log(1 + e**x), without overflow",
-       lambda x: maximum(x, 0.0) + log1p(exp(-abs(x))), lambda out, x: sigmoid(x))
+       lambda x: maximum(x, 0.0) + log1p(exp(-abs(x))), lambda out, x: sigmoid(x), sign=NONNEGATIVE)
 leaky_relu: Op = _row("leaky_relu", 2, "leaky ReLU", "x above 0, slope * x below",
        lambda x, slope: where(x > 0.0, x, slope * x),
-                  lambda out, x, slope: (where(x > 0.0, 1.0, slope), where(x > 0.0, 0.0, x)), REAL, (0.01, 0.5), defaults=(0.01,))
+                  lambda out, x, slope: (where(x > 0.0, 1.0, slope), where(x > 0.0, 0.0, x)), REAL, (0.01, 0.5),
+                  defaults=(0.01,), kinks=lambda x, slope: x)
 elu: Op    = _row("elu", 2, "ELU", "x above 0, alpha * (e**x - 1) below (Clevert et al. 2015)",
        lambda x, alpha: where(x <= 0.0, alpha * expm1(x), x),
-              lambda out, x, alpha: (where(x <= 0.0, _times_exp(alpha, x), 1.0), where(x <= 0.0, expm1(x), 0.0)), REAL, POSITIVE, defaults=(1.0,))
+              lambda out, x, alpha: (where(x <= 0.0, _times_exp(alpha, x), 1.0), where(x <= 0.0, expm1(x), 0.0)), REAL, POSITIVE,
+              defaults=(1.0,), kinks=lambda x, alpha: x)
 gelu: Op   = _row("gelu", 1, "GELU", "x times the normal distribution function of x (Hendrycks and Gimpel 2016), exact",
        lambda x: _gelu(x),              lambda out, x: _gelu_slope(x))
 silu: Op   = _row("silu", 1, "SiLU", "x * sigmoid(x), also called swish",
@@ -353,9 +352,9 @@ erfc: Op   = _row("erfc", 1, "erfc", "1 - erf(x), accurate for large x",
 normal_cdf: Op = _row("normal_cdf", 1, "Φ", "the normal distribution function, accurate in the lower tail",
        special.normal_cdf,              lambda out, x: normal_pdf(x))
 normal_pdf: Op = _row("normal_pdf", 1, "φ", "the normal density exp(-x*x / 2) / sqrt(2 pi), accurate in the tails",
-       special.normal_pdf,              lambda out, x: _seldom(out < 1e-305, lambda: _normal(-x, x), -x * out))
+       special.normal_pdf,              lambda out, x: _guarded_form(out < 1e-305, lambda: _normal(-x, x), -x * out))
 gaussian: Op = _row("gaussian", 1, "gaussian", "exp(-x*x), accurate in the tails",
-       special.gaussian,                lambda out, x: _gaussian_slope(out, x))
+       special.gaussian,                lambda out, x: _gaussian_slope(out, x), sign=NONNEGATIVE)
 lgamma: Op = _row("lgamma", 1, "lgamma", "log|gamma(x)|",
        special.lgamma,                lambda out, x: polygamma(0.0, x), POSITIVE)
 digamma: Op = _row("digamma", 1, "digamma", "the derivative of lgamma",
@@ -372,9 +371,9 @@ prod: Op   = _row("prod", None, "prod", "the product of the values; 1 of none",
 dot: Op    = _row("dot", None, "dot", "bias + w1 x1 + w2 x2 + ...",
        _dot,                            _dot_partials)
 max_: Op   = _row("max", None, "max", "the greatest of the values; a tie shares the gradient evenly",
-       _greatest,                       _ties)
+       lambda *xs: reduce(maximum, xs), _ties, kinks=_gap)  # type: ignore[arg-type]  # a tuple with a __call__
 min_: Op   = _row("min", None, "min", "the least of the values; a tie shares the gradient evenly",
-       _least,                          _ties)
+       lambda *xs: reduce(minimum, xs), _ties, kinks=lambda *xs: _gap(*[-x for x in xs]))  # type: ignore[arg-type]  # as above
 logsumexp: Op = _row("logsumexp", None, "logsumexp", "log(e**v1 + e**v2 + ...), without overflow",
        _logsumexp,        lambda out, *xs: [exp(x - where(out == -inf, 0.0, out)) for x in xs])
 pick: Op   = _row("pick", None, "pick", "the one of the values that an integer, the last operand, chooses",

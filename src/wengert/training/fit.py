@@ -19,12 +19,12 @@ import sys
 import warnings
 from array import array
 from collections.abc import Callable, Iterable
-from importlib.util import find_spec
 from math import inf, isfinite
 from numbers import Real
 from time import perf_counter
 from typing import Any
 
+from wengert.compiler.backends import BACKENDS
 from wengert.engine import Value
 from wengert.errors import ArgumentError, DataError, LengthError, OperandError, WengertError
 from wengert.losses import cross_entropy, hinge
@@ -32,7 +32,7 @@ from wengert.modes import no_grad
 from wengert.optim import Optimizer
 from wengert.training.history import History, Progress
 from wengert.training.metrics import METRICS, Metric
-from wengert.training.trainers import BACKENDS, DivergedError, Engine, Loss, Model, choose, uncompiled
+from wengert.training.trainers import DivergedError, EagerLosses, Loss, Model, Task, choose, uncompiled
 
 __all__ = ["History", "Loss", "Metric", "Model", "accuracy", "fit", "predict"]
 
@@ -94,7 +94,7 @@ def fit(
         progress: whether to show progress on stderr: a bar if tqdm is installed, else a plain line.
         callback: called with the History after each epoch; if it returns True, the run ends.
         backend: "eager" is the engine; "numpy" is the array program, or an error; "auto" is the program if there
-            can be one.
+            can be one, by the first back end that can run here.
         history: of an earlier run, which this one goes on with until there are `epochs` in all: the same History is
             continued and returned. If the parameters, the optimizer and the random numbers are as they were then (see
             `wengert.checkpoint`, and save from `callback`), the outcome is that of one long run, to the last bit:
@@ -104,13 +104,13 @@ def fit(
     Raises:
         DataError: X or Y is empty, or holds what is no finite number; or a target is of no class.
         LengthError: X and Y, a row and the model's inputs, or a target and its prediction differ in length.
-        ArgumentError: an argument is out of its range, or the optimizer is another model's; or the backend is
-            "numpy" and the loss or the data cannot be compiled.
+        ArgumentError: an argument is out of its range, or the optimizer is another model's; or a backend is asked
+            for, and the loss or the data cannot be compiled.
         MissingExtraError: the backend is "numpy", and NumPy is not installed.
         OperandError: the loss is not a Value.
     """
-    if backend not in BACKENDS:
-        raise ArgumentError(f"backend is {backend!r}; expected one of {', '.join(map(repr, BACKENDS))}")
+    if backend not in (known := ("auto", "eager", *BACKENDS)):
+        raise ArgumentError(f"backend is {backend!r}; expected one of {', '.join(map(repr, known))}")
     _check_arguments(model, loss, optimizer, regularization)
     model, loss = uncompiled(model), uncompiled(loss)
     _check_numbers(epochs, batch_size, patience, clip_norm)
@@ -123,32 +123,32 @@ def fit(
     started = perf_counter() - history.seconds
     if len(history) and backend == "auto":
         backend = history.backend or backend
-    engine = choose(backend, model, loss, measure, regularization, examples, held_out)
-    if len(history) and history.backend == engine.name:
-        engine.fallback = history.fallback
-    history.backend, history.fallback = engine.name, engine.fallback
+    trainer = choose(backend, model, loss, measure, regularization, examples, held_out)
+    if len(history) and history.backend == trainer.name:
+        trainer.fallback = history.fallback
+    history.backend, history.fallback = trainer.name, trainer.fallback
     size = batch_size or len(examples)
     draw = random if seed is None else random.Random(seed)
     if seed is not None and shuffle:
         for _ in range(len(history)):
             _keys(draw, len(examples))
     bar = Progress(progress, epochs, -(-len(examples) // size))
-    if engine.fallback and find_spec("numpy"):
-        bar.say(f"fit runs on the engine: {engine.fallback}")
+    if trainer.fallback and any(one.is_available() for one in BACKENDS.values()):
+        bar.say(f"fit runs on the engine: {trainer.fallback}")
     try:
         while len(history) < epochs and not history.stopped_early:
             if len(history) and (callback is not None or not len(history) & (len(history) - 1)):
-                engine.recheck()  # the callback, or who knows what, may have changed what the model or the loss reads
-            order = engine.order(_keys(draw, len(examples))) if shuffle else range(len(examples))
-            _append(engine.learn(order, size, optimizer, clip_norm, bar), history.loss, history.accuracy)
+                trainer.recheck()  # the callback, or who knows what, may have changed what the model or the loss reads
+            order = trainer.order(_keys(draw, len(examples))) if shuffle else range(len(examples))
+            _append(trainer.learn(order, size, optimizer, clip_norm, bar), history.loss, history.accuracy)
             if held_out:
-                _append(engine.measure(), history.val_loss, history.val_accuracy)
+                _append(trainer.measure(), history.val_loss, history.val_accuracy)
             if patience is not None and history.best_epoch is not None:
                 waited = len(history) - 1 - history.best_epoch
                 if not waited:
                     history.best_parameters = [p.data for p in optimizer.parameters]
                 history.stopped_early = waited >= patience
-            history.backend, history.fallback = engine.name, engine.fallback
+            history.backend, history.fallback = trainer.name, trainer.fallback
             history.seconds = perf_counter() - started
             bar.epoch(history)
             if callback is not None:
@@ -198,7 +198,8 @@ def accuracy(model: Model, X: Iterable[Any], Y: Iterable[Any], loss: Loss | None
     metric = _metric("auto", loss)
     if metric is None:
         raise ArgumentError(f"{_name(loss)} does not tell which predictions are right")
-    return Engine(model, loss, metric, None, [], _examples(model, loss, rows, targets, "X", "Y")).measure()[1]
+    examples = _examples(model, loss, rows, targets, "X", "Y")
+    return EagerLosses(Task(model, loss, metric, None, [], examples)).measure()[1]
 
 
 def _keys(draw: Any, count: int) -> array[int]:

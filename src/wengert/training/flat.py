@@ -15,75 +15,104 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert.compiler.backends.kernel import all_finite
+from wengert.compiler.backends.base import all_finite
 from wengert.compiler.function import Compiled
 from wengert.compiler.fused import gather, scatter
 from wengert.compiler.tracing.trace import Recording
 from wengert.optim import Optimizer
+from wengert.training.metrics import Right
 
-__all__ = ["Flat", "Task", "flat", "task"]
+__all__ = ["FlatSteps", "Recorded", "recorded"]
 
 Batch = Sequence[Any]  # an array for each argument, or none
 
 
-class Task(NamedTuple):
+class Recorded(NamedTuple):
     """A compiled function, and the recording that its calls here run by."""
 
     runtime: Any
     path: Recording
 
 
-def flat(losses: Task, penalty: Task | None, optimizer: Optimizer, before: Flat | None = None) -> Flat | None:
-    """Such steps for a loss and a regularization; None where they would not be the same as any others.
-
-    Those of `before`, an earlier epoch, serve again if nothing has changed: to pair all parameters takes time.
-    """
-    own = callable(optimizer._lr) or {"step", "zero_grad"} & vars(optimizer).keys()  # code of the user's, at each step
-    if own or not optimizer._updates_arrays():
-        return None
-    if before is not None and (before.losses, before.penalty, before.optimizer) == (losses, penalty, optimizer):
-        before.load()
-        return before
-    known = {id(p) for p in losses.path.parameters}
-    if len(known) != len(optimizer.parameters) or not known.issuperset(map(id, optimizer.parameters)):
-        return None
-    if not losses.path.leaves or (penalty is not None and not known.issuperset(map(id, penalty.path.parameters))):
-        return None
-    return Flat(losses, penalty, optimizer)
-
-
-def task(compiled: Compiled, batch: Batch) -> Task | None:
+def recorded(compiled: Compiled, batch: Batch) -> Recorded | None:
     """The only recording of a compiled function for such arguments: of a batch, or none; None if it has more, or runs
     uncompiled.
     """
     runtime: Any = compiled._runtime
     entry, path = runtime.path_for(runtime.arguments(batch, {}, bool(batch)))
-    return Task(runtime, path) if path is not None and len(entry.paths) == 1 else None
+    return Recorded(runtime, path) if path is not None and len(entry.paths) == 1 else None
 
 
-class Flat:
-    """The parameters of a loss and the state of their optimizer, in arrays."""
+class FlatSteps:
+    """The steps of an optimizer, with the parameters of a loss and the optimizer's state in arrays.
 
-    def __init__(self, losses: Task, penalty: Task | None, optimizer: Optimizer) -> None:
-        self.losses: Task = losses
-        self.penalty: Task | None = penalty
+    Args:
+        losses: the loss, and where there is a metric the predictions.
+        penalty: the regularization, or None.
+        optimizer: whose rule the steps follow.
+        metric: counts what is right among the predictions, or None.
+        piece: how many examples are computed at once.
+    """
+
+    def __init__(
+        self, losses: Recorded, penalty: Recorded | None, optimizer: Optimizer, metric: Right | None, piece: int
+    ) -> None:
+        self.task = losses, penalty, optimizer
+        self.losses: Recorded = losses
+        self.penalty: Recorded | None = penalty
         self.optimizer: Optimizer = optimizer
+        self.metric: Right | None = metric
+        self.piece: int = piece
         self.numbers: Any = losses.path.kernel.numbers
         self.gradients: Any = losses.path.kernel.slopes
+        self.state: dict[str, Any] = {}
+        self.held = False  # whether the numbers of now are in the arrays; else they are in the Values
+        self.data: Batch = ()  # the examples of an epoch, in its order
+        self.shown: list[tuple[Any, Any]] = []  # predictions and targets of which the metric is still to be counted
         place = {id(p): number for number, p in enumerate(optimizer.parameters)}
         self.places: Any = np.array([place[id(p)] for p in losses.path.parameters])
         here = {id(p): number for number, p in enumerate(losses.path.parameters)}
         penalized = penalty.path.parameters if penalty is not None else ()
         self.penalized: Any = np.array([here[id(p)] for p in penalized], int)
-        self.state: dict[str, Any] = {}
-        self.load()
 
-    def load(self, gradients: bool = False) -> None:
-        """Read the Values and the optimizer's state as they are now; their `gradients` too, if no step follows."""
+    @staticmethod
+    def serve(losses: Recorded, penalty: Recorded | None, optimizer: Optimizer) -> bool:
+        """Whether such steps are the same as any others: all parameters are leaves, of the loss and the optimizer."""
+        known = {id(p) for p in losses.path.parameters}
+        moved = {id(p) for p in optimizer.parameters}
+        return (
+            optimizer._takes_arrays()
+            and losses.path.leaves
+            and known == moved
+            and (penalty is None or known.issuperset(map(id, penalty.path.parameters)))
+        )
+
+    def begin(self, data: Batch) -> FlatSteps:
+        """An epoch follows, on these examples in their order; returns these steps."""
+        self.data, self.shown = data, []
+        return self
+
+    def end(self) -> float:
+        """The epoch is over: give the Values what the arrays hold. Returns how many of the predictions were right."""
+        pressed = None
+        while self.held:
+            try:
+                self.store()
+                self.held = False
+            except KeyboardInterrupt as interrupt:  # it comes once, and waits until all is written
+                pressed = interrupt
+        if pressed is not None:
+            raise pressed
+        if self.metric is None or not self.shown:
+            return 0.0
+        predictions, targets = map(np.concatenate, zip(*self.shown, strict=True))
+        return self.metric.count(predictions, targets)  # at once: NumPy's calls take longer than a batch's sums
+
+    def load(self) -> None:
+        """Read the Values and the optimizer's state as they are now."""
         gather(self.losses.path.parameters, self.numbers)
-        if gradients:
-            self.gradients[...] = [p.grad for p in self.losses.path.parameters]
         self.state = {name: np.array(numbers)[self.places] for name, numbers in self.optimizer._state.items()}
+        self.held = True
 
     def store(self) -> None:
         """Write everything back to where it came from, the gradients of the last batch too."""
@@ -91,70 +120,73 @@ class Flat:
         for name, numbers in self.state.items():
             np.frombuffer(self.optimizer._state[name])[self.places] = numbers
 
-    def step(self, pieces: Sequence[Batch], count: int, clip_norm: float | None) -> tuple[float, list[Any]] | None:
-        """One step of the optimizer on a batch of so many examples, given as the arrays of each of its pieces.
+    def step(self, start: int, count: int, clip_norm: float | None) -> tuple[float, ...] | None:
+        """One step of the optimizer on the batch of so many examples from `start` on.
 
         Returns:
-            The mean loss, regularization included, and each piece's predictions; None if the program does not hold for
-            these examples or comes to what is not finite, and then no step was made.
-        """
-        with np.errstate(all="ignore"):
-            return self._step(pieces, count, clip_norm)
+            The mean loss, regularization included, and where there is a metric a 0, for `end` gives it; None if the
+            program does not hold for these examples or comes to what is not finite. Then no step was made, and the
+            numbers are in the Values.
 
-    def _step(self, pieces: Sequence[Batch], count: int, clip_norm: float | None) -> tuple[float, list[Any]] | None:
-        loss, predictions, total = 0.0, [], None
-        for piece in pieces:
-            outputs = self._run(self.losses, piece, 1.0 / count)
+        Raises:
+            StaleRecordingError: the function gives something else now; no step was made, and so on.
+        """
+        if not self.held:
+            self.load()
+        made = None
+        try:
+            with np.errstate(all="ignore"):
+                made = self._step(start, start + count, clip_norm)
+        finally:
+            if made is None:
+                self.store()
+                self.held = False
+        return made if self.metric is None or made is None else (*made, 0.0)
+
+    def _step(self, start: int, end: int, clip_norm: float | None) -> tuple[float] | None:
+        loss, shown, total = 0.0, [], None
+        cuts = range(start, end, self.piece)
+        for cut in cuts:
+            piece = [column[cut : min(cut + self.piece, end)] for column in self.data]
+            outputs = self._run(self.losses, piece, 1.0 / (end - start))
             if outputs is None:
                 return None
             loss += float(np.add.reduce(outputs["out"], axis=None))
-            shown = outputs.get("auxiliary")
-            predictions.append(shown if shown is None or shown.base is None else shown.copy())  # of the parameters?
-            if len(pieces) > 1:
+            if self.metric is not None:
+                predictions = outputs["auxiliary"]
+                own = predictions.base is None  # else they may be parameters, which the step changes
+                shown.append((predictions if own else predictions.copy(), piece[-1]))
+            if len(cuts) > 1:
                 total = self.gradients + (0.0 if total is None else total)
         if total is not None:
             self.gradients[...] = total
-        loss /= count
+        loss /= end - start
         if self.penalty is not None:
             outputs = self._penalize(self.penalty)
             if outputs is None:
                 return None
             loss += float(outputs["out"])
-        if not isfinite(loss) or ((len(pieces) > 1 or self.penalty is not None) and not all_finite(self.gradients)):
+        if not isfinite(loss) or ((len(cuts) > 1 or self.penalty is not None) and not all_finite(self.gradients)):
             return None
-        if clip_norm is not None:
-            self._clip(clip_norm)
-        self._move()
-        return loss, predictions
+        if clip_norm is not None:  # as `clip_grad_norm`
+            factor = clip_norm / (sqrt(self.gradients.dot(self.gradients)) + 1e-6)
+            if factor < 1.0:
+                self.gradients *= factor
+        self.optimizer._step_arrays(self.numbers, self.gradients, self.state)
+        self.shown += shown
+        return (loss,)
 
-    def _run(self, task: Task, batch: Batch, seed: float) -> dict[str, Any] | None:
-        """The outputs of a run; the gradients are left in the task's kernel."""
-        ran = task.path.run(batch, seed)
-        if ran is None or not ran.finite or not task.runtime.ran(batch, ran.outputs["out"], self.store):
+    def _run(self, recorded: Recorded, batch: Batch, seed: float) -> dict[str, Any] | None:
+        """The outputs of a run; the gradients are left in its kernel."""
+        ran = recorded.path.run(batch, seed)
+        if ran is None or not ran.finite or not recorded.runtime.ran(batch, ran.outputs["out"], self.store):
             return None
         return ran.outputs
 
-    def _penalize(self, penalty: Task) -> dict[str, Any] | None:
+    def _penalize(self, penalty: Recorded) -> dict[str, Any] | None:
         """Add the gradient of the regularization."""
         kernel = penalty.path.kernel
         kernel.numbers[...] = self.numbers[self.penalized]
         outputs = self._run(penalty, [], 1.0)
         self.gradients[self.penalized] += kernel.slopes
         return outputs
-
-    def _clip(self, max_norm: float) -> None:
-        """As `clip_grad_norm`."""
-        factor = max_norm / (sqrt(self.gradients.dot(self.gradients)) + 1e-6)
-        if factor < 1.0:
-            self.gradients *= factor
-
-    def _move(self) -> None:
-        """One step of the optimizer."""
-        optimizer, numbers = self.optimizer, self.numbers
-        kept, moves, state = optimizer._moves(optimizer.lr, numbers, self.gradients, self.state)
-        # From here on nothing is called, so Ctrl-C cannot come between the parameters, the state and the count.
-        if kept != 1.0:
-            numbers *= kept
-        numbers -= moves
-        self.state = state
-        optimizer.steps += 1

@@ -8,6 +8,7 @@ from importlib import import_module
 from math import inf, isfinite
 from typing import Any
 
+from wengert.compiler.backends import BACKENDS
 from wengert.errors import ArgumentError
 
 __all__ = ["History", "Progress"]
@@ -49,7 +50,7 @@ class History:
         self.diverged: bool = diverged
         """Whether a loss that was not finite ended it."""
         self.backend: str = backend
-        """What computed it: "numpy" for an array program, "eager" for the engine."""
+        """What computed it: "eager" for the engine, else the back end of the array program: "numpy"."""
         self.fallback: str = fallback
         """Why it was the engine, where it was not asked for; else empty."""
         self.best_parameters: list[float] = []
@@ -103,7 +104,7 @@ class History:
         seconds = state["seconds"]
         if not (isinstance(seconds, (int, float)) and isfinite(seconds) and seconds >= 0.0):
             raise ArgumentError(f"not a state of History: seconds is {seconds!r:.40}")
-        if state["backend"] not in ("", "eager", "numpy"):
+        if state["backend"] not in ("", "eager", *BACKENDS):
             raise ArgumentError(f"not a state of History: backend is {state['backend']!r:.40}")
         if not isinstance(state["fallback"], str):
             raise ArgumentError(f"not a state of History: fallback is {state['fallback']!r:.40}; expected a string")

@@ -3,18 +3,50 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Container
+from dataclasses import dataclass, field
 from math import isclose
 from typing import Any
 
 from wengert import engine
+from wengert.engine import Value
 from wengert.graph import Graph
-from wengert.ops.table import by_hand
-from wengert.view.graph.read import is_by_hand, silent
-from wengert.view.naming import clean, number
+from wengert.view import naming
+from wengert.view.graph.read import ROUNDING, edges, is_by_hand, silent
+from wengert.view.naming import clean, number, second
 
-__all__ = ["Pass"]
+__all__ = ["Contribution", "Pass"]
 
 LONGEST = 200  # characters of what a closure raised
+CANCELLED = 1e-12  # what may be left, of numbers around 1, where a sum cancels in another order
+
+
+@dataclass(frozen=True, slots=True)
+class Contribution:
+    """What one operand receives when its node passes its gradient on.
+
+    Attributes:
+        operand: the operand's place in the computation.
+        name: what it is called.
+        partial: the derivative of the node by this operand, as it was recorded; of a node made by hand, what its
+            closure was seen to add for a gradient of 1, nan if that is not all that it goes by.
+        product: the node's gradient times `partial`: what is added.
+        before: the operand's gradient until then.
+        after: ``before + product``, or what the closure of a node made by hand makes of it.
+        sentence: the same in words and numbers.
+        at: the operand's place in `Graph.operands`.
+        how: whether the turn "added" the product, "replaced" what was there by it, or did something "else".
+    """
+
+    operand: int
+    name: str
+    partial: float
+    product: float
+    before: float
+    after: float
+    sentence: str
+    at: int = field(repr=False)
+    how: str = field(repr=False)
 
 
 class Pass:
@@ -23,42 +55,45 @@ class Pass:
     A node made by hand has its closure run, and every gradient is put back: what it does stands here, whatever it is.
 
     Attributes:
+        graph: the computation.
+        names: what its nodes are called.
+        data: the number of each node.
+        partials: the local derivatives, as `Graph.partials` gives them.
         gradients: of each node, when all have had their turn.
         before: for each of `Graph.operands`, its gradient before the turn of its node,
         after: and after it.
         is_first: for each, whether that turn was the first to reach it.
         silent: the places of the nodes made by hand without a closure.
         broken: what the closure of a node raised, by the node's place.
+        made: the places of what is no leaf.
     """
 
-    def __init__(self, graph: Graph) -> None:
-        self.graph: Graph = graph
-        self.partials: array[float] = graph.partials
-        self.gradients: array[float] = array("d", [0.0]) * len(graph)
-        self.before: array[float] = array("d", [0.0]) * len(graph.operands)
-        self.after: array[float] = array("d", [0.0]) * len(graph.operands)
-        self.is_first: bytearray = bytearray(len(graph.operands))
-        self.silent: frozenset[int] = silent(graph)
+    def __init__(self, root: Value) -> None:
+        self.graph: Graph = Graph(root)
+        self.names: list[str] = naming.names(self.graph)
+        self.data: array[float] = array("d", [value.data for value in self.graph.values])
+        self.partials: array[float] = self.graph.partials
+        self.gradients: array[float] = array("d", [0.0]) * len(self.graph)
+        self.before: array[float] = array("d", [0.0]) * len(self.graph.operands)
+        self.after: array[float] = array("d", [0.0]) * len(self.graph.operands)
+        self.is_first: bytearray = bytearray(len(self.graph.operands))
+        self.silent: frozenset[int] = silent(self.graph)
         self.broken: dict[int, str] = {}
-        self._met = bytearray(len(graph))
-        self._run()
-
-    def _run(self) -> None:
-        starts, operands, codes, partials = self.graph.starts, self.graph.operands, self.graph.codes, self.partials
-        gradients, before, after, is_first, met = self.gradients, self.before, self.after, self.is_first, self._met
-        gradients[-1] += 1.0
+        self.made: list[int] = [place for place, code in enumerate(self.graph.codes) if code]
+        self._met = bytearray(len(self.graph))
+        self.gradients[-1] = 1.0
         for place in range(len(self.graph) - 1, -1, -1):
-            if codes[place] == by_hand.code:
+            if is_by_hand(self.graph, place):
                 self._turn(place)
                 continue
-            gradient = gradients[place]
-            for at in range(starts[place], starts[place + 1]):
-                operand = operands[at]
-                if operand >= 0:
-                    before[at] = gradients[operand]
-                    is_first[at], met[operand] = not met[operand], True
-                    gradients[operand] += partials[at] * gradient
-                    after[at] = gradients[operand]
+            for at, operand in edges(self.graph, place):
+                self._write(at, operand, self.gradients[operand] + self.partials[at] * self.gradients[place])
+
+    def _write(self, at: int, operand: int, gradient: float) -> None:
+        """An operand's gradient, as it is from now on."""
+        self.before[at], self.after[at] = self.gradients[operand], gradient
+        self.is_first[at], self._met[operand] = not self._met[operand], True
+        self.gradients[operand] = gradient
 
     def _turn(self, place: int) -> None:
         """Run the closure of a node made by hand."""
@@ -81,55 +116,44 @@ class Pass:
                 for value, gradient in kept:
                     value.grad = gradient
         for (x, (at, *_)), gradient in zip(slots.items(), found, strict=True):
-            self.before[at], self.after[at] = self.gradients[x], gradient
-            self.is_first[at], self._met[x] = not self._met[x], True
-            self.gradients[x] = gradient
+            self._write(at, x, gradient)
 
     def _slots(self, place: int) -> dict[int, list[int]]:
         """The operands of a node made by hand, each once, and all its places in `Graph.operands`."""
         slots: dict[int, list[int]] = {}
-        for at in range(self.graph.starts[place], self.graph.starts[place + 1]):
-            slots.setdefault(self.graph.operands[at], []).append(at)
+        for at, operand in edges(self.graph, place):
+            slots.setdefault(operand, []).append(at)
         return slots
 
-    def moves(self, place: int) -> list[tuple[int, int, float]]:
-        """What a node's turn changed: each operand, its place in `Graph.operands`, and the local derivative by it.
-
-        A closure adds to an operand that is there twice at once: it stands here once.
-        """
+    def moves(self, place: int) -> list[Contribution]:
+        """What a node's turn did. A closure adds to an operand that is there twice at once: it stands here once."""
         if not is_by_hand(self.graph, place):
-            ats, operands = range(self.graph.starts[place], self.graph.starts[place + 1]), self.graph.operands
-            return [(operands[at], at, self.partials[at]) for at in ats if operands[at] >= 0]
+            return [self._contribution(place, x, at, self.partials[at]) for at, x in edges(self.graph, place)]
         if place in self.silent or place in self.broken:
             return []
-        return [(x, ats[0], sum([self.partials[at] for at in ats])) for x, ats in self._slots(place).items()]
+        slots = self._slots(place).items()
+        return [self._contribution(place, x, ats[0], sum([self.partials[at] for at in ats])) for x, ats in slots]
 
-    def how(self, place: int, at: int, partial: float) -> str:
-        """What a turn did to an operand: it "added" the product, "replaced" what was there by it, or did something
-        "else".
-        """
-        product, before, after = partial * self.gradients[place], self.before[at], self.after[at]
-        if not is_by_hand(self.graph, place) or _agree(after, before + product):
-            return "added"
-        return "replaced" if _agree(after, product) else "else"
-
-    def faults(self, names: list[str], way: bytearray) -> list[str]:
-        """What closures do that they should not, in sentences; of the nodes on a way from the result."""
-        found = []
-        for place in range(len(names) - 1, -1, -1):
-            if not way[place] or not is_by_hand(self.graph, place):
-                continue
-            closure = f"the _backward of {names[place]}"
-            if place in self.broken:
-                found.append(f"T{closure[1:]} raises {self.broken[place]}.")
-            for operand, at, partial in self.moves(place):
-                how, target = self.how(place, at, partial), names[operand]
-                if way[operand] and how == "replaced":
-                    lost = number(self.before[at])
-                    found.append(f"T{closure[1:]} has = where += belongs: the {lost} that {target} held is lost.")
-                elif way[operand] and how == "else":
-                    found.append(f"What {closure} adds to {target} is not its gradient times a local derivative.")
-        return found
+    def _contribution(self, place: int, operand: int, at: int, partial: float) -> Contribution:
+        name, target, cotangent = self.said(place), self.said(operand), self.gradients[place]
+        product, before, after = partial * cotangent, self.before[at], self.after[at]
+        factors = f"{number(cotangent)} × {second(partial)}"
+        said = f"grad of {name} × local derivative = {factors} = {number(product)}"
+        how = "added"
+        if is_by_hand(self.graph, place) and not _agree(after, before + product):
+            how = "replaced" if _agree(after, product) else "else"
+        if how == "else":
+            said = f"the _backward of {name} turns the grad of {target} from {number(before)} into {number(after)}"
+            product = after - before
+        elif self.is_first[at]:
+            said = f"grad of {target} = {said}"
+        elif how == "replaced":
+            lost = f"the {number(before)} that it held is lost: the _backward of {name} has = where += belongs"
+            said = f"grad of {target} = {said}, and {lost}"
+        else:
+            total = f"{number(before)} + {second(product)} = {number(after)}"
+            said = f"grad of {target} += {said}, which makes {total}"
+        return Contribution(operand, self.names[operand], partial, product, before, after, said, at, how)
 
     def passed(self, place: int, at: int) -> float:
         """What a node passes on to an operand."""
@@ -138,6 +162,62 @@ class Pass:
             return self.after[at] - self.before[at]
         return partial * self.gradients[place]
 
+    # -- in words -----------------------------------------------------------------------------------------------------
+
+    def computation(self, place: int) -> str:
+        """A node's forward step: ``d = a*b + a = -6 + 2 = -4``."""
+        formula = naming.formula(self.graph, self.names, place)
+        numbers = naming.written(self.graph, place, lambda x: number(self.data[x] if isinstance(x, int) else x), " × ")
+        return " = ".join([*dict.fromkeys([self.names[place], formula]), numbers, number(self.data[place])])
+
+    def operands(self, place: int) -> list[tuple[str, float]]:
+        """The name and the number of each operand; the name of a constant is the number itself."""
+        operands = self.graph[place].operands
+        return [(self.names[x], self.data[x]) if isinstance(x, int) else (number(x), x) for x in operands]
+
+    @property
+    def stale(self) -> tuple[str, ...]:
+        """The names of the nodes whose number is no longer what their operands' numbers give."""
+        return tuple([self.names[place] for place in self.made if self._is_stale(place)])
+
+    def _is_stale(self, place: int) -> bool:
+        op = self.graph[place].op
+        if op.value is None:
+            return False
+        again, data = float(op.value(*[x for _, x in self.operands(place)])), self.data[place]
+        return again != data and (again == again or data == data)
+
+    def said(self, place: int) -> str:
+        """A node's name as it stands in a sentence: an expression in parentheses."""
+        name = self.names[place]
+        return f"({name})" if naming.is_compound(self.graph, self.names, place) else name
+
+    def idle(self, place: int) -> str:
+        """Why a node passes nothing on."""
+        name = self.said(place)
+        if place in self.broken:
+            return f"the _backward of {name} raises {self.broken[place]}"
+        if place in self.silent:
+            return f"{name} has no _backward: its gradient stops here"
+        return f"{name} has no operand that takes a gradient"
+
+    def faults(self, way: Container[int]) -> list[str]:
+        """What closures do that they should not, in sentences; of the nodes on a way from the result."""
+        found = []
+        for place in range(len(self.names) - 1, -1, -1):
+            if place not in way or not is_by_hand(self.graph, place):
+                continue
+            closure = f"the _backward of {self.names[place]}"
+            if place in self.broken:
+                found.append(f"T{closure[1:]} raises {self.broken[place]}.")
+            for move in self.moves(place):
+                if move.operand in way and move.how == "replaced":
+                    lost = number(move.before)
+                    found.append(f"T{closure[1:]} has = where += belongs: the {lost} that {move.name} held is lost.")
+                elif move.operand in way and move.how == "else":
+                    found.append(f"What {closure} adds to {move.name} is not its gradient times a local derivative.")
+        return found
+
 
 def _agree(x: float, y: float) -> bool:
-    return x == y or (x != x and y != y) or isclose(x, y, rel_tol=1e-9, abs_tol=1e-12)
+    return x == y or (x != x and y != y) or isclose(x, y, rel_tol=ROUNDING, abs_tol=CANCELLED)

@@ -7,34 +7,42 @@ shortest paths are: the best paths to a node continue the best paths to the node
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import fabs, inf, isfinite, isnan, log
+from math import fabs, inf, isfinite, isnan, log, prod
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wengert.checking.anomalies import line_of
 from wengert.engine import Value
 from wengert.errors import ArgumentError, OperandError
-from wengert.graph import Graph
 from wengert.view import naming
 from wengert.view.backward import Pass
-from wengert.view.graph.read import is_by_hand
+from wengert.view.graph.read import edges, is_by_hand
+from wengert.view.markup import escape
 from wengert.view.mirror import Mirror, can_be_seen
-from wengert.view.naming import number
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from wengert.view.naming import number, second
 
 __all__ = ["Explanation", "Factor", "Path", "explain"]
 
 MANY = 5  # paths, reasons and leaves that are written out
 LONG = 12  # factors of one path that are written out
-TINY, HUGE = 1e-8, 1e6  # sizes beyond which a gradient is remarked on
+TINY, HUGE = 1e-8, 1e6  # sizes beyond which a gradient is remarked on: a step of 0.1 times it is lost, or far too long
 LARGE = 20_000  # nodes from which on only the one largest path is sought
 
+_SATURATED = ("tanh", "sigmoid", "softplus", "silu", "gelu", "erf", "erfc", "elu", "exp", "logsigmoid")
+_CHOOSING = ("maximum", "minimum", "max", "min", "where", "clip")
+FLAT = {  # why the local derivative of an operation is 0
+    "relu": "the input of the ReLU is {data}, and {side} 0 it is flat",
+    "mul": "the other factor{named} is 0",
+    "prod": "the other factor{named} is 0",
+    "dot": "what it is multiplied by is 0",
+    "stop_gradient": "stop_gradient lets none through",
+    **dict.fromkeys(_CHOOSING, "{op} did not choose it: it is {data}"),
+    **dict.fromkeys(_SATURATED, "{op} is flat at {data}: it is saturated"),
+}
 
+Way = dict[int, list[tuple[int, int]]]
 _size = itemgetter(0)
 
 
@@ -74,25 +82,21 @@ class Path:
     def __str__(self) -> str:
         if not self.factors:
             return "the result itself: 1"
-        shown = list(self.factors)
-        dropped = len(shown) - LONG
-        if dropped > 0:
-            shown[LONG // 2 : -LONG // 2] = []
-        ways = [shown[0].node]
-        sizes = []
-        for i, factor in enumerate(shown):
-            if dropped > 0 and i == LONG // 2:
-                ways.append(f"… {dropped:,} more …")
-                between = 1.0
-                for hidden in self.factors[LONG // 2 : len(self.factors) - LONG // 2]:
-                    between *= hidden.partial
-                sizes.append(f"(their product {number(between)})")
-            ways.append(factor.operand)
-            written = number(factor.partial)
-            sizes.append(f"({written})" if written.startswith("-") and sizes else written)
+        head, tail = self.factors, self.factors[len(self.factors) :]
+        if len(self.factors) > LONG:
+            head, tail = self.factors[: LONG // 2], self.factors[-LONG // 2 :]
+        hidden = [factor.partial for factor in self.factors[len(head) : len(self.factors) - len(tail)]]
+        ways = [head[0].node, *(factor.operand for factor in head)]
+        sizes = [number(head[0].partial), *(second(factor.partial) for factor in head[1:])]
+        if hidden:
+            ways.append(f"… {len(hidden):,} more …")
+            sizes.append(f"(their product {number(prod(hidden))})")
+        ways += [factor.operand for factor in tail]
+        sizes += [second(factor.partial) for factor in tail]
         return f"{' → '.join(ways)}:  {' × '.join(sizes)} = {number(self.product)}"
 
 
+@dataclass(eq=False, repr=False, slots=True)
 class Explanation:
     """What `explain` found; printed, it is the text, and in a notebook the text and a drawing.
 
@@ -105,25 +109,13 @@ class Explanation:
         count: how many paths there are; inf beyond the largest float.
     """
 
-    __slots__ = ("_finder", "count", "gradient", "name", "paths", "reasons", "verdict")
-
-    def __init__(
-        self,
-        finder: _Finder,
-        name: str,
-        gradient: float,
-        verdict: str,
-        reasons: list[str],
-        paths: list[Path],
-        count: float,
-    ) -> None:
-        self._finder: _Finder = finder
-        self.name: str = name
-        self.gradient: float = gradient
-        self.verdict: str = verdict
-        self.reasons: tuple[str, ...] = tuple(reasons)
-        self.paths: tuple[Path, ...] = tuple(paths)
-        self.count: float = count
+    name: str
+    gradient: float
+    verdict: str
+    reasons: tuple[str, ...]
+    paths: tuple[Path, ...]
+    count: float
+    _finder: _Finder
 
     def __str__(self) -> str:
         root = self._finder.names[-1]
@@ -156,8 +148,6 @@ class Explanation:
         return highlight.svg(self._finder.graph, self._finder.names, self._finder.gradients, on_path, theme)
 
     def _repr_html_(self) -> str:
-        from wengert.view.graph.svg import escape
-
         return f"<pre>{escape(str(self))}</pre>{self.svg()}"
 
 
@@ -206,16 +196,8 @@ def explain(x: Any, root: Any = None) -> Explanation:
     return found.strangest() if root is None else found.of(Mirror(x).root if value is None else value)
 
 
-class _Finder:
-    """The computation of one result, with its gradients."""
-
-    def __init__(self, root: Value) -> None:
-        self.graph: Graph = Graph(root)
-        self.names: list[str] = naming.names(self.graph)
-        self.partials: array[float] = self.graph.partials
-        self.data: array[float] = array("d", [value.data for value in self.graph.values])
-        self.turns: Pass = Pass(self.graph)
-        self.gradients: array[float] = self.turns.gradients
+class _Finder(Pass):
+    """The backward pass of one result, and why a gradient in it is what it is."""
 
     def strangest(self) -> Explanation:
         """Of the leaf with the strangest gradient."""
@@ -233,58 +215,41 @@ class _Finder:
                 f"{self.names[-1]} was not computed from {name}: no path leads there. Was it detached, made under "
                 f"no_grad(), or computed anew since?"
             )
-            return Explanation(self, name, 0.0, "unused", [why], [], 0.0)
-        way = self._on_the_way(place)
+            return Explanation(name, 0.0, "unused", (why,), (), 0.0, self)
+        way = self._way(place)
         gradient = self.gradients[place]
         verdict = _verdict(gradient)
         count, paths = self._paths(place, way)
         reasons: list[str] = []
         if verdict == "zero":
             reasons = self._zeros(way)
-        elif verdict == "nan":
-            reasons = self._origin(way, isnan)
-        elif verdict == "infinite":
-            reasons = self._origin(way, lambda number: not isfinite(number))
+        elif verdict in ("nan", "infinite"):
+            reasons = self._origin(way, isnan if verdict == "nan" else _is_strange)
         elif verdict in ("huge", "tiny") and paths and isfinite(paths[0].product):
             reasons = [_growth(paths[0], verdict)]
-        reasons = [*_first(self.turns.faults(self.names, way)), *reasons]
-        return Explanation(self, self.names[place], gradient, verdict, reasons, paths, count)
+        reasons = [*_first(self.faults(way)), *reasons]
+        return Explanation(self.names[place], gradient, verdict, tuple(reasons), tuple(paths), count, self)
 
-    def edges(self, place: int) -> Iterator[tuple[int, int]]:
-        """The operands of a node that are nodes: their place among all operands, and their own."""
-        for at in range(self.graph.starts[place], self.graph.starts[place + 1]):
-            if self.graph.operands[at] >= 0:
-                yield at, self.graph.operands[at]
-
-    def _on_the_way(self, x: int) -> bytearray:
-        """For each node whether a path from the result to x passes it."""
-        starts, operands = self.graph.starts, self.graph.operands
-        way = bytearray(len(self.graph))
-        way[x] = True
-        for place in range(x + 1, len(way)):
-            for at in range(starts[place], starts[place + 1]):
-                if operands[at] >= x and way[operands[at]]:
-                    way[place] = True
-                    break
-        return way
+    def _way(self, x: int) -> Way:
+        """The nodes that paths from the result to x pass, from the result on; of each the edges on such paths."""
+        way: Way = {x: []}
+        for place in range(x + 1, len(self.graph)):
+            onwards = [(at, operand) for at, operand in edges(self.graph, place) if operand in way]
+            if onwards:
+                way[place] = onwards
+        return dict(reversed(way.items()))
 
     # -- paths --------------------------------------------------------------------------------------------------------
 
-    def _paths(self, x: int, way: bytearray) -> tuple[float, list[Path]]:
+    def _paths(self, x: int, way: Way) -> tuple[float, list[Path]]:
         """How many paths lead to x, and the largest few."""
-        starts, operands, size = self.graph.starts, self.graph.operands, len(self.graph)
-        most = MANY if size < LARGE else 1
-        counts = array("d", [0.0]) * size
-        counts[-1] = 1.0
-        best: list[list[tuple[float, int, int, int]]] = [[] for _ in range(size)]  # size, edge, node, and which of its
-        best[-1] = [(0.0, -1, -1, 0)]
-        for place in range(size - 1, x, -1):
-            if not way[place]:
-                continue
-            for at in range(starts[place], starts[place + 1]):
-                operand = operands[at]
-                if operand < x or not way[operand]:
-                    continue
+        root = len(self.graph) - 1
+        most = MANY if root < LARGE else 1
+        counts = dict.fromkeys(way, 0.0) | {root: 1.0}
+        best: dict[int, list[tuple[float, int, int, int]]] = {place: [] for place in way}
+        best[root] = [(0.0, -1, -1, 0)]  # size, edge, node, and which of the best paths to that
+        for place, onwards in way.items():
+            for at, operand in onwards:
                 counts[operand] += counts[place]
                 grown = _magnitude(self.partials[at])
                 known = best[operand]
@@ -297,41 +262,33 @@ class _Finder:
                     del known[most:]
         return counts[x], [self._path(x, rank, best) for rank in range(len(best[x]))]
 
-    def _path(self, place: int, rank: int, best: Sequence[Sequence[tuple[float, int, int, int]]]) -> Path:
+    def _path(self, place: int, rank: int, best: dict[int, list[tuple[float, int, int, int]]]) -> Path:
         """Walk one of the best paths back to the result."""
-        factors = []
+        factors: list[Factor] = []
         while place != len(self.graph) - 1:
             _, at, node, rank = best[place][rank]
             symbol = self.graph.values[node]._op
             factors.append(Factor(self.names[node], self.names[place], symbol, self.partials[at], at, node))
             place = node
         factors.reverse()
-        product = 1.0
-        for factor in factors:
-            product *= factor.partial
-        return Path(tuple(factors), product)
+        return Path(tuple(factors), prod([factor.partial for factor in factors], start=1.0))
 
     # -- reasons ------------------------------------------------------------------------------------------------------
 
-    def _zeros(self, way: bytearray) -> list[str]:
+    def _zeros(self, way: Way) -> list[str]:
         """Where the gradient on its way to x becomes 0: at factors 0, or where what comes together cancels."""
         reasons = []
-        fed: dict[int, list[float]] = {}
-        for place in range(len(self.graph) - 1, -1, -1):
-            terms = [term for term in fed.pop(place, []) if term != 0.0]
-            if not way[place]:
-                continue
+        fed: dict[int, list[float]] = {}  # what comes to each node that is not 0
+        for place, onwards in way.items():
             if self.gradients[place] == 0.0:
-                if terms:
-                    reasons.append(f"What comes to {self.names[place]} cancels: {_sum(terms)} = 0.")
+                if place in fed:
+                    reasons.append(f"What comes to {self.names[place]} cancels: {_sum(fed[place])} = 0.")
                 continue
-            for at, operand in self.edges(place):
-                if not way[operand]:
-                    continue
-                passed = self.turns.passed(place, at)
+            for at, operand in onwards:
+                passed = self.passed(place, at)
                 if passed != 0.0:
                     fed.setdefault(operand, []).append(passed)
-                elif place in self.turns.broken:
+                elif place in self.broken:
                     continue  # which is said already
                 elif self.partials[at] == 0.0:
                     reasons.append(self._flat(place, at, operand))
@@ -344,105 +301,65 @@ class _Finder:
 
     def _flat(self, place: int, at: int, operand: int) -> str:
         """Why a local derivative is 0."""
-        op = naming.spelled(self.graph, place).lower()
-        node, target, data = self.names[place], self.names[operand], number(self.data[operand])
-        others = [
-            self._operand(k)
-            for k in range(self.graph.starts[place], self.graph.starts[place + 1])
-            if k != at and op in ("mul", "dot", "prod")
-        ]
-        zero = next((name for name, number in others if number == 0.0), "")
-        known = (op == "mul" and zero) or (op == "relu" and self.data[operand] <= 0.0)
-        if place in self.turns.silent:
+        op, data = naming.spelled(self.graph, place).lower(), self.data[operand]
+        others = self.operands(place)
+        del others[at - self.graph.starts[place]]
+        zero = next((name for name, factor in others if factor == 0.0 and op in ("mul", "prod")), "")
+        known = (op == "mul" and zero) or (op == "relu" and data <= 0.0)
+        if place in self.silent:
             why = "it has no _backward, and the gradient stops there"
         elif is_by_hand(self.graph, place) and not known:
             why = "its _backward adds 0"
-        elif op == "relu":
-            why = f"the input of the ReLU is {data}, and {'at' if self.data[operand] == 0.0 else 'below'} 0 it is flat"
-        elif op == "mul" or op == "prod":
-            why = f"the other factor{f', {zero},' if zero and zero != '0' else ''} is 0"
-        elif op == "dot":
-            why = "what it is multiplied by is 0"
-        elif op in ("maximum", "minimum", "max", "min", "where", "clip"):
-            why = f"{op} did not choose it: it is {data}"
-        elif op == "stop_gradient":
-            why = "stop_gradient lets none through"
-        elif op in ("tanh", "sigmoid", "softplus", "silu", "gelu", "erf", "erfc", "elu", "exp", "logsigmoid"):
-            why = f"{op} is flat at {data}: it is saturated"
         else:
-            why = f"the derivative of {op} by it is 0 at {data}"
-        return f"{node} passes nothing on to {target}: {why}{self._line(place)}."
+            why = FLAT.get(op, "the derivative of {op} by it is 0 at {data}")
+        named = f", {zero}," if zero and zero != "0" else ""
+        why = why.format(op=op, data=number(data), side="at" if data == 0.0 else "below", named=named)
+        return f"{self.names[place]} passes nothing on to {self.names[operand]}: {why}{self._line(place)}."
 
-    def _operand(self, at: int) -> tuple[str, float]:
-        """The name and the number of an operand."""
-        operand = self.graph.operands[at]
-        if operand >= 0:
-            return self.names[operand], self.data[operand]
-        constant = self.graph.constants[-1 - operand]
-        return number(constant), constant
-
-    def _origin(self, way: bytearray, strange: Any) -> list[str]:
+    def _origin(self, way: Way, strange: Callable[[float], bool]) -> list[str]:
         """Where a nan, or an infinity, first comes up on its way to x."""
-        sources = []
-        for place in range(len(self.graph) - 1, -1, -1):  # as the gradient goes: the first place where it is strange
-            if not way[place] or strange(self.gradients[place]):
-                continue
-            for at, operand in self.edges(place):
-                if way[operand] and strange(self.turns.passed(place, at)):
-                    sources.append((at, place, operand))
+        sources = [
+            (at, place, operand)
+            for place, onwards in way.items()
+            if not strange(self.gradients[place])
+            for at, operand in onwards
+            if strange(self.passed(place, at))
+        ]
         if sources:
             return _first([self._strange(*source, strange) for source in sources])
-        first = max(place for place in range(len(way)) if way[place] and strange(self.gradients[place]))
-        terms = [
-            self.turns.passed(place, at)
-            for place in range(len(self.graph) - 1, first, -1)
-            for at, operand in self.edges(place)
-            if operand == first
-        ]
+        first = next(place for place in way if strange(self.gradients[place]))
+        terms = [self.passed(place, at) for place in way for at, operand in way[place] if operand == first]
         return [f"What comes to {self.names[first]} adds up to {number(self.gradients[first])}: {_sum(terms)}."]
 
-    def _strange(self, at: int, place: int, operand: int, strange: Any) -> str:
+    def _strange(self, at: int, place: int, operand: int, strange: Callable[[float], bool]) -> str:
         """What made the first strange product on a way."""
         partial, gradient = self.partials[at], self.gradients[place]
         node, target = self.names[place], self.names[operand]
         if not strange(partial):
             return (
                 f"{node} passes on {number(gradient)} × {number(partial)} = {number(partial * gradient)} "
-                f"to {target}, where {self._computation(place)}{self._line(place)}."
+                f"to {target}, where {self.computation(place)}{self._line(place)}."
             )
         origin = self._first_strange(place, strange)
         if origin == place or origin < 0:
             return (
                 f"The local derivative of {node} by {target} is {number(partial)}: "
-                f"{self._computation(place)}{self._line(place)}."
+                f"{self.computation(place)}{self._line(place)}."
             )
         if not self.graph.codes[origin]:
             return f"It begins with {self.names[origin]}, a leaf whose data is {number(self.data[origin])}."
-        return f"It begins with {self._computation(origin)}{self._line(origin)}."
+        return f"It begins with {self.computation(origin)}{self._line(origin)}."
 
-    def _first_strange(self, place: int, strange: Any) -> int:
+    def _first_strange(self, place: int, strange: Callable[[float], bool]) -> int:
         """The first node in order of creation, under this one and with it, whose data is strange; -1 if none is."""
-        found, waiting, seen = -1, [place], {place}
+        found: set[int] = set()
+        waiting = [place]
         while waiting:
             here = waiting.pop()
-            if not strange(self.data[here]):
-                continue
-            found = here if found < 0 else min(found, here)
-            for _, operand in self.edges(here):
-                if operand not in seen:
-                    seen.add(operand)
-                    waiting.append(operand)
-        return found
-
-    def _computation(self, place: int) -> str:
-        """A node's forward step: log(x) = log(-1) = nan."""
-        operands = self.graph[place].operands
-        texts = [number(self.data[x] if isinstance(x, int) else x) for x in operands]
-        formula = naming.formula(self.graph, self.names, place)
-        parts = [formula] if formula == self.names[place] else [self.names[place], formula]
-        written = naming.template(naming.spelled(self.graph, place), len(texts), " × ")
-        parts += [naming.fill(written, texts), number(self.data[place])]
-        return " = ".join(parts)
+            if here not in found and strange(self.data[here]):
+                found.add(here)
+                waiting += [operand for _, operand in edges(self.graph, here)]
+        return min(found, default=-1)
 
     def _line(self, place: int) -> str:
         """The source line that made a node, where it is known: inside of `strict()` and `detect_anomaly()`."""
@@ -452,11 +369,8 @@ class _Finder:
 
 def _sum(terms: Sequence[float]) -> str:
     """Numbers added up, the first few of them."""
-    written = [
-        f"({number(term)})" if i and number(term)[0] == "-" else number(term) for i, term in enumerate(terms[:6])
-    ]
-    more = len(terms) - len(written)
-    return " + ".join([*written, *([f"… {more} more"] if more else [])])
+    written = [second(term) if i else number(term) for i, term in enumerate(terms[:6])]
+    return " + ".join(written + [f"… {len(terms) - 6} more"] * (len(terms) > 6))
 
 
 def _first(reasons: list[str]) -> list[str]:
@@ -464,6 +378,10 @@ def _first(reasons: list[str]) -> list[str]:
     reasons = list(dict.fromkeys(reasons))
     more = len(reasons) - MANY
     return reasons[:MANY] + ([f"So it is at {more:,} more places."] if more > 0 else [])
+
+
+def _is_strange(x: float) -> bool:
+    return not isfinite(x)
 
 
 def _verdict(gradient: float) -> str:

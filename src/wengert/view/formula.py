@@ -12,17 +12,15 @@ from typing import Any
 
 from wengert.engine import Value
 from wengert.errors import ArgumentError, WengertError
-from wengert.ops.table import BY_NAME
+from wengert.ops import BY_NAME, TABLE, Op
 
 __all__ = ["evaluate"]
 
 LONGEST = 10_000  # characters
-ARITHMETIC: dict[type[ast.operator], str] = {
-    ast.Add: "add",
-    ast.Sub: "sub",
-    ast.Mult: "mul",
-    ast.Div: "div",
-    ast.Pow: "pow",
+ARITHMETIC: dict[type[ast.operator], str] = {  # as Python's own parser has it
+    type(ast.parse(f"x {row.infix} y", mode="eval").body.op): row.name  # type: ignore[attr-defined]  # it is a BinOp
+    for row in TABLE
+    if row.infix and row.arity == 2
 }
 WRITTEN = "numbers, names, + - * / **, parentheses and functions such as tanh(x)"
 
@@ -96,42 +94,44 @@ def _value(root: ast.expr, named: dict[str, Any], numbers: Mapping[str, float], 
     done: list[Any] = []
     while waiting:
         node, ready = waiting.pop()
-        name, operands = _operation(node)
-        if not name:
+        rule, operands = _operation(node)
+        if rule is None:
             done.append(_atom(node, named, numbers, used))
         elif ready:
-            arguments = done[len(done) - len(operands) :]
-            del done[len(done) - len(operands) :]
-            done.append(_applied(node, name, arguments))
+            first = len(done) - len(operands)
+            try:
+                done[first:] = [rule(*done[first:])]
+            except (WengertError, TypeError) as error:
+                raise _error(node, str(error)) from None
         else:
             waiting.append((node, True))
             waiting += [(operand, False) for operand in reversed(operands)]
     return done[0]
 
 
-def _operation(node: ast.expr) -> tuple[str, list[ast.expr]]:
-    """The name of an operation in the table, and its operands; no name for a number or a name."""
+def _operation(node: ast.expr) -> tuple[Any, list[ast.expr]]:
+    """What computes a result from operands, and these; None for a number or a name."""
     if isinstance(node, ast.BinOp) and type(node.op) in ARITHMETIC:
-        return ARITHMETIC[type(node.op)], [node.left, node.right]
+        return BY_NAME[ARITHMETIC[type(node.op)]], [node.left, node.right]
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitXor):
         raise _error(node, "^ has no meaning here: a power is written x**2")
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        return "neg", [node.operand]
+        return BY_NAME["neg"], [node.operand]
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.UAdd):
-        return "pos", [node.operand]
+        return lambda x: x, [node.operand]
     if isinstance(node, ast.Call) and not node.keywords:
         if isinstance(node.func, ast.Name):
             return _known(node.func, node.func.id), node.args
         if isinstance(node.func, ast.Attribute):
             return _known(node.func, node.func.attr), [node.func.value, *node.args]
-    return "", []
+    return None, []
 
 
-def _known(node: ast.expr, name: str) -> str:
+def _known(node: ast.expr, name: str) -> Op:
     row = BY_NAME.get(name)
     if row is None or row.value is None:
         raise _error(node, f"there is no function {name}(...) here")
-    return name
+    return row
 
 
 def _atom(node: ast.expr, named: dict[str, Any], numbers: Mapping[str, float], used: set[str]) -> Any:
@@ -150,15 +150,6 @@ def _atom(node: ast.expr, named: dict[str, Any], numbers: Mapping[str, float], u
         named[node.id] = Value(numbers[node.id], node.id)
     used.add(node.id)
     return named[node.id]
-
-
-def _applied(node: ast.expr, name: str, arguments: list[Any]) -> Any:
-    if name == "pos":
-        return arguments[0]
-    try:
-        return BY_NAME[name](*arguments)
-    except (WengertError, TypeError) as error:
-        raise _error(node, str(error)) from None
 
 
 def _error(node: ast.AST, what: str) -> ArgumentError:

@@ -8,21 +8,33 @@ comes from here is short, of one line, and can be encoded.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from math import copysign, inf, nextafter
 
 from wengert.graph import Graph
 from wengert.ops.table import TABLE, by_hand
 
-__all__ = ["clean", "fill", "formula", "formulas", "is_compound", "names", "number", "spelled", "template"]
+__all__ = [
+    "clean",
+    "fill",
+    "formula",
+    "formulas",
+    "is_compound",
+    "names",
+    "number",
+    "second",
+    "spelled",
+    "template",
+    "written",
+]
 
 LONGEST = 24  # characters of a label that are shown
 SHORT = 16  # characters of an expression that still serves as a name
 MANY = 7  # operands that are all written out
 LARGE = 20_000  # nodes from which on a node without a label goes by its place
-INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**"}
-SIGNS = {(sign, 2): name for name, sign in INFIX.items()} | {("-", 1): "neg"}  # what hand-made nodes call themselves
+INFIX = {row.name: row.infix for row in TABLE if row.infix and row.arity == 2}
+SIGNS = {(row.infix, row.arity): row.name for row in TABLE if row.infix}  # what hand-made nodes call themselves
 POWER, FUNCTION = re.compile(r"\*\*-?\d[\d.e-]{0,9}"), re.compile(r"[^\W\d]\w{0,15}")
 
 # What is no character to show: controls, what turns the direction of writing, halves of surrogate pairs.
@@ -51,6 +63,15 @@ def number(x: float) -> str:
     if five.partition("e")[0][-1] == "5" and Decimal(five) == Decimal(x):  # a half, which Python rounds to even
         x = nextafter(x, copysign(inf, x))
     return f"{x:.4g}"
+
+
+def second(x: float) -> str:
+    """A number behind a sign: in parentheses if it has one of its own."""
+    return _enclosed(number(x))
+
+
+def _enclosed(text: str) -> str:
+    return f"({text})" if text.startswith("-") else text
 
 
 def spelled(graph: Graph, place: int) -> str:
@@ -104,7 +125,7 @@ def fill(written: str, texts: Sequence[str] | Mapping[int, str]) -> str:
 
     def put(mark: re.Match[str]) -> str:
         text = texts[int(mark[2])]
-        return f"({text})" if mark[1] == "#" and text.startswith("-") else text
+        return _enclosed(text) if mark[1] == "#" else text
 
     return re.sub(r"([@#])(\d+)", put, written)
 
@@ -138,17 +159,23 @@ def _plain(graph: Graph) -> list[str]:
 
 def formula(graph: Graph, called: list[str], place: int) -> str:
     """The expression that made a node, over the names of its operands."""
-    operands, name = graph[place].operands, spelled(graph, place)
-    count = len(operands)
+    name = spelled(graph, place)
     tight = _is_expression(name) and name != "add"
-    texts = {}
-    for i in range(count) if count <= MANY else (0, 1, 2, count - 1):
-        x = operands[i]
+
+    def text(x: int | float) -> str:
         if isinstance(x, float):
-            texts[i] = number(x)
-        else:
-            texts[i] = f"({called[x]})" if tight and is_compound(graph, called, x) else called[x]
-    return fill(template(name, count), texts)
+            return number(x)
+        return f"({called[x]})" if tight and is_compound(graph, called, x) else called[x]
+
+    return written(graph, place, text)
+
+
+def written(graph: Graph, place: int, text: Callable[[int | float], str], times: str = "*") -> str:
+    """An operation over the texts of its operands, which are places or constants."""
+    operands = graph[place].operands
+    count = len(operands)
+    shown = range(count) if count <= MANY else (0, 1, 2, count - 1)
+    return fill(template(spelled(graph, place), count, times), {i: text(operands[i]) for i in shown})
 
 
 def is_compound(graph: Graph, called: list[str], place: int) -> bool:

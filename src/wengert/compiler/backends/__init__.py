@@ -1,7 +1,68 @@
-"""How programs run, and how they are written out."""
+"""What runs programs: the back ends, by name, and how one is entered here. None is imported before it makes a kernel.
 
+A back end is one file with a kind of `Kernel` (see `base`), and a row below. Whoever has a program run asks `BACKENDS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
 from importlib import import_module
+from importlib.util import find_spec
 from types import ModuleType
+from typing import Any, NamedTuple
+
+from wengert.errors import require
+
+__all__ = ["BACKENDS", "Backend", "preferred", "register"]
+
+
+class Backend(NamedTuple):
+    """Something that runs programs."""
+
+    name: str
+    kernel: Callable[[], type[Any]]  # gives its kind of `Kernel`
+    library: str  # that it needs
+    extra: str  # that brings the library: pip install "wengert[extra]"
+    overhead: int  # a pass over all examples of fewer scalar operations takes the engine less time than its calls
+
+    def is_available(self) -> bool:
+        """Whether its library is installed."""
+        return find_spec(self.library) is not None
+
+    def require(self) -> None:
+        """See that it can run here.
+
+        Raises:
+            MissingExtraError: its library is not installed; the message holds the command that brings it.
+        """
+        require(self.library, self.extra)
+
+
+BACKENDS: dict[str, Backend] = {}
+"""By name; of those that can run here, "auto" takes the first."""
+
+
+def register(backend: Backend) -> Backend:
+    """Enter a back end behind those that are there."""
+    BACKENDS[backend.name] = backend
+    return backend
+
+
+def preferred() -> Backend:
+    """The first back end that can run here.
+
+    Raises:
+        MissingExtraError: none can; the message holds the command that brings the first.
+
+    >>> preferred().name
+    'numpy'
+    """
+    first = next((backend for backend in BACKENDS.values() if backend.is_available()), next(iter(BACKENDS.values())))
+    first.require()
+    return first
+
+
+register(Backend("numpy", lambda: import_module(f"{__name__}.numpy").NumPyKernel, "numpy", "array", overhead=2000))
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -1,20 +1,17 @@
-"""What the text of a program does not make twice: arrays whose memory can serve again, and ranges of numbers."""
+"""Arrays whose memory can serve again."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 from wengert.compiler.ir.program import Access, Array, Assemble, Compute, Program
 
-__all__ = ["is_view", "ranges_once", "spent_arrays"]
-
-RANGE = re.compile(r"\bnp\.arange\((?:\d+|len\(\w+\))\)")
+__all__ = ["is_view", "spent_arrays"]
 
 
 def is_view(step: Compute) -> bool:
     """Whether a step gives elements of another array as they are: NumPy may give that array itself."""
-    return not step.reduce and step.tree[0] in ("in", "stop_gradient")
+    return not step.reduce and step.expr[0] in ("in", "stop_gradient")
 
 
 def spent_arrays(
@@ -22,7 +19,7 @@ def spent_arrays(
     uses: dict[int, int],
     is_new: Callable[[Compute], bool],
     is_in_place: Callable[[Access, Array], bool],
-) -> tuple[set[int], set[int]]:
+) -> tuple[dict[int, Array], set[int]]:
     """Arrays of a reverse sweep that are read a last time where they become the first part of another, covering it: the
     other array goes on with their memory, under its own name, and nothing is copied.
 
@@ -34,9 +31,10 @@ def spent_arrays(
             transposed array is transposed in memory too, and to reshape that is to copy it.
 
     Returns:
-        The ids of these arrays, and those of the arrays that have to be made before their elements change.
+        By the ids of these arrays those that they become; and the ids of the arrays that have to be made before their
+        elements change.
     """
-    spent: set[int] = set()
+    spent: dict[int, Array] = {}
     early: set[int] = set()
     makers: dict[int, Compute] = {}
     readers: dict[int, list[Compute | Assemble]] = {}  # so far
@@ -54,31 +52,10 @@ def spent_arrays(
                 and all(isinstance(reader, Compute) and not is_view(reader) for reader in before)
                 and uses[id(part)] == len(before) + 2  # nothing reads it later, and it is no result itself
             ):
-                part.name = step.out.name
-                spent.add(id(part))
+                spent[id(part)] = step.out
                 early.update(id(reader.out) for reader in before)
         else:
             makers[id(step.out)] = step
         for array in step.reads:
             readers.setdefault(id(array), []).append(step)
     return spent, early
-
-
-def ranges_once(lines: list[str], length: str, width: int) -> list[str]:
-    """The lines with the numbers from 0 up that several of them ask for made once, in front.
-
-    Args:
-        lines: the lines; their comments begin behind `width`.
-        length: how the number of examples is written: every batched array has as many.
-        width: how long a line is, before its comment.
-    """
-    lines = [re.sub(r"\bnp\.arange\(len\(\w+\)\)", f"np.arange({length})", line) for line in lines]
-    whole = "\n".join(lines)
-    often = [made for made in dict.fromkeys(RANGE.findall(whole)) if whole.count(made) > 1]
-    names = {made: f"rows{number or ''}" for number, made in enumerate(often)}
-    for number, line in enumerate(lines):
-        if any(made in line for made in often):
-            code, mark, comment = line.partition("  # (")
-            code = RANGE.sub(lambda found: names.get(found[0], found[0]), code).rstrip()
-            lines[number] = (code.ljust(width) if mark else code) + mark + comment
-    return [*[f"{name} = {made}" for made, name in names.items()], *lines]

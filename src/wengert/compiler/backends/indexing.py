@@ -1,46 +1,93 @@
-"""How NumPy writes an Access: a reshape, a slice, a transpose, and None where an axis is broadcast."""
+"""How an Access is written: a reshape, a slice, a transpose, and None where an axis is broadcast."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from wengert.compiler.ir.program import BATCH, Access, contiguous
+from wengert.compiler.backends.spellings import Library
+from wengert.compiler.backends.syntax import infix, item, method, node, path
+from wengert.compiler.ir.program import BATCH, Access, Array, contiguous
 from wengert.compiler.ir.strides import addresses
 
-__all__ = ["view"]
+__all__ = ["Names", "strided", "view"]
 
-Keep = Callable[[Any], str]  # gives a constant array a name
+ALL = slice(None)
 
 
-def view(access: Access, axes: Sequence[int], order: Sequence[int], keep: Keep) -> str:
-    """The text of the array that an access reads, with these axes of its Compute in this order.
+@dataclass
+class Names:
+    """What a text calls its arrays, its constants and the ranges of numbers that it makes once, in front."""
+
+    library: Library
+    length: Any  # the number of examples, as a node
+    constants: dict[str, Any] = field(default_factory=dict)
+    by_bytes: dict[Any, Any] = field(default_factory=dict)
+    ranges: dict[int, str] = field(default_factory=dict)
+    stands_for: dict[int, Any] = field(default_factory=dict)  # by the id of an array that has no name of its own
+
+    def of(self, array: Array) -> Any:
+        """What stands for an array."""
+        return self.stands_for.get(id(array)) or path(array.name)
+
+    def keep(self, values: Any) -> Any:
+        """A name for an array of constants; equal ones share it."""
+        key = (values.shape, values.dtype.str, values.tobytes())
+        if key not in self.by_bytes:
+            stem = "mask" if values.dtype == bool else "index"
+            name = f"{stem}{sum(known.startswith(stem) for known in self.constants) + 1}"
+            self.by_bytes[key], self.constants[name] = path(name), values
+        return self.by_bytes[key]
+
+    def range(self, count: int) -> Any:
+        """A name for the numbers from 0 up to a length, or to the number of examples."""
+        if count not in self.ranges:
+            self.ranges[count] = f"rows{len(self.ranges) or ''}"
+        return path(self.ranges[count])
+
+    def shape(self, axes: Sequence[int]) -> Any:
+        """A shape as a tuple."""
+        return node(tuple([self.length if n == BATCH else n for n in axes]))
+
+    def transposed(self, array: Any, order: Sequence[int]) -> Any:
+        """An array with its axes in another order."""
+        order = list(order)
+        if order == sorted(order):
+            return array
+        if order == [1, 0]:
+            return ast.Attribute(array, "T")
+        return self.library.method(array, "transpose", *order)
+
+
+def view(access: Access, axes: Sequence[int], order: Sequence[int], names: Names) -> Any:
+    """The array that an access reads, with these axes of its Compute in this order.
 
     Axes that the access does not depend on are broadcast: they become None, or nothing in front.
     """
     present = [i for i in order if access.depends_on(i, axes)]
-    text = _gathered(access, axes, present, keep) if access.table is not None or access.index is not None else None
-    if text is None:
-        text, stored = _sliced(access, axes) or _gathered_affine(access, axes, keep)
-        text += _transposed([stored.index(i) for i in present])
+    if access.index is not None:
+        made = _indexed(access, axes, present, names)
+    elif access.table is not None:
+        made = _gathered(access, axes, present, names)
+    else:
+        made, stored = strided(access, axes, names) or _gathered_affine(access, axes, names)
+        made = names.transposed(made, [stored.index(i) for i in present])
     lead = next((n for n, i in enumerate(order) if i in present), len(order))
-    places = [":" if i in present else "None" for i in order][lead:]
-    while places and places[-1] == ":":
+    return _at(made, [ALL if i in present else None for i in order][lead:])
+
+
+def _at(array: Any, places: list[Any]) -> Any:
+    """The items at some places; an axis that is taken whole is not named at the end."""
+    while places and places[-1] == ALL:
         places.pop()
-    return f"{text}[{', '.join(places)}]" if places else text
+    return item(array, *places) if places else array
 
 
-def _transposed(order: list[int]) -> str:
-    if order == sorted(order):
-        return ""
-    if order == [1, 0]:
-        return ".T"
-    return f".transpose({', '.join(map(str, order))})"
-
-
-def _sliced(access: Access, axes: Sequence[int]) -> tuple[str, list[int]] | None:
+def strided(access: Access, axes: Sequence[int], names: Names) -> tuple[Any, list[int]] | None:
     """The array cut into the strides of the access, and which axes stand where; None if strides do not nest."""
     array = access.array
     moving = [i for i in range(len(axes)) if axes[i] != BATCH and access.strides[i]]
@@ -50,15 +97,17 @@ def _sliced(access: Access, axes: Sequence[int]) -> tuple[str, list[int]] | None
         return None
     own = contiguous(array.cell_shape)
     for cuts in (sorted({*own, *strides}, reverse=True), strides or [1]):
-        found = _cut(access, axes, moving, list(cuts))
+        found = _cut(access, axes, moving, list(cuts), names)
         if found is not None:
             return found
     if strides and strides[-1] != 1:
-        return _cut(access, axes, moving, [*strides, 1])
+        return _cut(access, axes, moving, [*strides, 1], names)
     return None
 
 
-def _cut(access: Access, axes: Sequence[int], moving: list[int], cuts: list[int]) -> tuple[str, list[int]] | None:
+def _cut(
+    access: Access, axes: Sequence[int], moving: list[int], cuts: list[int], names: Names
+) -> tuple[Any, list[int]] | None:
     array = access.array
     lengths, length = [], array.size
     for cut in cuts:
@@ -69,62 +118,55 @@ def _cut(access: Access, axes: Sequence[int], moving: list[int], cuts: list[int]
     if length != 1:
         return None
     strides = {access.strides[i]: i for i in moving}
-    rest, places, stored = access.base, [], []
+    rest, stored = access.base, []
+    places: list[Any] = []
     for cut, room in zip(cuts, lengths, strict=True):
         start, rest = divmod(rest, cut)
         if cut not in strides:
             if start >= room:
                 return None
-            places.append(str(start))
+            places.append(start)
             continue
         axis = strides[cut]
         stop = start + axes[axis]
         if stop > room:
             return None
         stored.append(axis)
-        places.append(":" if (start, stop) == (0, room) else f"{start or ''}:{'' if stop == room else stop}")
-    text = array.name
+        places.append(slice(start or None, None if stop == room else stop))
+    made = names.of(array)
     if tuple(lengths) != array.cell_shape and places:
-        text += f".reshape({', '.join([*(['-1'] if array.batched else []), *map(str, lengths)])})"
-    while places and places[-1] == ":":
-        places.pop()
-    if places:
-        text += f"[{', '.join([*([':'] if array.batched else []), *places])}]"
+        made = method(made, "reshape", *[-1] * array.batched, *lengths)
     batch = [i for i in range(len(axes)) if axes[i] == BATCH and access.strides[i]]
-    return text, batch + stored
+    return _at(made, [*[ALL] * array.batched, *places]), batch + stored
 
 
-def _gathered_affine(access: Access, axes: Sequence[int], keep: Keep) -> tuple[str, list[int]]:
+def _gathered_affine(access: Access, axes: Sequence[int], names: Names) -> tuple[Any, list[int]]:
     """Strides that do not nest: through a table."""
     moving = [i for i in range(len(axes)) if axes[i] != BATCH and access.strides[i]]
     table = addresses(access.base, tuple([access.strides[i] for i in moving]), tuple([axes[i] for i in moving]))
     batch = [i for i in range(len(axes)) if axes[i] == BATCH and access.strides[i]]
-    return _flat(access, keep(table)), batch + moving
+    return _cells(access.array, names.keep(table), names), batch + moving
 
 
-def _gathered(access: Access, axes: Sequence[int], present: list[int], keep: Keep) -> str:
+def _gathered(access: Access, axes: Sequence[int], present: list[int], names: Names) -> Any:
     """An access through a table, its axes in the order asked for."""
-    if access.index is not None:
-        return _indexed(access, axes, present, keep)
     assert access.table is not None
     plain = [i for i in range(len(axes)) if axes[i] != BATCH]
-    batch = [i for i in present if axes[i] == BATCH]
     table = access.table.transpose([plain.index(i) for i in present if axes[i] != BATCH])
-    text = _flat(access, keep(np.ascontiguousarray(table)))
-    if batch and present[0] != batch[0]:
-        at = present.index(batch[0])
-        text += f".transpose({', '.join(map(str, [*range(1, at + 1), 0, *range(at + 1, len(present))]))})"
-    return text
+    made = _cells(access.array, names.keep(np.ascontiguousarray(table)), names)
+    at = next((n for n, i in enumerate(present) if axes[i] == BATCH), 0)  # where the batch is to stand
+    return names.transposed(made, [*range(1, at + 1), 0, *range(at + 1, len(present))]) if at else made
 
 
-def _flat(access: Access, table: str) -> str:
-    array = access.array
-    if array.batched:
-        return f"{array.name}{'' if len(array.shape) == 2 else f'.reshape(-1, {array.size})'}[:, {table}]"
-    return f"{array.name}{'' if len(array.shape) == 1 else '.reshape(-1)'}[{table}]"
+def _cells(array: Array, places: Any, names: Names, examples: Any = ALL) -> Any:
+    """The cells with these numbers, of all examples or of some."""
+    made = names.of(array)
+    if len(array.cell_shape) != 1:
+        made = method(made, "reshape", -1, *[array.size] * array.batched)
+    return item(made, examples, places) if array.batched else item(made, places)
 
 
-def _indexed(access: Access, axes: Sequence[int], present: list[int], keep: Keep) -> str:
+def _indexed(access: Access, axes: Sequence[int], present: list[int], names: Names) -> Any:
     """Places that are known only at run time: rows of a table, one of each row, or an address."""
     index, array = access.index, access.array
     assert index is not None
@@ -135,19 +177,19 @@ def _indexed(access: Access, axes: Sequence[int], present: list[int], keep: Keep
     two = len(array.cell_shape) == 2 and access.base == 0 and not array.batched
     runs = [(access.strides[i], axes[i]) for i in moving]
     if two and index.step == width and present == chosen + moving and runs == [(1, width)]:  # whole rows
-        return f"{array.name}[{view(own, axes, chosen, keep)}]"
+        return item(names.of(array), view(own, axes, chosen, names))
     if two and index.step == 1 and present == chosen == moving and [s for s, _ in runs] == [width]:  # one of each row
-        return f"{array.name}[np.arange({runs[0][1]}), {view(own, axes, chosen, keep)}]"
-    places = view(own, axes, present, keep) + (f" * {index.step}" if index.step != 1 else "")
+        return item(names.of(array), names.range(runs[0][1]), view(own, axes, chosen, names))
+    places = view(own, axes, present, names)
+    if index.step != 1:
+        places = infix(places, "*", index.step)
     if access.base or moving:
         strides, lengths = tuple([access.strides[i] for i in moving]), tuple([axes[i] for i in moving])
         shape = [axes[i] if i in moving else 1 for i in present]
         while shape and shape[0] == 1:
             shape.pop(0)
-        places = f"{keep(addresses(access.base, strides, lengths).reshape(shape))} + {places}"
-    if not array.batched:
-        return f"{array.name}{'' if len(array.shape) == 1 else '.reshape(-1)'}[{places}]"
-    examples = f"np.arange(len({array.name}))"
-    if len(present) > 1:
-        examples += f"[:{', None' * (len(present) - 1)}]"
-    return f"{array.name}{'' if len(array.shape) == 2 else f'.reshape(-1, {array.size})'}[{examples}, {places}]"
+        places = infix(names.keep(addresses(access.base, strides, lengths).reshape(shape)), "+", places)
+    examples = names.range(BATCH) if array.batched else ALL
+    if array.batched and len(present) > 1:
+        examples = item(examples, ALL, *[None] * (len(present) - 1))
+    return _cells(array, places, names, examples)

@@ -1,67 +1,186 @@
-"""How NumPy writes the rows of the operation table, and one expression of them."""
+"""What libraries of arrays call the rows of the operation table: one table of common names, and what each spells
+otherwise.
+
+A row that is in neither table is written by its own rule. One whose rule computes floats alone, as a user's may, is
+called on each element, which only NumPy can.
+"""
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import inf
 from typing import Any
 
-from wengert.compiler.ir.expression import LEAVES, Tree, expand
+import numpy as np
 
-__all__ = ["MATMUL", "TEXTS", "TIGHT", "bound", "expanded", "literal"]
+from wengert.compiler.backends.syntax import call, fill, infix, method, negative, node, path, template
+from wengert.compiler.ir.expression import COMPARISONS, LEAVES, Expr, expand
+from wengert.ops import BY_NAME
 
-MATMUL = 1  # @ binds like a product, but a * b @ c is not a * (b @ c): in a product it stands in parentheses
+__all__ = ["LIBRARIES", "Library", "by_element"]
 
-# How a row is written, and how tightly it binds: 1 a sum, 2 a product, 3 a sign, 4 a power, 5 a call.
-TEXTS: dict[str, tuple[str, int]] = {
-    "lt": ("{0} < {1}", 0), "le": ("{0} <= {1}", 0), "gt": ("{0} > {1}", 0), "ge": ("{0} >= {1}", 0),
-    "eq": ("{0} == {1}", 0), "ne": ("{0} != {1}", 0),
-    "add": ("{0} + {1}", 1), "sub": ("{0} - {1}", 1), "mul": ("{0} * {1}", 2), "div": ("{0} / {1}", 2),
-    "neg": ("-{0}", 3), "pow": ("{0} ** {1}", 4), "square": ("{0} ** 2", 4), "reciprocal": ("1 / {0}", 2),
-    "where": ("np.where({0}, {1}, {2})", 5), "relu": ("np.maximum({0}, 0)", 5),
-    "stop_gradient": ("{0}", -1), "masked extreme": ("{0}.{1}({2}, where={3}, initial={4})", 5),
-    "abs": ("np.abs({0})", 5), "maximum": ("np.maximum({0}, {1})", 5), "minimum": ("np.minimum({0}, {1})", 5),
-    "clip": ("np.clip({0}, {1}, {2})", 5),
-    **{name: (f"np.{name}({{0}})", 5) for name in (
-        "exp", "log", "tanh", "sign", "exp2", "expm1", "log2", "log10", "log1p", "sqrt", "cbrt",
-        "sin", "cos", "tan", "sinh", "cosh")},
-    **{name: (f"np.arc{name[1:]}({{0}})", 5) for name in ("asin", "acos", "atan", "asinh", "acosh", "atanh")},
-    "atan2": ("np.arctan2({0}, {1})", 5), "hypot": ("np.hypot({0}, {1})", 5),
+NAMES = {
+    **{name: name for name in (
+        "exp", "log", "tanh", "abs", "sign", "exp2", "expm1", "log2", "log10", "log1p", "sqrt", "cbrt", "maximum",
+        "minimum", "where", "hypot", "sin", "cos", "tan", "sinh", "cosh")},
+    **{name: f"arc{name[1:]}" for name in ("asin", "acos", "atan", "atan2", "asinh", "acosh", "atanh")},
 }  # fmt: skip
-# How tightly each operand must bind where it stands; a call's may be anything.
-TIGHT: dict[str, tuple[int, ...]] = {
-    "add": (1, 1), "sub": (1, 2), "mul": (2, 2), "div": (2, 3), "neg": (3,), "pow": (5, 5), "square": (5,),
-    "reciprocal": (3,), **dict.fromkeys(("lt", "le", "gt", "ge", "eq", "ne"), (1, 1)),
-}  # fmt: skip
-
-ROOTS: dict[Tree, Callable[[Tree], Tree]] = {
+FORMS = {  # of rows that are no function, and of the greatest and the least where a mask z says; x and y are operands
+    "square": "x ** 2",
+    "reciprocal": "1 / x",
+    "relu": "np.maximum(x, 0)",
+    "clip": "np.clip(x, y, z)",
+    "stop_gradient": "x",
+    "masked max": "x.max(y, where=z, initial=-np.inf)",
+    "masked min": "x.min(y, where=z, initial=np.inf)",
+}
+POWERS: dict[Expr, Callable[[Expr], Expr]] = {
     ("const", 0.5): lambda x: ("sqrt", x),
     ("const", -0.5): lambda x: ("reciprocal", ("sqrt", x)),
 }
 
 
-def expanded(tree: Tree, texts: dict[str, Any]) -> Tree:
-    """The tree by the rows that there is a text for, and those that are called element by element."""
-    if tree[0] in LEAVES:
-        return tree
-    if tree[0] == "pow" and tree[2] in ROOTS:
-        return expanded(ROOTS[tree[2]](tree[1]), texts)
-    if tree[0] not in texts and tree[0] != "partial":
-        longer = expand(tree)
-        if longer is not None:
-            return expanded(longer, texts)
-    return (tree[0], *(expanded(branch, texts) for branch in tree[1:]))
+@dataclass(frozen=True)
+class Library:
+    """How a library is written: where nothing is said, as NumPy is."""
+
+    name: str  # what the text calls it
+    header: str  # what imports it
+    forms: dict[str, str] = field(default_factory=dict)  # that it has otherwise, in the manner of FORMS
+    spellings: dict[str, str] = field(default_factory=dict)  # of NumPy's other functions and methods
+    array: str = "np.array(x)"  # of constants, y being the kind of its numbers
+    triangle: str = "np.tri(x, dtype=bool)"
+    number: str = "x"  # a number where a function takes only arrays
+    usage: str = ""
+
+    def function(self, name: str) -> Any:
+        """The path of a function that NumPy calls so."""
+        return path(f"{self.name}.{self.spellings.get(name, name)}")
+
+    def method(self, of: Any, name: str, *operands: Any, **named: Any) -> Any:
+        """A call of a method that NumPy calls so."""
+        return method(of, self.spellings.get(name, name), *operands, **named)
+
+    def literal(self, c: float) -> Any:
+        """A number; a whole one without a point."""
+        if c != c:
+            return self.function("nan")
+        if abs(c) == inf:
+            return self.function("inf") if c > 0.0 else negative(self.function("inf"))
+        return node(int(c) if c == int(c) and abs(c) < 1e6 and str(c) != "-0.0" else c)
+
+    def spells(self, name: str) -> bool:
+        """Whether it has a way to write a row."""
+        return bool(self.form(name) or name in NAMES or BY_NAME[name].infix)
+
+    def form(self, name: str) -> str:
+        """The form of a row; empty if it has none."""
+        return self.forms.get(name, FORMS.get(name, ""))
+
+    def filled(self, form: str, *operands: Any) -> Any:
+        """A form with its operands x, y and z, in this library."""
+        return fill(template(form), {"np": path(self.name), **dict(zip("xyz", operands, strict=False))})
+
+    def expanded(self, expr: Expr) -> Expr:
+        """The expression by the rows that it has, and those that are called element by element."""
+        name = expr[0]
+        if name in LEAVES:
+            return expr
+        if name == "pow" and expr[2] in POWERS:
+            return self.expanded(POWERS[expr[2]](expr[1]))
+        if name != "partial" and name not in COMPARISONS and not self.spells(name):
+            longer = expand(expr)
+            if longer is not None:
+                return self.expanded(longer)
+        return (name, *[self.expanded(branch) for branch in expr[1:]])
+
+    def spelled(self, name: str, operands: list[Any]) -> Any:
+        """A row or a comparison of operands; None if there is no way to write it."""
+        if name in COMPARISONS:
+            return infix(operands[0], name, operands[1])
+        if name in ("maximum", "minimum") and _is_number(operands[0]):
+            operands = operands[::-1]
+        form = self.forms.get(f"{name} of a number") if _is_number(operands[-1]) else None
+        form = form or self.form(name)
+        if form:
+            return self.filled(form, *operands)
+        if name in NAMES:
+            if name != "where" or all(map(_is_number, operands[1:])):
+                operands = [self.as_array(x) for x in operands]
+            return call(self.function(NAMES[name]), *operands)
+        sign = BY_NAME[name].infix if name in BY_NAME else ""
+        if sign:
+            return infix(operands[0], sign, operands[1]) if len(operands) == 2 else negative(operands[0])
+        return None
+
+    def as_array(self, x: Any) -> Any:
+        """An operand of a function that takes only arrays."""
+        return self.filled(self.number, x) if _is_number(x) else x
 
 
-def bound(text: str, binding: int, need: int) -> str:
-    """The text in parentheses, if it binds less tightly than it needs to."""
-    return text if binding >= need else f"({text})"
+def _is_number(x: Any) -> bool:
+    return isinstance(x, ast.Constant) or (isinstance(x, ast.UnaryOp) and isinstance(x.operand, ast.Constant))
 
 
-def literal(c: float) -> tuple[str, int]:
-    """How a number is written, and how tightly that binds."""
-    if c != c:
-        return "np.nan", 5
-    if c in (float("inf"), float("-inf")):
-        return ("np.inf", 5) if c > 0 else ("-np.inf", 3)
-    text = repr(int(c)) if c == int(c) and abs(c) < 1e6 else repr(c)
-    return text, 3 if c < 0 or text.startswith("-") else 5
+def by_element(name: str, operand: int | None = None) -> Any:
+    """A row, or its partial derivative by an operand, called on each element: for rows that have no array form.
+
+    >>> by_element("polygamma")(np.array([0.0, 1.0]), 1.0).round(4).tolist()
+    [-0.5772, 1.6449]
+    """
+    row = BY_NAME[name]
+
+    def partial(*xs: float) -> float:
+        slopes = row.partials(*xs)
+        return float(slopes[operand or 0] if isinstance(slopes, (tuple, list)) else slopes)
+
+    return np.vectorize(row.value if operand is None else partial, otypes=[float])
+
+
+LIBRARIES = {
+    "numpy": Library("np", "import numpy as np"),
+    "torch": Library(
+        "torch",
+        "import torch",
+        {
+            "relu": "torch.relu(x)",
+            "clip": "",  # by its rule: one of its bounds may be a number, and the other none
+            "stop_gradient": "x.detach()",
+            "masked max": "torch.where(z, x, -torch.inf).amax(y)",
+            "masked min": "torch.where(z, x, torch.inf).amin(y)",
+            "maximum of a number": "torch.clamp(x, min=y)",
+            "minimum of a number": "torch.clamp(x, max=y)",
+            "cbrt": "torch.sign(x) * torch.abs(x) ** (1 / 3)",
+            "sigmoid": "torch.sigmoid(x)",
+            "erf": "torch.erf(x)",
+            "erfc": "torch.erfc(x)",
+            "normal_cdf": "torch.special.ndtr(x)",
+            "normal_pdf": "torch.exp(-x ** 2 / 2) / (2 * torch.pi) ** 0.5",
+            "gaussian": "torch.exp(-x ** 2)",
+            "lgamma": "torch.lgamma(x)",
+            "polygamma": "torch.polygamma(x, y)",
+        },
+        {"transpose": "permute", "max": "amax", "min": "amin", "concatenate": "cat"},
+        array="torch.tensor(x, dtype=y)",
+        triangle="torch.ones(x, x).tril().bool()",
+        number="torch.tensor(x, dtype=torch.float64)",
+        usage="The arguments are float64 tensors (indices: int64); its gradients are PyTorch's own: call .backward().",
+    ),
+    "jax": Library(
+        "jnp",
+        'import jax\nimport jax.numpy as jnp\n\njax.config.update("jax_enable_x64", True)',
+        {
+            "stop_gradient": "jax.lax.stop_gradient(x)",
+            "erf": "jax.scipy.special.erf(x)",
+            "erfc": "jax.scipy.special.erfc(x)",
+            "normal_cdf": "jax.scipy.special.ndtr(x)",
+            "normal_pdf": "jax.scipy.stats.norm.pdf(x)",
+            "gaussian": "jnp.exp(-x ** 2)",
+            "lgamma": "jax.scipy.special.gammaln(x)",
+            "polygamma": "jax.scipy.special.polygamma(x, y)",
+        },
+        usage="Its gradients are JAX's own: jax.grad({name}, argnums=...), and jax.jit.",
+    ),
+}

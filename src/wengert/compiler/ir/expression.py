@@ -1,8 +1,8 @@
-"""What one element of an array is computed from: trees of the operation table's rows, and their derivatives.
+"""What one element of an array is computed from: rows of the operation table, and their derivatives.
 
-A tree is a tuple: ``("in", k)`` is the k-th operand of a Compute, ``("const", c)`` a number, ``("mask", m)`` an
+An expression is a tuple: ``("in", k)`` is the k-th operand of a Compute, ``("const", c)`` a number, ``("mask", m)`` an
 array of bools over its axes, ``("lt", a, b)`` and the like a comparison, ``("where", condition, a, b)`` a choice,
-and ``("tanh", a)`` the row of that name. Derivatives are the rows' own rules, read over such trees.
+and ``("tanh", a)`` the row of that name. Derivatives are the rows' own rules, read over such expressions.
 """
 
 from __future__ import annotations
@@ -11,10 +11,14 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from wengert.ops import table
+from wengert.ops import AS_OPERANDS, NONNEGATIVE, interpret, namespace, table
 
 __all__ = [
-    "Tree",
+    "COMPARISONS",
+    "LEAVES",
+    "ONE",
+    "ZERO",
+    "Expr",
     "cotangents",
     "expand",
     "has_mask",
@@ -26,55 +30,24 @@ __all__ = [
     "times",
 ]
 
-Tree = tuple[Any, ...]
+Expr = tuple[Any, ...]
 LEAVES = ("in", "const", "mask")
-CHEAP = ("add", "sub", "mul", "neg", "square", "where", "stop_gradient", "relu", "lt", "le", "gt", "ge", "eq", "ne")
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
+CHEAP = ("add", "sub", "mul", "neg", "square", "where", "stop_gradient", "relu", *COMPARISONS)
+ONE: Expr = ("const", 1.0)
+ZERO: Expr = ("const", 0.0)
 
 
-class Symbol:
-    """A tree with arithmetic, so that a rule of the table can be read over it."""
+class Symbolic:
+    """An expression with arithmetic, so that a rule of the table can be read over it."""
 
-    __slots__ = ("tree",)
+    __slots__ = ("expr",)
 
-    def __hash__(self) -> int:
-        raise TypeError("a symbol is no key: == builds a tree")
-
-    def __init__(self, tree: Tree) -> None:
-        self.tree: Tree = tree
+    def __init__(self, expr: Expr) -> None:
+        self.expr: Expr = expr
 
     def _apply_op(self, op: table.Op, operands: Any) -> Any:
         return _made(op.name, *operands)
-
-    def __add__(self, other: Any) -> Any:
-        return _made("add", self, other)
-
-    def __radd__(self, other: Any) -> Any:
-        return _made("add", other, self)
-
-    def __sub__(self, other: Any) -> Any:
-        return _made("sub", self, other)
-
-    def __rsub__(self, other: Any) -> Any:
-        return _made("sub", other, self)
-
-    def __mul__(self, other: Any) -> Any:
-        return _made("mul", self, other)
-
-    def __rmul__(self, other: Any) -> Any:
-        return _made("mul", other, self)
-
-    def __truediv__(self, other: Any) -> Any:
-        return _made("div", self, other)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return _made("div", other, self)
-
-    def __pow__(self, other: Any) -> Any:
-        return _made("pow", self, other)
-
-    def __rpow__(self, other: Any) -> Any:
-        return _made("pow", other, self)
 
     def __neg__(self) -> Any:
         return _made("neg", self)
@@ -82,34 +55,30 @@ class Symbol:
     def __abs__(self) -> Any:
         return _made("abs", self)
 
-    def __lt__(self, other: Any) -> Any:
-        return _made("lt", self, other)
-
-    def __le__(self, other: Any) -> Any:
-        return _made("le", self, other)
-
-    def __gt__(self, other: Any) -> Any:
-        return _made("gt", self, other)
-
-    def __ge__(self, other: Any) -> Any:
-        return _made("ge", self, other)
-
-    def __eq__(self, other: Any) -> Any:
-        return _made("eq", self, other)
-
-    def __ne__(self, other: Any) -> Any:
-        return _made("ne", self, other)
+    def __hash__(self) -> int:
+        raise TypeError("it is no key: == makes an expression")
 
     def __bool__(self) -> bool:
         raise TypeError("a rule chooses with where(condition, a, b), not with if")
 
 
-def _tree(x: Any) -> Tree:
-    return x.tree if isinstance(x, Symbol) else ("const", float(x))
+def _operator(name: str, reflected: bool = False) -> Callable[[Any, Any], Any]:
+    return lambda x, y: _made(name, y, x) if reflected else _made(name, x, y)
+
+
+for _operation, _name in {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "pow": "pow"}.items():
+    setattr(Symbolic, f"__{_operation}__", _operator(_name))
+    setattr(Symbolic, f"__r{_operation}__", _operator(_name, reflected=True))
+for _name in COMPARISONS:
+    setattr(Symbolic, f"__{_name}__", _operator(_name))
+
+
+def _expr(x: Any) -> Expr:
+    return x.expr if isinstance(x, Symbolic) else ("const", float(x))
 
 
 def _made(name: str, *operands: Any) -> Any:
-    """The tree of an operation, without what multiplies by 1 or adds 0. (Never without what multiplies by 0:
+    """The expression of an operation, without what multiplies by 1 or adds 0. (Never without what multiplies by 0:
     0 * inf is nan.)
     """
     a, b = operands[0], operands[-1]
@@ -120,85 +89,67 @@ def _made(name: str, *operands: Any) -> Any:
                     return other
                 if x == -1.0:
                     return -other
-            if isinstance(x, Symbol) and x.tree[0] == "div" and x.tree[1] == ("const", 1.0):
-                return Symbol(("div", _tree(other), x.tree[2]))
+            if isinstance(x, Symbolic) and x.expr[0] == "div" and x.expr[1] == ("const", 1.0):
+                return Symbolic(("div", _expr(other), x.expr[2]))
             if (
                 isinstance(x, float)
-                and isinstance(other, Symbol)
-                and other.tree[0] == "mul"
-                and other.tree[1][0] == "const"
+                and isinstance(other, Symbolic)
+                and other.expr[0] == "mul"
+                and other.expr[1][0] == "const"
             ):
-                return _made("mul", x * other.tree[1][1], Symbol(other.tree[2]))
+                return _made("mul", x * other.expr[1][1], Symbolic(other.expr[2]))
     elif name in ("add", "sub") and isinstance(b, float) and b == 0.0:
         return a
     elif name == "add" and isinstance(a, float) and a == 0.0:
         return b
-    elif name == "neg" and a.tree[0] == "neg":
-        return Symbol(a.tree[1])
-    return Symbol((name, *map(_tree, operands)))
+    elif name == "neg" and a.expr[0] == "neg":
+        return Symbolic(a.expr[1])
+    return Symbolic((name, *map(_expr, operands)))
 
 
 def _choice(condition: Any, x: Any, y: Any) -> Any:
-    """`where`, decided at once if the condition is known."""
-    if not isinstance(condition, Symbol):
+    """`where`, decided at once if the condition is nonnegative."""
+    if not isinstance(condition, Symbolic):
         return x if condition else y
-    return Symbol(("where", condition.tree, _tree(x), _tree(y)))
+    return Symbolic(("where", condition.expr, _expr(x), _expr(y)))
 
 
-SYMBOLS: dict[str, Any] = {}  # what the names in a rule of the table mean when it is read over trees
-SYMBOLS.update(
-    {
-        name: FunctionType(thing.__code__, SYMBOLS, name, thing.__defaults__)
-        if isinstance(thing, FunctionType) and thing.__globals__ is table.VALUES
-        else thing
-        for name, thing in table.VALUES.items()
-    }
-)
-SYMBOLS["where"], SYMBOLS["abs"] = _choice, abs  # and not what these stand for where derivatives are taken again
-SYMBOLS["_power_by_base"] = FunctionType(table._power_by_base.__code__, SYMBOLS)
-SYMBOLS["_seldom"] = lambda condition, careful, plain: plain  # one form for all elements
+# What the names in a rule of the table mean when it is read over expressions: one form for all elements.
+SYMBOLS: dict[str, Any] = namespace(where=_choice, _guarded_form=lambda condition, careful, plain: plain)
 
 
-def _read(rule: Callable[..., Any]) -> Callable[..., Any]:
-    """A rule of the table, with its names looked up among the symbols; a user's rule as it is."""
-    if isinstance(rule, FunctionType) and rule.__globals__ in (table.FLOATS, table.VALUES):
-        return FunctionType(rule.__code__, SYMBOLS, rule.__name__, rule.__defaults__)
-    return rule
-
-
-def expand(tree: Tree) -> Tree | None:
+def expand(expr: Expr) -> Expr | None:
     """The same by the rows that its own row is written with; None for a row that is C's or a user's Python."""
-    row = table.BY_NAME[tree[0]]
+    row = table.BY_NAME[expr[0]]
     rule = row.value
     if not isinstance(rule, FunctionType):
         return None
     try:
-        return _tree(_read(rule)(*[_symbol(x) for x in tree[1:]]))
+        return _expr(interpret(rule, SYMBOLS)(*[_symbolic(x) for x in expr[1:]]))
     except TypeError:  # it needs floats: math.sin(x), if x > 0
         return None
 
 
-def _symbol(tree: Tree) -> Any:
-    return tree[1] if tree[0] == "const" else Symbol(tree)
+def _symbolic(expr: Expr) -> Any:
+    return expr[1] if expr[0] == "const" else Symbolic(expr)
 
 
-def partials(tree: Tree, out: Tree, known: Callable[[int], bool]) -> list[Any]:
+def partials(expr: Expr, out: Expr, nonnegative: Callable[[int], bool]) -> list[Any]:
     """The partial derivative of a row by each of its operands, as symbols; `out` stands for its value."""
-    name, *operands = tree
-    xs = [_symbol(x) for x in operands]
+    name, *operands = expr
+    xs = [_symbolic(x) for x in operands]
     if name == "relu":
-        return [_choice(Symbol(out) != 0.0, 1.0, 0.0)]  # of nan 1, as the row says
-    if name == "log" and is_nonnegative(operands[0], known):
+        return [_choice(_made("ne", Symbolic(out), 0.0), 1.0, 0.0)]  # of nan 1, as the row says
+    if name == "log" and is_nonnegative(operands[0], nonnegative):
         return [_made("div", 1.0, xs[0])]
     if name == "pow" and isinstance(xs[1], float):
-        return [_power(xs[0], xs[1], Symbol(out) if out[0] == "in" else None), None]
+        return [_power(xs[0], xs[1], Symbolic(out) if out[0] == "in" else None), None]
     row = table.BY_NAME[name]
     try:
-        slopes = _read(row.partials)(Symbol(out), *xs)
+        slopes = interpret(row.partials, SYMBOLS)(Symbolic(out), *xs)
     except TypeError:  # a user's rule that needs floats is called on each element
-        slopes = [
-            Symbol(("partial", ("const", float(row.code)), ("const", float(k)), out, *operands)) for k in range(len(xs))
-        ]
+        code = ("const", float(row.code))
+        slopes = [Symbolic(("partial", code, ("const", float(k)), out, *operands)) for k in range(len(xs))]
     return list(slopes) if isinstance(slopes, (tuple, list)) else [slopes]
 
 
@@ -214,123 +165,122 @@ def _power(x: Any, exponent: float, out: Any) -> Any:
 
 
 def cotangents(
-    tree: Tree, gradient: Tree, out: Tree | None = None, known: Callable[[int], bool] = lambda operand: False
-) -> dict[int, Tree]:
-    """What each operand of a tree receives when the tree receives `gradient`.
+    expr: Expr, gradient: Expr, out: Expr | None = None, nonnegative: Callable[[int], bool] = lambda operand: False
+) -> dict[int, Expr]:
+    """What each operand of an expression receives when it receives `gradient`.
 
     Args:
-        tree: what is computed.
+        expr: what is computed.
         gradient: the cotangent of its value.
         out: what stands for its value, if that is kept.
-        known: whether an operand can only be 0, positive or nan.
+        nonnegative: whether an operand can only be 0, positive or nan.
 
     >>> cotangents(("mul", ("in", 0), ("in", 1)), ("in", 2))
     {0: ('mul', ('in', 2), ('in', 1)), 1: ('mul', ('in', 2), ('in', 0))}
     """
     received: dict[int, Any] = {}
-    _spread(tree, _symbol(gradient), out, received, known)
-    return {k: _tree(total) for k, total in received.items()}
+    _spread(expr, _symbolic(gradient), out, received, nonnegative)
+    return {k: _expr(total) for k, total in received.items()}
 
 
-def _spread(tree: Tree, gradient: Any, out: Tree | None, received: dict[int, Any], known: Any) -> None:
-    name = tree[0]
+def _spread(expr: Expr, gradient: Any, out: Expr | None, received: dict[int, Any], nonnegative: Any) -> None:
+    name = expr[0]
     if name == "in":
-        received[tree[1]] = received[tree[1]] + gradient if tree[1] in received else gradient
+        received[expr[1]] = received[expr[1]] + gradient if expr[1] in received else gradient
     elif name == "where":
-        condition, x, y = tree[1:]
+        condition, x, y = expr[1:]
         if condition[0] == "mask" and x[0] == "exp" and out is not None:  # where it is masked out it is 0, as out is
-            _spread(x[1], gradient * _symbol(out), None, received, known)
+            _spread(x[1], gradient * _symbolic(out), None, received, nonnegative)
             return
-        _spread(x, _choice(Symbol(condition), gradient, 0.0), None, received, known)
-        _spread(y, _choice(Symbol(condition), 0.0, gradient), None, received, known)
-    elif name == "mul" and tree[1] == tree[2]:
-        _spread(tree[1], gradient * (2.0 * _symbol(tree[1])), None, received, known)
+        _spread(x, _choice(Symbolic(condition), gradient, 0.0), None, received, nonnegative)
+        _spread(y, _choice(Symbolic(condition), 0.0, gradient), None, received, nonnegative)
+    elif name == "mul" and expr[1] == expr[2]:
+        _spread(expr[1], gradient * (2.0 * _symbolic(expr[1])), None, received, nonnegative)
     elif name not in LEAVES and name not in COMPARISONS and name != "stop_gradient":
-        for x, slope in zip(tree[1:], partials(tree, out or tree, known), strict=True):
+        for x, slope in zip(expr[1:], partials(expr, out or expr, nonnegative), strict=True):
             if x[0] not in ("const", "mask") and slope is not None:
-                _spread(x, gradient * slope, None, received, known)
+                _spread(x, gradient * slope, None, received, nonnegative)
 
 
-def repeated(tree: Tree) -> list[Tree]:
-    """The largest subtrees with a function in them that occur more than once.
+def repeated(expr: Expr) -> list[Expr]:
+    """The largest parts with a function in them that occur more than once.
 
     >>> e = ("exp", ("in", 0))
     >>> repeated(("div", e, ("add", ("const", 1.0), e)))
     [('exp', ('in', 0))]
     """
-    seen: dict[Tree, int] = {}
-    _count(tree, seen)
-    return [subtree for subtree, times in seen.items() if times > 1]
+    seen: dict[Expr, int] = {}
+    _count(expr, seen)
+    return [part for part, times in seen.items() if times > 1]
 
 
-def _count(tree: Tree, seen: dict[Tree, int]) -> bool:
-    """Count the subtrees that hold a function; what stands in one that was met before is not looked at again."""
-    if tree[0] in LEAVES:
+def _count(expr: Expr, seen: dict[Expr, int]) -> bool:
+    """Count the parts that hold a function; what stands in one that was met before is not looked at again."""
+    if expr[0] in LEAVES:
         return False
-    if tree in seen:
-        seen[tree] += 1
+    if expr in seen:
+        seen[expr] += 1
         return True
-    inner = [_count(branch, seen) for branch in tree[1:]]  # all of them, so that each is counted
-    costly = any(inner) or tree[0] not in CHEAP
+    inner = [_count(branch, seen) for branch in expr[1:]]  # all of them, so that each is counted
+    costly = any(inner) or expr[0] not in CHEAP
     if costly:
-        seen[tree] = 1
+        seen[expr] = 1
     return costly
 
 
-def inputs(tree: Tree) -> list[int]:
-    """The operands that a tree reads, each once, in order of appearance.
+def inputs(expr: Expr) -> list[int]:
+    """The operands that an expression reads, each once, in order of appearance.
 
     >>> inputs(("add", ("in", 1), ("mul", ("in", 0), ("in", 1))))
     [1, 0]
     """
-    if tree[0] == "in":
-        return [tree[1]]
-    if tree[0] in LEAVES:
+    if expr[0] == "in":
+        return [expr[1]]
+    if expr[0] in LEAVES:
         return []
-    return list(dict.fromkeys(k for branch in tree[1:] for k in inputs(branch)))
+    return list(dict.fromkeys(k for branch in expr[1:] for k in inputs(branch)))
 
 
-def times(tree: Tree, k: int) -> int:
-    """How often a tree reads an operand.
+def times(expr: Expr, k: int) -> int:
+    """How often an expression reads an operand.
 
     >>> times(("mul", ("in", 0), ("add", ("in", 1), ("in", 0))), 0)
     2
     """
-    if tree[0] in LEAVES:
-        return int(tree == ("in", k)) if tree[0] == "in" else 0
-    return sum(times(branch, k) for branch in tree[1:])
+    if expr[0] in LEAVES:
+        return int(expr == ("in", k)) if expr[0] == "in" else 0
+    return sum(times(branch, k) for branch in expr[1:])
 
 
-def has_mask(tree: Tree) -> bool:
-    """Whether a tree names an array of bools over its axes."""
-    return tree[0] == "mask" or (tree[0] not in LEAVES and any(map(has_mask, tree[1:])))
+def has_mask(expr: Expr) -> bool:
+    """Whether an expression names an array of bools over its axes."""
+    return expr[0] == "mask" or (expr[0] not in LEAVES and any(map(has_mask, expr[1:])))
 
 
-def rewrite(tree: Tree, leaf: Callable[[Tree], Tree]) -> Tree:
-    """The tree with each leaf replaced by what `leaf` makes of it."""
-    if tree[0] in LEAVES:
-        return leaf(tree)
-    return (tree[0], *(rewrite(branch, leaf) for branch in tree[1:]))
+def rewrite(expr: Expr, leaf: Callable[[Expr], Expr]) -> Expr:
+    """The expression with each leaf replaced by what `leaf` makes of it."""
+    if expr[0] in LEAVES:
+        return leaf(expr)
+    return (expr[0], *(rewrite(branch, leaf) for branch in expr[1:]))
 
 
-def rename(tree: Tree, names: dict[int, int]) -> Tree:
-    """The tree with its operands renumbered."""
-    return rewrite(tree, lambda leaf: ("in", names[leaf[1]]) if leaf[0] == "in" else leaf)
+def rename(expr: Expr, names: dict[int, int]) -> Expr:
+    """The expression with its operands renumbered."""
+    return rewrite(expr, lambda leaf: ("in", names[leaf[1]]) if leaf[0] == "in" else leaf)
 
 
-def is_nonnegative(tree: Tree, known: Callable[[int], bool] = lambda operand: False) -> bool:
-    """Whether a tree can only be 0, positive or nan; `known` says so of an operand."""
-    name, *branches = tree
+def is_nonnegative(expr: Expr, nonnegative: Callable[[int], bool] = lambda operand: False) -> bool:
+    """Whether an expression can only be 0, positive or nan; `nonnegative` says so of an operand."""
+    name, *branches = expr
     if name == "in":
-        return known(branches[0])
+        return nonnegative(branches[0])
     if name == "const":
         return bool(branches[0] >= 0.0)
-    if name in ("exp", "exp2", "square", "abs", "sigmoid", "softplus", "relu", "gaussian", "cosh", "hypot", "sqrt"):
-        return True
     if name == "mul" and branches[0] == branches[1]:
         return True
-    if name in ("add", "mul", "div"):
-        return all(is_nonnegative(branch, known) for branch in branches)
     if name == "where":
-        return all(is_nonnegative(branch, known) for branch in branches[1:])
-    return False
+        return all(is_nonnegative(branch, nonnegative) for branch in branches[1:])
+    sign = table.BY_NAME[name].sign if name in table.BY_NAME else ""
+    if sign == AS_OPERANDS:
+        return all(is_nonnegative(branch, nonnegative) for branch in branches)
+    return sign == NONNEGATIVE

@@ -1,4 +1,4 @@
-"""What a Program does not need: copies are read through, holes that nobody looks at are left as they are, and what
+"""What a Program does not need: copies are read through, padding that nobody looks at is left as it is, and what
 nothing reads is dropped.
 """
 
@@ -8,12 +8,12 @@ from itertools import permutations
 
 import numpy as np
 
-from wengert.compiler.ir.expression import Tree, rewrite
+from wengert.compiler.ir.expression import Expr, rewrite
 from wengert.compiler.ir.program import BATCH, Access, Array, Assemble, Compute, Program, contiguous, whole
 
 __all__ = ["fuse", "take_factors_out", "unmask"]
 
-X: Tree = ("in", 0)
+X: Expr = ("in", 0)
 
 
 def fuse(program: Program) -> None:
@@ -24,7 +24,7 @@ def fuse(program: Program) -> None:
             step.parts = [(access, _original(part, copies)) for access, part in step.parts]
             continue
         step.operands = [_through(x, step.axes, copies) for x in step.operands]
-        if not step.reduce and step.tree == X and step.operands[0].index is None:
+        if not step.reduce and step.expr == X and step.operands[0].index is None:
             copies[id(step.out)] = step
     _drop_unread(program)
 
@@ -78,15 +78,15 @@ def take_factors_out(program: Program, before: Program) -> None:
     own = set(map(id, program.steps))
     sums: dict[tuple[int, tuple[int, ...]], Array] = {}  # by the array and the axes that are left
     for step in steps:
-        plain = step.reduce == "sum" and step.mask is None and step.tree in (X, ("neg", X))
+        plain = step.reduce == "sum" and step.mask is None and step.expr in (X, ("neg", X))
         if not plain or not step.operands[0].is_whole(step.axes):
             continue
         array = step.operands[0].array
         split = _factor_and_sum(makers.get(id(array)), step, sums) if id(step) in own else None
         if split is not None:
             step.operands, step.axes, step.reduce = split, step.out.shape, ""
-            step.tree = rewrite(step.tree, lambda leaf: ("mul", X, ("in", 1)))
-        if step.tree[0] != "neg":
+            step.expr = rewrite(step.expr, lambda leaf: ("mul", X, ("in", 1)))
+        if step.expr[0] != "neg":
             sums[id(array), step.out.shape] = step.out
     _drop_unread(program)
 
@@ -95,7 +95,7 @@ def _factor_and_sum(
     maker: Compute | None, step: Compute, sums: dict[tuple[int, tuple[int, ...]], Array]
 ) -> list[Access] | None:
     """How a sum reads the factor that is the same for all its terms, and the known sum of the other factor."""
-    if maker is None or maker.reduce or maker.tree not in (("mul", X, ("in", 1)), ("mul", ("in", 1), X)):
+    if maker is None or maker.reduce or maker.expr not in (("mul", X, ("in", 1)), ("mul", ("in", 1), X)):
         return None
     for factor, rest in permutations(maker.operands):
         total = sums.get((id(rest.array), step.out.shape))
@@ -106,7 +106,7 @@ def _factor_and_sum(
 
 
 def unmask(program: Program) -> None:
-    """Let holes hold anything where no reader counts on their being 0.
+    """Let padding hold anything where no reader counts on its being 0.
 
     Counting on it are a sum without a mask of its own, and what puts arrays together. A product with a clean array, or
     a quotient of one, is clean by itself, up to 0 times infinity: what comes out of that is not finite, and such a
@@ -122,23 +122,23 @@ def unmask(program: Program) -> None:
         if (
             not isinstance(step, Compute)
             or step.out.mask is None
-            or step.tree[0] != "where"
-            or step.tree[1][0] != "mask"
+            or step.expr[0] != "where"
+            or step.expr[1][0] != "mask"
         ):
             continue
-        inner = step.tree[2]
+        inner = step.expr[2]
         if id(step.out) not in counted_on:
-            step.tree, step.out.clean = inner, False
+            step.expr, step.out.clean = inner, False
             continue
         factor = _clean_factor(step, inner)
         if factor is not None:
             counted_on.add(id(factor))
-            step.tree = inner
+            step.expr = inner
 
 
-def _clean_factor(step: Compute, tree: Tree) -> Array | None:
-    """An array with the same holes that makes a product or a quotient 0 there."""
-    branches: tuple[Tree, ...] = tree[1:3] if tree[0] == "mul" else tree[1:2] if tree[0] == "div" else ()
+def _clean_factor(step: Compute, expr: Expr) -> Array | None:
+    """An array with the same padding that makes a product or a quotient 0 there."""
+    branches: tuple[Expr, ...] = expr[1:3] if expr[0] == "mul" else expr[1:2] if expr[0] == "div" else ()
     for branch in branches:
         if branch[0] == "in":
             access: Access = step.operands[branch[1]]

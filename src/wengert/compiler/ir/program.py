@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.compiler.ir.expression import Tree, inputs
+from wengert.compiler.ir.expression import Expr, inputs
 from wengert.compiler.ir.strides import addresses
 from wengert.errors import WengertError
 
@@ -38,8 +38,8 @@ class Array:
     role: str  # param | const | input | index | value
     slots: Any = None  # of a param: the place of each element among the parameters
     value: Any = None  # of a const: its elements
-    mask: Any = None  # which elements of an example are real; the others are holes
-    clean: bool = True  # whether the holes are known to hold 0
+    mask: Any = None  # which elements of an example are real; the others are padding
+    clean: bool = True  # whether the padding is known to hold 0
     nonnegative: bool = False
 
     @property
@@ -57,8 +57,13 @@ class Array:
         """How many elements an example has."""
         return prod(self.cell_shape)
 
+    @property
+    def written_shape(self) -> str:
+        """The shape as comments have it, N being the number of examples."""
+        return f"({', '.join('N' if n == BATCH else str(n) for n in self.shape)})"
+
     def __repr__(self) -> str:
-        return f"{self.name}({', '.join('N' if n == BATCH else str(n) for n in self.shape)})"
+        return self.name + self.written_shape
 
 
 @dataclass(eq=False)
@@ -120,12 +125,12 @@ class Access:
 
 @dataclass(eq=False)
 class Compute:
-    """``out[axes[:n]] = reduce over axes[n:] of tree(operands)``, where n is the number of out's axes."""
+    """``out[axes[:n]] = reduce over axes[n:] of expr(operands)``, where n is the number of out's axes."""
 
     out: Array
     axes: tuple[int, ...]
     operands: list[Access]
-    tree: Tree
+    expr: Expr
     reduce: str = ""  # "" | sum | max | min
     mask: Any = None  # which points of the axes (without the batch) a reduction takes
 
@@ -194,51 +199,51 @@ def verify(program: Program, before: Iterable[Array] = ()) -> None:
     Raises:
         ProgramError: it does not; the message says which array and which rule.
     """
-    known = {id(array) for array in before} | {id(array) for array in program.arrays if array.role != "value"}
+    made = {id(array) for array in before} | {id(array) for array in program.arrays if array.role != "value"}
     if program.seed is not None:
-        known.add(id(program.seed))
+        made.add(id(program.seed))
     slots = [array.slots.ravel() for array in program.of_role("param")]
     _demand(not slots or int(np.bincount(np.concatenate(slots)).max()) == 1, "a parameter lies in two arrays")
     for step in program.steps:
         name = step.out.name
-        _demand(id(step.out) not in known, f"{name} is made twice")
+        _demand(id(step.out) not in made, f"{name} is made twice")
         if isinstance(step, Compute):
-            _verify_compute(step, known)
-            if not program.gradients:  # in a reverse program what meets a hole is a cotangent that is 0 there
-                _demand(not _takes_in_holes(step), f"{name}: a {step.reduce} takes in holes that hold anything")
+            _verify_compute(step, made)
+            if not program.gradients:  # in a reverse program what meets padding is a cotangent that is 0 there
+                _demand(not _takes_in_padding(step), f"{name}: a {step.reduce} takes in padding that holds anything")
         else:
             for access, part in step.parts:
-                _demand(id(part) in known, f"{name} is put together from {part.name} before that is made")
+                _demand(id(part) in made, f"{name} is put together from {part.name} before that is made")
                 _verify_access(access, part.shape, f"{part.name} in {name}")
                 _demand(access.array is step.out, f"{name} is put together through another array's places")
-        known.add(id(step.out))
+        made.add(id(step.out))
     for array in (*program.outputs.values(), *program.gradients.values()):
-        _demand(id(array) in known, f"{array.name} is returned and never made")
+        _demand(id(array) in made, f"{array.name} is returned and never made")
 
 
-def _verify_compute(step: Compute, known: set[int]) -> None:
+def _verify_compute(step: Compute, made: set[int]) -> None:
     name = step.out.name
     plain = tuple([n for n in step.axes if n != BATCH])
     _demand(
         step.axes[: len(step.out.shape)] == step.out.shape, f"{name}: the axes {step.axes} do not begin with its shape"
     )
     _demand(bool(step.reduce) == bool(step.reduced), f"{name}: reduced axes without a reduction, or the reverse")
-    _demand(sorted(inputs(step.tree)) == list(range(len(step.operands))), f"{name}: an operand is not used, or missing")
+    _demand(sorted(inputs(step.expr)) == list(range(len(step.operands))), f"{name}: an operand is not used, or missing")
     _demand(1 not in plain or 1 in step.out.shape, f"{name} has an axis of length 1")  # an input may have one
     if step.mask is not None:
         _demand(step.mask.shape == plain, f"{name}: a mask of shape {step.mask.shape} over the axes {plain}")
     for access in step.operands:
-        _demand(id(access.array) in known, f"{name} reads {access.array.name} before that is made")
+        _demand(id(access.array) in made, f"{name} reads {access.array.name} before that is made")
         _verify_access(access, step.axes, f"{access.array.name} in {name}")
 
 
-def _takes_in_holes(step: Compute) -> bool:
-    """Whether a reduction takes in a hole that counts: in a sum one that holds 0 makes the product at its point 0."""
+def _takes_in_padding(step: Compute) -> bool:
+    """Whether a reduction takes in padding that counts: in a sum a 0 there makes the product at its point 0."""
     if not step.reduce or all(access.array.mask is None for access in step.operands):
         return False
     plain = [i for i, n in enumerate(step.axes) if n != BATCH]
     shape = tuple([step.axes[i] for i in plain])
-    holes, zeros = np.zeros(shape, bool), np.zeros(shape, bool)
+    padding, zeros = np.zeros(shape, bool), np.zeros(shape, bool)
     for access in step.operands:
         mask = access.array.mask
         if mask is None or access.index is not None:
@@ -247,12 +252,12 @@ def _takes_in_holes(step: Compute) -> bool:
         if cells is None:
             cells = addresses(access.base, tuple([access.strides[i] for i in plain]), shape)
         here = ~mask.reshape(-1)[cells]
-        holes |= here
+        padding |= here
         zeros |= here & (access.array.clean and step.reduce == "sum")
     taken = np.ones(shape, bool) if step.mask is None else step.mask
-    if step.out.mask is not None:  # what comes out in a hole is of no concern
+    if step.out.mask is not None:  # what comes out in padding is of no concern
         taken = taken & step.out.mask.reshape((*step.out.cell_shape, *[1] * len(step.reduced)))
-    return bool((holes & ~zeros & taken).any())
+    return bool((padding & ~zeros & taken).any())
 
 
 def _verify_access(access: Access, axes: tuple[int, ...], where: str) -> None:

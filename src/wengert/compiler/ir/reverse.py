@@ -1,7 +1,7 @@
 """The reverse sweep of a Program, as a Program of its own: one rule.
 
 For each operand of a step, its cotangent receives, through the very access by which it was read, the sum over the axes
-that the access does not depend on of ``g * d tree / d operand``: again a Compute. Sums over the batch, the adjoints of
+that the access does not depend on of ``g * d expr / d operand``: again a Compute. Sums over the batch, the adjoints of
 broadcasts and both adjoints of a product are cases of it.
 """
 
@@ -10,13 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from wengert.compiler.ir.expression import Tree, cotangents, has_mask, inputs, rename, rewrite
+from wengert.compiler.ir.expression import ONE, ZERO, Expr, cotangents, has_mask, inputs, rename, rewrite
 from wengert.compiler.ir.passes import fuse, take_factors_out
 from wengert.compiler.ir.program import BATCH, Access, Array, Assemble, Compute, Program, contiguous, whole
 
 __all__ = ["reverse"]
 
-ONE: Tree = ("const", 1.0)
 ADDENDS = 16  # at most so many parts are added in one step
 
 
@@ -35,9 +34,10 @@ class _Reverse:
     wanted: tuple[str, ...]
     program: Program = field(default_factory=Program)
     parts: dict[int, list[tuple[Access, Array]]] = field(default_factory=dict)
-    constant: dict[int, Tree] = field(default_factory=dict)  # by array: its one value, where it has one
+    constant: dict[int, Expr] = field(default_factory=dict)  # by array: its one value, where it has one
     needed: set[int] = field(default_factory=set)
     names: dict[str, int] = field(default_factory=dict)
+    part_of: dict[int, Array] = field(default_factory=dict)
 
     def run(self) -> Program:
         out = self.forward.outputs["out"]
@@ -68,7 +68,7 @@ class _Reverse:
         take_factors_out(self.program, self.forward)
         return self.program
 
-    def seed(self) -> Tree | Array:
+    def seed(self) -> Expr | Array:
         """The cotangent of the output: 1, or the seed for each example."""
         return ONE if self.program.seed is None else self.program.seed
 
@@ -77,16 +77,17 @@ class _Reverse:
         number = self.names[of.name] = self.names.get(of.name, -1) + 1
         new = Array(f"d{of.name}_{number}", shape, "value")
         self.program.arrays.append(new)
+        self.part_of[id(new)] = of
         return new
 
-    def add(self, of: Array, axes: tuple[int, ...], operands: list[Access], tree: Tree, kept: int = -1) -> Array:
+    def add(self, of: Array, axes: tuple[int, ...], operands: list[Access], expr: Expr, kept: int = -1) -> Array:
         """A step that makes a part of the cotangent of an array; the axes behind the first `kept` are summed over."""
         kept = len(axes) if kept < 0 else kept
         out = self.array(of, axes[:kept])
-        self.program.steps.append(Compute(out, axes, operands, tree, "sum" if kept < len(axes) else ""))
+        self.program.steps.append(Compute(out, axes, operands, expr, "sum" if kept < len(axes) else ""))
         return out
 
-    def finish(self, array: Array) -> Tree | Array | None:
+    def finish(self, array: Array) -> Expr | Array | None:
         """The cotangent of an array, from the parts that its readers gave; None if there are none."""
         parts = self.parts.pop(id(array), [])
         whole_parts = [part for access, part in parts if _covers(access, part)]
@@ -94,7 +95,7 @@ class _Reverse:
         if not parts:
             return None
         if len(parts) == 1 and whole_parts and whole_parts[0].shape == array.shape:
-            if whole_parts[0].name.startswith(f"d{array.name}_"):
+            if self.part_of.get(id(whole_parts[0])) is array:
                 whole_parts[0].name = f"d{array.name}"
             return self.constant.get(id(whole_parts[0]), whole_parts[0])
         if whole_parts:
@@ -114,13 +115,13 @@ class _Reverse:
 
     def total(self, array: Array, parts: list[Array]) -> Array:
         """The sum of parts that each cover an array."""
-        tree: Tree = ("in", 0)
+        expr: Expr = ("in", 0)
         for k in range(1, len(parts)):
-            tree = ("add", tree, ("in", k))
+            expr = ("add", expr, ("in", k))
         strides = whole(array).strides
-        return self.add(array, array.shape, [Access(part, 0, strides) for part in parts], tree)
+        return self.add(array, array.shape, [Access(part, 0, strides) for part in parts], expr)
 
-    def assemble(self, step: Assemble, gradient: Tree | Array) -> None:
+    def assemble(self, step: Assemble, gradient: Expr | Array) -> None:
         """Each part receives what stands in its places."""
         for access, part in step.parts:
             if id(part) not in self.needed:
@@ -133,11 +134,11 @@ class _Reverse:
                 received = self.add(part, part.shape + over, [read], ("in", 0), len(part.shape))
             self.give(part, whole(part), received)
 
-    def compute(self, step: Compute, gradient: Tree | Array) -> None:
+    def compute(self, step: Compute, gradient: Expr | Array) -> None:
         """The one rule."""
         count = len(step.operands)
         operands = list(step.operands)
-        reach: Tree = gradient if isinstance(gradient, tuple) else ("in", count)
+        reach: Expr = gradient if isinstance(gradient, tuple) else ("in", count)
         absent = (0,) * len(step.reduced)
         own = Access(step.out, 0, whole(step.out).strides + absent)
         if isinstance(gradient, Array):
@@ -146,30 +147,30 @@ class _Reverse:
         else:
             operands += [own, own]
         if step.reduce in ("max", "min"):
-            trees, operands = self.extreme(step, reach, operands)
+            exprs, operands = self.extreme(step, reach, operands)
         else:
             out = None if step.reduce else ("in", count + 1)
-            trees = cotangents(step.tree, reach, out, lambda k: operands[k].array.nonnegative)
+            exprs = cotangents(step.expr, reach, out, lambda k: operands[k].array.nonnegative)
             if step.mask is not None:
-                trees = {k: ("where", ("mask", step.mask), tree, ("const", 0.0)) for k, tree in trees.items()}
+                exprs = {k: ("where", ("mask", step.mask), expr, ZERO) for k, expr in exprs.items()}
         made: dict[Any, Array] = {}
-        asked = [k for k in trees if id(step.operands[k].array) in self.needed]
+        asked = [k for k in exprs if id(step.operands[k].array) in self.needed]
         for k in sorted(asked, key=lambda k: len(_missing(step.operands[k], step.axes))):
-            self.contribute(step, k, operands, trees[k], made)
+            self.contribute(step, k, operands, exprs[k], made)
 
-    def extreme(self, step: Compute, reach: Tree, operands: list[Access]) -> tuple[dict[int, Tree], list[Access]]:
+    def extreme(self, step: Compute, reach: Expr, operands: list[Access]) -> tuple[dict[int, Expr], list[Access]]:
         """A greatest or least one: its cotangent is shared evenly among all that reach it."""
-        out: Tree = ("in", 1)
-        hit: Tree = ("where", ("eq", ("in", 0), out), ONE, ("const", 0.0))
+        out: Expr = ("in", 1)
+        hit: Expr = ("where", ("eq", ("in", 0), out), ONE, ZERO)
         own = operands[2]
         ties = self.array(step.out, step.out.shape)
         self.program.steps.append(Compute(ties, step.axes, [operands[0], own], hit, "sum", step.mask))
-        share: Tree = ("div", ("mul", rename(hit, {0: 0, 1: 2}), reach), ("in", 3))
+        share: Expr = ("div", ("mul", rename(hit, {0: 0, 1: 2}), reach), ("in", 3))
         if step.mask is not None:
-            share = ("where", ("mask", step.mask), share, ("const", 0.0))
+            share = ("where", ("mask", step.mask), share, ZERO)
         return {0: share}, [*operands, Access(ties, 0, own.strides)]
 
-    def contribute(self, step: Compute, k: int, operands: list[Access], tree: Tree, made: dict[Any, Array]) -> None:
+    def contribute(self, step: Compute, k: int, operands: list[Access], expr: Expr, made: dict[Any, Array]) -> None:
         """What operand k of a step receives."""
         access, axes = step.operands[k], step.axes
         missing = _missing(access, axes)
@@ -177,24 +178,24 @@ class _Reverse:
         if access.table is None and access.index is None:  # in the order of the array's own memory
             kept.sort(key=lambda i: (axes[i] != BATCH, -abs(access.strides[i])))
         order = kept + missing
-        used = inputs(tree)
-        tree = rename(tree, {old: new for new, old in enumerate(used)})
+        used = inputs(expr)
+        expr = rename(expr, {old: new for new, old in enumerate(used)})
         reads = [operands[i].permuted(order, axes) for i in used]
-        tree = _with_masks(tree, order, axes)
+        expr = _with_masks(expr, order, axes)
         shape = tuple([axes[i] for i in order])
         through = access.permuted(kept, axes)
-        if tree == ("in", 0) and not missing and reads[0].is_whole(shape):
+        if expr == ("in", 0) and not missing and reads[0].is_whole(shape):
             self.give(access.array, through, reads[0].array)
             return
-        key = (repr(tree), tuple([(id(x.array), x.base, x.strides) for x in reads]), tuple(order))
-        plain = all(x.table is None and x.index is None for x in reads) and not has_mask(tree)
+        key = (repr(expr), tuple([(id(x.array), x.base, x.strides) for x in reads]), tuple(order))
+        plain = all(x.table is None and x.index is None for x in reads) and not has_mask(expr)
         if missing and plain and key in made:  # the same, element by element, is there already
-            reads, tree = [Access(made[key], 0, whole(made[key]).strides)], ("in", 0)
-        part = self.add(access.array, shape, reads, tree, len(kept))
+            reads, expr = [Access(made[key], 0, whole(made[key]).strides)], ("in", 0)
+        part = self.add(access.array, shape, reads, expr, len(kept))
         if plain and not missing:
             made[key] = part
-        if tree[0] == "const" and not missing:
-            self.constant[id(part)] = tree
+        if expr[0] == "const" and not missing:
+            self.constant[id(part)] = expr
         self.give(access.array, through, part)
 
     def give(self, array: Array, through: Access, part: Array) -> None:
@@ -219,15 +220,15 @@ def _covers(access: Access, part: Array) -> bool:
     )
 
 
-def _with_masks(tree: Tree, order: list[int], axes: tuple[int, ...]) -> Tree:
-    """The tree with its masks over the axes in another order."""
+def _with_masks(expr: Expr, order: list[int], axes: tuple[int, ...]) -> Expr:
+    """The expression with its masks over the axes in another order."""
     plain = [i for i in range(len(axes)) if axes[i] != BATCH]
     turned = [plain.index(i) for i in order if axes[i] != BATCH]
 
-    def turn(leaf: Tree) -> Tree:
+    def turn(leaf: Expr) -> Expr:
         if leaf[0] != "mask":
             return leaf
         mask = leaf[1].reshape(leaf[1].shape + (1,) * (len(plain) - leaf[1].ndim))
         return ("mask", mask.transpose(turned))
 
-    return rewrite(tree, turn)
+    return rewrite(expr, turn)

@@ -21,9 +21,9 @@ LOOKS = 64  # how often labels may spread before components are given up
 class Grid:
     """Rows of a group in the order and the shape in which their array holds them."""
 
-    rows: Ints  # over the array's shape: which row; any row for a hole
+    rows: Ints  # over the array's shape: which row; any row for padding
     cell: Ints  # for each row, where it stands
-    known: Any  # over the array's shape: whether it is no hole; None when there is none
+    mask: Any  # over the array's shape: whether it is no padding; None when there is none
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -38,13 +38,13 @@ class Grid:
         return cls(rows, cell, None)
 
 
-def fit(cells: Ints, known: Any = None) -> tuple[int, tuple[int, ...]] | None:
+def fit(cells: Ints, mask: Any = None) -> tuple[int, tuple[int, ...]] | None:
     """The base and the strides that give these cells over their axes; None if nothing does.
 
     >>> fit(np.array([[5, 7], [1, 3]]))
     (5, (-4, 2))
     """
-    if known is None:
+    if mask is None:
         corner = (0,) * cells.ndim
         base = int(cells[corner])
         strides = [
@@ -54,14 +54,14 @@ def fit(cells: Ints, known: Any = None) -> tuple[int, tuple[int, ...]] | None:
         strides = []
         for axis in range(cells.ndim):
             here, there = np.moveaxis(cells, axis, 0)[:-1], np.moveaxis(cells, axis, 0)[1:]
-            both = np.moveaxis(known, axis, 0)
+            both = np.moveaxis(mask, axis, 0)
             pairs = np.flatnonzero((both[:-1] & both[1:]).reshape(-1))
             strides.append(int(there.reshape(-1)[pairs[0]] - here.reshape(-1)[pairs[0]]) if len(pairs) else 0)
-        point = np.argwhere(known)[0]
+        point = np.argwhere(mask)[0]
         base = int(cells[tuple(point)]) - sum(s * int(p) for s, p in zip(strides, point, strict=True))
     made = addresses(base, tuple(strides), cells.shape)
     right = made == cells
-    if not (right if known is None else right | ~known).all():
+    if not (right if mask is None else right | ~mask).all():
         return None
     return base, tuple(strides)
 
@@ -125,8 +125,9 @@ def without_broadcast(table: Ints) -> tuple[Ints, tuple[int, ...]]:
     """
     stay = []
     for axis in range(table.ndim):
-        if (table == table.take([0], axis)).all():
-            table = table.take([0], axis)
+        first = table[(slice(None),) * axis + (slice(1),)]
+        if table.shape[axis] == 1 or (table == first).all():
+            table = first
         else:
             stay.append(axis)
     return table.reshape([table.shape[axis] for axis in stay]), tuple(stay)
@@ -177,14 +178,14 @@ def product_grid(left: Ints, right: Ints) -> Grid | None:
     cell = (block * high + place_right[kind_right]) * wide + place_left[kind_left]
     rows = np.full(blocks * high * wide, -1)
     rows[cell] = np.arange(count)
-    holes = rows < 0
-    used = ~holes.reshape(blocks, -1)
+    padding = rows < 0
+    used = ~padding.reshape(blocks, -1)
     if used.mean(1).min() < DENSE:
         return None
-    known = None
-    if holes.any():
-        known = ~holes.reshape(blocks, high, wide)
-    return Grid(rows.reshape(blocks, high, wide), cell, known)
+    mask = None
+    if padding.any():
+        mask = ~padding.reshape(blocks, high, wide)
+    return Grid(rows.reshape(blocks, high, wide), cell, mask)
 
 
 def grid_rows(grid: Grid, left: Ints, right: Ints) -> tuple[Ints, Ints]:

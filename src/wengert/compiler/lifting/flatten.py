@@ -25,7 +25,7 @@ from wengert.compiler.lifting.simplify import (
 from wengert.graph import Graph
 from wengert.ops.table import BY_NAME
 
-__all__ = ["Flat", "Group", "flatten"]
+__all__ = ["FlatGraph", "Group", "flatten"]
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 CODE = {name: BY_NAME[name].code for name in ("add", "sub", "neg", "mul", "pow", "sum", "dot", "max", "min")}
@@ -45,7 +45,7 @@ class Group:
 
 
 @dataclass
-class Flat:
+class FlatGraph:
     """A recording in normal form. Numbers are named by their places; constants stand behind them."""
 
     n: int
@@ -62,7 +62,7 @@ class Flat:
     places: Ints  # where each instruction of the recording stands now
 
 
-def flatten(graph: Graph, source: Ints, wanted: Ints, picks: list[Pick]) -> Flat:
+def flatten(graph: Graph, source: Ints, wanted: Ints, picks: list[Pick]) -> FlatGraph:
     """Bring a recorded graph into normal form and group it.
 
     Args:
@@ -100,7 +100,7 @@ def flatten(graph: Graph, source: Ints, wanted: Ints, picks: list[Pick]) -> Flat
     level, varies = _levels(codes, starts, operands, first, last, factor, other, present, source)
     source = np.where((source == VALUE) & varies, VARYING, source)
     factor, other = _ordered(factor, other, source)
-    flat = Flat(n, constants, source, first, last, factor, other, coefficient, operands, starts, [], places)
+    flat = FlatGraph(n, constants, source, first, last, factor, other, coefficient, operands, starts, [], places)
     flat.groups = _groups(flat, codes, level, present & (codes > 0))
     return flat
 
@@ -245,7 +245,7 @@ def _levels(
     return np.array(level[:-1]), np.array(varies[:-1])
 
 
-def _groups(flat: Flat, codes: Ints, level: Ints, present: Any) -> list[Group]:
+def _groups(flat: FlatGraph, codes: Ints, level: Ints, present: Any) -> list[Group]:
     """Numbers of one level, one operation and one kind of operands, in the order of creation."""
     nodes = np.flatnonzero(present)
     if not len(nodes):
@@ -284,7 +284,7 @@ def _groups(flat: Flat, codes: Ints, level: Ints, present: Any) -> list[Group]:
     return [Group(members, reduce.get(int(code[members[0]]), ""), int(codes[members[0]])) for members in made]
 
 
-def _kinds(flat: Flat) -> Ints:
+def _kinds(flat: FlatGraph) -> Ints:
     """A small number for the kind of each term: where its factors come from, and its coefficient: 1, -1 or another."""
     second = np.where(flat.other >= 0, flat.source[np.maximum(flat.other, 0)] + 1, 0)
     scale = np.where(flat.coefficient == 1.0, 0, np.where(flat.coefficient == -1.0, 1, 2))

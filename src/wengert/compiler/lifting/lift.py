@@ -1,6 +1,6 @@
 """The second half of lifting: groups of numbers become arrays, and what makes them becomes a Program.
 
-Each number gets a home, the array that holds it, and a cell there. A group's layout is chosen so that what it is made
+Each number is stored in an array, in a cell there. A group's layout is chosen so that what it is made
 from lies at even strides: a sum of products over shared rows becomes a matrix product, and the parameters that it
 multiplies become a named matrix. What has no strides is read through a table.
 """
@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from wengert.compiler.ir.expression import Tree
+from wengert.compiler.ir.expression import ZERO, Expr
 from wengert.compiler.ir.passes import fuse, unmask
 from wengert.compiler.ir.program import BATCH, Access, Array, Compute, Index, Program, contiguous
 from wengert.compiler.ir.strides import Grid, addresses, distinct, fit, grid_rows, nested, without_broadcast
 from wengert.compiler.lifting.flatten import Group, flatten
 from wengert.compiler.lifting.simplify import CONST, VARYING, Pick, Unliftable
-from wengert.compiler.lifting.storage import Homes
-from wengert.compiler.lifting.sums import Part, Plan, plan_of
+from wengert.compiler.lifting.storage import Storage
+from wengert.compiler.lifting.sums import SumPlan, Terms, plan_of
 from wengert.graph import Graph
 from wengert.ops.table import TABLE
 
@@ -42,20 +42,20 @@ class Lifted:
     extents: dict[Array, int]  # of the inputs that choose: how many items there are to choose from
 
 
-class _Lifter(Homes):
+class _Lifter(Storage):
     """Makes the steps of each group."""
 
-    def claim_matrices(self, plan: Plan) -> None:
+    def allocate_matrices(self, plan: SumPlan) -> None:
         """Name the parameters that a product multiplies as a matrix."""
         if plan.grid is None or plan.product is None or plan.product.right is None:
             return
         left, right = grid_rows(plan.grid, plan.product.left, plan.product.right)
         for rows in (left, right):
-            names, _ = without_broadcast(rows)
-            if names.ndim > 1:
-                self.claim("W", names)
+            node_ids, _ = without_broadcast(rows)
+            if node_ids.ndim > 1:
+                self.allocate("W", node_ids)
 
-    def claim_vectors(self, plan: Plan) -> None:
+    def allocate_vectors(self, plan: SumPlan) -> None:
         """Name the parameters of a product of one row, and those that are added to a product."""
         if plan.grid is None or plan.product is None:
             return
@@ -63,15 +63,15 @@ class _Lifter(Homes):
             if part is plan.product:
                 if part.right is not None and not np.array_equal(part.left, part.right):
                     for rows in grid_rows(plan.grid, part.left, part.right):
-                        self.claim("w", rows)
+                        self.allocate("w", rows)
             elif part.right is not None and not self.is_short(part, plan.grid):
                 for rows in (part.left, part.right):
-                    self.claim("W", rows[plan.grid.rows])
+                    self.allocate("W", rows[plan.grid.rows])
             elif part.left.shape[1] <= SHORT and part.right is None:
                 for column in range(part.left.shape[1]):
-                    self.claim("b", part.left[:, column][plan.grid.rows])
+                    self.allocate("b", part.left[:, column][plan.grid.rows])
 
-    def sum_of(self, plan: Plan) -> None:
+    def sum_of(self, plan: SumPlan) -> None:
         """The array of a group of sums."""
         nodes, parts = plan.group.nodes, plan.parts
         terms = sum(part.left.shape[1] for part in parts)
@@ -96,22 +96,22 @@ class _Lifter(Homes):
                 ]
         self.finish(plan.group, grid, addends)
 
-    def is_short(self, part: Part, grid: Grid) -> bool:
+    def is_short(self, part: Terms, grid: Grid) -> bool:
         """Whether a part is written out term by term: it has few, and is no product of a matrix."""
-        if part.left.shape[1] > SHORT or part.known is not None:
+        if part.left.shape[1] > SHORT or part.mask is not None:
             return False
         if part.right is None or part.left.shape[1] == 1 or len(part.left) == 1:
             return True
         rows = np.maximum(grid.rows, 0)
         return without_broadcast(part.left[rows])[1] == without_broadcast(part.right[rows])[1]
 
-    def written_out(self, part: Part, grid: Grid) -> list[tuple[Any, Any, float]]:
+    def written_out(self, part: Terms, grid: Grid) -> list[tuple[Any, Any, float]]:
         """Each term of a part as operands over the grid."""
         rows = np.maximum(grid.rows, 0)
         made = []
         for c in range(part.left.shape[1]):
-            left = self.operand(part.left[:, c][rows], grid.known)
-            right = None if part.right is None else self.operand(part.right[:, c][rows], grid.known)
+            left = self.operand(part.left[:, c][rows], grid.mask)
+            right = None if part.right is None else self.operand(part.right[:, c][rows], grid.mask)
             coefficient = np.ascontiguousarray(part.coefficient[:, c][rows])
             if (coefficient == coefficient.flat[0]).all():
                 made.append((left, right, float(coefficient.flat[0])))
@@ -128,8 +128,8 @@ class _Lifter(Homes):
         """An array over the grid that it was made on."""
         return Access(array, 0, contiguous(grid.shape))
 
-    def reduced(self, part: Part, grid: Grid, is_product: bool) -> list[Array]:
-        """The sum over the terms of a part, in as few steps as the homes of its factors allow."""
+    def reduced(self, part: Terms, grid: Grid, is_product: bool) -> list[Array]:
+        """The sum over the terms of a part, in as few steps as the places of its factors allow."""
         rows = np.maximum(grid.rows, 0)
         left: Any
         right: Any
@@ -139,36 +139,33 @@ class _Lifter(Homes):
         else:
             left, right = part.left[rows], None if part.right is None else part.right[rows]
         shape = (*grid.shape, part.left.shape[1])
-        known = grid.known if part.known is None else part.known[rows]
-        if known is not None and part.known is None:
-            known = np.broadcast_to(known[..., None], shape)
-        if part.known is not None and grid.known is not None:
-            known = known & grid.known[..., None]
+        mask = grid.mask if part.mask is None else part.mask[rows]
+        if mask is not None and part.mask is None:
+            mask = np.broadcast_to(mask[..., None], shape)
+        if part.mask is not None and grid.mask is not None:
+            mask = mask & grid.mask[..., None]
         made = []
         for columns in self.pieces(part):
             over = (len(columns),)
-            part_known = None if known is None else known[..., columns]
+            part_mask = None if mask is None else mask[..., columns]
             operands = []
             for side, name in ((left, "left"), (right, "right")):
                 if side is None:
                     continue
-                names = side[..., columns]
-                sure = part_known
-                if part.known is not None and is_product:
-                    own = part.left_known if name == "left" else part.right_known
-                    sure = np.broadcast_to(grid_rows(grid, own, own)[0 if name == "left" else 1], shape)[..., columns]
-                operands.append(self.operand(np.broadcast_to(names, (*grid.shape, *over)), sure))
+                node_ids = side[..., columns]
+                valid = part_mask
+                if part.mask is not None and is_product:
+                    own = part.left_mask if name == "left" else part.right_mask
+                    valid = np.broadcast_to(grid_rows(grid, own, own)[0 if name == "left" else 1], shape)[..., columns]
+                operands.append(self.operand(np.broadcast_to(node_ids, (*grid.shape, *over)), valid))
             coefficient = np.ascontiguousarray(part.coefficient[:, columns][rows])
             scale = float(coefficient.flat[0])
             if not (coefficient == scale).all():
                 operands.append(self.numbers(coefficient))
                 scale = 1.0
-            mask = None
-            if part.known is not None and not self.holes_are_zero(operands, part_known):
-                mask = part_known
-            if known is not None:
-                self.program.padded = True
-            made.append(self.product_step(grid, operands, over, mask, scale))
+            self.program.padded |= mask is not None
+            masked = part.mask is not None and not self.padding_is_zero(operands, part_mask)
+            made.append(self.product_step(grid, operands, over, part_mask if masked else None, scale))
         return made
 
     def product_step(self, grid: Grid, operands: list[Any], over: Sequence[int], mask: Any, scale: float) -> Array:
@@ -189,28 +186,28 @@ class _Lifter(Homes):
                 [Access(out, 0, strides), scale],
                 lambda x, c: ("mul", x, c) if scale != -1.0 else ("neg", x),
             )
-        if grid.known is not None:
-            out.mask, out.clean = grid.known.reshape(out.cell_shape), False
+        if grid.mask is not None:
+            out.mask, out.clean = grid.mask.reshape(out.cell_shape), False
         return out
 
-    def holes_are_zero(self, operands: list[Access | float], known: Any) -> bool:
-        """Whether what is not known is read from holes that hold 0."""
+    def padding_is_zero(self, operands: list[Access | float], mask: Any) -> bool:
+        """Whether what is masked out is read from padding that holds 0."""
         for x in operands:
             if isinstance(x, Access) and x.array.mask is not None and x.array.clean and x.table is None:
-                cells = addresses(x.base, x.strides, known.shape)
-                if not x.array.mask.reshape(-1)[cells[~known]].any():
+                cells = addresses(x.base, x.strides, mask.shape)
+                if not x.array.mask.reshape(-1)[cells[~mask]].any():
                     return True
         return False
 
-    def pieces(self, part: Part) -> list[Ints]:
-        """The columns of a part, cut by where their factors live."""
+    def pieces(self, part: Terms) -> list[Ints]:
+        """The columns of a part, cut by where their factors are stored."""
         width = part.left.shape[1]
         every = [np.arange(width)]
         sides = [side for side in (part.left, part.right) if side is not None]
-        homes = [np.where(self.flat.source[side] == CONST, -2, self.home[side]) for side in sides]
-        if part.known is not None or any((home != home[:1]).any() for home in homes):
+        places = [np.where(self.flat.source[side] == CONST, -2, self.place[side]) for side in sides]
+        if part.mask is not None or any((place != place[:1]).any() for place in places):
             return every
-        key = np.stack([home[0] for home in homes])
+        key = np.stack([place[0] for place in places])
         if (key == key[:, :1]).all():
             pieces = every
         else:
@@ -232,52 +229,52 @@ class _Lifter(Homes):
             and self.program.steps[-1].out is only.array
             and _is_fresh(only, grid)
         ):
-            self.settle(group.nodes, only.array, grid.cell)
+            self.assign(group.nodes, only.array, grid.cell)
             return
         operands = [x for addend in addends for x in addend[:2] if x is not None]
 
-        def write(*branches: Tree) -> Tree:
+        def write(*branches: Expr) -> Expr:
             left = list(branches)
-            tree: Tree | None = None
+            expr: Expr | None = None
             for _, second, scale in addends:
                 term = left.pop(0)
                 if second is not None:
                     term = ("mul", term, left.pop(0))
                 if abs(scale) != 1.0:
-                    term = ("mul", term, ("const", scale if tree is None else abs(scale)))
-                elif scale < 0 and tree is None:
+                    term = ("mul", term, ("const", scale if expr is None else abs(scale)))
+                elif scale < 0 and expr is None:
                     term = ("neg", term)
-                tree = term if tree is None else ("add" if scale > 0 else "sub", tree, term)
-            assert tree is not None
-            return tree
+                expr = term if expr is None else ("add" if scale > 0 else "sub", expr, term)
+            assert expr is not None
+            return expr
 
         self.elementwise(group, grid, operands, write, "u")
 
-    def elementwise(self, group: Group, grid: Grid, operands: list[Any], write: Callable[..., Tree], stem: str) -> None:
-        """A step that computes a group element by element; holes are filled with 0."""
-        known = grid.known
+    def elementwise(self, group: Group, grid: Grid, operands: list[Any], write: Callable[..., Expr], stem: str) -> None:
+        """A step that computes a group element by element; padding is filled with 0."""
+        mask = grid.mask
         varying = bool((self.flat.source[group.nodes] == VARYING).any())
 
-        def masked(*branches: Tree) -> Tree:
-            tree = write(*branches)
-            return tree if known is None else ("where", ("mask", _squeeze(known)), tree, ("const", 0.0))
+        def masked(*branches: Expr) -> Expr:
+            expr = write(*branches)
+            return expr if mask is None else ("where", ("mask", _squeeze(mask)), expr, ZERO)
 
         out = self.compute(stem, grid.shape, operands, masked, batched=varying and self.batched)
-        if known is not None:
-            out.mask, self.program.padded = known.reshape(out.cell_shape), True
-        self.settle(group.nodes, out, grid.cell)
+        if mask is not None:
+            out.mask, self.program.padded = mask.reshape(out.cell_shape), True
+        self.assign(group.nodes, out, grid.cell)
 
     def grid(self, columns: list[Ints], count: int) -> Grid:
-        """The order and the shape for a group whose operands are these columns of names."""
+        """The order and the shape for a group whose operands are these columns of numbers."""
         cells = [self.cell[c] for c in columns]
-        homes = [self.home[c] for c in columns]
-        usable = [k for k in range(len(columns)) if homes[k][0] >= 0 and (homes[k] == homes[k][0]).all()]
+        places = [self.place[c] for c in columns]
+        usable = [k for k in range(len(columns)) if places[k][0] >= 0 and (places[k] == places[k][0]).all()]
         usable.sort(key=lambda k: (-len(np.unique(cells[k])), self.flat.source[columns[k][0]] != VARYING))
         if not usable:
             return Grid.of(np.arange(count), count)
         main, order = usable[0], np.arange(count)
         hint: tuple[int, ...] = ()
-        array = self.program.arrays[int(homes[main][0])]
+        array = self.program.arrays[int(places[main][0])]
         if len(np.unique(cells[main])) == count:
             order = np.argsort(cells[main], kind="stable")
             if array.mask is not None and np.array_equal(cells[main][order], np.flatnonzero(array.mask)):
@@ -296,7 +293,7 @@ class _Lifter(Homes):
         columns = [flat.operands[flat.starts[nodes] + k] for k in range(row.arity or 0)]
         grid = self.grid([c for c in columns if (flat.source[c] != CONST).any()], len(nodes))
         rows = np.maximum(grid.rows, 0)
-        operands = [self.operand(c[rows], grid.known) for c in columns]
+        operands = [self.operand(c[rows], grid.mask) for c in columns]
         self.elementwise(group, grid, operands, lambda *branches: _special(row.name, branches), "h")
 
     def pick_of(self, group: Group) -> None:
@@ -306,30 +303,25 @@ class _Lifter(Homes):
         table = flat.operands[flat.starts[nodes][:, None] + np.arange(extent + 1)]
         candidates, index = table[:, :-1], table[:, -1]
         first, _ = distinct(candidates)
-        self.claim("T", candidates[first].T)
+        self.allocate("T", candidates[first].T)
         grid = self.grid([index], len(nodes)) if len(first) == 1 else self.grid([index, candidates[:, 0]], len(nodes))
         rows = grid.rows
-        self.operand(candidates[rows])  # what has no home yet gets one
-        homes = np.unique(self.home[candidates])
-        array, cells = (
-            self.joint(homes, candidates)
-            if len(homes) > 1
-            else (self.program.arrays[int(homes[0])], self.cell[candidates])
-        )
+        self.operand(candidates[rows])  # what is stored nowhere yet gets a place
+        array, cells = self.joint(np.unique(self.place[candidates]), candidates)
         base, chosen = fit(cells[:, 0][rows]), fit(self.cell[index][rows])
         steps = np.diff(cells, axis=1)
         if (
             base is None
             or chosen is None
             or (steps != steps.flat[0]).any()
-            or (self.home[index] != self.home[index[0]]).any()
+            or (self.place[index] != self.place[index[0]]).any()
         ):
             raise Unliftable("an integer chooses among numbers that lie at uneven strides")
         step = int(steps.flat[0]) if extent > 1 else 0
-        places = Index(self.program.arrays[int(self.home[index[0]])], step, chosen[0], chosen[1], extent)
-        access = Access(array, base[0], base[1], None, places)
+        by = Index(self.program.arrays[int(self.place[index[0]])], step, chosen[0], chosen[1], extent)
+        access = Access(array, base[0], base[1], None, by)
         out = self.compute("g", grid.shape, [access], lambda x: x, batched=self.batched)
-        self.settle(nodes, out, grid.cell)
+        self.assign(nodes, out, grid.cell)
 
     def extreme_of(self, group: Group) -> None:
         """The array of a group of greatest or least ones."""
@@ -338,24 +330,24 @@ class _Lifter(Homes):
         left = np.concatenate([p.left for p in plan.parts], axis=1)
         if left.shape[1] == 1:
             grid = self.grid([left[:, 0]], len(left))
-            self.elementwise(group, grid, [self.operand(left[:, 0][grid.rows], grid.known)], lambda x: x, "m")
+            self.elementwise(group, grid, [self.operand(left[:, 0][grid.rows], grid.mask)], lambda x: x, "m")
             return
         grid = self.grid([left[:, 0]], len(left))
         rows = np.maximum(grid.rows, 0)
-        known = None if part.known is None else part.known[rows]
-        if grid.known is not None:
+        mask = None if part.mask is None else part.mask[rows]
+        if grid.mask is not None:
             grid = Grid.of(np.arange(len(left)), len(left))
-            rows, known = grid.rows, part.known
-        operand = self.operand(left[rows], known)
+            rows, mask = grid.rows, part.mask
+        operand = self.operand(left[rows], mask)
         out = self.compute(
-            "m", grid.shape, [operand], lambda x: x, over=(left.shape[1],), reduce=group.reduce, mask=known
+            "m", grid.shape, [operand], lambda x: x, over=(left.shape[1],), reduce=group.reduce, mask=mask
         )
-        self.program.padded |= known is not None
-        self.settle(group.nodes, out, grid.cell)
+        self.program.padded |= mask is not None
+        self.assign(group.nodes, out, grid.cell)
 
 
-def _special(name: str, branches: Sequence[Tree]) -> Tree:
-    """The tree of a row; a power with a whole exponent by what it is short for."""
+def _special(name: str, branches: Sequence[Expr]) -> Expr:
+    """The expression of a row; a power with a whole exponent by what it is short for."""
     if name == "pow" and branches[1][0] == "const":
         exponent = branches[1][1]
         if exponent == 2.0:
@@ -363,15 +355,15 @@ def _special(name: str, branches: Sequence[Tree]) -> Tree:
         if exponent == -1.0:
             return ("reciprocal", branches[0])
     if name == "where":
-        return ("where", ("ne", branches[0], ("const", 0.0)), *branches[1:])
+        return ("where", ("ne", branches[0], ZERO), *branches[1:])
     return (name, *branches)
 
 
-def _times(*branches: Tree) -> Tree:
-    tree = branches[0]
+def _times(*branches: Expr) -> Expr:
+    expr = branches[0]
     for branch in branches[1:]:
-        tree = ("mul", tree, branch)
-    return tree
+        expr = ("mul", expr, branch)
+    return expr
 
 
 def _squeeze(mask: Any) -> Any:
@@ -418,9 +410,9 @@ def lift(
         lifter.input(name, flat.places[places], "index" if name in indices else "input")
     plans = {id(group): plan_of(flat, group) for group in flat.groups if group.reduce == "sum"}
     for plan in plans.values():
-        lifter.claim_matrices(plan)
+        lifter.allocate_matrices(plan)
     for plan in plans.values():
-        lifter.claim_vectors(plan)
+        lifter.allocate_vectors(plan)
     for group in flat.groups:
         if group.reduce == "sum":
             lifter.sum_of(plans[id(group)])
@@ -451,17 +443,17 @@ def lift(
     return Lifted(program, parameters, tables, products, extents)
 
 
-def _output(lifter: _Lifter, names: Ints) -> Array:
+def _output(lifter: _Lifter, node_ids: Ints) -> Array:
     """The array that holds a result: one that is there, or a copy of what is read."""
-    operand = lifter.operand(names)
+    operand = lifter.operand(node_ids)
     if isinstance(operand, Access) and operand.array.batched == lifter.batched:
-        stay = [i for i, n in enumerate(names.shape) if n > 1]
-        squeezed = operand.permuted(stay, names.shape)
+        stay = [i for i, n in enumerate(node_ids.shape) if n > 1]
+        squeezed = operand.permuted(stay, node_ids.shape)
         squeezed.strides = (1,) * lifter.batched + squeezed.strides
-        if squeezed.is_whole((BATCH,) * lifter.batched + tuple([names.shape[i] for i in stay])):
+        if squeezed.is_whole((BATCH,) * lifter.batched + tuple([node_ids.shape[i] for i in stay])):
             return operand.array
-    return lifter.compute("out", names.shape, [operand], lambda x: x, batched=lifter.batched)
+    return lifter.compute("out", node_ids.shape, [operand], lambda x: x, batched=lifter.batched)
 
 
 def _is_matrix_product(step: Compute) -> bool:
-    return step.reduce == "sum" and len(step.operands) == 2 and step.tree[0] == "mul"
+    return step.reduce == "sum" and len(step.operands) == 2 and step.expr[0] == "mul"

@@ -59,14 +59,14 @@ def instructions(graph: Graph, source: Ints, picks: list[Pick]) -> tuple[Ints, I
     written_out = np.flatnonzero(np.isin(codes, many)).tolist()
     if not written_out and not picks:
         return codes, starts, operands, constants, np.arange(len(codes))
-    known: list[float] = constants.tolist()
+    numbers: list[float] = constants.tolist()
     pieces: dict[int, list[tuple[int, list[int]]]] = {}
     by_user: dict[int, list[Pick]] = {}
     for pick in picks:
         by_user.setdefault(pick.user, []).append(pick)
     picked: dict[tuple[int, ...], int] = {}  # each choice is made once, for all who read it
     for place in sorted({*written_out, *by_user}):
-        writer = _Writer(known, place)
+        writer = _Expansion(numbers, place)
         xs = operands[starts[place] : starts[place + 1]].tolist()
         for pick in by_user.get(place, ()):
             choice = (*pick.candidates, pick.index)
@@ -81,7 +81,7 @@ def instructions(graph: Graph, source: Ints, picks: list[Pick]) -> tuple[Ints, I
         else:
             writer(row.name, *xs)
         pieces[place] = writer.steps
-    return *_spliced(codes, starts, operands, pieces), np.array(known), _shifted(len(codes), pieces)[1]
+    return *_spliced(codes, starts, operands, pieces), np.array(numbers), _shifted(len(codes), pieces)[1]
 
 
 def _shifted(count: int, pieces: dict[int, Any]) -> tuple[Ints, Ints]:
@@ -127,7 +127,7 @@ def _resolve(x: int, pieces: dict[int, Any], places: Ints) -> int:
     return int(places[place]) - len(pieces[place]) + 1 + number
 
 
-class _Writer:
+class _Expansion:
     """Writes the steps that stand for one instruction."""
 
     def __init__(self, constants: list[float], place: int) -> None:
@@ -144,23 +144,23 @@ class _Writer:
         return -len(self.constants)
 
 
-def _mean(write: _Writer, xs: list[int]) -> None:
+def _mean(write: _Expansion, xs: list[int]) -> None:
     write("div", write("sum", *xs), write.constant(float(len(xs))))
 
 
-def _product(write: _Writer, xs: list[int]) -> None:
+def _product(write: _Expansion, xs: list[int]) -> None:
     total = write("mul", xs[0], write.constant(1.0))
     for x in xs[1:]:
         total = write("mul", total, x)
 
 
-def _logsumexp(write: _Writer, xs: list[int]) -> None:
+def _logsumexp(write: _Expansion, xs: list[int]) -> None:
     shift = write("stop_gradient", write("max", *xs))
     powers = [write("exp", write("sub", x, shift)) for x in xs]
     write("add", shift, write("log", write("sum", *powers)))
 
 
-WRITTEN_OUT: dict[str, Callable[[_Writer, list[int]], None]] = {
+WRITTEN_OUT: dict[str, Callable[[_Expansion, list[int]], None]] = {
     "mean": _mean,
     "prod": _product,
     "logsumexp": _logsumexp,

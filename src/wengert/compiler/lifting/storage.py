@@ -1,4 +1,4 @@
-"""Where the numbers of a recording live: each in a cell of an array of the Program that is being made."""
+"""Where the numbers of a recording are stored: each in a cell of an array of the Program that is being made."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from wengert.compiler.ir.expression import Tree, is_nonnegative
+from wengert.compiler.ir.expression import Expr, is_nonnegative
 from wengert.compiler.ir.program import BATCH, Access, Array, Assemble, Compute, Program, ProgramError, contiguous
 from wengert.compiler.ir.strides import fit, without_broadcast
-from wengert.compiler.lifting.flatten import Flat
+from wengert.compiler.lifting.flatten import FlatGraph
 from wengert.compiler.lifting.simplify import CONST, PARAM
 
-__all__ = ["Homes"]
+__all__ = ["Storage"]
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 
 
 @dataclass
-class Homes:
-    """A Program in the making, and the home of each number: an array, and a cell there."""
+class Storage:
+    """A Program in the making, and where each number is stored: an array, and a cell there."""
 
-    flat: Flat
+    flat: FlatGraph
     batched: bool
     program: Program = field(default_factory=Program)
     counts: dict[str, int] = field(default_factory=dict)
@@ -31,7 +31,7 @@ class Homes:
     joined: dict[tuple[int, ...], Array] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.home: Ints = np.full(len(self.flat.source), -1)  # for each number the place of its array in the program
+        self.place: Ints = np.full(len(self.flat.source), -1)  # for each number the place of its array in the program
         self.cell: Ints = np.zeros(len(self.flat.source), np.int64)
 
     # -- arrays -------------------------------------------------------------------------------------------------------
@@ -44,77 +44,76 @@ class Homes:
         self.program.arrays.append(new)
         return new
 
-    def settle(self, names: Ints, array: Array, cells: Ints) -> None:
-        """Let numbers live in an array."""
-        self.home[names] = self.program.arrays.index(array)
-        self.cell[names] = cells
+    def assign(self, node_ids: Ints, array: Array, cells: Ints) -> None:
+        """Store numbers in an array."""
+        self.place[node_ids] = self.program.arrays.index(array)
+        self.cell[node_ids] = cells
 
-    def input(self, name: str, names: Ints, role: str) -> None:
+    def input(self, name: str, node_ids: Ints, role: str) -> None:
         """An array that the caller gives."""
         batch = (BATCH,) if self.batched else ()
-        self.settle(names.reshape(-1), self.array(name, batch + names.shape, role), np.arange(names.size))
+        self.assign(node_ids.reshape(-1), self.array(name, batch + node_ids.shape, role), np.arange(node_ids.size))
 
-    def claim(self, stem: str, names: Ints) -> bool:
-        """Make parameters that have no home yet an array of their own, of the shape in which they are used."""
-        if not names.size:
+    def allocate(self, stem: str, node_ids: Ints) -> bool:
+        """Make parameters that are stored nowhere yet an array of their own, of the shape in which they are used."""
+        if not node_ids.size:
             return False
-        names, _ = without_broadcast(names)
-        free = (self.flat.source[names] == PARAM) & (self.home[names] < 0)
-        if not free.all():
+        if not self.is_loose(node_ids[(0,) * node_ids.ndim]):  # as most that are asked for
             return False
-        seen = np.zeros(len(self.home), bool)
-        seen[names] = True
-        if int(seen.sum()) != names.size:
+        node_ids, _ = without_broadcast(node_ids)
+        if not self.is_loose(node_ids).all():
             return False
-        array = self.array(stem, names.shape, "param", slots=names)
-        self.settle(names.reshape(-1), array, np.arange(names.size))
+        seen = np.zeros(len(self.place), bool)
+        seen[node_ids] = True
+        if int(seen.sum()) != node_ids.size:
+            return False
+        array = self.array(stem, node_ids.shape, "param", slots=node_ids)
+        self.assign(node_ids.reshape(-1), array, np.arange(node_ids.size))
         return True
 
-    def homes_of(self, names: Ints) -> Ints:
-        """The places of the arrays in which these numbers live, each once."""
-        homes = self.home[names]
-        low, high = homes.min(), homes.max()
-        return np.array([low]) if low == high else np.unique(homes)
+    def is_loose(self, node_ids: Any) -> Any:
+        """Which of these numbers are parameters that are stored nowhere yet."""
+        return (self.flat.source[node_ids] == PARAM) & (self.place[node_ids] < 0)
+
+    def arrays_of(self, node_ids: Ints) -> Ints:
+        """The places of the arrays in which these numbers are stored, each once."""
+        places = self.place[node_ids]
+        low, high = places.min(), places.max()
+        return np.array([low]) if low == high else np.unique(places)
 
     # -- operands -----------------------------------------------------------------------------------------------------
 
-    def operand(self, names: Ints, known: Any = None) -> Access | float:
-        """How the numbers with these names are read over the axes of the table that holds the names."""
+    def operand(self, node_ids: Ints, mask: Any = None) -> Access | float:
+        """How these numbers are read over the axes of the table that names them."""
         flat = self.flat
-        real = names if known is None else names[known]
+        real = node_ids if mask is None else node_ids[mask]
         if (flat.source[real] == CONST).all():
-            return self.constant(names, known)
+            return self.constant(node_ids, mask)
         if (flat.source[real] == CONST).any():
-            return self.mixed(names, known)
-        if not self.claim("p", np.where(known, names, real.flat[0]) if known is not None else names):
-            left = np.unique(real)
-            left = left[(self.home[left] < 0) & (flat.source[left] == PARAM)]
-            if len(left):
-                self.claim("p", left)
-        homes = self.homes_of(real)
-        if homes[0] < 0:
+            return self.mixed(node_ids, mask)
+        if not self.allocate("p", np.where(mask, node_ids, real.flat[0]) if mask is not None else node_ids):
+            self.allocate("p", np.unique(real[self.is_loose(real)]))
+        places = self.arrays_of(real)
+        if places[0] < 0:
             raise ProgramError("a number is read that no step has made")
-        if len(homes) > 1:
-            array, cells = self.joint(homes, names)
-        else:
-            array, cells = self.program.arrays[int(homes[0])], self.cell[names]
-        return self.access(array, cells, known)
+        array, cells = self.joint(places, node_ids)
+        return self.access(array, cells, mask)
 
-    def access(self, array: Array, cells: Ints, known: Any = None) -> Access:
+    def access(self, array: Array, cells: Ints, mask: Any = None) -> Access:
         """How cells of an array are read over the axes of the table that holds them."""
-        found = fit(cells, known)
+        found = fit(cells, mask)
         if found is not None:
             base, strides = found
             reach = [s * (n - 1) for s, n in zip(strides, cells.shape, strict=True)]
             if base + sum(min(0, r) for r in reach) >= 0 and base + sum(max(0, r) for r in reach) < array.size:
                 return Access(array, base, strides)
-        table = cells if known is None else np.where(known, cells, cells[known][0])
+        table = cells if mask is None else np.where(mask, cells, cells[mask][0])
         return Access(array, 0, (0,) * cells.ndim, table)
 
-    def constant(self, names: Ints, known: Any) -> Access | float:
+    def constant(self, node_ids: Ints, mask: Any) -> Access | float:
         """Numbers that never change: one, or an array of them."""
-        values: Any = self.flat.constants[names - self.flat.n]
-        return self.numbers(values if known is None else np.where(known, values, values[known][0]))
+        values: Any = self.flat.constants[node_ids - self.flat.n]
+        return self.numbers(values if mask is None else np.where(mask, values, values[mask][0]))
 
     def numbers(self, values: Any) -> Access | float:
         """Constants over the axes of the table that holds them: one number, or an array that equal ones share."""
@@ -129,24 +128,26 @@ class Homes:
             strides[axis] = stride
         return Access(self.constants[key], 0, tuple(strides))
 
-    def mixed(self, names: Ints, known: Any) -> Access | float:
-        """Numbers of which some are constants: those get a home too."""
-        fixed = np.unique(names[self.flat.source[names] == CONST])
-        homeless = fixed[self.home[fixed] < 0]
-        if len(homeless):
-            array = self.array("k", (len(homeless),) if len(homeless) > 1 else (), "const")
-            array.value = self.flat.constants[homeless - self.flat.n].reshape(array.shape)
-            self.settle(homeless, array, np.arange(len(homeless)))
-        self.claim("p", np.unique(names[(self.flat.source[names] == PARAM) & (self.home[names] < 0)]))
-        homes = self.homes_of(names)
-        array, cells = self.joint(homes, names)
-        return self.access(array, cells, known)
+    def mixed(self, node_ids: Ints, mask: Any) -> Access | float:
+        """Numbers of which some are constants: those are stored too."""
+        fixed = np.unique(node_ids[self.flat.source[node_ids] == CONST])
+        loose = fixed[self.place[fixed] < 0]
+        if len(loose):
+            array = self.array("k", (len(loose),) if len(loose) > 1 else (), "const")
+            array.value = self.flat.constants[loose - self.flat.n].reshape(array.shape)
+            self.assign(loose, array, np.arange(len(loose)))
+        self.allocate("p", np.unique(node_ids[self.is_loose(node_ids)]))
+        places = self.arrays_of(node_ids)
+        array, cells = self.joint(places, node_ids)
+        return self.access(array, cells, mask)
 
-    def joint(self, homes: Ints, names: Ints) -> tuple[Array, Ints]:
-        """One array of several laid end to end, and the cells of these numbers in it."""
-        arrays = [self.program.arrays[h] for h in homes.tolist()]
+    def joint(self, places: Ints, node_ids: Ints) -> tuple[Array, Ints]:
+        """The array at a place, or one of several laid end to end; and the cells of these numbers in it."""
+        arrays = [self.program.arrays[place] for place in places.tolist()]
+        if len(arrays) == 1:
+            return arrays[0], self.cell[node_ids]
         begin = np.cumsum([0] + [array.size for array in arrays])
-        key = tuple(homes.tolist())
+        key = tuple(places.tolist())
         if key not in self.joined:
             batch = (BATCH,) if any(array.batched for array in arrays) else ()
             new = self.array("c", (*batch, int(begin[-1])))
@@ -158,8 +159,8 @@ class Homes:
             self.program.steps.append(Assemble(new, parts))
             self.joined[key] = new
         lookup = np.zeros(len(self.program.arrays), np.int64)
-        lookup[homes] = begin[:-1]
-        return self.joined[key], lookup[self.home[names]] + self.cell[names]
+        lookup[places] = begin[:-1]
+        return self.joined[key], lookup[self.place[node_ids]] + self.cell[node_ids]
 
     # -- steps --------------------------------------------------------------------------------------------------------
 
@@ -168,7 +169,7 @@ class Homes:
         stem: str,
         shape: Sequence[int],
         operands: list[Access | float],
-        write: Callable[..., Tree],
+        write: Callable[..., Expr],
         *,
         over: Sequence[int] = (),
         reduce: str = "",
@@ -184,7 +185,7 @@ class Homes:
         shape = [n for n in shape if n > 1]
         over = [n for n in over if n > 1]
         reads: list[Access] = []
-        branches: list[Tree] = []
+        branches: list[Expr] = []
         for x in squeezed:
             if isinstance(x, float):
                 branches.append(("const", x))
@@ -199,12 +200,12 @@ class Homes:
                 x.strides = (int(x.array.batched), *x.strides)
                 if x.index is not None:
                     x.index.strides = (int(x.index.array.batched), *x.index.strides)
-        tree = write(*branches)
+        expr = write(*branches)
         out = self.array(stem, (*batch, *shape))
-        out.nonnegative = is_nonnegative(tree, lambda k: reads[k].array.nonnegative)
+        out.nonnegative = is_nonnegative(expr, lambda k: reads[k].array.nonnegative)
         if not over:
             reduce, mask = "", None
-        self.program.steps.append(Compute(out, (*batch, *shape, *over), reads, tree, reduce, mask))
+        self.program.steps.append(Compute(out, (*batch, *shape, *over), reads, expr, reduce, mask))
         return out
 
 

@@ -1,6 +1,6 @@
 """What a group of sums consists of: parts of one kind of terms, and among them perhaps a matrix product.
 
-All this is said before any number has a home: from which numbers stand in which rows.
+All this is said before any number is stored: from which numbers stand in which rows.
 """
 
 from __future__ import annotations
@@ -11,55 +11,55 @@ from typing import Any
 import numpy as np
 
 from wengert.compiler.ir.strides import Grid, product_grid
-from wengert.compiler.lifting.flatten import Flat, Group
+from wengert.compiler.lifting.flatten import FlatGraph, Group
 from wengert.compiler.lifting.simplify import CONST
 
-__all__ = ["Part", "Plan", "plan_of"]
+__all__ = ["SumPlan", "Terms", "plan_of"]
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 
 
 @dataclass
-class Part:
+class Terms:
     """Terms of one kind, of each sum of a group: rows of factors."""
 
     left: Ints
     right: Ints | None
     coefficient: Any
-    known: Any = None  # which terms are there, where sums of different lengths share an array
-    left_known: Any = None  # the same for rows that were completed from longer ones
-    right_known: Any = None
+    mask: Any = None  # which terms are there, where sums of different lengths share an array
+    left_mask: Any = None  # the same for rows that were completed from longer ones
+    right_mask: Any = None
 
 
 @dataclass
-class Plan:
+class SumPlan:
     """How a group of sums will be made."""
 
     group: Group
-    parts: list[Part]
+    parts: list[Terms]
     grid: Grid | None = None  # of the matrix product
-    product: Part | None = None  # the part that is one
+    product: Terms | None = None  # the part that is one
 
 
-def plan_of(flat: Flat, group: Group) -> Plan:
+def plan_of(flat: FlatGraph, group: Group) -> SumPlan:
     """The parts of a group of sums, and the matrix product among them."""
     nodes = group.nodes
     count = (flat.last - flat.first)[nodes]
     width = int(count.max())
     terms = flat.first[nodes][:, None] + np.arange(width)
     if count.min() < width:
-        known = np.arange(width) < count[:, None]
-        parts = [_part(flat, np.where(known, terms, terms[:, :1]), known)]
+        mask = np.arange(width) < count[:, None]
+        parts = [_part(flat, np.where(mask, terms, terms[:, :1]), mask)]
     else:
         second = np.where(flat.other[terms] >= 0, flat.source[np.maximum(flat.other[terms], 0)] + 1, 0)
         kind = flat.source[flat.factor[terms]] * 12 + second * 2 + (flat.coefficient[terms] < 0)
         order = np.argsort(kind, axis=1, kind="stable")
         terms, kind = np.take_along_axis(terms, order, 1), np.take_along_axis(kind, order, 1)[0]
         parts = [_part(flat, columns) for columns in np.split(terms, np.flatnonzero(np.diff(kind)) + 1, axis=1)]
-    plan = Plan(group, parts)
+    plan = SumPlan(group, parts)
     products = [part for part in parts if part.right is not None and part.left.shape[1] > 1]
     for part in sorted(products, key=lambda part: -part.left.shape[1]):
-        if part.known is not None:
+        if part.mask is not None:
             _complete(part)
         if _is_product(plan, part, part.left, part.right) or _is_product(plan, part, *_sorted(flat, part)):
             plan.product = part
@@ -67,18 +67,18 @@ def plan_of(flat: Flat, group: Group) -> Plan:
     return plan
 
 
-def _part(flat: Flat, terms: Ints, known: Any = None) -> Part:
+def _part(flat: FlatGraph, terms: Ints, mask: Any = None) -> Terms:
     """The terms with these numbers, one row for each sum."""
     right = flat.other[terms]
-    return Part(flat.factor[terms], None if (right < 0).all() else right, flat.coefficient[terms], known)
+    return Terms(flat.factor[terms], None if (right < 0).all() else right, flat.coefficient[terms], mask)
 
 
-def _is_product(plan: Plan, part: Part, left: Any, right: Any, coefficient: Any = None) -> bool:
+def _is_product(plan: SumPlan, part: Terms, left: Any, right: Any, coefficient: Any = None) -> bool:
     """Whether rows of factors are a matrix product, with other parts or without; the plan then knows its grid."""
     if left is None:
         return False
-    if part.known is not None:
-        plan.grid = product_grid(np.where(part.left_known, left, -1), np.where(part.right_known, right, -1))
+    if part.mask is not None:
+        plan.grid = product_grid(np.where(part.left_mask, left, -1), np.where(part.right_mask, right, -1))
     else:
         plan.grid = product_grid(left, right)
     if plan.grid is None or not _one_sum_a_cell(plan.grid, plan.parts):
@@ -89,9 +89,9 @@ def _is_product(plan: Plan, part: Part, left: Any, right: Any, coefficient: Any 
     return True
 
 
-def _sorted(flat: Flat, part: Part) -> tuple[Any, Any, Any]:
+def _sorted(flat: FlatGraph, part: Terms) -> tuple[Any, Any, Any]:
     """The terms of each row by the names of their second factors: programs may write them in any order."""
-    if part.known is not None or len(part.left) == 1 or part.right is None:
+    if part.mask is not None or len(part.left) == 1 or part.right is None:
         return None, None, None
     key = part.left if (flat.source[part.right] == CONST).any() else part.right
     order = np.argsort(key, axis=1, kind="stable")
@@ -99,24 +99,24 @@ def _sorted(flat: Flat, part: Part) -> tuple[Any, Any, Any]:
     return left, right, coefficient
 
 
-def _complete(part: Part) -> None:
+def _complete(part: Terms) -> None:
     """Rows that begin alike and are cut at different lengths become the longest of them: the mask remembers."""
-    count = part.known.sum(1)
+    count = part.mask.sum(1)
     for side in ("left", "right"):
         rows = getattr(part, side)
         longest: dict[int, int] = {}
         for row in np.argsort(count, kind="stable").tolist():
             longest[int(rows[row, 0])] = row
         best = np.array([longest[int(first)] for first in rows[:, 0]])
-        whole = bool(np.where(part.known, rows == rows[best], True).all())
+        whole = bool(np.where(part.mask, rows == rows[best], True).all())
         setattr(part, side, rows[best] if whole else rows)
-        setattr(part, f"{side}_known", part.known[best] if whole else part.known)
+        setattr(part, f"{side}_mask", part.mask[best] if whole else part.mask)
 
 
-def _one_sum_a_cell(grid: Grid, parts: list[Part]) -> bool:
+def _one_sum_a_cell(grid: Grid, parts: list[Terms]) -> bool:
     """Whether sums that would share a cell, as their products are the same, are the same sums."""
     keeper = grid.rows.reshape(-1)[grid.cell]
     if np.array_equal(keeper, np.arange(len(keeper))):
         return True
-    rows = [x for part in parts for x in (part.left, part.right, part.coefficient, part.known) if x is not None]
+    rows = [x for part in parts for x in (part.left, part.right, part.coefficient, part.mask) if x is not None]
     return all(np.array_equal(x[keeper], x) for x in rows)

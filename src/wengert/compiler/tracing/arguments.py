@@ -1,28 +1,197 @@
-"""What a compiled function is called with: its arguments by name, their form, and their arrays."""
+"""What a compiled function is called with: its arguments by name, their form, and their arrays.
+
+An argument is a number, an array, or lists, tuples and dicts of them: a PyTree, which is part of what a recording holds
+for. Its leaves come as NumPy arrays, and the function gets them as its own numbers, lists and tuples.
+"""
 
 from __future__ import annotations
 
+import functools
 import inspect
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from wengert.compiler.tracing.trees import (
-    Fixed,
-    Leaf,
-    Shape,
-    build,
-    flatten_argument,
-    identifiers,
-    key_of,
-    leaves,
-    ordinary,
-)
+from wengert.compiler.tracing.closure import key_of
+from wengert.derivatives.pytree import KeyPath, keys_of, tree_flatten, tree_leaves, tree_map, tree_unflatten
+from wengert.engine import Value
 from wengert.errors import ArgumentError, DataError
+from wengert.ops.table import BY_NAME
 
-__all__ = ["Arguments", "Form", "Reader", "called", "examples"]
+__all__ = ["Arguments", "Fixed", "Form", "Leaf", "Reader", "called", "examples", "flatten_argument", "ordinary"]
+
+# What the text of a program calls by itself: arrays by a letter and a number, their cotangents with a d in front.
+OWN_NAMES = re.compile(r"d?([TWbcghkmpstuwz]|mask|index|slope)\d+(_\d+)?|rows\d*|len|np|seed|wengert|jax|jnp|torch")
+SCALARS: dict[Any, Any] = {np.floating: float, np.integer: int, np.bool_: bool}
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """One array of numbers: ``kind`` is f for floats, i for integers, b for bools, v for Values; ``held`` says in what
+    the function gets them.
+    """
+
+    name: str
+    kind: str
+    shape: tuple[int, ...]
+    held: str  # scalar | ndarray | for each axis list or tuple, the last perhaps ndarray: "list tuple"
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """An argument that is part of the program: a string, a bool, an object."""
+
+    key: Any
+
+
+Shape = Any  # of an argument: a PyTree of Leaf and Fixed, or one of those
+
+
+def flatten_argument(name: str, x: Any, batched: bool = False) -> tuple[Shape, list[Any]]:
+    """What an argument is made of, and its arrays; with `batched`, of one of the examples along the first axis.
+
+    Raises:
+        DataError: the rows of a batch differ in length.
+    """
+    arrays: list[Any] = []
+
+    def leaf(x: Any, path: KeyPath) -> Any:
+        found = _leaf("_".join([name, *map(str, keys_of(path))]), x, batched)
+        if found is None and isinstance(x, np.ndarray):  # of objects
+            return tree_flatten(x.tolist(), leaf, path)
+        if type(found) is tuple:
+            arrays.append(found[1])
+            return found[0]
+        return found
+
+    return tree_flatten(x, leaf), arrays
+
+
+def _leaf(name: str, x: Any, batched: bool) -> tuple[Leaf, Any] | Fixed | None:
+    """A leaf and its array, or what is part of the program; None for what is to be taken apart."""
+    kind = type(x)
+    if batched and isinstance(x, (int, float, np.number, Value)):
+        raise DataError(f"{name} is one number: a batch has an example in each row (or declare it static=({name!r},))")
+    if kind is float or isinstance(x, np.floating):
+        return _one(name, "f"), float(x)
+    if kind is bool or isinstance(x, np.bool_):
+        return Fixed(key_of(bool(x)))
+    if kind is int or isinstance(x, np.integer):
+        return _one(name, "i"), int(x)
+    if isinstance(x, Value):
+        return _one(name, "v"), x
+    if isinstance(x, np.ndarray):
+        return _array(name, x, batched)
+    if kind is list or (kind is tuple and not batched):
+        return _sequence(name, x, batched)
+    return None if kind in (tuple, dict) else Fixed(key_of(x))
+
+
+@functools.lru_cache(1024)
+def _one(name: str, kind: str, shape: tuple[int, ...] = (), held: str = "scalar") -> Leaf:
+    return Leaf(name, kind, shape, held)
+
+
+def _array(name: str, x: Any, batched: bool) -> tuple[Leaf, Any] | None:
+    if x.dtype.kind not in "fiub":
+        if x.dtype == object and not batched:
+            items = x.tolist()
+            return _values(name, items, "list") if isinstance(items, list) else None
+        raise DataError(f"{name} is an array of {x.dtype}: a compiled function takes arrays of floats or integers")
+    if batched and not x.ndim:
+        raise DataError(f"{name} is one number: a batch has an example in each row")
+    shape = x.shape[1:] if batched else x.shape
+    made = _widened(x)
+    return _one(name, _kind(x, made), shape, "ndarray" if shape or not batched else "scalar"), made
+
+
+def _sequence(name: str, x: Any, batched: bool) -> tuple[Leaf, Any] | None:
+    if batched and not len(x):
+        raise DataError(f"{name}: a batch of no examples has no mean: expected at least one")
+    if batched and isinstance(x[0], dict):
+        raise DataError(f"{name}: a batch of dicts is written as a dict of batches")
+    try:
+        made = np.array(x)
+    except ValueError:
+        if batched:
+            raise DataError(f"{name}: the examples of a batch have one shape; these differ") from None
+        return _values(name, x, type(x).__name__)
+    if made.dtype.kind in "fiub" and made.size:
+        array, kinds = _widened(made), _kinds(x)
+        shape, inner = (made.shape[1:], kinds[1:]) if batched else (made.shape, kinds)
+        return Leaf(name, _kind(made, array), shape, " ".join(inner[: len(shape)]) or "scalar"), array
+    if batched:
+        raise DataError(f"{name}: a batch is made of numbers, not of {type(x[0]).__name__ if len(x) else 'nothing'}")
+    return _values(name, x, type(x).__name__)
+
+
+def _values(name: str, x: Any, held: str) -> tuple[Leaf, Any] | None:
+    """A row of Values alone; all else is taken apart."""
+    return (Leaf(name, "v", (len(x),), held), x) if x and all(isinstance(item, Value) for item in x) else None
+
+
+def ordinary(x: Any) -> Any:
+    """An argument as it was given, with NumPy's scalars as Python's numbers, and its arrays as wide as those.
+
+    >>> ordinary([np.float32(0.5), 2, (np.int8(3), "a")])
+    [0.5, 2, (3, 'a')]
+    """
+    return tree_map(_ordinary, x)
+
+
+def _ordinary(x: Any) -> Any:
+    if isinstance(x, np.ndarray) and x.dtype.kind in "fiu":
+        return _widened(x)
+    scalar = next((make for numpys, make in SCALARS.items() if isinstance(x, numpys)), None)
+    return x if scalar is None else scalar(x)
+
+
+def _widened(x: Any) -> Any:
+    """Integers as int64, all else as float64; and integers as float64 where one of them is too large."""
+    if x.dtype.kind in "iu" and not (x.dtype == np.uint64 and x.size and x.max() > np.iinfo(np.int64).max):
+        return x.astype(np.int64, copy=False)
+    return x.astype(np.float64, copy=False)
+
+
+def _kind(x: Any, made: Any) -> str:
+    """The kind of a leaf, from its array as it was given and as it is taken."""
+    return "b" if x.dtype.kind == "b" else "i" if made.dtype.kind == "i" else "f"
+
+
+def _kinds(x: Any) -> list[str]:
+    """What each axis of nested sequences is held in, by its first items."""
+    kinds = []
+    while isinstance(x, (list, tuple)) and len(x):
+        kinds.append("tuple" if isinstance(x, tuple) else "list")
+        x = x[0]
+    return [*kinds, "ndarray"] if isinstance(x, np.ndarray) else kinds
+
+
+def identifiers(leaves: Sequence[Leaf]) -> list[str]:
+    """What the text of a program calls each array: its own name, unless the text has another use for it.
+
+    >>> identifiers([Leaf(name, "f", (), "scalar") for name in ("x", "W1", "x_my key", "dx")])
+    ['x', 'W1_', 'x_my_key', 'dx_']
+    """
+    cotangents = re.compile("|".join([f"d{re.escape(leaf.name)}(_\\d+)?" for leaf in leaves]))
+    found: list[str] = []
+    for leaf in leaves:
+        name = re.sub(r"\W", "_", leaf.name)
+        while name in found or name in BY_NAME or OWN_NAMES.fullmatch(name) or cotangents.fullmatch(name):
+            name += "_"
+        found.append(name)
+    return found
+
+
+def _held(made: Any, kinds: list[str]) -> Any:
+    """An array in what the function gets it in, axis by axis."""
+    if kinds[0] == "ndarray":
+        return made
+    rows = [_held(row, kinds[1:]) for row in made] if set(kinds[1:]) - {"list"} else made.tolist()
+    return tuple(rows) if kinds[0] == "tuple" else rows
 
 
 class Form:
@@ -31,7 +200,9 @@ class Form:
     def __init__(self, signature: inspect.Signature, shapes: dict[str, Shape], batched: bool) -> None:
         self.signature: inspect.Signature = signature
         self.shapes: dict[str, Shape] = shapes
-        self.leaves: list[Leaf] = [leaf for shape in shapes.values() for leaf in leaves(shape)]
+        self.leaves: list[Leaf] = [
+            leaf for shape in shapes.values() for _, leaf in tree_leaves(shape) if isinstance(leaf, Leaf)
+        ]
         self.names: list[str] = identifiers(self.leaves)  # in the text of a program
         self.batched: bool = batched
 
@@ -81,9 +252,15 @@ class Arguments:
     def call(self, function: Callable[..., Any], example: Sequence[Any], make: Callable[[Leaf, Any], Any]) -> Any:
         """Call a function on one example, each of its arrays as `make` presents it."""
         arrays = iter(example)
-        given = {}
-        for name, shape in self.form.shapes.items():
-            given[name] = build(shape, self.originals[name], lambda leaf: make(leaf, next(arrays)))
+
+        def put(leaf: Leaf | Fixed, original: Any) -> Any:
+            if isinstance(leaf, Fixed):
+                return original  # as it is now
+            made = make(leaf, next(arrays))
+            return made if leaf.held == "scalar" else _held(made, leaf.held.split())
+
+        shapes = self.form.shapes.items()
+        given = {name: tree_unflatten(shape, put, self.originals[name]) for name, shape in shapes}
         return called(function, self.form.signature, given)
 
     def plainly(self, function: Callable[..., Any], example: Sequence[Any]) -> Any:
@@ -212,11 +389,7 @@ def _lengths(x: Any) -> list[int]:
 
 def _row(x: Any, number: int) -> Any:
     """One example of an argument; what is neither list nor array, such as `self`, belongs to all of them."""
-    if isinstance(x, tuple):
-        return tuple([_row(item, number) for item in x])
-    if isinstance(x, dict):
-        return {key: _row(item, number) for key, item in x.items()}
-    return x[number] if isinstance(x, (list, np.ndarray)) else x
+    return tree_map(lambda x: x[number] if isinstance(x, (list, np.ndarray)) else x, x, (tuple, dict))
 
 
 def _plain(leaf: Leaf, array: Any) -> Any:

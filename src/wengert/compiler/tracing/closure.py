@@ -1,23 +1,28 @@
-"""What a function sees outside of itself: the globals and the variables of enclosing functions that its code reads."""
+"""What a function sees outside of itself: the globals and the variables of enclosing functions that its code reads.
+
+And what stands for any object where recordings are told apart: its key.
+"""
 
 from __future__ import annotations
 
 import dis
 import inspect
 from collections.abc import Iterator
+from dataclasses import fields
 from operator import is_
+from types import MethodType
 from typing import Any
 
-from wengert.compiler.tracing.trees import key_of
+import numpy as np
 
-__all__ = ["Surroundings"]
+__all__ = ["CapturedEnvironment", "key_of"]
 
 LOADS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_GLOBALS",
          "LOAD_FROM_DICT_OR_DEREF")  # fmt: skip
 
 
-class Surroundings:
-    """The states that a function has found its surroundings in: numbers and strings by value, all else by identity.
+class CapturedEnvironment:
+    """The states of what a function captures: numbers and strings by value, all else by identity.
 
     A list that has changed is the same list. A list, a model or a helper that has been made anew, as by a cell of a
     notebook that is run again, is another one.
@@ -27,12 +32,12 @@ class Surroundings:
         changed: what was another thing when there were more than that.
 
     >>> scale = 2.0
-    >>> around = Surroundings(lambda x: scale * x, 32)
-    >>> states = [around.state()]
+    >>> environment = CapturedEnvironment(lambda x: scale * x, 32)
+    >>> states = [environment.state()]
     >>> scale = 3.0
-    >>> states += [around.state()]
+    >>> states += [environment.state()]
     >>> scale = 2.0
-    >>> [*states, around.state()]
+    >>> [*states, environment.state()]
     [0, 1, 0]
     """
 
@@ -76,3 +81,42 @@ def _read(code: Any) -> Iterator[str]:
     for constant in code.co_consts:
         if inspect.iscode(constant):
             yield from _read(constant)
+
+
+class Itself:
+    """An object as a key: equal to that object alone, which it keeps alive, so that no other gets its identity."""
+
+    __slots__ = ("thing",)
+
+    def __init__(self, thing: Any) -> None:
+        self.thing: Any = thing
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Itself and self.thing is other.thing
+
+    def __hash__(self) -> int:
+        return id(self.thing)
+
+
+def key_of(x: Any) -> Any:
+    """What stands for an object where recordings are told apart: for numbers, strings and None type and value; for
+    tuples, frozen dataclasses and bound methods, which are often made anew, their parts; else the object itself.
+
+    >>> key_of(1) == key_of(True), key_of(0.0) == key_of(-0.0), key_of((1, "a")) == key_of((1, "a"))
+    (False, False, True)
+    """
+    kind = type(x)
+    if x is None or kind in (str, bytes, bool, int):
+        return kind, x
+    if kind is float or isinstance(x, np.generic):
+        return kind, repr(x)  # in which nan is equal to itself, and -0.0 not to 0.0
+    parts: Any
+    if isinstance(x, tuple):
+        parts = x
+    elif kind is MethodType:
+        parts = x.__func__, x.__self__
+    elif "__dataclass_params__" in vars(kind) and kind.__dataclass_params__.frozen:
+        parts = [getattr(x, field.name) for field in fields(x)]
+    else:
+        return Itself(x)
+    return kind, tuple([key_of(part) for part in parts])

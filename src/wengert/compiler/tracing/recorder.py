@@ -19,7 +19,7 @@ from typing import Any
 from wengert import node
 from wengert.compiler.tracing.tracers import TracedInteger, Tracked, as_operand
 from wengert.engine import Value
-from wengert.lines import running
+from wengert.errors import running
 from wengert.ops import coerce
 from wengert.ops.table import BY_NAME
 
@@ -165,7 +165,7 @@ def watching(recorder: Recorder) -> Iterator[None]:
     global _recording, _max, _min
     with _lock:
         _recording += 1
-        node.observe(_observer)
+        node.set_tracing_hook(_observer)
         if _recording == 1:
             _max, _min = builtins.max, builtins.min
             builtins.max, builtins.min = _extreme(GREATEST, _max), _extreme(LEAST, _min)
@@ -177,7 +177,7 @@ def watching(recorder: Recorder) -> Iterator[None]:
         with _lock:
             _recording -= 1
             if not _recording:
-                node.observe(None)
+                node.set_tracing_hook(None)
                 builtins.max, builtins.min = _max, _min
 
 

@@ -12,16 +12,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wengert import modes
-from wengert.compiler.backends.kernel import Kernel, all_finite
+from wengert.compiler.backends import Backend
+from wengert.compiler.backends.base import Kernel, all_finite
 from wengert.compiler.fused import gather
 from wengert.compiler.ir.program import Program, verify
 from wengert.compiler.ir.reverse import reverse
 from wengert.compiler.lifting.lift import Lifted, lift
 from wengert.compiler.lifting.simplify import CONST, INPUT, PARAM, VALUE, Pick, Unliftable
-from wengert.compiler.tracing.arguments import Arguments
+from wengert.compiler.tracing.arguments import Arguments, Leaf
 from wengert.compiler.tracing.recorder import Guard, Recorder, Unrecordable, watching
 from wengert.compiler.tracing.tracers import HOLDS, Number, TracedInteger, as_operand
-from wengert.compiler.tracing.trees import Leaf
 from wengert.engine import Value
 from wengert.graph import Graph
 from wengert.ops.coerce import number as as_float
@@ -149,17 +149,17 @@ class Recording:
         return same
 
 
-def record(function: Callable[..., Any], arguments: Arguments, example: Sequence[Any]) -> Recording:
-    """Run a function on an example, lift what it did, and check the result against that run.
+def record(function: Callable[..., Any], arguments: Arguments, example: Sequence[Any], backend: Backend) -> Recording:
+    """Run a function on an example, lift what it did for a back end, and check the result against that run.
 
     Raises:
         Unrecordable, Unliftable: it cannot be compiled; the message says why.
     """
     with modes.suspended():  # recorded under no_grad() or not, it is the same recording
-        return _record(function, arguments, example)
+        return _record(function, arguments, example, backend)
 
 
-def _record(function: Callable[..., Any], arguments: Arguments, example: Sequence[Any]) -> Recording:
+def _record(function: Callable[..., Any], arguments: Arguments, example: Sequence[Any], backend: Backend) -> Recording:
     # By itself first: what it raises comes out, and Values that it makes once and keeps are older than the recording.
     again = _flat_result(arguments.plainly(function, example))[1]
     began = perf_counter()
@@ -176,7 +176,7 @@ def _record(function: Callable[..., Any], arguments: Arguments, example: Sequenc
         except Exception:  # other integers are another course, or none at all: each gets a path of its own
             run = _Run(function, arguments, example, fixed=True)
     try:
-        made = _lifted(run, picks)
+        made = _lifted(run, picks, backend)
         made.seconds = perf_counter() - began
         run.check(made, np.array([_number(x) for x in again]))
     except (Unrecordable, Unliftable):
@@ -186,14 +186,14 @@ def _record(function: Callable[..., Any], arguments: Arguments, example: Sequenc
     return made
 
 
-def _lifted(run: _Run, picks: list[Pick]) -> Recording:
+def _lifted(run: _Run, picks: list[Pick], backend: Backend) -> Recording:
     """The recording of a run."""
     lifted = run.lift(picks)
     verify(lifted.program)
     wanted = [a for a in lifted.program.of_role("input") if a.name in run.value_inputs]
     back = reverse(lifted.program, tuple(run.value_inputs)) if run.shape == () else Program()
     verify(back, lifted.program.arrays)
-    kernel = Kernel(lifted.program, back, wanted)
+    kernel = backend.kernel()(lifted.program, back, wanted)
     parameters = tuple([run.graph.values[place] for place in lifted.parameters])
     extents = {kernel.inputs.index(array): extent for array, extent in lifted.extents.items()}
     return Recording(

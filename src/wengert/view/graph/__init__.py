@@ -1,12 +1,6 @@
 """The graph of a Value as a picture, a page or a text."""
 
-from importlib import import_module
-from types import ModuleType
+from wengert.view.graph.draw import Drawing, draw, draw_dot
+from wengert.view.graph.tree import tree
 
-
-def __getattr__(name: str) -> ModuleType:
-    """The module of that name, as in ``{__name__}.graph.NAME`` after ``import wengert``."""
-    try:
-        return import_module(f"{__name__}.{name}")
-    except ModuleNotFoundError:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+__all__ = ["Drawing", "draw", "draw_dot", "tree"]

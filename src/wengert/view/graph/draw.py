@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Container
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
 
-from wengert.errors import ArgumentError, require
+from wengert.errors import ArgumentError
 from wengert.graph import Graph
+from wengert.view.graph.folding import FEWEST, MOST, Folding, folded
+from wengert.view.graph.formats import FORMATS, written
 from wengert.view.graph.read import alone, graph_of
-
-if TYPE_CHECKING:
-    from os import PathLike
-
-    from wengert.view.graph.folding import Folding, Part
-    from wengert.view.graph.scene import Picture
+from wengert.view.graph.scene import Picture
 
 __all__ = ["Drawing", "bundle", "draw", "draw_dot"]
 
-PIXELS = 16_000_000  # of a PNG, at most; below that it has two pixels for each of the picture's
 THEMES = ("auto", "light", "dark")
-FEWEST, MOST = 50, 5_000  # boxes that can be asked for
-FORMATS = ("svg", "png", "html", "dot", "mmd")
 DIRECTIONS = ("LR", "TB")
 
 
@@ -30,28 +27,24 @@ class Drawing:
     Attributes:
         theme: "light", "dark", or "auto" for that of whoever looks at it.
         format: what `render` writes.
+        picture: the boxes, the edges and the notes below them.
+        folding: the graph with its parts, for formats that show more of them than the picture does.
     """
 
     def __init__(self, graph: Graph, limit: int, theme: str, rankdir: str, notes: list[str]) -> None:
-        from wengert.view.graph.folding import Folding
-
         self.theme: str = theme
         self.format: str = "svg"
-        self._folding: Folding = Folding(graph, limit, rankdir)
-        picture, parts = self._folding.picture()
-        picture.notes += notes
-        self._picture: Picture = picture
-        self._parts: dict[int, Part] = parts
-        self._svg = ""
+        self.folding: Folding = Folding(graph, limit, rankdir)
+        picture, parts = self.folding.picture()
+        self._parts = len(parts)
+        more = [f"{folded(parts)}; .save('graph.html') can unfold them"] if parts else []
+        picture.notes += [*notes, *more]
+        self.picture: Picture = picture
 
-    @property
+    @cached_property
     def svg(self) -> str:
         """The picture as an SVG document."""
-        if not self._svg:
-            from wengert.view.graph.svg import svg
-
-            self._svg = svg(self._with_notes(), theme=self.theme)
-        return self._svg
+        return str(written(self, "svg"))
 
     def to_dot(self) -> str:
         r"""The picture in the language of Graphviz; nothing here needs Graphviz.
@@ -67,9 +60,7 @@ class Drawing:
           b0 -> o1
         }
         """
-        from wengert.view.graph.dot import to_dot
-
-        return to_dot(self._with_notes())
+        return str(written(self, "dot"))
 
     def to_mermaid(self) -> str:
         """The picture in the language of Mermaid, which GitHub draws in a code block of that name.
@@ -85,16 +76,7 @@ class Drawing:
           b0 --> o1
           b0 --> o1
         """
-        from wengert.view.graph.dot import EDGES, LENGTH, to_mermaid
-        from wengert.view.graph.folding import Folding
-
-        picture, limit = self._with_notes(), len(self._picture.boxes)
-        text = to_mermaid(picture)
-        while (len(text) > LENGTH or len(picture.edges) + len(picture.boxes) > EDGES) and limit > FEWEST:
-            limit //= 2
-            picture = Folding(self._folding.graph, limit, picture.rankdir).picture()[0]
-            text = to_mermaid(picture)
-        return text
+        return str(written(self, "mmd"))
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the picture to a file, as what its name ends in: svg, png, html, dot or mmd (Mermaid).
@@ -107,14 +89,11 @@ class Drawing:
             MissingExtraError: a PNG is asked for, and resvg_py is not installed.
             OSError: the file cannot be written.
         """
-        from os import fspath
-
         name = fspath(path)
         kind = name.rpartition(".")[2].lower() if "." in name else ""
         if kind not in FORMATS:
             raise ArgumentError(f"cannot tell from {name!r:.80} what to write: it should end in .{', .'.join(FORMATS)}")
-        writers = (lambda: self.svg, self._png, self._page, self.to_dot, self.to_mermaid)
-        content = writers[FORMATS.index(kind)]()
+        content = written(self, kind)
         with open(path, "wb") as file:
             file.write(content if isinstance(content, bytes) else f"{content}\n".encode())
 
@@ -141,9 +120,7 @@ class Drawing:
         Raises:
             ArgumentError: the format is not one that can be written.
         """
-        from pathlib import Path
-
-        kind = _format(format or self.format)
+        kind = _one_of("format", format or self.format, FORMATS)
         path = Path(directory or "", filename)
         if directory is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -161,29 +138,6 @@ class Drawing:
         """Write the picture and open it, as Graphviz's `view` does."""
         return self.render(view=True)
 
-    def _page(self) -> str:
-        from wengert.view.graph.html import document
-
-        return document(self._folding, self.theme)
-
-    def _png(self) -> bytes:
-        resvg = require("resvg_py", "png")
-        from wengert.view.graph.svg import sheet
-
-        drawn, width, height = sheet(self._with_notes(), theme="dark" if self.theme == "dark" else "light")
-        zoom = min(2.0, (PIXELS / (width * height)) ** 0.5)
-        return bytes(resvg.svg_to_bytes(svg_string=drawn, width=max(round(width * zoom), 1)))
-
-    def _with_notes(self) -> Picture:
-        """The picture, and below it what is folded."""
-        from wengert.view.graph.folding import folded
-        from wengert.view.graph.scene import Picture
-
-        picture, notes = self._picture, list(self._picture.notes)
-        if self._parts:
-            notes.append(f"{folded(self._parts)}; .save('graph.html') can unfold them")
-        return Picture(picture.boxes, picture.edges, notes, picture.rankdir)
-
     def _repr_mimebundle_(self, include: Container[str] | None = None, exclude: Container[str] | None = None) -> Any:
         bundle = {"image/svg+xml": self.svg, "text/plain": repr(self)}
         return {
@@ -193,9 +147,9 @@ class Drawing:
         }
 
     def __repr__(self) -> str:
-        values, boxes, folded = len(self._folding.graph), len(self._picture.boxes), len(self._parts)
-        parts = f", {folded} of them folded" if folded else ""
-        return f"Drawing({values:,} value{'s' * (values > 1)} in {boxes} box{'es' * (boxes > 1)}{parts})"
+        values, boxes, parts = len(self.folding.graph), len(self.picture.boxes), self._parts
+        of_them = f", {parts} of them folded" if parts else ""
+        return f"Drawing({values:,} value{'s' * (values > 1)} in {boxes} box{'es' * (boxes > 1)}{of_them})"
 
 
 def draw(root: Any, *, limit: int = 300, theme: str = "auto", rankdir: str = "LR") -> Drawing:
@@ -227,9 +181,7 @@ def draw(root: Any, *, limit: int = 300, theme: str = "auto", rankdir: str = "LR
     graph = graph_of(root)
     if type(limit) is not int or not FEWEST <= limit <= MOST:
         raise ArgumentError(f"limit is {limit!r:.40}; expected a whole number of boxes from {FEWEST} to {MOST:,}")
-    for name, given, known in (("theme", theme, THEMES), ("rankdir", rankdir, DIRECTIONS)):
-        if given not in known:
-            raise ArgumentError(f"{name} is {given!r:.40}; expected one of {', '.join(known)}")
+    theme, rankdir = _one_of("theme", theme, THEMES), _one_of("rankdir", rankdir, DIRECTIONS)
     return Drawing(graph, limit, theme, rankdir, alone(root))
 
 
@@ -245,14 +197,15 @@ def draw_dot(root: Any, format: str = "svg", rankdir: str = "LR") -> Drawing:
     Drawing(1 value in 1 box)
     """
     drawing = draw(root, rankdir=rankdir)
-    drawing.format = _format(format)
+    drawing.format = _one_of("format", format, FORMATS)
     return drawing
 
 
-def _format(name: Any) -> str:
-    if name not in FORMATS:
-        raise ArgumentError(f"format is {name!r:.40}; expected one of {', '.join(FORMATS)}")
-    return str(name)
+def _one_of(name: str, given: str, known: tuple[str, ...]) -> str:
+    """An argument, if it is one of those that there are."""
+    if given not in known:
+        raise ArgumentError(f"{name} is {given!r:.40}; expected one of {', '.join(known)}")
+    return given
 
 
 def bundle(root: Any, include: Container[str] | None, exclude: Container[str] | None) -> Any:

@@ -10,17 +10,20 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import pairwise
 
-from wengert import owners
 from wengert.graph import Graph
-from wengert.view.graph.read import NOT_COMPUTED, computed, constants, steepest, stopping
-from wengert.view.graph.scene import PATH, TITLE, Box, Edge, Picture, Row, ending, value_box, with_constants
+from wengert.nn import registered_names
+from wengert.view.graph.read import computed, constants, edges, steepest, stopping
+from wengert.view.graph.scene import PATH, TITLE, Box, Cell, Edge, Picture, cell_of, ending, value_box, with_constants
 from wengert.view.graph.scopes import Scope, assigned, common, levels
 from wengert.view.naming import clean, number
 
-__all__ = ["OUTSIDE", "Folding", "Part", "folded"]
+__all__ = ["FEWEST", "MOST", "OUTSIDE", "Cluster", "Folding", "folded"]
+
+FEWEST, MOST = 50, 5_000  # boxes that can be asked for
 
 BRANCHES = 32  # how many runs a long sequence is folded into
 ROOM = 3  # once a picture is folded, a third of the boxes that it may have are enough
@@ -29,7 +32,8 @@ FEW = 8  # places where a long sequence may be cut because its items are of anot
 OUTSIDE = 16  # boxes for what a part is joined to
 
 
-class Part:
+@dataclass(slots=True)
+class Cluster:
     """Many values that are drawn as one box.
 
     Attributes:
@@ -38,12 +42,9 @@ class Part:
         places: the places of all values in it, in order.
     """
 
-    __slots__ = ("items", "name", "places")
-
-    def __init__(self, name: str, items: Sequence[int | Part], places: Sequence[int]) -> None:
-        self.name: str = name
-        self.items: Sequence[int | Part] = items
-        self.places: Sequence[int] = places
+    name: str
+    items: Sequence[int | Cluster]
+    places: Sequence[int]
 
 
 class Folding:
@@ -51,42 +52,41 @@ class Folding:
 
     Args:
         graph: the computation.
-        limit: how many boxes a picture may have.
+        limit: how many boxes a picture may have, those of what lies outside of its part aside.
         rankdir: where the edges of its pictures run to.
+        names: what to write on top of each value; labels, and where it has none its name in a model, if not given.
 
     Attributes:
         graph: the computation.
-        limit: how many boxes a picture may have, those of what lies outside of its part aside.
+        limit: as given.
         whole: the part that is everything.
     """
 
-    def __init__(self, graph: Graph, limit: int = 300, rankdir: str = "LR") -> None:
+    def __init__(self, graph: Graph, limit: int = 300, rankdir: str = "LR", *, names: list[str] | None = None) -> None:
         self.graph: Graph = graph
         self.limit: int = limit
         self.rankdir: str = rankdir
-        self._names = [value.label for value in graph.values]
+        self._names = names or [value.label for value in graph.values]
         self._gradients = [value.grad for value in graph.values]
         self._known = computed(graph, self._gradients)
         self._path = frozenset(steepest(graph, self._gradients))  # of places in graph.operands
         self._hot = frozenset([len(graph) - 1, *(graph.operands[at] for at in self._path)] if self._path else [])
         self._stops, self._notes = stopping(graph)
-        self._scopes = self._owned()
+        self._scopes = [] if names else self._owned()
         places: Sequence[int] = range(len(graph))
         items = _grouped(places, self._scopes, 0) if self._scopes else places
-        self.whole: Part = Part("everything", items, places)
+        self.whole: Cluster = Cluster("everything", items, places)
 
     def _owned(self) -> list[Scope]:
         """The scopes of every value; nothing if no model that is alive owns any. Names parameters on the way."""
         leaves = [self.graph.values[place] for place in self.graph.leaves]
         if len(self.graph) <= self.limit and all(leaf.label for leaf in leaves):
             return []  # nothing to name and nothing to fold: no model need be looked through
-        owned = owners.parameters(leaves)
-        known = {}
-        found = {}
-        for place, value in enumerate(self.graph.values):
-            if not self.graph.codes[place] and (names := owned.get(value)):
-                found[place] = names
+        owned = registered_names(leaves)
+        named = ((place, owned.get(self.graph.values[place])) for place in self.graph.leaves)
+        found = {place: names for place, names in named if names}
         several = len({names[0].partition(" ")[0] for names in found.values()}) > 1
+        known = {}
         for place, names in found.items():
             kind, _, name = names[0].partition(" ")
             self._names[place] = self._names[place] or name
@@ -95,26 +95,26 @@ class Folding:
 
     # -- one picture --------------------------------------------------------------------------------------------------
 
-    def picture(self, part: Part | None = None) -> tuple[Picture, dict[int, Part]]:
+    def picture(self, part: Cluster | None = None) -> tuple[Picture, dict[int, Cluster]]:
         """The picture of a part, of everything if none is given; and which of its boxes are parts themselves."""
         part = part or self.whole
         items = self._sorted(self._unfolded(part))
         owner = self._owner(items)
         boxes = [self._box(item) for item in items]
-        edges = self._edges(part, items, owner, boxes)
-        inside = {i: item for i, item in enumerate(items) if isinstance(item, Part)}
-        notes = [PATH] if any(edge.hot for edge in edges) else []
-        return Picture(boxes, edges, notes + self._notes, self.rankdir), inside
+        joined = self._edges(part, items, owner, boxes)
+        inside = {i: item for i, item in enumerate(items) if isinstance(item, Cluster)}
+        notes = [PATH] if any(edge.hot for edge in joined) else []
+        return Picture(boxes, joined, notes + self._notes, self.rankdir), inside
 
-    def _unfolded(self, part: Part) -> Sequence[int | Part]:
+    def _unfolded(self, part: Cluster) -> Sequence[int | Cluster]:
         """What is drawn of a part: all values in it; else level after level, as long as all of the next has room."""
         if self._fits(part.places, self.limit):
             return part.places
         items = part.items if self._fits(part.items, self.limit) else _runs(self._sorted(part.items))
-        while any(isinstance(item, Part) for item in items):
-            opened: list[int | Part] = []
+        while any(isinstance(item, Cluster) for item in items):
+            opened: list[int | Cluster] = []
             for item in items:
-                if isinstance(item, Part):
+                if isinstance(item, Cluster):
                     opened += item.items if len(item.items) <= 2 * BRANCHES else _runs(self._sorted(item.items))
                 else:
                     opened.append(item)
@@ -123,36 +123,35 @@ class Folding:
             items = opened
         return items
 
-    def _fits(self, items: Sequence[int | Part], room: int) -> bool:
+    def _fits(self, items: Sequence[int | Cluster], room: int) -> bool:
         """Whether there is room for as many boxes as these items are, with the constants that are drawn beside them."""
         room -= len(items)
         for item in items if room >= 0 else ():
-            if not isinstance(item, Part):
+            if not isinstance(item, Cluster):
                 room -= len(constants(self.graph, item))
         return room >= 0
 
-    def _owner(self, items: Sequence[int | Part]) -> array[int]:
+    def _owner(self, items: Sequence[int | Cluster]) -> array[int]:
         """For each value which of the items it is or is in; -1 if none."""
         owner = array("q", [-1]) * len(self.graph)
         for i, item in enumerate(items):
-            for place in item.places if isinstance(item, Part) else (item,):
+            for place in item.places if isinstance(item, Cluster) else (item,):
                 owner[place] = i
         return owner
 
-    def _sorted(self, items: Sequence[int | Part]) -> Sequence[int | Part]:
+    def _sorted(self, items: Sequence[int | Cluster]) -> Sequence[int | Cluster]:
         """The items, each behind all that it stands on. Those that stand on one another in a circle are made one part:
         of its values, which cannot do so.
         """
-        if isinstance(items, range) or not any(isinstance(item, Part) for item in items):
+        if isinstance(items, range) or not any(isinstance(item, Cluster) for item in items):
             return items  # in the order of creation
         owner = self._owner(items)
         before: list[set[int]] = [set() for _ in items]
         behind: list[set[int]] = [set() for _ in items]
         for i, item in enumerate(items):
             for place in _places(item):
-                for at in range(self.graph.starts[place], self.graph.starts[place + 1]):
-                    source = self.graph.operands[at]
-                    if source >= 0 and owner[source] != i and owner[source] >= 0:
+                for _, source in edges(self.graph, place):
+                    if owner[source] not in (i, -1):
                         before[i].add(owner[source])
                         behind[owner[source]].add(i)
         order, circle = _order(range(len(items)), before, behind)
@@ -161,53 +160,48 @@ class Folding:
         last, circle = _order(circle, behind, before)  # what only stands on a circle is not in it
         circular = [items[i] for i in circle]
         places = sorted(_places_of(circular))
-        joined = Part(_called(circular), places, places)
+        joined = Cluster(_called(circular), places, places)
         return [*(items[i] for i in order), joined, *(items[i] for i in reversed(last))]
 
-    def _box(self, item: int | Part) -> Box:
+    def _box(self, item: int | Cluster) -> Box:
         if isinstance(item, int):
-            box = value_box(self.graph, item, bool(self._known[item]), self._names[item])
+            grad = self._gradients[item] if self._known[item] else None
+            box = value_box(self.graph, item, grad, self._names[item])
             box.hot, box.stops = item in self._hot, item in self._stops
             return box
         count, largest = len(item.places), max([abs(self._gradients[place]) for place in item.places])
         known = any(self._known[place] for place in item.places)
-        rows = [Row("values", f"{count:,}", "count")]
-        rows += [Row("|grad|", f"≤ {number(largest)}", "grad") if known else Row("grad", NOT_COMPUTED, "absent")]
+        rows = [Cell("values", f"{count:,}", "count")]
+        rows.append(Cell("|grad|", f"≤ {number(largest)}", "grad") if known else cell_of("grad", None))
         title = f"{clean(item.name, TITLE)}\n{count:,} values" + (f"\nlargest gradient {largest!r}" if known else "")
         return Box("fold", ending(item.name), "", rows, title, hot=any(place in self._hot for place in item.places))
 
-    def _edges(self, part: Part, items: Sequence[int | Part], owner: array[int], boxes: list[Box]) -> list[Edge]:
+    def _edges(self, part: Cluster, items: Sequence[int | Cluster], owner: array[int], boxes: list[Box]) -> list[Edge]:
         """The edges between the boxes; adds the boxes of constants, and those of what lies outside of the part."""
-        edges: list[Edge] = []
+        drawn: list[Edge] = []
         folded: dict[tuple[int, int], Edge] = {}  # edges from and to parts: one for all between two boxes
         outside: dict[str, int] = {}
-        uses = array("q", [0]) * len(self.graph)  # of each value in this part, by values in it
         for i, item in enumerate(items):
-            single = not isinstance(item, Part)
+            single = not isinstance(item, Cluster)
             for place in _places(item):
                 if single:
-                    edges += [Edge(*drawn) for drawn in with_constants(self.graph, place, i, boxes)]
-                for at in range(self.graph.starts[place], self.graph.starts[place + 1]):
-                    source = self.graph.operands[at]
-                    if source < 0:
-                        continue
-                    uses[source] += 1
+                    drawn += with_constants(self.graph, place, i, boxes)
+                for at, source in edges(self.graph, place):
                     start = owner[source]
                     if start == i:
                         continue
                     hot = at in self._path
                     if start < 0:
                         start = self._outside(part, source, outside, boxes)
-                    elif single and not isinstance(items[start], Part):
-                        edges.append(Edge(start, i, at, hot))
+                    elif single and not isinstance(items[start], Cluster):
+                        drawn.append(Edge(start, i, at, hot))
                         continue
                     edge = folded.setdefault((start, i), Edge(start, i))
                     edge.hot |= hot
-        if part is not self.whole:
-            edges += self._onwards(part, owner, uses, boxes)
-        return [*edges, *folded.values()]
+        drawn += self._onwards(owner, boxes)
+        return [*drawn, *folded.values()]
 
-    def _outside(self, part: Part, place: int, known: dict[str, int], boxes: list[Box]) -> int:
+    def _outside(self, part: Cluster, place: int, known: dict[str, int], boxes: list[Box]) -> int:
         """The box of a value outside of the part that something in it uses: one box for all of one scope."""
         name = self._names[place] or "earlier values"
         if self._scopes:
@@ -220,20 +214,17 @@ class Folding:
             boxes.append(Box("outside", ending(name), title=f"{clean(name, TITLE)}: outside of this part"))
         return known[name]
 
-    def _onwards(self, part: Part, owner: array[int], uses: array[int], boxes: list[Box]) -> list[Edge]:
+    def _onwards(self, owner: array[int], boxes: list[Box]) -> list[Edge]:
         """An edge from each box with a value that is used outside of the part."""
-        total = array("q", [0]) * len(self.graph)
-        for operand in self.graph.operands:
-            if operand >= 0:
-                total[operand] += 1
-        sources = sorted({owner[place] for place in part.places if total[place] > uses[place]})
+        without = [place for place, i in enumerate(owner) if i < 0]
+        sources = sorted({owner[x] for place in without for _, x in edges(self.graph, place)} - {-1})
         if not sources:
             return []
         boxes.append(Box("outside", "onwards", title="what uses the values of this part"))
         return [Edge(source, len(boxes) - 1) for source in sources]
 
 
-def folded(parts: dict[int, Part]) -> str:
+def folded(parts: dict[int, Cluster]) -> str:
     """What the parts of a picture hold, in words."""
     values = sum([len(part.places) for part in parts.values()])
     return f"{values:,} values are folded into {len(parts)} box{'es' * (len(parts) > 1)}"
@@ -242,10 +233,10 @@ def folded(parts: dict[int, Part]) -> str:
 # -- parts ------------------------------------------------------------------------------------------------------------
 
 
-def _grouped(places: Sequence[int], scopes: list[Scope], depth: int) -> list[int | Part]:
+def _grouped(places: Sequence[int], scopes: list[Scope], depth: int) -> list[int | Cluster]:
     """Values as items: those of one scope, at this depth of the scopes, are a part."""
     groups: dict[str, list[int]] = {}
-    items: list[int | Part] = []
+    items: list[int | Cluster] = []
     for place in places:
         scope = scopes[place]
         if len(scope) > depth:
@@ -257,47 +248,47 @@ def _grouped(places: Sequence[int], scopes: list[Scope], depth: int) -> list[int
             items += members
             continue
         inner = _grouped(members, scopes, depth + 1)
-        items.append(inner[0] if len(inner) == 1 else Part(name, inner, members))
+        items.append(inner[0] if len(inner) == 1 else Cluster(name, inner, members))
     return sorted(items, key=_last)
 
 
-def _runs(items: Sequence[int | Part]) -> list[int | Part]:
+def _runs(items: Sequence[int | Cluster]) -> list[int | Cluster]:
     """Many items in a row as a few parts, in the same order; examples and the like apart from what is before them."""
     size = 1
     while size * BRANCHES < len(items):
         size *= BRANCHES
     cuts = [0, len(items)]
     if not isinstance(items, range):
-        words = [item.name.partition(" ")[0] if isinstance(item, Part) else "" for item in items]
+        words = [item.name.partition(" ")[0] if isinstance(item, Cluster) else "" for item in items]
         changes = [i for i in range(1, len(items)) if words[i] != words[i - 1]]
         cuts[1:1] = changes if len(changes) < FEW else []
-    runs: list[int | Part] = []
+    runs: list[int | Cluster] = []
     for start, end in pairwise(cuts):
         for i in range(start, end, size):
             run = items[i : min(i + size, end)]
-            if len(run) == 1 or (len(run) <= SMALL and not any(isinstance(item, Part) for item in run)):
+            if len(run) == 1 or (len(run) <= SMALL and not any(isinstance(item, Cluster) for item in run)):
                 runs += run
             else:
-                runs.append(Part(_called(run), run, run if isinstance(run, range) else sorted(_places_of(run))))
+                runs.append(Cluster(_called(run), run, run if isinstance(run, range) else sorted(_places_of(run))))
     return runs
 
 
-def _places_of(items: Sequence[int | Part]) -> list[int]:
+def _places_of(items: Sequence[int | Cluster]) -> list[int]:
     return [place for item in items for place in _places(item)]
 
 
-def _places(item: int | Part) -> Sequence[int]:
-    return item.places if isinstance(item, Part) else (item,)
+def _places(item: int | Cluster) -> Sequence[int]:
+    return item.places if isinstance(item, Cluster) else (item,)
 
 
-def _last(item: int | Part) -> int:
-    return item.places[-1] if isinstance(item, Part) else item
+def _last(item: int | Cluster) -> int:
+    return item.places[-1] if isinstance(item, Cluster) else item
 
 
-def _called(items: Sequence[int | Part]) -> str:
+def _called(items: Sequence[int | Cluster]) -> str:
     """The name of a run: its first and its last part, or how many values it has from where on."""
     first, last = items[0], items[-1]
-    if isinstance(first, Part) and isinstance(last, Part):
+    if isinstance(first, Cluster) and isinstance(last, Cluster):
         word, _, start = first.name.partition(" ")
         other, _, end = last.name.rpartition(" ")
         if start.isdigit() and end.isdigit() and word == other:

@@ -14,13 +14,14 @@ from itertools import pairwise
 
 from wengert.errors import ArgumentError
 
-__all__ = ["Layout", "Point", "layout"]
+__all__ = ["Layout", "Point", "layout", "ranked"]
 
 Point = tuple[float, float]
 
 SPREAD, SPACING = 12.0, 10.0  # how far apart edges arrive at a box: all of them together, and two neighbours
 CROWD, WIDEST = 10, 100.0  # edges from which on a gap becomes wider, half a pixel for each, and by how much at most
 SWEEPS, RELAXATIONS = 8, 12  # how often ranks are reordered, and how often boxes are moved up and down, at most
+STRAIGHT = 8.0  # how much more a waypoint weighs than a box, so that long edges are straight (Gansner et al. 1993)
 PATIENCE = 40_000  # boxes and waypoints that are gone through in all: the more there are, the fewer times
 
 
@@ -62,7 +63,7 @@ def layout(
     >>> layout([(80, 30), (80, 30), (80, 30)], [(0, 2), (1, 2)]).corners
     [(0.0, 0.0), (0.0, 42.0), (114.0, 21.0)]
     """
-    ranks = _ranks(len(sizes), edges)
+    ranks = ranked(len(sizes), edges)
     net = _Net(ranks, edges)
     layers = _ordered(net)
     heights = [height for _, height in sizes]
@@ -84,8 +85,12 @@ def layout(
 # -- ranks ------------------------------------------------------------------------------------------------------------
 
 
-def _ranks(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
-    """The length of the longest path to each box; a box that no edge leads to stands just before its first target."""
+def ranked(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
+    """The length of the longest path to each box; a box that no edge leads to stands just before its first target.
+
+    Raises:
+        ArgumentError: the edges form a cycle.
+    """
     targets: list[list[int]] = [[] for _ in range(count)]
     missing = [0] * count
     for source, target in edges:
@@ -247,7 +252,7 @@ def _middles(net: _Net, layers: list[list[int]], heights: Sequence[float], down:
         for rank in range(len(layers)) if rightwards else range(len(layers) - 1, -1, -1):
             layer = layers[rank]
             wishes = [_wish(v, near[v] or far[v], middles) for v in layer]
-            weights = [1.0 if v < net.boxes else 8.0 for v in layer]  # long edges are to be straight
+            weights = [1.0 if v < net.boxes else STRAIGHT for v in layer]
             for v, y in zip(layer, _nearest(wishes, weights, offsets[rank]), strict=True):
                 middles[v] = y
     top = min([middles[v] - half[v] for v in range(len(middles))], default=0.0)

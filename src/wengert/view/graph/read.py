@@ -12,12 +12,24 @@ from wengert.errors import OperandError
 from wengert.graph import Graph
 from wengert.ops.table import by_hand
 from wengert.view.mirror import EXPECTED, PARTS, Mirror, can_be_seen, has_no_parts
-from wengert.view.naming import clean
+from wengert.view.naming import clean, number
 
-__all__ = ["NOT_COMPUTED", "alone", "computed", "constants", "graph_of", "is_by_hand", "silent", "steepest", "stopping"]
+__all__ = [
+    "NOT_COMPUTED",
+    "alone",
+    "computed",
+    "constants",
+    "edges",
+    "graph_of",
+    "is_by_hand",
+    "silent",
+    "steepest",
+    "stopping",
+]
 
 FEW = 3  # constants of one operation that are drawn one by one
 NOT_COMPUTED = "not computed"
+ROUNDING = 1e-9  # of the largest term: what adds up to no more than that is 0; a sum of a million terms errs by 1e-10
 
 
 def graph_of(root: Any) -> Graph:
@@ -36,12 +48,23 @@ def graph_of(root: Any) -> Graph:
     raise OperandError(f"only the graph of a Value can be drawn, not that of a {type(root).__name__}{hint}")
 
 
-def constants(graph: Graph, place: int) -> list[list[int]]:
-    """The constants that a value is computed with, in the groups that they are drawn in, as places in `operands`."""
+def constants(graph: Graph, place: int) -> list[tuple[int, str, list[float]]]:
+    """The constants that a value is computed with, alone or, if there are many, as one: the place in `Graph.operands`
+    of the first of them, what is written for them, and they themselves.
+    """
     ats = [at for at in range(graph.starts[place], graph.starts[place + 1]) if graph.operands[at] < 0]
     if not ats or graph.values[place]._is_constant_power():
         return []  # the exponent of x**2 belongs to the symbol
-    return [[at] for at in ats] if len(ats) <= FEW else [ats]
+    numbers = [graph.constants[-1 - graph.operands[at]] for at in ats]
+    if len(ats) > FEW:
+        return [(ats[0], f"{len(ats):,} constants", numbers)]
+    return [(at, number(x), [x]) for at, x in zip(ats, numbers, strict=True)]
+
+
+def edges(graph: Graph, place: int) -> list[tuple[int, int]]:
+    """The operands of a value that are no constants: of each its place in `Graph.operands`, and its own."""
+    ats = range(graph.starts[place], graph.starts[place + 1])
+    return [(at, graph.operands[at]) for at in ats if graph.operands[at] >= 0]
 
 
 def is_by_hand(graph: Graph, place: int) -> bool:
@@ -87,14 +110,13 @@ def computed(graph: Graph, gradients: list[float]) -> bytearray:
         gradient = gradients[place]
         if gradient == 0.0:
             total, largest = received.pop(place, (0.0, -1.0))
-            known[place] = abs(total) <= 1e-9 * largest
+            known[place] = abs(total) <= ROUNDING * largest
         else:
             known[place] = True
         beside = places[starts[place] : starts[place + 1]] if place in stops else ()
         if known[place] and (not beside or any(gradients[x] for x in beside)):
-            for at in range(starts[place], starts[place + 1]):
-                operand = places[at]
-                if operand >= 0 and gradients[operand] == 0.0:
+            for at, operand in edges(graph, place):
+                if gradients[operand] == 0.0:
                     total, largest = received.get(operand, (0.0, 0.0))
                     passed = partials[at] * gradient
                     received[operand] = total + passed, max(largest, abs(passed))
@@ -113,13 +135,11 @@ def steepest(graph: Graph, gradients: list[float]) -> list[int]:
     partials = graph.partials
     sizes = array("d", [0.0]) * len(graph)  # the logarithm of the largest product below each value
     ways = array("q", [-1]) * len(graph)
-    starts, operands = graph.starts, graph.operands
     for place in range(len(graph)):
-        first, end = starts[place], starts[place + 1]
-        most = 0.0 if first == end else -inf
-        for at in range(first, end):
-            operand, partial = operands[at], partials[at]
-            if operand >= 0 and partial != 0.0:
+        most = -inf if graph.starts[place] < graph.starts[place + 1] else 0.0
+        for at, operand in edges(graph, place):
+            partial = partials[at]
+            if partial != 0.0:
                 size = sizes[operand] + (log(abs(partial)) if partial == partial else inf)
                 if size > most:
                     most, ways[place] = size, at
@@ -128,5 +148,5 @@ def steepest(graph: Graph, gradients: list[float]) -> list[int]:
     place = len(graph) - 1
     while ways[place] >= 0:
         path.append(ways[place])
-        place = operands[ways[place]]
+        place = graph.operands[ways[place]]
     return path

@@ -1,7 +1,6 @@
 """A graph as boxes and edges: what every kind of drawing is made from.
 
-A `Picture` says what is to be seen, and nothing of where or how. Here a graph becomes one box a value; `folding`
-makes pictures of graphs that are too large for that.
+A `Picture` says what is to be seen, and nothing of where or how; `folding` makes them.
 """
 
 from __future__ import annotations
@@ -10,20 +9,21 @@ from dataclasses import dataclass, field
 from math import isfinite
 
 from wengert.graph import Graph
-from wengert.view.graph.read import NOT_COMPUTED, computed, constants, steepest, stopping
+from wengert.view.graph.read import NOT_COMPUTED, constants
 from wengert.view.naming import clean, number
 
-__all__ = ["PATH", "TITLE", "Box", "Edge", "Picture", "Row", "ending", "flat", "value_box", "with_constants"]
+__all__ = ["PATH", "TITLE", "Box", "Cell", "Edge", "Picture", "cell_of", "ending", "value_box", "with_constants"]
 
 TITLE = 10_000  # characters of a label that are kept in full, to be read under the pointer
 NAME = 36  # characters of a name that are shown
 SYMBOL = 12  # characters of an operation's symbol
+LISTED = 100  # constants that are named under the pointer
 
 PATH = "the path of the largest gradient"
 
 
 @dataclass(slots=True)
-class Row:
+class Cell:
     """A line of a box: a name and what it has to say. `kind` is "data", "grad", "absent", "broken" or "count"."""
 
     name: str
@@ -50,12 +50,16 @@ class Box:
     kind: str
     label: str = ""
     symbol: str = ""
-    rows: list[Row] = field(default_factory=list)
+    rows: list[Cell] = field(default_factory=list)
     title: str = ""
     place: int = -1
     hot: bool = False
     stops: bool = False
     link: str = ""
+
+    def lines(self) -> list[str]:
+        """What stands in it, for formats that know only text."""
+        return [line for line in [self.label, *(f"{row.name} {row.text}" for row in self.rows)] if line]
 
 
 @dataclass(slots=True)
@@ -88,55 +92,37 @@ class Picture:
     notes: list[str] = field(default_factory=list)
     rankdir: str = "LR"
 
-
-def flat(graph: Graph, names: list[str] | None = None) -> Picture:
-    """One box a value, one for each constant, and one edge for each operand of each operation.
-
-    Args:
-        graph: the computation.
-        names: what to write on top of each value; the labels if not given.
-    """
-    gradients = [value.grad for value in graph.values]
-    known, path = computed(graph, gradients), frozenset(steepest(graph, gradients))
-    hot = {len(graph) - 1, *(graph.operands[at] for at in path)} if path else set()
-    stops, notes = stopping(graph)
-    names = names or [value.label for value in graph.values]
-    boxes = [value_box(graph, place, bool(known[place]), names[place]) for place in range(len(graph))]
-    edges = []
-    for place in range(len(graph)):
-        boxes[place].hot, boxes[place].stops = place in hot, place in stops
-        edges += [Edge(*drawn) for drawn in with_constants(graph, place, place, boxes)]
-        for at in range(graph.starts[place], graph.starts[place + 1]):
-            if graph.operands[at] >= 0:
-                edges.append(Edge(graph.operands[at], place, at, at in path))
-    return Picture(boxes, edges, ([PATH] if path else []) + notes)
+    def end(self, edge: Edge) -> str:
+        """What an edge ends at: its box, b3, or the small node o3 of the operation at the box's left, if it has one."""
+        return f"{'o' if self.boxes[edge.target].symbol else 'b'}{edge.target}"
 
 
-def with_constants(graph: Graph, place: int, target: int, boxes: list[Box]) -> list[tuple[int, int, int]]:
-    """Add the boxes of the constants that a value is computed with. Returns what an Edge needs for each."""
+def with_constants(graph: Graph, place: int, target: int, boxes: list[Box]) -> list[Edge]:
+    """Add the boxes of the constants that a value is computed with; the edges from them to the value's own box."""
     drawn = []
-    for ats in constants(graph, place):
-        numbers = [graph.constants[-1 - graph.operands[at]] for at in ats]
-        drawn.append((len(boxes), target, ats[0]))
-        if len(numbers) == 1:
-            boxes.append(Box("constant", number(numbers[0]), title=f"the constant {numbers[0]!r}"))
-        else:
-            title = ", ".join(map(repr, numbers[:100])) + (", …" if len(numbers) > 100 else "")
-            boxes.append(Box("constant", f"{len(numbers):,} constants", title=title))
+    for at, text, numbers in constants(graph, place):
+        drawn.append(Edge(len(boxes), target, at))
+        title = ", ".join(map(repr, numbers[:LISTED])) + (", …" if len(numbers) > LISTED else "")
+        boxes.append(Box("constant", text, title=f"the constant {title}" if len(numbers) == 1 else title))
     return drawn
 
 
-def value_box(graph: Graph, place: int, known: bool, label: str) -> Box:
-    """The box of one value."""
+def value_box(graph: Graph, place: int, grad: float | None, label: str) -> Box:
+    """The box of one value; its gradient is None where none was computed."""
     value, op = graph.values[place], graph.values[place]._op
-    data, grad = value.data, value.grad
-    rows = [_row("data", data), _row("grad", grad) if known else Row("grad", NOT_COMPUTED, "absent")]
-    lines = [clean(label, TITLE)] if label else []
     kind = "interior" if graph.codes[place] else "leaf"
-    lines += ["a leaf" if kind == "leaf" else f"made by {clean(op, TITLE) or 'hand'}", f"data {data!r}"]
-    lines += [f"grad {grad!r}" if known else "grad not computed: no backward pass has come here"]
+    lines = [clean(label, TITLE)] if label else []
+    lines += ["a leaf" if kind == "leaf" else f"made by {clean(op, TITLE) or 'hand'}", f"data {value.data!r}"]
+    lines += ["grad not computed: no backward pass has come here" if grad is None else f"grad {grad!r}"]
     shown = clean(label) if label == value.label else ending(label)
-    return Box(kind, shown, clean(op, SYMBOL), rows, "\n".join(lines), place)
+    return Box(
+        kind,
+        shown,
+        clean(op, SYMBOL),
+        [cell_of("data", value.data), cell_of("grad", grad)],
+        "\n".join(lines),
+        place,
+    )
 
 
 def ending(name: str) -> str:
@@ -149,5 +135,8 @@ def ending(name: str) -> str:
     return name if len(name) <= NAME else "…" + name[1 - NAME :]
 
 
-def _row(name: str, x: float) -> Row:
-    return Row(name, number(x), name if isfinite(x) else "broken")
+def cell_of(name: str, x: float | None) -> Cell:
+    """A number's line; None stands for a gradient that was not computed."""
+    if x is None:
+        return Cell(name, NOT_COMPUTED, "absent")
+    return Cell(name, number(x), name if isfinite(x) else "broken")

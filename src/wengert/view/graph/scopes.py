@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Sequence
+from functools import cache
+from itertools import takewhile
 
 from wengert.graph import Graph
+from wengert.view.graph.read import constants, edges
 
 __all__ = ["Scope", "assigned", "common", "levels"]
 
@@ -43,13 +46,8 @@ def common(scopes: Iterable[Scope]) -> Scope:
     >>> common([("a", "a.b"), ("a", "a.c")])
     ('a',)
     """
-    found: Scope | None = None
-    for scope in scopes:
-        if found is None:
-            found = scope
-        while found != scope[: len(found)]:
-            found = found[:-1]
-    return found or ()
+    names = takewhile(lambda level: len(set(level)) == 1, zip(*scopes, strict=False))
+    return tuple([level[0] for level in names])
 
 
 def assigned(graph: Graph, known: dict[int, Scope]) -> list[Scope]:
@@ -64,18 +62,17 @@ def assigned(graph: Graph, known: dict[int, Scope]) -> list[Scope]:
     if max(uses) < 2:
         return scopes
     word = "step" if steps else "example"
-    made: dict[tuple[int, Scope], Scope] = {}
+
+    @cache  # many values share a scope
+    def inside(outer: str, start: str, scope: Scope) -> Scope:
+        return (outer, *[start + name for name in scope])
+
     for place, scope in enumerate(scopes):
-        use = uses[place]
-        if use > 0:
-            outer = f"{word} {use}"
-            if (use, scope) not in made:
-                made[use, scope] = (outer, *[f"{outer}: {name}" for name in scope])
-            scopes[place] = made[use, scope]
+        if uses[place] > 0:
+            outer = f"{word} {uses[place]}"
+            scopes[place] = inside(outer, f"{outer}: ", scope)
         elif weight[place]:
-            if (0, scope) not in made:
-                made[0, scope] = ("parameters", *[f"parameters of {name}" for name in scope])
-            scopes[place] = made[0, scope]
+            scopes[place] = inside("parameters", "parameters of ", scope)
     return scopes
 
 
@@ -88,27 +85,22 @@ def _forward(graph: Graph, known: dict[int, Scope]) -> tuple[list[Scope], array[
     alone, as a penalty is, counts as parameters.
     """
     n = len(graph)
-    scopes: list[Scope] = [()] * n
+    scopes: list[Scope] = [known.get(place, ()) for place in range(n)]
     uses = array("q", [0]) * n
-    weight = bytearray(n)  # whether it is a parameter, or made of parameters alone
+    weight = bytearray([place in known for place in range(n)])  # whether it is a parameter, or made of parameters alone
     summed = bytearray(n)  # whether it is made with parameters, or a sum of such values
     counts: dict[int, int] = {}
     steps = False
-    for place, scope in known.items():
-        scopes[place], weight[place] = scope, True
-    starts, operands, codes = graph.starts, graph.operands, graph.codes
     for place in range(n):
-        if not codes[place]:
-            continue
-        own = operands[starts[place] : starts[place + 1]]
-        weights = [x for x in own if x >= 0 and weight[x]]
-        others = [x for x in own if x >= 0 and not weight[x]]
-        numbers = min(own) < 0 and not graph.values[place]._is_constant_power()
+        own = [operand for _, operand in edges(graph, place)]
+        weights = [x for x in own if weight[x]]
+        others = [x for x in own if not weight[x]]
+        numbers = bool(constants(graph, place))
         before = {uses[x] for x in others if uses[x]}
-        if weights and not others and not (numbers and any(not codes[x] for x in weights)):
+        if weights and not others and not (numbers and any(not graph.codes[x] for x in weights)):
             weight[place] = True
             scopes[place] = common([scopes[x] for x in weights])
-        elif weights and (not before or any(not codes[x] for x in weights)):
+        elif weights and (not before or any(not graph.codes[x] for x in weights)):
             use = counts[weights[0]] = counts.get(weights[0], 0) + 1
             steps |= len(before) == 1 and before != {MIXED} and before != {use}
             uses[place] = max([use, *before])
@@ -118,7 +110,7 @@ def _forward(graph: Graph, known: dict[int, Scope]) -> tuple[list[Scope], array[
             uses[place] = before.pop() if len(before) == 1 else MIXED if before else 0
             makers = {scopes[x] for x in others}
             if uses[place] > 0 and len(makers) == 1 and all(summed[x] for x in others):
-                if len(others) > 1 or len(own) == 1:
+                if len(others) > 1 or graph.starts[place + 1] - graph.starts[place] == 1:
                     scopes[place] = makers.pop()
                 summed[place] = len(others) > 1
     return scopes, uses, weight, steps
@@ -131,7 +123,6 @@ def _backward(graph: Graph, uses: array[int]) -> None:
         if uses[place] <= 0 and served[place] > 0:
             uses[place] = served[place]
         use = uses[place]
-        for at in range(graph.starts[place], graph.starts[place + 1]):
-            operand = graph.operands[at]
-            if operand >= 0 and uses[operand] <= 0:
+        for _, operand in edges(graph, place):
+            if uses[operand] <= 0:
                 served[operand] = use if served[operand] in (0, use) and use > 0 else MIXED

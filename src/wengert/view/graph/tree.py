@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from wengert.errors import ArgumentError
 from wengert.graph import Graph
-from wengert.view.graph.read import NOT_COMPUTED, alone, computed, constants, graph_of, stopping
+from wengert.view.graph.read import NOT_COMPUTED, alone, computed, constants, edges, graph_of, stopping
 from wengert.view.naming import clean, number
 
 __all__ = ["Tree", "tree"]
@@ -63,11 +64,7 @@ class _Lines:
         self.stops = stops
         self.known = computed(graph, [value.grad for value in graph.values])
         self.numbers: dict[int, int] = {}  # of the values that are referred to
-        self.shared = bytearray(len(graph))  # whether a value is an operand more than once
-        used = bytearray(len(graph))
-        for operand in graph.operands:
-            if operand >= 0:
-                self.shared[operand], used[operand] = used[operand], True
+        self.shared = {operand for operand, uses in Counter(graph.operands).items() if uses > 1}
 
     def lines(self, limit: int) -> list[str]:
         """The tree. What waits to be written stands on a stack: graphs are millions deep."""
@@ -100,25 +97,16 @@ class _Lines:
 
     def below(self, place: int, depth: int, margin: str, limit: int) -> list[tuple[int | str, int, str, str]]:
         """The operands of a value, as they wait to be written."""
-        items: list[int | str] = []
-        groups = {ats[0]: ats for ats in constants(self.graph, place)}
-        for at in range(self.graph.starts[place], self.graph.starts[place + 1]):
-            operand = self.graph.operands[at]
-            if operand >= 0:
-                items.append(operand)
-            elif len(groups.get(at, ())) == 1:
-                items.append(number(self.graph.constants[-1 - operand]))
-            elif at in groups:
-                items.append(f"{len(groups[at]):,} constants")
-            if len(items) > limit:
-                break
+        drawn: dict[int, int | str] = {at: text for at, text, _ in constants(self.graph, place)}
+        drawn.update(edges(self.graph, place))
+        items = [drawn[at] for at in sorted(drawn)][: limit + 1]
         branches = ["├─ "] * (len(items) - 1) + ["└─ "]
         return [(item, depth, margin, branch) for item, branch in zip(items, branches, strict=False)]
 
     def line(self, place: int) -> str:
         """All there is to say of a value."""
         value = self.graph.values[place]
-        mark = f"#{self.number(place)} " if self.shared[place] or place in self.numbers else ""
+        mark = f"#{self.number(place)} " if place in self.shared or place in self.numbers else ""
         grad = number(value.grad) if self.known[place] else NOT_COMPUTED
         stops = "  no _backward" if place in self.stops else ""
         return f"{mark}{self.name(place)}  data {number(value.data)}  grad {grad}{stops}"

@@ -9,15 +9,8 @@ from wengert.errors import ArgumentError, require
 
 __all__ = ["BLUE", "CLASSES", "INK", "PALE", "VERMILION", "Stage", "axes_for", "quiet", "stages"]
 
-BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, YELLOW = (
-    "#0072b2",
-    "#e69f00",
-    "#009e73",
-    "#d55e00",
-    "#cc79a7",
-    "#56b4e9",
-    "#f0e442",
-)
+BLUE, ORANGE, GREEN, VERMILION = "#0072b2", "#e69f00", "#009e73", "#d55e00"
+PURPLE, SKY, YELLOW = "#cc79a7", "#56b4e9", "#f0e442"
 CLASSES = (BLUE, ORANGE, GREEN, PURPLE, SKY, YELLOW, VERMILION)
 INK, PALE = "#333333", "#d9d9d9"
 

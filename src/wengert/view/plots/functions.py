@@ -18,6 +18,8 @@ __all__ = ["plot_function"]
 STEPS = 240  # intervals that the range is divided into at first: even, so that its middle is a point
 MOST = 4000  # points at which the function is computed at all
 FINEST = 2.0**-36  # of the range: what does not run straight over so little is broken there
+APART = 15  # how many times the other's extent one of the curves has, if the derivative gets an axis of its own
+POLE, STEEP = 1e3, 1e6  # how many times that of most of the curve the whole extent is, if it goes to infinity
 STRAIGHT = 0.004  # of the height: how far a curve may lie from the line that is drawn for it
 
 
@@ -60,7 +62,7 @@ def plot_function(f: Callable[[Any], Any], low: float, high: float, axes: Any = 
     values = _window([p.value for p in points], most[0], torn[0])
     slopes = _window([p.slope for p in points], most[1], torn[1])
     extents = sorted(top - bottom for bottom, top in (values, slopes))
-    apart = extents[1] > 15 * extents[0] > 0.0
+    apart = extents[1] > APART * extents[0] > 0.0
     other = axes.twinx() if apart else axes
     together = (min(values[0], slopes[0]), max(values[1], slopes[1]))
     axes.axhline(0.0, color=PALE, linewidth=0.8, zorder=0)
@@ -152,7 +154,7 @@ def _window(numbers: list[float], most: _Range, torn: set[float]) -> _Range:
     """What the axis shows: everything, or where most of the curve is if it goes to infinity."""
     known = [y for y in numbers if isfinite(y)] or [0.0]
     whole = max(known) - min(known)
-    endless = inf in numbers or -inf in numbers or whole > (1e3 if torn else 1e6) * (most[1] - most[0])
+    endless = inf in numbers or -inf in numbers or whole > (POLE if torn else STEEP) * (most[1] - most[0])
     return most if endless else (min(known), max(known))
 
 

@@ -12,6 +12,7 @@ from wengert.view.plots.base import BLUE, INK, PALE, VERMILION, axes_for, quiet,
 
 __all__ = ["plot_activations", "plot_gradients", "plot_weights"]
 
+ALIKE = 1e-9  # of the largest: numbers that differ by less are drawn as one
 BINS = range(12, 61)  # how many bars a histogram may have
 LAYER = re.compile(r"((^|\.)neurons(\.\d+)?)?((^|\.)[wb])?(\.\d+)*$")  # what stands behind the layer in a name
 
@@ -26,9 +27,7 @@ def plot_weights(model: Any, axes: Any = None) -> Any:
         ArgumentError: the model has no parameters.
         MissingExtraError: matplotlib is not installed.
     """
-    axes = _histograms(_by_layer(model, "data"), axes)
-    axes.set_title("weights and biases", loc="left", fontsize=10, color=INK)
-    return axes
+    return _histograms(_by_layer(model, "data"), "weights and biases", axes)
 
 
 def plot_gradients(model: Any, axes: Any = None) -> Any:
@@ -42,11 +41,9 @@ def plot_gradients(model: Any, axes: Any = None) -> Any:
         MissingExtraError: matplotlib is not installed.
     """
     layers = _by_layer(model, "grad")
-    axes = _histograms(layers, axes)
     none = not any(number for numbers in layers.values() for number in numbers)
     note = ": all 0, no backward() since the last zero_grad()" if none else ""
-    axes.set_title(f"gradients{note}", loc="left", fontsize=10, color=INK)
-    return axes
+    return _histograms(layers, f"gradients{note}", axes)
 
 
 def plot_activations(model: Any, X: Sequence[Any], axes: Any = None) -> Any:
@@ -76,10 +73,7 @@ def plot_activations(model: Any, X: Sequence[Any], axes: Any = None) -> Any:
             rows[i] = [float(y.data) for y in (outputs if isinstance(outputs, (list, tuple)) else [outputs])]
         kind = getattr(stage.neurons[0], "activation", "") if stage.neurons else ""
         layers[f"{stage.name} {kind}"] = [number for row in rows for number in row]
-    axes = _histograms(layers, axes)
-    count = f"{len(rows):,} example{'' if len(rows) == 1 else 's'}"
-    axes.set_title(f"activations, {count}", loc="left", fontsize=10, color=INK)
-    return axes
+    return _histograms(layers, f"activations, {len(rows):,} example{'' if len(rows) == 1 else 's'}", axes)
 
 
 def _by_layer(model: Any, what: str) -> dict[str, list[float]]:
@@ -92,13 +86,13 @@ def _by_layer(model: Any, what: str) -> dict[str, list[float]]:
     return layers
 
 
-def _histograms(layers: dict[str, list[float]], axes: Any) -> Any:
+def _histograms(layers: dict[str, list[float]], title: str, axes: Any) -> Any:
     """A histogram for each layer, the first on top; the highest bar of each is as high as that of any other."""
     axes = axes_for(axes, (6.4, 0.8 + 0.75 * len(layers)))
     shown = {name: [y for y in numbers if isfinite(y) and y] for name, numbers in layers.items()}
     drawn = [number for numbers in shown.values() for number in numbers]
     low, high = (min(drawn), max(drawn)) if drawn else (-1.0, 1.0)
-    if not high - low > 1e-9 * max(abs(low), abs(high)):  # all alike
+    if not high - low > ALIKE * max(abs(low), abs(high)):  # all alike
         low, high = low - abs(low) / 2, high + abs(high) / 2
     room = high / 40 - low / 40
     for row, numbers in enumerate(shown.values()):
@@ -118,6 +112,7 @@ def _histograms(layers: dict[str, list[float]], axes: Any) -> Any:
     quiet(axes)
     axes.spines["left"].set_visible(False)
     axes.tick_params(axis="y", length=0)
+    axes.set_title(title, loc="left", fontsize=10, color=INK)
     return axes
 
 
@@ -126,7 +121,7 @@ def _counted(numbers: list[float], least: float) -> tuple[list[float], list[int]
     low, high = min(numbers, default=0.0), max(numbers, default=0.0)
     bins = min(max(round(2 * len(numbers) ** (1 / 3)), BINS[0]), BINS[-1])  # as many bars as Rice's rule has
     width = high / bins - low / bins
-    if not width > 1e-9 * max(abs(low), abs(high)):
+    if not width > ALIKE * max(abs(low), abs(high)):
         return [low - least / 2, low + least / 2], [len(numbers)]
     counts = [0] * bins
     for number in numbers:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["plot_confusion", "plot_decision_boundary", "plot_digits", "plot_history"]
 
 Point = Sequence[float]
+MARGIN, WASH = 0.15, 0.22  # of the extent, around the points; how opaque the regions are
+EVEN = 4.0  # how many times as wide as high, or as high as wide, a plane may be to be drawn to scale
 _CELLS, _FINER = 60, 5  # of the coarse grid in each direction; how many of the fine one a coarse cell is divided into
 
 
@@ -132,12 +134,14 @@ def plot_decision_boundary(
         raise LengthError(f"there are {len(X)} points and {len(Y)} classes; expected as many")
     axes = axes_for(axes, (5.6, 4.8))
     colours = require("matplotlib.colors", "plot")
-    left, right, low, high = bounds(X, margin=0.15)
+    left, right, low, high = bounds(X, MARGIN)
     order = sorted(set(Y))
     classes = _grid(_classifier(model, order, cut) if hasattr(model, "parameters") else model, left, right, low, high)
-    paint = {c: colours.to_rgba(_colour(order, c), 0.22) for c in {c for row in classes for c in row}}
+    paint = {c: colours.to_rgba(_colour(order, c), WASH) for c in {c for row in classes for c in row}}
     picture = [[paint[c] for c in row] for row in classes]
-    even = 1 / 4 <= (high - low) / (right - left) <= 4  # features of one kind, such as x and y: they get one scale
+    even = (
+        1 / EVEN <= (high - low) / (right - left) <= EVEN
+    )  # features of one kind, such as x and y: they get one scale
     aspect = "equal" if even else "auto"
     axes.imshow(picture, extent=(left, right, low, high), origin="lower", interpolation="bilinear", aspect=aspect)
     for label in order:

@@ -1,21 +1,18 @@
 """The rows of the operation table as JavaScript, so that a page can compute what the engine computes.
 
-A rule of the table is read over symbols, as the engine reads it over floats and over Values: each operation that it
+A rule of the table is read over terms, as the engine reads it over floats and over Values: each operation that it
 performs becomes a piece of text. So there is no second table. Only what the table itself takes from C or from
 `special.py` stands here again, in JavaScript's own functions and in `assets/special.js`.
 """
 
 from __future__ import annotations
 
-import os
-import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from math import inf
-from types import FunctionType
+from pathlib import Path
 from typing import Any
 
-from wengert.ops import table
-from wengert.ops.table import BY_NAME, Op
+from wengert.ops import BY_NAME, Op, interpret, namespace
 
 __all__ = ["Script", "asset", "literal"]
 
@@ -27,13 +24,9 @@ OURS = "erf erfc exp2 gaussian lgamma normal_cdf normal_pdf polygamma pow"
 PRIMITIVES: dict[str, str] = {name: f"Math.{name}" for name in f"{MATH} sqrt tan tanh".split()}
 PRIMITIVES |= {name: f"{name}_" for name in OURS.split()}
 
-STRINGS = re.compile(r'("(?:[^"\\]|\\.)*"|`(?:[^`\\]|\\.)*`)')
-
-INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
-
 
 class UnwritableError(Exception):
-    """A rule that cannot be read over symbols."""
+    """A rule that cannot be read over terms."""
 
 
 def literal(x: float) -> str:
@@ -49,10 +42,10 @@ def literal(x: float) -> str:
     return repr(x).removesuffix(".0")
 
 
-class Symbol:
+class Term:
     """A number whose text is known: a name or a constant."""
 
-    __slots__ = ("body", "is_condition", "text")
+    __hash__ = None  # type: ignore[assignment]  # as == is a comparison that is written down
 
     def __init__(self, body: _Body, text: str, is_condition: bool = False) -> None:
         self.body: _Body = body
@@ -61,36 +54,6 @@ class Symbol:
 
     def _apply_op(self, op: Op, operands: Iterable[Any]) -> Any:
         return self.body.apply(op, list(operands))
-
-    def __add__(self, other: Any) -> Any:
-        return self.body.infix("+", self, other)
-
-    def __radd__(self, other: Any) -> Any:
-        return self.body.infix("+", other, self)
-
-    def __sub__(self, other: Any) -> Any:
-        return self.body.infix("-", self, other)
-
-    def __rsub__(self, other: Any) -> Any:
-        return self.body.infix("-", other, self)
-
-    def __mul__(self, other: Any) -> Any:
-        return self.body.infix("*", self, other)
-
-    def __rmul__(self, other: Any) -> Any:
-        return self.body.infix("*", other, self)
-
-    def __truediv__(self, other: Any) -> Any:
-        return self.body.infix("/", self, other)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return self.body.infix("/", other, self)
-
-    def __pow__(self, other: Any) -> Any:
-        return self.body.apply(BY_NAME["pow"], [self, other])
-
-    def __rpow__(self, other: Any) -> Any:
-        return self.body.apply(BY_NAME["pow"], [other, self])
 
     def __neg__(self) -> Any:
         return self.body.name(f"-{self.text}")
@@ -101,32 +64,23 @@ class Symbol:
     def __abs__(self) -> Any:
         return self.body.apply(BY_NAME["abs"], [self])
 
-    def __lt__(self, other: Any) -> Any:
-        return self.body.infix("<", self, other, is_condition=True)
-
-    def __le__(self, other: Any) -> Any:
-        return self.body.infix("<=", self, other, is_condition=True)
-
-    def __gt__(self, other: Any) -> Any:
-        return self.body.infix(">", self, other, is_condition=True)
-
-    def __ge__(self, other: Any) -> Any:
-        return self.body.infix(">=", self, other, is_condition=True)
-
-    def __eq__(self, other: object) -> Any:
-        return self.body.infix("===", self, other, is_condition=True)
-
-    def __ne__(self, other: object) -> Any:
-        return self.body.infix("!==", self, other, is_condition=True)
-
-    def __hash__(self) -> int:
-        raise UnwritableError("a symbol is no key")
-
     def __bool__(self) -> bool:
         raise UnwritableError("a rule chooses with where(condition, a, b), not with if")
 
-    def __float__(self) -> float:
-        raise UnwritableError("a rule computes with symbols, not with floats")
+
+def _arithmetic(op: Op, swapped: bool) -> Any:
+    return lambda self, other: self.body.apply(op, [other, self] if swapped else [self, other])
+
+
+def _comparison(sign: str) -> Any:
+    return lambda self, other: self.body.infix(sign, self, other, is_condition=True)
+
+
+for _name, _op in {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "pow": "pow"}.items():
+    setattr(Term, f"__{_name}__", _arithmetic(BY_NAME[_op], False))
+    setattr(Term, f"__r{_name}__", _arithmetic(BY_NAME[_op], True))
+for _name, _sign in {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "===", "ne": "!=="}.items():
+    setattr(Term, f"__{_name}__", _comparison(_sign))
 
 
 class _Body:
@@ -136,28 +90,28 @@ class _Body:
         self.script = script
         self.lines: dict[str, str] = {}
 
-    def name(self, text: str, is_condition: bool = False) -> Symbol:
+    def name(self, text: str, is_condition: bool = False) -> Term:
         """What an expression is called; the same expression is computed once."""
-        return Symbol(self, self.lines.setdefault(text, f"t{len(self.lines)}"), is_condition)
+        return Term(self, self.lines.setdefault(text, f"t{len(self.lines)}"), is_condition)
 
-    def infix(self, sign: str, x: Any, y: Any, is_condition: bool = False) -> Symbol:
+    def infix(self, sign: str, x: Any, y: Any, is_condition: bool = False) -> Term:
         a, b = _text(x), _text(y)
         return self.name(f"{a}{sign} {b}" if b.startswith("-") else f"{a}{sign}{b}", is_condition)
 
     def apply(self, op: Op, xs: list[Any]) -> Any:
-        if op.name in INFIX:
-            return self.infix(INFIX[op.name], *xs)
+        if _is_infix(op):
+            return self.infix(op.infix, *xs)
         if op.name == "where":
             return self.choice(*xs)
         if op.arity is None:  # of any number of operands: written out
-            return _reading(op.value)(*xs)
+            return interpret(op.value, TERMS)(*xs)
         return self.name(f"{self.script.function(op)}({','.join(map(_text, xs))})")
 
     def choice(self, condition: Any, x: Any, y: Any) -> Any:
-        if not isinstance(condition, Symbol):
+        if not isinstance(condition, Term):
             return x if condition else y
         test = condition.text if condition.is_condition else f"{condition.text}!==0"
-        answers = all(isinstance(z, bool) or (isinstance(z, Symbol) and z.is_condition) for z in (x, y))
+        answers = all(isinstance(z, bool) or (isinstance(z, Term) and z.is_condition) for z in (x, y))
         return self.name(f"{test}?{_text(x)}:{_text(y)}", answers)
 
     def result(self, given: Iterable[str], result: str) -> str:
@@ -168,10 +122,19 @@ class _Body:
         return f"({','.join(given)})=>" + (f"{{const {','.join(lines)};return {result}}}" if lines else result)
 
 
+def _is_infix(op: Op) -> bool:
+    """Whether JavaScript has the operator, and it means the same: its ** does not."""
+    return op.arity == 2 and bool(op.infix) and op.name not in PRIMITIVES
+
+
+def _parameters(count: int) -> list[str]:
+    return [chr(ord("a") + i) for i in range(count)] if count < 15 else [f"x{i}" for i in range(count)]
+
+
 def _text(x: Any) -> str:
     if isinstance(x, bool):
         return "true" if x else "false"
-    return x.text if isinstance(x, Symbol) else literal(float(x))
+    return x.text if isinstance(x, Term) else literal(float(x))
 
 
 class Script:
@@ -195,28 +158,26 @@ class Script:
         """
         if op.value is None or count > MOST:
             return None
-        names = [chr(ord("a") + i) for i in range(count)] if count < 15 else [f"x{i}" for i in range(count)]
         before = dict(self.functions), set(self.primitives)
         try:
-            return f"[{self._value(op, names)},{self._partials(op, names)}]"
+            return f"[{self._value(op, count)},{self._partials(op, count)}]"
         except Exception:  # whatever a user's rule raises when it is given no float
             self.functions, self.primitives = before
             return None
 
-    def _value(self, op: Op, names: list[str]) -> str:
-        body = _Body(self)
-        symbols = [Symbol(body, name) for name in names]
-        if op.name in INFIX or op.name == "where" or op.name in PRIMITIVES:
-            return body.result(names, _text(body.apply(op, symbols)))
-        return body.result(names, _text(_reading(op.value)(*symbols)))
+    def _value(self, op: Op, count: int) -> str:
+        body, names = _Body(self), _parameters(count)
+        terms = [Term(body, name) for name in names]
+        primitive = _is_infix(op) or op.name == "where" or op.name in PRIMITIVES
+        return body.result(names, _text(body.apply(op, terms) if primitive else interpret(op.value, TERMS)(*terms)))
 
-    def _partials(self, op: Op, names: list[str]) -> str:
-        body = _Body(self)
-        given = _reading(op.partials)(*[Symbol(body, name) for name in ("o", *names)])
+    def _partials(self, op: Op, count: int) -> str:
+        body, names = _Body(self), ["o", *_parameters(count)]
+        given = interpret(op.partials, TERMS)(*[Term(body, name) for name in names])
         slopes = list(given) if isinstance(given, (tuple, list)) else [given]
-        if len(slopes) != len(names):
-            raise UnwritableError(f"{op.name}: {len(slopes)} partials for {len(names)} operands")
-        return body.result(["o", *names], f"[{','.join(map(_text, slopes))}]")
+        if len(slopes) != count:
+            raise UnwritableError(f"{op.name}: {len(slopes)} partials for {count} operands")
+        return body.result(names, f"[{','.join(map(_text, slopes))}]")
 
     def function(self, op: Op) -> str:
         """The name under which a row can be called in a rule."""
@@ -227,7 +188,7 @@ class Script:
             return called
         called = f"row{op.code}"  # its own name may mean something in JavaScript
         if called not in self.functions:
-            self.functions[called] = self._value(op, [chr(ord("a") + i) for i in range(op.arity or 0)])
+            self.functions[called] = self._value(op, op.arity or 0)
         return called
 
     def definitions(self) -> str:
@@ -241,18 +202,10 @@ class Script:
 
 
 def asset(name: str) -> str:
-    """A script or a style of the page, without what says nothing: comments, each on a line of its own, and space."""
-    path = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(__file__))), "assets", name)
-    with open(path, encoding="utf-8") as file:
-        lines = [line.strip() for line in file]
-    text = "\n".join(line for line in lines if line and not line.startswith(("//", "/*")))
-    if name.endswith(".css"):
-        return re.sub(r"\s*([{};,]|(?<=\w): )\s*", lambda mark: mark[1].strip(), text)
-    if name.endswith(".js"):
-        parts = STRINGS.split(text)  # code and strings by turns
-        parts[::2] = [re.sub(r"\s*([{}()\[\];,:?=<>&|*])\s*", r"\1", part) for part in parts[::2]]
-        return re.sub(r"(?<=})function ", "\nfunction ", "".join(parts))
-    return text
+    """A script or a style of the page, without comments, each on a line of its own, and without indentation."""
+    path = Path(__file__).parents[2] / "assets" / name
+    lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
+    return "\n".join(line for line in lines if line and not line.startswith(("//", "/*")))
 
 
 def _blocks(script: str) -> list[tuple[str, str]]:
@@ -263,26 +216,13 @@ def _blocks(script: str) -> list[tuple[str, str]]:
 def _choose(condition: Any, x: Any, y: Any) -> Any:
     """`where` in a rule: its condition may be known already."""
     for operand in (condition, x, y):
-        if isinstance(operand, Symbol):
+        if isinstance(operand, Term):
             return operand.body.choice(condition, x, y)
     return x if condition else y
 
 
-SYMBOLS: dict[str, Any] = {}  # what the names in a rule of the table mean when it is read over symbols
-SYMBOLS.update(
-    {
-        name: FunctionType(thing.__code__, SYMBOLS, name, thing.__defaults__)
-        if isinstance(thing, FunctionType) and thing.__globals__ is vars(table)
-        else thing
-        for name, thing in vars(table).items()
-    }
+# What the names in a rule of the table mean when it is read over terms.
+TERMS: dict[str, Any] = namespace(
+    where=_choose,
+    _guarded_form=lambda condition, careful, plain: _choose(condition, careful(), plain),
 )
-SYMBOLS["where"] = _choose
-SYMBOLS["_seldom"] = lambda condition, careful, plain: _choose(condition, careful(), plain)
-
-
-def _reading(rule: Callable[..., Any]) -> Callable[..., Any]:
-    """A rule of the table, with its names looked up among the symbols; a user's rule as it is."""
-    if isinstance(rule, FunctionType) and rule.__globals__ in (table.FLOATS, table.VALUES):
-        return FunctionType(rule.__code__, SYMBOLS, rule.__name__, rule.__defaults__)
-    return rule

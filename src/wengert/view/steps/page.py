@@ -9,27 +9,28 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import html
 import json
 from math import isfinite
-from typing import TYPE_CHECKING, Any
-from unicodedata import east_asian_width
+from typing import Any
 
 from wengert.errors import ArgumentError
+from wengert.ops import TABLE
 from wengert.view import naming
-from wengert.view.graph.layout import layout
-from wengert.view.graph.read import is_by_hand
+from wengert.view.backward import Pass
+from wengert.view.graph.layout import layout, ranked
+from wengert.view.graph.read import edges, is_by_hand
+from wengert.view.markup import attribute, cells, document
+from wengert.view.naming import number
 from wengert.view.steps.javascript import Script, asset
-
-if TYPE_CHECKING:
-    from wengert.view.steps.steps import Steps
 
 __all__ = ["Page", "page"]
 
 MOST_NODES, MOST_WAYPOINTS = 3000, 60_000  # what a page can hold, and a reader follow
 Kind = tuple[str, int, int]  # of an operation: how it is written, the number of its operands, its place in the table
-HEIGHT = 56.0  # of a box
-NARROWEST = 132.0
+HEIGHT, NARROWEST = 56.0, 132.0  # of a box
+NAME, SYMBOL = 7.6, 7.2  # width of a character of a name and of an operation, at most, as stepper.css sets them
+AROUND_NAME, AROUND_SYMBOL, OVERLAP = 18.0, 16.0, 8.0  # in a box; in an operation's shape, which lies over the box
+EXACT = 1e15  # integers below it are the same number in JSON as in a float (IEEE 754: up to 2**53)
 ACROSS, DOWN = 66.0, 16.0  # room for what runs along an edge
 TITLE = "Backpropagation, step by step: "
 
@@ -48,38 +49,35 @@ class Page(str):
             file.write(self)
 
     def _repr_html_(self) -> str:
-        text = html.escape(self)
         return (
-            f'<iframe sandbox="allow-scripts" title="{html.escape(TITLE)}" width="100%" height="720" '
-            f'style="border:0" srcdoc="{text}"></iframe>'
+            f'<iframe sandbox="allow-scripts" title={attribute(TITLE)} width="100%" height="720" '
+            f'style="border:0" srcdoc={attribute(self)}></iframe>'
         )
 
 
-def page(steps: Steps) -> Page:
-    """The page of some steps; see `Steps.page`."""
-    nodes = len(steps.graph)
+def page(turns: Pass) -> Page:
+    """The page of a backward pass and of the computation before it.
+
+    Raises:
+        ArgumentError: the computation has more nodes than a page can show, or edges that span too much.
+    """
+    nodes = len(turns.graph)
     if nodes > MOST_NODES:
         raise ArgumentError(
             f"a page shows up to {MOST_NODES:,} nodes, and this computation has {nodes:,}: step through a part of it, "
             "such as the loss of one example, or read the steps in Python: for step in steps(root)"
         )
     script = Script()
-    data, kinds = _data(steps, script)
-    rules = ",\n".join(rule or "null" for rule in kinds.values())
-    program = f'"use strict";\n{script.definitions()}\nconst rules=[{rules}];\n{asset("stepper.js")}'
+    data, rules = _data(turns, script)
+    written = ",\n".join(rule or "null" for rule in rules)
+    program = f'"use strict";\n{script.definitions()}\nconst rules=[{written}];\n{asset("stepper.js")}'
     style = asset("stepper.css")
-    policy = (
-        f"default-src 'none'; script-src '{_hash(program)}'; style-src '{_hash(style)}'; "
-        "base-uri 'none'; form-action 'none'"
-    )
-    return Page(
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{html.escape(TITLE + steps.names[-1])}</title>\n<style>{style}</style></head>\n<body>\n"
+    allowed = f"script-src '{_hash(program)}'; style-src '{_hash(style)}'"
+    body = (
         f'{asset("stepper.html")}\n<script type="application/json" id="data">{data}</script>\n'
-        f"<script>{program}</script>\n</body></html>\n"
+        f"<script>{program}</script>"
     )
+    return Page(document(TITLE + turns.names[-1], allowed, style, body) + "\n")
 
 
 def _hash(text: str) -> str:
@@ -87,57 +85,52 @@ def _hash(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def _data(steps: Steps, script: Script) -> tuple[str, dict[Kind, str | None]]:
-    """What the page draws, as JSON; and each kind of operation in it, with its rules in JavaScript."""
-    graph = steps.graph
+def _data(turns: Pass, script: Script) -> tuple[str, list[str | None]]:
+    """What the page draws, as JSON; and for each kind of operation in it, its rules in JavaScript."""
+    graph = turns.graph
     names, formulas = naming.formulas(graph)
-    kinds: dict[Kind, str | None] = {}
-    unknown: set[str] = set()
-    by_hand = False
-    own: dict[int, dict[int, Any]] = {}  # what closures do that is no sum: "=", or the gradient after it and a sentence
-    idle: dict[int, str] = {}  # why nodes pass nothing on
-    of_node, signs, operands, edges = [], [], [], []
-    partials: list[list[float | str | None]] = []
+    kinds: dict[Kind, int] = {}
+    of_node, signs = [], []
     for place, (op, given, value) in enumerate(graph):
         spelled = naming.spelled(graph, place)
-        kind = (spelled, len(given), op.code)
-        if op.code and kind not in kinds:
-            kinds[kind] = script.rules(op, len(given))
-        if op.code and kinds[kind] is None:
-            unknown.add(naming.clean(value._op) or op.name)
-        of_node.append(list(kinds).index(kind) if op.code else -1)
+        of_node.append(kinds.setdefault((spelled, len(given), op.code), len(kinds)) if op.code else -1)
         signs.append(_sign(value._op, spelled, given) if op.code else "")
-        at = range(graph.starts[place], graph.starts[place + 1])
-        operands.append([graph.operands[k] for k in at])
-        partials.append([_json(steps.partials[k]) for k in at])
-        if is_by_hand(graph, place):
-            by_hand, partials[-1] = True, [None] * len(at)  # no number: nothing is passed on
-            moves = steps.turns.moves(place)
-            for operand, k, partial in moves:
-                partials[-1][k - at.start] = _json(partial)
-                how = steps.turns.how(place, k, partial)
-                if how != "added":
-                    said = [_json(steps.turns.after[k]), steps.contribution(place, operand, k, partial).sentence]
-                    own.setdefault(place, {})[k - at.start] = "=" if how == "replaced" else said
-            if not moves:
-                idle[place] = steps.idle(place)
-        edges += [(x, place) for x in given if isinstance(x, int)]
-    boxes, routes, size = _picture(names, signs, edges)
+    rules = [script.rules(TABLE[code], count) for _, count, code in kinds]
+    unknown = {
+        naming.clean(value._op) or TABLE[code].name
+        for value, code, kind in zip(graph.values, graph.codes, of_node, strict=True)
+        if code and rules[kind] is None
+    }
+    slots = [range(graph.starts[place], graph.starts[place + 1]) for place in range(len(graph))]
+    partials: list[list[Any]] = [[_json(turns.partials[at]) for at in ats] for ats in slots]
+    own: dict[int, dict[int, Any]] = {}  # what closures do that is no sum: "=", or the gradient after it and a sentence
+    by_hand = [place for place in range(len(graph)) if is_by_hand(graph, place)]
+    for place in by_hand:
+        partials[place] = [None] * len(slots[place])  # no number: nothing is passed on
+        for move in turns.moves(place):
+            slot = move.at - slots[place].start
+            partials[place][slot] = _json(move.partial)
+            if move.how != "added":
+                said = [_json(move.after), move.sentence]
+                own.setdefault(place, {})[slot] = "=" if move.how == "replaced" else said
+    boxes, routes, size = _picture(
+        names, signs, [(x, place) for place in range(len(graph)) for _, x in edges(graph, place)]
+    )
     words = {
         "names": names,
         "formulas": [0 if made in ("", name) else made for name, made in zip(names, formulas, strict=True)],
         "signs": signs,
         "templates": [naming.template(name, count, " × ") for name, count, _ in kinds],
-        "about": _about(steps),
-        "off": _off(unknown, by_hand),
-        "idle": idle,
+        "about": _about(turns),
+        "off": _off(unknown, bool(by_hand)),
+        "idle": {place: turns.idle(place) for place in by_hand if not turns.moves(place)},
     }
     data = {
         "words": words,
         "kinds": of_node,
-        "operands": operands,
+        "operands": [[graph.operands[at] for at in ats] for ats in slots],
         "constants": [_json(c) for c in graph.constants],
-        "values": [_json(x) for x in steps.data],
+        "values": [_json(x) for x in turns.data],
         "partials": partials,
         "own": own,
         "boxes": boxes,
@@ -145,14 +138,14 @@ def _data(steps: Steps, script: Script) -> tuple[str, dict[Kind, str | None]]:
         "routes": routes,
         "size": size,
     }
-    return json.dumps(data, separators=(",", ":")).replace("<", "\\u003c"), kinds
+    return json.dumps(data, separators=(",", ":")).replace("<", "\\u003c"), rules
 
 
 def _json(x: float) -> float | int | str:
     """A number as JSON can hold it."""
     if not isfinite(x):
         return str(x)
-    return int(x) if x == int(x) and abs(x) < 1e15 and (x or str(x) == "0.0") else x
+    return int(x) if x == int(x) and abs(x) < EXACT and (x or str(x) == "0.0") else x
 
 
 def _off(unknown: set[str], by_hand: bool) -> str:
@@ -163,46 +156,43 @@ def _off(unknown: set[str], by_hand: bool) -> str:
     return f"The sliders are off: the page cannot compute {listed}." if unknown else ""
 
 
-def _about(steps: Steps) -> str:
-    said = f"{len(steps.graph):,} nodes, {len(steps):,} steps"
-    stale = steps.stale
-    if stale:
-        said += f". Data was changed after {stale[0]} was computed: these are the numbers as they were recorded"
+def _about(turns: Pass) -> str:
+    said = f"{len(turns.graph):,} nodes, {2 * len(turns.made) + 1:,} steps"
+    if turns.stale:
+        said += f". Data was changed after {turns.stale[0]} was computed: these are the numbers as they were recorded"
     return said
 
 
 def _sign(symbol: str, name: str, operands: tuple[int | float, ...]) -> str:
     """What stands in the small shape of an operation, with its constant if it has one."""
-    constants = [x for x in operands if isinstance(x, float)]
-    if len(operands) == 2 and len(constants) == 1 and name in naming.INFIX and symbol == naming.INFIX[name]:
-        c = naming.number(constants[0])
-        return f"{c} {symbol}" if isinstance(operands[0], float) else f"{symbol} {c}"
+    if len(operands) == 2 and name in naming.INFIX and symbol == naming.INFIX[name]:
+        left, right = operands
+        if isinstance(left, float) or isinstance(right, float):
+            return f"{number(left)} {symbol}" if isinstance(left, float) else f"{symbol} {number(right)}"
     return naming.clean(symbol, 14)
 
 
-def _width(text: str) -> float:
-    """About how wide a text is, in widths of a figure."""
-    return sum(1.75 if east_asian_width(c) in "WF" else 1.0 for c in text)
-
-
-def _picture(names: list[str], signs: list[str], edges: list[tuple[int, int]]) -> tuple[Any, Any, Any]:
+def _picture(names: list[str], signs: list[str], joined: list[tuple[int, int]]) -> tuple[Any, Any, Any]:
     """For each node the corner and the width of its box and the width of its operation; the edges' routes; the size.
 
     Raises:
         ArgumentError: the edges span too much.
     """
-    pills = [max(26.0, 7.2 * _width(sign) + 16.0) if sign else 0.0 for sign in signs]
+    pills = [max(26.0, SYMBOL * cells(sign) + AROUND_SYMBOL) if sign else 0.0 for sign in signs]
     widths = [
-        max(NARROWEST, 7.6 * _width(name) + 18.0) + pill - 8.0 * bool(pill)
+        max(NARROWEST, NAME * cells(name) + AROUND_NAME) + pill - OVERLAP * bool(pill)
         for name, pill in zip(names, pills, strict=True)
     ]
-    waypoints = _waypoints(len(names), edges)
+    ranks, farthest = ranked(len(names), joined), dict[int, int]()
+    for source, target in joined:
+        farthest[source] = max(farthest.get(source, 0), ranks[target])
+    waypoints = sum(last - ranks[source] - 1 for source, last in farthest.items())  # those from one box together
     if waypoints > MOST_WAYPOINTS:
         raise ArgumentError(
             f"the edges of this computation pass {waypoints:,} columns in all, and a page can draw {MOST_WAYPOINTS:,}: "
             "step through a part of it, or read the steps in Python: for step in steps(root)"
         )
-    drawn = layout([(width, HEIGHT) for width in widths], edges, across=ACROSS, down=DOWN)
+    drawn = layout([(width, HEIGHT) for width in widths], joined, across=ACROSS, down=DOWN)
     boxes = [
         [round(x), round(y), round(width), round(pill)]
         for (x, y), width, pill in zip(drawn.corners, widths, pills, strict=True)
@@ -219,16 +209,3 @@ def _route(points: list[tuple[float, float]]) -> list[int]:
         if not before[1] == point[1] == after[1] and point != after
     ]
     return [*(coordinate for point in bends for coordinate in point), whole[-1][1]]
-
-
-def _waypoints(count: int, edges: list[tuple[int, int]]) -> int:
-    """How many columns the edges pass on their way, those from one box together."""
-    ranks, nearest, farthest = [0] * count, [count] * count, [0] * count
-    for source, target in edges:  # in the order of their targets
-        ranks[target] = max(ranks[target], ranks[source] + 1)
-    for source, target in edges:
-        nearest[source] = min(nearest[source], ranks[target])
-        farthest[source] = max(farthest[source], ranks[target])
-    return sum(
-        last - (rank or first - 1) - 1 for rank, first, last in zip(ranks, nearest, farthest, strict=True) if last
-    )

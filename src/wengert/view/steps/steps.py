@@ -7,47 +7,18 @@ them, to play, to drag, and to change the leaves in. Nothing here touches a `gra
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, overload
+from os import PathLike
+from typing import Any, overload
 
 from wengert.errors import OperandError
 from wengert.graph import Graph
-from wengert.view import naming
-from wengert.view.backward import Pass
+from wengert.view.backward import Contribution, Pass
 from wengert.view.mirror import Mirror, can_be_seen
-from wengert.view.naming import fill, number, template
-
-if TYPE_CHECKING:
-    from os import PathLike
-
-    from wengert.view.steps.page import Page
+from wengert.view.steps.page import Page, page
 
 __all__ = ["Contribution", "Step", "Steps", "steps"]
-
-
-@dataclass(frozen=True, slots=True)
-class Contribution:
-    """What one operand receives when its node passes its gradient on.
-
-    Attributes:
-        operand: the operand's place in the computation.
-        name: what it is called.
-        partial: the derivative of the node by this operand, as it was recorded; of a node made by hand, what its
-            closure was seen to add for a gradient of 1, nan if that is not all that it goes by.
-        product: the node's gradient times `partial`: what is added.
-        before: the operand's gradient until then.
-        after: ``before + product``, or what the closure of a node made by hand makes of it.
-        sentence: the same in words and numbers.
-    """
-
-    operand: int
-    name: str
-    partial: float
-    product: float
-    before: float
-    after: float
-    sentence: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +69,10 @@ class Steps(Sequence[Step]):
             raise OperandError(
                 f"steps(root) takes the Value that backward() would be called on, not {type(root).__name__}"
             )
-        self.graph: Graph = Graph(Mirror(root).root)
-        self.names: list[str] = naming.names(self.graph)
-        self._data = array("d", [value.data for value in self.graph.values])
-        self.partials: array[float] = self.graph.partials
-        self._made = [place for place, code in enumerate(self.graph.codes) if code]
-        self.turns: Pass = Pass(self.graph)
+        self.turns: Pass = Pass(Mirror(root).root)
+        self.graph: Graph = self.turns.graph
+        self.names: list[str] = self.turns.names
+        self.partials: array[float] = self.turns.partials
 
     @property
     def gradients(self) -> list[float]:
@@ -113,7 +82,7 @@ class Steps(Sequence[Step]):
     @property
     def data(self) -> list[float]:
         """The number of each node."""
-        return list(self._data)
+        return list(self.turns.data)
 
     @property
     def stale(self) -> tuple[str, ...]:
@@ -121,27 +90,12 @@ class Steps(Sequence[Step]):
 
         A leaf's `data` was changed since: the steps are then those of the computation as it was recorded.
         """
-        return tuple([self.names[place] for place in self._made if self._is_stale(place)])
-
-    def _is_stale(self, place: int) -> bool:
-        op, operands, _ = self.graph[place]
-        if op.value is None:
-            return False
-        again, data = float(op.value(*self._numbers(operands))), self._data[place]
-        return again != data and (again == again or data == data)
-
-    def said(self, place: int) -> str:
-        """A node's name as it stands in a sentence: an expression in parentheses."""
-        name = self.names[place]
-        return f"({name})" if naming.is_compound(self.graph, self.names, place) else name
-
-    def _numbers(self, operands: tuple[int | float, ...]) -> list[float]:
-        return [self._data[x] if isinstance(x, int) else x for x in operands]
+        return self.turns.stale
 
     # -- the sequence -------------------------------------------------------------------------------------------------
 
     def __len__(self) -> int:
-        return 2 * len(self._made) + 1
+        return 2 * len(self.turns.made) + 1
 
     @overload
     def __getitem__(self, index: int) -> Step: ...
@@ -151,70 +105,34 @@ class Steps(Sequence[Step]):
         numbers = range(len(self))[index]
         return [self._step(i) for i in numbers] if isinstance(numbers, range) else self._step(numbers)
 
-    def __iter__(self) -> Iterator[Step]:
-        return (self._step(i) for i in range(len(self)))
-
     def __repr__(self) -> str:
         return f"Steps({self.names[-1]}: {len(self)} steps, {len(self.graph)} nodes)"
 
     def _step(self, index: int) -> Step:
-        forward = len(self._made)
+        forward, root = len(self.turns.made), len(self.graph) - 1
+        moves: list[Contribution] = []
         if index < forward:
-            return self._forward(index, self._made[index])
-        if index == forward:
-            sentence = f"grad of {self.said(len(self.graph) - 1)} = 1, the derivative of the result by itself"
-            return self._of(index, "backward", len(self.graph) - 1, 1.0, (), sentence)
-        return self._backward(index, self._made[2 * forward - index])
-
-    def _of(self, index: int, phase: str, place: int, cotangent: float | None, moves: Any, sentence: str) -> Step:
-        _, operands, value = self.graph[place]
-        named = tuple([self.names[x] if isinstance(x, int) else number(x) for x in operands])
-        pairs = tuple(zip(named, self._numbers(operands), strict=True))
-        return Step(
-            index, phase, place, self.names[place], value._op, pairs, self._data[place], cotangent, moves, sentence
-        )
-
-    def _forward(self, index: int, place: int) -> Step:
-        operands = self.graph[place].operands
-        name, formula = self.names[place], naming.formula(self.graph, self.names, place)
-        texts = [number(x) for x in self._numbers(operands)]
-        parts = [name] if name == formula else [name, formula]
-        parts += [fill(template(naming.spelled(self.graph, place), len(operands), " × "), texts)]
-        sentence = " = ".join([*parts, number(self._data[place])])
-        return self._of(index, "forward", place, None, (), sentence)
-
-    def _backward(self, index: int, place: int) -> Step:
-        cotangent = self.turns.gradients[place]
-        moves = tuple([self.contribution(place, *move) for move in self.turns.moves(place)])
-        said = "; ".join(move.sentence for move in moves) or self.idle(place)
-        return self._of(index, "backward", place, cotangent, moves, said)
-
-    def contribution(self, place: int, operand: int, at: int, partial: float) -> Contribution:
-        """What one operand of a node receives."""
-        cotangent, before, after = self.turns.gradients[place], self.turns.before[at], self.turns.after[at]
-        product, name, target = partial * cotangent, self.said(place), self.said(operand)
-        how = self.turns.how(place, at, partial)
-        said = f"grad of {name} × local derivative = {_times(cotangent, partial)} = {number(product)}"
-        if how == "else":
-            said = f"the _backward of {name} turns the grad of {target} from {number(before)} into {number(after)}"
-            product = after - before
-        elif self.turns.is_first[at]:
-            said = f"grad of {target} = {said}"
-        elif how == "replaced":
-            lost = f"the {number(before)} that it held is lost"
-            said = f"grad of {target} = {said}, and {lost}: the _backward of {name} has = where += belongs"
+            place = self.turns.made[index]
+            sentence = self.turns.computation(place)
+        elif index == forward:
+            place = root
+            sentence = f"grad of {self.turns.said(root)} = 1, the derivative of the result by itself"
         else:
-            said = f"grad of {target} += {said}, which makes {_plus(before, product)} = {number(after)}"
-        return Contribution(operand, self.names[operand], partial, product, before, after, said)
-
-    def idle(self, place: int) -> str:
-        """Why a node passes nothing on."""
-        name = self.said(place)
-        if place in self.turns.broken:
-            return f"the _backward of {name} raises {self.turns.broken[place]}"
-        if place in self.turns.silent:
-            return f"{name} has no _backward: its gradient stops here"
-        return f"{name} has no operand that takes a gradient"
+            place = self.turns.made[2 * forward - index]
+            moves = self.turns.moves(place)
+            sentence = "; ".join([move.sentence for move in moves]) or self.turns.idle(place)
+        return Step(
+            number=index,
+            phase="forward" if index < forward else "backward",
+            place=place,
+            name=self.names[place],
+            symbol=self.graph.values[place]._op,
+            operands=tuple(self.turns.operands(place)),
+            value=self.turns.data[place],
+            cotangent=None if index < forward else self.turns.gradients[place],
+            contributions=tuple(moves),
+            sentence=sentence,
+        )
 
     # -- the page -----------------------------------------------------------------------------------------------------
 
@@ -227,9 +145,7 @@ class Steps(Sequence[Step]):
         Raises:
             ArgumentError: the computation has more nodes than a page can show.
         """
-        from wengert.view.steps.page import page  # it stands on this module
-
-        return page(self)
+        return page(self.turns)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the page to a file.
@@ -266,11 +182,3 @@ def steps(root: Any) -> Steps:
     -2.0
     """
     return Steps(root)
-
-
-def _times(x: float, y: float) -> str:
-    return fill("@0 × #1", [number(x), number(y)])
-
-
-def _plus(x: float, y: float) -> str:
-    return fill("@0 + #1", [number(x), number(y)])

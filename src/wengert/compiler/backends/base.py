@@ -1,0 +1,80 @@
+"""The seam between programs and what runs them: a `Program` with its reverse goes in, and a `Kernel` comes out.
+
+A back end is a subclass of `Kernel` in a file of its own, which says how the two kinds of steps are done, and a row of
+the registry in `wengert.compiler.backends`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from math import isfinite
+from typing import Any, ClassVar
+
+import numpy as np
+
+from wengert.compiler.ir.program import Array, Program
+
+__all__ = ["Kernel", "all_finite"]
+
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+
+
+class Kernel(ABC):
+    """A program that runs, with the arrays that it works on.
+
+    It runs under the caller's `np.errstate`: to change that takes as long as a small step of the program.
+
+    Args:
+        program: what is computed.
+        back: its reverse sweep; without steps where no derivatives are asked for.
+        wanted: the inputs by which derivatives are asked for, besides those by the parameters.
+
+    Attributes:
+        name: its back end's.
+        inputs: what is given for each run, in this order.
+        numbers: the parameters, end to end, to be filled before a run.
+        slopes: after `both`, the derivative by each of them.
+    """
+
+    name: ClassVar[str]
+
+    def __init__(self, program: Program, back: Program, wanted: Sequence[Array] = ()) -> None:
+        self.program: Program = program
+        self.back: Program = back
+        self.wanted: list[Array] = list(wanted)
+        self.params: list[Array] = program.of_role("param")
+        self.inputs: list[Array] = [a for a in program.arrays if a.role in ("input", "index")]
+        self.numbers: Floats = np.zeros(sum(a.size for a in self.params))
+        self.slopes: Floats = np.zeros(len(self.numbers))
+        self.values: list[Any] = _cut(self.numbers, self.params)  # of the parameters: views of `numbers`
+        self.gradients: list[Any] = _cut(self.slopes, self.params)  # and of `slopes`
+
+    @abstractmethod
+    def forward(self, arrays: Sequence[Any]) -> dict[str, Any]:
+        """The outputs by name, of an array for each of the `inputs`."""
+
+    @abstractmethod
+    def both(self, arrays: Sequence[Any], seed: float) -> tuple[dict[str, Any], list[Any]]:
+        """The outputs by name, and the derivatives of ``seed * out.sum()`` by the wanted inputs; those by the
+        parameters are left in `slopes`.
+        """
+
+
+def all_finite(numbers: Any) -> bool:
+    """Whether a number is finite, or all of an array, and their squares too: what is so large is left to the engine
+    like infinity.
+
+    A product of two vectors is by far the fastest way to look at each number.
+    """
+    flat = numbers if type(numbers) is np.ndarray and numbers.ndim == 1 else np.ravel(numbers)
+    return isfinite(flat.dot(flat))
+
+
+def _cut(flat: Any, arrays: Sequence[Array]) -> list[Any]:
+    """Views into a flat array, one for each of the arrays that it holds."""
+    views, at = [], 0
+    for array in arrays:
+        views.append(flat[at : at + array.size].reshape(array.shape))
+        at += array.size
+    return views

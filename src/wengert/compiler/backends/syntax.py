@@ -1,0 +1,103 @@
+"""Python's own syntax trees in few words: `ast.unparse` prints them, with the parentheses that they need and no others.
+
+Nothing that was printed is read again: whoever asks what an expression is asks for the type of its node.
+"""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from math import copysign
+from typing import Any
+
+__all__ = ["call", "fill", "infix", "item", "method", "negative", "node", "path", "template"]
+
+OPERATORS: dict[str, Any] = {
+    "+": ast.Add(), "-": ast.Sub(), "*": ast.Mult(), "/": ast.Div(), "**": ast.Pow(), "@": ast.MatMult(),
+    "lt": ast.Lt(), "le": ast.LtE(), "gt": ast.Gt(), "ge": ast.GtE(), "eq": ast.Eq(), "ne": ast.NotEq(),
+}  # fmt: skip
+SAME_LEVEL = {"+": (ast.Add, ast.Sub), "*": (ast.Mult, ast.Div)}
+
+
+def node(x: Any) -> Any:
+    """A number, a string, None, a slice, or a tuple or list of such and of nodes, as a node.
+
+    >>> ast.unparse(node((-2, slice(1, None), [path("np.inf"), 0.5])))
+    '(-2, 1:, [np.inf, 0.5])'
+    """
+    if isinstance(x, ast.AST):
+        return x
+    if isinstance(x, (tuple, list)):
+        return (ast.Tuple if isinstance(x, tuple) else ast.List)([node(part) for part in x])
+    if isinstance(x, slice):
+        return ast.Slice(*[None if end is None else node(end) for end in (x.start, x.stop)])
+    if isinstance(x, (int, float)) and copysign(1.0, x) < 0.0:
+        return negative(ast.Constant(-x))
+    return ast.Constant(x)
+
+
+@cache  # nodes are put together and never changed: one can stand in many places
+def path(dotted: str) -> Any:
+    """A name, or an attribute of one: np.exp."""
+    first, *attributes = dotted.split(".")
+    made: Any = ast.Name(first)
+    for attribute in attributes:
+        made = ast.Attribute(made, attribute)
+    return made
+
+
+def call(function: Any, *operands: Any, **named: Any) -> ast.Call:
+    """A call of a function, which is given by its path or as a node."""
+    function = path(function) if isinstance(function, str) else function
+    return ast.Call(function, [node(x) for x in operands], [ast.keyword(name, node(x)) for name, x in named.items()])
+
+
+def method(of: Any, name: str, *operands: Any, **named: Any) -> ast.Call:
+    """A call of a method."""
+    return call(ast.Attribute(of, name), *operands, **named)
+
+
+def item(of: Any, *places: Any) -> ast.Subscript:
+    """Items of an array: `of[places]`."""
+    return ast.Subscript(of, node(places if len(places) > 1 else places[0]))
+
+
+def infix(left: Any, sign: str, right: Any) -> ast.expr:
+    """Two operands and what stands between them; sums and products go on from left to right, without parentheses.
+
+    >>> x, y, z = map(path, "xyz")
+    >>> ast.unparse(infix(x, "*", infix(y, "/", z))), ast.unparse(infix(x, "-", infix(y, "+", z)))
+    ('x * y / z', 'x - (y + z)')
+    """
+    left, right = node(left), node(right)
+    if isinstance(OPERATORS[sign], ast.cmpop):
+        return ast.Compare(left, [OPERATORS[sign]], [right])
+    if isinstance(right, ast.BinOp) and isinstance(right.op, SAME_LEVEL.get(sign, ())):
+        return ast.BinOp(infix(left, sign, right.left), right.op, right.right)
+    return ast.BinOp(left, OPERATORS[sign], right)
+
+
+def negative(x: Any) -> ast.expr:
+    """The same with a minus in front."""
+    return ast.UnaryOp(ast.USub(), x)
+
+
+@cache
+def template(text: str) -> Any:
+    """An expression of a table of ours, in which names such as x stand for operands."""
+    return ast.parse(text, mode="eval").body
+
+
+def fill(form: Any, operands: dict[str, Any]) -> Any:
+    """A template with nodes in place of its names.
+
+    >>> ast.unparse(fill(template("x ** 2"), {"x": infix(path("a"), "+", path("b"))}))
+    '(a + b) ** 2'
+    """
+    if isinstance(form, ast.Name):
+        return operands.get(form.id, form)
+    if isinstance(form, list):
+        return [fill(part, operands) for part in form]
+    if isinstance(form, ast.AST):
+        return type(form)(*[fill(getattr(form, name), operands) for name in form._fields])
+    return form

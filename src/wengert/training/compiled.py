@@ -1,0 +1,207 @@
+"""The losses of a task's examples, computed by the array programs that `compile` makes of the model and the loss."""
+
+from __future__ import annotations
+
+import random
+import warnings
+from array import array
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from wengert.compiler.backends import Backend
+from wengert.compiler.function import Compiled
+from wengert.compiler.tracing.arguments import flatten_argument
+from wengert.compiler.tracing.trace import Auxiliary
+from wengert.engine import Value
+from wengert.errors import DataError, StaleRecordingError
+from wengert.modes import no_grad
+from wengert.optim import Optimizer
+from wengert.training.flat import FlatSteps, recorded
+from wengert.training.metrics import Right
+from wengert.training.trainers import CHUNK, Example, Outcome, Places, RefusedError, Task
+
+__all__ = ["CompiledLosses"]
+
+PIECE = 1024  # how many examples an array program computes at once; more would cost memory and gain no time
+CLOSE = 1e-9  # as near as a program's numbers are to the engine's: both sum, in different orders
+
+
+class CompiledLosses:
+    """The losses of a task's examples, by an array program.
+
+    Attributes:
+        backend: what runs it.
+        operations: how many scalar operations a pass over all examples takes.
+        became: what became of them, in words.
+
+    Raises:
+        RefusedError: the loss or the data cannot be compiled.
+    """
+
+    def __init__(self, task: Task, backend: Backend) -> None:
+        self.backend: Backend = backend
+        self.task: Task = task
+        self._data, self._held_out = _arrays(task.examples), _arrays(task.held_out)
+        self._rechecked = 0
+        self._losses = Compiled(_named(task.loss, lambda x, y: self._loss(x, y)), backend=backend)
+        self._penalties: Compiled | None = None
+        self._flat: FlatSteps | None = None  # those of an earlier epoch, which mostly serve again
+        self._predictions = Compiled(_named(task.model, lambda x: task.model(_listed(x))), backend=backend)
+        few = [column[:CHUNK] for column in self._data]
+        state = random.getstate()  # a model that draws random numbers draws the same ones after this attempt
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # what there is to say is said in one line
+                self._losses.sum(*few)
+                if not (refusal := self.refusal()) and task.metric is not None:
+                    self._predictions.map(few[0])
+                if task.regularization is not None and not refusal:
+                    self._penalties = _compiled_penalty(task.regularization, backend)
+        except Exception as error:  # code that a stand-in for a number upsets runs as it always did
+            refusal = f"{type(error).__name__}: {error}"
+        finally:
+            random.setstate(state)
+        if refusal:
+            raise RefusedError(refusal)
+        path = self._losses._runtime.latest()
+        self.operations: int = path.nodes * len(task.examples)
+        steps = len(path.lifted.program.steps)
+        self.became: str = f"{path.nodes:,} scalar operations became {steps:,} array operations"
+
+    @property
+    def chunk(self) -> int:
+        """How many examples are computed at once."""
+        return PIECE
+
+    def refusal(self) -> str:
+        """Why the loss runs uncompiled by now; it has said so itself. Empty if it does not."""
+        return _refusal(self._losses)
+
+    def source(self) -> str:
+        """The array program as text."""
+        return self._losses.source()
+
+    def order(self, keys: array[int]) -> Places:
+        """The numbers of the examples in the order of their keys, as an array."""
+        places: Any = np.frombuffer(keys, np.uint64).argsort(kind="stable")
+        return places  # type: ignore[no-any-return]
+
+    def piece(self, places: Places) -> tuple[Value, list[Outcome]]:
+        """The sum of the losses of these examples, and the outcome of all of them.
+
+        Raises:
+            StaleRecordingError: the program does not hold any more; so for `measure` and `recheck`.
+        """
+        x, y = (column[places] for column in self._data)
+        made = self._losses.sum(x, y)
+        score = self._score(x, y, places, self.task.examples)
+        return made, [(made.data,) if self.task.metric is None else (made.data, score)]
+
+    def measure(self) -> Outcome:
+        """The mean loss of the examples that are held out, and the mean metric where there is one."""
+        count, sums = len(self.task.held_out), [0.0, 0.0]
+        for start in range(0, count, PIECE):
+            x, y = (column[start : start + PIECE] for column in self._held_out)
+            sums[0] += float(self._losses.map(x, y).sum())
+            sums[1] += self._score(x, y, range(start, start + len(x)), self.task.held_out)
+        return tuple([number / count for number in sums[: 1 if self.task.metric is None else 2]])
+
+    def recheck(self) -> None:
+        """Compare one example, another each time, with the engine."""
+        place = self._rechecked = (self._rechecked + 1) % len(self.task.examples)
+        x, y = self.task.examples[place]
+        with no_grad():
+            penalized, penalties = self.task.regularization, self._penalties
+            if penalized is not None and penalties is not None and _differ(penalized().data, penalties().data):
+                self._penalties = None  # a schedule, perhaps: it stays with the engine from now on
+            want = self.task.loss(self.task.model(x), y).data
+        got = float(self._losses.map(*[column[place : place + 1] for column in self._data])[0])
+        if _differ(want, got):
+            what = "what the loss or the model reads besides its arguments"
+            raise StaleRecordingError(f"{what} has changed during the run")
+
+    def flat_steps(self, order: Places, optimizer: Optimizer) -> FlatSteps | None:
+        """The steps of an epoch on arrays; None if there can be none now."""
+        metric = self.task.metric
+        if not (metric is None or isinstance(metric, Right)):
+            return None  # a metric of the user's own may read the parameters as they are before each step
+        losses, penalty = recorded(self._losses, [column[:1] for column in self._data]), None
+        if self.task.regularization is not None:
+            penalty = None if self._penalties is None else recorded(self._penalties, [])
+            if penalty is None:
+                return None
+        if losses is None or not FlatSteps.serve(losses, penalty, optimizer):
+            return None
+        if self._flat is None or self._flat.task != (losses, penalty, optimizer):  # to pair all parameters takes time
+            self._flat = FlatSteps(losses, penalty, optimizer, metric, PIECE)
+        return self._flat.begin(self._data if isinstance(order, range) else [column[order] for column in self._data])
+
+    def _loss(self, x: Any, y: Any) -> Any:
+        """What is compiled: the loss of an example and, where there is a metric, the prediction."""
+        prediction = self.task.model(_listed(x))
+        loss = self.task.loss(prediction, _listed(y))
+        return loss if self.task.metric is None else Auxiliary(loss, prediction)
+
+    def _score(self, x: Any, y: Any, places: Iterable[int], examples: list[Example]) -> float:
+        """The sum of the metric over some examples, given both as arrays and as their places."""
+        metric, model = self.task.metric, self.task.model
+        if metric is None:
+            return 0.0
+        predictions = None if _refusal(self._predictions) else self._predictions.map(x)
+        if isinstance(metric, Right) and predictions is not None:
+            return metric.count(predictions, y)
+        pairs = [examples[i] for i in places]
+        with no_grad():  # a metric of the user's own gets Values, as it does without a program
+            shown = [model(row) for row, _ in pairs] if predictions is None else _values(predictions.tolist())
+            return sum(float(metric(p, target)) for p, (_, target) in zip(shown, pairs, strict=True))
+
+
+def _compiled_penalty(regularization: Callable[[], Value], backend: Backend) -> Compiled | None:
+    """The regularization as an array program; None if it cannot be one, and then it stays with the engine."""
+    try:
+        made = Compiled(regularization, backend=backend)
+        made()
+    except Exception:  # code of the user's that a stand-in for a number upsets: it runs as it always did
+        return None
+    return None if _refusal(made) else made
+
+
+def _arrays(examples: list[Example]) -> list[Any]:
+    """The rows and the targets as arrays; none for no examples.
+
+    Raises:
+        RefusedError: they are not numbers, or the rows differ in length.
+    """
+    try:
+        columns = zip(("X", "Y"), zip(*examples, strict=True), strict=False)
+        return [made for name, column in columns for made in flatten_argument(name, list(column), batched=True)[1]]
+    except DataError as error:
+        raise RefusedError(str(error)) from None
+
+
+def _differ(want: float, got: float) -> bool:
+    return abs(want - got) > CLOSE * max(1.0, abs(want))
+
+
+def _refusal(function: Compiled) -> str:
+    """Why the last call of a compiled function ran uncompiled; empty if it did not, or if there was none."""
+    last = function._runtime.last
+    return "" if last is None else last[1].refusal
+
+
+def _named(source: Any, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function under the name of the user's own, which messages then have."""
+    function.__name__ = getattr(source, "__name__", type(source).__name__)
+    return function
+
+
+def _listed(x: Any) -> Any:
+    """A row of an array as the lists that the user's code gets without arrays."""
+    return x.tolist() if hasattr(x, "tolist") else x
+
+
+def _values(predictions: Any) -> Any:
+    """Numbers as Values, in lists too."""
+    return [_values(p) for p in predictions] if isinstance(predictions, list) else Value(predictions)

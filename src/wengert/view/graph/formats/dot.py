@@ -1,0 +1,42 @@
+"""A drawing in the language of Graphviz."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wengert.view.graph.formats.svg import LIGHT
+
+if TYPE_CHECKING:
+    from wengert.view.graph.draw import Drawing
+
+__all__ = ["write"]
+
+HOT = LIGHT["hot"]
+FILL = {kind: LIGHT[kind] for kind in ("leaf", "fold")}
+
+
+def write(drawing: Drawing) -> str:
+    """A digraph."""
+    picture = drawing.picture
+    look = 'node [shape=box, fontname="monospace", fontsize=10]; edge [arrowsize=0.7]'
+    lines = ["digraph {", f"  rankdir={picture.rankdir}; {look}"]
+    for i, box in enumerate(picture.boxes):
+        look = f'style="rounded,filled", fillcolor="{FILL[box.kind]}"' if box.kind in FILL else "style=rounded"
+        hot = f', color="{HOT}", penwidth=2' if box.hot else ""
+        label = "\\n".join(map(_quoted, box.lines()))
+        lines.append(f'  b{i} [label="{label}", {look}{hot}]')
+        if box.symbol:
+            shape = "shape=circle, margin=0" if len(box.symbol) < 3 else 'style=rounded, margin="0.08,0.04", height=0.3'
+            shape += ', style="rounded,dashed"' if box.stops else ""
+            lines.append(f'  o{i} [label="{_quoted(box.symbol)}", {shape}]; o{i} -> b{i}{_look(box.hot)}')
+    lines += [f"  b{edge.source} -> {picture.end(edge)}{_look(edge.hot)}" for edge in picture.edges]
+    return "\n".join([*lines, "}"])
+
+
+def _look(hot: bool) -> str:
+    return f' [color="{HOT}", penwidth=2]' if hot else ""
+
+
+def _quoted(text: str) -> str:
+    r"""Text inside of a quoted string of Graphviz, which reads \n and the like, and &lt; and the like."""
+    return text.replace("&", "&amp;").replace("\\", "\\\\").replace('"', '\\"')

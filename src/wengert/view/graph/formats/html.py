@@ -1,0 +1,72 @@
+"""A folded graph as one HTML page, in which a click unfolds a part.
+
+Each part is a section of its own, and a folded box a link to it: the page needs no script, so it may run none, and it
+may fetch nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wengert.view.graph.folding import OUTSIDE, Cluster, folded
+from wengert.view.graph.formats.svg import sheet, style, themed
+from wengert.view.graph.scene import ending
+from wengert.view.markup import attribute, document, escape
+from wengert.view.naming import clean
+
+if TYPE_CHECKING:
+    from wengert.view.graph.draw import Drawing
+
+__all__ = ["write"]
+
+BOXES = 6_000  # in all sections together
+RULES = """
+body {{ margin: 0; padding: 16px 20px; font: 15px/1.5 system-ui, sans-serif; background: {paper}; color: {ink} }}
+nav {{ margin-bottom: 8px }}
+nav a, nav b {{ margin-right: 6px }}
+nav a {{ color: {hot} }}
+p {{ margin: 8px 0; color: {muted} }}
+section {{ display: none; scroll-margin-top: 16px }}
+section:target, #everything {{ display: block }}
+section:target ~ #everything {{ display: none }}
+.frame {{ overflow: auto }}
+.wengert-graph a {{ cursor: pointer }}
+.wengert-graph a:hover .card, .wengert-graph a:focus .card {{ stroke-width: 2.5 }}
+"""
+
+
+def write(drawing: Drawing) -> str:
+    """The page; it needs nothing beside itself."""
+    folding, theme = drawing.folding, drawing.theme
+    waiting: list[tuple[str, Cluster, list[tuple[str, str]]]] = [("everything", folding.whole, [])]
+    sections: list[str] = []
+    room = BOXES
+    for name, part, above in waiting:  # which grows as it is read
+        picture, inside = folding.picture(part)
+        opened = 0
+        for i, inner in inside.items():
+            needed = min(2 * len(inner.places), folding.limit) + OUTSIDE
+            if needed <= room:
+                room -= needed
+                opened += 1
+                link = f"part-{len(waiting)}"
+                picture.boxes[i].link = f"#{link}"
+                picture.boxes[i].title += "\nclick to unfold"
+                waiting.append((link, inner, [*above, (name, part.name)]))
+        notes = [f"{folded(inside)}: click on one to unfold it"] if opened else []
+        if opened < len(inside):
+            notes.append(f"{len(inside) - opened} of them would make this page too large: draw a Value in them")
+        sections.append(_section(name, part, above, notes, sheet(picture, None)[0]))
+    scheme = "light dark" if theme == "auto" else theme
+    rules = f":root {{ color-scheme: {scheme} }}{themed(RULES, theme)}{style(theme)}"
+    title = f"A graph of {len(folding.graph):,} values"
+    body = "\n".join(reversed(sections))  # everything last, so that a section before it can hide it
+    return document(title, "style-src 'unsafe-inline'", rules, body)
+
+
+def _section(name: str, part: Cluster, above: list[tuple[str, str]], notes: list[str], drawn: str) -> str:
+    """One part: the way back, what there is to say, and its picture."""
+    path = "".join([f"<a href={attribute(f'#{link}')}>{escape(ending(title))}</a> › " for link, title in above])
+    head = f"<nav>{path}<b>{escape(clean(part.name, 200))}</b></nav>" if above else ""
+    said = "".join([f"<p>{note}</p>" for note in notes])
+    return f'<section id={attribute(name)}>{head}{said}<div class="frame">{drawn}</div></section>'

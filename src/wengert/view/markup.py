@@ -1,0 +1,64 @@
+"""Texts inside of XML and HTML, how wide they are, and the frame of a page that may do no more than it says."""
+
+from __future__ import annotations
+
+import re
+from unicodedata import combining, east_asian_width
+
+__all__ = ["attribute", "cells", "document", "escape", "is_plain"]
+
+ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")  # in XML 1.0
+
+
+def escape(text: str) -> str:
+    """Text for XML and HTML: no character of it is markup, and none is outside XML 1.0.
+
+    >>> escape('<a href="x">')
+    '&lt;a href=&quot;x&quot;&gt;'
+    """
+    text = ILLEGAL.sub("\ufffd", text)
+    text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return text.replace('"', "&quot;").replace("'", "&#39;")
+
+
+def attribute(text: str) -> str:
+    """The value of an attribute, in quotes."""
+    return f'"{escape(text)}"'
+
+
+def document(title: str, allowed: str, style: str, body: str) -> str:
+    """An HTML page that fetches nothing.
+
+    Args:
+        title: any text.
+        allowed: the directives of its Content-Security-Policy that let something run or apply; nothing else may.
+        style: the rules.
+        body: what it shows.
+    """
+    policy = f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(title)}</title>\n<style>{style}</style></head>\n<body>\n{body}\n</body></html>"
+    )
+
+
+def cells(text: str) -> float:
+    """How wide a text is in a monospaced font, in characters, at most.
+
+    >>> cells("data"), cells("数")
+    (4.0, 2.0)
+    """
+    return sum([_cells(c) for c in text])
+
+
+def _cells(c: str) -> float:
+    if c < "\u0300":
+        return 1.0
+    return 2.0 if east_asian_width(c) in "WF" else 0.0 if combining(c) else 1.0 if is_plain(c) else 1.5
+
+
+def is_plain(c: str) -> bool:
+    """Whether every monospaced font has the character, and at the usual width."""
+    return c < "\u0250" or "\u0370" <= c < "\u0483" or c in "…−×·≤≥→"

@@ -1,0 +1,30 @@
+import numpy as np
+
+
+def moons_and_gradients(x, y, W1, W2, b1, b2, b3, w1):
+    # x: (N, 2)
+    # y: (N)
+    # W1: (16, 2)
+    # W2: (16, 16)
+    # b1: (16)
+    # b2: (16)
+    # b3: ()
+    # w1: (16)
+    seed = 1 / len(x)
+    u2 = (W1 * W1).sum() + (b1 * b1).sum() + (W2 * W2).sum() + (b2 * b2).sum() + (w1 * w1).sum() + b3 * b3  # ()
+    h1 = np.maximum(x @ W1.T + b1, 0)                                                         # (N, 16)
+    h2 = np.maximum(h1 @ W2.T + b2, 0)                                                        # (N, 16)
+    h3 = np.maximum(-(y * (h2 @ w1 + b3)) + 1, 0)                                             # (N)
+    u6 = u2 * 0.0001 + h3                                                                     # (N)
+    # reverse
+    du2 = seed * 0.0001 * len(x)                                                              # ()
+    du4 = -(seed * (h3 != 0)) * y                                                             # (N)
+    du3 = du4[:, None] * w1 * (h2 != 0)                                                       # (N, 16)
+    du1 = du3 @ W2 * (h1 != 0)                                                                # (N, 16)
+    dW1 = du2 * 2 * W1 + du1.T @ x                                                            # (16, 2)
+    dW2 = du3.T @ h1 + du2 * 2 * W2                                                           # (16, 16)
+    db1 = du2 * 2 * b1 + du1.sum(0)                                                           # (16)
+    db2 = du3.sum(0) + du2 * 2 * b2                                                           # (16)
+    db3 = du4.sum() + du2 * 2 * b3                                                            # ()
+    dw1 = h2.T @ du4 + du2 * 2 * w1                                                           # (16)
+    return u6.mean(), (dW1, dW2, db1, db2, db3, dw1)

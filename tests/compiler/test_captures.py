@@ -1,0 +1,179 @@
+"""What a compiled function sees outside itself, Values, lists and numbers: the new ones when they have changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import wengert
+from tests.compiler.checks import batch_of, by_type, lifted, same, warned
+from wengert import Value
+from wengert.errors import StaleRecordingError
+
+FACTOR = 2.0
+WORD = "plus"
+FLAG = True
+FACTORS = [2.0, 3.0]
+
+
+@pytest.fixture(autouse=True)
+def _globals_stay() -> Any:
+    before = FACTOR, WORD, FLAG, list(FACTORS)
+    yield
+    globals().update(FACTOR=before[0], WORD=before[1], FLAG=before[2])
+    FACTORS[:] = before[3]
+
+
+# ------------------------------------------------------------------------------------- Values
+
+
+def test_captured_nodes_pass_their_gradients_on() -> None:
+    w, x0 = Value(0.7), [0.2, -0.4, 0.9]
+    w2 = w * 2.0
+    w3 = w2.exp()
+    loss = wengert.compile(lambda x: (w2 * x + w3) ** 2 + w)
+    for _ in range(2):
+        same(loss(0.3), loss.function(0.3), [w])
+        same(loss.mean(x0), batch_of(loss.function, x0), [w])
+    lifted(loss)
+
+
+def test_a_captured_node_made_anew_is_the_new_one() -> None:
+    """A closure cell holds another Value now: its number and its gradient count."""
+    w = Value(0.7)
+    loss = wengert.compile(lambda x: w * x)
+    loss(2.0)
+    old, w = w, Value(5.0)
+    for _ in range(5):
+        try:
+            result = loss(2.0)
+        except StaleRecordingError:
+            return
+    result.backward()
+    assert (result.data, w.grad, old.grad) == (10.0, 2.0, 0.0)
+
+
+def test_a_captured_model_does_not_outlive_its_compiled_function() -> None:
+    import gc
+    import weakref
+
+    class Watched(Value):
+        """A Value that can be watched."""
+
+        __slots__ = ("__weakref__",)
+
+    w = Watched(0.7)
+    gone = weakref.ref(w)
+    loss = (lambda w: wengert.compile(lambda x: w * x))(w)
+    loss(2.0).backward()
+    loss.mean([2.0, 3.0]).backward()
+    del loss, w
+    gc.collect()
+    assert gone() is None
+
+
+# ------------------------------------------------------------------------------------- lists, globals and closures
+
+
+@pytest.mark.parametrize("when", [1, 3, 5, 9])
+@pytest.mark.parametrize("how", ["single", "batch"])
+def test_a_changed_list_is_found_out(when: int, how: str) -> None:
+    w = Value(0.7)
+    loss = wengert.compile(lambda x: w * x * FACTORS[0])
+    call = (lambda: loss(2.0)) if how == "single" else (lambda: loss.mean([2.0, 3.0]))
+    for _ in range(when):
+        call()
+    FACTORS[0] = 5.0
+    due = next(n for n in (2, 4, 8, 16) if n > when)
+    for _ in range(when + 1, due):
+        call()
+    with pytest.raises(StaleRecordingError, match="decorate"):
+        call()
+
+
+def factor_alone(w: Value) -> Callable[[float], Any]:
+    return lambda x: w * x * FACTOR
+
+
+def factor_in_a_list(w: Value) -> Callable[[float], Any]:
+    return lambda x: sum([w * x * FACTOR for _ in range(2)])
+
+
+def factor_in_a_generator(w: Value) -> Callable[[float], Any]:
+    return lambda x: sum(w * x * FACTOR for _ in range(2))
+
+
+def factor_in_an_inner_function(w: Value) -> Callable[[float], Any]:
+    def function(x: float) -> Any:
+        def scaled(v: Any) -> Any:
+            return v * FACTOR
+
+        return scaled(w * x)
+
+    return function
+
+
+@pytest.mark.parametrize(
+    "make",
+    [factor_alone, factor_in_a_list, factor_in_a_generator, factor_in_an_inner_function],
+    ids=lambda make: make.__name__,
+)
+def test_a_changed_global_number_is_recorded_anew(make: Callable[..., Any]) -> None:
+    global FACTOR
+    w = Value(0.7)
+    loss = wengert.compile(make(w))
+    for number in (2.0, 3.0, -1.0, 2.0, 4):
+        FACTOR = number
+        same(loss(1.5), loss.function(1.5), [w])
+        same(loss.mean([1.5, 2.5]), batch_of(loss.function, [1.5, 2.5]), [w])
+    lifted(loss)
+
+
+def test_a_changed_global_string_or_flag_is_recorded_anew() -> None:
+    global WORD, FLAG
+    w = Value(0.7)
+
+    @wengert.compile
+    def loss(x: float) -> Any:
+        v = w + x if WORD == "plus" else w - x
+        return v if FLAG else -v
+
+    for WORD in ("plus", "minus", "plus"):  # noqa: B007
+        for FLAG in (True, False):  # noqa: B007
+            same(loss(1.5), loss.function(1.5), [w])
+    lifted(loss)
+
+
+def test_a_changed_closure_number_is_recorded_anew() -> None:
+    w = Value(0.7)
+    factor: Any = 2.0
+    loss = wengert.compile(lambda x: w * x * factor)
+    for factor in (2.0, 3.0, True, 7):  # noqa: B007
+        same(loss(1.5), loss.function(1.5), [w])
+        same(loss.mean([1.5, 2.5]), batch_of(loss.function, [1.5, 2.5]), [w])
+    lifted(loss)
+
+
+def test_a_number_that_changes_at_every_call_is_left_to_the_engine() -> None:
+    w = Value(0.7)
+    step = 0
+    loss = wengert.compile(lambda x: w * x * step)
+
+    def calls() -> None:
+        nonlocal step
+        for step in range(60):
+            same(loss(1.5), w * 1.5 * step, [w])
+
+    said = warned(calls)
+    assert len(said) == 1
+    assert "step, changes from call to call" in said[0]
+
+
+def test_numbers_outside_that_are_equal_and_of_other_types() -> None:
+    w, k = Value(0.7), None
+    loss = wengert.compile(lambda x: by_type(w, x, k))
+    for k in (1, True, 1.0, 1):  # noqa: B007
+        same(loss(2.0), loss.function(2.0), [w])
+    lifted(loss)

@@ -1,0 +1,38 @@
+"""Random scalar programs, compiled and eager: the first seeds of `tools/qa/lifting_fuzz.py`, a command."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("numpy")
+lifting_fuzz = pytest.importorskip("tools.qa.lifting_fuzz")  # needs NumPy
+
+BLOCK = 10
+
+
+def check(first: int, poison: bool) -> None:
+    """A block of seeds: what goes wrong is said of all of them at once."""
+    wrong = {}
+    for seed in range(first, first + BLOCK):
+        error, refusal = lifting_fuzz.run(seed, poison)
+        if not error < 1e-12 or refusal:
+            wrong[seed] = error, refusal
+    assert not wrong
+
+
+@pytest.mark.parametrize("first", range(0, 150, BLOCK))
+def test_random_programs(first: int) -> None:
+    check(first, poison=False)
+
+
+@pytest.mark.parametrize("seed", [1703, 2384])
+def test_programs_whose_cotangents_lie_transposed_in_memory(seed: int) -> None:
+    """What is put together on top of one may not be reshaped, which would be a copy."""
+    error, refusal = lifting_fuzz.run(seed)
+    assert error < 1e-12
+    assert not refusal
+
+
+@pytest.mark.parametrize("first", range(150, 180, BLOCK))
+def test_random_programs_of_numbers_that_are_not_finite(first: int) -> None:
+    check(first, poison=True)

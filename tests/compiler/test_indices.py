@@ -1,0 +1,114 @@
+"""Tables of parameters, from which integers choose in a compiled function."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import wengert
+from tests.compiler import models as lifting_models
+from tests.compiler.checks import CLOSE, batch_of, difference, lifted, same
+from tests.compiler.models import compare, flat, normal, values
+from wengert import Value
+
+np = pytest.importorskip("numpy")
+
+
+def test_embeddings_by_index() -> None:
+    generator = random.Random(13)
+    rows, head = values(generator, 9, 4), values(generator, 5, 12)
+
+    def loss(context: list[int], target: int) -> Any:
+        x = [v for token in context for v in rows[token]]
+        p = wengert.softmax([wengert.dot(row, x) for row in head])
+        return -p[target].log()
+
+    contexts = np.array([[0, 1, 2], [8, 8, 8], [3, 0, 3], [7, 6, 5], [2, 2, 1]])
+    compare(loss, flat([rows, head]), [contexts, np.array([4, 0, 0, 2, 1])], 16)
+
+
+@pytest.mark.parametrize("read", [lambda rows, i: rows[i], wengert.take], ids=["brackets", "take"])
+def test_an_index_out_of_range_is_the_engines_affair(read: Callable[..., Any]) -> None:
+    rows = values(random.Random(14), 4, 3)
+    compiled = wengert.compile(lambda i, x: wengert.dot(read(rows, i), x))
+    X = normal(1, 3, 3)
+    compiled(2, X[0].tolist())
+    got, want = compiled(-1, X[0].tolist()), wengert.dot(rows[-1], X[0].tolist())
+    lifting_models.same(got, want, flat(rows))
+    got = compiled.mean(np.array([0, -2, 3]), X)
+    lifting_models.same(
+        got, wengert.mean([wengert.dot(rows[i], x) for i, x in zip([0, -2, 3], X.tolist(), strict=True)]), flat(rows)
+    )
+    with pytest.raises(IndexError):
+        compiled(4, X[0].tolist())
+    with pytest.raises(IndexError):
+        compiled.mean(np.array([0, 4, 3]), X)
+    lifting_models.same(compiled(1, X[0].tolist()), wengert.dot(rows[1], X[0].tolist()), flat(rows))
+
+
+def test_two_indices_into_one_table() -> None:
+    table = values(random.Random(15), 4, 5)
+
+    def loss(i: int, j: int) -> Any:
+        return table[i][j] ** 2 + table[i][0]
+
+    compare(loss, flat(table), [np.array([0, 3, 1, 0]), np.array([4, 2, 0, 0])], 12, None)
+
+
+def test_bigrams_of_counts() -> None:
+    """Log probabilities from a row that an integer chooses, at a place that another chooses."""
+    table = values(random.Random(16), 6, 6)
+
+    def loss(here: int, there: int) -> Any:
+        return -wengert.log_softmax(table[here])[there]
+
+    compare(loss, flat(table), [np.array([0, 5, 2, 2, 1]), np.array([3, 3, 0, 1, 1])], 12, None)
+
+
+@pytest.mark.parametrize("kind", ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"])
+@pytest.mark.parametrize("count", [3, 4, 8])
+def test_indices_of_every_kind_of_integer(kind: str, count: int) -> None:
+    rows = [[Value(0.1 * n + m) for n in range(3)] for m in range(4)]
+    parameters = [p for row in rows for p in row]
+    loss = wengert.compile(lambda i, x: wengert.dot(rows[i], x))
+    X = np.random.default_rng(10).normal(size=(count, 3))
+    indices = np.array([0, 3, 1, 2, 2, 3, 0, 1][:count], kind)
+    for _ in range(2):
+        same(loss.mean(indices, X), batch_of(loss.function, indices.tolist(), X.tolist()), parameters)
+        same(loss(indices[1], X[1]), loss.function(3, X[1].tolist()), parameters)
+    lifted(loss)
+    several = wengert.compile(lambda context: sum(rows[t][0] * rows[t][1] for t in context))
+    for given in (indices, indices[::-1]):
+        same(several(given), several.function(given.tolist()), parameters)
+    lifted(several)
+
+
+def test_indices_that_are_not_contiguous() -> None:
+    rows = [[Value(0.1 * n + m) for n in range(3)] for m in range(4)]
+    parameters = [p for row in rows for p in row]
+    loss = wengert.compile(lambda pair: rows[pair[0]][1] * rows[pair[1]][2])
+    pairs = np.array([[0, 9, 3], [1, 9, 2], [3, 9, 3]])[:, ::2]
+    same(loss.mean(pairs), batch_of(loss.function, pairs.tolist()), parameters)
+    same(loss.mean(pairs.T[:, :2].T), batch_of(loss.function, pairs.tolist()[:2]), parameters)
+
+
+@pytest.mark.parametrize("indices", [[9, 2, 5, 8, 1, 4], [9, -1, -6, -10, 2, 0]])
+def test_tables_of_several_sizes_on_several_paths(indices: list[int]) -> None:
+    """An index that one path's table has no row for is of no concern where an example takes another path."""
+    large, middle, small = ([Value(0.1 * n + size) for n in range(size)] for size in (10, 6, 3))
+
+    @wengert.compile
+    def loss(x: float, i: int) -> Any:
+        if x > 1.0:
+            return large[i] * x
+        return small[i] * x if x < 0.0 else middle[i] * x
+
+    X = [2.0, -1.0, 0.5, 3.0, -2.0, 0.1]
+    for _ in range(2):
+        same(loss.mean(X, indices), batch_of(loss.function, X, indices), [*large, *middle, *small])
+        assert difference(loss.map(X, indices), [loss.function(*e).data for e in zip(X, indices, strict=True)]) < CLOSE
+        for x, i in zip(X, indices, strict=True):
+            same(loss(x, i), loss.function(x, i), [*large, *middle, *small])

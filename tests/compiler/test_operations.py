@@ -1,0 +1,74 @@
+"""Every operation of the table in a compiled function: on parameters, on inputs, with a constant."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+import wengert
+from tests.compiler.checks import Numbers
+from tests.compiler.models import lifted, normal, same
+from wengert import Value, ops
+
+np = pytest.importorskip("numpy")
+
+ROWS = [row for row in ops.TABLE[: ops.BUILT_IN] if row.value is not None]
+
+
+def operands(row: ops.Op, count: int) -> list[list[float]]:
+    """So many draws of the operands, each from its domain; of an operation on many, five."""
+    generator = random.Random(f"lifting {row.name}")
+    domain = row.domain if row.arity is not None else row.domain[:1] * 5
+    return [[generator.uniform(low, high) for low, high in domain] for _ in range(count)]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_every_operation_on_parameters(row: ops.Op) -> None:
+    drawn = operands(row, 6)
+    domain = row.domain if row.arity is not None else row.domain[:1] * 5
+    # An operand that the domain fixes, the order of polygamma, has no derivative: it is a constant.
+    made = [[Value(x) if low < high else x for x, (low, high) in zip(xs, domain, strict=True)] for xs in drawn]
+    parameters = [x for xs in made for x in xs if isinstance(x, Value)]
+
+    @wengert.compile
+    def total(x: Numbers) -> Any:
+        return sum(row(*xs) * xi for xs, xi in zip(made, x, strict=True)) + 0.1 * sum(p * p for p in parameters)
+
+    X = normal(1, 4, 6)
+    same(total(X[0].tolist()), total.function(X[0].tolist()), parameters)
+    same(total.mean(X), wengert.mean([total.function(x) for x in X.tolist()]), parameters)
+    lifted(total, 20)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_every_operation_on_inputs(row: ops.Op) -> None:
+    w = [Value(0.7), Value(1.3)]
+
+    @wengert.compile
+    def total(xs: Numbers) -> Any:
+        return w[0] * row(*xs) + w[1] * row(*xs) ** 2 + w[0] * w[1]
+
+    X = np.array(operands(row, 7))
+    same(total(X[0].tolist()), total.function(X[0].tolist()), w)
+    same(total.mean(X), wengert.mean([total.function(x) for x in X.tolist()]), w)
+    lifted(total, 20)
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row.arity == 2], ids=lambda row: row.name)
+@pytest.mark.parametrize("left", [True, False], ids=["constant on the left", "constant on the right"])
+def test_every_operation_with_a_constant(row: ops.Op, left: bool) -> None:
+    if row.name == "polygamma":
+        pytest.skip("its order is always a constant")
+    drawn = operands(row, 6)
+    parameters = [Value(xs[1] if left else xs[0]) for xs in drawn]
+
+    @wengert.compile
+    def total(scale: float) -> Any:
+        made = [row(xs[0], p) if left else row(p, xs[1]) for xs, p in zip(drawn, parameters, strict=True)]
+        return sum(made) * scale + sum(parameters)
+
+    same(total(1.7), total.function(1.7), parameters)
+    same(total.mean([0.3, -0.4]), wengert.mean([total.function(0.3), total.function(-0.4)]), parameters)
+    lifted(total, 20)

@@ -1,0 +1,196 @@
+"""What a compiled function gives: Values among Values, with the gradients of eager code; lists; constants."""
+
+from __future__ import annotations
+
+import random
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import wengert
+from tests.compiler.checks import CLOSE, batch_of, difference, gradients, lifted, linear, same
+from wengert import Value, nn, optim
+from wengert.errors import ArgumentError
+
+np = pytest.importorskip("numpy")
+
+
+# ------------------------------------------------------------------------------------- Values
+
+
+def test_a_result_is_a_value_among_values() -> None:
+    loss, w, b = linear()
+    for function in (loss, loss.function):
+        scale = Value(3.0)
+        result = (function(0.5, 0.1) * scale + w * w).exp() - function(1.0, 2.0) * w
+        result.backward()
+        slopes = [w.grad, b.grad, scale.grad]
+        w.grad = b.grad = 0.0
+        if function is loss:
+            first = result.data, slopes
+    assert difference(first[0], result.data) < CLOSE
+    assert difference(first[1], slopes) < CLOSE
+
+
+def test_two_results_are_alive_at_once() -> None:
+    loss, w, b = linear()
+    X, Y = [0.1, 0.2, 0.3], [1.0, 2.0, 3.0]
+    results = [(loss(0.5, 0.1), loss(1.5, 0.4), loss.mean(X, Y), loss.sum(X, Y)) for _ in range(2)]
+    wants = loss.function(0.5, 0.1), loss.function(1.5, 0.4), batch_of(loss.function, X, Y), None
+    for got in results:
+        for a, want in reversed(list(zip(got, wants, strict=True))[:3]):
+            same(a, want, [w, b])
+    assert results[0][3].data == pytest.approx(3 * wants[2].data, rel=1e-13)  # type: ignore[union-attr]
+
+
+def test_backward_twice_adds_up() -> None:
+    loss, w, b = linear()
+    for batch in (False, True):
+        result = loss.mean([0.5, 0.2], [0.1, 0.3]) if batch else loss(0.5, 0.1)
+        once = gradients(result, [w, b])
+        result.backward()
+        assert [w.grad, b.grad] == pytest.approx(2 * once, rel=1e-14)
+
+
+def test_gradients_add_to_what_is_there() -> None:
+    loss, w, b = linear()
+    slopes = gradients(loss(0.5, 0.1), [w, b])
+    w.grad, b.grad = 10.0, 20.0
+    loss(0.5, 0.1).backward()
+    assert [w.grad, b.grad] == pytest.approx([10.0 + slopes[0], 20.0 + slopes[1]], rel=1e-14)
+
+
+def test_recording_leaves_gradients_alone() -> None:
+    loss, w, b = linear()
+    w.grad, b.grad = 1.5, -2.5
+    loss(0.5, 0.1)
+    loss.mean([0.5, 0.1], [0.5, 0.1])
+    assert (w.grad, b.grad) == (1.5, -2.5)
+
+
+def test_parameters_that_change_are_seen() -> None:
+    loss, w, b = linear()
+    for step in range(20):
+        w.data, b.data = 0.1 * step - 1.0, 0.5 - 0.05 * step
+        same(loss(0.5, 0.1), loss.function(0.5, 0.1), [w, b])
+        same(loss.mean([0.5, -0.3], [0.1, 0.9]), batch_of(loss.function, [0.5, -0.3], [0.1, 0.9]), [w, b])
+    lifted(loss)
+
+
+def test_a_result_keeps_its_slopes_when_numbers_change_after_it() -> None:
+    """Arguments are read at the call: an array that is written over afterwards changes nothing."""
+    loss, w, b = linear()
+    X, Y = np.array([0.5, -0.3]), np.array([0.1, 0.9])
+    want = gradients(loss.mean(X, Y), [w, b])
+    result = loss.mean(X, Y)
+    X[:] = 100.0
+    assert gradients(result, [w, b]).tolist() == want.tolist()
+
+
+@pytest.mark.parametrize("make", [lambda p: optim.SGD(p, 0.1), lambda p: optim.SGD(p, 0.05, momentum=0.9),
+                                  lambda p: optim.Adam(p, 0.02)], ids=["SGD", "momentum", "Adam"])  # fmt: skip
+@pytest.mark.parametrize("how", ["batch", "single"])
+def test_training_gives_the_same_curve(make: Callable[..., Any], how: str) -> None:
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(12, 3)), rng.normal(size=12)
+    curves = []
+    for compiling in (True, False):
+        model = nn.MLP(3, [6, 1], activation="tanh", rng=random.Random(1))
+        optimizer = make(model.parameters())
+
+        def loss(x: Any, y: Any) -> Any:
+            return (model(x) - y) ** 2  # noqa: B023
+
+        compiled = wengert.compile(loss)
+        curve = []
+        for step in range(20):
+            optimizer.zero_grad()
+            if how == "batch":
+                result = compiled.mean(X, Y) if compiling else batch_of(loss, X.tolist(), Y.tolist())
+            else:
+                x, y = X[step % 12].tolist(), float(Y[step % 12])
+                result = compiled(x, y) if compiling else loss(x, y)
+            result.backward()
+            optimizer.step()
+            curve.append(result.data)
+        if compiling:
+            lifted(compiled)
+        curves.append(curve)
+    assert curves[0] == pytest.approx(curves[1], rel=1e-10, abs=1e-12)
+    assert curves[0][0] != curves[0][-1]
+
+
+def test_without_gradients_a_result_is_a_leaf() -> None:
+    loss, w, b = linear()
+    for _ in range(2):
+        with wengert.no_grad():
+            results = [loss(0.5, 0.1), loss.mean([0.5], [0.1]), loss.sum([0.5], [0.1])]
+        assert all(r.is_leaf for r in results)
+        assert [r.data for r in results] == pytest.approx([loss.function(0.5, 0.1).data] * 3, rel=1e-13)
+    assert not loss(0.5, 0.1).is_leaf  # a recording made without gradients has them
+    same(loss(0.5, 0.1), loss.function(0.5, 0.1), [w, b])
+    same(loss.mean([0.5], [0.1]), loss.function(0.5, 0.1), [w, b])
+
+
+# ------------------------------------------------------------------------------------- what functions return
+
+
+def test_functions_that_return_lists() -> None:
+    w = [Value(0.3), Value(-0.2), Value(0.9)]
+    both = wengert.compile(lambda x: [[wi * x, wi + x] for wi in w])
+    X = [0.5, 1.5]
+    for _ in range(2):
+        assert difference(both.map(X), [[[v.data for v in row] for row in both.function(x)] for x in X]) < CLOSE
+        assert both.map(X).shape == (2, 3, 2)
+    with pytest.raises(ArgumentError, match="map"):
+        both.mean(X)
+    result = both(0.5)
+    same(result[1][0], w[1] * 0.5, w)
+
+
+def test_functions_that_return_a_constant() -> None:
+    w = Value(0.7)
+    for function in (lambda x: 3.0, lambda x: Value(3.0), lambda x: x * 0 + 3.0):
+        constant = wengert.compile(function)
+        for _ in range(2):
+            result = constant(1.0)
+            assert getattr(result, "data", result) == 3.0
+            assert constant.mean([1.0, 2.0, 4.0]).data == pytest.approx(3.0, rel=1e-15)
+            assert constant.sum([1.0, 2.0, 4.0]).data == 9.0
+            assert constant.map([1.0, 2.0, 4.0]).tolist() == [3.0] * 3
+    without = wengert.compile(lambda x: w * 2.0)
+    for _ in range(2):
+        same(without(1.0), w * 2.0, [w])
+        same(without.mean([1.0, 2.0, 4.0]), w * 2.0, [w])
+        same(without.sum([1.0, 2.0, 4.0]), w * 6.0, [w])
+        assert without.map([1.0, 2.0, 4.0]).tolist() == [1.4] * 3
+
+
+def test_functions_that_return_what_they_are_given() -> None:
+    w = Value(0.7)
+    identity = wengert.compile(lambda x: x)
+    assert identity.map([1.0, 2.0]).tolist() == [1.0, 2.0]
+    same(identity(w), w, [w])
+    parameter = wengert.compile(lambda x: w)
+    same(parameter.sum([1.0, 2.0]), w * 2.0, [w])
+    same(parameter(1.0), w * 1.0, [w])
+
+
+def test_results_that_are_no_array_come_back_as_they_are() -> None:
+    w = Value(0.7)
+    results: list[tuple[Callable[[float], Any], Callable[[Any], Any]]] = [
+        (lambda x: {"a": w * x}, lambda r: r["a"].data),
+        (lambda x: [[w * x], [w, w]], lambda r: r[0][0].data),
+        (lambda x: (w * x, w), lambda r: r[0].data if type(r) is tuple else None),
+        (lambda x: [w * x, [w]], lambda r: r[0].data),
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for function, read in results:
+            compiled = wengert.compile(function)
+            for x in (2.0, 3.0):
+                assert read(compiled(x)) == read(function(x))
+        assert wengert.compile(lambda x: None)(2.0) is None
+        assert wengert.compile(lambda x: "text")(2.0) == "text"

@@ -1,0 +1,356 @@
+"""What a compiled function must not do: go on with what has changed, or touch what is not its own."""
+
+from __future__ import annotations
+
+import builtins
+import math
+import random
+import warnings
+from math import inf, nan
+from typing import Any
+
+import pytest
+
+import wengert
+from tests.compiler.checks import entries, lifted, same
+from wengert import Graph, Value, nn
+from wengert.errors import ArgumentError, StaleRecordingError
+
+np = pytest.importorskip("numpy")
+
+W: Any = Value(2.0)
+SCALE: Any = 2.0
+MODEL: Any = None
+total: Any = 0.0  # as a script names its results, and the functions here an attribute
+
+
+@pytest.fixture(autouse=True)
+def _globals_stay() -> Any:
+    before = W, SCALE, MODEL, total
+    yield
+    globals().update(zip(("W", "SCALE", "MODEL", "total"), before, strict=True))
+
+
+# ------------------------------------------------------------------------------------- gradients are the user's
+
+
+def test_recording_never_writes_a_gradient() -> None:
+    class Watched(Value):
+        """A Value that tells when its gradient is set."""
+
+        __slots__ = ()
+
+        @property
+        def grad(self) -> float:
+            return Value.grad.__get__(self)  # type: ignore[no-any-return]
+
+        @grad.setter
+        def grad(self, number: float) -> None:
+            raise AssertionError("the gradient is set")
+
+    w = Watched(0.7)
+    loss = wengert.compile(lambda x, y: (w * x - y) ** 2)
+    loss(1.0, 2.0)
+    loss.mean([1.0, 2.0], [2.0, 1.0])
+    lifted(loss)
+
+
+def test_derivatives_by_captured_nodes_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reverse program that is wrong is found out, whether leaves are captured or what was computed from them."""
+    from wengert.compiler.backends.numpy import NumPyKernel
+
+    both = NumPyKernel.both
+
+    def wrong(self: Any, arrays: Any, seed: float) -> Any:
+        results = both(self, arrays, seed)
+        self.slopes *= 1.5
+        return results
+
+    leaf = Value(0.7)
+    node = leaf * 2.0
+    for w in (leaf, node):
+        right = wengert.compile(lambda x: (w * x + leaf).tanh() * w)  # noqa: B023
+        right(0.5)
+        lifted(right)
+        with monkeypatch.context() as patch:
+            patch.setattr(NumPyKernel, "both", wrong)
+            loss = wengert.compile(right.function)
+            with pytest.warns(UserWarning, match="derivatives"):
+                loss(0.5)
+
+
+def test_parameters_that_the_first_call_makes() -> None:
+    kept: dict[str, Value] = {}
+
+    @wengert.compile
+    def line(x: float) -> Any:
+        if "w" not in kept:
+            kept["w"] = Value(2.0)
+        return kept["w"] * x
+
+    for _ in range(2):
+        line(3.0).backward()
+    assert kept["w"].grad == 6.0
+    lifted(line)
+
+
+@pytest.mark.parametrize("name", ["t1", "t2", "du1", "dh1", "slope0", "W1", "seed", "np", "rows", "mask1", "x_0"])
+def test_arguments_are_named_as_one_likes(name: str) -> None:
+    """The text of a program has these names for itself; a node that is captured has a gradient to pass on."""
+    w = Value(2.0)
+    space = {"h": w * 1.0}
+    exec(f"def f({name}, y):\n e = (h * {name} + y).sigmoid()\n return (e * e.exp() + e * {name}) * {name} * y", space)
+    function: Any = space["f"]
+    compiled = wengert.compile(function)
+    pairs = [(0.7, 0.2), (0.3, 0.4)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        same(compiled.mean([0.7, 0.3], [0.2, 0.4]), wengert.mean([function(*p) for p in pairs]), [w])
+        same(compiled(0.7, 0.2), function(0.7, 0.2), [w])
+    lifted(compiled)
+
+
+# ------------------------------------------------------------------------------------- the checks from call to call
+
+
+def test_a_function_of_two_paths_is_checked_too() -> None:
+    factor, w = [1.0], Value(1.0)
+    loss = wengert.compile(lambda x: w * x * factor[0] if x < 0 else w * x * factor[0] * 2)
+    loss(-1.0)
+    for _ in range(3):
+        loss(1.0)
+    assert ": 4 calls" in loss.report()
+    factor[0] = 5.0
+    for _ in range(3):
+        loss(1.0)
+    with pytest.raises(StaleRecordingError):
+        loss(1.0)
+
+
+@pytest.mark.parametrize("count", [2, 7, 64])
+def test_other_examples_are_checked_each_time(count: int) -> None:
+    seen: list[float] = []
+    w = Value(1.0)
+
+    @wengert.compile
+    def loss(x: float) -> Any:
+        if type(x) is float:
+            seen.append(x)
+        return w * x
+
+    X = np.arange(float(count))
+    loss.mean(X)
+    seen.clear()
+    for _ in range(1100):
+        loss.mean(X)
+    assert len(seen) == 10
+    assert len(set(seen)) >= min(count, 9)
+
+
+# ------------------------------------------------------------------------------------- what is seen outside
+
+
+def of_globals(x: Any) -> Any:
+    return W * x * SCALE
+
+
+def test_a_global_value_that_is_made_anew() -> None:
+    global W
+    loss = wengert.compile(of_globals)
+    for _ in range(5):
+        loss(3.0)
+    old, W = W, Value(100.0)
+    for _ in range(3):
+        same(loss(3.0), of_globals(3.0), [W, old])
+        same(loss.mean([3.0, 4.0]), wengert.mean([of_globals(x) for x in (3.0, 4.0)]), [W, old])
+    lifted(loss)
+
+
+def test_a_model_that_is_made_anew_as_in_a_notebook() -> None:
+    global MODEL
+    loss = wengert.compile(lambda x: MODEL(x) ** 2)
+    for seed in range(3):
+        MODEL = nn.MLP(2, [3, 1], rng=random.Random(seed))
+        for _ in range(3):
+            same(loss([0.5, -0.3]), MODEL([0.5, -0.3]) ** 2, MODEL.parameters())
+    lifted(loss)
+
+
+def test_a_variable_around_the_function_that_is_made_anew() -> None:
+    w = [Value(1.0)]
+    loss = wengert.compile(lambda x: w[0] * x)
+    for _ in range(3):
+        loss(2.0)
+    w = [Value(5.0)]
+    same(loss(2.0), w[0] * 2.0, w)
+    lifted(loss)
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.int64])
+def test_numbers_of_numpy_outside(kind: Any) -> None:
+    global SCALE
+    loss = wengert.compile(of_globals)
+    for number in (1, 2, 3, 1):
+        SCALE = kind(number)
+        assert loss(1.0).data == 2.0 * number
+    lifted(loss)
+    assert entries(loss) == 3
+
+
+def test_zeros_of_both_signs_outside() -> None:
+    global SCALE
+    loss = wengert.compile(lambda x: W * x * math.copysign(1.0, SCALE))
+    for SCALE in (0.0, -0.0, 0.0):
+        assert loss(1.0).data == math.copysign(2.0, SCALE)
+
+
+def test_nan_outside_is_one_number() -> None:
+    global SCALE
+    loss = wengert.compile(lambda x: W * x if SCALE != SCALE else W + x)
+    for _ in range(5):
+        SCALE = float("nan")
+        loss(1.0)
+    assert entries(loss) == 1
+    lifted(loss)
+
+
+class Pair:
+    """Has an attribute that is named as a global is."""
+
+    def __init__(self) -> None:
+        self.total = Value(2.0)
+
+
+def test_attributes_are_no_globals() -> None:
+    """A script gives its results the names that functions have for attributes."""
+    global total
+    pair = Pair()
+    loss = wengert.compile(lambda x: pair.total * x)
+    for _ in range(50):
+        total = loss(2.0)
+    assert entries(loss) == 1
+
+
+def test_a_variable_that_is_only_written_is_not_read() -> None:
+    w, last = Value(2.0), None
+
+    @wengert.compile
+    def loss(x: float) -> Any:
+        nonlocal last
+        made = w * x
+        last = made
+        return made + 1.0
+
+    for _ in range(50):
+        loss(2.0)
+    assert last is not None
+    assert entries(loss) == 1
+    lifted(loss)
+
+
+def test_a_number_that_changes_at_every_call_is_remembered_no_longer() -> None:
+    global SCALE
+    loss = wengert.compile(of_globals)
+    for SCALE in range(32):
+        assert loss(1.0).data == 2.0 * SCALE
+    SCALE = 32
+    with pytest.warns(UserWarning, match=r"reads outside of itself, SCALE, changes"):
+        loss(1.0)
+    for SCALE in range(33, 300):
+        assert loss(1.0).data == 2.0 * SCALE
+    assert entries(loss) == 33
+    SCALE = 3
+    same(loss(1.0), of_globals(1.0), [W])
+    assert "runs uncompiled: what it reads outside" in loss.report()
+
+
+# ------------------------------------------------------------------------------------- paths
+
+
+def test_paths_whose_results_differ_in_shape() -> None:
+    w = Value(1.0)
+    loss = wengert.compile(lambda x: [w * x] if x < 0 else [w * x, w * x * 2, w * x * 3])
+    with pytest.raises(ArgumentError, match="differ in shape"):
+        loss.map([1.0, -1.0, 2.0])
+    assert loss.map([1.0, 2.0]).tolist() == [[1.0, 2.0, 3.0], [2.0, 4.0, 6.0]]
+    mixed = wengert.compile(lambda x: w * x if x < 0 else [w * x])
+    assert mixed.map([-1.0]).tolist() == [-1.0]
+    assert mixed(-2.0).data == -2.0
+    assert [v.data for v in mixed(2.0)] == [2.0]
+
+
+root = wengert.op("root_of_soundness", value=lambda x: math.sqrt(x), partials=lambda out, x: 0.5 / out)
+
+
+def test_an_operation_of_the_users_own_outside_its_domain() -> None:
+    """Each path's program also meets the examples of the others."""
+    w = Value(1.0)
+    loss = wengert.compile(lambda x: root(w * x) if x > 0 else -w * x)
+    for X in ([4.0, 9.0, -1.0], [-1.0, 4.0]):
+        same(loss.mean(X), wengert.mean([loss.function(x) for x in X]), [w])
+        assert loss.map(X).tolist() == [loss.function(x).data for x in X]
+    for x in (4.0, -1.0, 9.0):
+        same(loss(x), loss.function(x), [w])
+    bare = wengert.compile(lambda x: root(w * x))
+    assert bare(4.0).data == 2.0
+    for call in (lambda: bare(-1.0), lambda: bare.mean([4.0, -1.0])):
+        with pytest.raises(ValueError, match=r"math domain|nonnegative"):
+            call()
+
+
+# ------------------------------------------------------------------------------------- what is kept and said
+
+
+def test_calls_that_are_not_finite_are_counted() -> None:
+    w = Value(2.0)
+    loss = wengert.compile(lambda x: (w * x).sqrt())
+    for _ in range(3):
+        loss.mean([0.0, 1.0])
+    assert "3 calls were left to the engine: not finite" in loss.report()
+    loss(nan)
+    loss(4.0)
+    assert "1 calls were left to the engine: not finite" in loss.report()
+
+
+@pytest.mark.parametrize("power", [2, 3, 4, 3.0])
+def test_small_powers_of_zero_are_no_reason_to_leave(power: float) -> None:
+    w = Value(2.0)
+    loss = wengert.compile(lambda x: (w * x) ** power)
+    X = [0.0, 1.0, -2.0]
+    same(loss.mean(X), wengert.mean([loss.function(x) for x in X]), [w])
+    for x in (0.0, -0.0, inf):
+        same(loss(x), loss.function(x), [w])
+    assert loss.report().count("not finite") == 1  # at infinity
+
+
+def test_guards_do_not_keep_the_graph() -> None:
+    w = Value(1.0)
+
+    @wengert.compile
+    def loss(xs: list[float]) -> Any:
+        made = w * 0.0
+        for x in xs:
+            made = made + w * x
+        return made if made > 0 else -made
+
+    loss.mean(np.ones((2, 100)))
+    path = loss._runtime.latest()
+    assert len(path.guards) == 1
+    kept = [side for guard in path.guards for side in (guard.left, guard.right) if isinstance(side, Value)]
+    assert kept == []
+    assert len(Graph(*path.parameters)) == 1
+
+
+def test_max_is_what_it_was_before() -> None:
+    """Somebody else may have put his own in place of Python's."""
+    before = builtins.max
+
+    def own(*xs: Any, **options: Any) -> Any:
+        return before(*xs, **options)
+
+    builtins.max = own  # type: ignore[assignment]
+    try:
+        wengert.compile(lambda x: Value(2.0) * x)(1.0)
+        assert builtins.max is own
+    finally:
+        builtins.max = before

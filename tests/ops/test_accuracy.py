@@ -1,0 +1,179 @@
+"""Every operation is as accurate as the documentation says, on fewer points than its table is made from.
+
+The oracle, many digits written down once more, is itself held: to differences, to twice as many digits, to mpmath.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+from math import inf, nan
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tools.qa import accuracy
+from tools.qa.accuracy import EXACT, LIMIT, MANY, SIZES, limit, listed, many, measured, our_answers, points, ulps
+from tools.qa.oracles import CONSTANT, DIGITS, ROWS, mp, mpmath, truths
+from wengert import ops
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "accuracy.md"
+ELEMENTARY = [row for row in ROWS if row.arity is not None]
+over_rows = pytest.mark.parametrize("row", ELEMENTARY, ids=lambda row: row.name)
+pytestmark = pytest.mark.mpmath
+
+
+@over_rows
+def test_values_and_partials_are_within_the_bound(row: ops.Op) -> None:
+    with mp.workdps(DIGITS):
+        if row.name not in truths():
+            pytest.skip(f"nothing says what {row.name} is in many digits: a line in oracles.py would")
+        truth = truths()[row.name]
+    found = measured(row, truth, list(points(row, 400, seed=2)), {"we": our_answers(row)})["we"]
+    assert found[0].count >= 50
+    for quantity, worst in enumerate(found):
+        assert worst.ulp <= limit(row.name, quantity), (row.name, quantity, worst)
+
+
+HARD: dict[str, list[tuple[float, ...]]] = {
+    "div": [(5e-324, 1e-10), (1.5e-323, 0.7), (1e-310, 3e-5)],
+    "pow": [(2.51e-319, -1.23e-321), (1.7953839415326711e-160, 2.0), (-3.0, -650.0), (1e-300, 1.5), (1e300, 1.9)],
+    "elu": [(-749.0, 6e29), (-740.0, -1e300)],
+    "silu": [(-741.78,), (-745.0,), (-700.5,)],
+    "gelu": [(-36.29,), (-37.55,), (-38.2,), (-38.45,)],
+    "gaussian": [(26.9,), (-27.2,), (1.5e308,)],
+    "normal_pdf": [(37.2,), (-38.5,)],
+    "normal_cdf": [(-30.1,), (-38.4,)],
+    "hypot": [(-1.1578635917860866e-317, 1.63e-321), (1.5e308, 1.6e308)],
+    "atan2": [(5e-324, 1e-310), (1.5e308, 1.2e308), (0.0591, 1.3245e-315), (1.9e-221, -6.4e-313)],
+    "lgamma": [(1.0000001,), (1.9999999,), (2.6091506834000495,), (-0.25,), (1e306,)],
+    "digamma": [(1.4616,), (1.5,), (-0.4999999,)],
+    "polygamma": [(12.0, -2.9951814145405651), (12.0, -0.49999736), (5.0, -5e-324), (2.0, -1e-200), (12.0, 1e26)],
+    "cbrt": [(5e-324,), (1.7e308,), (-1.5674355941536939,)],
+}
+"""Where a plain formula fails: underflow and overflow on the way, tails, zeros and poles."""
+
+
+@pytest.mark.parametrize("name", HARD)
+def test_hard_points(name: str) -> None:
+    row = ops.BY_NAME[name]
+    with mp.workdps(DIGITS):
+        truth = truths()[name]
+    for worst in measured(row, truth, HARD[name], {"we": our_answers(row)})["we"]:
+        assert worst.ulp <= LIMIT, worst
+
+
+@pytest.mark.parametrize("name", MANY)
+def test_operations_on_many_are_backward_stable(name: str) -> None:
+    for size in SIZES[:3]:
+        found = many(name, size, trials=3)
+        assert 0.0 <= found.value <= found.bound
+        assert 0.0 <= found.partial <= (found.bound if name != "mean" else 1.0)
+        assert found.value > 0.0 or size < 5
+
+
+# ------------------------------------------------------------------------------------- the oracle
+
+
+@over_rows
+def test_the_written_derivatives_are_those_of_the_written_values(row: ops.Op) -> None:
+    from tests.ops.test_table import mp_derivative  # differences with tiny steps
+
+    rng = random.Random(row.name)
+    with mp.workdps(DIGITS):
+        truth = truths().get(row.name)
+        if truth is None:
+            pytest.skip(f"nothing says what {row.name} is in many digits")
+        for _ in range(4):
+            numbers = [rng.uniform(low, high) for low, high in row.domain]
+            if row.name in ("minimum", "maximum"):
+                numbers[1] = numbers[0] + rng.choice((-0.5, 0.5))
+            for k, partial in enumerate(truth.partials):
+                if partial is None:
+                    assert (row.name, k) in CONSTANT
+                    continue
+                orders = tuple(int(i == k) for i in range(len(numbers)))
+                expected = mp_derivative(truth.value, numbers, orders)
+                assert abs(partial(*map(mpmath.mpf, numbers)) - expected) < 1e-25 * (1 + abs(expected))
+
+
+@over_rows
+def test_sixty_digits_are_enough(row: ops.Op) -> None:
+    def answers(digits: int) -> list[Any]:
+        with mp.workdps(digits):
+            truth = truths()[row.name]
+            functions = [truth.value, *[partial for partial in truth.partials if partial]]
+            numbers = [[mpmath.mpf(x) for x in xs] for xs in points(row, 60, seed=3)]
+            return [accuracy.real(f, xs) for xs in numbers for f in functions]
+
+    with mp.workdps(2 * DIGITS):
+        for few, enough in zip(answers(DIGITS), answers(2 * DIGITS), strict=True):
+            assert (few is None) == (enough is None)
+            if few is not None and abs(enough) > mpmath.mpf(2) ** -1200:  # else 0 for a float
+                # 35 digits: what a zero of lgamma beside a pole, or of an exponent of 1e300, leaves of the 60
+                assert abs(few - enough) <= abs(enough) * mpmath.mpf(10) ** -35
+
+
+def test_the_written_polygamma_is_mpmaths() -> None:
+    with mp.workdps(DIGITS):
+        psi = truths()["polygamma"].value
+        for n in (0, 1, 2, 5):
+            for x in (-3.75, -0.3, 0.2, 1.5, 7.0, 80.0):
+                expected = mpmath.psi(n, mpmath.mpf(x))
+                assert abs(psi(n, mpmath.mpf(x)) - expected) < abs(expected) * mpmath.mpf(10) ** -50
+
+
+def test_the_unit_in_the_last_place() -> None:
+    with mp.workdps(DIGITS):
+        one = mpmath.mpf(1)
+        assert ulps(1.0, one) == 0.0
+        assert ulps(1.0 + 2.0**-52, one) == 1.0
+        assert ulps(1.0, one + mpmath.mpf(2) ** -53) == 0.5
+        assert ulps(5e-324, 0 * one) == 1.0  # below the least normal number the unit is 5e-324
+        assert ulps(1e-310, mpmath.mpf(1e-310) + mpmath.mpf(5e-324)) == 1.0
+        assert ulps(inf, one * 2**1025) == ulps(-inf, -one * 2**1025) == 0.0  # beyond the floats: an infinity is right
+        assert ulps(inf, one * 2**1023) == 2.0**52  # and wrong where the truth is a float
+        assert ulps(math.nextafter(2.0**1023, inf) * 1.9, one * 2**1025) > 1e10
+        assert ulps(nan, one) == inf
+        assert ulps(1e-20, 0 * one, (one, -one)) == 1e-20 * 2.0**52  # where terms cancel, the unit is theirs
+
+
+# ------------------------------------------------------------------------------------- the page
+
+
+def test_the_page_holds_what_is_promised() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    table = text.split(accuracy.BEGIN)[1].split(accuracy.END)[0]
+    lines = re.findall(r"^\| `(\w+)` \| (value|by \w) \| (\S+) \|", table, re.MULTILINE)
+    assert {name for name, _, _ in lines} == {
+        row.name for row in ELEMENTARY if row.arity in (1, 2) and row.name not in EXACT
+    }
+    for name, which, figure in lines:
+        assert float(figure) <= limit(name, which != "value"), (name, which)
+    sizes = re.findall(r"^\| `(\w+)` \| ([\d,]+) \| (\S+) \| (\S+) \| ([\d,]+) \|", table, re.MULTILINE)
+    assert len(sizes) == len(MANY) * len(SIZES)
+    assert all(float(value) <= float(bound.replace(",", "")) for _, _, value, _, bound in sizes)
+
+
+def test_the_command_writes_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{accuracy.BEGIN}\nold\n{accuracy.END}\nafter\n")
+    assert accuracy.main(["exp", "--quick", "--page", str(page)]) == 0
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith("before\n")
+    assert text.endswith("after\n")
+    assert "old" not in text
+    assert re.search(r"^\| `exp` \| value \| 0\.5\d* \|", text, re.MULTILINE)
+    assert capsys.readouterr().out.strip() in text
+    with pytest.raises(SystemExit):
+        accuracy.main(["exq", "--quick"])
+    assert "no operations: exq" in capsys.readouterr().err
+    page.write_text("no marks")
+    with pytest.raises(ValueError, match="has no place"):
+        accuracy.main(["exp", "--quick", "--page", str(page)])
+
+
+def test_partials_come_as_a_list() -> None:
+    assert (listed(1.0), listed((1.0, 2.0)), listed([3.0])) == ([1.0], [1.0, 2.0], [3.0])

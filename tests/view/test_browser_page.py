@@ -1,0 +1,286 @@
+"""The stepper's page as it is used: by keyboard, in light and dark, on a telephone, in a notebook; by strangers."""
+
+from __future__ import annotations
+
+import html
+import random
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import wengert
+from tests.view.browsing import every_operation, find, go, keep, network, numbers, said, twice
+from tests.view.drawn import neuron
+from wengert import Value, steps
+from wengert.view import naming
+
+pytestmark = pytest.mark.browser
+
+
+# -- keyboard, size, taste --------------------------------------------------------------------------------------------
+
+
+def test_it_is_used_by_keyboard_alone(shown: Any) -> None:
+    from selenium.webdriver import ActionChains
+    from selenium.webdriver.common.keys import Keys
+
+    page = shown(twice())
+
+    def press(*keys: str) -> None:
+        ActionChains(page).send_keys(*keys).perform()
+
+    def focus() -> str:
+        return str(page.execute_script("return document.activeElement.id || document.activeElement.ariaLabel"))
+
+    def step() -> int:
+        return int(page.execute_script("return at"))
+
+    press(Keys.ARROW_RIGHT, Keys.ARROW_RIGHT)
+    assert step() == 2
+    press(Keys.ARROW_LEFT)
+    assert step() == 1
+    press(Keys.END)
+    assert step() == 7
+    press(Keys.HOME)
+    assert step() == 0
+    press(" ")
+    assert find(page, "#play").text == "Pause"
+    press(" ")
+    assert find(page, "#play").text == "Play"
+    go(page, 7)
+    reached = []
+    for _ in range(20):
+        press(Keys.TAB)
+        reached.append(focus())
+        outline = "return getComputedStyle(document.activeElement.id === 'assign' ? \
+            document.activeElement.nextElementSibling : document.activeElement).outlineStyle"
+        assert reached[-1] in ("", "None") or page.execute_script(outline) != "none", reached[-1]
+        if focus() == "assign":
+            press(" ")
+            assert "With = instead of +=" in said(page)
+            press(" ")
+        if focus() == "leaf-1":
+            press(Keys.ARROW_DOWN)
+            assert numbers(page)[1][0] < 3.0
+            assert step() == 7
+        if focus() == "play":
+            press(Keys.ENTER)
+            assert find(page, "#play").text == "Pause"
+            press(Keys.ENTER)
+            go(page, 7)
+    controls = ["first", "back", "play", "at", "speed", "assign", "view", "out", "fit", "in", "leaf-0", "leaf-1"]
+    assert [name for name in controls if name not in reached] == []
+    assert {"a, as a number", "b, as a number"} <= set(reached)
+
+
+def test_everything_that_can_be_used_has_a_name(shown: Any) -> None:
+    page = shown(neuron()[0])
+    unnamed = """
+        return [...document.querySelectorAll("button, input, select, [role]")].filter((element) =>
+          !(element.ariaLabel || element.textContent.trim() || element.labels?.length)).map((e) => e.outerHTML)
+    """
+    assert page.execute_script(unnamed) == []
+    assert find(page, "#said").get_attribute("aria-live") == "polite"
+    assert find(page, "#graph").get_attribute("aria-label") == "Graph of 10 nodes"
+
+
+def test_nothing_overlaps_and_nothing_is_cut_off(shown: Any) -> None:
+    """Boxes do not touch each other, and texts stay inside of their boxes."""
+    for root in (neuron()[0], twice(), network(), every_operation()[0]):
+        page = shown(root, 1000)
+        boxes, high = page.execute_script("return [data.boxes, data.high]")
+        for i, (x, y, wide, _) in enumerate(boxes):
+            for u, v, other_wide, _ in boxes[:i]:
+                assert x >= u + other_wide or u >= x + wide or y >= v + high or v >= y + high
+        outside = """
+            const inside = (text, g) => {
+              const shape = g.querySelector(text.classList.contains("sign") ? ".op" : ".box");
+              const a = text.getBoundingClientRect(), b = shape.getBoundingClientRect();
+              return a.left > b.left - 1 && a.right < b.right + 1 && a.top > b.top - 1 && a.bottom < b.bottom + 1;
+            };
+            return nodes.flatMap(({ g }) => [...g.querySelectorAll("text")]
+              .filter((text) => !inside(text, g)).map((text) => text.textContent));
+        """
+        assert page.execute_script(outside) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_is_readable_in_light_and_in_dark(shown: Any, scheme: str) -> None:
+    """The contrast of every text with what is behind it is at least that of WCAG's level AA, 4.5."""
+    page = shown(neuron()[0], 8)
+    page.execute_cdp_cmd(
+        "Emulation.setEmulatedMedia",
+        {
+            "features": [
+                {"name": "prefers-color-scheme", "value": scheme},
+                {"name": "prefers-reduced-motion", "value": "reduce"},
+            ]
+        },
+    )
+    try:
+        contrasts = """
+            const channel = (c) => (c /= 255) <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+            const light = (colour) => { const [r, g, b] = colour.match(/[\\d.]+/g).map(Number);
+              return 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b); };
+            const ratio = (a, b) => { const [x, y] = [light(a), light(b)].sort((p, q) => q - p);
+              return (x + 0.05) / (y + 0.05); };
+            const behind = (e) => { for (; e; e = e.parentElement) { const c = getComputedStyle(e).backgroundColor;
+              if (!/, 0\\)$/.test(c)) return c; } };
+            const found = {};
+            const all = "h1, h2, h3, #about, #count, button:enabled, #said p, #said b, label";
+            for (const e of document.querySelectorAll(all))
+              found[e.id || e.tagName + e.textContent] = ratio(getComputedStyle(e).color, behind(e));
+            for (const { g } of nodes) for (const text of g.querySelectorAll("text")) {
+              const shape = g.querySelector(text.classList.contains("sign") ? ".op" : ".box");
+              const name = `${text.textContent}, ${text.getAttribute("class")} of ${g.getAttribute("class")}`;
+              found[name] = ratio(getComputedStyle(text).fill, getComputedStyle(shape).fill);
+            }
+            return found;
+        """
+        time.sleep(0.05)
+        found = page.execute_script(contrasts)
+        assert {name: ratio for name, ratio in found.items() if ratio < 4.5} == {}
+        moving = "return document.getAnimations().filter((a) => a.playState === 'running').length"
+        assert page.execute_script(moving) == 0  # reduced motion
+        keep(page, f"stepper-{scheme}")
+    finally:
+        page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+def test_it_fits_a_telephone(shown: Any) -> None:
+    page = shown(neuron()[0], 9)
+    metrics = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
+    page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    try:
+        page.refresh()
+        assert page.execute_script("return document.documentElement.scrollWidth") == 390
+        small = """return [...document.querySelectorAll("#bar button, #zoom button, #bar select")]
+            .filter((e) => e.getBoundingClientRect().height < 30).length"""
+        assert page.execute_script(small) == 0
+        keep(page, "stepper-telephone")
+    finally:
+        page.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+# -- strangers --------------------------------------------------------------------------------------------------------
+
+HOSTILE = [
+    "<script>hacked = 1</script>",
+    "</script><script>hacked = 1</script>",
+    '"><img src=x onerror="hacked = 1">',
+    "<svg onload='hacked = 1'>",
+    "</title><script>hacked = 1</script>",
+    "</style><script>hacked = 1</script>",
+    "<!-- <script>",
+    "-->",
+    "]]>",
+    "&lt;b&gt;&#x3c;script&#x3e;",
+    "javascript:hacked = 1",
+    "https://example.com/",
+    "<a href='https://example.com'>x</a>",
+    "<iframe src='https://example.com'>",
+    "<base href='https://example.com'>",
+    "<meta http-equiv=refresh content='0;url=https://example.com'>",
+    "<link rel=stylesheet href='https://example.com/x.css'>",
+    "\u202egrad\u202c",
+    "\u2028hacked = 1\u2029",
+    "\x00\x07\x1b[31m",
+    "\ud800",
+    "a\nb\r\tc",
+    "x" * 10_000,
+    "\U0001f600" * 50,
+    "漢字" * 20,
+    "e\u0301" * 5000,
+    "__proto__",
+    "constructor",
+    "nan",
+    "$&$1$`",
+    "@0 #1",
+    "{{7*7}}${7*7}`",
+    "\\u003cscript\\u003e",
+    "';hacked=1;//",
+]
+
+
+def test_a_thousand_hostile_labels_stay_text(shown: Any) -> None:
+    chance = random.Random(0)
+    labels = [chance.choice(HOSTILE) + ("" if i < 100 else chance.choice(HOSTILE)) for i in range(1000)]
+    leaves = [Value(1.0, label) for label in labels]
+    result = wengert.sum(leaves)
+    result.label = HOSTILE[1]
+    page = shown(result, 3)
+    assert page.execute_script("return typeof hacked") == "undefined"
+    names = page.execute_script("return nodes.map(({ g }) => g.querySelector('.name').textContent)")
+    assert names == [naming.clean(label) for label in [*labels, result.label]]
+    assert all(len(name) <= naming.LONGEST for name in names)
+    tags = "return [...new Set([...document.querySelectorAll('*')].map((e) => e.tagName.toLowerCase()))].sort()"
+    plain = "aside b body button code div g h1 h2 h3 head header html i input label main meta noscript option output"
+    plain += " p path rect script section select span style svg text title"
+    assert set(page.execute_script(tags)) <= set(plain.split())
+    assert page.execute_script("return document.scripts.length") == 2  # the data, which is not run, and the program
+    assert page.title.startswith("Backpropagation, step by step: </script>")
+    assert HOSTILE[1][:20] in said(page)
+
+
+def test_a_page_can_ask_for_nothing_and_run_nothing_else(shown: Any, browser: Any) -> None:
+    page = shown(twice())
+    attempt = """
+        const done = arguments[0], refused = [];
+        document.addEventListener("securitypolicyviolation", (event) => refused.push(event.effectiveDirective));
+        fetch("https://example.com/").catch(() => {});
+        new Image().src = "https://example.com/x.png";
+        const script = document.createElement("script");
+        script.textContent = "window.hacked = 1";
+        document.body.append(script);
+        const style = document.createElement("style");
+        style.textContent = "body { background: red }";
+        document.body.append(style);
+        document.body.insertAdjacentHTML("beforeend", "<p onclick='hacked = 1' id=p>p</p><iframe src='https://example.com'>");
+        document.getElementById("p").click();
+        setTimeout(() => done([refused, typeof hacked]), 300);
+    """
+    refused, hacked = page.execute_async_script(attempt)
+    kinds = {"connect-src", "img-src", "script-src-elem", "style-src-elem", "script-src-attr", "frame-src"}
+    assert set(refused) == kinds
+    assert hacked == "undefined"
+    complaints = browser.get_log("browser")  # which are the refusals
+    assert len(complaints) >= len(refused)
+    assert all("Content Security Policy" in entry["message"] for entry in complaints)
+
+
+# -- in a notebook ----------------------------------------------------------------------------------------------------
+
+
+def test_a_notebook_exported_to_html_holds_the_page(browser: Any, tmp_path: Path) -> None:
+    nbformat = pytest.importorskip("nbformat", reason="needs nbformat")
+    nbclient = pytest.importorskip("nbclient", reason="needs nbclient")
+    nbconvert = pytest.importorskip("nbconvert", reason="needs nbconvert")
+    pytest.importorskip("ipykernel", reason="needs ipykernel")
+    cell = "from wengert import Value, steps\na = Value(3.0, '<b>a</b>')\nsteps(a * a + a).page()"
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell)])
+    nbclient.NotebookClient(notebook, timeout=60, kernel_name="python3").execute()
+    (output,) = notebook.cells[0].outputs
+    assert output["data"]["text/plain"].startswith("Page(")
+    text, _ = nbconvert.HTMLExporter(template_name="basic").from_notebook_node(notebook)
+    path = tmp_path / "notebook.html"
+    path.write_text(f"<!doctype html><meta charset=utf-8>{text}", encoding="utf-8")
+    browser.get(path.as_uri())
+    browser.switch_to.frame(find(browser, "iframe"))
+    try:
+        assert browser.execute_script("return self.origin") == "null"  # a frame of its own, that can reach nothing
+        assert find(browser, "h1").text == "Backpropagation, step by step: v1 + <b>a</b>"
+        find(browser, "#last").click()
+        assert numbers(browser)[0] == (3.0, 7.0)
+        find(browser, "#switch").click()
+        assert numbers(browser)[0] == (3.0, 3.0)
+    finally:
+        browser.switch_to.default_content()
+    keep(browser, "stepper-notebook")
+
+
+def test_the_words_of_the_page_are_escaped_once() -> None:
+    page = steps(neuron()[0]).page()
+    inside = page._repr_html_()
+    assert html.unescape(inside.partition('srcdoc="')[2].rpartition('"></iframe>')[0]) == page

@@ -1,0 +1,383 @@
+"""How accurate each row of the table is: `python -m tools.qa.accuracy [--page docs/accuracy.md] [--quick] [ROW ...]`.
+
+Each operation of one or two operands is computed at points over the whole range of floats, and its value and partial
+derivatives are compared with the truth in 60 digits (oracles.py), in units in the last place; PyTorch's and JAX's at
+the same points. Operations on many numbers are compared, size by size, with the bound of a backward-stable algorithm.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import random
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from math import inf, nan
+from pathlib import Path
+from typing import Any
+
+from tools.qa.oracles import DIGITS, ROWS, Truth, jax_rows, mp, mpmath, torch_rows, truths
+from wengert import ops
+
+__all__ = ["LIMIT", "MANY", "Worst", "limit", "many", "measured", "our_answers", "points", "ulps"]
+
+LIMIT = 4.0  # of a partial derivative, and of a value that the processor does not give
+EXACT = ("neg", "abs", "sign", "relu", "minimum", "maximum", "where", "clip", "stop_gradient")
+ROUNDED = ("add", "sub", "mul", "div", "sqrt", "square", "reciprocal", "leaky_relu")  # once, by the processor
+MANY = ("sum", "mean", "dot", "prod", "logsumexp")
+SIZES = (2, 10, 100, 1000, 10_000)
+BEGIN, END = "<!-- accuracy: begin -->", "<!-- accuracy: end -->"
+
+LARGEST = 2.0**1023
+CENTRES = (1.0, 2.0, 3.0, 0.5, 0.25, 10.0, math.pi / 2, math.pi, math.e, 1.4616321449683622, 1.2784645427610738, 0.7517)
+ORDERS = (0.0, 1.0, 2.0, 3.0, 5.0, 12.0)  # of polygamma
+SLOW = {"lgamma": 6, "digamma": 8, "polygamma": 10, "erfc": 2, "normal_cdf": 2, "gelu": 2, "erf": 2}  # in many digits
+
+
+# -- where -----------------------------------------------------------------------------------------------------------
+
+
+def spread(rng: random.Random) -> float:
+    """A float of any exponent, subnormal ones too, and either sign."""
+    return math.ldexp(rng.uniform(1.0, 2.0), rng.randrange(-1074, 1024)) * rng.choice((-1.0, 1.0))
+
+
+def line(rng: random.Random, count: int) -> Iterator[float]:
+    """Some `count` floats: every exponent in turn, the ranges where functions turn, and ever nearer to some numbers."""
+    step = max(1, 8192 // count)
+    for exponent in range(-1074, 1024, step):
+        for sign in (-1.0, 1.0):
+            yield math.ldexp(rng.uniform(1.0, 2.0), exponent) * sign
+    for bound in (2.0, 6.0, 40.0, 760.0):
+        for _ in range(count // 10):
+            yield rng.uniform(-bound, bound)
+    for centre in CENTRES:
+        for k in range(1, 54, max(1, 12 * 54 // count)):
+            for sign in (-1.0, 1.0):
+                yield sign * centre * (1.0 + math.ldexp(rng.uniform(0.5, 1.0), -k))
+                yield sign * centre * (1.0 - math.ldexp(rng.uniform(0.5, 1.0), -k))
+
+
+def plane(name: str, rng: random.Random, count: int) -> Iterator[tuple[float, float]]:
+    """Some `count` pairs: of any exponents, of like ones, ordinary ones, and such that overflow or vanish together."""
+    for _ in range(count // 4):
+        yield spread(rng), spread(rng)
+        x = spread(rng)
+        yield x, x * rng.choice((-1.0, 1.0)) * math.ldexp(rng.uniform(1.0, 2.0), rng.randrange(-60, 60))
+        yield rng.uniform(-4.0, 4.0), rng.uniform(-4.0, 4.0)
+        edge = math.ldexp(rng.uniform(1.0, 2.0), rng.choice((rng.randrange(-1074, -1000), rng.randrange(960, 1024))))
+        yield x, rng.choice((edge / x, x / edge))  # the product, or the quotient, is near the edge of the range
+    for _ in range(count if name == "pow" else 0):
+        x = 1.0 + math.ldexp(rng.uniform(-1.0, 1.0), -rng.randrange(1, 53)) if rng.random() < 0.5 else abs(spread(rng))
+        if x not in (0.0, 1.0, inf):
+            yield x, rng.uniform(-750.0, 715.0) / math.log(x)
+        yield rng.uniform(-9.0, 9.0), float(rng.randrange(-330, 330))
+        yield x, rng.choice((-2.0, -1.0, -0.5, 0.5, 1.0, 2.0, 3.0))
+    for _ in range(count // 2 if name == "elu" else 0):
+        yield rng.uniform(-750.0, 1.0), spread(rng)
+
+
+def points(row: ops.Op, count: int, seed: int = 1) -> Iterator[tuple[float, ...]]:
+    """Operands all over the range of floats, some `count` of them."""
+    rng = random.Random(f"{row.name} {seed}")
+    count //= SLOW.get(row.name, 1)
+    if row.arity == 1:
+        found: Iterator[tuple[float, ...]] = ((x,) for x in line(rng, count))
+    elif row.name == "polygamma":
+        found = ((rng.choice(ORDERS), x) for x in line(rng, count))
+    elif row.arity == 2:
+        found = plane(row.name, rng, count)
+    else:
+        found = ((rng.choice((0.0, 1.0)), spread(rng), spread(rng)) for _ in range(count))
+    for xs in found:
+        if all(map(math.isfinite, xs)):
+            yield xs
+
+
+# -- how far off ------------------------------------------------------------------------------------------------------
+
+
+def ulps(actual: float, exact: Any, terms: Sequence[Any] = ()) -> float:
+    """The error in units in the last place of the truth; of the largest of the terms that cancel, if there are any."""
+    if actual != actual:
+        return inf
+    size = max(map(abs, (exact, *terms)))
+    unit = math.ulp(min(float(min(size, mpmath.mpf(LARGEST))), LARGEST))
+    top = mpmath.mpf(2) ** 1024  # what stands for an infinity
+    if abs(exact) >= top - mpmath.mpf(2) ** 970:  # rounds to an infinity
+        exact = top * (1 if exact > 0 else -1)
+    number = mpmath.mpf(actual) if math.isfinite(actual) else top * (1 if actual > 0 else -1)
+    return float(abs(number - exact) / unit)
+
+
+@dataclass
+class Worst:
+    """The largest error of a value or of a partial derivative, and where; `normal`: without any subnormal number."""
+
+    ulp: float = 0.0
+    at: tuple[float, ...] = ()
+    normal: float = 0.0
+    count: int = 0
+
+    def see(self, error: float, xs: tuple[float, ...], normal: bool) -> None:
+        self.count += 1
+        if error > self.ulp:
+            self.ulp, self.at = error, xs
+        if normal:
+            self.normal = max(self.normal, error)
+
+
+def real(function: Callable[..., Any] | None, xs: Sequence[Any]) -> Any:
+    """The truth as a real finite number, or None."""
+    if function is None:
+        return None
+    try:
+        exact = function(*xs)
+    except (ValueError, ZeroDivisionError, OverflowError):
+        return None
+    if isinstance(exact, mpmath.mpc):
+        return None
+    exact = mpmath.mpf(exact)
+    return exact if exact == exact and abs(exact) != mpmath.inf else None
+
+
+def listed(partials: Any) -> list[Any]:
+    return list(partials) if isinstance(partials, (tuple, list)) else [partials]
+
+
+Answers = Callable[[list[tuple[float, ...]]], list[list[float]]]
+
+
+def our_answers(row: ops.Op) -> Answers:
+    def answers(at: list[tuple[float, ...]]) -> list[list[float]]:
+        found = []
+        for xs in at:
+            value = row.value(*xs)
+            found.append([value, *listed(row.partials(value, *xs))])
+        return found
+
+    return answers
+
+
+def torch_answers(row: ops.Op) -> Answers | None:
+    import torch
+
+    function = torch_rows().get(row.name)
+    if function is None or row.arity is None or row.name in ("elu", "leaky_relu"):  # their slope is no tensor
+        return None
+
+    def answers(at: list[tuple[float, ...]]) -> list[list[float]]:
+        columns = [torch.tensor(column, dtype=torch.float64, requires_grad=True) for column in zip(*at, strict=True)]
+        out = function(*columns)
+        if out.requires_grad:
+            out.backward(torch.ones_like(out))
+        slopes = [[nan] * len(at) if c.grad is None else c.grad.tolist() for c in columns]
+        return [list(numbers) for numbers in zip(out.tolist(), *slopes, strict=True)]
+
+    return answers
+
+
+def jax_answers(row: ops.Op) -> Answers | None:
+    import jax
+    import numpy as np
+
+    function = jax_rows().get(row.name)
+    if function is None or row.arity is None:
+        return None
+    both = jax.jit(jax.vmap(lambda *xs: (function(*xs), jax.grad(function, argnums=tuple(range(len(xs))))(*xs))))
+
+    def answers(at: list[tuple[float, ...]]) -> list[list[float]]:
+        value, slopes = both(*[np.array(column) for column in zip(*at, strict=True)])
+        return [list(numbers) for numbers in zip(value.tolist(), *[s.tolist() for s in slopes], strict=True)]
+
+    return answers
+
+
+def measured(
+    row: ops.Op, truth: Truth, at: Sequence[tuple[float, ...]], who: dict[str, Answers | None]
+) -> dict[str, list[Worst]]:
+    """The largest errors of each in `who` at these points: of the value, then of each partial derivative."""
+    functions = [truth.value, *truth.partials]
+    kept, exacts = [], []
+    with mp.workdps(DIGITS):
+        for xs in at:
+            numbers = [mpmath.mpf(x) for x in xs]
+            value = real(truth.value, numbers)
+            if value is None:
+                continue
+            cancel = [f(*numbers) if f else () for f in (truth.value_terms, truth.terms)]
+            kept.append(xs)
+            exacts.append([(value, cancel[0]), *[(real(f, numbers), cancel[1]) for f in truth.partials]])
+        found = {}
+        least = sys.float_info.min
+        for name, answers in who.items():
+            if answers is None:
+                continue
+            worst = found[name] = [Worst() for _ in functions]
+            for xs, given, wanted in zip(kept, answers(kept), exacts, strict=True):
+                ordinary = all(x == 0.0 or abs(x) >= least for x in xs)
+                for record, actual, (exact, terms) in zip(worst, given, wanted, strict=True):
+                    if exact is not None:
+                        record.see(ulps(actual, exact, terms), xs, ordinary and (not exact or abs(exact) >= least))
+    return found
+
+
+def limit(name: str, quantity: int) -> float:
+    """What the error of a row's value (quantity 0) or of a partial derivative may be, in units in the last place."""
+    return LIMIT if quantity or name not in (*EXACT, *ROUNDED) else 0.0 if name in EXACT else 0.5
+
+
+# -- operations on many numbers ---------------------------------------------------------------------------------------
+
+
+@dataclass
+class Many:
+    """The largest errors of an operation on n numbers, as multiples of 2**-53 times what is summed, and the bound."""
+
+    name: str
+    size: int
+    value: float = 0.0
+    partial: float = 0.0
+    torch: float = nan
+
+    @property
+    def bound(self) -> float:
+        """The multiple that rounding every step allows: Higham, Accuracy and Stability, 2002, chapters 3 and 4."""
+        n = self.size
+        steps = {"sum": n - 1, "mean": n, "dot": n + 1, "prod": n - 1, "logsumexp": 2 * n + 4}[self.name]
+        return steps / (1.0 - steps * 2.0**-53)
+
+
+def many(name: str, size: int, trials: int = 4) -> Many:
+    """Measure an operation on `size` numbers (`size` products, of a dot), of three kinds."""
+    row, found = ops.BY_NAME[name], Many(name, size)
+    torch_row = torch_rows().get(name) if find_spec("torch") else None
+    rng = random.Random(f"{name} {size}")
+    for trial in range(trials):
+        xs = [_draw(rng, name, trial) for _ in range(2 * size + 1 if name == "dot" else size)]
+        value = row.value(*xs)
+        partials = listed(row.partials(value, *xs))
+        with mp.workdps(DIGITS):
+            exact, scale, slopes, scales = _many_truth(name, [mpmath.mpf(x) for x in xs])
+            unit, least = mpmath.mpf(2) ** -53, mpmath.mpf(2) ** -1074
+            found.value = max(found.value, float(abs(value - exact) / (unit * scale)))
+            for slope, true, size_of_it in zip(partials, slopes, scales, strict=True):
+                found.partial = max(found.partial, float(abs(slope - true) / max(unit * size_of_it, least)))
+            if torch_row is not None:
+                import torch
+
+                theirs = torch_row(*[torch.tensor(x, dtype=torch.float64) for x in xs]).item()
+                found.torch = max(0.0 if trial == 0 else found.torch, float(abs(theirs - exact) / (unit * scale)))
+    return found
+
+
+def _draw(rng: random.Random, name: str, trial: int) -> float:
+    """Numbers of a like size, of either sign; all of one sign; of very different sizes."""
+    if name == "prod":
+        return rng.choice((-1.0, 1.0)) * rng.uniform(0.7, 1.4)
+    if name == "logsumexp":
+        return rng.uniform(-1.0, 1.0) * (1.0, 10.0, 700.0)[trial % 3]
+    return (rng.uniform(-1.0, 1.0), rng.uniform(0.0, 1.0), rng.gauss(0.0, 1.0) * 10 ** rng.uniform(-9, 9))[trial % 3]
+
+
+def _many_truth(name: str, xs: list[Any]) -> tuple[Any, Any, list[Any], list[Any]]:
+    """The value and the size of its error's unit, then the partials and theirs."""
+    n, one = len(xs), mpmath.mpf(1)
+    if name in ("sum", "mean"):
+        share = one if name == "sum" else one / n
+        return mpmath.fsum(xs) * share, mpmath.fsum(map(abs, xs)) * share, [share] * n, [share] * n
+    if name == "dot":
+        products = [w * x for w, x in zip(xs[: n // 2], xs[n // 2 : -1], strict=True)] + [xs[-1]]
+        slopes = [*xs[n // 2 : -1], *xs[: n // 2], one]
+        return mpmath.fsum(products), mpmath.fsum(map(abs, products)), slopes, slopes
+    if name == "prod":
+        product = mpmath.fprod(xs)
+        return product, abs(product), [product / x for x in xs], [abs(product / x) for x in xs]
+    greatest = max(xs)
+    value = greatest + mpmath.log(mpmath.fsum(mpmath.exp(x - greatest) for x in xs))
+    slopes = [mpmath.exp(x - value) for x in xs]
+    scale = 1 + abs(greatest)
+    return value, scale, slopes, [s * (scale + abs(x - value)) for s, x in zip(slopes, xs, strict=True)]
+
+
+# -- the page ---------------------------------------------------------------------------------------------------------
+
+
+def figure(error: float) -> str:
+    """Three digits; ∞ for an infinity or nan where the truth is a number."""
+    return "∞" if error == inf else "" if error != error else f"{error:.3g}" if error < 1e4 else f"{error:.0e}"
+
+
+def rows_of(row: ops.Op, found: dict[str, list[Worst]]) -> Iterator[str]:
+    """The lines of a row: of its value, then of each partial derivative that is not exact everywhere."""
+    names = "x" if row.arity == 1 else {"atan2": "yx", "polygamma": "nx"}.get(row.name, "xy")
+    for k, ours in enumerate(found["Wengert"]):
+        if ours.count == 0:
+            continue
+        theirs = [figure(found[peer][k].normal) if peer in found else "" for peer in ("PyTorch", "JAX")]
+        at = ", ".join(f"{x:.6g}" for x in ours.at) or "everywhere"
+        which = f"by {names[k - 1]}" if k else "value"
+        yield f"| `{row.name}` | {which} | {figure(ours.ulp)} | {at} | {' | '.join(theirs)} |"
+
+
+def tables(names: Sequence[str], count: int, say: Callable[[str], None]) -> str:
+    """Everything as Markdown."""
+    lines = ["| operation | of the | Wengert | where | PyTorch | JAX |", "|---|---|--:|---|--:|--:|"]
+    total = 0
+    for row in ROWS:
+        if row.arity not in (1, 2) or row.name in EXACT or (names and row.name not in names):
+            continue
+        say(row.name)
+        with mp.workdps(DIGITS):
+            truth = truths()[row.name]
+        who = {"Wengert": our_answers(row)}
+        who |= {"PyTorch": torch_answers(row)} if find_spec("torch") else {}
+        who |= {"JAX": jax_answers(row)} if find_spec("jax") else {}
+        found = measured(row, truth, list(points(row, count)), who)
+        total += found["Wengert"][0].count
+        lines += rows_of(row, found)
+    lines += ["", f"{total:,} points in all. {', '.join(f'`{name}`' for name in EXACT)} are exact.", ""]
+    lines += ["| operation | numbers | value | partials | bound | PyTorch's value |", "|---|--:|--:|--:|--:|--:|"]
+    for name in MANY:
+        for size in SIZES:
+            if not names or name in names:
+                say(f"{name} {size}")
+                one = many(name, size)
+                value, partial, theirs = figure(one.value), figure(one.partial), figure(one.torch)
+                lines.append(f"| `{name}` | {size:,} | {value} | {partial} | {one.bound:,.0f} | {theirs} |")
+    return "\n".join(lines) + "\n"
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Measure what the arguments ask for."""
+    parser = argparse.ArgumentParser(description="The error of every operation against 60 digits, beside PyTorch's.")
+    parser.add_argument("rows", nargs="*", help="only these operations")
+    parser.add_argument("--page", type=Path, help="a page between whose marks the tables go")
+    parser.add_argument("--quick", action="store_true", help="few points: some seconds")
+    options = parser.parse_args(argv)
+    unknown = sorted(set(options.rows) - {row.name for row in ROWS})
+    if unknown:
+        parser.error(f"no operations: {', '.join(unknown)}")
+    text = tables(options.rows, 500 if options.quick else 3000, lambda name: print(name, file=sys.stderr, flush=True))
+    if options.page:
+        into_page(options.page, BEGIN, END, text)
+    print(text)
+    return 0
+
+
+def into_page(page: Path, begin: str, end: str, text: str) -> None:
+    """Put a text between the marks of a page.
+
+    Raises:
+        ValueError: the page has no marks.
+    """
+    old = page.read_text(encoding="utf-8")
+    if old.count(begin) != 1 or old.count(end) != 1:
+        raise ValueError(f"{page} has no place for the tables: expected {begin} and {end}, once each")
+    page.write_text(f"{old.split(begin)[0]}{begin}\n{text}{end}{old.split(end)[1]}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
