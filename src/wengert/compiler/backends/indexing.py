@@ -42,7 +42,7 @@ class Names:
     def free(self, name: str) -> str:
         """A name for something new: this one, as far as Python and the names that are there allow.
 
-        >>> names = Names(LIBRARIES["numpy"])
+        >>> names = Names(Library("np", "import numpy as np"))
         >>> [names.free(name) for name in ("x_my key", "np", "lambda", "x", "x")]
         ['x_my_key', 'np_', 'lambda_', 'x', 'x_']
         """
