@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,12 +18,9 @@ from wengert.compiler.tracing.closure import key_of
 from wengert.derivatives import KeyPath, keys_of, tree_flatten, tree_leaves, tree_map, tree_unflatten
 from wengert.engine import Value
 from wengert.errors import ArgumentError, DataError
-from wengert.ops import BY_NAME
 
 __all__ = ["Arguments", "Fixed", "Form", "Leaf", "Reader", "called", "examples", "flatten_argument", "ordinary"]
 
-# What the text of a program calls by itself: arrays by a letter and a number, their cotangents with a d in front.
-OWN_NAMES = re.compile(r"d?([TWbcghkmpstuwz]|mask|index|slope)\d+(_\d+)?|rows\d*|len|np|seed|wengert|jax|jnp|torch")
 SCALARS: dict[Any, Any] = {np.floating: float, np.integer: int, np.bool_: bool}
 
 
@@ -170,22 +166,6 @@ def _kinds(x: Any) -> list[str]:
     return [*kinds, "ndarray"] if isinstance(x, np.ndarray) else kinds
 
 
-def identifiers(leaves: Sequence[Leaf]) -> list[str]:
-    """What the text of a program calls each array: its own name, unless the text has another use for it.
-
-    >>> identifiers([Leaf(name, "f", (), "scalar") for name in ("x", "W1", "x_my key", "dx")])
-    ['x', 'W1_', 'x_my_key', 'dx_']
-    """
-    cotangents = re.compile("|".join([f"d{re.escape(leaf.name)}(_\\d+)?" for leaf in leaves]))
-    found: list[str] = []
-    for leaf in leaves:
-        name = re.sub(r"\W", "_", leaf.name)
-        while name in found or name in BY_NAME or OWN_NAMES.fullmatch(name) or cotangents.fullmatch(name):
-            name += "_"
-        found.append(name)
-    return found
-
-
 def _held(made: Any, kinds: list[str]) -> Any:
     """An array in what the function gets it in, axis by axis."""
     if kinds[0] == "ndarray":
@@ -203,7 +183,12 @@ class Form:
         self.leaves: list[Leaf] = [
             leaf for shape in shapes.values() for _, leaf in tree_leaves(shape) if isinstance(leaf, Leaf)
         ]
-        self.names: list[str] = identifiers(self.leaves)  # in the text of a program
+        self.names: list[str] = []
+        for leaf in self.leaves:
+            name = leaf.name
+            while name in self.names:  # the first number of x = (1, 2), and an argument x_0
+                name += "_"
+            self.names.append(name)
         self.batched: bool = batched
 
 
