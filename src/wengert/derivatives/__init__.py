@@ -15,17 +15,8 @@ from wengert.derivatives.pytree import (
     tree_unflatten,
 )
 
-__all__ = [
-    "KeyPath",
-    "LinearMap",
-    "Numbers",
-    "argument_names",
-    "keys_of",
-    "tree_flatten",
-    "tree_leaves",
-    "tree_map",
-    "tree_unflatten",
-]
+__all__ = ["KeyPath", "LinearMap", "Numbers", "argument_names", "keys_of", "tree_flatten", "tree_leaves"]
+__all__ += ["tree_map", "tree_unflatten"]
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -37,36 +37,7 @@ from wengert.compiler.ir.strides import (
     without_broadcast,
 )
 
-__all__ = [
-    "BATCH",
-    "COMPARISONS",
-    "LEAVES",
-    "ONE",
-    "ZERO",
-    "Access",
-    "Array",
-    "Assemble",
-    "Compute",
-    "Expr",
-    "Grid",
-    "Index",
-    "Program",
-    "ProgramError",
-    "addresses",
-    "contiguous",
-    "distinct",
-    "expand",
-    "fit",
-    "fuse",
-    "grid_rows",
-    "has_mask",
-    "is_nonnegative",
-    "nested",
-    "product_grid",
-    "repeated",
-    "reverse",
-    "times",
-    "unmask",
-    "verify",
-    "without_broadcast",
-]
+__all__ = ["BATCH", "COMPARISONS", "LEAVES", "ONE", "ZERO", "Access", "Array", "Assemble", "Compute", "Expr"]
+__all__ += ["Grid", "Index", "Program", "ProgramError", "addresses", "contiguous", "distinct", "expand", "fit"]
+__all__ += ["fuse", "grid_rows", "has_mask", "is_nonnegative", "nested", "product_grid", "repeated", "reverse"]
+__all__ += ["times", "unmask", "verify", "without_broadcast"]

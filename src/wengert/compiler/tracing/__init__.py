@@ -5,19 +5,5 @@ from wengert.compiler.tracing.closure import CapturedEnvironment
 from wengert.compiler.tracing.recorder import Unrecordable, recording
 from wengert.compiler.tracing.trace import AGREE, Auxiliary, Recording, numbers_in, record
 
-__all__ = [
-    "AGREE",
-    "Arguments",
-    "Auxiliary",
-    "CapturedEnvironment",
-    "Form",
-    "Reader",
-    "Recording",
-    "Unrecordable",
-    "called",
-    "examples",
-    "flatten_argument",
-    "numbers_in",
-    "record",
-    "recording",
-]
+__all__ = ["AGREE", "Arguments", "Auxiliary", "CapturedEnvironment", "Form", "Reader", "Recording", "Unrecordable"]
+__all__ += ["called", "examples", "flatten_argument", "numbers_in", "record", "recording"]

@@ -13,14 +13,5 @@ from wengert.view.plots.histograms import plot_activations, plot_gradients, plot
 from wengert.view.plots.networks import plot_network
 from wengert.view.plots.training import plot_confusion, plot_decision_boundary, plot_digits, plot_history
 
-__all__ = [
-    "plot_activations",
-    "plot_confusion",
-    "plot_decision_boundary",
-    "plot_digits",
-    "plot_function",
-    "plot_gradients",
-    "plot_history",
-    "plot_network",
-    "plot_weights",
-]
+__all__ = ["plot_activations", "plot_confusion", "plot_decision_boundary", "plot_digits", "plot_function"]
+__all__ += ["plot_gradients", "plot_history", "plot_network", "plot_weights"]
