@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from wengert.compiler.backends import BACKENDS
+
 __all__ = [
     "BARS",
     "BYTES",
@@ -46,6 +48,10 @@ PEERS = (
     Peer("wengert-mlp", "wengert_library", "**Wengert**, its own MLP, dot and optimizer"),
     Peer("compiled", "wengert_compiled", "**Wengert**, compiled loss (NumPy)"),
     Peer("kernel", "wengert_compiled", "Wengert, lifted kernel only", kernel=True),
+    *[
+        Peer(f"compiled-{name}", "wengert_compiled", f"Wengert, compiled loss ({name})", {"WENGERT_BACKEND": name})
+        for name in list(BACKENDS)[1:]  # the first is what a compiled loss runs by
+    ],
     Peer("interpreted", "wengert_unchanged", "Wengert interpreted, program unchanged", INTERPRETED),
     Peer("interpreted-mlp", "wengert_library", "Wengert interpreted, its own MLP, dot and optimizer", INTERPRETED),
     Peer("micrograd", "micrograd_engine", "micrograd 0.1.0"),

@@ -101,6 +101,20 @@ def test_imports_run_one_way(path: Path) -> None:
         assert imported in below(module), f"{module} may not import {imported}"
 
 
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
+def test_a_folder_is_used_through_its_face(path: Path) -> None:
+    """A file names no file of another folder, only what the folder's `__init__` has. (But for the package's own face,
+    and `ieee`, whose types C has to find where they are declared.)
+    """
+    if path == PACKAGE / "__init__.py":
+        return
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module != "wengert.ops.ieee":
+            file = PACKAGE.parent.joinpath(*str(node.module).split(".")).with_suffix(".py")
+            inside = file.parent == PACKAGE or file.parent in path.parents
+            assert inside or not file.exists(), f"import from {node.module.rpartition('.')[0]}, not from {node.module}"
+
+
 # ------------------------------------------------------------------------------------- the public surface
 
 PUBLIC = """

@@ -7,6 +7,7 @@ the gradients out and moves the parameters after it.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import cycle
@@ -14,15 +15,17 @@ from typing import Any
 
 import numpy as np
 
-import wengert
 from benchmarks import gpt, problems, scalar
 from benchmarks.peers.wengert_library import mlp
 from wengert import Value, losses, optim
+from wengert.compiler.backends import BACKENDS, preferred
+from wengert.compiler.function import Compiled
 
 __all__ = ["KERNELS", "LIFTS", "PROGRAMS", "TITLE"]
 
 TITLE = "Wengert, compiled loss (NumPy)"
 
+compiled: Any = partial(Compiled, backend=BACKENDS[os.environ.get("WENGERT_BACKEND", preferred().name)])
 Pair = tuple[Callable[[], list[float]], Callable[[], Any]]  # a whole step; its kernel
 
 
@@ -33,15 +36,15 @@ def network(problem: problems.Network) -> Pair:
     parameters = optimizer.parameters
     X, Y = np.array(problem.X), np.array(problem.Y)
 
-    @wengert.compile
+    @compiled
     def hinge(x: Any, y: Any) -> Any:
         return (1 - y * model(x)).relu() + losses.l2(parameters, 1e-4)
 
-    @wengert.compile
+    @compiled
     def squared(x: Any, y: Any) -> Any:
         return (model(x) - y) ** 2
 
-    @wengert.compile
+    @compiled
     def crossentropy(x: Any, label: Any) -> Any:
         return losses.cross_entropy(model(x), label)
 
@@ -77,7 +80,7 @@ def gpt_loss() -> tuple[problems.Names, list[Value], Any]:
     problem = problems.names()
     matrices = {name: [[Value(x) for x in row] for row in rows] for name, rows in problem.matrices.items()}
 
-    @wengert.compile
+    @compiled
     def loss(tokens: Sequence[int]) -> Any:
         return gpt.loss(tokens, matrices, problem.heads)
 
@@ -116,7 +119,7 @@ def lift_moons() -> tuple[Any, tuple[Any, ...]]:
     problem = problems.moons()
     model, parameters = scalar.model(Value, problem)
 
-    @wengert.compile
+    @compiled
     def loss(x: Any, y: Any) -> Any:
         return (1 - y * model(x)[0]).relu() + 1e-4 * sum(p * p for p in parameters)
 
@@ -128,7 +131,7 @@ def lift_classes(make: Callable[[], problems.Network], count: int) -> tuple[Any,
     problem = make()
     model, _ = scalar.model(Value, problem)
 
-    @wengert.compile
+    @compiled
     def loss(X: Any, Y: Any) -> Any:
         return sum(losses.cross_entropy(model(x), y) for x, y in zip(X, Y, strict=True)) * (1.0 / count)
 

@@ -22,11 +22,10 @@ from wengert import __version__, _loader
 from wengert.compiler.backends import BACKENDS
 from wengert.demo import SETTINGS, run, source
 from wengert.errors import WengertError
-from wengert.view.formula import evaluate
-from wengert.view.graph.draw import draw
+from wengert.view import formula as formulas
+from wengert.view.graph import draw, tree
 from wengert.view.graph.formats import FORMATS
-from wengert.view.graph.tree import tree
-from wengert.view.steps.steps import steps
+from wengert.view.steps import steps
 
 __all__ = ["main"]
 
@@ -174,7 +173,7 @@ def _check(given: argparse.Namespace) -> int:
 
 def _draw(formula: str, numbers: dict[str, float], out: str | None, html: str | None, in_steps: bool) -> int:
     """Print a formula as a tree, or its steps; or write it to files."""
-    root = evaluate(formula, numbers)
+    root = formulas.evaluate(formula, numbers)
     root.backward()
     walk, picture = steps(root), draw(root)
     for path, write in ((out, picture.save), (html, walk.save if in_steps else picture.save)):

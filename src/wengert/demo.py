@@ -19,10 +19,9 @@ from wengert.compiler.backends import preferred
 from wengert.errors import WengertError
 from wengert.nn import MLP
 from wengert.optim import Adam
-from wengert.training.fit import History, Loss, fit, predict
-from wengert.training.trainers import Trainer, choose
+from wengert.training import History, Loss, Trainer, choose, fit, predict
 from wengert.view import plots, text
-from wengert.view.graph.draw import draw
+from wengert.view.graph import draw
 
 __all__ = ["SETTINGS", "DemoError", "Setting", "run", "source"]
 

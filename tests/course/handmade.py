@@ -11,6 +11,7 @@ import sys
 from functools import cache
 from typing import Any
 
+from tests.course.checked import ROOT
 from tests.course.engines import TUTORIAL
 from wengert import engine
 from wengert.course.grading import load, loop_trials, probe
@@ -161,8 +162,9 @@ def watched(text: str, path: str = "", seconds: float = 8.0) -> dict[str, Seen]:
 def elsewhere(texts: tuple[str, ...]) -> list[dict[str, Seen]]:
     """The same of many files, in one process in which wengert is interpreted."""
     environment = {**os.environ, "WENGERT_INTERPRETED": "1"}
-    command = [sys.executable, __file__]
-    done = subprocess.run(command, input=json.dumps(texts), env=environment, capture_output=True, text=True, check=True)
+    command = [sys.executable, "-m", "tests.course.handmade"]
+    how: dict[str, Any] = {"env": environment, "cwd": ROOT, "capture_output": True, "text": True, "check": True}
+    done = subprocess.run(command, input=json.dumps(texts), **how)
     return [{name: Seen(tuple(one[0]), *one[1:]) for name, one in seen.items()} for seen in json.loads(done.stdout)]
 
 

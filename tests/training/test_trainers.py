@@ -141,7 +141,7 @@ def test_data_that_are_no_arrays_are_left_to_the_engine() -> None:
     assert "X: the examples of a batch have one shape; these differ" in history.fallback
 
 
-def test_more_courses_than_are_recorded_end_with_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_specializations_than_are_recorded_end_with_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("numpy")
     monkeypatch.setattr("wengert.training.compiled.CHUNK", 1)  # what is tried before the run
     monkeypatch.setitem(BACKENDS, "numpy", BACKENDS["numpy"]._replace(overhead=0))
@@ -158,11 +158,11 @@ def test_more_courses_than_are_recorded_end_with_the_engine(monkeypatch: pytest.
         model = make()
         return quiet(model, branching, inputs, targets, SGD(model, 1e-4), 3, 7, seed=1, backend=backend)
 
-    with pytest.warns(UserWarning, match="branching runs uncompiled: it takes more than 32 courses") as said:
+    with pytest.warns(UserWarning, match="branching runs uncompiled: it takes more than 32 specializations") as said:
         history = run("auto")
     assert len(said) == 1
     assert history.backend == "eager"
-    assert "more than 32 courses" in history.fallback
+    assert "more than 32 specializations" in history.fallback
     assert history.loss == pytest.approx(run("eager").loss, rel=1e-10)
 
 

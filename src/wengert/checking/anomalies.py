@@ -15,11 +15,11 @@ from math import isfinite
 from typing import Any, NamedTuple, overload
 
 from wengert import modes
-from wengert.compiler.fused import partials_of
+from wengert.compiler import partials_of
 from wengert.engine import Value
 from wengert.errors import Line, NonFiniteError, running
 from wengert.graph import Graph
-from wengert.ops.coerce import data
+from wengert.ops import coerce
 
 __all__ = ["Anomaly", "Operand", "detect_anomaly", "line_of", "strict"]
 
@@ -191,7 +191,7 @@ def _slopes(node: Any) -> tuple[float, ...]:
 
 
 def _real(x: Any) -> float:
-    return x.data if isinstance(x, Value) else data(x)
+    return x.data if isinstance(x, Value) else coerce.data(x)
 
 
 def _found(
@@ -206,7 +206,7 @@ def _found(
     partials = iter(slopes)
     operands = tuple(
         [
-            Operand(x.label, x.data, next(partials)) if isinstance(x, Value) else Operand("", data(x), None)
+            Operand(x.label, x.data, next(partials)) if isinstance(x, Value) else Operand("", coerce.data(x), None)
             for x in node._operands
         ]
     )

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from wengert import modes
 from wengert.checking.peers import PEERS, places
-from wengert.derivatives.pytree import Numbers, argument_names
+from wengert.derivatives import Numbers, argument_names
 from wengert.engine import Value
 from wengert.errors import ArgumentError
 from wengert.graph import Graph

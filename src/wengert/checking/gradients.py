@@ -24,12 +24,11 @@ from typing import Any, NamedTuple
 from wengert import modes
 from wengert.checking.finite_differences import Slope, slopes
 from wengert.checking.replay import Replay
-from wengert.derivatives.linearize import LinearMap
-from wengert.derivatives.pytree import Numbers, argument_names
+from wengert.derivatives import LinearMap, Numbers, argument_names
 from wengert.engine import Value
 from wengert.errors import ArgumentError, GradientError
 from wengert.graph import Graph
-from wengert.ops.coerce import is_number
+from wengert.ops import is_number
 
 __all__ = ["ComparedDerivative", "GradientReport", "check_gradients"]
 

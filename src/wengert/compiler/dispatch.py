@@ -10,14 +10,24 @@ from typing import Any
 import numpy as np
 
 from wengert import modes
-from wengert.compiler.backends.base import all_finite
-from wengert.compiler.backends.export import source_of
+from wengert.compiler.backends import all_finite, source_of
 from wengert.compiler.fused import fused
-from wengert.compiler.lifting.simplify import Unliftable
-from wengert.compiler.tracing.arguments import Arguments, Form, Reader, called, examples
-from wengert.compiler.tracing.closure import CapturedEnvironment
-from wengert.compiler.tracing.recorder import Unrecordable, recording
-from wengert.compiler.tracing.trace import AGREE, Auxiliary, Recording, numbers_in, record
+from wengert.compiler.lifting import Unliftable
+from wengert.compiler.tracing import (
+    AGREE,
+    Arguments,
+    Auxiliary,
+    CapturedEnvironment,
+    Form,
+    Reader,
+    Recording,
+    Unrecordable,
+    called,
+    examples,
+    numbers_in,
+    record,
+    recording,
+)
 from wengert.engine import Value
 from wengert.errors import ArgumentError, StaleRecordingError, warn_once
 from wengert.functions import mean
@@ -206,7 +216,7 @@ class Runtime:
                     f"what it reads outside of itself, {self.environment.changed}, changes from call to call: pass "
                     "it as an argument",
                 )
-            elif not arguments.batched or arguments.count():
+            elif not arguments.form.batched or arguments.count():
                 self.another(entry, arguments, arguments.example(0), None)
         self.last = key, entry
         return entry, None if entry.refusal or not entry.specializations else entry.specializations[0]
@@ -216,7 +226,7 @@ class Runtime:
     ) -> Recording | None:
         """A specialization that holds for an example: one of those that are there, or a new one."""
         numbers = arguments.numbers(example)
-        if not arguments.batched:
+        if not arguments.form.batched:
             for specialization in entry.specializations:
                 if specialization is not tried:
                     specialization.load()
@@ -253,7 +263,7 @@ class Runtime:
             return False
         if not _is_due(entry):
             return True
-        if not arguments.batched:
+        if not arguments.form.batched:
             return self.cross_check(entry, arguments, arguments.arrays, values)
         number = entry.calls.bit_length() * STRIDE % len(values)  # another each time: in large steps
         return self.cross_check(entry, arguments, arguments.example(number), values[number])

@@ -129,19 +129,9 @@ class Bound:
         """As `Compiled.__call__`."""
         return self.compiled(self.instance, *args, **named)
 
-    def mean(self, *args: Any, **named: Any) -> Any:
-        """As `Compiled.mean`."""
-        return self.compiled.mean(self.instance, *args, **named)
-
-    def sum(self, *args: Any, **named: Any) -> Any:
-        """As `Compiled.sum`."""
-        return self.compiled.sum(self.instance, *args, **named)
-
-    def map(self, *args: Any, **named: Any) -> Any:
-        """As `Compiled.map`."""
-        return self.compiled.map(self.instance, *args, **named)
-
     def __getattr__(self, name: str) -> Any:
+        """What the compiled function has; `mean`, `sum` and `map` with the object as their first argument."""
         if name.startswith("__"):  # such as `copy` asks for, of an object that has no attributes yet
             raise AttributeError(name)
-        return getattr(self.compiled, name)
+        found = getattr(self.compiled, name)
+        return functools.partial(found, self.instance) if name in ("mean", "sum", "map") else found

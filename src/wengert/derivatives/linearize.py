@@ -1,7 +1,7 @@
 """Forward and reverse sweeps over one run of a function, in floats or in Values that can be differentiated further.
 
-`linearize` runs a function on fresh Values and returns a `LinearMap`: the linear map from small changes of the inputs to
-those of the outputs. `jvp` applies it (forward mode), `vjp` applies its transpose (reverse mode). What it computes is
+`linearize` runs a function on fresh Values and returns a `LinearMap`: from small changes of the inputs to those of the
+outputs. `jvp` applies it (forward mode), `vjp` applies its transpose (reverse mode). What it computes is
 
 - floats, if everything that the outputs depend on is a float. Each sweep is then a loop over the flat arrays of a
   `Graph`, and no `grad` of anybody's Value is touched.
@@ -24,8 +24,7 @@ from wengert import handmade, modes
 from wengert.engine import Value
 from wengert.errors import OperationError
 from wengert.graph import Graph
-from wengert.ops import coerce
-from wengert.ops.table import BY_NAME
+from wengert.ops import BY_NAME, coerce
 
 __all__ = ["LinearMap", "linearize"]
 

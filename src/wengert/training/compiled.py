@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from wengert.compiler import Compiled
 from wengert.compiler.backends import Backend
-from wengert.compiler.function import Compiled
-from wengert.compiler.tracing.arguments import flatten_argument
-from wengert.compiler.tracing.trace import Auxiliary
+from wengert.compiler.tracing import Auxiliary, flatten_argument
 from wengert.engine import Value
 from wengert.errors import DataError, StaleRecordingError
 from wengert.modes import no_grad

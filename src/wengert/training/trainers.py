@@ -12,8 +12,8 @@ from collections.abc import Callable
 from math import isfinite
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from wengert.compiler import Compiled
 from wengert.compiler.backends import BACKENDS, preferred
-from wengert.compiler.function import Compiled
 from wengert.engine import Value
 from wengert.errors import ArgumentError, MissingExtraError, StaleRecordingError, warn_once
 from wengert.functions import sum as total

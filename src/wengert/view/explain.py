@@ -13,12 +13,12 @@ from math import fabs, inf, isfinite, isnan, log, prod
 from operator import itemgetter
 from typing import Any
 
-from wengert.checking.anomalies import line_of
+from wengert.checking import line_of
 from wengert.engine import Value
 from wengert.errors import ArgumentError, OperandError
 from wengert.view import naming
 from wengert.view.backward import Pass
-from wengert.view.graph.read import edges, is_by_hand
+from wengert.view.graph import edges, is_by_hand
 from wengert.view.markup import escape
 from wengert.view.mirror import Mirror, can_be_seen
 from wengert.view.naming import number, second

@@ -14,7 +14,7 @@ from typing import Any
 from wengert import modes
 from wengert.engine import Value
 from wengert.errors import OperandError
-from wengert.ops.coerce import data, is_number, named
+from wengert.ops import coerce, is_number, named
 
 __all__ = ["PARTS", "Mirror", "can_be_seen", "has_no_parts"]
 
@@ -119,7 +119,7 @@ def _number(thing: Any, name: str) -> float:
     if type(x) is float:
         return x
     try:
-        return float(x) if isinstance(x, Decimal) else data(x)
+        return float(x) if isinstance(x, Decimal) else coerce.data(x)
     except Exception as error:  # whatever comes of looking at it
         raise OperandError(f"{name} of {_said(thing, name)} is {_named(x)}: expected is one number") from error
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import keyword
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from wengert.compiler.backends.base import Kernel
 from wengert.compiler.backends.numpy import Writer
 from wengert.compiler.backends.spellings import LIBRARIES, Library
 from wengert.compiler.backends.syntax import call, infix, item, method, node, path
-from wengert.compiler.ir.strides import fit
+from wengert.compiler.ir import fit
 from wengert.errors import ArgumentError
 
 __all__ = ["source_of"]
@@ -32,17 +31,18 @@ def source_of(kernel: Kernel, name: str, language: str, gradient: bool) -> str:
     out = program.outputs["out"]
     gradient = gradient and bool(back.gradients) and language == "numpy"
     text = Writer(program, back if gradient else None, library)
-    given = [*kernel.inputs, *kernel.params]
-    title = _identifier(f"{name}_and_gradients" if gradient else name, [library.name, "jax", *text.elements])
+    given = dict(zip(text.given, (*kernel.inputs, *kernel.params), strict=True))
+    name = name.strip("<>")  # as of a lambda
+    title = text.names.free(f"{name}_and_gradients" if gradient else name)
     lines = [library.header]
     if text.elements:
         lines.append("from wengert.compiler.backends.spellings import by_element")
     arrays = {name: x for name, x in text.names.constants.items() if isinstance(x, np.ndarray)}
     constants = [f"{name} = {ast.unparse(_constant(x, library))}" for name, x in arrays.items()]
-    lines += ["", *constants, *text.helpers().splitlines(), "", f"def {title}({', '.join(a.name for a in given)}):"]
+    lines += ["", *constants, *text.helpers().splitlines(), "", f"def {title}({', '.join(given)}):"]
     if library.usage:
         lines.append(f'    """{library.usage.format(name=title)}"""')
-    lines += [f"    # {array.name}: {array.written_shape}" for array in given]
+    lines += [f"    # {name}: {array.written_shape}" for name, array in given.items()]
     if gradient and back.seed is not None:
         lines.append(f"    seed = {ast.unparse(infix(1, '/', text.names.length))}")
     lines += [f"    {line}" for line in text.lines]
@@ -52,12 +52,6 @@ def source_of(kernel: Kernel, name: str, language: str, gradient: bool) -> str:
         slopes = [text.result(back.gradients.get(a.name), a) for a in kernel.params]
         results.append(f"({', '.join(slopes)}{',' if len(slopes) == 1 else ''})")
     return "\n".join([*lines, f"    return {', '.join(results)}\n"])
-
-
-def _identifier(name: str, taken: list[str]) -> str:
-    """A name without what Python has no use for in one, as the brackets of <lambda>."""
-    name = "".join([c for c in name if f"_{c}".isidentifier()])
-    return f"{name}_" if name in taken or keyword.iskeyword(name) or not name.isidentifier() else name
 
 
 def _constant(values: Any, library: Library) -> Any:

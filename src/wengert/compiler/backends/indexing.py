@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import keyword
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,12 +12,12 @@ import numpy as np
 
 from wengert.compiler.backends.spellings import Library
 from wengert.compiler.backends.syntax import infix, item, method, node, path
-from wengert.compiler.ir.program import BATCH, Access, Array, contiguous
-from wengert.compiler.ir.strides import addresses
+from wengert.compiler.ir import BATCH, Access, Array, addresses, contiguous
 
 __all__ = ["Names", "strided", "view"]
 
 ALL = slice(None)
+RESERVED = ("np", "jax", "jnp", "torch", "len", "seed", "by_element")  # what a text calls by these names
 
 
 @dataclass
@@ -24,29 +25,46 @@ class Names:
     """What a text calls its arrays, its constants and the ranges of numbers that it makes once, in front."""
 
     library: Library
-    length: Any  # the number of examples, as a node
+    length: Any = None  # the number of examples, as a node
     constants: dict[str, Any] = field(default_factory=dict)
+    taken: set[str] = field(default_factory=lambda: set(RESERVED))
     by_bytes: dict[Any, Any] = field(default_factory=dict)
     ranges: dict[int, str] = field(default_factory=dict)
-    stands_for: dict[int, Any] = field(default_factory=dict)  # by the id of an array that has no name of its own
+    stands_for: dict[int, Any] = field(default_factory=dict)  # by the id of an array: its name, or what it is
 
     def of(self, array: Array) -> Any:
         """What stands for an array."""
-        return self.stands_for.get(id(array)) or path(array.name)
+        if id(array) not in self.stands_for:
+            self.stands_for[id(array)] = path(self.free(array.name))
+        return self.stands_for[id(array)]
+
+    def free(self, name: str) -> str:
+        """A name for something new: this one, as far as Python and the names that are there allow.
+
+        >>> names = Names(Library("np", "import numpy as np"))
+        >>> [names.free(name) for name in ("x_my key", "np", "lambda", "x", "x")]
+        ['x_my_key', 'np_', 'lambda_', 'x', 'x_']
+        """
+        name = "".join([c if f"_{c}".isidentifier() else "_" for c in name])
+        name = name if f"{name}_".isidentifier() else f"_{name}"
+        while name in self.taken or keyword.iskeyword(name):
+            name += "_"
+        self.taken.add(name)
+        return name
 
     def keep(self, values: Any) -> Any:
         """A name for an array of constants; equal ones share it."""
         key = (values.shape, values.dtype.str, values.tobytes())
         if key not in self.by_bytes:
             stem = "mask" if values.dtype == bool else "index"
-            name = f"{stem}{sum(known.startswith(stem) for known in self.constants) + 1}"
+            name = self.free(f"{stem}{sum(known.startswith(stem) for known in self.constants) + 1}")
             self.by_bytes[key], self.constants[name] = path(name), values
         return self.by_bytes[key]
 
     def range(self, count: int) -> Any:
         """A name for the numbers from 0 up to a length, or to the number of examples."""
         if count not in self.ranges:
-            self.ranges[count] = f"rows{len(self.ranges) or ''}"
+            self.ranges[count] = self.free(f"rows{len(self.ranges) or ''}")
         return path(self.ranges[count])
 
     def shape(self, axes: Sequence[int]) -> Any:

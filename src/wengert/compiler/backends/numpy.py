@@ -15,9 +15,22 @@ from wengert.compiler.backends.buffers import is_view, spent_arrays
 from wengert.compiler.backends.indexing import Names, strided, view
 from wengert.compiler.backends.spellings import LIBRARIES, Library, by_element
 from wengert.compiler.backends.syntax import call, infix, item, method, negative, node, path
-from wengert.compiler.ir.expression import ONE, ZERO, Expr, has_mask, repeated, times
-from wengert.compiler.ir.program import BATCH, Access, Array, Assemble, Compute, Program, contiguous
-from wengert.compiler.ir.strides import addresses
+from wengert.compiler.ir import (
+    BATCH,
+    ONE,
+    ZERO,
+    Access,
+    Array,
+    Assemble,
+    Compute,
+    Expr,
+    Program,
+    addresses,
+    contiguous,
+    has_mask,
+    repeated,
+    times,
+)
 from wengert.errors import ArgumentError
 from wengert.ops import TABLE
 
@@ -47,7 +60,7 @@ class NumPyKernel(Kernel):
         slopes = [self.back.gradients.get(a.name) for a in self.params] if both else []
         memory = {id(slope): f"slope{n}" for n, slope in enumerate(slopes) if slope is not None}
         text = Writer(self.program, self.back if both else None, memory=memory)
-        given = ["seed", *[a.name for a in (*self.inputs, *self.params)]]
+        given = ["seed", *text.given]
         lines = text.lines
         for number, slope in enumerate(slopes):
             if f"slope{number}" not in text.filled:
@@ -83,6 +96,7 @@ class Writer:
             do that, nothing is done: see what is `filled`.
 
     Attributes:
+        given: what the inputs and the parameters are called, in their order.
         lines: of the body of a function.
         names: what they call arrays, and the constants among these.
         filled: the memory that a line has left its result in.
@@ -98,21 +112,26 @@ class Writer:
         self.library = library
         self.memory: dict[int, str] = memory or {}
         self.filled: set[str] = set()
-        batched = [a.name for role in ("input", "index") for a in program.of_role(role) if a.batched]
-        constants = {a.name: a.value for a in program.of_role("const") if a.value is not None}
-        self.names = Names(library, call("len", path(batched[0])) if batched else node(1), constants)
-        self.elements: dict[str, tuple[Any, ...]] = {}  # what is called on each element, by its name in the text
+        given = [a for a in program.arrays if a.role in ("input", "index")]
+        self.names = names = Names(library)
+        names.taken.update(self.memory.values())
+        self.given: list[str] = [names.of(array).id for array in (*given, *program.of_role("param"))]
+        names.length = next((call("len", names.of(array)) for array in given if array.batched), node(1))
+        names.constants.update({names.of(array).id: array.value for array in program.of_role("const")})
+        self.elements: dict[tuple[Any, ...], str] = {}  # what is called on each element: its name in the text
         self.shared: dict[Expr, str] = {}  # of the step that is being written: what occurs in it more than once
         self.pending: list[str] = []  # the lines that compute that
         self.temporaries = 0
         self.uses = _uses(program, back)
         self.spent, self.early = spent_arrays(back or Program(), self.uses, self.is_new, self.is_in_place)
+        if back is not None and back.seed is not None:
+            names.stands_for[id(back.seed)] = path("seed")
         for part, out in self.spent.items():
-            self.names.stands_for[part] = path(out.name)
+            names.stands_for[part] = names.of(out)
         lines = self.steps(program)
         if back is not None:
             lines += ["# reverse", *self.steps(back)]
-        ranges = [(name, self.names.length if n == BATCH else n) for n, name in self.names.ranges.items()]
+        ranges = [(name, names.length if n == BATCH else n) for n, name in names.ranges.items()]
         counted = [f"{name} = {ast.unparse(call(library.function('arange'), n))}" for name, n in ranges]
         self.lines: list[str] = [*counted, *lines]
 
@@ -124,7 +143,7 @@ class Writer:
 
     def helpers(self) -> str:
         """The definitions that stand in front: what is called on each element."""
-        return "".join([f"{name} = {ast.unparse(call('by_element', *how))}\n" for name, how in self.elements.items()])
+        return "".join([f"{name} = {ast.unparse(call('by_element', *how))}\n" for how, name in self.elements.items()])
 
     # -- steps --------------------------------------------------------------------------------------------------------
 
@@ -285,8 +304,8 @@ class Writer:
             for part in repeated(expr):
                 made = self.expression(part, leaf)
                 self.temporaries += 1
-                self.pending.append(f"t{self.temporaries} = {ast.unparse(made)}")
-                self.shared[part] = f"t{self.temporaries}"
+                self.shared[part] = self.names.free(f"t{self.temporaries}")
+                self.pending.append(f"{self.shared[part]} = {ast.unparse(made)}")
         made = self.expression(expr, leaf)
         self.shared = {}
         return made
@@ -317,18 +336,19 @@ class Writer:
                     return self.expression(("div", a, b[1]), leaf)
         if name == "partial":
             row, operand = TABLE[int(expr[1][1])].name, int(expr[2][1])
-            return self.element(f"{row}_partial{operand}", (row, operand), [self.expression(x, leaf) for x in expr[3:]])
+            return self.element((row, operand), [self.expression(x, leaf) for x in expr[3:]])
         operands = [self.expression(branch, leaf) for branch in expr[1:]]
         made = self.library.spelled(name, operands)
-        return self.element(name, (name,), operands) if made is None else made
+        return self.element((name,), operands) if made is None else made
 
-    def element(self, name: str, how: tuple[Any, ...], operands: list[Any]) -> Any:
+    def element(self, how: tuple[Any, ...], operands: list[Any]) -> Any:
         """A row that there is no array form of, or its derivative, called on each element."""
         if self.library is not LIBRARIES["numpy"]:
             raise ArgumentError(f"source(): {how[0]} computes floats one by one, which only NumPy can: write its rule "
                                 "with the operations of wengert")  # fmt: skip
-        self.elements[name] = how
-        return call(name, *operands)
+        if how not in self.elements:
+            self.elements[how] = self.names.free("_partial".join(map(str, how)))
+        return call(self.elements[how], *operands)
 
     # -- reductions ---------------------------------------------------------------------------------------------------
 

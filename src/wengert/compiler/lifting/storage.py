@@ -8,9 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from wengert.compiler.ir.expression import Expr, is_nonnegative
-from wengert.compiler.ir.program import BATCH, Access, Array, Assemble, Compute, Program, ProgramError, contiguous
-from wengert.compiler.ir.strides import fit, without_broadcast
+from wengert.compiler.ir import (
+    BATCH,
+    Access,
+    Array,
+    Assemble,
+    Compute,
+    Expr,
+    Program,
+    ProgramError,
+    contiguous,
+    fit,
+    is_nonnegative,
+    without_broadcast,
+)
 from wengert.compiler.lifting.flatten import FlatGraph
 from wengert.compiler.lifting.simplify import CONST, PARAM
 
@@ -27,6 +38,7 @@ class Storage:
     batched: bool
     program: Program = field(default_factory=Program)
     counts: dict[str, int] = field(default_factory=dict)
+    given: set[str] = field(default_factory=set)  # the names of the inputs
     constants: dict[Any, Array] = field(default_factory=dict)
     joined: dict[tuple[int, ...], Array] = field(default_factory=dict)
 
@@ -38,8 +50,10 @@ class Storage:
 
     def array(self, stem: str, shape: Sequence[int], role: str = "value", **more: Any) -> Array:
         """A new array, named by its kind and a number."""
-        self.counts[stem] = self.counts.get(stem, 0) + 1
-        name = stem if role in ("input", "index") else f"{stem}{self.counts[stem]}"
+        name = stem
+        while role not in ("input", "index") and (name == stem or name in self.given):
+            self.counts[stem] = self.counts.get(stem, 0) + 1
+            name = f"{stem}{self.counts[stem]}"
         new = Array(name, tuple([int(n) for n in shape]), role, **more)
         self.program.arrays.append(new)
         return new
@@ -52,6 +66,7 @@ class Storage:
     def input(self, name: str, node_ids: Ints, role: str) -> None:
         """An array that the caller gives."""
         batch = (BATCH,) if self.batched else ()
+        self.given.add(name)
         self.assign(node_ids.reshape(-1), self.array(name, batch + node_ids.shape, role), np.arange(node_ids.size))
 
     def allocate(self, stem: str, node_ids: Ints) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,15 +15,12 @@ from typing import Any
 import numpy as np
 
 from wengert.compiler.tracing.closure import key_of
-from wengert.derivatives.pytree import KeyPath, keys_of, tree_flatten, tree_leaves, tree_map, tree_unflatten
+from wengert.derivatives import KeyPath, keys_of, tree_flatten, tree_leaves, tree_map, tree_unflatten
 from wengert.engine import Value
 from wengert.errors import ArgumentError, DataError
-from wengert.ops.table import BY_NAME
 
 __all__ = ["Arguments", "Fixed", "Form", "Leaf", "Reader", "called", "examples", "flatten_argument", "ordinary"]
 
-# What the text of a program calls by itself: arrays by a letter and a number, their cotangents with a d in front.
-OWN_NAMES = re.compile(r"d?([TWbcghkmpstuwz]|mask|index|slope)\d+(_\d+)?|rows\d*|len|np|seed|wengert|jax|jnp|torch")
 SCALARS: dict[Any, Any] = {np.floating: float, np.integer: int, np.bool_: bool}
 
 
@@ -170,22 +166,6 @@ def _kinds(x: Any) -> list[str]:
     return [*kinds, "ndarray"] if isinstance(x, np.ndarray) else kinds
 
 
-def identifiers(leaves: Sequence[Leaf]) -> list[str]:
-    """What the text of a program calls each array: its own name, unless the text has another use for it.
-
-    >>> identifiers([Leaf(name, "f", (), "scalar") for name in ("x", "W1", "x_my key", "dx")])
-    ['x', 'W1_', 'x_my_key', 'dx_']
-    """
-    cotangents = re.compile("|".join([f"d{re.escape(leaf.name)}(_\\d+)?" for leaf in leaves]))
-    found: list[str] = []
-    for leaf in leaves:
-        name = re.sub(r"\W", "_", leaf.name)
-        while name in found or name in BY_NAME or OWN_NAMES.fullmatch(name) or cotangents.fullmatch(name):
-            name += "_"
-        found.append(name)
-    return found
-
-
 def _held(made: Any, kinds: list[str]) -> Any:
     """An array in what the function gets it in, axis by axis."""
     if kinds[0] == "ndarray":
@@ -203,7 +183,12 @@ class Form:
         self.leaves: list[Leaf] = [
             leaf for shape in shapes.values() for _, leaf in tree_leaves(shape) if isinstance(leaf, Leaf)
         ]
-        self.names: list[str] = identifiers(self.leaves)  # in the text of a program
+        self.names: list[str] = []
+        for leaf in self.leaves:
+            name = leaf.name
+            while name in self.names:  # the first number of x = (1, 2), and an argument x_0
+                name += "_"
+            self.names.append(name)
         self.batched: bool = batched
 
 
@@ -215,19 +200,9 @@ class Arguments:
     form: Form
     arrays: list[Any]
 
-    @property
-    def batched(self) -> bool:
-        """Whether they are of many examples."""
-        return self.form.batched
-
-    @property
-    def leaves(self) -> list[Leaf]:
-        """The arrays' names and shapes."""
-        return self.form.leaves
-
     def values(self) -> tuple[Any, ...]:
         """The Values among the arguments."""
-        found = [(leaf, array) for leaf, array in zip(self.leaves, self.arrays, strict=True) if leaf.kind == "v"]
+        found = [(leaf, array) for leaf, array in zip(self.form.leaves, self.arrays, strict=True) if leaf.kind == "v"]
         return tuple([x for leaf, array in found for x in (array if leaf.shape else [array])])
 
     def count(self) -> int:
@@ -238,16 +213,16 @@ class Arguments:
         """
         lengths = list(map(len, self.arrays))
         if not lengths or not lengths[0] or lengths.count(lengths[0]) != len(lengths):
-            _same([(leaf.name, length) for leaf, length in zip(self.leaves, lengths, strict=True)])
+            _same([(leaf.name, length) for leaf, length in zip(self.form.leaves, lengths, strict=True)])
         return lengths[0]
 
     def example(self, number: int) -> list[Any]:
         """The arrays of one example of a batch."""
-        return [array[number] for array in self.arrays] if self.batched else self.arrays
+        return [array[number] for array in self.arrays] if self.form.batched else self.arrays
 
     def numbers(self, example: Sequence[Any]) -> list[Any]:
         """The arrays of an example, with the numbers of its Values."""
-        return [_numbers_of(leaf, array) for leaf, array in zip(self.leaves, example, strict=True)]
+        return [_numbers_of(leaf, array) for leaf, array in zip(self.form.leaves, example, strict=True)]
 
     def call(self, function: Callable[..., Any], example: Sequence[Any], make: Callable[[Leaf, Any], Any]) -> Any:
         """Call a function on one example, each of its arrays as `make` presents it."""
@@ -265,7 +240,7 @@ class Arguments:
 
     def plainly(self, function: Callable[..., Any], example: Sequence[Any]) -> Any:
         """Call a function on one example as if it were not compiled, but for the width of NumPy's numbers."""
-        if self.batched:
+        if self.form.batched:
             return self.call(function, example, _plain)
         shapes = self.form.shapes
         given = {name: x if isinstance(shapes[name], Fixed) else ordinary(x) for name, x in self.originals.items()}

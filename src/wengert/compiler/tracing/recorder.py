@@ -20,8 +20,7 @@ from wengert import node
 from wengert.compiler.tracing.tracers import DataTracer, IntegerTracer, as_operand
 from wengert.engine import Value
 from wengert.errors import running
-from wengert.ops import coerce
-from wengert.ops.table import BY_NAME
+from wengert.ops import BY_NAME, coerce
 
 __all__ = ["Guard", "Picked", "Recorder", "Unrecordable", "recording", "tracing"]
 
@@ -103,22 +102,18 @@ class Recorder:
 
     def unseen(self, x: Any) -> float:
         """The number of a Value, without the recording's notice."""
-        before, _hook.recorder = _hook.recorder, None
-        try:
+        with _hook.told_to(None):
             return float(x.data)
-        finally:
-            _hook.recorder = before
 
     def indexed(self, frame: Any, number: int) -> Any:
         """The list in ``rows[index]``, if that is what the frame is doing."""
         if self.looking:  # for the list in front of another index
             return [None] * (number + 1)
         self.looking, count = True, len(self.picked)
-        before, _hook.recorder = _hook.recorder, None
         try:
-            items = _subscripted(frame)
+            with _hook.told_to(None):
+                items = _subscripted(frame)
         finally:
-            _hook.recorder = before
             self.looking = False
             del self.picked[count:]
         known = isinstance(items, (list, tuple)) or type(items).__name__ == "ndarray"
@@ -129,6 +124,15 @@ class _TracingHook(threading.local):
     """What the engine tells, for the thread that records; other threads go on as always."""
 
     recorder: Recorder | None = None
+
+    @contextmanager
+    def told_to(self, recorder: Recorder | None) -> Iterator[None]:
+        """Tell a recorder, or nobody, for a time."""
+        before, self.recorder = self.recorder, recorder
+        try:
+            yield
+        finally:
+            self.recorder = before
 
     def read(self, x: Any, number: float) -> Any:
         """`x.data`."""
@@ -169,11 +173,10 @@ def tracing(recorder: Recorder) -> Iterator[None]:
         if _recording == 1:
             _max, _min = builtins.max, builtins.min
             builtins.max, builtins.min = _extreme(GREATEST, _max), _extreme(LEAST, _min)
-    before, _hook.recorder = _hook.recorder, recorder
     try:
-        yield
+        with _hook.told_to(recorder):
+            yield
     finally:
-        _hook.recorder = before
         with _lock:
             _recording -= 1
             if not _recording:

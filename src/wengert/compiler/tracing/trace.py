@@ -12,20 +12,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wengert import modes
-from wengert.compiler.backends import Backend
-from wengert.compiler.backends.base import Kernel, all_finite
+from wengert.compiler.backends import Backend, Kernel, all_finite
 from wengert.compiler.fused import gather
-from wengert.compiler.ir.program import Program, verify
-from wengert.compiler.ir.reverse import reverse
-from wengert.compiler.lifting.lift import Lifted, lift
-from wengert.compiler.lifting.simplify import CONST, INPUT, PARAM, VALUE, Pick, Unliftable
+from wengert.compiler.ir import Program, reverse, verify
+from wengert.compiler.lifting import CONST, INPUT, PARAM, VALUE, Lifted, Pick, Unliftable, lift
 from wengert.compiler.tracing.arguments import Arguments, Leaf
 from wengert.compiler.tracing.recorder import Guard, Recorder, Unrecordable, tracing
 from wengert.compiler.tracing.tracers import HOLDS, IntegerTracer, Tracer, as_operand
 from wengert.engine import Value
 from wengert.graph import Graph
-from wengert.ops.coerce import number as as_float
-from wengert.ops.table import BUILT_IN
+from wengert.ops import BUILT_IN, coerce
 
 __all__ = ["AGREE", "Auxiliary", "Recording", "numbers_in", "record"]
 
@@ -350,7 +346,7 @@ class _Trace:
             outputs["auxiliary"] = beside.reshape(self.auxiliary_shape)
         if self.compared:
             outputs["sides"] = np.array([self.place[id(x)] for x in self.compared], np.int64)
-        batched = self.arguments.batched
+        batched = self.arguments.form.batched
         return lift(graph, source, inputs, outputs, batched=batched, picks=picks, indices=indices)
 
     def check(self, made: Recording, want: Any) -> None:
@@ -360,8 +356,8 @@ class _Trace:
             Unrecordable: they differ.
         """
         arrays = [np.asarray(numbers_in(x)) for x in self.example]
-        count = 2 if self.arguments.batched else 1  # in a batch of one nothing shows of how examples are added up
-        if self.arguments.batched:
+        count = 2 if self.arguments.form.batched else 1  # in a batch of one nothing shows of how examples are added up
+        if self.arguments.form.batched:
             arrays = [np.repeat(array[None], count, 0) for array in arrays]
             want = np.tile(want, count)
         made.load()
@@ -403,7 +399,7 @@ class _Trace:
 
 def _as_floats(x: Any) -> Any:
     """Integers as floats, which do not overflow."""
-    return as_float(x) if isinstance(x, int) else x.astype(np.float64)
+    return coerce.number(x) if isinstance(x, int) else x.astype(np.float64)
 
 
 def _unsigned(index: Any) -> Any:

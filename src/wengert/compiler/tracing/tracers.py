@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 from wengert.engine import Value
+from wengert.ops import BY_NAME
 from wengert.ops import coerce as operands
-from wengert.ops.table import BY_NAME
 
 __all__ = ["HOLDS", "DataTracer", "IntegerTracer", "as_operand"]
 

@@ -227,15 +227,16 @@ class _Examination:
         for spelled, turned in SPELLINGS if trial.op in DERIVED else SPELLINGS[:1]:
             unexplained = set(range(len(numbers)))
             for engine in engines:  # a set has an order that may differ from one expression to the next
-                for mirrored in (False, True) if engine.in_order else (False,):
+                for mirrored in (False, True) if engine.depends_on_order else (False,):
                     one = replace(engine, spelled=spelled, turned=turned, mirrored=mirrored)
-                    unexplained &= self.missed(one, trial, numbers)
+                    every = len(engines) > 1 or engine.depends_on_order
+                    unexplained &= self.missed(one, trial, numbers, every)
                     if not unexplained:
                         return True
         return False
 
-    def missed(self, engine: ModelEngine, trial: Trial, numbers: Sequence[float]) -> set[int]:
-        """The expressions of a trial, counted from 0, that come out otherwise than seen."""
+    def missed(self, engine: ModelEngine, trial: Trial, numbers: Sequence[float], every: bool) -> set[int]:
+        """The expressions of a trial, counted from 0, that come out otherwise than seen: all, or the first of them."""
         missed: set[int] = set()
         group = -1
         outcomes = trial.outcomes(model_kit(engine, self.about.plan, self.about.parts))
@@ -247,6 +248,8 @@ class _Examination:
             group += not what.startswith("d(")
             if not close(predicted, number):
                 missed.add(group)
+                if not every:
+                    break
         return missed
 
     # -- errors -------------------------------------------------------------------------------------------------------

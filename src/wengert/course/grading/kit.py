@@ -164,6 +164,14 @@ class Kit:
         """A new leaf of each number."""
         return [self.make(number) for number in numbers]
 
+    def drawn(self, names: str) -> dict[str, float]:
+        """A number for each of the names, which stand with blanks between them."""
+        return dict(zip(names.split(), self.numbers.numbers(len(names.split())), strict=True))
+
+    def where(self, numbers: Mapping[str, float]) -> str:
+        """Numbers in words: a = 2, b = 3."""
+        return ", ".join([f"{name} = {number:g}" for name, number in numbers.items()])
+
     def run(self, program: str, numbers: Mapping[str, float]) -> Any:
         """Run statements, with "; " in between, on new leaves; the last is an expression, whose result comes back."""
         self.scope = {name: self.make(number) for name, number in numbers.items()}
@@ -179,7 +187,7 @@ class Kit:
         """
         root = self.run(program, numbers)
         *lines, what = program.split("; ")
-        where = "; ".join([", ".join([f"{name} = {number:g}" for name, number in numbers.items()]), *lines])
+        where = "; ".join([self.where(numbers), *lines])
         return self.gradients(where, what, root, **{name: self.scope[name] for name in look.split() or numbers})
 
     def gradients(self, where: str, what: str, root: Any, **leaves: Any) -> Iterator[Outcome]:

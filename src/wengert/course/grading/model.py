@@ -39,7 +39,7 @@ class ModelEngine:
     remembers: bool = False  # what was visited stays visited: the list of nodes grows from call to call
 
     @property
-    def in_order(self) -> bool:
+    def depends_on_order(self) -> bool:
         """Whether what it gives depends on the order in which operands are visited."""
         return (
             self.walk != "topological" or self.remembers or any(rule.push or rule.parts for rule in self.rules.values())

@@ -16,7 +16,7 @@ from wengert.course.grading.report import Finding, Report, Verdict, printable
 from wengert.course.grading.runner import Supervisor
 from wengert.course.grading.steps import TRIALS, About
 from wengert.errors import ArgumentError
-from wengert.ops.coerce import is_number, named
+from wengert.ops import is_number, named
 
 __all__ = ["check"]
 

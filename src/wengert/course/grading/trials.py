@@ -59,7 +59,7 @@ def _operation(
         for at in drawn(kit):
             yield from kit.tell(text, at)
             if binary:
-                yield f"a = {at['a']:g}, b = {at['b']:g}", f"a, after {text}", kit.value(kit.scope["a"])
+                yield kit.where(at), f"a, after {text}", kit.value(kit.scope["a"])
             if kit.larger:
                 yield from kit.tell(f"({text}) * c", {**at, "c": 5.0}, "a b" if binary else "a c")
 
@@ -113,9 +113,9 @@ def _start(kit: Kit) -> Iterator[Outcome]:
 
 
 def _parts(kit: Kit) -> Iterator[Outcome]:
-    numbers = kit.numbers.numbers(4)
-    a, b, c, f = kit.leaves(*numbers)
-    where = ", ".join([f"{name} = {number:g}" for name, number in zip("abcf", numbers, strict=True)])
+    numbers = kit.drawn("a b c f")
+    a, b, c, f = kit.leaves(*numbers.values())
+    where = kit.where(numbers)
     yield where, "how many Values a._prev holds", float(len(kit.parts(a)))
     for what, x in (("a * b", a * b), ("a + b", a + b)):
         parts = kit.parts(x)
@@ -163,31 +163,27 @@ def _by_hand(names: str) -> Callable[[Kit], Iterator[Outcome]]:
 
 
 def _inside(kit: Kit) -> Iterator[Outcome]:
-    a, b, c, f = kit.numbers.numbers(4)
-    yield from kit.tell("e = a * b; d = e + c; L = d * f; L", {"a": a, "b": b, "c": c, "f": f}, "a b c f e d L")
-    where = f"a = {a:g}, b = {b:g}, c = {c:g}, f = {f:g}; e = a * b; d = e + c; L = d * f"
-    yield where, "L.data, after backward()", kit.value(kit.scope["L"])
+    numbers, program = kit.drawn("a b c f"), "e = a * b; d = e + c; L = d * f"
+    yield from kit.tell(f"{program}; L", numbers, "a b c f e d L")
+    yield f"{kit.where(numbers)}; {program}", "L.data, after backward()", kit.value(kit.scope["L"])
+
+
+CALLS = "s = a * b; t = s + c; u = t * s; v = u + t; L = v * s"
+USERS = {"s": "tuL", "t": "uv", "u": "v", "v": "L", "L": ""}  # of each node, the nodes that are made of it
 
 
 def _calls(kit: Kit) -> Iterator[Outcome]:
-    a, b, c = kit.leaves(*kit.numbers.numbers(3))
-    s = a * b
-    t = s + c
-    u = t * s
-    v = u + t
-    L = v * s
-    nodes = {"s": s, "t": t, "u": u, "v": v, "L": L}
-    users = {"s": "tuL", "t": "uv", "u": "v", "v": "L", "L": ""}
+    root = kit.run(f"{CALLS}; L", kit.drawn("a b c"))
     calls: list[str] = []
-    for name, node in nodes.items():
-        _record(kit, node, name, calls)
-    kit.backward(L)
-    where = "s = a * b; t = s + c; u = t * s; v = u + t; L = v * s; L.backward()"
-    for name, uses in users.items():
-        yield where, f"how often {name}._backward() is called", float(calls.count(name))
+    for name in USERS:
+        _record(kit, kit.scope[name], name, calls)
+    kit.backward(root)
+    for name, uses in USERS.items():
+        yield f"{CALLS}; L.backward()", f"how often {name}._backward() is called", float(calls.count(name))
         first = calls.index(name) if name in calls else len(calls)
         early = [user for user in uses if user not in calls[:first] and calls.count(name) == 1]
-        yield where, f"how many of the nodes made of {name} are called only after it", float(len(early))
+        what = f"how many of the nodes made of {name} are called only after it"
+        yield f"{CALLS}; L.backward()", what, float(len(early))
 
 
 def _record(kit: Kit, node: Any, name: str, calls: list[str]) -> None:
@@ -207,8 +203,7 @@ def _record(kit: Kit, node: Any, name: str, calls: list[str]) -> None:
 
 
 def _sum(kit: Kit) -> Iterator[Outcome]:
-    x, y, z = kit.numbers.numbers(3)
-    told = kit.tell("sum([a, b, c])", {"a": x, "b": y, "c": z})
+    told = kit.tell("sum([a, b, c])", kit.drawn("a b c"))
     yield next(told)
     if kit.mode == "backward":  # it has no closure of its own
         yield from told

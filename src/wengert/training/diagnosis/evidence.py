@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from wengert.engine import Value
 from wengert.functions import sum as total
 from wengert.graph import Graph, Instruction
-from wengert.ops.table import BY_NAME
+from wengert.ops import BY_NAME
 
 __all__ = ["Activity", "Evidence", "Path", "layer_of", "named", "one_pass", "shared"]
 
