@@ -129,10 +129,9 @@ def interpret(rule: Any, meanings: dict[str, Any]) -> Any:
 
     So one text serves floats, Values, the numbers of other libraries, symbols and the source code of other languages.
 
-    >>> from fractions import Fraction
-    >>> exact = namespace(div=lambda x, y: x / y)
-    >>> interpret(BY_NAME["reciprocal"].value, exact)(Fraction(3))
-    Fraction(1, 3)
+    >>> written = namespace(lambda row: lambda *xs: f"{row.name}({', '.join(map(str, xs))})")
+    >>> interpret(BY_NAME["reciprocal"].value, written)("x")
+    'div(1.0, x)'
     """
     if isinstance(rule, FunctionType) and rule.__module__ == ROWS:
         return FunctionType(rule.__code__, meanings, rule.__name__, rule.__defaults__)
