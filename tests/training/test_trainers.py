@@ -158,11 +158,11 @@ def test_more_courses_than_are_recorded_end_with_the_engine(monkeypatch: pytest.
         model = make()
         return quiet(model, branching, inputs, targets, SGD(model, 1e-4), 3, 7, seed=1, backend=backend)
 
-    with pytest.warns(UserWarning, match="branching runs uncompiled: it takes more than 32 courses") as said:
+    with pytest.warns(UserWarning, match="branching runs uncompiled: it takes more than 32 specializations") as said:
         history = run("auto")
     assert len(said) == 1
     assert history.backend == "eager"
-    assert "more than 32 courses" in history.fallback
+    assert "more than 32 specializations" in history.fallback
     assert history.loss == pytest.approx(run("eager").loss, rel=1e-10)
 
 
