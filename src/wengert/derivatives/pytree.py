@@ -173,7 +173,7 @@ class Block(NamedTuple):
         return found
 
 
-class Row(NamedTuple):
+class NumberRow(NamedTuple):
     """A list or tuple of numbers alone, as most are: one leaf for all of them."""
 
     tree: PyTree  # without children
@@ -233,7 +233,7 @@ class Numbers:
         """
         end = 0
 
-        def made(leaf: Block | Row | Constant) -> Any:
+        def made(leaf: Block | NumberRow | Constant) -> Any:
             nonlocal end
             if isinstance(leaf, Constant):
                 return leaf.x
@@ -252,7 +252,7 @@ class Numbers:
         """What to call each of the numbers: x[2], x['w'][0, 1]."""
         found: list[str] = []
         for path, leaf in tree_leaves(self.tree):
-            if isinstance(leaf, Row):
+            if isinstance(leaf, NumberRow):
                 found += [spelt((path, key), self.name) for key in leaf.tree.keys]
             elif isinstance(leaf, Block):
                 found += leaf.names(spelt(path, self.name))
@@ -271,13 +271,13 @@ class Numbers:
         """
         return list(_matched(self.tree, y, (), name))
 
-    def _leaf(self, x: Any, path: KeyPath) -> Block | Row | Constant | None:
+    def _leaf(self, x: Any, path: KeyPath) -> Block | NumberRow | Constant | None:
         if type(x) is float or isinstance(x, Value):
             self.leaves.append(x)
             return NUMBER
         if isinstance(x, (list, tuple)) and all(type(item) is float or isinstance(item, Value) for item in x):
             self.leaves += x
-            return Row(_container(x))
+            return NumberRow(_container(x))
         if isinstance(x, (dict, list, tuple)):
             return None
         if x is None or (self._floats_only and _is_no_float(x)):
@@ -345,7 +345,7 @@ def _items(x: Any, name: str) -> list[Any]:
 
 def _matched(tree: Any, y: Any, path: KeyPath, name: str) -> Iterator[Any]:
     """The numbers of y, which is to have the shape of a tree."""
-    if isinstance(tree, Row):
+    if isinstance(tree, NumberRow):
         tree = tree.tree._replace(children=(NUMBER,) * len(tree.tree.keys))
     if isinstance(tree, Block):
         yield from _matched_block(tree.shape, y, spelt(path, name))

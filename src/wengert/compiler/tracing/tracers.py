@@ -1,6 +1,6 @@
 """What stands for a number while a function is being recorded: no float and no int, so that nothing leaks unseen.
 
-A `DataTracer` is what `.data` gives; a `IntegerTracer` is an integer argument. Arithmetic on either is recorded, a
+A `DataTracer` is what `.data` gives; an `IntegerTracer` is an integer argument. Arithmetic on either is recorded, a
 comparison is noted as a guard, and what cannot be recorded is told to the recorder.
 """
 
