@@ -352,7 +352,7 @@ def test_a_loop_that_catches_everything_is_stopped_too() -> None:
 
 def test_numbers_stay_within_what_a_message_holds(capsys: pytest.CaptureFixture[str]) -> None:
     """A large network, many passes, much printed: at most 2,000 numbers a trial."""
-    text = patched(LOOP, ("[4, 4, 1]", "[16, 16, 1]"), ("range(20)", "range(24)"), (LAST, "    print('x' * 10_000)\n"))
+    text = patched(LOOP, ("[4, 4, 1]", "[12, 12, 1]"), ("range(20)", "range(15)"), (LAST, "    print('x' * 10_000)\n"))
     slow = patched(text, (UPDATE, "    if k % 7 == 6:\n" + "".join(f"    {line}\n" for line in UPDATE.splitlines())))
     for seen in (watched(ENGINE + TANH + text), watched(ENGINE + TANH + slow)):
         for one in seen.values():
