@@ -17,9 +17,6 @@ from wengert import Value, _loader, functions, ops, steps
 NEEDS = {"torch": "torch", "mpmath": "mpmath", "plot": "matplotlib", "png": "resvg_py", "browser": "selenium"}
 """Marker -> library. What the markers mean stands in pyproject.toml."""
 
-CORE = {"tests", "ops", "checking", "compiler"}
-"""The rooms of which the quick tests run every line of the core: `.ci/run` counts the lines there."""
-
 pytest.register_assert_rewrite("tests.compiler.checks", "tests.compiler.models")  # their assertions show numbers
 
 if find_spec("hypothesis"):
@@ -62,9 +59,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             for item in items:
                 if item.get_closest_marker(marker):
                     item.add_marker(skip)
-    for item in items:
-        if item.path.parent.name in CORE and not item.get_closest_marker("slow"):
-            item.add_marker(pytest.mark.core)
 
 
 @pytest.fixture(scope="session")

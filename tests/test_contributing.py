@@ -1,4 +1,4 @@
-"""What CONTRIBUTING.md says is all that it takes: each of its diffs fits the package, and what it adds works everywhere."""
+"""What CONTRIBUTING.md says is all that it takes: its diffs fit the package, and what they add works everywhere."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ def applied(tmp_path: Path, section: str) -> Path:
                 lines = hunk.splitlines(keepends=True)
                 before = "".join([line[1:] for line in lines if line[0] != "+"])
                 after = "".join([line[1:] for line in lines if line[0] != "-"])
-                assert not before or changed.count(before) == 1, f"the context lines of the diff are not those of {name}"
+                assert not before or changed.count(before) == 1, (
+                    f"the context lines of the diff are not those of {name}"
+                )
                 changed = changed.replace(before, after) if before else after
             path.write_text(changed, encoding="utf-8")
     return tmp_path
@@ -42,6 +44,160 @@ def run(folder: Path, program: str) -> str:
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+# -- an operation ------------------------------------------------------------------------------------------------------
+
+
+OPERATION = """
+import wengert
+from wengert import Value, functions
+from wengert.ops import BUILT_IN, BY_NAME
+
+def near(some, others, error=1e-14):
+    assert all(abs(a - b) <= error for a, b in zip(some, others, strict=True)), (some, others)
+
+def f(v):
+    return wengert.softsign(v)
+
+x = Value(0.5, "x")
+y = x.softsign()
+y.backward()
+near([y.data, x.grad, f(0.5)], [1 / 3, 1 / 1.5**2, 1 / 3])
+row = BY_NAME["softsign"]
+"""
+
+COMPILED = """
+import numpy as np
+from wengert.compiler.backends import BACKENDS
+
+w, points = Value(0.75, "w"), [0.5, -2.0]
+
+@wengert.compile
+def compiled(v):
+    return f(v * w) * v
+
+near(compiled.map(points).tolist(), [f(0.75 * v) * v for v in points])
+compiled.mean(points).backward()
+assert "fell back" not in compiled.report() and "array operations" in compiled.report(), compiled.report()
+expected = sum([v * v / (1.0 + abs(0.75 * v)) ** 2 for v in points]) / 2.0
+near([w.grad], [expected])
+
+def printed(language):
+    there = {}
+    text = compiled.source(language)
+    assert "np.vectorize" not in text, text  # it is written out, not called element by element
+    exec(text, there)
+    return next(thing for name, thing in there.items() if name.startswith("compiled"))
+"""
+
+WHERE = {
+    "the engine": """
+assert row.code < BUILT_IN
+assert functions.softsign(-3.0) == wengert.softsign(-3.0) == -0.75
+assert "softsign" in wengert.__all__
+assert "softsign" in wengert.testing.OPERATIONS
+assert wengert.nn.Neuron(2, activation="softsign").activation == "softsign"
+""",
+    "the derivatives": """
+first, second = wengert.grad(f), wengert.grad(wengert.grad(f))
+near([first(0.5), second(0.5), second(-0.5)], [1 / 1.5**2, -2 / 1.5**3, 2 / 1.5**3])
+""",
+    "check_gradients": """
+assert {c.order for c in wengert.check_gradients(f, 0.5).comparisons} == {1, 2}
+wrong = row._replace(partials=lambda out, x: 1.001 * row.partials(out, x))
+assert not wengert.check_gradients(wrong, 0.5, order=1, raise_exception=False)
+""",
+    "the drawings": """
+assert "softsign" in wengert.draw(y).svg
+assert "softsign" in wengert.draw(y).to_dot()
+assert "softsign" in str(wengert.tree(y))
+""",
+    "explain": """
+assert "softsign(x)" in str(wengert.explain(x, y))
+""",
+    "a formula": """
+from wengert.view.formula import evaluate
+assert evaluate("softsign(x)", {"x": 0.5}).data == y.data
+""",
+}
+
+PRINTED = {
+    "numpy": """
+value, slopes = printed("numpy")(np.array(points), np.array(0.75))
+near([value, *slopes], [compiled.mean(points).data, expected])
+""",
+    "torch": """
+import torch
+weight = torch.tensor(0.75, dtype=torch.float64, requires_grad=True)
+value = printed("torch")(torch.tensor(points, dtype=torch.float64), weight)
+value.backward()
+near([value.item(), weight.grad.item()], [compiled.mean(points).data, expected])
+""",
+    "jax": """
+import jax
+program = printed("jax")
+value, slope = jax.value_and_grad(program, argnums=1)(np.array(points), 0.75)
+near([float(value), float(slope)], [compiled.mean(points).data, expected])
+""",
+}
+
+JAVASCRIPT = """
+from wengert.view.steps.javascript import Script
+script = Script()
+rules = script.rules(row, 1)
+assert wengert.steps(y).page().count("softsign") > 0
+print(script.definitions())
+print(f"const [value,partials]={rules};console.log(value(-3),partials(value(-3),-3)[0])")
+"""
+
+
+@pytest.fixture(scope="module")
+def with_softsign(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return applied(tmp_path_factory.mktemp("operation"), "An operation in one row")
+
+
+@pytest.mark.parametrize("program", WHERE.values(), ids=WHERE)
+def test_one_row_is_found_by(program: str, with_softsign: Path) -> None:
+    run(with_softsign, OPERATION + program)
+
+
+def test_one_row_is_shown_by_the_stub(with_softsign: Path) -> None:
+    program = f"import runpy; print(runpy.run_path({str(ROOT / 'tools' / 'make_stubs.py')!r})['stub']())"
+    stub = run(with_softsign, program)
+    assert "    def softsign(self, /) -> Value: ...\n" in stub
+    assert "@overload\ndef softsign(x: float, /) -> float: ...\n" in stub
+
+
+@pytest.mark.parametrize("library", ["torch", "jax", "mpmath"])
+def test_one_row_is_compared_beside(library: str, with_softsign: Path) -> None:
+    pytest.importorskip(library)
+    program = f"""
+report = wengert.compare(f, 0.5, against={library!r})
+assert report.largest <= 2.0, report
+assert "no counterpart" not in str(report)
+"""
+    run(with_softsign, OPERATION + program)
+
+
+@pytest.mark.parametrize("language", PRINTED)
+def test_one_row_is_compiled_and_printed_for(language: str, with_softsign: Path) -> None:
+    pytest.importorskip("numpy")
+    pytest.importorskip(language)
+    run(with_softsign, OPERATION + COMPILED + PRINTED[language])
+
+
+def test_one_row_is_computed_by_the_page_of_steps(with_softsign: Path) -> None:
+    program = run(with_softsign, OPERATION + JAVASCRIPT)
+    assert "=>" in program
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("needs node, to run JavaScript")
+    done = subprocess.run([node, "-e", program], capture_output=True, text=True, check=True)
+    assert [float(number) for number in done.stdout.split()] == [-0.75, 1 / 16]
+
+
+# -- an optimizer and a loss -------------------------------------------------------------------------------------------
 
 
 TASK = """

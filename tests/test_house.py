@@ -6,7 +6,6 @@ import ast
 import os
 import re
 import runpy
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -100,6 +99,20 @@ def test_imports_run_one_way(path: Path) -> None:
         if imported == module or (inside_a_function and (module, imported) in INSIDE_A_METHOD):
             continue
         assert imported in below(module), f"{module} may not import {imported}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
+def test_a_folder_is_used_through_its_face(path: Path) -> None:
+    """A file names no file of another folder, only what the folder's `__init__` has. (But for the package's own face,
+    and `ieee`, whose types C has to find where they are declared.)
+    """
+    if path == PACKAGE / "__init__.py":
+        return
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module != "wengert.ops.ieee":
+            file = PACKAGE.parent.joinpath(*str(node.module).split(".")).with_suffix(".py")
+            inside = file.parent == PACKAGE or file.parent in path.parents
+            assert inside or not file.exists(), f"import from {node.module.rpartition('.')[0]}, not from {node.module}"
 
 
 # ------------------------------------------------------------------------------------- the public surface
@@ -279,24 +292,3 @@ def test_no_file_names_a_place_on_somebodys_machine() -> None:
         if b"\0" not in text and (private.search(text) or any(place in text for place in here)):
             found.append(path.relative_to(ROOT).as_posix())
     assert found == []
-
-
-def test_the_row_that_contributing_adds_is_all_that_an_operation_needs(tmp_path: Path) -> None:
-    """The diff in CONTRIBUTING.md fits the table as it stands, and its one row does what the text says."""
-    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    (diff,) = re.findall(
-        r"```diff\n--- a/src/wengert/ops/table.py\n.*?^@@.*?\n(.*?)```", text, re.DOTALL | re.MULTILINE
-    )
-    before = "".join(line[1:] for line in diff.splitlines(keepends=True) if line[0] == " ")
-    after = "".join(line[1:] for line in diff.splitlines(keepends=True))
-    copy = tmp_path / "wengert"
-    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("*.so", "*.pyd", "__pycache__"))
-    table = (copy / "ops" / "table.py").read_text(encoding="utf-8")
-    assert table.count(before) == 1, "the context lines of the diff are not those of ops/table.py"
-    (copy / "ops" / "table.py").write_text(table.replace(before, after), encoding="utf-8")
-    program = (
-        "import wengert; x = wengert.Value(1.0); y = x.softsign(); y.backward(); "
-        "print(y.data, x.grad, wengert.functions.softsign(-3.0))"
-    )
-    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert done.stdout == "0.5 0.25 -0.75\n"

@@ -216,3 +216,16 @@ def test_compiled_no_python_runs_for_a_parameter(how: str) -> None:
             sys.setprofile(None)
         counts.append(len(events))
     assert counts[0] == counts[1] < 12
+
+
+def test_a_list_that_becomes_shorter_while_it_is_read() -> None:
+    class Emptying(list[Any]):
+        def __iter__(self) -> Any:
+            outer.clear()
+            return iter([])
+
+    outer: list[Any] = [Value(1.0)]
+    outer += [Emptying(), *map(Value, range(50))]
+    assert len(Holder(outer=outer).parameters()) == 1
+    outer += [Emptying()]
+    Holder(outer=outer).zero_grad()

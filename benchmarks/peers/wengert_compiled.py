@@ -68,7 +68,7 @@ def kernel(loss: Any, arguments: Sequence[Any], batched: bool, seed: float) -> C
         RuntimeError: the function was not lifted.
     """
     given = loss._runtime.arguments(arguments, {}, batched)
-    entry, path = loss._runtime.path_for(given)
+    entry, path = loss._runtime.specialization_for(given)
     if path is None:
         raise RuntimeError(entry.refusal)
     path.load()

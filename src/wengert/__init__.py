@@ -28,7 +28,7 @@ from wengert.handmade import Handmade as _Handmade  # noqa: F401  (Value(data, c
 from wengert.compiler import compile as compile
 from wengert.modes import no_grad
 from wengert.node import supply
-from wengert.training.fit import History, fit
+from wengert.training import History, fit
 
 if TYPE_CHECKING:  # what the table below says, to a type checker and an editor
     from wengert.checking.anomalies import detect_anomaly, strict

@@ -38,11 +38,9 @@ from typing import Any, Protocol
 
 from wengert.engine import Value
 from wengert.errors import ArgumentError, CheckpointError
-from wengert.ops.coerce import named
+from wengert.ops import named
 from wengert.optim import Optimizer
-from wengert.training import safetensors
-from wengert.training.history import History
-from wengert.training.safetensors import Path, Tensor, some
+from wengert.training import History, safetensors
 
 __all__ = ["HasNamedParameters", "HasState", "load", "save"]
 
@@ -73,7 +71,7 @@ class HasState(Protocol):
 
 def save(
     model: HasNamedParameters,
-    path: Path,
+    path: safetensors.Path,
     *,
     optimizer: Optimizer | None = None,
     history: History | None = None,
@@ -98,7 +96,7 @@ def save(
         ArgumentError: an argument is of another kind, or the state of `optimizer` or `rng` has no place in a file.
     """
     _check_kinds(optimizer, history)
-    content = {name: Tensor(shape, _data(ps)) for name, (shape, ps) in _groups(model).items()}
+    content = {name: safetensors.Tensor(shape, _data(ps)) for name, (shape, ps) in _groups(model).items()}
     metadata: dict[str, str] = {}
     if optimizer is not None:
         content["optimizer.places"] = _listed(_places(model, optimizer))
@@ -115,7 +113,7 @@ def save(
 
 def load(
     model: HasNamedParameters,
-    path: Path,
+    path: safetensors.Path,
     *,
     optimizer: Optimizer | None = None,
     history: History | None = None,
@@ -209,8 +207,8 @@ def _data(parameters: list[Value]) -> array[float]:
     return array("d", [p.data for p in parameters])
 
 
-def _listed(numbers: list[float] | array[float]) -> Tensor:
-    return Tensor([len(numbers)], array("d", numbers))
+def _listed(numbers: list[float] | array[float]) -> safetensors.Tensor:
+    return safetensors.Tensor([len(numbers)], array("d", numbers))
 
 
 def _under(prefix: str, shapes: Mapping[str, list[int]]) -> dict[str, list[int]]:
@@ -221,9 +219,9 @@ def _compare(what: str, expected: Mapping[str, list[int]], found: Mapping[str, l
     """Refuse tensors of other names or shapes."""
     reshaped = [name for name, shape in expected.items() if found.get(name, shape) != shape]
     faults = [
-        some("missing", [name for name in expected if name not in found]),
-        some("unexpected", [name for name in found if name not in expected]),
-        some("of another shape", [f"{name} {found[name]}, expected {expected[name]}" for name in reshaped]),
+        safetensors.some("missing", [name for name in expected if name not in found]),
+        safetensors.some("unexpected", [name for name in found if name not in expected]),
+        safetensors.some("of another shape", [f"{name} {found[name]}, expected {expected[name]}" for name in reshaped]),
     ]
     if any(faults):
         raise CheckpointError(f"it holds {what}: {'; '.join(filter(None, faults))}")
@@ -238,7 +236,9 @@ def _places(model: HasNamedParameters, optimizer: Optimizer) -> list[float]:
     return [places.get(p, -1.0) for p in optimizer.parameters]
 
 
-def _add(prefix: str, state: Mapping[str, Any], content: dict[str, Tensor], metadata: dict[str, str]) -> None:
+def _add(
+    prefix: str, state: Mapping[str, Any], content: dict[str, safetensors.Tensor], metadata: dict[str, str]
+) -> None:
     """Add a state to what is to be written: strings to the metadata, numbers and lists of them as tensors."""
     for key, part in state.items():
         name = f"{prefix}.{key}"
@@ -246,7 +246,8 @@ def _add(prefix: str, state: Mapping[str, Any], content: dict[str, Tensor], meta
             metadata[name] = part
             continue
         try:
-            content[name] = _listed(part) if isinstance(part, (list, array)) else Tensor([], array("d", [part]))
+            is_list = isinstance(part, (list, array))
+            content[name] = _listed(part) if is_list else safetensors.Tensor([], array("d", [part]))
         except (TypeError, OverflowError):
             raise ArgumentError(
                 f"the {prefix}'s {key} is {part!r:.40}; only numbers and strings can be saved"
@@ -261,7 +262,7 @@ def _check_optimizer(optimizer: Optimizer, found: dict[str, list[int]], metadata
     algorithm = metadata.get("optimizer.algorithm")
     if algorithm != state["algorithm"]:
         raise CheckpointError(f"it holds the state of the optimizer {algorithm!r:.40}, not of {state['algorithm']!r}")
-    own: dict[str, Tensor] = {"optimizer.places": _listed([0.0] * len(optimizer.parameters))}
+    own: dict[str, safetensors.Tensor] = {"optimizer.places": _listed([0.0] * len(optimizer.parameters))}
     _add("optimizer", state, own, {})
     _compare("the state of another optimizer", {name: tensor.shape for name, tensor in own.items()}, found)
     return [*own]
@@ -271,7 +272,7 @@ def _check_history(found: dict[str, list[int]]) -> list[str]:
     """Refuse what is no history; the names of its tensors."""
     if not found:
         raise CheckpointError("it holds no history: it was saved without history=")
-    own: dict[str, Tensor] = {}
+    own: dict[str, safetensors.Tensor] = {}
     _add("history", History().state_dict(), own, {})
     _compare("no history", {name: [] for name in own}, {name: [] for name in found})
     for name, shape in found.items():

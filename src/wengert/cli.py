@@ -14,19 +14,18 @@ import math
 import os
 import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from wengert import __version__, _loader
 from wengert.compiler.backends import BACKENDS
 from wengert.demo import SETTINGS, run, source
 from wengert.errors import WengertError
-from wengert.view.formula import evaluate
-from wengert.view.graph.draw import draw
+from wengert.view import formula as formulas
+from wengert.view.graph import draw, tree
 from wengert.view.graph.formats import FORMATS
-from wengert.view.graph.tree import tree
-from wengert.view.steps.steps import steps
+from wengert.view.steps import steps
 
 __all__ = ["main"]
 
@@ -36,6 +35,7 @@ EXTRAS = {
     "png": "resvg_py",
     "progress": "tqdm",
 }  # extra -> the library that it brings
+DAY = 86_400.0  # seconds
 
 
 class _Parser(argparse.ArgumentParser):
@@ -173,7 +173,7 @@ def _check(given: argparse.Namespace) -> int:
 
 def _draw(formula: str, numbers: dict[str, float], out: str | None, html: str | None, in_steps: bool) -> int:
     """Print a formula as a tree, or its steps; or write it to files."""
-    root = evaluate(formula, numbers)
+    root = formulas.evaluate(formula, numbers)
     root.backward()
     walk, picture = steps(root), draw(root)
     for path, write in ((out, picture.save), (html, walk.save if in_steps else picture.save)):
@@ -228,38 +228,22 @@ def _path(written: str) -> str:
     return written
 
 
-def _whole(written: str) -> int:
-    try:
-        number = int(written)
-    except ValueError:
-        number = 0
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{written!r} is not a whole number from 1 up")
-    return number
+def _reader(kind: type[float], fits: Callable[[float], bool], expected: str) -> Callable[[str], Any]:
+    """What reads a number of an option."""
+
+    def read(written: str) -> float:
+        try:
+            number = kind(written)
+        except ValueError:
+            number = math.nan
+        if not fits(number):
+            raise argparse.ArgumentTypeError(f"{written!r} is not {expected}")
+        return number
+
+    return read
 
 
-def _seconds(written: str) -> float:
-    try:
-        seconds = float(written)
-    except ValueError:
-        seconds = math.nan
-    if not 0.0 < seconds <= 86_400.0:
-        raise argparse.ArgumentTypeError(f"{written!r} is not a number of seconds above 0, at most a day's")
-    return seconds
-
-
-def _seed(written: str) -> int:
-    try:
-        return int(written)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{written!r} is not a whole number") from None
-
-
-def _rate(written: str) -> float:
-    try:
-        rate = float(written)
-    except ValueError:
-        rate = math.nan
-    if not 0.0 < rate < math.inf:
-        raise argparse.ArgumentTypeError(f"{written!r} is not a positive number")
-    return rate
+_whole = _reader(int, lambda number: number >= 1, "a whole number from 1 up")
+_seconds = _reader(float, lambda number: 0.0 < number <= DAY, "a number of seconds above 0, at most a day's")
+_seed = _reader(int, lambda number: number == number, "a whole number")
+_rate = _reader(float, lambda number: 0.0 < number < math.inf, "a positive number")

@@ -19,10 +19,9 @@ from wengert.compiler.backends import preferred
 from wengert.errors import WengertError
 from wengert.nn import MLP
 from wengert.optim import Adam
-from wengert.training.fit import History, Loss, fit, predict
-from wengert.training.trainers import Trainer, choose
+from wengert.training import History, Loss, Trainer, choose, fit, predict
 from wengert.view import plots, text
-from wengert.view.graph.draw import draw
+from wengert.view.graph import draw
 
 __all__ = ["SETTINGS", "DemoError", "Setting", "run", "source"]
 
@@ -175,15 +174,16 @@ def source(name: str) -> str:
     """
     setting = SETTINGS[name]
     X, _, Y, _ = setting.split()
-    task: tuple[Any, ...] = setting.network(X, 0), setting.loss, None, None, list(zip(X, Y, strict=True)), []
-    trainer = choose(preferred().name, *task)
+    trainer = choose(
+        preferred().name, setting.network(X, 0), setting.loss, None, None, list(zip(X, Y, strict=True)), []
+    )
     assert trainer.compiled is not None  # or `choose` has said why
     return trainer.compiled.source()
 
 
 def _seconds_per_epoch(model: MLP, trainer: Trainer, size: int) -> float:
     """How long forward and backward take, measured on a batch or two; changes nothing that the training sees."""
-    count = len(trainer.eager.task.examples)
+    count = len(trainer.task.examples)
     few = range(min(size, count if trainer.compiled is not None else 10))
     trainer.gradient(few)  # what is done only once is done
     started = perf_counter()

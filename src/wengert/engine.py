@@ -21,9 +21,8 @@ from typing import Any
 from wengert.errors import LengthError, OperandError, OperationError
 from wengert.functions import Functions
 from wengert.node import CODE, WALK, Node, kind
-from wengert.ops import coerce, ieee
+from wengert.ops import BY_NAME, HUGE, LEFT, TABLE, TINY, Op, coerce, ieee
 from wengert.ops.ieee import Int, Nodes, cython
-from wengert.ops.table import BY_NAME, HUGE, LEFT, TABLE, TINY, Op
 
 if False:  # what the compiler reads instead of the stand-in
     import cython  # type: ignore[no-redef]

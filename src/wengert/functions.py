@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from wengert.errors import LengthError, OperandError, OperationError
-from wengert.ops import register, table
-from wengert.ops.coerce import named
+from wengert.ops import named, register, table
 
 __all__ = ["log_softmax", "matmul", "op", "pick", "softmax", "take"]  # and rows, below
 

@@ -15,10 +15,9 @@ from wengert import engine
 from wengert.engine import Many, Value, tape
 from wengert.errors import OperandError
 from wengert.node import CODE, WALK, constant, supply
+from wengert.ops import BY_NAME, LEFT, TABLE, UNARY, Op, ieee
 from wengert.ops import coerce as numbers
-from wengert.ops import ieee
 from wengert.ops.ieee import Array, Int, Nodes
-from wengert.ops.table import BY_NAME, LEFT, TABLE, UNARY, Op
 
 __all__ = ["Graph", "Instruction", "copy"]
 

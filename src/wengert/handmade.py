@@ -35,8 +35,7 @@ from typing import Any
 from wengert import engine, modes, node
 from wengert.engine import Many, Value
 from wengert.errors import HandmadeNodeError, OperandError
-from wengert.ops import coerce
-from wengert.ops.table import BY_NAME
+from wengert.ops import BY_NAME, coerce
 
 __all__ = ["Children", "Handmade", "no_rule"]
 

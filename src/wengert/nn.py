@@ -25,10 +25,10 @@ from typing import Any, Protocol, Self, SupportsIndex
 from weakref import WeakValueDictionary
 
 from wengert import parameters
-from wengert.derivatives.pytree import KeyPath, keys_of, tree_flatten
+from wengert.derivatives import KeyPath, keys_of, tree_flatten
 from wengert.engine import Value, dot
 from wengert.errors import ArgumentError, LengthError, OperandError, WengertError
-from wengert.ops.table import BY_NAME
+from wengert.ops import BY_NAME
 
 __all__ = ["MLP", "Activation", "Layer", "Module", "Neuron", "RandomSource", "registered_names"]
 

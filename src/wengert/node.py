@@ -11,9 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 from wengert.errors import HandmadeNodeError, OperandError
-from wengert.ops import coerce
+from wengert.ops import BY_NAME, LEFT, TABLE, Op, coerce
 from wengert.ops.ieee import cython
-from wengert.ops.table import BY_NAME, LEFT, TABLE, Op
 
 if False:  # what the compiler reads instead of the stand-in
     import cython  # type: ignore[no-redef]

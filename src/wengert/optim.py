@@ -49,8 +49,7 @@ Parameters = Iterable[Value] | HasParameters
 class Optimizer:
     """What SGD, Adam and AdamW share: whose parameters, at what rate, which of them are frozen.
 
-    To write another, derive, and say in `_rule` how a parameter moves; or move the parameters in `_update`, where that
-    depends on more than the parameter itself.
+    To write another, derive, and say in `_rule` how a parameter moves; or move all of them in `_update`.
 
     Args:
         parameters: leaf Values, or a Module. One that is listed twice is one parameter.
@@ -180,16 +179,16 @@ class Optimizer:
 
     def _update(self, lr: float) -> None:
         """Move the parameters in `self._active` by the rule."""
-        columns = [*self._state.values()]
-        if self._loop(lr, self._active, None, None, *columns):
+        if self._loop(lr, self._active, None, None, self._state):
             return
+        columns = [*self._state.values()]
         for i, p in enumerate(self._active):
             if p is not None:
                 p.data, *state = self._rule(lr, p.data, p.grad, *[column[i] for column in columns])
                 for column, number in zip(columns, state, strict=True):
                     column[i] = number
 
-    def _loop(self, lr: float, parameters: list[Value | None] | None, x: Any, g: Any, *state: Any) -> bool:
+    def _loop(self, lr: float, parameters: Nodes | None, x: Any, g: Any, state: Mapping[str, Any]) -> bool:
         """Move all `parameters`, or else the numbers `x`, by the rule in a loop that is compiled; False if none is."""
         return False
 
@@ -202,7 +201,7 @@ class Optimizer:
     def _step_arrays(self, numbers: Any, gradients: Any, state: dict[str, Any]) -> None:
         """As `step`, with the same bits, for a loop that keeps in NumPy arrays what else is in Values and `_state`."""
         lr = self.lr
-        if not (ieee.COMPILED and self._loop(lr, None, numbers, gradients, *state.values())):
+        if not (ieee.COMPILED and self._loop(lr, None, numbers, gradients, state)):
             moved, *changed = self._rule(lr, numbers, gradients, *state.values())
             changes = dict(zip(state, changed, strict=True))
             # From here on nothing is called, so Ctrl-C cannot come between the parameters, the state and the count.
@@ -262,8 +261,8 @@ class SGD(Optimizer):
         x, velocity = _sgd(x, g, state[0], lr, self.momentum, self.nesterov, self.weight_decay)
         return x, velocity
 
-    def _loop(self, lr: float, parameters: list[Value | None] | None, x: Any, g: Any, *state: Any) -> bool:
-        _sgd_loop(parameters, x, g, state[0], lr, self.momentum, self.nesterov, self.weight_decay)
+    def _loop(self, lr: float, parameters: Nodes | None, x: Any, g: Any, state: Mapping[str, Any]) -> bool:
+        _sgd_loop(parameters, x, g, state["velocity"], lr, self.momentum, self.nesterov, self.weight_decay)
         return True
 
 
@@ -306,8 +305,7 @@ class Adam(Optimizer):
         super().__init__(parameters, lr, "age", "mean", "square")
         if len(betas) != 2:
             raise ArgumentError(f"betas is {betas!r}; expected two numbers")
-        kept = [_within(f"betas[{i}]", beta, 0.0, 1.0) for i, beta in enumerate(betas)]
-        self.betas: Sequence[float] = (kept[0], kept[1])
+        self.betas: Sequence[float] = tuple([_within(f"betas[{i}]", b, 0.0, 1.0) for i, b in enumerate(betas)])
         self.eps: float = _positive("eps", eps)
         self.weight_decay: float = _within("weight_decay", weight_decay, 0.0, math.inf)
 
@@ -318,9 +316,10 @@ class Adam(Optimizer):
         x, mean, square = _adam(x, g, mean, square, rate, scale, lr, beta1, beta2, self.eps, decay, self._decoupled)
         return x, steps, mean, square
 
-    def _loop(self, lr: float, parameters: list[Value | None] | None, x: Any, g: Any, *state: Any) -> bool:
-        (age, mean, square), (beta1, beta2), decay = state, self.betas, self.weight_decay
-        _adam_loop(parameters, x, g, age, mean, square, lr, beta1, beta2, self.eps, decay, self._decoupled)
+    def _loop(self, lr: float, parameters: Nodes | None, x: Any, g: Any, state: Mapping[str, Any]) -> bool:
+        (beta1, beta2), eps, decay, decoupled = self.betas, self.eps, self.weight_decay, self._decoupled
+        age, mean, square = state["age"], state["mean"], state["square"]
+        _adam_loop(parameters, x, g, age, mean, square, lr, beta1, beta2, eps, decay, decoupled)
         return True
 
     def _takes_arrays(self) -> bool:
@@ -429,37 +428,39 @@ def _sgd_loop(
     parameters: Nodes | None, x: Array, g: Array, velocity: Array, lr: float,
     momentum: float, nesterov: bool, weight_decay: float,
 ) -> None:  # fmt: skip
-    for i in range(len(velocity)):
-        if parameters is None:
+    if parameters is None:
+        for i in range(len(x)):
             x[i], velocity[i] = _sgd(x[i], g[i], velocity[i], lr, momentum, nesterov, weight_decay)
-        else:
-            p = ieee.at(parameters, i, Value)
-            if ieee.held(p):
-                p._data, velocity[i] = _sgd(p._data, p._grad, velocity[i], lr, momentum, nesterov, weight_decay)
+        return
+    for i in range(len(parameters)):
+        p = ieee.at(parameters, i, Value)
+        if ieee.held(p):
+            p._data, velocity[i] = _sgd(p._data, p._grad, velocity[i], lr, momentum, nesterov, weight_decay)
 
 
 def _adam_loop(
     parameters: Nodes | None, x: Array, g: Array, age: Array, mean: Array, square: Array, lr: float,
     beta1: float, beta2: float, eps: float, weight_decay: float, decoupled: bool,
 ) -> None:  # fmt: skip
+    if parameters is None:
+        rate, scale = _corrections(age[0] + 1.0, lr, beta1, beta2)
+        for i in range(len(x)):
+            age[i] += 1.0
+            x[i], mean[i], square[i] = _adam(
+                x[i], g[i], mean[i], square[i], rate, scale, lr, beta1, beta2, eps, weight_decay, decoupled
+            )
+        return
     corrected = 0.0  # the age that `rate` and `scale` are for: most often that of all parameters
-    rate = scale = 0.0
-    for i in range(len(age)):
-        if parameters is not None:
-            p = ieee.at(parameters, i, Value)
-        if parameters is None or ieee.held(p):
+    for i in range(len(parameters)):
+        p = ieee.at(parameters, i, Value)
+        if ieee.held(p):
             age[i] += 1.0
             if age[i] != corrected:
                 corrected = age[i]
                 rate, scale = _corrections(corrected, lr, beta1, beta2)
-            if parameters is None:
-                x[i], mean[i], square[i] = _adam(
-                    x[i], g[i], mean[i], square[i], rate, scale, lr, beta1, beta2, eps, weight_decay, decoupled
-                )
-            else:
-                p._data, mean[i], square[i] = _adam(
-                    p._data, p._grad, mean[i], square[i], rate, scale, lr, beta1, beta2, eps, weight_decay, decoupled
-                )
+            p._data, mean[i], square[i] = _adam(
+                p._data, p._grad, mean[i], square[i], rate, scale, lr, beta1, beta2, eps, weight_decay, decoupled
+            )
 
 
 # -- reading arguments --------------------------------------------------------------------------------------------

@@ -45,29 +45,27 @@ def reset(root: Any, module: type) -> None:
 
 
 def _walk(root: Any, module: type, found: Any, starts: Nodes) -> None:
-    """Reset every leaf Value, or add it to `found`, and to `starts` where in that those of another container begin."""
+    """Reset every leaf Value, or add it to `found`, and to `starts` where in that those of another module begin."""
     items, i = [root], 0
     waiting: list[Any] = []  # containers that were left for one inside of them, and how far they had been read
     seen: set[int] = set()
     while True:
         i = _reset(items, i) if found is None else _add(items, i, found, starts)
-        if i == len(items):
+        if i >= len(items):  # a list may have become shorter, by an `__iter__` of the user's
             if not waiting:
                 return
             items, i = waiting.pop()
-        else:
-            item, is_module = items[i], ieee.held(ieee.at(items, i, module))
-            i += 1
-            if not is_module and not isinstance(item, (dict, list, tuple)):
-                continue
+            continue
+        item, is_module = items[i], ieee.held(ieee.at(items, i, module))
+        i += 1
+        if is_module or isinstance(item, (dict, list, tuple)):
             key = id(item)
-            if key in seen:
-                continue
-            seen.add(key)
-            waiting.append((items, i))
-            items, i = _items(item, is_module), 0
-        if found is not None:
-            starts.append(len(found))
+            if key not in seen:
+                seen.add(key)
+                waiting.append((items, i))
+                items, i = _items(item, is_module), 0
+                if is_module:
+                    starts.append(0 if found is None else len(found))
 
 
 def _items(container: Any, is_module: bool) -> Nodes:
@@ -82,7 +80,7 @@ def _add(items: Nodes, i: Int, found: Nodes, starts: Nodes) -> Any:
     """Take in leaf Values from the i-th item on; returns where something else stands, or the end."""
     while True:
         i = ieee.take(found, items, i, Value)
-        if i == len(items):
+        if i >= len(items):
             return i
         p = ieee.at(items, i, Value)
         if ieee.held(p) and p._made & CODE == 0:  # it is no younger than the one before

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from wengert.engine import Value, dot
 from wengert.errors import ArgumentError, require
-from wengert.ops.table import BUILT_IN, BY_NAME, TABLE, Op
+from wengert.ops import BUILT_IN, BY_NAME, TABLE, Op
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy

@@ -13,6 +13,7 @@ import pytest
 import wengert
 from tools.qa.oracles import ROWS
 from wengert import Value, ops
+from wengert.checking import peers
 from wengert.checking.compare import Comparison
 from wengert.errors import ArgumentError, MissingExtraError, OperandError
 
@@ -35,6 +36,13 @@ def operands(row: ops.Op) -> list[float]:
     rng = random.Random(row.name)
     domain = row.domain if row.arity is not None else row.domain[:1] * 5
     return [rng.uniform(low, high) for low, high in domain]
+
+
+@over_peers
+def test_every_row_has_a_counterpart_by_its_name_an_exception_or_its_own_rule(peer: str) -> None:
+    library = pytest.importorskip(peer)
+    table = getattr(peers, f"_{peer}_table")(library.mp if peer == "mpmath" else library)
+    assert set(table) == {row.name for row in ROWS}
 
 
 class Point(NamedTuple):

@@ -52,7 +52,7 @@ def batch_of(function: Callable[..., Any], *columns: Any) -> Value:
 def lifted(compiled: Any) -> None:
     """It was lifted for all arguments that it was called with: nothing was left to the engine."""
     assert "uncompiled" not in compiled.report()
-    assert all(entry.paths for entry in compiled._runtime.entries.values())
+    assert all(entry.specializations for entry in compiled._runtime.entries.values())
 
 
 def entries(compiled: Any) -> int:

@@ -46,8 +46,8 @@ def lifted(compiled: Any, most: int, paths: int | None = 1) -> None:
     report = compiled.report()
     for entry in compiled._runtime.entries.values():
         assert not entry.refusal
-        assert paths is None or len(entry.paths) == paths
-        for path in entry.paths:
+        assert paths is None or len(entry.specializations) == paths
+        for path in entry.specializations:
             steps = len(path.lifted.program.steps)
             assert 0 < steps <= most, report
             assert f"became {steps} array" in report

@@ -39,7 +39,7 @@ def test_branches_are_taken_by_each_example() -> None:
             same(loss(x), loss.function(x), [a, b])
         b.data += 0.3 * turn
     lifted(loss)
-    assert {len(entry.paths) for entry in loss._runtime.entries.values()} == {3}
+    assert {len(entry.specializations) for entry in loss._runtime.entries.values()} == {3}
     assert "v.data > 0" in loss.report()
 
 

@@ -11,93 +11,14 @@ import sys
 from functools import cache
 from typing import Any
 
+from tests.course.checked import ROOT
+from tests.course.engines import TUTORIAL
 from wengert import engine
-from wengert.course.grading import loop_trials
-from wengert.course.grading.diagnosis import Seen
-from wengert.course.grading.kit import NAMES, Kit, UnfitError
+from wengert.course.grading import load, loop_trials, probe
+from wengert.course.grading.kit import NAMES, Kit, Trial, TrialPlan
+from wengert.course.grading.steps import Seen
 
-ENGINE = """
-import math
-import random
-
-class Value:
-    def __init__(self, data, _children=(), _op=""):
-        self.data = data
-        self.grad = 0.0
-        self._prev = set(_children)
-        self._op = _op
-        self._backward = lambda: None
-
-    def __add__(self, other):
-        other = other if isinstance(other, Value) else Value(other)
-        out = Value(self.data + other.data, (self, other), "+")
-        def _backward():
-            self.grad += out.grad
-            other.grad += out.grad
-        out._backward = _backward
-        return out
-
-    def __mul__(self, other):
-        other = other if isinstance(other, Value) else Value(other)
-        out = Value(self.data * other.data, (self, other), "*")
-        def _backward():
-            self.grad += other.data * out.grad
-            other.grad += self.data * out.grad
-        out._backward = _backward
-        return out
-
-    def __pow__(self, n):
-        assert isinstance(n, (int, float))
-        out = Value(self.data**n, (self,), f"**{n}")
-        def _backward():
-            self.grad += n * self.data ** (n - 1) * out.grad
-        out._backward = _backward
-        return out
-
-    def tanh(self):
-        t = math.tanh(self.data)
-        out = Value(t, (self,), "tanh")
-        def _backward():
-            self.grad += (1 - t**2) * out.grad
-        out._backward = _backward
-        return out
-
-    def relu(self):
-        out = Value(max(0.0, self.data), (self,), "ReLU")
-        def _backward():
-            self.grad += (out.data > 0) * out.grad
-        out._backward = _backward
-        return out
-
-    def __neg__(self):
-        return self * -1
-
-    def __sub__(self, other):
-        return self + (-other)
-
-    def __radd__(self, other):
-        return self + other
-
-    def __rmul__(self, other):
-        return self * other
-
-    def __rsub__(self, other):
-        return other + (-self)
-
-    def backward(self):
-        order, visited = [], set()
-        def visit(v):
-            if v not in visited:
-                visited.add(v)
-                for child in v._prev:
-                    visit(child)
-                order.append(v)
-        visit(self)
-        self.grad = 1.0
-        for v in reversed(order):
-            v._backward()
-"""
-
+ENGINE = "import random\n" + TUTORIAL
 WENGERT = "import math\nimport random\nfrom wengert import Value\n"
 
 TANH = """
@@ -202,27 +123,10 @@ def patched(text: str, *changes: tuple[str, str]) -> str:
     return text
 
 
-def names_of(kind: Any) -> dict[str, str]:
-    """What a class calls its parts."""
-    one = kind(2.0)
-    return {part: found for part, names in NAMES.items() for found in names if hasattr(one, found)}
-
-
 def tried(trials: list[Any], kit: Kit) -> dict[str, Seen]:
     """What the trials give, errors and all."""
-    seen = {}
-    for trial in trials:
-        numbers: list[float] = []
-        kind = says = ""
-        try:
-            for _, _, number in trial.run(kit):
-                numbers.append(number)
-        except UnfitError as error:
-            kind, says = f"unfit {error.kind}", str(error)
-        except Exception as error:
-            kind, says = type(error).__name__, f"{type(error).__name__}: {error}"
-        seen[trial.id] = Seen(tuple(numbers), kind, says)
-    return seen
+    done = [probe.attempt(Trial(*trial), kit, "examined.py", load) for trial in trials]
+    return {one["done"]: Seen(tuple(one["numbers"]), **one.get("error", {})) for one in done}
 
 
 def run(text: str, seed: int = 1) -> Kit:
@@ -230,7 +134,7 @@ def run(text: str, seed: int = 1) -> Kit:
     space: dict[str, Any] = {"__name__": "examined"}
     random.seed(seed)
     exec(compile(text, "examined.py", "exec", dont_inherit=True), space)
-    return Kit(space["Value"], names_of(space["Value"]), space, seed=seed)
+    return Kit(space["Value"], load.parts_of(space["Value"], NAMES, ""), space, TrialPlan(seed=seed))
 
 
 def watched(text: str, path: str = "", seconds: float = 8.0) -> dict[str, Seen]:
@@ -249,8 +153,8 @@ def watched(text: str, path: str = "", seconds: float = 8.0) -> dict[str, Seen]:
         pass
     finally:
         watch.stop()
-    kit = Kit(space["Value"], names_of(space["Value"]), space)
-    kit.loop = watch  # type: ignore[attr-defined]
+    kit = Kit(space["Value"], load.parts_of(space["Value"], NAMES, ""), space)
+    kit.loop = watch
     return tried(loop_trials.TRIALS, kit)
 
 
@@ -258,8 +162,9 @@ def watched(text: str, path: str = "", seconds: float = 8.0) -> dict[str, Seen]:
 def elsewhere(texts: tuple[str, ...]) -> list[dict[str, Seen]]:
     """The same of many files, in one process in which wengert is interpreted."""
     environment = {**os.environ, "WENGERT_INTERPRETED": "1"}
-    command = [sys.executable, __file__]
-    done = subprocess.run(command, input=json.dumps(texts), env=environment, capture_output=True, text=True, check=True)
+    command = [sys.executable, "-m", "tests.course.handmade"]
+    how: dict[str, Any] = {"env": environment, "cwd": ROOT, "capture_output": True, "text": True, "check": True}
+    done = subprocess.run(command, input=json.dumps(texts), **how)
     return [{name: Seen(tuple(one[0]), *one[1:]) for name, one in seen.items()} for seen in json.loads(done.stdout)]
 
 
@@ -267,4 +172,4 @@ if __name__ == "__main__":
     with contextlib.redirect_stdout(sys.stderr):
         assert not engine.compiled
         seen = [watched(text) for text in json.load(sys.stdin)]
-    print(json.dumps([{n: [one.numbers, one.kind, one.says, one.place] for n, one in told.items()} for told in seen]))
+    print(json.dumps(seen))

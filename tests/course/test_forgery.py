@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 from tests.course import engines
+from tests.course.checked import tried
 from tests.course.handmade import ENGINE, TANH
-from tests.course.test_slips import tried
 from wengert.course import check
 from wengert.course.grading import channel, probe
 from wengert.errors import ArgumentError
 
-WRONG = engines.patched(engines.WRONG["swapped_factors"][1])
+WRONG = engines.wrong("swapped_factors")
 FOREIGN = "the file wrote to the check's own channel"
 
 FORGERIES = {
@@ -75,7 +75,7 @@ def frames(action: str, program: str = WRONG) -> str:
                 for found in list(frame.f_locals.values()):
                     modules = found if isinstance(found, dict) and "trials" in found and "kit" in found else None
                     if modules and hasattr(modules["kit"], "Kit"):
-                        Kit, trials = modules["kit"].Kit, modules["trials"]
+                        kit, Kit = modules["kit"], modules["kit"].Kit
                         {action}
                 frame = frame.f_back
         forge()
@@ -84,7 +84,7 @@ def frames(action: str, program: str = WRONG) -> str:
 
 def test_a_kit_that_gives_no_numbers_is_seen(tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match=rf"{FOREIGN}: 0 numbers where \d+ were asked for"):
-        tried(tmp_path, frames("trials.Trial.outcomes = lambda self, kit: iter(())"))
+        tried(tmp_path, frames("kit.Trial.outcomes = lambda self, kit: iter(())"))
 
 
 def test_a_kit_that_gives_constants_is_wrong(tmp_path: Path) -> None:
@@ -97,8 +97,9 @@ def test_a_kit_that_gives_constants_is_wrong(tmp_path: Path) -> None:
 
 
 def test_a_network_whose_numbers_are_made_up(tmp_path: Path) -> None:
-    for made_up in ("[1.0, 12.0]", "[0.0] * 500", "[float('nan')] * 1000", "[float('inf'), -3.0] * 40"):
-        forged = "old = trials.Trial.outcomes; trials.Trial.outcomes = lambda self, kit: "
+    values = "[[1, 2, float('nan'), 1]] * 12"
+    for made_up in ("[1.0, 12.0]", "[0.0] * 500", "[[0, []]] * 40", f"[[0, {values}], [0, [1.0], [[0.5] * 12]]]"):
+        forged = "old = kit.Trial.outcomes; kit.Trial.outcomes = lambda self, kit: "
         forged += f"(('', '', x) for x in {made_up}) if self.step == 8 else old(self, kit)"
         try:
             report = tried(tmp_path, frames(forged, ENGINE + TANH.replace("act.tanh()", "act")), 8)
@@ -179,6 +180,10 @@ def test_numbers_that_are_numbers() -> None:
         channel.numbers([1.0] * 2_001, None, False)
     assert channel.numbers([1, 2.5], 2, False) == (1.0, 2.5)
     assert channel.numbers([1], 2, True) == (1.0,)
+    assert channel.numbers([[1, [2.5]], 3], None, False) == ([1, [2.5]], 3)
+    for count, foreign in ((2, [[1.0], 2.0]), (None, [[1.0, ["2"]]]), (None, [{"a": 1.0}])):
+        with pytest.raises(channel.ForeignError, match="where numbers belong"):
+            channel.numbers(foreign, count, False)
 
 
 def test_the_program_that_runs_the_file_has_no_name_in_it(tmp_path: Path) -> None:

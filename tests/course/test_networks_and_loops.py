@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 import wengert
+from tests.course.checked import counted, report_on, tried
 from tests.course.handmade import ENGINE, TANH, WENGERT
-from tests.course.test_slips import counted, tried
 from tests.course.test_training_loops import LOOP, MOVE, TRAIN, UPDATE, ZERO, patched
 from wengert.course import check
-from wengert.course.grading import load
-from wengert.course.grading.diagnosis import TRIALS
+from wengert.course.grading import load, probe
+from wengert.course.grading.steps import MODULES
 
 NETWORK_ROWS, LOOP_ROWS = 9, 6
 
@@ -29,7 +29,7 @@ def test_the_step_is_found_by_what_is_there(tmp_path: Path) -> None:
 
 
 def test_no_two_trials_have_one_name() -> None:
-    names = [trial.id for trial in TRIALS]
+    names = [row[1] for name in probe.CHILD[2:] for row in MODULES[name].TRIALS]
     assert len(names) == len(set(names))
 
 
@@ -134,11 +134,18 @@ def test_a_function_of_this_session_is_called_in_a_copy() -> None:
     assert counted(report) == ["update's sign"]
 
 
-def test_only_programs_that_train_are_watched() -> None:
+def test_only_programs_that_train_are_watched(tmp_path: Path) -> None:
     """What is watched runs interpreted: Wengert's own engine is checked as it is."""
-    assert load.trains(LOOP)
-    assert load.trains(TRAIN)
-    assert not load.trains(ENGINE + TANH)
-    assert not load.trains("def f(:\n")
-    text = Path(wengert.__file__).with_name("engine.py").read_text(encoding="utf-8")
-    assert not load.trains(text)
+    path = tmp_path / "program.py"
+    for text, trains in ((LOOP, True), (TRAIN, True), (ENGINE + TANH, False), ("def f(:\n", False)):
+        path.write_text(text)
+        assert load.trains(str(path)) is trains
+    assert not load.trains(str(Path(wengert.__file__).with_name("engine.py")))
+
+
+def test_what_is_right_of_the_steps_before_is_one_line() -> None:
+    lines = str(report_on(ENGINE + TANH)).splitlines()
+    assert lines[3].split() == ["Neuron(3)", "ok", "ok"]
+    assert [line for line in lines if "steps before" in line] == ["  and of the steps before, 32 that are right"]
+    wrong = str(report_on(patched(ENGINE, ("(1 - t**2) * out.grad", "(1 - t) * out.grad")) + TANH)).splitlines()
+    assert lines[3] != wrong[3] == "  a.tanh()                        ok      wrong     tanh rule"

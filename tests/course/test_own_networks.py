@@ -14,8 +14,8 @@ MICROGRAD = "import random\nfrom micrograd.engine import Value\n"  # whose Value
 
 def graded(text: str, seed: int = 1) -> tuple[list[Row], list[Finding], list[str]]:
     kit = run(text, seed)
-    rows, findings, later = networks.judge(tried(TRIALS, kit), kit.draw)
-    return rows, findings, [one.says for one in later]
+    verdict = networks.judge(tried(TRIALS, kit), seed)
+    return verdict.rows, verdict.findings, [one.says for one in verdict.later]
 
 
 def told(findings: list[Finding]) -> list[str]:
@@ -234,4 +234,4 @@ def test_what_is_half_done_is_not_wrong(case: str) -> None:
 
 
 def test_what_was_not_tried_is_not_judged() -> None:
-    assert {row.state for row in networks.judge({}, lambda name: None)[0]} == {"not tried"}
+    assert {row.state for row in networks.judge({}, 0).rows} == {"not tried"}

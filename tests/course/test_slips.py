@@ -8,24 +8,15 @@ from typing import Any
 
 import pytest
 
-from tests.course import engines
-from wengert.course import Report, check
-from wengert.course.grading import diagnosis, model, networks, rules, slips, steps, training_loop
-from wengert.course.grading.kit import NAMES, Kit
+from tests.course import engines, half_done
+from tests.course.checked import counted, page, report_on, tried
+from wengert.course import check
+from wengert.course.grading import diagnosis, networks, rules, slips, steps, training_loop
+from wengert.course.grading.kit import NAMES, Kit, TrialPlan
+from wengert.course.grading.model import ModelEngine, model_kit
+from wengert.course.grading.steps import TRIALS, About, Seen
 
-ROOT = Path(__file__).resolve().parents[2]
-
-
-def tried(folder: Path, text: str, step: int | None = None, seed: int = 0, **limits: Any) -> Report:
-    """The report on a program."""
-    path = folder / "engine.py"
-    path.write_text(text, encoding="utf-8")
-    return check(path, step, seed=seed, **limits)
-
-
-def counted(report: Report) -> list[str]:
-    """The slips that are named, without what is only noted."""
-    return [finding.slip for finding in report.findings if not finding.note]
+METHODS = frozenset(need for trial in TRIALS.values() for need in trial.needs.split() if need not in NAMES)
 
 
 # ------------------------------------------------------------------------------------- engines with a slip
@@ -33,9 +24,9 @@ def counted(report: Report) -> list[str]:
 
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", engines.WRONG)
-def test_a_slip_is_told_by_name(name: str, seed: int, tmp_path: Path) -> None:
-    slip, patches = engines.WRONG[name]
-    report = tried(tmp_path, engines.patched(patches), seed=seed, timeout=8.0 if name in engines.EXPONENTIAL else 60.0)
+def test_a_slip_is_told_by_name(name: str, seed: int) -> None:
+    slip, *patches = engines.WRONG[name]
+    report = report_on(engines.patched(*patches), seed=seed, timeout=8.0 if name in engines.EXPONENTIAL else 60.0)
     assert counted(report) == [slip]
     assert not report.right
     assert report.not_yet == ()
@@ -43,8 +34,8 @@ def test_a_slip_is_told_by_name(name: str, seed: int, tmp_path: Path) -> None:
 
 
 def test_two_slips_at_once_are_told_apart(tmp_path: Path) -> None:
-    both = [*engines.WRONG["swapped_factors"][1], *engines.WRONG["overwrites_in_add"][1]]
-    report = tried(tmp_path, engines.patched(both))
+    both = [*engines.WRONG["swapped_factors"][1:], *engines.WRONG["overwrites_in_add"][1:]]
+    report = tried(tmp_path, engines.patched(*both))
     told = {finding.slip: finding.says for finding in report.findings if not finding.note}
     assert told == {
         "swapped factors": "a * b: the product rule's factors are swapped",
@@ -53,7 +44,7 @@ def test_two_slips_at_once_are_told_apart(tmp_path: Path) -> None:
 
 
 def test_a_finding_says_where_what_and_which_line_to_write(tmp_path: Path) -> None:
-    report = tried(tmp_path, engines.patched(engines.WRONG["swapped_factors"][1]))
+    report = tried(tmp_path, engines.wrong("swapped_factors"))
     finding = report.findings[0]
     a, b = map(float, re.findall(r"-?[0-9.]+", finding.where))
     assert (finding.what, finding.expected, finding.got) == ("d(a * b)/da", b, a)
@@ -65,7 +56,7 @@ def test_a_finding_says_where_what_and_which_line_to_write(tmp_path: Path) -> No
 
 
 def test_the_numbers_are_others_in_each_run_and_the_same_for_a_seed(tmp_path: Path) -> None:
-    wrong = engines.patched(engines.WRONG["swapped_factors"][1])
+    wrong = engines.wrong("swapped_factors")
     first, again, other = [tried(tmp_path, wrong, seed=seed).findings[0].where for seed in (1, 1, 2)]
     assert first == again != other
     assert len({check(tmp_path / "engine.py").seed for _ in range(3)}) == 3
@@ -81,8 +72,8 @@ def test_what_no_slip_explains_is_said_to_be_so_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", engines.NOTED)
 def test_what_is_only_noted(name: str, tmp_path: Path) -> None:
-    slip, patches = engines.NOTED[name]
-    report = tried(tmp_path, engines.patched(patches))
+    slip, *patches = engines.NOTED[name]
+    report = tried(tmp_path, engines.patched(*patches))
     assert report.right
     assert all(finding.note for finding in report.findings)
     assert slip in {finding.slip for finding in report.findings}
@@ -154,16 +145,16 @@ def test_the_truth_is_what_pytorch_gives(seed: int) -> None:
 
     names = {"data": "data", "grad": "grad", "backward": "backward"}
     kit = Tensors(
-        lambda x: torch.tensor(float(x), dtype=torch.float64, requires_grad=True), names, None, "backward", seed
+        lambda x: torch.tensor(float(x), dtype=torch.float64, requires_grad=True), names, None, TrialPlan(seed=seed)
     )
-    plan = model.Plan(("data", "grad", "backward"), "backward", seed)
+    about = About(7, True, frozenset(names), METHODS, seed)
     compared = 0
-    for trial in diagnosis.TRIALS:
+    for trial in TRIALS.values():
         if trial.kind == "own" or trial.step >= 8 or {"_prev", "_backward"} & set(trial.needs.split()):
             continue  # what PyTorch has no word for
         if trial.id == "changed":  # where a change of .data gives PyTorch, too, the gradient of another function
             continue
-        right = diagnosis.expected(trial, plan)
+        right = diagnosis.expected(trial, about)
         for (where, what, expected), (_, _, got) in zip(right, trial.outcomes(kit), strict=True):
             if got == got:
                 assert expected == pytest.approx(got, rel=1e-12, abs=1e-300), (trial.id, where, what)
@@ -172,12 +163,12 @@ def test_the_truth_is_what_pytorch_gives(seed: int) -> None:
 
 
 def test_the_numbers_that_pytorch_does_not_know() -> None:
-    plan = model.Plan()
+    about = About(7, True, frozenset(NAMES), METHODS)
     outcomes = {
         (trial.id, what): number
-        for trial in diagnosis.TRIALS
+        for trial in TRIALS.values()
         if trial.step < 8
-        for _, what, number in diagnosis.expected(trial, plan)
+        for _, what, number in diagnosis.expected(trial, about)
     }
     assert outcomes["changed", "the gradient of a"] == 2.0
     assert outcomes["two losses", "the gradient of a"] == 39.0
@@ -203,7 +194,7 @@ def test_numbers_in_single_precision_are_right(seed: int, tmp_path: Path) -> Non
 # ------------------------------------------------------------------------------------- the diagnosis by itself
 
 
-def seen_on(engine: model.Engine, about: diagnosis.About) -> dict[str, diagnosis.Seen]:
+def seen_on(engine: ModelEngine, about: About) -> dict[str, Seen]:
     """What the trials would see of the model with a slip."""
     seen = {}
     for trial in about.trials():
@@ -211,40 +202,32 @@ def seen_on(engine: model.Engine, about: diagnosis.About) -> dict[str, diagnosis
         if trial.kind == "note" or trial.id.startswith("by hand"):
             continue
         try:
-            for _, _, number in trial.outcomes(model.kit(engine, about.plan)):
+            for _, _, number in trial.outcomes(model_kit(engine, about.plan)):
                 numbers.append(number)
-            seen[trial.id] = diagnosis.Seen(tuple(numbers))
+            seen[trial.id] = Seen(tuple(numbers))
         except (ArithmeticError, ValueError) as error:
-            seen[trial.id] = diagnosis.Seen(tuple(numbers), type(error).__name__, str(error))
+            seen[trial.id] = Seen(tuple(numbers), type(error).__name__, str(error))
     return seen
-
-
-METHODS = frozenset(need for trial in diagnosis.TRIALS for need in trial.needs.split() if need not in NAMES)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("step", [4, 7])
 @pytest.mark.parametrize("op", rules.RULES)
 def test_each_slip_of_each_rule_is_told_from_all_the_others(op: str, step: int) -> None:
-    own = {slip[:2] for slip in rules.PARTIALS.get(op, []) + rules.CONTRIBUTIONS.get(op, [])}
-    own |= {("wrong value", slip[0]) for slip in rules.WRONG_VALUES.get(op, [])}
+    own = {slip[:2] for slip in rules.SLOPES.get(op, [])}
+    own |= {("wrong value", slip[0]) for slip in rules.VALUES.get(op, [])}
     local = [s for s in slips.candidates(op, "core") if op == "mul" or (s.name, s.says.removeprefix("{op}: ")) in own]
     local = [s for s in local if s not in slips.WHOLE]
     if step == 4:  # a closure by itself: its value is not used twice
         local = [s for s in local if s.name not in ("same operand counted once", "overwritten gradients")]
     assert local
-    about = diagnosis.About(step, True, frozenset(NAMES), METHODS, seed=step)
+    about = About(step, True, frozenset(NAMES), METHODS, seed=step)
     for slip in local:
-        _, findings, _ = diagnosis.diagnose(seen_on(slip.changes[0](model.Engine()), about), about)
-        assert {finding.slip for finding in findings if not finding.note} == {slip.name}, slip
+        verdict = diagnosis.diagnose(seen_on(ModelEngine().changed(slip.changes[0]), about), about)
+        assert {finding.slip for finding in verdict.findings if not finding.note} == {slip.name}, slip
 
 
 # ------------------------------------------------------------------------------------- the documentation
-
-
-def page() -> str:
-    """The page about checking."""
-    return (ROOT / "docs" / "checking.md").read_text(encoding="utf-8")
 
 
 def test_the_page_shows_what_is_printed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -255,16 +238,17 @@ def test_the_page_shows_what_is_printed(monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert len(reports) == 4
     for block in reports:
         name, _, _ = block.partition(":")
-        Path(name).write_text(engines.SHOWN[name], encoding="utf-8")
+        Path(name).write_text(half_done.SHOWN[name], encoding="utf-8")
         assert str(check(name, seed=1)) == block
 
 
 def test_the_page_names_every_slip() -> None:
     every = [slip for op in rules.RULES for slip in slips.candidates(op, "note")]
     every += [slip for those in slips.OF_TRIALS.values() for slip in those]
-    names = {slip.name for slip in every} | {name for name, *_ in slips.ERRORS.values()}
-    names |= {slip for slip, _ in [*engines.WRONG.values(), *engines.NOTED.values()]}
-    names |= {slip for _, _, named, _ in engines.HALF.values() for slip in named}
+    names = {slip.name for slip in every} | {slip.name for *_, slip in slips.ERRORS}
+    names |= {slip.name for slip in slips.OTHERS.values()}
+    names |= {slip for slip, *_ in [*engines.WRONG.values(), *engines.NOTED.values()]}
+    names |= {slip for _, _, named, _ in half_done.HALF.values() for slip in named}
     names |= networks.SLIPS.keys() | training_loop.SLIPS.keys()
     assert [name for name in sorted(names) if name not in page() and not name.endswith(" rule")] == []
 

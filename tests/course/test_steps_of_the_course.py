@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.course import engines
-from tests.course.test_slips import counted, tried
+from tests.course import engines, half_done
+from tests.course.checked import counted, tried
 from wengert.course import check
 from wengert.course.grading import steps
 from wengert.errors import ArgumentError
 
 
-@pytest.mark.parametrize("name", engines.HALF)
+@pytest.mark.parametrize("name", half_done.HALF)
 def test_a_half_done_engine(name: str, tmp_path: Path) -> None:
-    step, text, slips, missing = engines.HALF[name]
+    step, text, slips, missing = half_done.HALF[name]
     report = tried(tmp_path, text, step)
     assert counted(report) == slips, str(report)
     assert [one.name for one in report.not_yet] == missing, str(report)
@@ -26,16 +26,16 @@ def test_a_half_done_engine(name: str, tmp_path: Path) -> None:
 
 
 def test_there_are_thirty_half_done_engines() -> None:
-    assert len(engines.HALF) >= 30
+    assert len(half_done.HALF) >= 30
 
 
 FOUND = {
-    1: engines.BARE + engines.SUM,
-    2: engines.GRAPH.replace("        self.grad = 0.0\n", ""),
-    3: engines.BY_HAND,
-    4: engines.LOCAL,
-    6: engines.FIRST_PASS,
-    7: engines.MOST,
+    1: half_done.BARE + half_done.SUM,
+    2: half_done.GRAPH.replace("        self.grad = 0.0\n", ""),
+    3: half_done.BY_HAND,
+    4: half_done.LOCAL,
+    6: half_done.FIRST_PASS,
+    7: half_done.MOST,
 }
 
 
@@ -48,7 +48,7 @@ def test_the_step_is_found_by_what_is_there(step: int, tmp_path: Path) -> None:
 def test_a_finished_engine_is_right_at_each_step(step: int, tmp_path: Path) -> None:
     """It has every part but the gradients that are written by hand, and a label."""
     text = engines.patched(
-        [('_op=""', '_op="", label=""'), ("self._op = _op", "self._op = _op\n        self.label = label")]
+        ('_op=""', '_op="", label=""'), ("self._op = _op", "self._op = _op\n        self.label = label")
     )
     text = text.replace(
         "    def __add__", "    def __repr__(self):\n        return f'Value({self.data})'\n\n    def __add__"
@@ -59,7 +59,7 @@ def test_a_finished_engine_is_right_at_each_step(step: int, tmp_path: Path) -> N
 
 
 def test_what_is_to_be_done_is_said_in_order_without_a_solution(tmp_path: Path) -> None:
-    for _, text, _, missing in engines.HALF.values():
+    for _, text, _, missing in half_done.HALF.values():
         for step in range(1, 8):
             report = tried(tmp_path, text, step)
             order = [row.name for row in report.rows]
@@ -74,8 +74,8 @@ def test_what_is_to_be_done_is_said_in_order_without_a_solution(tmp_path: Path) 
 
 
 def test_a_finished_step_names_the_next(tmp_path: Path) -> None:
-    assert tried(tmp_path, engines.LOCAL, 4).remarks == ("Step 4 is done. Next is step 5, in which order.",)
-    assert tried(tmp_path, engines.LOCAL, 5).remarks == ()
+    assert tried(tmp_path, half_done.LOCAL, 4).remarks == ("Step 4 is done. Next is step 5, in which order.",)
+    assert tried(tmp_path, half_done.LOCAL, 5).remarks == ()
 
 
 def test_other_names_of_the_parts_are_understood_and_told(tmp_path: Path) -> None:
@@ -115,12 +115,12 @@ n = x1 * w1 + x2 * w2 + b
 o = Value(math.tanh(n.data))
 o.grad, n.grad, b.grad, x1.grad, w1.grad, x2.grad, w2.grad = 1.0, 0.5, 0.5, -1.5, 1.0, 0.5, 0.0
 """
-    report = tried(tmp_path, "import math\n" + engines.BY_HAND + neuron, 3)
+    report = tried(tmp_path, "import math\n" + half_done.BY_HAND + neuron, 3)
     assert report.right, str(report)
     assert {row.name for row in report.rows} >= {"dL/da", "dL/dc", "do/db", "do/dw2"}
     assert "dL/db" not in {row.name for row in report.rows}
     squared = neuron + "n.grad = 1 - n.data**2\n"
-    findings = tried(tmp_path, "import math\n" + engines.BY_HAND + squared, 3).findings
+    findings = tried(tmp_path, "import math\n" + half_done.BY_HAND + squared, 3).findings
     assert [finding.slip for finding in findings] == ["tanh rule"]
 
 
@@ -131,9 +131,9 @@ def test_a_step_that_is_none(step: object) -> None:
 
 
 def test_each_row_that_a_step_asks_for_has_its_sentence() -> None:
-    from wengert.course.grading.diagnosis import TRIALS
+    from wengert.course.grading.steps import TRIALS
 
-    asked = {trial.row for trial in TRIALS if trial.kind in ("core", "own", "kept") and trial.step <= 5}
+    asked = {trial.row for trial in TRIALS.values() if trial.kind in ("core", "own", "kept") and trial.step <= 5}
     assert {row for row in asked if not steps.ask(row, False)} == {
         "L = (a * b + c) * f",
         "o = tanh(x1 * w1 + x2 * w2 + b)",

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 import wengert
-from tests.course import engines
+from tests.course import engines, half_done
+from tests.course.checked import counted, page, tried
 from tests.course.handmade import ENGINE, TANH
-from tests.course.test_slips import counted, page, tried
 from tests.course.test_training_loops import TRAIN
 from wengert import cli
 from wengert.course import Report, check
@@ -204,7 +204,7 @@ def test_a_notebook(tmp_path: Path) -> None:
         tmp_path,
         "%matplotlib inline\nimport math\n!pip install nothing\nmath.sin?\n??math\nif math:\n    %timeit 1 + 1\n",
         "%%html\n<b>no Python</b>\n",
-        engines.LOCAL,
+        half_done.LOCAL,
         'text = """\n% no magic: a text\n"""\nassert "magic" in text\n',
         "%%time\nx = Value(2.0) * Value(3.0)\n",
         "x",
@@ -256,7 +256,7 @@ def defined(text: str) -> dict[str, Any]:
 
 
 def test_a_class_of_this_session() -> None:
-    report = check(defined(engines.patched(engines.WRONG["tanh_of_input"][1]))["Value"])
+    report = check(defined(engines.wrong("tanh_of_input"))["Value"])
     assert counted(report) == ["tanh rule"]
     assert (report.file, report.name) == ("", "Value")
     assert str(report).startswith("class Value, step 7 (the rest of arithmetic), 31 of 32 right\n")
@@ -270,7 +270,7 @@ def test_a_class_as_it_was_changed_in_this_session() -> None:
 
 
 def test_the_names_of_a_cell() -> None:
-    report = check(defined(engines.BY_HAND))
+    report = check(defined(half_done.BY_HAND))
     assert report.step == 3
     assert [one.name for one in report.not_yet] == ["o = tanh(x1 * w1 + x2 * w2 + b)"]
     with pytest.raises(ArgumentError, match="__main__: no class in it is like a Value"):
@@ -279,7 +279,7 @@ def test_the_names_of_a_cell() -> None:
 
 def test_a_module(tmp_path: Path) -> None:
     path = tmp_path / "own_engine.py"
-    path.write_text(engines.LOCAL)
+    path.write_text(half_done.LOCAL)
     spec = importlib.util.spec_from_file_location("own_engine", path)
     assert spec is not None
     assert spec.loader is not None
@@ -287,7 +287,7 @@ def test_a_module(tmp_path: Path) -> None:
     spec.loader.exec_module(module)
     report = check(module)
     assert (report.file, report.step, report.right) == (str(path), 4, True)
-    path.write_text(engines.patched(engines.WRONG["tanh_of_input"][1], engines.LOCAL))
+    path.write_text(engines.wrong("tanh_of_input", half_done.LOCAL))
     assert counted(check(module)) == ["tanh rule"], "it is read again: the file as it is saved"
 
 
@@ -321,10 +321,10 @@ def test_a_class_of_this_session_where_processes_cannot_be_copied(monkeypatch: p
     before = dict(os.environ)
     assert check(defined(ENGINE + TANH + TRAIN), 9).right
     assert dict(os.environ) == before
-    report = check(defined(engines.LOCAL)["Value"], 4)
+    report = check(defined(half_done.LOCAL)["Value"], 4)
     assert report.right
     assert report.remarks[0] == "This system has no os.fork: it ran in this process, without limits of time and memory."
-    assert counted(check(defined(engines.patched(engines.WRONG["no_seed"][1]))["Value"])) == ["no seed"]
+    assert counted(check(defined(engines.wrong("no_seed"))["Value"])) == ["no seed"]
 
 
 # ------------------------------------------------------------------------------------- the command
@@ -339,10 +339,10 @@ def status(*arguments: object) -> int:
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a few engines, which the command runs in."""
     monkeypatch.chdir(tmp_path)
-    for name, text in engines.SHOWN.items():
+    for name, text in half_done.SHOWN.items():
         Path(name).write_text(text)
-    Path("lowered.py").write_text(engines.patched(engines.WRONG["power_not_lowered"][1]))
-    Path("seed_added.py").write_text(engines.patched(engines.NOTED["seed_added"][1]))
+    Path("lowered.py").write_text(engines.wrong("power_not_lowered"))
+    Path("seed_added.py").write_text(engines.wrong("seed_added"))
     Path("broken.py").write_text("def f(:\n")
     return tmp_path
 

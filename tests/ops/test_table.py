@@ -198,6 +198,76 @@ def test_the_row_is_described(row: ops.Op) -> None:
     assert row.name in repr(row)
 
 
+KINKS: dict[str, tuple[float, ...]] = {
+    **dict.fromkeys(("relu", "abs", "sign"), (0.0,)),
+    **dict.fromkeys(("maximum", "minimum"), (1.5, 1.5)),
+    "max": (2.0, 1.5, 2.0),
+    "min": (1.0, 1.5, 1.0),
+    "where": (0.0, 1.0, 2.0),
+    "clip": (-1.5, -1.5, 1.0),
+    "hypot": (0.0, 0.0),
+    "leaky_relu": (0.0, 0.25),
+    "elu": (0.0, 0.5),
+}
+"""Where each row that names kinks has one; the first operand leaves it on either side."""
+
+
+@over_rows
+def test_the_row_says_where_its_derivative_jumps(row: ops.Op) -> None:
+    assert (row.kinks is not None) == (row.name in KINKS)
+    if row.kinks is None:
+        assert row.kink_distance(range(len(row.domain)), [1.0] * len(row.domain)) == inf
+        return
+    numbers = KINKS[row.name]
+    places = range(len(numbers))
+    assert row.kink_distance(places, numbers) == 0.0
+
+    def slopes(by: float) -> list[float]:
+        xs = [numbers[0] + by, *numbers[1:]]
+        assert row.kink_distance(places, xs) == pytest.approx(abs(by), rel=1e-6)
+        return row.slopes(row.value(*xs), xs)
+
+    assert row.name == "sign" or not slopes(1e-6) == slopes(0.0) == slopes(-1e-6)  # whose value jumps
+    assert row.kink_distance([0] * len(numbers), [numbers[0]] * len(numbers)) in (0.0, inf)
+
+
+def test_a_tie_in_any_arithmetic_is_no_kink() -> None:
+    maximum, where = ops.BY_NAME["maximum"], ops.BY_NAME["where"]
+    assert maximum.kink_distance((3, 3), (2.0, 2.0)) == inf
+    assert maximum.kink_distance((3, 4), (2.0, 2.0)) == maximum.kink_distance((3, 2.0), (2.0, 2.0)) == 0.0
+    assert where.kink_distance((0.0, 1, 2), (0.0, 1.0, 2.0)) == inf
+    assert maximum.kink_distance((0, 1), (inf, inf)) == 0.0
+
+
+@over_rows
+def test_the_row_says_where_its_value_cannot_be_negative(row: ops.Op) -> None:
+    assert row.sign in ("", ops.NONNEGATIVE, ops.AS_OPERANDS)
+    edges = [(-inf,), (-1e300,), (-1.0,), (-0.0,), (1e-300,), (inf,)]
+    for numbers in [*points(row, 50, seed=5), *[xs * len(row.domain) for xs in edges]]:
+        if row.sign == ops.NONNEGATIVE:
+            assert not row.value(*numbers) < 0.0
+        elif row.sign == ops.AS_OPERANDS:
+            assert not row.value(*map(abs, numbers)) < 0.0
+
+
+@over_rows
+def test_the_row_says_how_it_is_written_between_operands(row: ops.Op) -> None:
+    if row.infix:
+        written = {1: f"{row.infix}x", 2: f"x {row.infix} y"}[row.arity or 0]
+        for numbers in points(row, 20, seed=6):
+            assert same(eval(written, dict(zip("xy", numbers, strict=False))), row.value(*numbers))
+
+
+def test_a_rule_is_interpreted_in_any_namespace() -> None:
+    def spelled(row: ops.Op) -> Callable[..., str]:
+        return lambda *xs: f"{row.name}({', '.join(map(str, xs))})"
+
+    meanings = ops.namespace(spelled)
+    assert ops.interpret(ops.BY_NAME["reciprocal"].value, meanings)("a") == "div(1.0, a)"
+    assert ops.interpret(ops.BY_NAME["cos"].partials, ops.namespace(sin=lambda x: 2.0))(0.0, 0.0) == -2.0
+    assert ops.interpret(math.sin, meanings) is math.sin
+
+
 @over_rows
 def test_function_method_and_row_agree(row: ops.Op) -> None:
     for numbers in points(row, 5, seed=4):

@@ -18,7 +18,8 @@ from wengert.errors import ArgumentError, DataError
 from wengert.functions import mean
 from wengert.nn import MLP
 from wengert.optim import SGD, Adam, clip_grad_norm
-from wengert.training import History, accuracy, fit, predict, trainers
+from wengert.training import History, accuracy, fit, predict
+from wengert.training.task import CHUNK
 
 # -- the loop ---------------------------------------------------------------------------------------------------------
 
@@ -59,7 +60,7 @@ def test_the_same_as_by_hand_to_the_last_bit(backend: str) -> None:
 def test_a_batch_larger_than_a_chunk() -> None:
     """The gradient of 300 examples at once is that of their mean loss."""
     rng = random.Random(0)
-    inputs = [[rng.gauss(0, 1), rng.gauss(0, 1)] for _ in range(2 * trainers.CHUNK + 44)]
+    inputs = [[rng.gauss(0, 1), rng.gauss(0, 1)] for _ in range(2 * CHUNK + 44)]
     targets = [a * b for a, b in inputs]
     model, twin = make(), make()
     quiet(model, losses.mse, inputs, targets, SGD(model, 0.1), 1)

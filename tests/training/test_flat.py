@@ -184,7 +184,7 @@ def test_a_callback_and_a_metric_see_the_numbers_as_they_are() -> None:
             assert x == y
 
 
-def test_other_courses_are_left_to_values_batch_by_batch() -> None:
+def test_other_specializations_are_left_to_values_batch_by_batch() -> None:
     def branching(prediction: Any, target: int) -> Value:
         best = max(prediction, key=lambda p: p.data) if target else prediction[0]
         return (best - prediction[target]) ** 2 + cross_entropy(prediction, target)

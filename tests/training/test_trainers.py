@@ -11,11 +11,12 @@ import pytest
 import wengert
 from tests.training.fitting import BITS, CLASSES, SIGNS, X, make, quiet
 from wengert import losses
+from wengert.compiler.backends import BACKENDS
 from wengert.engine import Value
 from wengert.errors import ArgumentError, MissingExtraError
 from wengert.nn import Module
 from wengert.optim import SGD, Adam
-from wengert.training import History, fit, trainers
+from wengert.training import History, fit
 
 
 class Lookup(Module):
@@ -140,10 +141,10 @@ def test_data_that_are_no_arrays_are_left_to_the_engine() -> None:
     assert "X: the examples of a batch have one shape; these differ" in history.fallback
 
 
-def test_more_courses_than_are_recorded_end_with_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_specializations_than_are_recorded_end_with_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("numpy")
     monkeypatch.setattr("wengert.training.compiled.CHUNK", 1)  # what is tried before the run
-    monkeypatch.setattr(trainers, "SMALL", 0)
+    monkeypatch.setitem(BACKENDS, "numpy", BACKENDS["numpy"]._replace(overhead=0))
 
     def branching(p: Value, y: float) -> Value:
         for cut in range(40):
@@ -157,17 +158,17 @@ def test_more_courses_than_are_recorded_end_with_the_engine(monkeypatch: pytest.
         model = make()
         return quiet(model, branching, inputs, targets, SGD(model, 1e-4), 3, 7, seed=1, backend=backend)
 
-    with pytest.warns(UserWarning, match="branching runs uncompiled: it takes more than 32 courses") as said:
+    with pytest.warns(UserWarning, match="branching runs uncompiled: it takes more than 32 specializations") as said:
         history = run("auto")
     assert len(said) == 1
     assert history.backend == "eager"
-    assert "more than 32 courses" in history.fallback
+    assert "more than 32 specializations" in history.fallback
     assert history.loss == pytest.approx(run("eager").loss, rel=1e-10)
 
 
 def test_what_a_callback_changes_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("numpy")
-    monkeypatch.setattr(trainers, "SMALL", 0)
+    monkeypatch.setitem(BACKENDS, "numpy", BACKENDS["numpy"]._replace(overhead=0))
 
     def run(backend: str) -> History:
         model, weight = make(), [1.0]
@@ -189,7 +190,7 @@ def test_what_a_callback_changes_is_seen(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_loss_that_changes_unseen_is_left_to_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("numpy")
-    monkeypatch.setattr(trainers, "SMALL", 0)
+    monkeypatch.setitem(BACKENDS, "numpy", BACKENDS["numpy"]._replace(overhead=0))
     model, calls = make(), [0]
 
     def rate(step: int) -> float:

@@ -3,6 +3,10 @@
 from importlib import import_module
 from types import ModuleType
 
+from wengert.checking.anomalies import line_of
+
+__all__ = ["line_of"]
+
 
 def __getattr__(name: str) -> ModuleType:
     """The module of that name, as in ``wengert.checking.NAME`` after ``import wengert``."""

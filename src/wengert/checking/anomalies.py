@@ -9,17 +9,17 @@ from __future__ import annotations
 import threading
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from math import isfinite
 from typing import Any, NamedTuple, overload
 
 from wengert import modes
-from wengert.compiler.fused import partials_of
+from wengert.compiler import partials_of
 from wengert.engine import Value
 from wengert.errors import Line, NonFiniteError, running
 from wengert.graph import Graph
-from wengert.ops.coerce import data
+from wengert.ops import coerce
 
 __all__ = ["Anomaly", "Operand", "detect_anomaly", "line_of", "strict"]
 
@@ -136,14 +136,13 @@ class _Trail:
         self.places = array("I")
         self.lines: dict[Line | None, int] = {}
 
-    def note(self, node: Any) -> Any:
+    def note(self, node: Any) -> None:
         """Keep the line that is making this node."""
         line = running()
         self.ticks.append(node._made)
         self.places.append(self.lines.setdefault(line, len(self.lines)))
         if len(self.ticks) == 2 * KEPT:
             del self.ticks[:KEPT], self.places[:KEPT]
-        return node
 
     def find(self, node: Any) -> Line | None:
         """The line that made a node."""
@@ -179,15 +178,6 @@ def line_of(node: Value) -> Line | None:
     return None
 
 
-@contextmanager
-def _keeping(trail: _Trail) -> Iterator[None]:
-    before, _trails.open = _trails.open, (*_trails.open, trail)
-    try:
-        yield
-    finally:
-        _trails.open = before
-
-
 # -- what is looked for -----------------------------------------------------------------------------------------------
 
 
@@ -201,7 +191,7 @@ def _slopes(node: Any) -> tuple[float, ...]:
 
 
 def _real(x: Any) -> float:
-    return x.data if isinstance(x, Value) else data(x)
+    return x.data if isinstance(x, Value) else coerce.data(x)
 
 
 def _found(
@@ -216,7 +206,7 @@ def _found(
     partials = iter(slopes)
     operands = tuple(
         [
-            Operand(x.label, x.data, next(partials)) if isinstance(x, Value) else Operand("", data(x), None)
+            Operand(x.label, x.data, next(partials)) if isinstance(x, Value) else Operand("", coerce.data(x), None)
             for x in node._operands
         ]
     )
@@ -295,14 +285,7 @@ def strict() -> Iterator[None]:
         ...
     wengert.errors.NonFiniteError: exp(x = 1000.0) is inf, at <doctest ...>, line 2 (y = x.exp()): above about 700 ...
     """
-    trail = _Trail()
-
-    def look(node: Any) -> Any:
-        trail.note(node)
-        _raise(_of_node(node, _slopes(node), False))
-        return node
-
-    with _keeping(trail), modes.hooked(look, lambda root, gradient: _raise(_first(root, _real(gradient), False))):
+    with _raising(lambda node: _of_node(node, _slopes(node), False), inherited=False):
         yield
 
 
@@ -345,16 +328,25 @@ def detect_anomaly(root: Value | None = None, gradient: float | Value = 1.0) -> 
         ...
     wengert.errors.NonFiniteError: sqrt(x = 0.0) is 0.0, and ... is inf, at <doctest ...>, line 2 (y = x.sqrt() + 1)...
     """
-    return _detecting() if root is None else _first(root, _real(gradient), True)
+    return _raising(lambda node: None, inherited=True) if root is None else _first(root, _real(gradient), True)
 
 
 @contextmanager
-def _detecting() -> Iterator[None]:
+def _raising(of_node: Callable[[Any], Anomaly | None], inherited: bool) -> Iterator[None]:
+    """Keep the line of each node, and raise what is found of it, or of a pass before it begins."""
     trail = _Trail()
-    with _keeping(trail), modes.hooked(trail.note, lambda root, gradient: _raise(_first(root, _real(gradient), True))):
-        yield
 
+    def stop(found: Anomaly | None) -> None:
+        if found is not None:
+            raise NonFiniteError(found)
 
-def _raise(found: Anomaly | None) -> None:
-    if found is not None:
-        raise NonFiniteError(found)
+    def look(node: Any) -> None:
+        trail.note(node)
+        stop(of_node(node))
+
+    before, _trails.open = _trails.open, (*_trails.open, trail)
+    try:
+        with modes.hooked(look, lambda root, gradient: stop(_first(root, _real(gradient), inherited))):
+            yield
+    finally:
+        _trails.open = before

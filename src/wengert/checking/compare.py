@@ -8,8 +8,8 @@ from math import inf, isfinite, isnan, ulp
 from typing import Any, NamedTuple
 
 from wengert import modes
-from wengert.checking.peers import PEERS, lacking
-from wengert.derivatives.pytree import Numbers, argument_names
+from wengert.checking.peers import PEERS, places
+from wengert.derivatives import Numbers, argument_names
 from wengert.engine import Value
 from wengert.errors import ArgumentError
 from wengert.graph import Graph
@@ -92,7 +92,7 @@ class Comparison(NamedTuple):
                 f"#{line.place}",
                 line.expression,
                 line.op,
-                ", ".join([f"{x:g}" if isinstance(x, float) else f"#{x}" for x in line.operands]),
+                places(line.operands),
                 f"{line.value:.10g}",
                 f"{line.grad:.10g}",
                 f"{line.peer_value:.10g}",
@@ -153,9 +153,8 @@ def compare(f: Callable[..., Any], inputs: Any, against: str = "torch") -> Compa
     graph = Graph(deepcopy(result))
     for value in graph.values:
         value.grad = 0.0
-    partials = {place: _partials(graph, place) for place in lacking(graph)}
     graph.values[graph.outputs[0]].backward()
-    version, results = PEERS[against](graph, partials)
+    version, results = PEERS[against](graph)
     lines: list[ComparedLine] = []
     for (op, arguments, value), other in zip(graph, results, strict=True):
         place = len(lines)
@@ -217,20 +216,6 @@ def _written(name: str, symbol: str, arguments: tuple[int | float, ...], graph: 
     if len(parts) == 2 and BY_NAME[name].infix:
         return f" {symbol} ".join(parts)
     return f"{name}({', '.join(parts)})"
-
-
-def _partials(graph: Graph, place: int) -> tuple[float, ...]:
-    """Wengert's own partial derivatives of one instruction, by what it passes on of a gradient of 1."""
-    _, arguments, value = graph[place]
-    value.grad = 1.0
-    value._backward()
-    slopes = []
-    for x in arguments:
-        slopes.append(0.0 if isinstance(x, float) else graph.values[x].grad)
-        if not isinstance(x, float):
-            graph.values[x].grad = 0.0  # an operand that stands there twice gives its whole at once
-    value.grad = 0.0
-    return tuple(slopes)
 
 
 def _apart(own: float, other: Any) -> float:

@@ -18,27 +18,27 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from inspect import signature
-from math import inf, isfinite
+from math import inf, isfinite, sqrt
 from typing import Any, NamedTuple
 
 from wengert import modes
 from wengert.checking.finite_differences import Slope, slopes
 from wengert.checking.replay import Replay
-from wengert.derivatives.linearize import Run
-from wengert.derivatives.pytree import Numbers, argument_names
+from wengert.derivatives import LinearMap, Numbers, argument_names
 from wengert.engine import Value
 from wengert.errors import ArgumentError, GradientError
 from wengert.graph import Graph
-from wengert.ops.coerce import is_number
+from wengert.ops import is_number
 
-__all__ = ["Comparison", "GradientReport", "check_gradients"]
+__all__ = ["ComparedDerivative", "GradientReport", "check_gradients"]
 
 LOOSE = 1e-3  # differences that are less certain than this prove nothing
 COLUMNS = 100  # by how many inputs derivatives of order 2 and up are compared
 SHOWN = 10
+GOLDEN = (sqrt(5.0) - 1.0) / 2.0  # whose multiples are spread most evenly: Knuth, vol. 3, section 6.4, theorem S
 
 
-class Comparison(NamedTuple):
+class ComparedDerivative(NamedTuple):
     """One derivative, twice."""
 
     order: int
@@ -70,7 +70,7 @@ class GradientReport(NamedTuple):
 
     name: str
     """Of the function."""
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[ComparedDerivative, ...]
     """Each derivative that was compared."""
     inputs: tuple[str, ...]
     """The numbers by which was differentiated."""
@@ -83,7 +83,7 @@ class GradientReport(NamedTuple):
         return all(c.ok for c in self.comparisons)
 
     @property
-    def worst(self) -> Comparison:
+    def worst(self) -> ComparedDerivative:
         """The comparison that is furthest beyond what is allowed, of the lowest order that has a wrong one."""
         wrong = [c for c in self.comparisons if not c.ok]
         lowest = min([c.order for c in wrong], default=0)
@@ -222,9 +222,9 @@ class _Subject:
         """The outputs (order 1), the derivatives of their sum (order 2), of the sum of those (3): floats and Values."""
         outputs = Numbers(self.function(*self.arguments), "its result").leaves
         for _ in range(order - 1):
-            run = Run(self.leaves, outputs, self.began, "values")
+            run = LinearMap(self.leaves, outputs, self.began, "values")
             run.prepare()
-            outputs = run.pull(_weights(len(outputs)))
+            outputs = run.vjp(_weights(len(outputs)))
         return outputs
 
     def numbers(self, order: int) -> list[float]:
@@ -232,16 +232,16 @@ class _Subject:
         if order == 1:
             return [x.data if isinstance(x, Value) else x for x in self.outputs(1)]
         outputs = self.outputs(order - 1)
-        return list(Run(self.leaves, outputs, self.began).pull(_weights(len(outputs))))
+        return list(LinearMap(self.leaves, outputs, self.began).vjp(_weights(len(outputs))))
 
     def columns(self, order: int, chosen: Sequence[int]) -> list[list[float]]:
         """For some of the inputs the derivatives of all outputs, as the rules of the operations give them."""
         with modes.recorded(eager_only=order > 1):
             outputs = self.outputs(order)
-        run = Run(self.leaves, outputs, self.began)
+        run = LinearMap(self.leaves, outputs, self.began)
         if order > 1:
-            return [run.push({number: 1.0}) for number in chosen]
-        rows = [run.pull({number: 1.0}) for number in range(len(outputs))]
+            return [run.jvp({number: 1.0}) for number in chosen]
+        rows = [run.vjp({number: 1.0}) for number in range(len(outputs))]
         return [[row[number] for row in rows] for number in chosen]
 
     def replay(self, order: int) -> Replay:
@@ -316,7 +316,7 @@ class _Tolerance(NamedTuple):
         )
 
 
-def _compare(subject: _Subject, order: int, tolerance: _Tolerance, step: float | None) -> list[Comparison]:
+def _compare(subject: _Subject, order: int, tolerance: _Tolerance, step: float | None) -> list[ComparedDerivative]:
     """Every derivative of one order."""
     count = len(subject.leaves)
     chosen = range(count) if order == 1 or count <= COLUMNS else [k * count // COLUMNS for k in range(COLUMNS)]
@@ -345,22 +345,22 @@ def _compare(subject: _Subject, order: int, tolerance: _Tolerance, step: float |
                         ok = low - allowed <= gradient <= high + allowed
             allowed, ok = tolerance.allowed(slope, gradient), ok and isfinite(gradient)
             found.append(
-                Comparison(order, subject.names[number], of[place], gradient, slope.slope, allowed, source, ok)
+                ComparedDerivative(order, subject.names[number], of[place], gradient, slope.slope, allowed, source, ok)
             )
     return found
 
 
 def _weights(count: int) -> dict[int, float]:
     """What outputs are multiplied by before they are added up: no two of them cancel."""
-    return {k: 1.0 if count == 1 else 0.5 + (k * 0.6180339887498949) % 1.0 for k in range(count)}
+    return {k: 1.0 if count == 1 else 0.5 + k * GOLDEN % 1.0 for k in range(count)}
 
 
-def _excess(c: Comparison) -> float:
+def _excess(c: ComparedDerivative) -> float:
     """How far beyond what is allowed."""
     return c.error / c.allowed if c.allowed > 0.0 else c.error * inf if c.error else 0.0
 
 
-def _sentence(c: Comparison) -> str:
+def _sentence(c: ComparedDerivative) -> str:
     """What is wrong, in a line."""
     if not isfinite(c.gradient):
         return f"the derivative of {c.output} is {c.gradient:g}"

@@ -20,12 +20,11 @@ from wengert.errors import require
 from wengert.graph import Graph
 from wengert.ops import BUILT_IN, TABLE, Op, interpret, namespace
 
-__all__ = ["PEERS", "PeerResult", "lacking"]
+__all__ = ["PEERS", "PeerResult", "places"]
 
 EXTRA = "compare"
 NOTHING = "no counterpart: Wengert's own value and partials stand in"
 Function = Callable[..., Any]
-Partials = dict[int, tuple[float, ...]]  # of the instructions that no peer has, by each operand
 
 
 class PeerResult(NamedTuple):
@@ -65,9 +64,11 @@ def _table(exceptions: dict[str, Function], find: Callable[[Op], Function | None
         lambda row: lambda *xs: table[row.name](*xs),
         _guarded_form=lambda condition, careful, plain: plain,  # as the library would be written
     )
-    for row in TABLE[:BUILT_IN]:
+    for row in [row for row in TABLE[:BUILT_IN] if row.value is not None]:
+        own = interpret(row.value, meanings)
         function = (OPERATORS | exceptions).get(row.name) or (None if row.infix else find(row))
-        table[row.name] = function or interpret(row.value, meanings)
+        if function or own is not row.value:  # else its value is a function of floats alone
+            table[row.name] = function or own
     return table
 
 
@@ -76,11 +77,26 @@ def _named(row: Op, *libraries: Any) -> Function | None:
     return next((getattr(library, row.name) for library in libraries if hasattr(library, row.name)), None)
 
 
-def lacking(graph: Graph) -> list[int]:
-    """The instructions that no peer has: operations of a user's own, and nodes of compiled functions."""
-    return [
-        place for place, (op, _, _) in enumerate(graph) if op.code >= BUILT_IN or (op.arity != 0 and op.value is None)
-    ]
+def _partials(graph: Graph, place: int) -> Sequence[float]:
+    """Wengert's own partial derivatives of one instruction, by each operand."""
+    return graph.partials[graph.starts[place] : graph.starts[place + 1]]
+
+
+def _stand_in(graph: Graph, constant: Function) -> Function:
+    """What computes an instruction that a library lacks: Wengert's value, with its partials; `constant` detaches."""
+
+    def compute(place: int, xs: Sequence[Any]) -> Any:
+        total = graph.values[place].data
+        for x, slope in zip(xs, _partials(graph, place), strict=True):
+            total = total if isinstance(x, float) else total + slope * (x - constant(x))
+        return total
+
+    return compute
+
+
+def places(operands: Sequence[int | float]) -> str:
+    """The operands of an instruction: #2 for the number of another one, a constant as it is."""
+    return ", ".join([f"{x:g}" if isinstance(x, float) else f"#{x}" for x in operands])
 
 
 # -- PyTorch ----------------------------------------------------------------------------------------------------------
@@ -125,22 +141,16 @@ def _dot(library: Any, *operands: Any) -> Any:
     return library.dot(library.stack(operands[:half]), library.stack(operands[half:-1])) + operands[-1]
 
 
-def by_torch(graph: Graph, partials: Partials) -> tuple[str, list[PeerResult]]:
+def by_torch(graph: Graph) -> tuple[str, list[PeerResult]]:
     """The graph on PyTorch: tensors of no dimension, in double precision."""
     torch = require("torch", EXTRA)
+    table = _torch_table(torch)
 
     def leaf(place: int) -> Any:
         return torch.tensor(graph.values[place].data, dtype=torch.float64, requires_grad=True)
 
-    def stand_in(place: int, xs: Sequence[Any]) -> Any:
-        total = torch.tensor(graph.values[place].data, dtype=torch.float64)
-        for x, slope in zip(xs, partials[place], strict=True):
-            if isinstance(x, torch.Tensor):
-                total = total + slope * (x - x.detach())
-        return total
-
     with torch.enable_grad():
-        values = _run(graph, _torch_table(torch), leaf, stand_in)
+        values = _run(graph, table, leaf, _stand_in(graph, torch.detach))
         functions = [value.grad_fn for value in values]  # kept, so that each stays the object that it is
         for value in values:
             if value.requires_grad:
@@ -155,11 +165,11 @@ def by_torch(graph: Graph, partials: Partials) -> tuple[str, list[PeerResult]]:
         if thing is not None
     }
     results = []
-    for place, value in enumerate(values):
+    for place, ((op, *_), value) in enumerate(zip(graph, values, strict=True)):
         grad = 0.0 if value.grad is None else value.grad.item()
-        if graph[place].op.arity == 0:
+        if op.arity == 0:
             name = "leaf (AccumulateGrad)"
-        elif place in partials:
+        elif op.name not in table:
             name = NOTHING
         else:
             name = _named_by_torch(functions[place], lines)
@@ -212,7 +222,7 @@ def _jax_table(jax: Any) -> dict[str, Function]:
     return _table(exceptions, find)
 
 
-def by_jax(graph: Graph, partials: Partials) -> tuple[str, list[PeerResult]]:
+def by_jax(graph: Graph) -> tuple[str, list[PeerResult]]:
     """The graph on JAX, in double precision. What is added to each line, 0, has the gradient of that line."""
     jax = require("jax", EXTRA)
     switch = jax.enable_x64 if hasattr(jax, "enable_x64") else require("jax.experimental", EXTRA).enable_x64
@@ -220,17 +230,11 @@ def by_jax(graph: Graph, partials: Partials) -> tuple[str, list[PeerResult]]:
         table = _jax_table(jax)
 
         def values(moves: Any) -> list[Any]:
-            def stand_in(place: int, xs: Sequence[Any]) -> Any:
-                total = graph.values[place].data
-                for x, slope in zip(xs, partials[place], strict=True):
-                    total = total + slope * (x - jax.lax.stop_gradient(x))
-                return total
-
             return _run(
                 graph,
                 table,
                 lambda place: graph.values[place].data,
-                stand_in,
+                _stand_in(graph, jax.lax.stop_gradient),
                 lambda place, value: value + moves[place],
             )
 
@@ -241,12 +245,12 @@ def by_jax(graph: Graph, partials: Partials) -> tuple[str, list[PeerResult]]:
         for place, (op, operands, _) in enumerate(graph):
             if op.arity == 0:
                 name = "leaf (an argument)"
-            elif place in partials:
+            elif op.name not in table:
                 name = NOTHING
             else:
                 xs = [x if isinstance(x, float) else numbers[x] for x in operands]
                 own = ", ".join(dict.fromkeys(_primitives(jax.make_jaxpr(table[op.name])(*xs).jaxpr)))
-                name = f"{own or 'nothing'} of ({_places(operands)})"
+                name = f"{own or 'nothing'} of ({places(operands)})"
             results.append(PeerResult(float(numbers[place]), float(grads[place]), name))
     return f"jax {jax.__version__}", results
 
@@ -262,10 +266,6 @@ def _primitives(jaxpr: Any) -> list[str]:
         elif equation.primitive.name not in ("convert_element_type", "broadcast_in_dim"):
             names.append(equation.primitive.name)
     return names
-
-
-def _places(operands: Sequence[int | float]) -> str:
-    return ", ".join([f"{x:g}" if isinstance(x, float) else f"#{x}" for x in operands])
 
 
 # -- mpmath -----------------------------------------------------------------------------------------------------------
@@ -300,7 +300,7 @@ def _real(mp: Any, function: Function, *xs: Any) -> Any:
     return mp.nan if isinstance(number, mp.mpc) else number
 
 
-def by_mpmath(graph: Graph, partials: Partials) -> tuple[str, list[PeerResult]]:
+def by_mpmath(graph: Graph) -> tuple[str, list[PeerResult]]:
     """The graph in 60 digits: each partial derivative by differences of the value, then the chain rule."""
     mpmath = require("mpmath", EXTRA)
     mp = mpmath.mp
@@ -319,8 +319,8 @@ def by_mpmath(graph: Graph, partials: Partials) -> tuple[str, list[PeerResult]]:
         for place in range(len(graph) - 1, -1, -1):
             op, operands, _ = graph[place]
             xs = [mp.mpf(x) if isinstance(x, float) else values[x] for x in operands]
-            if place in partials:
-                slopes: Sequence[Any] = partials[place]
+            if op.name not in table:
+                slopes: Sequence[Any] = _partials(graph, place)
             elif op.name == "stop_gradient" or op.kink_distance(operands, xs) == 0.0:
                 slopes = op.slopes(values[place], xs)  # a difference would take both sides
             else:
@@ -328,7 +328,7 @@ def by_mpmath(graph: Graph, partials: Partials) -> tuple[str, list[PeerResult]]:
             for x, slope in zip(operands, slopes, strict=True):
                 if not isinstance(x, float):
                     grads[x] += slope * grads[place]
-            name = NOTHING if place in partials else f"{op.name} of ({_places(operands)})"
+            name = NOTHING if op.name not in table else f"{op.name} of ({places(operands)})"
             results[place] = PeerResult(values[place], grads[place], "leaf" if op.arity == 0 else name)
     return f"mpmath {mpmath.__version__}", results
 
@@ -343,7 +343,7 @@ def _slope(mp: Any, function: Function, xs: list[Any], place: int) -> Any:
     return _real(mp, lambda: mp.diff(along, 1) / x if x else mp.diff(along, 0))
 
 
-PEERS: dict[str, Callable[[Graph, Partials], tuple[str, list[PeerResult]]]] = {
+PEERS: dict[str, Callable[[Graph], tuple[str, list[PeerResult]]]] = {
     "torch": by_torch,
     "jax": by_jax,
     "mpmath": by_mpmath,

@@ -18,8 +18,8 @@ def compile(function: Callable[..., Any] | None = None, *, static: Sequence[str]
     """Record a function of scalars once and run it as an array program from then on.
 
     The result of a call is a Value as before, whose `backward()` gives the captured parameters, and Values among the
-    arguments, their gradients. Code that takes another course for other numbers is recorded once for each course; what
-    cannot be recorded runs as it stands, and `report()` says why. Needs NumPy.
+    arguments, their gradients. Code that branches by numbers is recorded once for each specialization; what cannot
+    be recorded runs as it stands, and `report()` says why. Needs NumPy.
 
     Args:
         function: plain scalar code: one example in, a Value out (or lists of Values, for `map`).
@@ -78,15 +78,15 @@ class Compiled:
         Raises:
             DataError: the arguments differ in the number of examples, a batch is empty, or its rows are ragged.
         """
-        return self._runtime.batch(args, named, "mean")
+        return self._runtime.call(args, named, "mean")
 
     def sum(self, *args: Any, **named: Any) -> Any:
         """The sum over a batch, as one Value; arguments and errors as of `mean`."""
-        return self._runtime.batch(args, named, "sum")
+        return self._runtime.call(args, named, "sum")
 
     def map(self, *args: Any, **named: Any) -> Any:
         """The function's values for a batch, as a NumPy array with the examples along the first axis, and no graph."""
-        return self._runtime.batch(args, named, "map")
+        return self._runtime.call(args, named, "map")
 
     def source(self, language: str = "numpy", *, gradient: bool = True) -> str:
         """The array program of the last call as runnable code.
@@ -129,19 +129,9 @@ class Bound:
         """As `Compiled.__call__`."""
         return self.compiled(self.instance, *args, **named)
 
-    def mean(self, *args: Any, **named: Any) -> Any:
-        """As `Compiled.mean`."""
-        return self.compiled.mean(self.instance, *args, **named)
-
-    def sum(self, *args: Any, **named: Any) -> Any:
-        """As `Compiled.sum`."""
-        return self.compiled.sum(self.instance, *args, **named)
-
-    def map(self, *args: Any, **named: Any) -> Any:
-        """As `Compiled.map`."""
-        return self.compiled.map(self.instance, *args, **named)
-
     def __getattr__(self, name: str) -> Any:
+        """What the compiled function has; `mean`, `sum` and `map` with the object as their first argument."""
         if name.startswith("__"):  # such as `copy` asks for, of an object that has no attributes yet
             raise AttributeError(name)
-        return getattr(self.compiled, name)
+        found = getattr(self.compiled, name)
+        return functools.partial(found, self.instance) if name in ("mean", "sum", "map") else found

@@ -10,9 +10,8 @@ from typing import Any
 
 from wengert.engine import Many, Value, _many
 from wengert.node import CODE
-from wengert.ops import ieee
+from wengert.ops import BY_NAME, ieee
 from wengert.ops.ieee import Array
-from wengert.ops.table import BY_NAME
 
 __all__ = ["fused", "gather", "partials_of", "scatter"]
 

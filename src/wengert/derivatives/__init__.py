@@ -3,6 +3,30 @@
 from importlib import import_module
 from types import ModuleType
 
+from wengert.derivatives.linearize import LinearMap
+from wengert.derivatives.pytree import (
+    KeyPath,
+    Numbers,
+    argument_names,
+    keys_of,
+    tree_flatten,
+    tree_leaves,
+    tree_map,
+    tree_unflatten,
+)
+
+__all__ = [
+    "KeyPath",
+    "LinearMap",
+    "Numbers",
+    "argument_names",
+    "keys_of",
+    "tree_flatten",
+    "tree_leaves",
+    "tree_map",
+    "tree_unflatten",
+]
+
 
 def __getattr__(name: str) -> ModuleType:
     """The module of that name, as in ``wengert.derivatives.NAME`` after ``import wengert``."""

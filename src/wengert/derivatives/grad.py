@@ -97,7 +97,7 @@ def value_and_grad(function: Function, argnums: int | Sequence[int] = 0, has_aux
                 "wengert.jacobian takes the derivative of each of several"
             )
         (value,) = call.run.values()
-        slopes = call.inputs.unflatten(call.run.pull({0: 1.0}))
+        slopes = call.inputs.unflatten(call.run.vjp({0: 1.0}))
         return ((value, call.aux) if has_aux else value), slopes
 
     return value_and_gradient
@@ -165,7 +165,7 @@ def hvp(function: Function) -> Function:
 
     def product(x: Any, v: Any, *args: Any, **named: Any) -> Any:
         call = _Call(gradient, 0, (x, *args), named)
-        return call.inputs.unflatten(call.run.push(_moving(call.inputs.match(v, "v"))))
+        return call.inputs.unflatten(call.run.jvp(_moving(call.inputs.match(v, "v"))))
 
     product.__doc__ = f"The product of the Hessian of {_name(function)} with a vector, as wengert.hvp makes it."
     return product
@@ -194,7 +194,7 @@ def jvp(function: Function, primals: Sequence[Any], tangents: Sequence[Any], has
         if not isinstance(given, (tuple, list)):
             raise ArgumentError(f"{name} is {coerce.named(given)}; expected the arguments in a tuple, such as (x, y)")
     call = _Call(function, tuple(range(len(primals))), tuple(primals), {}, has_aux, "primals")
-    along = call.run.push(_moving(call.inputs.match(tangents, "tangents")))
+    along = call.run.jvp(_moving(call.inputs.match(tangents, "tangents")))
     results = call.outputs.unflatten(call.run.values()), call.outputs.unflatten(along)
     return (*results, call.aux) if has_aux else results
 
@@ -224,7 +224,7 @@ def vjp(function: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, 
     def pullback(cotangent: Any) -> Any:
         """The cotangent of each argument, from that of the value."""
         given = call.outputs.match(cotangent, "the cotangent")
-        return call.inputs.unflatten(call.run.pull(dict(enumerate(given))))
+        return call.inputs.unflatten(call.run.vjp(dict(enumerate(given))))
 
     value = call.outputs.unflatten(call.run.values())
     return (value, pullback, call.aux) if has_aux else (value, pullback)

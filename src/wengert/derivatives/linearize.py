@@ -1,7 +1,7 @@
 """Forward and reverse sweeps over one run of a function, in floats or in Values that can be differentiated further.
 
-`linearize` runs a function on fresh Values and returns a `Run`: the linear map from small changes of the inputs to
-those of the outputs. `push` applies it (forward mode), `pull` applies its transpose (reverse mode). What it computes is
+`linearize` runs a function on fresh Values and returns a `LinearMap`: from small changes of the inputs to those of the
+outputs. `jvp` applies it (forward mode), `vjp` applies its transpose (reverse mode). What it computes is
 
 - floats, if everything that the outputs depend on is a float. Each sweep is then a loop over the flat arrays of a
   `Graph`, and no `grad` of anybody's Value is touched.
@@ -24,10 +24,9 @@ from wengert import handmade, modes
 from wengert.engine import Value
 from wengert.errors import OperationError
 from wengert.graph import Graph
-from wengert.ops import coerce
-from wengert.ops.table import BY_NAME
+from wengert.ops import BY_NAME, coerce
 
-__all__ = ["Run", "linearize"]
+__all__ = ["LinearMap", "linearize"]
 
 HAND = BY_NAME["by hand"].code
 Links = list[tuple[int, list[tuple[int, Any]]]]  # for each node, by id, its operands by id and the partials by them
@@ -39,7 +38,7 @@ class _OpaqueError(OperationError):
     """A node stands for more than an operation of the table: no rule says what its partials depend on."""
 
 
-def linearize(call: Callable[[list[Any]], list[Any]], points: Sequence[Any]) -> Run:
+def linearize(call: Callable[[list[Any]], list[Any]], points: Sequence[Any]) -> LinearMap:
     """Run a function at some numbers or Values.
 
     Args:
@@ -65,16 +64,16 @@ def linearize(call: Callable[[list[Any]], list[Any]], points: Sequence[Any]) -> 
     return run
 
 
-def _run(call: Callable[[list[Any]], list[Any]], points: Sequence[Any], kind: str, eager_only: bool) -> Run:
+def _run(call: Callable[[list[Any]], list[Any]], points: Sequence[Any], kind: str, eager_only: bool) -> LinearMap:
     with modes.recorded(eager_only):
         began = Value(0.0)
         observed = type(began.data) is not float  # by a compiler, which is to see every operation
         linked = kind == "values" or observed
         inputs = [x * 1.0 if linked and isinstance(x, Value) else Value(_number(x)) for x in points]
-        return Run(inputs, call(inputs), began._made, kind, observed)
+        return LinearMap(inputs, call(inputs), began._made, kind, observed)
 
 
-class Run:
+class LinearMap:
     """What lies between the inputs and the outputs of one run of a function.
 
     Args:
@@ -119,10 +118,10 @@ class Run:
         if self.linked:
             self._links = _links_in_values(self._between())
 
-    def pull(self, cotangents: Mapping[int, Any]) -> list[Any]:
+    def vjp(self, cotangents: Mapping[int, Any]) -> list[Any]:
         """The cotangent of each input, from those of some outputs, by their number: reverse mode."""
         if self.linked or any(isinstance(x, Value) for x in cotangents.values()):
-            return self._finished(self._pull_values(cotangents), cotangents)
+            return self._finished(self._vjp_of_values(cotangents), cotangents)
         seeds: dict[int, float] = {}
         for place, number in zip(self.graph.outputs, self._numbers_of_outputs(), strict=True):
             if number in cotangents:
@@ -130,10 +129,10 @@ class Run:
         sums = self.graph.pull_back(seeds, self._first())
         return self._finished([0.0 if place < 0 else sums[place] for place in self._places()], cotangents)
 
-    def push(self, tangents: Mapping[int, Any]) -> list[Any]:
+    def jvp(self, tangents: Mapping[int, Any]) -> list[Any]:
         """The tangent of each output, from those of some inputs, by their number: forward mode."""
         if self.linked or any(isinstance(x, Value) for x in tangents.values()):
-            return self._finished(self._push_values(tangents), tangents)
+            return self._finished(self._jvp_of_values(tangents), tangents)
         places = self._places()
         sums = self.graph.push_forward({places[number]: t for number, t in tangents.items() if places[number] >= 0})
         outputs = [0.0] * len(self.outputs)
@@ -144,8 +143,8 @@ class Run:
     def jacobian(self) -> list[list[Any]]:
         """For each output its derivative by each input, in as few sweeps as either mode needs."""
         if len(self.outputs) <= len(self.inputs):
-            return [self.pull({number: 1.0}) for number in range(len(self.outputs))]
-        columns = [self.push({number: 1.0}) for number in range(len(self.inputs))]
+            return [self.vjp({number: 1.0}) for number in range(len(self.outputs))]
+        columns = [self.jvp({number: 1.0}) for number in range(len(self.inputs))]
         return [list(row) for row in zip(*columns, strict=True)] if columns else [[] for _ in self.outputs]
 
     def values(self) -> list[Any]:
@@ -209,7 +208,7 @@ class Run:
             self._links = _links_in_floats(self.graph, self._first())
         return self._links
 
-    def _pull_values(self, cotangents: Mapping[int, Any]) -> list[Any]:
+    def _vjp_of_values(self, cotangents: Mapping[int, Any]) -> list[Any]:
         sums: dict[int, Any] = {}
         for number, cotangent in cotangents.items():
             _add(sums, id(self.outputs[number]), cotangent)
@@ -220,7 +219,7 @@ class Run:
                     _add(sums, x, _times(partial, g))
         return [sums.get(id(x), 0.0) for x in self.inputs]
 
-    def _push_values(self, tangents: Mapping[int, Any]) -> list[Any]:
+    def _jvp_of_values(self, tangents: Mapping[int, Any]) -> list[Any]:
         sums = {id(self.inputs[number]): tangent for number, tangent in tangents.items()}
         for node, links in self._steps():
             for x, partial in links:

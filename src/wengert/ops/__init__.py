@@ -1,5 +1,7 @@
 """The table of operations, one row each, and what rows are: see `table.py`."""
 
+from wengert.ops import coerce, ieee, table
+from wengert.ops.coerce import is_number, named
 from wengert.ops.op import (
     AS_OPERANDS,
     BY_NAME,
@@ -14,7 +16,8 @@ from wengert.ops.op import (
     namespace,
     register,
 )
-from wengert.ops.table import BUILT_IN
+from wengert.ops.table import BUILT_IN, HUGE, TINY, by_hand
 
-__all__ = ["AS_OPERANDS", "BUILT_IN", "BY_NAME", "FLOATS", "LEFT", "NONNEGATIVE", "TABLE", "UNARY", "VALUES", "Op"]
-__all__ += ["interpret", "namespace", "register"]
+__all__ = ["AS_OPERANDS", "BUILT_IN", "BY_NAME", "FLOATS", "HUGE", "LEFT", "NONNEGATIVE", "TABLE", "TINY", "UNARY"]
+__all__ += ["VALUES", "Op", "by_hand", "coerce", "ieee", "interpret", "is_number", "named", "namespace", "register"]
+__all__ += ["table"]

@@ -85,12 +85,18 @@ class Op(NamedTuple):
         if self.kinks is None:
             return inf
         distance = abs(self.kinks(*xs))
-        if distance == 0.0:
-            for number in {x for x in operands if type(x) is int}:
-                if self.kinks(*[x + (place == number) for place, x in zip(operands, xs, strict=True)]) != 0.0:
-                    return distance
-            return inf
-        return distance
+        if distance != 0.0:
+            return distance
+        for number in {x for x in operands if type(x) is int}:
+            moved = [_elsewhere(x) if operand == number else x for operand, x in zip(operands, xs, strict=True)]
+            if self.kinks(*moved) != 0.0:
+                return distance
+        return inf
+
+
+def _elsewhere(x: Any) -> Any:
+    """Another number, and not one that a neighbour is likely to be."""
+    return 0.0 if abs(x) == inf else x + (abs(x) + 1.0) / 3.0
 
 
 TABLE: list[Op] = []

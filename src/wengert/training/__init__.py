@@ -4,8 +4,9 @@ from importlib import import_module
 from types import ModuleType
 
 from wengert.training.fit import History, Loss, Metric, Model, accuracy, fit, predict
+from wengert.training.trainers import Trainer, choose
 
-__all__ = ["History", "Loss", "Metric", "Model", "accuracy", "fit", "predict"]
+__all__ = ["History", "Loss", "Metric", "Model", "Trainer", "accuracy", "choose", "fit", "predict"]
 
 
 def __getattr__(name: str) -> ModuleType:

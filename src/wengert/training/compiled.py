@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import warnings
 from array import array
 from collections.abc import Callable, Iterable
@@ -10,17 +9,16 @@ from typing import Any
 
 import numpy as np
 
+from wengert.compiler import Compiled
 from wengert.compiler.backends import Backend
-from wengert.compiler.function import Compiled
-from wengert.compiler.tracing.arguments import flatten_argument
-from wengert.compiler.tracing.trace import Auxiliary
+from wengert.compiler.tracing import Auxiliary, flatten_argument
 from wengert.engine import Value
 from wengert.errors import DataError, StaleRecordingError
 from wengert.modes import no_grad
 from wengert.optim import Optimizer
 from wengert.training.flat import FlatSteps, recorded
 from wengert.training.metrics import Right
-from wengert.training.trainers import CHUNK, Example, Outcome, Places, RefusedError, Task
+from wengert.training.task import CHUNK, Example, Outcome, Places, RefusedError, Task, same_random_numbers
 
 __all__ = ["CompiledLosses"]
 
@@ -32,7 +30,7 @@ class CompiledLosses:
     """The losses of a task's examples, by an array program.
 
     Attributes:
-        backend: what runs it.
+        chunk: how many examples are computed at once.
         operations: how many scalar operations a pass over all examples takes.
         became: what became of them, in words.
 
@@ -41,18 +39,18 @@ class CompiledLosses:
     """
 
     def __init__(self, task: Task, backend: Backend) -> None:
-        self.backend: Backend = backend
         self.task: Task = task
+        self.backend: Backend = backend
+        self.chunk: int = PIECE
         self._data, self._held_out = _arrays(task.examples), _arrays(task.held_out)
-        self._rechecked = 0
+        self._cross_checked = 0
         self._losses = Compiled(_named(task.loss, lambda x, y: self._loss(x, y)), backend=backend)
         self._penalties: Compiled | None = None
         self._flat: FlatSteps | None = None  # those of an earlier epoch, which mostly serve again
         self._predictions = Compiled(_named(task.model, lambda x: task.model(_listed(x))), backend=backend)
         few = [column[:CHUNK] for column in self._data]
-        state = random.getstate()  # a model that draws random numbers draws the same ones after this attempt
         try:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), same_random_numbers():
                 warnings.simplefilter("ignore")  # what there is to say is said in one line
                 self._losses.sum(*few)
                 if not (refusal := self.refusal()) and task.metric is not None:
@@ -61,19 +59,12 @@ class CompiledLosses:
                     self._penalties = _compiled_penalty(task.regularization, backend)
         except Exception as error:  # code that a stand-in for a number upsets runs as it always did
             refusal = f"{type(error).__name__}: {error}"
-        finally:
-            random.setstate(state)
         if refusal:
             raise RefusedError(refusal)
         path = self._losses._runtime.latest()
         self.operations: int = path.nodes * len(task.examples)
         steps = len(path.lifted.program.steps)
         self.became: str = f"{path.nodes:,} scalar operations became {steps:,} array operations"
-
-    @property
-    def chunk(self) -> int:
-        """How many examples are computed at once."""
-        return PIECE
 
     def refusal(self) -> str:
         """Why the loss runs uncompiled by now; it has said so itself. Empty if it does not."""
@@ -92,7 +83,7 @@ class CompiledLosses:
         """The sum of the losses of these examples, and the outcome of all of them.
 
         Raises:
-            StaleRecordingError: the program does not hold any more; so for `measure` and `recheck`.
+            StaleRecordingError: the program does not hold any more; so for `measure` and `cross_check`.
         """
         x, y = (column[places] for column in self._data)
         made = self._losses.sum(x, y)
@@ -102,15 +93,15 @@ class CompiledLosses:
     def measure(self) -> Outcome:
         """The mean loss of the examples that are held out, and the mean metric where there is one."""
         count, sums = len(self.task.held_out), [0.0, 0.0]
-        for start in range(0, count, PIECE):
-            x, y = (column[start : start + PIECE] for column in self._held_out)
+        for start in range(0, count, self.chunk):
+            x, y = (column[start : start + self.chunk] for column in self._held_out)
             sums[0] += float(self._losses.map(x, y).sum())
             sums[1] += self._score(x, y, range(start, start + len(x)), self.task.held_out)
         return tuple([number / count for number in sums[: 1 if self.task.metric is None else 2]])
 
-    def recheck(self) -> None:
+    def cross_check(self) -> None:
         """Compare one example, another each time, with the engine."""
-        place = self._rechecked = (self._rechecked + 1) % len(self.task.examples)
+        place = self._cross_checked = (self._cross_checked + 1) % len(self.task.examples)
         x, y = self.task.examples[place]
         with no_grad():
             penalized, penalties = self.task.regularization, self._penalties
@@ -132,10 +123,12 @@ class CompiledLosses:
             penalty = None if self._penalties is None else recorded(self._penalties, [])
             if penalty is None:
                 return None
-        if losses is None or not FlatSteps.serve(losses, penalty, optimizer):
+        if losses is None or not optimizer._takes_arrays():
             return None
         if self._flat is None or self._flat.task != (losses, penalty, optimizer):  # to pair all parameters takes time
-            self._flat = FlatSteps(losses, penalty, optimizer, metric, PIECE)
+            if not FlatSteps.serve(losses, penalty, optimizer):
+                return None
+            self._flat = FlatSteps(losses, penalty, optimizer, metric, self.chunk)
         return self._flat.begin(self._data if isinstance(order, range) else [column[order] for column in self._data])
 
     def _loss(self, x: Any, y: Any) -> Any:

@@ -32,7 +32,8 @@ from wengert.modes import no_grad
 from wengert.optim import Optimizer
 from wengert.training.history import History, Progress
 from wengert.training.metrics import METRICS, Metric
-from wengert.training.trainers import DivergedError, EagerLosses, Loss, Model, Task, choose, uncompiled
+from wengert.training.task import Loss, Model, Task, same_random_numbers
+from wengert.training.trainers import DivergedError, Trainer, choose, uncompiled
 
 __all__ = ["History", "Loss", "Metric", "Model", "accuracy", "fit", "predict"]
 
@@ -138,7 +139,7 @@ def fit(
     try:
         while len(history) < epochs and not history.stopped_early:
             if len(history) and (callback is not None or not len(history) & (len(history) - 1)):
-                trainer.recheck()  # the callback, or who knows what, may have changed what the model or the loss reads
+                trainer.cross_check()  # the callback, or who knows what, may have changed what the loss reads
             order = trainer.order(_keys(draw, len(examples))) if shuffle else range(len(examples))
             _append(trainer.learn(order, size, optimizer, clip_norm, bar), history.loss, history.accuracy)
             if held_out:
@@ -199,7 +200,7 @@ def accuracy(model: Model, X: Iterable[Any], Y: Iterable[Any], loss: Loss | None
     if metric is None:
         raise ArgumentError(f"{_name(loss)} does not tell which predictions are right")
     examples = _examples(model, loss, rows, targets, "X", "Y")
-    return EagerLosses(Task(model, loss, metric, None, [], examples)).measure()[1]
+    return Trainer(Task(model, loss, metric, None, [], examples)).measure()[1]
 
 
 def _keys(draw: Any, count: int) -> array[int]:
@@ -290,12 +291,8 @@ def _examples(
         raise LengthError(f"{x_name} has {len(rows)} rows, {y_name} has {len(targets)}")
     if not rows:
         raise DataError(f"{x_name} is empty: there is nothing to learn from")
-    state = random.getstate()  # a model that draws random numbers draws the same ones after this attempt
-    try:
-        with no_grad():
-            _try_targets(model(rows[0]), loss, targets, y_name)
-    finally:
-        random.setstate(state)
+    with same_random_numbers(), no_grad():
+        _try_targets(model(rows[0]), loss, targets, y_name)
     return list(zip(rows, targets, strict=True))
 
 
@@ -339,10 +336,11 @@ def _inputs(row: object, nin: int, place: str) -> list[Any]:
 
 def _as_list(data: Any) -> list[Any]:
     """Arrays, tensors, series and tables, or a list of them, as lists of Python's own numbers."""
-    return [_native(item) for item in _native(data)]
+    return [native(item) for item in native(data)]
 
 
-def _native(item: Any) -> Any:
+def native(item: Any) -> Any:
+    """An array, a tensor, a series or a table as a list of Python's own numbers; anything else as it is."""
     for convert in ("to_numpy", "tolist"):
         if hasattr(item, convert):
             item = getattr(item, convert)()

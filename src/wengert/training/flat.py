@@ -15,10 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert.compiler.backends.base import all_finite
-from wengert.compiler.function import Compiled
-from wengert.compiler.fused import gather, scatter
-from wengert.compiler.tracing.trace import Recording
+from wengert.compiler import Compiled, gather, scatter
+from wengert.compiler.backends import all_finite
+from wengert.compiler.tracing import Recording
 from wengert.optim import Optimizer
 from wengert.training.metrics import Right
 
@@ -39,8 +38,8 @@ def recorded(compiled: Compiled, batch: Batch) -> Recorded | None:
     uncompiled.
     """
     runtime: Any = compiled._runtime
-    entry, path = runtime.path_for(runtime.arguments(batch, {}, bool(batch)))
-    return Recorded(runtime, path) if path is not None and len(entry.paths) == 1 else None
+    entry, path = runtime.specialization_for(runtime.arguments(batch, {}, bool(batch)))
+    return Recorded(runtime, path) if path is not None and len(entry.specializations) == 1 else None
 
 
 class FlatSteps:
@@ -57,7 +56,7 @@ class FlatSteps:
     def __init__(
         self, losses: Recorded, penalty: Recorded | None, optimizer: Optimizer, metric: Right | None, piece: int
     ) -> None:
-        self.task = losses, penalty, optimizer
+        self.task: tuple[Recorded, Recorded | None, Optimizer] = (losses, penalty, optimizer)
         self.losses: Recorded = losses
         self.penalty: Recorded | None = penalty
         self.optimizer: Optimizer = optimizer
@@ -66,7 +65,7 @@ class FlatSteps:
         self.numbers: Any = losses.path.kernel.numbers
         self.gradients: Any = losses.path.kernel.slopes
         self.state: dict[str, Any] = {}
-        self.held = False  # whether the numbers of now are in the arrays; else they are in the Values
+        self.held: bool = False  # whether the numbers of now are in the arrays; else they are in the Values
         self.data: Batch = ()  # the examples of an epoch, in its order
         self.shown: list[tuple[Any, Any]] = []  # predictions and targets of which the metric is still to be counted
         place = {id(p): number for number, p in enumerate(optimizer.parameters)}
@@ -80,12 +79,8 @@ class FlatSteps:
         """Whether such steps are the same as any others: all parameters are leaves, of the loss and the optimizer."""
         known = {id(p) for p in losses.path.parameters}
         moved = {id(p) for p in optimizer.parameters}
-        return (
-            optimizer._takes_arrays()
-            and losses.path.leaves
-            and known == moved
-            and (penalty is None or known.issuperset(map(id, penalty.path.parameters)))
-        )
+        penalized = map(id, penalty.path.parameters) if penalty is not None else ()
+        return losses.path.leaves and known == moved and known.issuperset(penalized)
 
     def begin(self, data: Batch) -> FlatSteps:
         """An epoch follows, on these examples in their order; returns these steps."""

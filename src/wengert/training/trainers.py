@@ -8,65 +8,31 @@ is resumed gives the same bits.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from math import isfinite
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from wengert.compiler import Compiled
 from wengert.compiler.backends import BACKENDS, preferred
-from wengert.compiler.function import Compiled
 from wengert.engine import Value
 from wengert.errors import ArgumentError, MissingExtraError, StaleRecordingError, warn_once
 from wengert.functions import sum as total
 from wengert.modes import eager_only, no_grad
 from wengert.optim import Optimizer, clip_grad_norm
 from wengert.training.history import Progress
-from wengert.training.metrics import Metric
+from wengert.training.task import CHUNK, Outcome, Places, RefusedError, Task
 
 if TYPE_CHECKING:
     from wengert.training.compiled import CompiledLosses  # which needs NumPy
     from wengert.training.flat import FlatSteps
 
-__all__ = [
-    "DivergedError",
-    "EagerLosses",
-    "Loss",
-    "Model",
-    "Outcome",
-    "Places",
-    "RefusedError",
-    "Task",
-    "Trainer",
-    "choose",
-    "uncompiled",
-]
+__all__ = ["DivergedError", "Trainer", "choose", "uncompiled"]
 
-CHUNK = 128  # how many examples' graphs are alive at once; more would cost memory and gain no time
-
-Model = Callable[[Any], Any]
-Loss = Callable[[Any, Any], Value]
-Example = tuple[Any, Any]
-Outcome = tuple[float, ...]  # a mean loss, then the sum of the metric where there is one
-Places = Sequence[int]  # numbers of examples
 Answer = TypeVar("Answer")
 
 
 class DivergedError(Exception):
     """The loss of a batch is not finite."""
-
-
-class RefusedError(Exception):
-    """Why there is no array program."""
-
-
-class Task(NamedTuple):
-    """What is to be learnt."""
-
-    model: Model  # called with a row, gives a prediction
-    loss: Loss  # called with a prediction and a target, gives a Value
-    metric: Metric | None  # called with the same, gives a number
-    regularization: Callable[[], Value] | None  # called once a batch, gives a Value
-    examples: list[Example]  # (row, target) pairs to learn from
-    held_out: list[Example]  # such pairs that are only measured
 
 
 def choose(backend: str, *task: Any) -> Trainer:
@@ -82,9 +48,9 @@ def choose(backend: str, *task: Any) -> Trainer:
         MissingExtraError: a back end is asked for that needs what is not installed.
         ArgumentError: a back end is asked for, and the loss or the data cannot be compiled.
     """
-    eager, fallback = EagerLosses(Task(*task)), ""
+    asked, fallback = Task(*task), ""
     if backend == "eager":
-        return Trainer(eager, None)
+        return Trainer(asked)
     try:
         chosen = preferred() if backend == "auto" else BACKENDS[backend]
         chosen.require()
@@ -92,9 +58,9 @@ def choose(backend: str, *task: Any) -> Trainer:
             raise RefusedError("strict() and detect_anomaly() look at each operation by itself")
         from wengert.training.compiled import CompiledLosses  # which needs NumPy
 
-        compiled = CompiledLosses(eager.task, chosen)
+        compiled = CompiledLosses(asked, chosen)
         if backend != "auto" or compiled.operations >= chosen.overhead:
-            return Trainer(eager, compiled)
+            return Trainer(asked, compiled)
     except MissingExtraError as error:
         if backend != "auto":
             raise
@@ -103,26 +69,26 @@ def choose(backend: str, *task: Any) -> Trainer:
         if backend != "auto":
             raise ArgumentError(f"backend is {backend!r}, and the loss cannot be compiled: {reason}") from None
         fallback = str(reason)
-    return Trainer(eager, None, fallback)
+    return Trainer(asked, fallback=fallback)
 
 
 class Trainer:
-    """A task in training, on an array program while there is one that holds, and on the engine from there on.
+    """A task in training: on an array program while there is one that holds, else by the engine.
 
     Attributes:
-        eager: the losses by the engine.
-        compiled: the losses by an array program; None where there is none, or none any more.
+        task: what is learnt.
+        compiled: the array program; None where there is none, or none any more.
         fallback: why it is the engine where an array program would have been welcome; else empty.
     """
 
-    def __init__(self, eager: EagerLosses, compiled: CompiledLosses | None, fallback: str = "") -> None:
-        self.eager: EagerLosses = eager
+    def __init__(self, task: Task, compiled: CompiledLosses | None = None, fallback: str = "") -> None:
+        self.task: Task = task
         self.compiled: CompiledLosses | None = compiled
         self.fallback: str = fallback
 
     @property
     def name(self) -> str:
-        """What computes now: "eager", or the back end's name."""
+        """What computes now: "eager", or the back end of the array program."""
         return "eager" if self.compiled is None else self.compiled.backend.name
 
     def _ask(self, program: Callable[[CompiledLosses], Answer], engine: Callable[[], Answer]) -> Answer:
@@ -141,7 +107,7 @@ class Trainer:
 
     def order(self, keys: array[int]) -> Places:
         """The numbers of the examples in the order of their keys."""
-        return (self.compiled or self.eager).order(keys)
+        return self._ask(lambda program: program.order(keys), lambda: sorted(range(len(keys)), key=keys.__getitem__))
 
     def learn(
         self, order: Places, size: int, optimizer: Optimizer, clip_norm: float | None, progress: Progress
@@ -199,14 +165,14 @@ class Trainer:
     def gradient(self, batch: Places) -> Outcome:
         """Add the gradient of the batch's mean loss, and of the regularization, to the parameters."""
         penalty = 0.0
-        if self.eager.task.regularization is not None:
-            added = self.eager.task.regularization()
+        if self.task.regularization is not None:
+            added = self.task.regularization()
             added.backward()
             penalty = added.data
         outcomes: list[Outcome] = []
         rest = batch
         while len(rest):
-            count = (self.compiled or self.eager).chunk
+            count = CHUNK if self.compiled is None else self.compiled.chunk
             made, new = self._piece(rest[:count])
             made.backward(1.0 / len(batch))
             outcomes += new
@@ -216,46 +182,31 @@ class Trainer:
 
     def _piece(self, places: Places) -> tuple[Value, list[Outcome]]:
         """The sum of the losses of these examples; and outcomes, one for all of them or one for each."""
-        return self._ask(lambda program: program.piece(places), lambda: self.eager.piece(places))
+        return self._ask(lambda program: program.piece(places), lambda: self._eager_piece(places))
 
-    def measure(self) -> Outcome:
-        """The mean loss of the examples that are held out, and the mean metric where there is one."""
-        return self._ask(lambda program: program.measure(), self.eager.measure)
-
-    def recheck(self) -> None:
-        """See to it that what is computed is what the user's code says, after other code of the user's has run."""
-        self._ask(lambda program: program.recheck(), lambda: None)
-
-
-class EagerLosses:
-    """The losses of a task's examples, computed by the engine."""
-
-    chunk: int = CHUNK
-
-    def __init__(self, task: Task) -> None:
-        self.task: Task = task
-
-    def order(self, keys: array[int]) -> Places:
-        """The numbers of the examples in the order of their keys."""
-        return sorted(range(len(keys)), key=keys.__getitem__)
-
-    def piece(self, places: Places) -> tuple[Value, list[Outcome]]:
-        """The sum of the losses of these examples, and the outcome of each."""
+    def _eager_piece(self, places: Places) -> tuple[Value, list[Outcome]]:
         results = [self._example(*self.task.examples[i]) for i in places]
         return total(loss for loss, _ in results), [outcome for _, outcome in results]
 
     def measure(self) -> Outcome:
         """The mean loss of the examples that are held out, and the mean metric where there is one."""
+        return self._ask(lambda program: program.measure(), self._eager_measure)
+
+    def _eager_measure(self) -> Outcome:
         with no_grad():
             outcomes = [self._example(x, y)[1] for x, y in self.task.held_out]
         return tuple([sum(column) / len(outcomes) for column in zip(*outcomes, strict=True)])
 
     def _example(self, x: Any, y: Any) -> tuple[Value, Outcome]:
         """The loss of one example, and its outcome."""
-        task = self.task
-        prediction = task.model(x)
-        loss = task.loss(prediction, y)
-        return loss, (loss.data,) if task.metric is None else (loss.data, float(task.metric(prediction, y)))
+        model, loss_of, metric = self.task[:3]
+        prediction = model(x)
+        loss = loss_of(prediction, y)
+        return loss, (loss.data,) if metric is None else (loss.data, float(metric(prediction, y)))
+
+    def cross_check(self) -> None:
+        """See to it that what is computed is what the user's code says, after other code of the user's has run."""
+        self._ask(lambda program: program.cross_check(), lambda: None)
 
 
 def uncompiled(function: Any) -> Any:

@@ -12,7 +12,7 @@ from wengert import engine
 from wengert.engine import Value
 from wengert.graph import Graph
 from wengert.view import naming
-from wengert.view.graph.read import ROUNDING, edges, is_by_hand, silent
+from wengert.view.graph import ROUNDING, edges, is_by_hand, silent
 from wengert.view.naming import clean, number, second
 
 __all__ = ["Contribution", "Pass"]

@@ -13,12 +13,12 @@ from math import fabs, inf, isfinite, isnan, log, prod
 from operator import itemgetter
 from typing import Any
 
-from wengert.checking.anomalies import line_of
+from wengert.checking import line_of
 from wengert.engine import Value
 from wengert.errors import ArgumentError, OperandError
 from wengert.view import naming
 from wengert.view.backward import Pass
-from wengert.view.graph.read import edges, is_by_hand
+from wengert.view.graph import edges, is_by_hand
 from wengert.view.markup import escape
 from wengert.view.mirror import Mirror, can_be_seen
 from wengert.view.naming import number, second
@@ -204,18 +204,21 @@ class _Finder(Pass):
         order = ("nan", "infinite", "zero", "huge", "tiny", "ordinary")
         leaves = self.graph.leaves
         place = min(leaves, key=lambda i: (order.index(_verdict(self.gradients[i])), -fabs(self.gradients[i]), i))
-        return self.of(self.graph.values[place])
+        return self._at(place)
 
     def of(self, x: Value) -> Explanation:
         """Of one node."""
         place = next((i for i, value in enumerate(self.graph.values) if value is x), -1)
-        if place < 0:
-            name = naming.clean(x.label) or "x"
-            why = (
-                f"{self.names[-1]} was not computed from {name}: no path leads there. Was it detached, made under "
-                f"no_grad(), or computed anew since?"
-            )
-            return Explanation(name, 0.0, "unused", (why,), (), 0.0, self)
+        if place >= 0:
+            return self._at(place)
+        name = naming.clean(x.label) or "x"
+        why = (
+            f"{self.names[-1]} was not computed from {name}: no path leads there. Was it detached, made under "
+            f"no_grad(), or computed anew since?"
+        )
+        return Explanation(name, 0.0, "unused", (why,), (), 0.0, self)
+
+    def _at(self, place: int) -> Explanation:
         way = self._way(place)
         gradient = self.gradients[place]
         verdict = _verdict(gradient)

@@ -7,7 +7,6 @@ shown is what that class does, right or wrong. This module alone knows how such 
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterable
 from decimal import Decimal
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 from wengert import modes
 from wengert.engine import Value
 from wengert.errors import OperandError
-from wengert.ops.coerce import data, is_number, named
+from wengert.ops import coerce, is_number, named
 
 __all__ = ["PARTS", "Mirror", "can_be_seen", "has_no_parts"]
 
@@ -120,7 +119,7 @@ def _number(thing: Any, name: str) -> float:
     if type(x) is float:
         return x
     try:
-        return float(x) if isinstance(x, Decimal) else data(x)
+        return float(x) if isinstance(x, Decimal) else coerce.data(x)
     except Exception as error:  # whatever comes of looking at it
         raise OperandError(f"{name} of {_said(thing, name)} is {_named(x)}: expected is one number") from error
 
@@ -164,7 +163,7 @@ def _ordered(thing: Any, parts: list[Any]) -> list[Any]:
     symbol = _text(thing, SYMBOLS)
     if len(parts) == 1 and symbol in ("+", "*"):
         x = _number(parts[0], "data")
-        twice = operator.add(x, x) if symbol == "+" else operator.mul(x, x)
+        twice = x + x if symbol == "+" else x * x
         return parts * 2 if twice == _number(thing, "data") else parts
     return sorted(parts, key=lambda part: (part is not first, _text(part, LABELS), _number(part, "data")))
 

@@ -13,7 +13,7 @@ from decimal import Decimal
 from math import copysign, inf, nextafter
 
 from wengert.graph import Graph
-from wengert.ops.table import TABLE, by_hand
+from wengert.ops import TABLE, by_hand
 
 __all__ = [
     "clean",

@@ -8,11 +8,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from wengert.errors import require
 
+if TYPE_CHECKING:
+    from wengert.compiler.backends.base import Kernel as Kernel
+    from wengert.compiler.backends.base import all_finite as all_finite
+    from wengert.compiler.backends.export import source_of as source_of
+
 __all__ = ["BACKENDS", "Backend", "preferred", "register"]
+
+_NEED_NUMPY = {"Kernel": "base", "all_finite": "base", "source_of": "export"}  # so they are imported when asked for
+
+
+def __getattr__(name: str) -> Any:
+    """What is named in `_NEED_NUMPY`."""
+    if name not in _NEED_NUMPY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_NEED_NUMPY[name]}"), name)
 
 
 class Backend(NamedTuple):

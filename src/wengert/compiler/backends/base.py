@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from wengert.compiler.ir.program import Array, Program
+from wengert.compiler.ir import Array, Program
 
 __all__ = ["Kernel", "all_finite"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from wengert.compiler.ir.program import Access, Array, Assemble, Compute, Program
+from wengert.compiler.ir import Access, Array, Assemble, Compute, Program
 
 __all__ = ["is_view", "spent_arrays"]
 

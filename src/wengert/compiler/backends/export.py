@@ -11,7 +11,7 @@ from wengert.compiler.backends.base import Kernel
 from wengert.compiler.backends.numpy import Writer
 from wengert.compiler.backends.spellings import LIBRARIES, Library
 from wengert.compiler.backends.syntax import call, infix, item, method, node, path
-from wengert.compiler.ir.strides import fit
+from wengert.compiler.ir import fit
 from wengert.errors import ArgumentError
 
 __all__ = ["source_of"]

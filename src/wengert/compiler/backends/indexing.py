@@ -12,8 +12,7 @@ import numpy as np
 
 from wengert.compiler.backends.spellings import Library
 from wengert.compiler.backends.syntax import infix, item, method, node, path
-from wengert.compiler.ir.program import BATCH, Access, Array, contiguous
-from wengert.compiler.ir.strides import addresses
+from wengert.compiler.ir import BATCH, Access, Array, addresses, contiguous
 
 __all__ = ["Names", "strided", "view"]
 

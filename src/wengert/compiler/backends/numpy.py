@@ -15,9 +15,22 @@ from wengert.compiler.backends.buffers import is_view, spent_arrays
 from wengert.compiler.backends.indexing import Names, strided, view
 from wengert.compiler.backends.spellings import LIBRARIES, Library, by_element
 from wengert.compiler.backends.syntax import call, infix, item, method, negative, node, path
-from wengert.compiler.ir.expression import ONE, ZERO, Expr, has_mask, repeated, times
-from wengert.compiler.ir.program import BATCH, Access, Array, Assemble, Compute, Program, contiguous
-from wengert.compiler.ir.strides import addresses
+from wengert.compiler.ir import (
+    BATCH,
+    ONE,
+    ZERO,
+    Access,
+    Array,
+    Assemble,
+    Compute,
+    Expr,
+    Program,
+    addresses,
+    contiguous,
+    has_mask,
+    repeated,
+    times,
+)
 from wengert.errors import ArgumentError
 from wengert.ops import TABLE
 

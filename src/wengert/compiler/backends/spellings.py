@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from wengert.compiler.backends.syntax import call, fill, infix, method, negative, node, path, template
-from wengert.compiler.ir.expression import COMPARISONS, LEAVES, Expr, expand
+from wengert.compiler.ir import COMPARISONS, LEAVES, Expr, expand
 from wengert.ops import BY_NAME
 
 __all__ = ["LIBRARIES", "Library", "by_element"]

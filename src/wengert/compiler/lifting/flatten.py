@@ -23,7 +23,7 @@ from wengert.compiler.lifting.simplify import (
     share_constants,
 )
 from wengert.graph import Graph
-from wengert.ops.table import BY_NAME
+from wengert.ops import BY_NAME
 
 __all__ = ["FlatGraph", "Group", "flatten"]
 

@@ -14,16 +14,32 @@ from typing import Any
 
 import numpy as np
 
-from wengert.compiler.ir.expression import ZERO, Expr
-from wengert.compiler.ir.passes import fuse, unmask
-from wengert.compiler.ir.program import BATCH, Access, Array, Compute, Index, Program, contiguous
-from wengert.compiler.ir.strides import Grid, addresses, distinct, fit, grid_rows, nested, without_broadcast
+from wengert.compiler.ir import (
+    BATCH,
+    ZERO,
+    Access,
+    Array,
+    Compute,
+    Expr,
+    Grid,
+    Index,
+    Program,
+    addresses,
+    contiguous,
+    distinct,
+    fit,
+    fuse,
+    grid_rows,
+    nested,
+    unmask,
+    without_broadcast,
+)
 from wengert.compiler.lifting.flatten import Group, flatten
 from wengert.compiler.lifting.simplify import CONST, VARYING, Pick, Unliftable
 from wengert.compiler.lifting.storage import Storage
 from wengert.compiler.lifting.sums import SumPlan, Terms, plan_of
 from wengert.graph import Graph
-from wengert.ops.table import TABLE
+from wengert.ops import TABLE
 
 __all__ = ["Lifted", "lift"]
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from wengert.graph import Graph
-from wengert.ops.table import BY_NAME, TABLE
+from wengert.ops import BY_NAME, TABLE
 
 __all__ = ["CONST", "INPUT", "PARAM", "VALUE", "VARYING", "Pick", "Unliftable", "instructions", "merge_equal"]
 __all__ += ["share_constants"]

@@ -8,9 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from wengert.compiler.ir.expression import Expr, is_nonnegative
-from wengert.compiler.ir.program import BATCH, Access, Array, Assemble, Compute, Program, ProgramError, contiguous
-from wengert.compiler.ir.strides import fit, without_broadcast
+from wengert.compiler.ir import (
+    BATCH,
+    Access,
+    Array,
+    Assemble,
+    Compute,
+    Expr,
+    Program,
+    ProgramError,
+    contiguous,
+    fit,
+    is_nonnegative,
+    without_broadcast,
+)
 from wengert.compiler.lifting.flatten import FlatGraph
 from wengert.compiler.lifting.simplify import CONST, PARAM
 

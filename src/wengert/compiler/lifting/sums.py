@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.compiler.ir.strides import Grid, product_grid
+from wengert.compiler.ir import Grid, product_grid
 from wengert.compiler.lifting.flatten import FlatGraph, Group
 from wengert.compiler.lifting.simplify import CONST
 

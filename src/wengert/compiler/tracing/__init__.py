@@ -1,12 +1,23 @@
 """A function is run once and written down: what it computed, what it saw outside, what decided its branches."""
 
-from importlib import import_module
-from types import ModuleType
+from wengert.compiler.tracing.arguments import Arguments, Form, Reader, called, examples, flatten_argument
+from wengert.compiler.tracing.closure import CapturedEnvironment
+from wengert.compiler.tracing.recorder import Unrecordable, recording
+from wengert.compiler.tracing.trace import AGREE, Auxiliary, Recording, numbers_in, record
 
-
-def __getattr__(name: str) -> ModuleType:
-    """The module of that name, as in ``wengert.compiler.tracing.NAME`` after ``import wengert``."""
-    try:
-        return import_module(f"{__name__}.{name}")
-    except ModuleNotFoundError:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+__all__ = [
+    "AGREE",
+    "Arguments",
+    "Auxiliary",
+    "CapturedEnvironment",
+    "Form",
+    "Reader",
+    "Recording",
+    "Unrecordable",
+    "called",
+    "examples",
+    "flatten_argument",
+    "numbers_in",
+    "record",
+    "recording",
+]

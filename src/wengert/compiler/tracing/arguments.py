@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from wengert.compiler.tracing.closure import key_of
-from wengert.derivatives.pytree import KeyPath, keys_of, tree_flatten, tree_leaves, tree_map, tree_unflatten
+from wengert.derivatives import KeyPath, keys_of, tree_flatten, tree_leaves, tree_map, tree_unflatten
 from wengert.engine import Value
 from wengert.errors import ArgumentError, DataError
 
@@ -200,19 +200,9 @@ class Arguments:
     form: Form
     arrays: list[Any]
 
-    @property
-    def batched(self) -> bool:
-        """Whether they are of many examples."""
-        return self.form.batched
-
-    @property
-    def leaves(self) -> list[Leaf]:
-        """The arrays' names and shapes."""
-        return self.form.leaves
-
     def values(self) -> tuple[Any, ...]:
         """The Values among the arguments."""
-        found = [(leaf, array) for leaf, array in zip(self.leaves, self.arrays, strict=True) if leaf.kind == "v"]
+        found = [(leaf, array) for leaf, array in zip(self.form.leaves, self.arrays, strict=True) if leaf.kind == "v"]
         return tuple([x for leaf, array in found for x in (array if leaf.shape else [array])])
 
     def count(self) -> int:
@@ -223,16 +213,16 @@ class Arguments:
         """
         lengths = list(map(len, self.arrays))
         if not lengths or not lengths[0] or lengths.count(lengths[0]) != len(lengths):
-            _same([(leaf.name, length) for leaf, length in zip(self.leaves, lengths, strict=True)])
+            _same([(leaf.name, length) for leaf, length in zip(self.form.leaves, lengths, strict=True)])
         return lengths[0]
 
     def example(self, number: int) -> list[Any]:
         """The arrays of one example of a batch."""
-        return [array[number] for array in self.arrays] if self.batched else self.arrays
+        return [array[number] for array in self.arrays] if self.form.batched else self.arrays
 
     def numbers(self, example: Sequence[Any]) -> list[Any]:
         """The arrays of an example, with the numbers of its Values."""
-        return [_numbers_of(leaf, array) for leaf, array in zip(self.leaves, example, strict=True)]
+        return [_numbers_of(leaf, array) for leaf, array in zip(self.form.leaves, example, strict=True)]
 
     def call(self, function: Callable[..., Any], example: Sequence[Any], make: Callable[[Leaf, Any], Any]) -> Any:
         """Call a function on one example, each of its arrays as `make` presents it."""
@@ -250,7 +240,7 @@ class Arguments:
 
     def plainly(self, function: Callable[..., Any], example: Sequence[Any]) -> Any:
         """Call a function on one example as if it were not compiled, but for the width of NumPy's numbers."""
-        if self.batched:
+        if self.form.batched:
             return self.call(function, example, _plain)
         shapes = self.form.shapes
         given = {name: x if isinstance(shapes[name], Fixed) else ordinary(x) for name, x in self.originals.items()}

@@ -1,7 +1,7 @@
 """Runs the user's function once, on Values that stand for its inputs, and keeps its graph and its guards.
 
-While it runs, `.data` yields a `Tracked` number. What is computed from it is recorded, without a gradient; a comparison
-is noted as a guard, which later runs must answer alike; a conversion to a plain float leaves the recording, and the
+While it runs, `.data` yields a `DataTracer`. What is computed from it is recorded, without a gradient; a comparison is
+noted as a guard, which later runs must answer alike; a conversion to a plain float leaves the recording, and the
 function stays with the engine.
 """
 
@@ -17,13 +17,12 @@ from math import nan
 from typing import Any
 
 from wengert import node
-from wengert.compiler.tracing.tracers import TracedInteger, Tracked, as_operand
+from wengert.compiler.tracing.tracers import DataTracer, IntegerTracer, as_operand
 from wengert.engine import Value
 from wengert.errors import running
-from wengert.ops import coerce
-from wengert.ops.table import BY_NAME
+from wengert.ops import BY_NAME, coerce
 
-__all__ = ["Guard", "Picked", "Recorder", "Unrecordable", "recording", "watching"]
+__all__ = ["Guard", "Picked", "Recorder", "Unrecordable", "recording", "tracing"]
 
 STOP, GREATEST, LEAST = BY_NAME["stop_gradient"], BY_NAME["max"], BY_NAME["min"]
 
@@ -52,7 +51,7 @@ class Guard:
 class Picked:
     """An item of a list that an integer argument chose at run time."""
 
-    index: TracedInteger
+    index: IntegerTracer
     items: list[Any]
 
 
@@ -97,42 +96,47 @@ class Recorder:
             key = (how, *(id(side) if isinstance(side, Value) else side for side in (left, right)))
             self.guards.setdefault(key, Guard(how, left, right, bool(outcome), where()))
 
-    def choose(self, index: TracedInteger, items: Any) -> None:
+    def choose(self, index: IntegerTracer, items: Any) -> None:
         """Note that an integer chooses an item."""
         self.picked.append(Picked(index, items))
 
     def unseen(self, x: Any) -> float:
         """The number of a Value, without the recording's notice."""
-        before, _observer.recorder = _observer.recorder, None
-        try:
+        with _hook.told_to(None):
             return float(x.data)
-        finally:
-            _observer.recorder = before
 
     def indexed(self, frame: Any, number: int) -> Any:
         """The list in ``rows[index]``, if that is what the frame is doing."""
         if self.looking:  # for the list in front of another index
             return [None] * (number + 1)
         self.looking, count = True, len(self.picked)
-        before, _observer.recorder = _observer.recorder, None
         try:
-            items = _subscripted(frame)
+            with _hook.told_to(None):
+                items = _subscripted(frame)
         finally:
-            _observer.recorder = before
             self.looking = False
             del self.picked[count:]
         known = isinstance(items, (list, tuple)) or type(items).__name__ == "ndarray"
         return list(items) if known and -len(items) <= number < len(items) else None
 
 
-class _Observer(threading.local):
+class _TracingHook(threading.local):
     """What the engine tells, for the thread that records; other threads go on as always."""
 
     recorder: Recorder | None = None
 
+    @contextmanager
+    def told_to(self, recorder: Recorder | None) -> Iterator[None]:
+        """Tell a recorder, or nobody, for a time."""
+        before, self.recorder = self.recorder, recorder
+        try:
+            yield
+        finally:
+            self.recorder = before
+
     def read(self, x: Any, number: float) -> Any:
         """`x.data`."""
-        return number if self.recorder is None else Tracked(self.recorder, x, number)
+        return number if self.recorder is None else DataTracer(self.recorder, x, number)
 
     def detached(self, x: Any, number: float) -> Any:
         """`x.detach()`."""
@@ -149,31 +153,30 @@ class _Observer(threading.local):
             self.recorder.refuse(why)
 
 
-_observer = _Observer()
+_hook = _TracingHook()
 _lock, _recording = threading.Lock(), 0
 _max, _min = builtins.max, builtins.min  # what stands there when no thread records
 
 
 def recording() -> bool:
     """Whether this thread is recording."""
-    return _observer.recorder is not None
+    return _hook.recorder is not None
 
 
 @contextmanager
-def watching(recorder: Recorder) -> Iterator[None]:
+def tracing(recorder: Recorder) -> Iterator[None]:
     """Record what this thread does."""
     global _recording, _max, _min
     with _lock:
         _recording += 1
-        node.set_tracing_hook(_observer)
+        node.set_tracing_hook(_hook)
         if _recording == 1:
             _max, _min = builtins.max, builtins.min
             builtins.max, builtins.min = _extreme(GREATEST, _max), _extreme(LEAST, _min)
-    before, _observer.recorder = _observer.recorder, recorder
     try:
-        yield
+        with _hook.told_to(recorder):
+            yield
     finally:
-        _observer.recorder = before
         with _lock:
             _recording -= 1
             if not _recording:
@@ -182,7 +185,7 @@ def watching(recorder: Recorder) -> Iterator[None]:
 
 
 def _extreme(row: Any, builtin: Any) -> Any:
-    """Python's max or min, for a time: of tracked numbers it is an operation, not a chain of comparisons."""
+    """Python's max or min, for a time: of traced numbers it is an operation, not a chain of comparisons."""
 
     def extreme(*xs: Any, **options: Any) -> Any:
         if not recording() or options:
@@ -190,10 +193,10 @@ def _extreme(row: Any, builtin: Any) -> Any:
         if len(xs) == 1:
             xs = (list(xs[0]),)  # a generator is read once
         found = xs[0] if len(xs) == 1 else xs
-        if not any(isinstance(x, Tracked) for x in found) or any(isinstance(x, Value) for x in found):
+        if not any(isinstance(x, DataTracer) for x in found) or any(isinstance(x, Value) for x in found):
             return builtin(*xs)
-        first = next(x for x in found if isinstance(x, Tracked))
-        if any(x.number != x.number if isinstance(x, Tracked) else x != x for x in found):
+        first = next(x for x in found if isinstance(x, DataTracer))
+        if any(x.number != x.number if isinstance(x, DataTracer) else x != x for x in found):
             return builtin(*xs)  # with a nan among them Python's answer depends on the order
         return first.computed(row([as_operand(x) for x in found]))
 

@@ -12,20 +12,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wengert import modes
-from wengert.compiler.backends import Backend
-from wengert.compiler.backends.base import Kernel, all_finite
+from wengert.compiler.backends import Backend, Kernel, all_finite
 from wengert.compiler.fused import gather
-from wengert.compiler.ir.program import Program, verify
-from wengert.compiler.ir.reverse import reverse
-from wengert.compiler.lifting.lift import Lifted, lift
-from wengert.compiler.lifting.simplify import CONST, INPUT, PARAM, VALUE, Pick, Unliftable
+from wengert.compiler.ir import Program, reverse, verify
+from wengert.compiler.lifting import CONST, INPUT, PARAM, VALUE, Lifted, Pick, Unliftable, lift
 from wengert.compiler.tracing.arguments import Arguments, Leaf
-from wengert.compiler.tracing.recorder import Guard, Recorder, Unrecordable, watching
-from wengert.compiler.tracing.tracers import HOLDS, Number, TracedInteger, as_operand
+from wengert.compiler.tracing.recorder import Guard, Recorder, Unrecordable, tracing
+from wengert.compiler.tracing.tracers import HOLDS, IntegerTracer, Tracer, as_operand
 from wengert.engine import Value
 from wengert.graph import Graph
-from wengert.ops.coerce import number as as_float
-from wengert.ops.table import BUILT_IN
+from wengert.ops import BUILT_IN, coerce
 
 __all__ = ["AGREE", "Auxiliary", "Recording", "numbers_in", "record"]
 
@@ -42,7 +38,7 @@ class Auxiliary(NamedTuple):
     auxiliary: Any
 
 
-class Run(NamedTuple):
+class Result(NamedTuple):
     """What a run came to."""
 
     outputs: dict[str, Any]  # by name
@@ -52,7 +48,7 @@ class Run(NamedTuple):
 
 @dataclass(eq=False)
 class Recording:
-    """One path through a function, as an array program."""
+    """One specialization of a function: an array program."""
 
     kernel: Kernel
     lifted: Lifted
@@ -72,8 +68,8 @@ class Recording:
         """Read the parameters' numbers as they are now."""
         gather(self.parameters, self.kernel.numbers)
 
-    def run(self, arrays: Sequence[Any], seed: float | None) -> Run | None:
-        """A run on some arguments; None if this path does not hold for them.
+    def run(self, arrays: Sequence[Any], seed: float | None) -> Result | None:
+        """A run on some arguments; None if it does not hold for them.
 
         The derivatives are of ``seed * out.sum()``, those by the parameters being left in the kernel's `slopes`;
         without a `seed` there are none. To be called under `np.errstate`, as the kernel is.
@@ -82,10 +78,10 @@ class Recording:
         if computed is None or (self.guards and not self.holds(computed[0]).all()):
             return None
         finite = seed is None or (all_finite(self.kernel.slopes) and all(map(all_finite, computed[1])))
-        return Run(*computed, finite)
+        return Result(*computed, finite)
 
     def share(self, arrays: Sequence[Any], count: int) -> tuple[Any, Any] | None:
-        """The numbers of those examples of a batch that take this path, and their results; None where that cannot be
+        """The numbers of those examples of a batch that it holds for, and their results; None where that cannot be
         computed.
         """
         inside = np.flatnonzero(self.examples_in_bounds(arrays, count))
@@ -102,7 +98,7 @@ class Recording:
         """What the kernel gives: outputs, and derivatives by inputs if there is a `seed`.
 
         None where an operation of the user's own raises, such as a root by `math` of a number below 0: the program may
-        also compute it for examples that take another path, or where its result is masked out. Whether the function
+        also compute it for examples of another specialization, or where its result is masked out. Whether the function
         itself raises is for the engine to find out.
         """
         if self.whole:
@@ -150,7 +146,7 @@ class Recording:
 
 
 def record(function: Callable[..., Any], arguments: Arguments, example: Sequence[Any], backend: Backend) -> Recording:
-    """Run a function on an example, lift what it did for a back end, and check the result against that run.
+    """Result a function on an example, lift what it did for a back end, and check the result against that run.
 
     Raises:
         Unrecordable, Unliftable: it cannot be compiled; the message says why.
@@ -164,7 +160,7 @@ def _record(function: Callable[..., Any], arguments: Arguments, example: Sequenc
     again = _flat_result(arguments.plainly(function, example))[1]
     began = perf_counter()
     try:
-        run = _Run(function, arguments, example)
+        run = _Trace(function, arguments, example)
     except (Unrecordable, Unliftable):
         raise
     except Exception as problem:
@@ -172,9 +168,9 @@ def _record(function: Callable[..., Any], arguments: Arguments, example: Sequenc
     picks: list[Pick] = []
     if any(integer.used for integer in run.integers):
         try:
-            picks = run.compare([_Run(function, arguments, example, others) for others in run.other_integers()])
-        except Exception:  # other integers are another course, or none at all: each gets a path of its own
-            run = _Run(function, arguments, example, fixed=True)
+            picks = run.compare([_Trace(function, arguments, example, others) for others in run.other_integers()])
+        except Exception:  # other integers take another branch, or raise: each gets a specialization
+            run = _Trace(function, arguments, example, fixed=True)
     try:
         made = _lifted(run, picks, backend)
         made.seconds = perf_counter() - began
@@ -186,7 +182,7 @@ def _record(function: Callable[..., Any], arguments: Arguments, example: Sequenc
     return made
 
 
-def _lifted(run: _Run, picks: list[Pick], backend: Backend) -> Recording:
+def _lifted(run: _Trace, picks: list[Pick], backend: Backend) -> Recording:
     """The recording of a run."""
     lifted = run.lift(picks)
     verify(lifted.program)
@@ -212,7 +208,7 @@ def _lifted(run: _Run, picks: list[Pick], backend: Backend) -> Recording:
     )
 
 
-class _Run:
+class _Trace:
     """One run of the function, on Values and integers that stand for its inputs."""
 
     def __init__(
@@ -225,28 +221,28 @@ class _Run:
     ) -> None:
         self.arguments, self.example = arguments, example
         self.recorder = Recorder()
-        self.stand_ins: dict[str, Any] = {}
-        self.integers: list[TracedInteger] = []
+        self.tracers: dict[str, Any] = {}
+        self.integers: list[IntegerTracer] = []
         self.value_inputs: list[str] = []
         given = iter(integers)
 
-        def stand_in(leaf: Leaf, array: Any) -> Any:
+        def tracer_of(leaf: Leaf, array: Any) -> Any:
             made = np.empty(leaf.shape, dtype=object)
-            name = arguments.form.names[len(self.stand_ins)]
+            name = arguments.form.names[len(self.tracers)]
             for place, x in enumerate(np.asarray(array, dtype=object).reshape(-1) if leaf.shape else [array]):
                 if leaf.kind == "i":
-                    item: Any = TracedInteger(self.recorder, next(given, int(x)), fixed)
+                    item: Any = IntegerTracer(self.recorder, next(given, int(x)), fixed)
                     self.integers.append(item)
                 else:
                     item = Value(self.recorder.unseen(x) if leaf.kind == "v" else float(x))
                 made.reshape(-1)[place : place + 1] = [item]
             if leaf.kind == "v":
                 self.value_inputs.append(name)
-            self.stand_ins[name] = made
+            self.tracers[name] = made
             return made if leaf.held != "scalar" else made.item()
 
-        with watching(self.recorder):
-            self.result = arguments.call(function, example, stand_in)
+        with tracing(self.recorder):
+            self.result = arguments.call(function, example, tracer_of)
         if self.recorder.refusal:
             raise Unrecordable(self.recorder.refusal)
         self.guards = [guard for guard in self.recorder.guards.values() if _is_open(guard)]
@@ -259,7 +255,7 @@ class _Run:
         self.compared = list({id(side): side for side in both}.values())
         number = {id(side): n for n, side in enumerate(self.compared)}
         self.sides = [(number.get(id(guard.left), -1), number.get(id(guard.right), -1)) for guard in self.guards]
-        inputs = [as_operand(x) for a in self.stand_ins.values() for x in a.reshape(-1)]
+        inputs = [as_operand(x) for a in self.tracers.values() for x in a.reshape(-1)]
         lists = {id(picked.items): picked.items for picked in self.recorder.picked}  # one is often read many times
         items = [x for chosen_from in lists.values() for x in _values_in(chosen_from)]
         roots = {id(x): x for x in (*inputs, *self.results, *self.auxiliary, *self.compared, *items)}
@@ -291,7 +287,7 @@ class _Run:
             scale *= radix
         return others
 
-    def compare(self, others: list[_Run]) -> list[Pick]:
+    def compare(self, others: list[_Trace]) -> list[Pick]:
         """The operands that an integer has chosen, as runs with different integers show them.
 
         Raises:
@@ -301,7 +297,7 @@ class _Run:
         graphs = [run.graph for run in others]
         if any((a.codes, a.starts, a.constants) != (b.codes, b.starts, b.constants) for b in graphs):
             raise Unrecordable(
-                "the function takes another course for other integers: declare the argument static=(name,)"
+                "the function takes another branch for other integers: declare the argument static=(name,)"
             )
         chosen: dict[tuple[int, ...], tuple[int, tuple[int, ...]]] = {}
         columns: dict[int, list[tuple[int, ...]]] = {}  # by list: for each place in its items, where those stand
@@ -335,12 +331,12 @@ class _Run:
         source[: self.given] = PARAM
         inputs: dict[str, Ints] = {}
         indices = []
-        for name, made in self.stand_ins.items():
+        for name, made in self.tracers.items():
             items = [as_operand(x) for x in made.reshape(-1)]
             places = np.array([self.place[id(x)] for x in items], np.int64).reshape(made.shape)
             source[places] = INPUT
             inputs[name] = places
-            if made.size and isinstance(made.reshape(-1)[0], TracedInteger):
+            if made.size and isinstance(made.reshape(-1)[0], IntegerTracer):
                 indices.append(name)
         if self.shape is None:
             raise Unliftable("its result is neither one number nor a regular array of them")
@@ -350,7 +346,7 @@ class _Run:
             outputs["auxiliary"] = beside.reshape(self.auxiliary_shape)
         if self.compared:
             outputs["sides"] = np.array([self.place[id(x)] for x in self.compared], np.int64)
-        batched = self.arguments.batched
+        batched = self.arguments.form.batched
         return lift(graph, source, inputs, outputs, batched=batched, picks=picks, indices=indices)
 
     def check(self, made: Recording, want: Any) -> None:
@@ -360,8 +356,8 @@ class _Run:
             Unrecordable: they differ.
         """
         arrays = [np.asarray(numbers_in(x)) for x in self.example]
-        count = 2 if self.arguments.batched else 1  # in a batch of one nothing shows of how examples are added up
-        if self.arguments.batched:
+        count = 2 if self.arguments.form.batched else 1  # in a batch of one nothing shows of how examples are added up
+        if self.arguments.form.batched:
             arrays = [np.repeat(array[None], count, 0) for array in arrays]
             want = np.tile(want, count)
         made.load()
@@ -379,7 +375,7 @@ class _Run:
             raise Unrecordable(f"the array program gives {got[:3]}, the function {want[:3]}")
         if self.shape != () or not all(map(isfinite, want)):
             return
-        inputs = [self.place[id(x)] for name in self.value_inputs for x in self.stand_ins[name].reshape(-1)]
+        inputs = [self.place[id(x)] for name in self.value_inputs for x in self.tracers[name].reshape(-1)]
         want = self.derivatives()[[*made.lifted.parameters, *inputs]]
         got = np.concatenate([made.kernel.slopes, *[np.asarray(x, float).reshape(-1) for x in by_inputs]])
         if got.shape != want.shape or (np.isfinite(got).all() and not _close(got, want)):
@@ -403,7 +399,7 @@ class _Run:
 
 def _as_floats(x: Any) -> Any:
     """Integers as floats, which do not overflow."""
-    return as_float(x) if isinstance(x, int) else x.astype(np.float64)
+    return coerce.number(x) if isinstance(x, int) else x.astype(np.float64)
 
 
 def _unsigned(index: Any) -> Any:
@@ -429,7 +425,7 @@ def _close(got: Any, want: Any) -> bool:
 
 
 def _number(x: Any) -> float:
-    return float(x.data if isinstance(x, Value) else x.number if isinstance(x, Number) else x)
+    return float(x.data if isinstance(x, Value) else x.number if isinstance(x, Tracer) else x)
 
 
 def numbers_in(x: Any) -> Any:

@@ -1,6 +1,6 @@
 """What stands for a number while a function is being recorded: no float and no int, so that nothing leaks unseen.
 
-A `Tracked` is what `.data` gives; a `TracedInteger` is an integer argument. Arithmetic on either is recorded, a
+A `DataTracer` is what `.data` gives; a `IntegerTracer` is an integer argument. Arithmetic on either is recorded, a
 comparison is noted as a guard, and what cannot be recorded is told to the recorder.
 """
 
@@ -11,10 +11,10 @@ from collections.abc import Callable
 from typing import Any
 
 from wengert.engine import Value
+from wengert.ops import BY_NAME
 from wengert.ops import coerce as operands
-from wengert.ops.table import BY_NAME
 
-__all__ = ["HOLDS", "TracedInteger", "Tracked", "as_operand"]
+__all__ = ["HOLDS", "DataTracer", "IntegerTracer", "as_operand"]
 
 HOLDS: dict[str, Callable[[Any, Any], Any]] = {
     "lt": lambda x, y: x < y,
@@ -27,8 +27,8 @@ HOLDS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 # fmt: off
-class Number:
-    """Arithmetic and comparisons, by what a subclass makes of them."""
+class Tracer:
+    """A number that is being traced: arithmetic and comparisons, by what a subclass makes of them."""
 
     __slots__ = ("number", "recorder")
 
@@ -65,7 +65,7 @@ class Number:
         """The outcome of a comparison, noted as a guard."""
         if isinstance(other, Value):
             number = self.recorder.unseen(other)
-        elif isinstance(other, Number):
+        elif isinstance(other, Tracer):
             number = other.number
         elif operands.is_number(other):
             number = operands.number(other)
@@ -78,10 +78,10 @@ class Number:
 
 def as_operand(x: Any) -> Any:
     """What is recorded for an operand: a Value, or a number."""
-    return x._operand() if isinstance(x, Number) else x
+    return x._operand() if isinstance(x, Tracer) else x
 
 
-class Tracked(Number):
+class DataTracer(Tracer):
     """The number of a Value, as `.data` gives it. No gradient flows through what is computed from it."""
 
     __slots__ = ("_detached", "_x")
@@ -94,14 +94,14 @@ class Tracked(Number):
         return self._x if self._detached else self.recorder.detached(self._x)
 
     def _do(self, name: str, *xs: Any) -> Any:
-        if not all(isinstance(x, (Number, Value)) or operands.is_number(x) for x in xs):
+        if not all(isinstance(x, (Tracer, Value)) or operands.is_number(x) for x in xs):
             return NotImplemented
         made = BY_NAME[name](*map(as_operand, xs))
         return made if any(isinstance(x, Value) for x in xs) else self.computed(made)
 
-    def computed(self, x: Any) -> Tracked:
-        """What was computed from tracked numbers is one too."""
-        return Tracked(self.recorder, x, self.recorder.unseen(x), True)
+    def computed(self, x: Any) -> DataTracer:
+        """What was computed from traced numbers is one too."""
+        return DataTracer(self.recorder, x, self.recorder.unseen(x), True)
 
     def _refuse(self, what: str) -> Any:
         self.recorder.refuse(f"{what}: compute with the Value itself (v.exp(), wengert.maximum(a, b), wengert.where)")
@@ -118,7 +118,7 @@ class Tracked(Number):
     # fmt: on
 
 
-class TracedInteger(Number):
+class IntegerTracer(Tracer):
     """An integer argument. As an index it chooses an item of a list at run time; in arithmetic it is an input."""
 
     __slots__ = ("_always_fixed", "_value", "used")
@@ -135,7 +135,7 @@ class TracedInteger(Number):
         return self._value
 
     def _do(self, name: str, *xs: Any) -> Any:
-        if not all(isinstance(x, (Number, Value)) or operands.is_number(x) for x in xs):
+        if not all(isinstance(x, (Tracer, Value)) or operands.is_number(x) for x in xs):
             return NotImplemented
         return BY_NAME[name](*map(as_operand, xs))
 
@@ -150,7 +150,7 @@ class TracedInteger(Number):
     def __index__(self) -> int:
         items = None if self._always_fixed else self.recorder.indexed(sys._getframe(1), int(self.number))
         if items is None:
-            return self.fixed()  # range(n), a slice: another number is another path
+            return self.fixed()  # range(n), a slice: another number is another specialization
         self.used = True
         self.recorder.choose(self, items)
         return int(self.number)
@@ -172,4 +172,4 @@ class TracedInteger(Number):
     # fmt: on
 
     def __repr__(self) -> str:
-        return f"TracedInteger({self.number})"
+        return f"IntegerTracer({self.number})"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from wengert.course.grading.report import Finding, NotYet, Row, close
+from wengert.course.grading.report import FOLLOWS, Finding, Verdict, close
 from wengert.course.grading.rules import formula
 
 __all__ = ["EXPRESSIONS", "judge"]
@@ -46,51 +46,44 @@ def _at(text: str, numbers: Mapping[str, float]) -> float:
     return float(formula(text, ", ".join(numbers))(*numbers.values()))
 
 
-def judge(row: str, seen: Sequence[float], tried: bool) -> tuple[list[Row], list[Finding], list[NotYet]]:
+def judge(row: str, seen: tuple[float, ...]) -> Verdict:
     """The rows of an expression, what is wrong in it, and what is not written yet.
 
     Args:
         row: the expression.
-        seen: of each of its names the number and the gradient, nan where there is none, leaves first.
-        tried: whether they were looked for.
+        seen: of each of its names the number and the gradient, nan where there is none, leaves first; or nothing.
     """
     leaves, results, locals_ = EXPRESSIONS[row]
     names = [*leaves, *results]
-    given = dict(zip(names, zip(seen[::2], seen[1::2], strict=True), strict=True)) if seen else {}
-    grads = {name: grad for name, (_, grad) in given.items()}
-    root = names[-1]
-    rows, findings, later = [], [], []
-    own = [grad for name, grad in grads.items() if name != "b"]  # both expressions have a b
-    if not tried or all(grad != grad or grad == 0.0 for grad in own):
-        says = f"write the gradients of {row} into its nodes, each as a number, from {root}.grad on"
-        return [Row(row, True, "", "", "not yet")], [], [NotYet(row, says)]
-    data = _numbers(leaves, results, {name: number for name, (number, _) in given.items()})
+    given, grads = dict(zip(names, seen[::2], strict=False)), dict(zip(names, seen[1::2], strict=False))
+    root, verdict = names[-1], Verdict()
+    if all(grad != grad or grad == 0.0 for name, grad in grads.items() if name != "b"):  # both expressions have a b
+        verdict.not_yet(row, f"write the gradients of {row} into its nodes, each as a number, from {root}.grad on")
+        return verdict
+    data = _numbers(leaves, results, given)
     right: dict[str, float] = {}
     for name, (above, local) in locals_.items():
         right[name] = (right[above] if above else 1.0) * _at(local, data)
-        got = grads[name]
-        title = f"d{root}/d{name}"
+        got, title = grads[name], f"d{root}/d{name}"
         if got != got and name in results and name != root:
             continue  # a result without a name of its own
         if close(right[name], got):
-            rows.append(Row(title, True, "", "ok", "ok"))
+            verdict.row(title, "", "ok")
         elif got != got or got == 0.0:
-            rows.append(Row(title, True, "", "", "not yet"))
-            later.append(NotYet(title, f"write {name}.grad"))
-        elif name == "b" and given["b"][0] == given["b"][0] and not close(data["b"], given["b"][0]):
+            verdict.not_yet(title, f"write {name}.grad")
+        elif name == "b" and given["b"] == given["b"] and not close(data["b"], given["b"]):
             continue  # another b, of another expression
+        elif above and close(grads[above] * _at(local, data), got):
+            verdict.row(title, "", "wrong", FOLLOWS)
         else:
             slip, says = _slip(name, above, local, data, right, got)
-            follows = bool(above) and close(grads[above] * _at(local, data), got)
-            rows.append(Row(title, True, "", "wrong", "wrong", "follows from what is wrong above" if follows else slip))
-            if not follows:
-                write = f"{name}.grad = {_written(local)} * {above}.grad" if above else f"{name}.grad = 1.0"
-                where = ", ".join([f"{leaf} = {data[leaf]:g}" for leaf in leaves])
-                write = write.replace("1.0 * ", "")
-                findings.append(
-                    Finding(slip, f"{title}: {says}", (title,), where, title, right[name], got, (write,), False)
-                )
-    return rows, findings, later
+            verdict.row(title, "", "wrong", slip)
+            factor = {"1": "", "1 - o**2": "(1 - o.data**2) * "}.get(local, f"{local}.data * ")
+            write = f"{name}.grad = {factor}{above}.grad" if above else f"{name}.grad = 1.0"
+            where = ", ".join([f"{leaf} = {data[leaf]:g}" for leaf in leaves])
+            finding = Finding(slip, f"{title}: {says}", (title,), where, title, right[name], got, (write,))
+            verdict.findings.append(finding)
+    return verdict
 
 
 def _numbers(leaves: Mapping[str, float], results: Mapping[str, str], given: dict[str, float]) -> dict[str, float]:
@@ -108,26 +101,21 @@ def _numbers(leaves: Mapping[str, float], results: Mapping[str, str], given: dic
 def _slip(
     name: str, above: str, local: str, data: Mapping[str, float], right: Mapping[str, float], got: float
 ) -> tuple[str, str]:
-    """What a wrong gradient is."""
+    """What a wrong gradient is: the first of the wrong rules that gives it."""
     if not above:
         return "no seed", f"the gradient of {name} by itself is 1"
-    up = right[above]
-    if close(got, _at(local, data)):
-        return "chain rule", f"it is the local derivative alone: the gradient of {above} is left out of the chain rule"
-    if close(got, -right[name]):
-        return "lost sign", "its sign is wrong"
-    if local in data and close(got, data[name] * up):
-        return "swapped factors", f"the derivative of a product by {name} is the other factor"
-    if local == "1" and close(got, data[name] * up):
-        return "sum rule", "the derivative of a sum by each of its parts is 1, and not its number"
-    if local in data and close(got, up):
-        return "product rule", f"the derivative of a product by {name} is the other factor, and not 1"
-    if "**" in local:
+    alone = f"it is the local derivative alone: the gradient of {above} is left out of the chain rule"
+    rules = [("chain rule", alone, local), ("lost sign", "its sign is wrong", f"-({local}) * up")]
+    if local in data:
+        says = f"the derivative of a product by {name} is the other factor"
+        rules += [("swapped factors", says, f"{name} * up"), ("product rule", f"{says}, and not 1", "up")]
+    elif local == "1":
+        says = "the derivative of a sum by each of its parts is 1, and not its number"
+        rules.append(("sum rule", says, f"{name} * up"))
+    else:
         for text, says in (("1 - n**2", "it is 1 - n**2"), ("1 - o", "the square is missing"), ("o**2", "it is o**2")):
-            if close(got, _at(text, data) * up):
-                return "tanh rule", f"{says}: the derivative of tanh is 1 - o**2, by its result"
-    return "unknown", "wrong, and no slip that is known makes this number"
-
-
-def _written(local: str) -> str:
-    return {"1": "1.0", "1 - o**2": "(1 - o.data**2)"}.get(local, f"{local}.data")
+            says += ": the derivative of tanh is 1 - o**2, by its result"
+            rules.append(("tanh rule", says, f"({text}) * up"))
+    numbers = {**data, "up": right[above]}
+    fitting = [(slip, says) for slip, says, text in rules if close(got, _at(text, numbers))]
+    return [*fitting, ("unknown", "wrong, and no slip that is known makes this number")][0]

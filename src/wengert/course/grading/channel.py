@@ -9,16 +9,18 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from wengert.course.grading.diagnosis import TRIALS
 from wengert.course.grading.kit import NAMES
+from wengert.course.grading.steps import TRIALS
 
-__all__ = ["LONGEST", "ForeignError", "about", "error", "numbers", "read", "told"]
+__all__ = ["LONGEST", "ForeignError", "error", "numbers", "read"]
 
 LONGEST = 1 << 16  # bytes of a line
-HAS = {need for trial in TRIALS for need in trial.needs.split() if need not in NAMES}
+MOST = 2_000  # numbers of a trial whose count depends on the file
+HAS = {need for trial in TRIALS.values() for need in trial.needs.split() if need not in NAMES}
 HAS |= {"by hand", "Neuron", "Layer", "MLP", "loop"}
 SHAPES: tuple[set[str], ...] = ({"stop", "place"}, {"name", "names", "has"}, {"start"}, {"end"})
 SHAPES += ({"done", "numbers"}, {"done", "numbers", "error"})
+TEXTS = {"stop": 5_000, "place": 100, "name": 200, "kind": 100, "says": 400}  # so many characters at most
 
 
 class ForeignError(Exception):
@@ -26,7 +28,7 @@ class ForeignError(Exception):
 
 
 def read(line: bytes) -> dict[str, Any]:
-    """A line, as one of the shapes."""
+    """A line, as one of the shapes, what is there and texts with it looked at; numbers and errors are not yet."""
     if not line.endswith(b"\n"):
         raise ForeignError(f"a line of more than {LONGEST} bytes" if len(line) >= LONGEST else "half a line")
     try:
@@ -35,48 +37,43 @@ def read(line: bytes) -> dict[str, Any]:
         raise ForeignError("a line that is no JSON") from None
     if not isinstance(said, dict) or set(said) not in SHAPES:
         raise ForeignError("a message of another shape")
-    return said
-
-
-def _text(x: Any, longest: int) -> str:
-    if not isinstance(x, str) or len(x) > longest:
-        raise ForeignError("a message with another thing where a text belongs")
-    return x
-
-
-def about(said: dict[str, Any]) -> tuple[str, dict[str, str], frozenset[str]]:
-    """What is there: the name of the class, what it calls its parts, and what it and the file have besides."""
-    name, names, has = _text(said["name"], 200), said["names"], said["has"]
+    names, has = said.get("names", {}), said.get("has", [])
+    _check_texts(said)
     if not isinstance(names, dict) or any(part not in NAMES or own not in NAMES[part] for part, own in names.items()):
         raise ForeignError("a message with another thing where the parts of a class belong")
     if not isinstance(has, list) or not all(isinstance(one, str) and one in HAS for one in has):
         raise ForeignError("a message with another thing where the methods of a class belong")
-    return name, names, frozenset(has)
+    return said
 
 
-MOST = 2_000  # numbers of a trial whose count depends on the file
+def _check_texts(said: dict[str, Any]) -> None:
+    for key, text in said.items():
+        if key in TEXTS and not (isinstance(text, str) and len(text) <= TEXTS[key]):
+            raise ForeignError("a message with another thing where a text belongs")
 
 
-def numbers(found: Any, count: int | None, ended: bool) -> tuple[float, ...]:
-    """The numbers of a trial: as many as it gives, fewer where an error ended it."""
-    if not isinstance(found, list) or any(type(x) not in (int, float) for x in found):
+def numbers(found: Any, count: int | None, ended: bool) -> tuple[Any, ...]:
+    """The numbers of a trial: as many as it gives, fewer where an error ended it; without a count, lists of them."""
+    flat, waiting = list[Any](), [found]
+    while waiting:
+        thing = waiting.pop()
+        nested = isinstance(thing, list) and (thing is found or count is None)
+        waiting += thing if nested else ()
+        flat += () if nested else (thing,)
+    if not isinstance(found, list) or any(type(x) not in (int, float) for x in flat):
         raise ForeignError("a message with another thing where numbers belong")
-    if len(found) > (MOST if count is None else count) or (count is not None and len(found) < count and not ended):
-        raise ForeignError(f"{len(found)} numbers where {count or MOST} were asked for")
+    if len(flat) > (MOST if count is None else count) or (count is not None and len(flat) < count and not ended):
+        raise ForeignError(f"{len(flat)} numbers where {count or MOST} were asked for")
     try:
-        return tuple([float(x) for x in found])
+        list(map(float, flat))
     except OverflowError:
         raise ForeignError("a number that is too large to be one") from None
+    return tuple(found)
 
 
 def error(said: Any) -> tuple[str, str, str]:
     """The kind of the error that ended a trial, what it says, and where it was raised."""
     if not isinstance(said, dict) or set(said) != {"kind", "says", "place"}:
         raise ForeignError("a message with another thing where an error belongs")
-    return _text(said["kind"], 100) or "error", _text(said["says"], 400), _text(said["place"], 100)
-
-
-def told(said: dict[str, Any]) -> str:
-    """Why the file cannot be tried."""
-    at = _text(said["place"], 100)
-    return (f", {at}" if at else "") + f": {_text(said['stop'], 5_000)}"
+    _check_texts(said)
+    return said["kind"] or "error", said["says"], said["place"]

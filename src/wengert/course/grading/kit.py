@@ -1,4 +1,4 @@
-"""What a trial is given: a class to try, whatever it calls its parts, and the numbers of this run.
+"""What is tried, and what a trial is given: a class, whatever it calls its parts, and the numbers of this run.
 
 The process that tries a class loads this file alone: it imports nothing of Wengert's, and knows no answers.
 """
@@ -6,9 +6,9 @@ The process that tries a class loads this file alone: it imports nothing of Weng
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
-__all__ = ["NAMES", "Draw", "Kit", "Outcome", "UnfitError", "by_hand"]
+__all__ = ["NAMES", "Draw", "Kit", "Outcome", "Trial", "TrialPlan", "UnfitError"]
 
 Outcome = tuple[str, str, float]
 """Where (the numbers that went in), what (a value or a gradient), and the number that came out."""
@@ -31,6 +31,40 @@ class UnfitError(Exception):
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
         self.kind: str = kind
+
+
+class TrialPlan(NamedTuple):
+    """How the trials of a run are done.
+
+    Attributes:
+        mode: how gradients are seen: not at all ("values"), by calling `_backward` by hand ("local"), or "backward".
+        seed: what decides the numbers.
+        product: whether two Values can be multiplied, so that an operation can stand in a larger expression.
+    """
+
+    mode: str = "backward"
+    seed: int = 0
+    product: bool = True
+
+
+class Trial(NamedTuple):
+    """One thing to try: a small program that tells which numbers came out. Several may share a row of the report.
+
+    Its kind says when it counts: "core" from its step of the course on, "kept" at its step, and later where it is
+    there, "own" at its step alone, "optional" where it is there, "note" never: it is told.
+    """
+
+    row: str
+    id: str
+    kind: str
+    op: str  # the operation that it is about, "" for the engine as a whole
+    run: Callable[[Any], Iterator[Outcome]]
+    needs: str = ""  # the parts and methods without which it is not tried
+    step: int = 7
+
+    def outcomes(self, kit: Kit) -> Iterator[Outcome]:
+        """Run it."""
+        return self.run(kit.at(self.id, self.needs))
 
 
 class Draw:
@@ -75,6 +109,10 @@ class Draw:
         (a, b), (c, d), (e, f) = self.choose(self.LARGE, 2), self.choose(self.LARGE, 2), self.choose(self.SMALL, 2)
         return [(a, -b), (-c, d), (e, f)]
 
+    def small(self) -> float:
+        """A number from -0.8 to 1.2: where all is as often below 0 as above, no ReLU lives."""
+        return (self.below(2001) - 800) / 1000.0
+
     def points(self) -> list[float]:
         """A number above 1, one below 0, one between 0 and 1."""
         return [self.choose(self.LARGE)[0], -self.choose(self.LARGE)[0], self.choose(self.SMALL)[0]]
@@ -87,9 +125,7 @@ class Kit:
         make: the class, or what makes a leaf.
         names: part -> what the class calls it; a part that it does not have is not in it.
         space: the names of the file.
-        mode: how gradients are seen: not at all ("values"), by calling `_backward` by hand ("local"), or "backward".
-        seed: what decides the numbers.
-        product: whether two of its Values can be multiplied, so that an operation can stand in a larger expression.
+        plan: how it is tried.
     """
 
     def __init__(
@@ -97,18 +133,17 @@ class Kit:
         make: Callable[..., Any],
         names: Mapping[str, str],
         space: Mapping[str, Any] | None = None,
-        mode: str = "backward",
-        seed: int = 0,
-        product: bool = True,
+        plan: TrialPlan = TrialPlan(),  # noqa: B008 # a tuple, which nobody changes
     ) -> None:
         self.make: Callable[..., Any] = make
         self.names: Mapping[str, str] = names
         self.space: Mapping[str, Any] = {} if space is None else space
-        self.mode: str = mode
-        self.seed: int = seed
-        self.larger: bool = product and mode == "backward"
+        self.mode: str = plan.mode
+        self.seed: int = plan.seed
+        self.larger: bool = plan.product and plan.mode == "backward"
         self.method: str = ""  # that of the operation on trial
         self.numbers: Draw = self.draw("")
+        self.scope: dict[str, Any] = {}  # the names of the program that ran last
         self.loop: Any = None  # what watched the file while it ran
 
     def draw(self, name: str) -> Draw:
@@ -121,34 +156,83 @@ class Kit:
         self.method = next((need for need in needs.split() if need not in NAMES), "")
         return self
 
-    def has(self, need: str) -> bool:
-        """Whether the class has a part or a method."""
-        return need in self.names if need in NAMES else hasattr(self.make, need)
-
-    def look(self, name: str) -> tuple[float, float]:
-        """The number and the gradient under a name: of a Value, or in a dict of gradients; nan, where none is."""
-        return _look(self.space, self.names, name)
-
     def unfit(self, kind: str, message: str) -> NoReturn:
         """End the trial."""
         raise UnfitError(kind, message)
-
-    def leaf(self, number: float) -> Any:
-        """A new leaf."""
-        return self.make(number)
 
     def leaves(self, *numbers: float) -> list[Any]:
         """A new leaf of each number."""
         return [self.make(number) for number in numbers]
 
+    def drawn(self, names: str) -> dict[str, float]:
+        """A number for each of the names, which stand with blanks between them."""
+        return dict(zip(names.split(), self.numbers.numbers(len(names.split())), strict=True))
+
+    def where(self, numbers: Mapping[str, float]) -> str:
+        """Numbers in words: a = 2, b = 3."""
+        return ", ".join([f"{name} = {number:g}" for name, number in numbers.items()])
+
+    def run(self, program: str, numbers: Mapping[str, float]) -> Any:
+        """Run statements, with "; " in between, on new leaves; the last is an expression, whose result comes back."""
+        self.scope = {name: self.make(number) for name, number in numbers.items()}
+        *lines, root = program.split("; ")
+        for line in lines:
+            exec(line, self.scope)
+        return eval(root, self.scope)
+
+    def tell(self, program: str, numbers: Mapping[str, float], look: str = "") -> Iterator[Outcome]:
+        """What a program gives, and the gradients of the names in `look`, which stand with blanks between them.
+
+        Without a `look`, it is the gradients of the leaves.
+        """
+        root = self.run(program, numbers)
+        *lines, what = program.split("; ")
+        where = "; ".join([self.where(numbers), *lines])
+        return self.gradients(where, what, root, **{name: self.scope[name] for name in look.split() or numbers})
+
+    def gradients(self, where: str, what: str, root: Any, **leaves: Any) -> Iterator[Outcome]:
+        """The value of the root, and the gradient of each leaf, where there is a way to them."""
+        yield where, what, self.value(root)
+        if self.mode == "values":
+            return
+        closed = "_backward" in self.names and self._closed(root)
+        if self.mode == "backward":
+            self.backward(root)
+        elif not closed:
+            self.unfit("absent", f"out.{self.names['_backward']} is not set")
+        else:
+            above = self.numbers.number()
+            where += f", out.grad = {above:g}"
+            setattr(root, self.names["grad"], above)
+            for node in reversed(self.under(root)) if "_prev" in self.names else [root]:  # mostly there is one to call
+                step = getattr(node, self.names["_backward"], None)
+                if step is not None:
+                    step()
+        for name, leaf in leaves.items():
+            yield where, f"d({what})/d{name}", self.grad(leaf)
+
+    def look(self, name: str) -> tuple[float, float]:
+        """The number and the gradient under a name: of a Value, or in a dict of gradients; nan, where none is."""
+        x = self.space.get(name)
+        grad = self.names.get("grad", "grad")
+        if "data" in self.names and hasattr(x, self.names["data"]) and hasattr(x, grad):
+            return _plain(getattr(x, self.names["data"])), _plain(getattr(x, grad))
+        for one in ("grads", "gradients"):
+            if isinstance(self.space.get(one), dict):
+                return _plain(None), _plain(self.space[one].get(name))
+        return _plain(None), _plain(None if "__name__" in self.space else x)  # in a program, a number is no gradient
+
+    def by_hand(self) -> bool:
+        """Whether a file has gradients that were written by hand: that of a result, and of what it is made of."""
+        looked = [[self.look(name)[1] for name in names] for names in (("L", "d"), ("o", "n"))]
+        return any(result == result != 0.0 for result, _ in looked)
+
     def value(self, x: Any) -> float:
         """The number in a Value."""
         if x is None:
-            raise UnfitError("none", "the operation gives None, expected a Value")
+            self.unfit("none", "the operation gives None, expected a Value")
         if not hasattr(x, self.names["data"]):
-            raise UnfitError(
-                "number" if isinstance(x, (int, float)) else "other", f"{_shown(x)} came back, not a Value"
-            )
+            self.unfit("number" if isinstance(x, (int, float)) else "other", f"{_shown(x)} came back, not a Value")
         return self._number(getattr(x, self.names["data"]), self.names["data"])
 
     def grad(self, x: Any) -> float:
@@ -161,12 +245,11 @@ class Kit:
         try:
             getattr(x, self.names["backward"])()
         except TypeError as error:
-            if "'NoneType' object is not callable" not in str(error) or not self.has("_backward"):
+            name = self.names.get("_backward")
+            if "'NoneType' object is not callable" not in str(error) or name is None:
                 raise
-            called = callable(getattr(self.leaf(2.0), self.names["_backward"]))
-            raise UnfitError(
-                "called" if called else "unassigned", f"a node's .{self.names['_backward']} is None"
-            ) from None
+            called = callable(getattr(self.make(2.0), name))
+            raise UnfitError("called" if called else "unassigned", f"a node's .{name} is None") from None
 
     def zero(self, *xs: Any) -> None:
         """Set gradients to zero."""
@@ -180,18 +263,15 @@ class Kit:
     def parts(self, x: Any) -> list[Any]:
         """The operands of a node, each once."""
         self.value(x)
-        found = getattr(x, self.names["_prev"])
-        if found is None:
-            return []
+        name = self.names["_prev"]
+        found = getattr(x, name)
         try:
-            parts = list(found)
+            parts = [] if found is None else list(found)
         except TypeError:
-            raise UnfitError("parts", f".{self.names['_prev']} is {_shown(found)}, expected a tuple or a set") from None
+            raise UnfitError("parts", f".{name} is {_shown(found)}, expected a tuple or a set") from None
         for part in parts:
             if not hasattr(part, self.names["data"]):
-                raise UnfitError(
-                    "parts", f".{self.names['_prev']} holds {_shown(part)}, expected the Values themselves"
-                )
+                self.unfit("parts", f".{name} holds {_shown(part)}, expected the Values themselves")
         return list({id(part): part for part in parts}.values())
 
     def under(self, root: Any) -> list[Any]:
@@ -209,45 +289,25 @@ class Kit:
                 stack += [(part, False) for part in self.parts(node)]
         return order
 
-    def gradients(self, where: str, what: str, root: Any, **leaves: Any) -> Iterator[Outcome]:
-        """The value of the root, and the gradient of each leaf, where there is a way to them."""
-        yield where, what, self.value(root)
-        if self.mode == "values":
-            return
-        closed = "_backward" in self.names and self._closed(root)
-        if self.mode == "backward":
-            self.backward(root)
-        elif not closed:
-            raise UnfitError("absent", f"out.{self.names['_backward']} is not set")
-        else:
-            above = self.numbers.number()
-            where += f", out.grad = {above:g}"
-            setattr(root, self.names["grad"], above)
-            for node in reversed(self.under(root)) if self.has("_prev") else [root]:  # mostly there is one to call
-                step = getattr(node, self.names["_backward"], None)
-                if step is not None:
-                    step()
-        for name, leaf in leaves.items():
-            yield where, f"d({what})/d{name}", self.grad(leaf)
-
     def _closed(self, root: Any) -> bool:
         """Whether the result of an operation has a closure of its own; UnfitError, where one is written and not set."""
         name = self.names["_backward"]
-        own, plain = getattr(root, name, None), getattr(self.leaf(2.0), name, None)
+        own, plain = getattr(root, name, None), getattr(self.make(2.0), name, None)
         shared = getattr(own, "__code__", own) is getattr(plain, "__code__", plain) and not hasattr(own, "__self__")
         if callable(own) and not shared:
             return True
-        if _has_closure(getattr(self.make, self.method, None)):
+        code = getattr(getattr(self.make, self.method, None), "__code__", None)
+        if any(hasattr(constant, "co_code") for constant in getattr(code, "co_consts", ())):  # a function in the method
             kind = "called" if own is None and callable(plain) else "unassigned"
-            raise UnfitError(kind, f"out.{name} is {'None' if own is None else 'what a leaf has'}")
+            self.unfit(kind, f"out.{name} is {'None' if own is None else 'what a leaf has'}")
         return False
 
     def _number(self, x: Any, name: str) -> float:
         if isinstance(x, complex):
-            raise UnfitError("complex", f".{name} is the complex number {x!r}")
+            self.unfit("complex", f".{name} is the complex number {x!r}")
         inner = getattr(x, self.names["data"], None)
         if name == self.names["data"] and isinstance(inner, (int, float)):
-            raise UnfitError("nested", f".{name} is a {type(x).__name__}, expected a number")
+            self.unfit("nested", f".{name} is a {type(x).__name__}, expected a number")
         try:
             return float(x)  # the numbers of NumPy and others too
         except (TypeError, ValueError):
@@ -256,28 +316,8 @@ class Kit:
             raise UnfitError("other", f".{name} is {_shown(x)}, expected a number") from None
 
 
-def _look(space: Mapping[str, Any], names: Mapping[str, str], name: str) -> tuple[float, float]:
-    def number(x: Any) -> float:
-        return float(x) if isinstance(x, (int, float)) else float("nan")
-
-    x = space.get(name)
-    if "data" in names and hasattr(x, names["data"]) and hasattr(x, names.get("grad", "grad")):
-        return number(getattr(x, names["data"])), number(getattr(x, names.get("grad", "grad")))
-    for one in ("grads", "gradients"):
-        if isinstance(space.get(one), dict):
-            return float("nan"), number(space[one].get(name))
-    return float("nan"), number(None if "__name__" in space else x)  # in a program, a plain number is no gradient
-
-
-def by_hand(space: Mapping[str, Any], names: Mapping[str, str]) -> bool:
-    """Whether a file has gradients that were written by hand: that of a result, and of what it is made of."""
-    looked = [[_look(space, names, name)[1] for name in those] for those in (("L", "d"), ("o", "n"))]
-    return any(result == result != 0.0 for result, _ in looked)
-
-
-def _has_closure(method: Any) -> bool:
-    """Whether a function is written inside a method: its code is among the constants of the method's."""
-    return any(hasattr(constant, "co_code") for constant in getattr(getattr(method, "__code__", None), "co_consts", ()))
+def _plain(x: Any) -> float:
+    return float(x) if isinstance(x, (int, float)) else float("nan")
 
 
 def _shown(x: Any) -> str:

@@ -6,16 +6,15 @@ The process that tries a class loads this file alone: it imports nothing of Weng
 from __future__ import annotations
 
 import ast
-import importlib
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from types import ModuleType, TracebackType
 from typing import Any
 
-__all__ = ["CannotTryError", "cells", "choose", "load", "parts_of", "place", "said", "trains"]
+__all__ = ["CannotTryError", "choose", "load", "outside_engine", "parts_of", "pieces", "place", "program", "trains"]
 
 
 class CannotTryError(Exception):
@@ -46,6 +45,84 @@ def place(path: str, trace: TracebackType | None) -> str:
     return found
 
 
+# -- the text ---------------------------------------------------------------------------------------------------------
+
+
+def pieces(path: str) -> list[tuple[str, bytes]]:
+    """The file, or the cells of a notebook, each with its name."""
+    with open(path, "rb") as file:
+        text = file.read()
+    if not path.endswith(".ipynb"):
+        return [(path, text)]
+    return [(f"{path}, cell {number}", cell.encode("utf-8", "replace")) for number, cell in _cells(text)]
+
+
+def program(path: str) -> str:
+    """The text of a file: of a notebook, its cells one after the other."""
+    return "\n".join([text.decode("utf-8", "replace") for _, text in pieces(path)])
+
+
+def outside_engine(text: str) -> Iterator[ast.AST]:
+    """What a program is made of, without its engine, the class that has a method backward; nothing, if it is none."""
+    waiting: list[ast.AST] = []
+    with suppress(SyntaxError, ValueError, RecursionError):  # it is told when it is run
+        waiting.append(ast.parse(text))
+    while waiting:
+        node = waiting.pop()
+        if not (isinstance(node, ast.ClassDef) and any(getattr(part, "name", "") == "backward" for part in node.body)):
+            yield node
+            waiting += ast.iter_child_nodes(node)
+
+
+def trains(path: str) -> bool:
+    """Whether a file has a loop, outside an engine, that calls backward() and reads gradients or takes a step."""
+    with suppress(CannotTryError):  # likewise
+        for node in outside_engine(program(path)):
+            if isinstance(node, (ast.For, ast.While)):
+                named = {part.attr for part in ast.walk(node) if isinstance(part, ast.Attribute)}
+                if "backward" in named and named & {"grad", "step"}:
+                    return True
+    return False
+
+
+def _cells(text: bytes) -> list[tuple[int, str]]:
+    """The code cells of a notebook, with their numbers among all its cells, from 1, without what is no Python."""
+    try:
+        found = []
+        for number, cell in enumerate(json.loads(text)["cells"], 1):
+            if cell["cell_type"] == "code":
+                found.append((number, _python("".join(cell["source"]))))
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        message = "it is no notebook: expected JSON with a list of cells, each with cell_type and source"
+        line = getattr(error, "lineno", 0)
+        raise CannotTryError(message, f"line {line}" if line else "") from None
+    return found
+
+
+KEPT = ("%%time", "%%timeit", "%%capture", "%%prun")
+
+
+def _python(source: str) -> str:
+    """A cell without what is no Python: a line that begins with % or !, or asks with ?, becomes an empty line."""
+    try:
+        ast.parse(source)
+        return source  # a line of a text in quotes may begin with anything
+    except (SyntaxError, ValueError):
+        lines = source.split("\n")
+    first = next((line.strip() for line in lines if line.strip()), "")
+    if first.startswith("%%") and not first.startswith(KEPT):
+        return ""  # a cell of another language
+    for number, line in enumerate(lines):
+        bare = line.strip()
+        if bare.startswith(("%", "!", "?")) or bare.endswith("?"):
+            indent = line[: len(line) - len(line.lstrip())]
+            lines[number] = f"{indent}pass" if indent else ""
+    return "\n".join(lines)
+
+
+# -- the run ----------------------------------------------------------------------------------------------------------
+
+
 def load(path: str, watch: Any = None) -> ModuleType:
     """Run the file as the module that it is, so that what stands under ``if __name__ == "__main__":`` does not run.
 
@@ -62,18 +139,12 @@ def load(path: str, watch: Any = None) -> ModuleType:
     module.__file__ = path
     sys.modules[name] = module
     sys.path[0] = folder
-    with open(path, "rb") as opened:
-        text: bytes | str = opened.read()
-    parts = (
-        [(f"{path}, cell {number}", cell) for number, cell in cells(text)]
-        if path.endswith(".ipynb")
-        else [(path, text)]
-    )
+    parts = pieces(path)
     if watch is not None:
         watch.start(vars(module))
     try:
         for name, text in parts:
-            _run(_compiled, text, name, module=module, path=path)
+            _run(path, name, text, vars(module))
     except CannotTryError as error:
         if watch is None or not watch.passes:
             raise
@@ -84,48 +155,25 @@ def load(path: str, watch: Any = None) -> ModuleType:
     return module
 
 
-def trains(text: str) -> bool:
-    """Whether a program has a loop, outside an engine, that calls backward() and reads gradients or takes a step."""
-    waiting: list[ast.AST] = []
-    with suppress(SyntaxError, ValueError, RecursionError):
-        waiting.append(ast.parse(text))
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, ast.ClassDef) and any(getattr(part, "name", "") == "backward" for part in node.body):
-            continue
-        if isinstance(node, (ast.For, ast.While)):
-            named = {part.attr for part in ast.walk(node) if isinstance(part, ast.Attribute)}
-            if "backward" in named and named & {"grad", "step"}:
-                return True
-        waiting += ast.iter_child_nodes(node)
-    return False
-
-
 def _imported(folder: str, name: str, path: str) -> ModuleType:
     """A module of a package, by its full name: so its relative imports work, and a compiled one is the compiled one."""
     while os.path.isfile(os.path.join(folder, "__init__.py")):
         folder, package = os.path.split(folder)
         name = f"{package}.{name}".rstrip(".")
     sys.path[0] = folder
-    found: list[ModuleType] = []
-    _run(lambda: found.append(importlib.import_module(name)), path=path)
-    return found[0]
+    _run(path, "", f"__import__({name!r})", {})
+    return sys.modules[name]
 
 
-def _compiled(text: str | bytes, name: str, module: ModuleType) -> None:
-    exec(compile(text, name, "exec", dont_inherit=True), module.__dict__)
-
-
-def _run(run: Any, *arguments: Any, path: str, **more: Any) -> None:
+def _run(path: str, name: str, text: str | bytes, space: dict[str, Any]) -> None:
     """Run a piece of the file; CannotTryError says what it raises, and where."""
     try:
-        run(*arguments, **more)
+        exec(compile(text, name, "exec", dont_inherit=True), space)
     except SyntaxError as error:
         at = str(error.filename)
         if at != path and not at.startswith(f"{path}, cell "):
-            raise CannotTryError(
-                f"{said(error)}, while the file was imported", place(path, error.__traceback__)
-            ) from None
+            says = f"{said(error)}, while the file was imported"
+            raise CannotTryError(says, place(path, error.__traceback__)) from None
         cell = f"{at[len(path) + 2 :]}, " if at != path else ""
         where = f"{cell}line {error.lineno}" + (f", column {error.offset}" if error.offset else "")
         raise CannotTryError(f"{type(error).__name__}: {error.msg}", where if error.lineno else "") from None
@@ -134,51 +182,8 @@ def _run(run: Any, *arguments: Any, path: str, **more: Any) -> None:
         raise CannotTryError("the file ends the program (sys.exit) while it is imported", at) from None
     except BaseException as error:  # whatever the file raises is told, a KeyboardInterrupt of its own too
         advice = ": more memory than --memory allows" if isinstance(error, MemoryError) else ""
-        raise CannotTryError(
-            f"{said(error)}, while the file was imported{advice}", place(path, error.__traceback__)
-        ) from None
-
-
-# -- notebooks --------------------------------------------------------------------------------------------------------
-
-
-def cells(text: bytes | str) -> list[tuple[int, str]]:
-    """The code cells of a notebook, with their numbers among all its cells, from 1, without what is no Python."""
-    try:
-        found = []
-        for number, cell in enumerate(json.loads(text)["cells"], 1):
-            if cell["cell_type"] == "code":
-                source = cell["source"]
-                found.append((number, _plain(source if isinstance(source, str) else "".join(source))))
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        message = "it is no notebook: expected JSON with a list of cells, each with cell_type and source"
-        line = getattr(error, "lineno", 0)
-        raise CannotTryError(message, f"line {line}" if line else "") from None
-    return found
-
-
-KEPT = ("%%time", "%%timeit", "%%capture", "%%prun")
-
-
-def _plain(source: str) -> str:
-    """A cell without what is no Python: a line that begins with % or !, or asks with ?, becomes an empty line."""
-    try:
-        ast.parse(source)
-        return source  # a line of a text in quotes may begin with anything
-    except (SyntaxError, ValueError):
-        lines = source.split("\n")
-    first = next((line.strip() for line in lines if line.strip()), "")
-    if first.startswith("%%") and not first.startswith(KEPT):
-        return ""  # a cell of another language
-    return "\n".join(_blank(line) for line in lines)
-
-
-def _blank(line: str) -> str:
-    bare = line.strip()
-    if not (bare.startswith(("%", "!", "?")) or bare.endswith("?")):
-        return line
-    indent = line[: len(line) - len(line.lstrip())]
-    return f"{indent}pass" if indent else ""
+        says = f"{said(error)}, while the file was imported{advice}"
+        raise CannotTryError(says, place(path, error.__traceback__)) from None
 
 
 # -- the class --------------------------------------------------------------------------------------------------------
@@ -196,28 +201,22 @@ def choose(space: Mapping[str, Any], module: str, wanted: str, names: Mapping[st
         return "Value", classes["Value"]
     own = {name: kind for name, kind in classes.items() if kind.__module__ == module}
     for those in (own, classes):
-        for like in (_has_backward, _has_data):
-            chosen = {name: kind for name, kind in those.items() if like(kind, names)}
+        for part, like in (("backward", hasattr), ("data", _makes)):
+            chosen = {name: kind for name, kind in those.items() if any(like(kind, called) for called in names[part])}
             if len({id(kind) for kind in chosen.values()}) > 1:
                 told = ", ".join(chosen)
-                raise CannotTryError(
-                    f"several classes are like a Value: {told}; name one, as {file}:{next(iter(chosen))}"
-                )
+                example = f"{file}:{next(iter(chosen))}"
+                raise CannotTryError(f"several classes are like a Value: {told}; name one, as {example}")
             if chosen:
                 return next(iter(chosen.items()))
     there = f"; the classes in it: {', '.join(sorted(classes))}" if classes else ""
     raise CannotTryError(f"no class in it is like a Value: expected a class with x = Value(2.0) and x.data{there}")
 
 
-def _has_backward(kind: type, names: Mapping[str, Any]) -> bool:
-    return any(hasattr(kind, name) for name in names["backward"])
-
-
-def _has_data(kind: type, names: Mapping[str, Any]) -> bool:
-    """Whether what a class makes of a number has that number; a class that takes none has not."""
+def _makes(kind: type, name: str) -> bool:
+    """Whether what a class makes of a number has a number under a name; a class that takes none has not."""
     try:
-        one = kind(2.0)
-        return any(isinstance(getattr(one, name, None), (int, float)) for name in names["data"])
+        return isinstance(getattr(kind(2.0), name, None), (int, float))
     except BaseException:  # the examined file wrote the class, and it may raise anything
         return False
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from types import FrameType, ModuleType
 from typing import Any, NamedTuple
 
-__all__ = ["TRIALS", "Enough", "Trial", "Watch"]
+__all__ = ["TRIALS", "Enough", "Watch"]
 
 PARTS: dict[str, tuple[str, ...]] = {
     "data": ("data", "value", "val"),
@@ -29,18 +29,6 @@ PASSES = 2_000  # so many are noted
 
 class Enough(BaseException):
     """Ends a loop that goes on for long. No `except Exception` of the file's stops it."""
-
-
-class Trial(NamedTuple):
-    """One thing to try, as in `trials.py`."""
-
-    row: str
-    id: str
-    kind: str
-    op: str
-    run: Callable[[Any], Iterator[tuple[str, str, float]]]
-    needs: str = ""
-    step: int = 9
 
 
 class _Pass(NamedTuple):
@@ -256,51 +244,49 @@ def _chosen(watch: Watch) -> tuple[list[_Pass], _Pass | None]:
     return runs[i], behind if behind is not None and behind.owner is runs[i][0].owner else None
 
 
-def _told(watch: Watch) -> Iterator[float]:
+def _told(watch: Watch) -> Iterator[list[Any]]:
     """Of the last loop the first passes and the last, those around the first changes, and what is there behind it."""
     passes, behind = _chosen(watch)
     count, owner = len(passes[0].before), passes[0].owner
     moves = [i for i in range(1, len(passes)) if passes[i].before != passes[i - 1].before][:3]
     kept = sorted({0, min(1, len(passes) - 1), *moves, *[i - 1 for i in moves], len(passes) - 1})
     params = _parameters(owner) or passes[-1].params
-    yield from (len(passes), watch.stopped, count, owner is not None, len(kept))
-    yield sum([_is_value(_get(p, "data")) for p in params])
+    values = sum([_is_value(_get(p, "data")) for p in params])
+    yield [len(passes), int(watch.stopped), int(owner is not None), values]
+
+    def step(i: int, again: bool, new: bool, *states: list[float]) -> list[Any]:
+        return [i, int(again), int(new), *[(numbers + [0.0] * count)[:count] for numbers in states]]
+
     for i in kept:
         one, last = passes[i], passes[i - 1]
         new = any(p is not q and getattr(p, "_prev", None) for p, q in zip(one.params, last.params, strict=False))
-        yield from (i, i > 0 and one.again, i > 0 and new)
-        for numbers in (one.before, one.stale, one.after):
-            yield from (numbers + [0.0] * count)[:count]
+        yield step(i, i > 0 and one.again, i > 0 and new, one.before, one.stale, one.after)
     data, grads = (behind.before, behind.stale) if behind is not None else _state(params)
-    yield from (len(passes), False, False)
-    for numbers in (data, grads, grads):
-        yield from (numbers + [0.0] * count)[:count]
+    yield step(len(passes), False, False, data, grads, grads)
 
 
-def _losses(watch: Watch) -> Iterator[float]:
+def _losses(watch: Watch) -> Iterator[list[Any]]:
     """Of each pass, the loss, and whether a number has changed since the one before; of at most 900."""
     passes, _ = _chosen(watch)
     for i, one in enumerate(passes[:900]):
-        yield from (one.loss, i > 0 and one.before != passes[i - 1].before)
+        yield [one.loss, int(i > 0 and one.before != passes[i - 1].before)]
 
 
-def _examples(watch: Watch) -> Iterator[float]:
-    """Of the first passes, how often the model was called before it; for which examples, and which are in the loss."""
+def _examples(watch: Watch) -> Iterator[list[Any]]:
+    """Of the first passes, for which examples the model was called before it, and which of them are in the loss."""
     passes, _ = _chosen(watch)
     for one in passes[:8]:
-        yield len(one.calls)
-        for example, reached in one.calls:
-            yield from (example, reached)
+        yield [[example, int(reached)] for example, reached in one.calls]
 
 
-def _trial(name: str, what: Callable[[Watch], Iterator[float]]) -> Trial:
-    def run(kit: Any) -> Iterator[tuple[str, str, float]]:
+def _trial(name: str, tell: Callable[[Watch], Iterator[list[Any]]]) -> tuple[Any, ...]:
+    def run(kit: Any) -> Iterator[tuple[str, str, Any]]:
         if not kit.loop.passes:
             kit.loop.run_further()
-        for number in what(kit.loop) if kit.loop.passes else ():
-            yield "", "", float(number)
+        for told in tell(kit.loop) if kit.loop.passes else ():
+            yield "", "", told
 
-    return Trial("a training loop", name, "core", "", run)
+    return "a training loop", name, "core", "", run, "", 9
 
 
-TRIALS: list[Trial] = [_trial("loop", _told), _trial("losses", _losses), _trial("examples", _examples)]
+TRIALS: list[tuple[Any, ...]] = [_trial("loop", _told), _trial("losses", _losses), _trial("examples", _examples)]

@@ -7,14 +7,15 @@ in closed forms over Python's own floats, and shares nothing with Wengert's engi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from wengert.course.grading.kit import NAMES, Kit
-from wengert.course.grading.rules import RULES, Rule
+from wengert.course.grading.kit import NAMES, Kit, TrialPlan
+from wengert.course.grading.rules import RULES, Rule, formula
+from wengert.course.grading.slips import Change
 
-__all__ = ["Engine", "Node", "Plan", "TooLongError", "kit"]
+__all__ = ["ModelEngine", "ModelNode", "TooLongError", "model_kit"]
 
 
 class TooLongError(Exception):
@@ -22,20 +23,11 @@ class TooLongError(Exception):
 
 
 @dataclass(frozen=True)
-class Engine:
+class ModelEngine:
     """How an engine behaves. What is not said is right."""
 
-    rules: Mapping[str, Rule] = field(default_factory=dict)  # instead of those of RULES
-    pushes: Mapping[str, str] = field(default_factory=dict)  # how an operation hands gradients on: see Node.push
-    upstream: Mapping[str, str] = field(default_factory=dict)  # what stands for out.grad: "nothing" or "value"
-    contributions: Mapping[str, Callable[..., float]] = field(
-        default_factory=dict
-    )  # what the left operand gets, of out.grad too
-    parts: Mapping[str, str] = field(default_factory=dict)  # what _prev lacks: "none" of the operands, "left", "right"
-    symbols: Mapping[str, str] = field(default_factory=dict)  # instead of the right ones
-    in_place: frozenset[str] = frozenset()  # operations that change their left operand, and give it back
-    stored: Callable[[float], float] | None = None  # what a leaf keeps of its number
-    crossed: frozenset[str] = frozenset()  # reflected operations that forget to exchange their operands
+    rules: Mapping[str, Rule] = field(default_factory=lambda: RULES)
+    stored: str = "x"  # what a leaf keeps of its number
     spelled: bool = False  # a - b is a + (-b), -a is a * -1, a / b is a * b**-1, as micrograd has it
     turned: bool = False  # 3 + a is a + 3, 3 * a is a * 3, as micrograd has it
     walk: str = "topological"
@@ -46,50 +38,49 @@ class Engine:
     late: bool = False  # partial derivatives are taken in backward(), from what data is then
     remembers: bool = False  # what was visited stays visited: the list of nodes grows from call to call
 
+    @property
+    def depends_on_order(self) -> bool:
+        """Whether what it gives depends on the order in which operands are visited."""
+        return (
+            self.walk != "topological" or self.remembers or any(rule.push or rule.parts for rule in self.rules.values())
+        )
 
-@dataclass(frozen=True)
-class Plan:
-    """How the trials of a run are done: see Kit."""
-
-    names: tuple[str, ...] = tuple(NAMES)
-    mode: str = "backward"
-    seed: int = 0
-    product: bool = True
-
-
-def kit(engine: Engine, plan: Plan) -> Kit:
-    """The model as a class to try."""
-    past: list[Node] = []
-
-    def make(number: float, label: str = "") -> Node:
-        return Node(engine, past, engine.stored(number) if engine.stored else float(number), label=label)
-
-    return Kit(make, {name: name for name in plan.names}, None, plan.mode, plan.seed, plan.product)
+    def changed(self, change: Change) -> ModelEngine:
+        """The engine with a slip."""
+        rules = {op: self.rules[op]._replace(**fields) for op, fields in change.items() if op in RULES}
+        return replace(self, rules={**self.rules, **rules}, **{k: v for k, v in change.items() if k not in RULES})
 
 
-SYMBOLS = {"add": "+", "mul": "*", "sub": "-", "div": "/"}
+def model_kit(engine: ModelEngine, plan: TrialPlan, parts: Collection[str] = NAMES) -> Kit:
+    """The model as a class to try, with those of its parts."""
+    past: list[ModelNode] = []
+
+    def make(number: float, label: str = "") -> ModelNode:
+        return ModelNode(engine, past, float(formula(engine.stored)(number)), label=label)
+
+    return Kit(make, {name: name for name in NAMES if name in parts}, None, plan)
 
 
-class Node:
+class ModelNode:
     """One number of the model."""
 
     __slots__ = ("_backward", "data", "engine", "given", "grad", "label", "op", "operands", "past")
 
     def __init__(
         self,
-        engine: Engine,
-        past: list[Node],
+        engine: ModelEngine,
+        past: list[ModelNode],
         data: float,
         op: str = "",
-        operands: tuple[Node, ...] = (),
+        operands: tuple[ModelNode, ...] = (),
         label: str = "",
     ) -> None:
-        self.engine: Engine = engine
-        self.past: list[Node] = past  # what earlier calls of backward() visited, where an engine remembers that
+        self.engine: ModelEngine = engine
+        self.past: list[ModelNode] = past  # what earlier calls of backward() visited, where an engine remembers that
         self.data: float = data
         self.grad: float = 0.0
         self.op: str = op
-        self.operands: tuple[Node, ...] = operands
+        self.operands: tuple[ModelNode, ...] = operands
         self.given: list[float] = [x.data for x in operands]
         self.label: str = label
         self._backward: Callable[[], None] = self.push
@@ -98,53 +89,43 @@ class Node:
         return f"Value({self.data})"
 
     @property
-    def _prev(self) -> tuple[Node, ...]:
-        lacking = self.engine.parts.get(self.op, "")
-        return {"none": (), "left": self.operands[1:], "right": self.operands[:1]}.get(lacking, self.operands)
+    def _prev(self) -> tuple[ModelNode, ...]:
+        lacking = self.engine.rules[self.op].parts if self.op else ""
+        return {"all": (), "left": self.operands[1:], "right": self.operands[:1]}.get(lacking, self.operands)
 
     @property
     def _op(self) -> str:
-        return self.engine.symbols.get(self.op) or SYMBOLS.get(self.op, self.op)
+        return (self.engine.rules[self.op].symbol if self.op else "") or self.op
 
-    def _make(self, op: str, *operands: Any) -> Node:
-        nodes = tuple([x if isinstance(x, Node) else Node(self.engine, self.past, float(x)) for x in operands])
-        value = self._rule(op).value(*[x.data for x in nodes])
-        if op in self.engine.in_place:
+    def _make(self, op: str, *operands: Any) -> ModelNode:
+        nodes = [x if isinstance(x, ModelNode) else ModelNode(self.engine, self.past, float(x)) for x in operands]
+        rule = self.engine.rules[op]
+        value = rule.of(*[x.data for x in nodes])
+        if rule.in_place:
             nodes[0].data = value
             return nodes[0]
-        return Node(self.engine, self.past, value, op, nodes)
-
-    def _rule(self, op: str) -> Rule:
-        return self.engine.rules.get(op) or RULES[op]
+        return ModelNode(self.engine, self.past, value, op, tuple(nodes))
 
     def push(self) -> None:
         """Hand the gradient on to the operands."""
         if not self.op:
             return
-        given = [x.data for x in self.operands] if self.engine.late else self.given
-        partials = self._rule(self.op).partials(self.data, *given)
-        above = {"nothing": 1.0, "value": self.data}.get(self.engine.upstream.get(self.op, ""), self.grad)
-        how = self.engine.pushes.get(self.op, "")
-        if self.op in self.engine.contributions:
-            self.operands[0].grad += self.engine.contributions[self.op](self.data, self.grad, *given)
-            return
-        same = len(self.operands) == 2 and self.operands[0] is self.operands[1]
-        for place, (x, partial) in enumerate(zip(self.operands, partials, strict=True)):
-            if how == "once" and same and place == 1:
-                continue
-            if how in ("overwrite", ("overwrite left", "overwrite right")[place]):
-                x.grad = partial * above
-            else:
-                x.grad += partial * above
+        rule, operands = self.engine.rules[self.op], self.operands
+        given = [x.data for x in operands] if self.engine.late else self.given
+        gradients = rule.gradients(self.data, self.grad, *given)
+        for x, gradient, side in zip(operands, gradients, ("left", "right"), strict=False):
+            if rule.push in ("overwrite", f"overwrite {side}"):
+                x.grad = gradient
+            elif not (rule.push == "once" and side == "right" and x is operands[0]):
+                x.grad += gradient
 
     def backward(self) -> None:
         """The backward pass, as the engine does it."""
         engine = self.engine
+        order = _walk(self, engine, {id(node) for node in self.past})
         if engine.remembers:
-            order = [*_walk(self, engine, {id(node) for node in self.past}), *self.past]
+            order += self.past
             self.past[:] = order
-        else:
-            order = _walk(self, engine, set())
         for node in order:
             if engine.zeroes or (node.operands and not engine.keeps and not engine.remembers):
                 node.grad = 0.0
@@ -159,51 +140,49 @@ class Node:
 
     # -- the operators ------------------------------------------------------------------------------------------------
 
-    def __add__(self, other: Any) -> Node:
+    def __add__(self, other: Any) -> ModelNode:
         return self._make("add", self, other)
 
-    def __radd__(self, other: Any) -> Node:
+    def __radd__(self, other: Any) -> ModelNode:
         return self._make("add", self, other) if self.engine.turned else self._make("add", other, self)
 
-    def __mul__(self, other: Any) -> Node:
+    def __mul__(self, other: Any) -> ModelNode:
         return self._make("mul", self, other)
 
-    def __rmul__(self, other: Any) -> Node:
+    def __rmul__(self, other: Any) -> ModelNode:
         return self._make("mul", self, other) if self.engine.turned else self._make("mul", other, self)
 
-    def __neg__(self) -> Node:
+    def __neg__(self) -> ModelNode:
         return self * -1.0 if self.engine.spelled else self._make("neg", self)
 
-    def __sub__(self, other: Any) -> Node:
+    def __sub__(self, other: Any) -> ModelNode:
         return self + -other if self.engine.spelled else self._make("sub", self, other)
 
-    def __rsub__(self, other: Any) -> Node:
-        if "rsub" in self.engine.crossed:
+    def __rsub__(self, other: Any) -> ModelNode:
+        if self.engine.rules["sub"].crossed:
             return self.__sub__(other)
         return (-self).__radd__(other) if self.engine.spelled else self._make("sub", other, self)
 
-    def __truediv__(self, other: Any) -> Node:
+    def __truediv__(self, other: Any) -> ModelNode:
         if self.engine.spelled:
-            return self * (other**-1 if isinstance(other, Node) else 1.0 / other)
+            return self * (other**-1 if isinstance(other, ModelNode) else 1.0 / other)
         return self._make("div", self, other)
 
-    def __rtruediv__(self, other: Any) -> Node:
-        if "rdiv" in self.engine.crossed:
+    def __rtruediv__(self, other: Any) -> ModelNode:
+        if self.engine.rules["div"].crossed:
             return self.__truediv__(other)
         return (self**-1).__rmul__(other) if self.engine.spelled else self._make("div", other, self)
 
-    def __pow__(self, other: Any) -> Node:
-        return self._make("powv" if isinstance(other, Node) else "pow", self, other)
+    def __pow__(self, other: Any) -> ModelNode:
+        return self._make("powv" if isinstance(other, ModelNode) else "pow", self, other)
 
-    def __rpow__(self, other: Any) -> Node:
-        if "rpow" in self.engine.crossed:
-            return self.__pow__(other)
-        return self._make("rpow", other, self)
+    def __rpow__(self, other: Any) -> ModelNode:
+        return self**other if self.engine.rules["rpow"].crossed else self._make("rpow", other, self)
 
-    def __abs__(self) -> Node:
+    def __abs__(self) -> ModelNode:
         return self._make("abs", self)
 
-    def __getattr__(self, name: str) -> Callable[[], Node]:
+    def __getattr__(self, name: str) -> Callable[[], ModelNode]:
         if name not in RULES:
             raise AttributeError(name)
         return lambda: self._make(name, self)
@@ -214,71 +193,43 @@ class Node:
 STEPS = 5_000  # a walk that takes more than this at these small trials goes from path to path
 
 
-def _operands(node: Node, mirrored: bool) -> tuple[Node, ...]:
-    return node._prev[::-1] if mirrored else node._prev
-
-
-def _walk(root: Node, engine: Engine, seen: set[int]) -> list[Node]:
-    """The nodes in the order in which they hand their gradients on."""
-    mirrored, kind = engine.mirrored, engine.walk
-    if kind in ("topological", "forward", "by value"):
-        order = list(_post_order(root, mirrored, seen, by_value=kind == "by value"))
+def _walk(root: ModelNode, engine: ModelEngine, seen: set[int]) -> list[ModelNode]:
+    """The nodes in the order in which they hand their gradients on; those that were seen before are left out."""
+    kind = engine.walk
+    if kind in ("topological", "forward", "by value", "repeats"):
+        order = _post_order(root, engine, seen)
         return order if kind == "forward" else order[::-1]
     if kind == "root only":
         return [root]
-    if kind == "repeats":
-        return _every_path(root, mirrored)[::-1]
-    once = kind in ("pre-order", "breadth", "stack")
-    waiting, order = [root], []
-    seen = {id(root)}
+    top = "breadth" not in kind  # what waits on top of a stack comes next
+    waiting, order, seen = [root], [], {id(root)}
     while waiting:
-        node = waiting.pop(0 if "breadth" in kind else -1)
+        node = waiting.pop(-1 if top else 0)
         if kind == "pre-order" and node in order:  # it waited, and was reached in another way
             continue
         order.append(node)
         if len(order) > STEPS:
             raise TooLongError
-        ways = _operands(node, mirrored != ("breadth" not in kind))  # what waits on top of a stack comes next
-        for x in ways:
-            if kind == "pre-order" or not once or id(x) not in seen:
+        for x in node._prev[::-1] if engine.mirrored != top else node._prev:
+            if kind not in ("breadth", "stack") or id(x) not in seen:
                 seen.add(id(x))
                 waiting.append(x)
     return order
 
 
-def _every_path(root: Node, mirrored: bool) -> list[Node]:
-    """The nodes behind all their operands, a node once for every path to it."""
-    order: list[Node] = []
+def _post_order(root: ModelNode, engine: ModelEngine, seen: set[int]) -> list[ModelNode]:
+    """Each node behind all its operands: once, or where what was visited is not noted, once for every path to it."""
+    order: list[ModelNode] = []
     stack = [(root, False)]
     while stack:
         node, done = stack.pop()
+        mark = hash(node.data) if engine.walk == "by value" else id(node)
         if done:
             order.append(node)
-            continue
-        stack.append((node, True))
-        stack += [(x, False) for x in _operands(node, not mirrored)]
-        if len(order) + len(stack) > STEPS:
+        elif engine.walk == "repeats" or mark not in seen:
+            seen.add(mark)
+            stack.append((node, True))
+            stack += [(x, False) for x in (node._prev if engine.mirrored else node._prev[::-1])]
+        if engine.walk == "repeats" and len(order) + len(stack) > STEPS:
             raise TooLongError
     return order
-
-
-def _post_order(root: Node, mirrored: bool, seen: set[int], by_value: bool) -> Iterator[Node]:
-    """Each node once, behind all its operands."""
-
-    def mark(node: Node) -> int:
-        return hash(node.data) if by_value else id(node)
-
-    if mark(root) in seen:
-        return
-    seen.add(mark(root))
-    stack = [(root, iter(_operands(root, mirrored)))]
-    while stack:
-        node, rest = stack[-1]
-        for x in rest:
-            if mark(x) not in seen:
-                seen.add(mark(x))
-                stack.append((x, iter(_operands(x, mirrored))))
-                break
-        else:
-            yield node
-            stack.pop()

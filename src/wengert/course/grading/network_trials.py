@@ -7,12 +7,15 @@ their place, what a call and its backward pass give. `networks.py` reads that st
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from inspect import isroutine
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["MOST", "OBJECTS", "PROBES", "TRIALS", "Trial", "drawn", "form_of"]
+if TYPE_CHECKING:
+    from wengert.course.grading.kit import Kit
+
+__all__ = ["MOST", "OBJECTS", "PROBES", "TRIALS"]
 
 OBJECTS: dict[str, tuple[Any, ...]] = {
     "Neuron": (3,),
@@ -25,102 +28,76 @@ OBJECTS: dict[str, tuple[Any, ...]] = {
 
 PROBES = 6  # so many times, each object is given numbers and called
 MOST = 300  # so many Values of an object are looked at
+DEEP = 12  # so far down it is looked for them
 
 
-class Trial(NamedTuple):
-    """One thing to try, as in `trials.py`."""
-
-    row: str
-    id: str
-    kind: str
-    op: str
-    run: Callable[[Any], Iterator[tuple[str, str, float]]]
-    needs: str = ""
-    step: int = 8
-
-
-def drawn(draw: Any) -> Iterator[float]:
-    """Numbers from -0.8 to 1.2, the same ones on both sides: no ReLU lives where all is as often below 0 as above."""
-    while True:
-        yield (draw.below(2001) - 800) / 1000.0
-
-
-def _is_value(kit: Any, thing: Any) -> bool:
+def _is_value(kit: Kit, thing: Any) -> bool:
     return hasattr(thing, kit.names["data"]) and hasattr(thing, kit.names["grad"])
 
 
-def _made(kit: Any, name: str) -> Any:
-    """A new object of the file's class."""
+def _made(kit: Kit, name: str, method: str) -> Any:
+    """A new object of the file's class, which has a method."""
     of = name.split()[0]
     if not callable(kit.space.get(of)):
         kit.unfit("absent", of)
-    return kit.space[of](*OBJECTS[name])
+    thing = kit.space[of](*OBJECTS[name])
+    if not hasattr(thing, method):
+        kit.unfit("absent", f"{of}.{method}")
+    return thing
 
 
-def _held(kit: Any, root: Any) -> tuple[list[tuple[int, int, int]], list[Any], int]:
-    """Where in an object Values are, they, and how many plain numbers stand in its lists.
+def _structure(kit: Kit, root: Any) -> tuple[list[Any], list[Any]]:
+    """How many plain numbers are in the lists of an object, and its Values: of each where it is, its number, if a leaf.
 
-    A place is whose attribute, in which list, at which index. An object, a list and a Value are visited once each.
+    A place is whose attribute, in which list. An object, a list and a Value are visited once each. The second result
+    is the Values themselves.
     """
     seen: dict[int, Any] = {}
-    places: list[tuple[int, int, int]] = []
+    told: list[Any] = []
     values: list[Any] = []
     plain = 0
 
-    def visit(thing: Any, owner: int, within: int, at: int, depth: int) -> None:
+    def visit(thing: Any, owner: int, within: int, depth: int) -> None:
         nonlocal plain
         plain += within != owner and type(thing) is float
-        items: Sequence[Any] = ()
-        if id(thing) in seen or depth > 12 or len(values) >= MOST:
+        if id(thing) in seen or depth > DEEP or len(values) >= MOST:
             return
-        number = len(seen)
+        number, items = len(seen), list[Any]()
         if _is_value(kit, thing):
-            places.append((owner, within, at))
             values.append(thing)
+            leaf = not getattr(thing, kit.names.get("_prev", "_prev"), None)
+            told.append((owner, within, kit.value(thing), int(leaf)))
         elif isinstance(thing, (list, tuple, dict)):
-            items = list(thing.values()) if isinstance(thing, dict) else thing
+            items = list(thing.values()) if isinstance(thing, dict) else list(thing)
         elif hasattr(thing, "__dict__") and not (isinstance(thing, (type, ModuleType)) or isroutine(thing)):
             items, owner = [*vars(type(thing)).values(), *vars(thing).values()], number
         else:
             return
         seen[id(thing)] = thing  # kept, so that no other gets its identity
-        for i, item in enumerate(items):
-            visit(item, owner, number, i, depth + 1)
+        for item in items:
+            visit(item, owner, number, depth + 1)
 
-    visit(root, 0, 0, 0, 0)
-    return places, values, plain
-
-
-def _structure(kit: Any, thing: Any) -> tuple[list[float], list[Any]]:
-    """The structure in numbers, and the Values."""
-    places, values, plain = _held(kit, thing)
-    told: list[float] = [plain, len(values)]
-    for place, value in zip(places, values, strict=True):
-        told += [*place, kit.value(value), not getattr(value, kit.names.get("_prev", "_prev"), None)]
-    return told, values
+    visit(root, 0, 0, 0)
+    return [plain, told], values
 
 
-def _parameters(kit: Any, name: str) -> Iterator[float]:
-    """The structure; what kind of thing parameters() gives; which Values held are in it; whether it gives them again.
+def _parameters(kit: Kit, name: str) -> Iterator[list[Any]]:
+    """The structure; what kind of thing parameters() gives, whether the same again, and which of the Values are in it.
 
     -1 stands for another Value, -2 for what is none.
     """
-    thing = _made(kit, name)
-    if not hasattr(thing, "parameters"):
-        kit.unfit("absent", f"{name.split()[0]}.parameters")
+    thing = _made(kit, name, "parameters")
     told, values = _structure(kit, thing)
-    yield from told
+    yield told
     given = thing.parameters()
     items = list(given) if given is not None else []
-    yield 0.0 if given is None else 2.0 if any(isinstance(item, (list, tuple)) for item in items) else 1.0
+    kind = 0 if given is None else 2 if any(isinstance(item, (list, tuple)) for item in items) else 1
+    same = [id(item) for item in items] == [id(item) for item in thing.parameters() or ()]
     known = {id(value): i for i, value in enumerate(values)}
-    yield len(items)
-    for item in items[: 2 * MOST]:
-        yield known.get(id(item), -1) if _is_value(kit, item) else -2
-    yield [id(item) for item in items] == [id(item) for item in thing.parameters() or ()]
+    yield [kind, int(same), [known.get(id(item), -1) if _is_value(kit, item) else -2 for item in items[: 2 * MOST]]]
 
 
-def form_of(kit: Any, out: Any) -> tuple[int, list[Any]]:
+def _form(kit: Kit, out: Any) -> tuple[int, list[Any]]:
     """What a call gave, and its items: 0 a Value, 1 a list of Values, 2 numbers, 3 None, 4 something else."""
     if _is_value(kit, out):
         return 0, [out]
@@ -132,41 +109,32 @@ def form_of(kit: Any, out: Any) -> tuple[int, list[Any]]:
     return (3 if out is None else 4), []
 
 
-def _calls(kit: Any, name: str) -> Iterator[float]:
+def _calls(kit: Kit, name: str) -> Iterator[list[Any]]:
     """The structure; then of each probe the form and the numbers of the output, and of each output all gradients."""
-    thing = _made(kit, name)
-    if not callable(thing):
-        kit.unfit("absent", f"{name.split()[0]}.__call__")
+    thing = _made(kit, name, "__call__")
     told, values = _structure(kit, thing)
-    yield from told
-    numbers = drawn(kit.draw(name))
+    yield told
+    numbers = kit.draw(name)
     for _ in range(PROBES):
-        x = [next(numbers) for _ in range(OBJECTS[name][0])]
+        x = [numbers.small() for _ in range(OBJECTS[name][0])]
         for value in values:
-            kit.put(value, next(numbers))
-        form, outputs = form_of(kit, thing(list(x)))
-        yield from (form, len(outputs))
-        yield from [kit.value(out) if form < 2 else float(out) for out in outputs]
+            kit.put(value, numbers.small())
+        form, outputs = _form(kit, thing(list(x)))
+        gradients = []
         for i in range(len(outputs) if form < 2 else 0):
             kit.zero(*values)
-            kit.backward(form_of(kit, thing(list(x)))[1][i])  # made anew, as parts that outputs share keep gradients
-            yield from map(kit.grad, values)
+            kit.backward(_form(kit, thing(list(x)))[1][i])  # made anew, as parts that outputs share keep gradients
+            gradients.append([kit.grad(value) for value in values])
+        yield [form, [kit.value(out) if form < 2 else float(out) for out in outputs], gradients]
 
 
-def _trial(name: str, what: Callable[[Any, str], Iterator[float]], ending: str) -> Trial:
-    def run(kit: Any) -> Iterator[tuple[str, str, float]]:
-        for number in what(kit, name):
-            yield "", "", float(number)
-
+def _trial(name: str, tell: Callable[[Kit, str], Iterator[list[Any]]], ending: str = "") -> tuple[Any, ...]:
     shown = f"{name.split()[0]}({', '.join(map(str, OBJECTS[name]))}){ending}"
-    return Trial(shown, name + ending, "core", "", run)
+    return shown, name + ending, "core", "", lambda kit: (("", "", told) for told in tell(kit, name)), "", 8
 
 
-TRIALS: list[Trial] = [
-    trial
-    for name in OBJECTS
-    for trial in (
-        _trial(name, _calls, ""),
-        *([] if " of " in name else [_trial(name, _parameters, ".parameters()")]),
-    )
-]
+TRIALS: list[tuple[Any, ...]] = []
+for _name in OBJECTS:
+    TRIALS.append(_trial(_name, _calls))
+    if " of " not in _name:
+        TRIALS.append(_trial(_name, _parameters, ".parameters()"))

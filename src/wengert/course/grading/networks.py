@@ -9,17 +9,16 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import replace
 from itertools import product
 from typing import Any, NamedTuple
 
-from wengert.course.grading.network_trials import MOST, OBJECTS, PROBES, TRIALS, drawn
-from wengert.course.grading.report import Finding, NotYet, Row
-from wengert.errors import ArgumentError
+from wengert.course.grading.kit import Draw
+from wengert.course.grading.network_trials import OBJECTS
+from wengert.course.grading.report import FOLLOWS, MAY_FOLLOW, Verdict
+from wengert.course.grading.steps import TRIALS, Seen
 
-__all__ = ["Judged", "Verdict", "judge", "readable"]
+__all__ = ["judge"]
 
 ASKED: dict[str, str] = {
     "Neuron": "a class Neuron, made with its number of inputs, that holds a weight for each and a bias: drawn Values",
@@ -96,13 +95,6 @@ SLIPS: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 """The name of a slip: what it says, and what to write."""
 
-FOLLOWS = {
-    "plain parameters": {"plain weights", "no bias"},
-    "parameters repeated": {"repeated neuron", "shared bias"},
-    "no Value returned": {"nothing returned"},
-}
-"""A slip: those of which it is a consequence."""
-
 Function = Callable[[float], float]
 ACTIVATIONS: dict[str, Function] = {
     "tanh": math.tanh,
@@ -142,10 +134,17 @@ FORMS: list[tuple[str, Callable[[Sequence[float], float, Sequence[float], Functi
 CHAINS = ("", "inputs to each layer", "one layer only", "one neuron only")
 """A network as it is written, likewise."""
 
+CAUSES = {
+    "plain parameters": {"plain weights", "no bias"},
+    "parameters repeated": {"repeated neuron", "shared bias"},
+    "parameters missing": {"bias not a parameter"},
+}
+"""A slip: those of which it is a consequence."""
+
 Neuron = tuple[list[int], int | None]  # which Values are its weights, and which its bias
 
 
-class _Model(NamedTuple):
+class _Network(NamedTuple):
     """A way to compute a network's outputs."""
 
     layers: list[list[Neuron]]
@@ -183,26 +182,27 @@ class _Probe(NamedTuple):
     outputs: list[float]
     gradients: list[list[float]]
 
+    def fits(self, network: _Network) -> bool:
+        """Whether a network gives these outputs."""
+        return _close(network.outputs(self.values, self.x), self.outputs)
+
 
 class _Object:
     """What was told of one object."""
 
-    def __init__(self, name: str, numbers: Sequence[float]) -> None:
-        self.name = name
+    def __init__(self, name: str, plain: float = 0, values: Sequence[Sequence[float]] = ()) -> None:
+        self.name, self.plain = name, plain
         nin, nouts = (*OBJECTS[name], 1)[:2]
         self.sizes: list[int] = [nin, *(nouts if isinstance(nouts, list) else [nouts])]  # inputs, then each layer's
         self.nins = [nin for nin, nout in zip(self.sizes, self.sizes[1:], strict=False) for _ in range(nout)]
-        self.plain, count = (*map(int, numbers[:2]), 0, 0)[:2]
-        told = [numbers[2 + 5 * k : 7 + 5 * k] for k in range(min(count, MOST))]
-        self.places = [(int(owner), int(within)) for owner, within, *_ in told]
-        self.data = [data for *_, data, _ in told]
-        self.leaves = [leaf == 1.0 for *_, leaf in told]
-        self.rest = list(numbers[2 + 5 * count :])  # what is told behind the structure
+        self.places = [(owner, within) for owner, within, _, _ in values]
+        self.data = [data for _, _, data, _ in values]
+        self.leaves = [leaf == 1 for *_, leaf in values]
         self.neurons = self._neurons("own")
 
     def _neurons(self, bias: str) -> list[Neuron]:
         """Its neurons: each has a list of weights, and a bias of its own, or at an end of that list, or none."""
-        found: dict[int, tuple[dict[int, list[int]], list[int]]] = {}
+        found: dict[float, tuple[dict[float, list[int]], list[int]]] = {}
         for k, (owner, within) in enumerate(self.places):
             lists, single = found.setdefault(owner, ({}, []))
             single.append(k) if within == owner else lists.setdefault(within, []).append(k)
@@ -214,40 +214,30 @@ class _Object:
                 made.append({"own": own, "last": (w[:-1], w[-1]), "first": (w[1:], w[0])}[bias])
         return made
 
-    def readings(self) -> Iterator[list[list[Neuron]]]:
-        """The ways to take its Values for layers of neurons."""
+    def networks(self, known: int) -> Iterator[_Network]:
+        """The ways to write the network, the right one first; `known` is the form of a neuron that was found before."""
+        deep = len(self.sizes) > 2
+        pairs = [(f, f) for f in ACTIVATIONS] + [(f, g) for f, g in product(ACTIVATIONS, repeat=2) if f != g and deep]
+        readings, sizes = [], self.sizes[1:]
         for bias in ("own", "last", "first"):
-            neurons, sizes = self._neurons(bias), self.sizes[1:]
+            neurons = self._neurons(bias)
             if len(neurons) == len(sizes) < sum(sizes):  # each neuron is there several times
                 neurons = [one for one, size in zip(neurons, sizes, strict=True) for _ in range(size)]
             if len(neurons) >= sum(sizes):
                 rest = iter(neurons)
-                yield [[next(rest) for _ in range(size)] for size in sizes]
-
-    def models(self, known: int) -> Iterator[_Model]:
-        """The ways to write the network, the right one first; `known` is the form of a neuron that was found before."""
-        pairs = [(f, f) for f in ACTIVATIONS]
-        if len(self.sizes) > 2:
-            pairs += [(f, g) for f, g in product(ACTIVATIONS, repeat=2) if f != g]
-        readings = list(self.readings())
-        for chain in CHAINS if len(self.sizes) > 2 else ("", "one neuron only"):
+                readings.append([[next(rest) for _ in range(size)] for size in sizes])
+        for chain in CHAINS if deep else ("", "one neuron only"):
             others = [form for form in range(len(FORMS)) if form != known and not chain]
             for form, functions, layers in product([known, *others], pairs, readings):
                 for place in (0, -1) if chain == "one neuron only" else (0,):
-                    yield _Model(layers, functions, form, chain, place)
+                    yield _Network(layers, functions, form, chain, place)
 
-    def probes(self, numbers: Iterator[float]) -> list[_Probe]:
-        """The calls that came to their end."""
-        rest, found = iter(self.rest), list[_Probe]()
-        try:
-            for _ in range(PROBES):
-                x, values = ([next(numbers) for _ in range(n)] for n in (self.sizes[0], len(self.data)))
-                form = int(next(rest))
-                outputs = [next(rest) for _ in range(int(next(rest)))]
-                gradients = [[next(rest) for _ in values] for _ in (outputs if form < 2 else ())]
-                found.append(_Probe(x, values, form, outputs, gradients))
-        except StopIteration:  # it ended in the middle of one
-            pass
+    def probes(self, told: Sequence[Any], numbers: Draw) -> list[_Probe]:
+        """The calls, and what went in."""
+        found = []
+        for outcome in told:
+            x, values = ([numbers.small() for _ in range(n)] for n in (self.sizes[0], len(self.data)))
+            found.append(_Probe(x, values, *outcome))
         return found
 
 
@@ -257,234 +247,168 @@ def _close(xs: Sequence[float], ys: Sequence[float], within: float = 1e-6) -> bo
     return len(xs) == len(ys) and all(x == y or math.isclose(x, y, rel_tol=within, abs_tol=within) for x, y in pairs)
 
 
-Judged = tuple[list[Row], list[Finding], list[NotYet]]
-
-
-@contextmanager
-def readable() -> Iterator[None]:
-    """What cannot be read for what it is to be was not told by the trials: the file has a hand in it."""
-    try:
-        yield
-    except (ArithmeticError, IndexError, RuntimeError, StopIteration, TypeError, ValueError) as error:
-        raise ArgumentError(f"what came back from the file is not what was asked of it: {error}") from None
-
-
-@dataclass
-class Verdict:
-    """The table, what is wrong, and what is not there yet, as they come together."""
-
-    slips: Mapping[str, tuple[str, tuple[str, ...]]]
-    rows: list[Row] = field(default_factory=list)
-    findings: dict[str, Finding] = field(default_factory=dict)
-    later: list[NotYet] = field(default_factory=list)
-
-    @property
-    def spoilt(self) -> bool:
-        """Whether something is wrong already, of which the rest may be a consequence."""
-        return any(row.state == "wrong" for row in self.rows)
-
-    def row(self, name: str, values: str = "ok", gradients: str = "", remark: str = "", state: str = "") -> None:
-        """A line of the table."""
-        wrong = "wrong" in (values, gradients)
-        self.rows.append(Row(name, state != "note", values, gradients, state or ("wrong" if wrong else "ok"), remark))
-
-    def not_yet(self, name: str, says: str = "") -> None:
-        """A line of the table, of what is still to do."""
-        self.row(name, "", state="not yet")
-        self.later += [NotYet(name, says)] if says else []
-
-    def find(self, slip: str, row: str, note: bool = False, write: Sequence[str] = (), **more: Any) -> str:
-        """Write a slip down, once for all rows; returns its name."""
-        says, line = self.slips[slip]
-        told: dict[str, Any] = {"where": "", "what": "", "expected": None, "got": None}
-        told |= {key: more.pop(key) for key in told.keys() & more.keys()}
-        write = tuple(write) or line
-        new = Finding(slip=slip, says=says.format(row=row, **more), rows=(), write=write, note=note, **told)
-        found = self.findings.setdefault(slip, new)
-        if row not in found.rows:
-            self.findings[slip] = replace(found, rows=(*found.rows, row))
-        return slip
-
-
 class _Networks(Verdict):
     """What is known of the networks so far."""
 
+    step, words = 8, SLIPS
     form: int = 0  # of a neuron, as it was found
     bent: bool = False  # whether the MLP has an activation
     start: _Object | None = None  # the largest object, as it was made
 
+    def error(self, row: str, outcome: Seen) -> str:
+        """The slip of an error that ended the trial, where it does not follow from something wrong above."""
+        if self.spoilt:
+            return MAY_FOLLOW
+        ends = {"timeout": "does not end", "died": "ends the process"}.get(outcome.kind, "raises an error")
+        zero = "'int' and" in outcome.says and "+" in outcome.says
+        told = {"ends": ends}
+        return self.find("sum from zero" if zero else "error", row, told=told, where=outcome.place, what=outcome.says)
 
-def judge(seen: Mapping[str, Any], draw: Callable[[str], Any]) -> Judged:
+    def calls(self, row: str, one: _Object, probes: Sequence[_Probe], outcome: Seen) -> None:
+        """The structure, the outputs and the gradients of one object."""
+        remark, cut = self.structure(row, one), ""
+        held = remark not in ("plain weights", "no bias")
+        if probes and held:
+            remark = self.outputs(row, one, probes[0]) or remark
+        if not probes or probes[0].form > 1 or not held:
+            return self.row(row, "wrong", remark=remark or self.error(row, outcome))
+        network = next((network for network in one.networks(self.form) if all(p.fits(network) for p in probes)), None)
+        if network is None:
+            alike = len(probes[0].outputs) == one.sizes[-1]
+            if not remark and not self.spoilt:
+                remark = self.find("unknown" if alike else "number of outputs", row)
+            return self.row(row, "wrong", remark=remark or MAY_FOLLOW)
+        if network.functions[0] == "linear":
+            self.find("no activation", row)
+        self.bent |= len(one.sizes) > 2 and network.functions[0] != "linear"
+        right = network._replace(form=0, chain="")
+        for slip in filter(None, (FORMS[network.form][0], network.chain)):
+            at = next((p for p in probes if not p.fits(right)), probes[0])
+            should = right.outputs(at.values, at.x)[0]
+            remark = self.find(slip, row, what=f"{row}(x)", where=f"x = {at.x}", expected=should, got=at.outputs[0])
+        self.form = network.form
+        cut = self.gradients(row, network, probes)
+        if outcome.kind:
+            return self.row(row, "wrong", remark=self.error(row, outcome))
+        return self.row(row, "wrong" if remark else "ok", "wrong" if cut else "ok", remark or cut)
+
+    def structure(self, row: str, one: _Object) -> str:
+        """Which neurons there are, with how many weights; the slip, if one shows."""
+        neurons, lengths = one.neurons, [len(w) for w, _ in one.neurons]
+        if not neurons:
+            return self.find("plain weights", row) if one.plain else ""
+        if all(b is None and n <= nin for (_, b), n, nin in zip(neurons, lengths, one.nins, strict=False)):
+            return self.find("no bias", row)
+        if len(neurons) < len(one.nins) and lengths == one.sizes[:-1]:
+            expected, got = float(len(one.nins)), float(len(neurons))
+            return self.find("repeated neuron", row, what=f"the neurons of {row}", expected=expected, got=got)
+        if neurons[0][1] is not None and any(b is None for _, b in neurons):
+            return self.find("shared bias", row)
+        if len(neurons) != len(one.nins):
+            return self.find("number of neurons", row)
+        for (_, b), n, nin in zip(neurons, lengths, one.nins, strict=True):
+            if n != nin and not (b is None and n == nin + 1):
+                return self.find("number of weights", row, told={"nin": nin, "has": n})
+        return ""
+
+    def outputs(self, row: str, one: _Object, first: _Probe) -> str:
+        """Whether what came back are Values; the slip, if they are not."""
+        if first.form == 2:
+            lost = one.name.startswith("MLP") and _close(first.outputs, first.x)
+            return self.find("layer's output lost" if lost else "plain result", row)
+        if first.form < 2 and not (one.name == "Neuron" and first.form == 1):
+            return ""
+        slip = "nothing returned" if first.form == 3 else "no Value returned"
+        return MAY_FOLLOW if self.spoilt else self.find(slip, row)
+
+    def gradients(self, row: str, network: _Network, probes: Sequence[_Probe]) -> str:
+        """The gradients against differences; the slip, if one shows."""
+        pairs = [(network.slopes(p.values, p.x, i), p.gradients[i]) for p in probes for i in range(len(p.outputs))]
+        off = {k: (r[k], g[k]) for r, g in pairs for k in range(len(r)) if not _close([r[k]], [g[k]], 1e-4)}
+        cut = {k for k in off if all(got[k] == 0.0 for _, got in pairs)}
+        if not off:
+            return ""
+        for k, (right, got) in off.items():
+            if k not in cut:
+                return self.find("gradients", row, what="the gradient of a parameter", expected=right, got=got)
+        biases = {b for layer in network.layers for _, b in layer}
+        which = "the biases" if cut <= biases else "the weights" if not cut & biases else "the parameters"
+        if which == "the parameters" and not cut & {k for w, b in network.layers[-1] for k in (*w, b)}:
+            which = "the layers before the last"
+        return self.find("graph cut", row, told={"which": which})
+
+    def parameters(self, row: str, one: _Object, outcome: Seen) -> None:
+        """What parameters() gives: each parameter once."""
+        if outcome.kind:
+            return self.row(row, "wrong", remark=self.error(row, outcome))
+        kind, same, items = outcome.numbers[1]
+        expected = sum([nin + 1 for nin in one.nins])
+        biases = {b for _, b in one.neurons if b is not None}
+        missing = ({k for w, _ in one.neurons for k in w} | biases) - set(items)
+        slips = {
+            "nothing returned": kind == 0,
+            "nested parameters": kind == 2,
+            "plain parameters": -2 in items,
+            "parameters made anew": -1 in items and not same,
+            "parameters repeated": any(times > 1 for k, times in Counter(items).items() if k >= 0),
+            "bias not a parameter": missing and missing <= biases,
+            "parameters missing": missing,
+            "number of parameters": len(items) != expected,
+        }
+        slip = next((slip for slip, there in slips.items() if there), "")
+        if not slip:
+            if not all(one.leaves[k] for k in items if k >= 0):
+                self.find("parameter computed", row, note=True)
+            return self.row(row)
+        causes = {slip, *CAUSES.get(slip, ())}
+        if any(map(self.has, causes)) or (slip == "number of parameters" and self.spoilt):
+            return self.row(row, "wrong", remark=FOLLOWS)
+        self.find(slip, row, what="their number", expected=float(expected), got=float(len(items)))
+        return self.row(row, "wrong", remark=slip)
+
+    def at_the_start(self) -> None:
+        """The numbers with which the largest object there is was made."""
+        one, row = self.start, "the weights at the start"
+        if one is None or not one.neurons:
+            return
+        weights = [tuple(one.data[k] for k in w) for w, _ in one.neurons]
+        numbers = [number for w in weights for number in w]
+        slip = "equal weights" if len(set(numbers)) == 1 < len(numbers) else ""
+        slip = slip or ("neurons alike" if len(set(weights)) < len(weights) else "")
+        self.row(row, "wrong" if slip else "ok", remark=self.find(slip, row) if slip else "")
+        if not slip and len(numbers) > 20 and (min(numbers) >= 0.0 or max(numbers) <= 0.0):
+            self.find("one-sided weights", row, note=True)
+
+
+def judge(seen: Mapping[str, Seen], seed: int) -> Verdict:
     """The table of step 8, what is wrong, and what is not there yet.
 
     Args:
-        seen: what each of `network_trials.TRIALS` gave, by its id.
-        draw: what gives the numbers of a trial, by its name.
-
-    Raises:
-        ArgumentError: the numbers are of another shape than the trials give.
+        seen: what each of the trials gave, by its id.
+        seed: what decided the numbers.
     """
-    with readable():
-        return _judge(seen, draw)
-
-
-def _judge(seen: Mapping[str, Any], draw: Callable[[str], Any]) -> Judged:
-    state = _Networks(SLIPS)
-    for trial in TRIALS:
+    state = _Networks()
+    for trial in [trial for trial in TRIALS.values() if trial.step == 8]:
         outcome, name = seen.get(trial.id), trial.id.removesuffix(".parameters()")
         if outcome is None or outcome.kind == "not tried":
             state.row(trial.row, "", state="not tried")
         elif outcome.kind.endswith("absent"):
             asked = max([key for key in ASKED if outcome.says.endswith(key)], key=len, default="")
-            told = any(one.says == ASKED.get(asked) for one in state.later)
-            state.not_yet(trial.row, "" if told else ASKED.get(asked, outcome.says))
+            says = ASKED.get(asked, outcome.says)
+            state.not_yet(trial.row, "" if any(one.says == says for one in state.later) else says)
         else:
-            one = _Object(name, outcome.numbers)
+            one = _Object(name, *(outcome.numbers or ((),))[0])
             state.start = one if state.start is None or len(one.data) > len(state.start.data) else state.start
             if name == trial.id:
-                _judge_calls(state, trial.row, one, one.probes(drawn(draw(name))), outcome)
+                state.calls(trial.row, one, one.probes(outcome.numbers[1:], Draw(seed, name)), outcome)
             else:
-                _judge_parameters(state, trial.row, one, outcome)
-    if state.bent and "no activation" in state.findings:  # it stands between the layers, which is as good
-        del state.findings["no activation"]
-    elif "no activation" in state.findings:
-        rows = state.findings["no activation"].rows
-        wrong = partial(replace, values="wrong", state="wrong", remark="no activation")
-        state.rows = [wrong(row) if row.name in rows else row for row in state.rows]
-    _judge_start(state)
-    return state.rows, list(state.findings.values()), state.later
-
-
-def _error(state: Verdict, row: str, outcome: Any) -> None:
-    """An error ended the trial; what follows from something wrong above is no news."""
-    if state.spoilt:
-        return state.row(row, "wrong", remark="may follow from what is wrong above")
-    ends = {"timeout": "does not end", "died": "ends the process"}.get(outcome.kind, "raises an error")
-    zero = "'int' and" in outcome.says and "+" in outcome.says
-    slip = state.find("sum from zero" if zero else "error", row, where=outcome.place, what=outcome.says, ends=ends)
-    return state.row(row, "wrong", remark=slip)
-
-
-def _judge_calls(state: _Networks, row: str, one: _Object, probes: Sequence[_Probe], outcome: Any) -> None:
-    """The structure, the outputs and the gradients of one object."""
-    remark = _structure(state, row, one)
-    if probes and remark not in ("plain weights", "no bias"):
-        remark = _outputs(state, row, one, probes[0]) or remark
-    elif not remark:
-        return _error(state, row, outcome)
-    if not probes or probes[0].form > 1 or remark in ("plain weights", "no bias"):
-        return state.row(row, "wrong", remark=remark)
-    fits = (m for m in one.models(state.form) if all(_close(m.outputs(p.values, p.x), p.outputs) for p in probes))
-    model = next(fits, None)
-    if model is None:
-        count = len(probes[0].outputs), one.sizes[-1]
-        if not remark and not state.spoilt:
-            remark = state.find("unknown" if count[0] == count[1] else "number of outputs", row)
-        return state.row(row, "wrong", remark=remark or "may follow from what is wrong above")
-    if model.functions[0] == "linear":
-        state.find("no activation", row)
-    state.bent |= len(one.sizes) > 2 and model.functions[0] != "linear"
-    right = model._replace(form=0, chain="")
-    for slip in filter(None, (FORMS[model.form][0], model.chain)):
-        wrong = (p for p in probes if not _close(right.outputs(p.values, p.x), p.outputs))
-        at = next(wrong, probes[0])
-        should = right.outputs(at.values, at.x)[0]
-        remark = state.find(slip, row, what=f"{row}(x)", where=f"x = {at.x}", expected=should, got=at.outputs[0])
-    state.form = model.form
-    cut = _gradients(state, row, model, probes)
-    if outcome.kind:
-        return _error(state, row, outcome)
-    return state.row(row, "wrong" if remark else "ok", "wrong" if cut else "ok", remark or cut)
-
-
-def _structure(state: Verdict, row: str, one: _Object) -> str:
-    """Which neurons there are, with how many weights; the slip, if one shows."""
-    neurons, lengths = one.neurons, [len(w) for w, _ in one.neurons]
-    if not neurons:
-        return state.find("plain weights", row) if one.plain else ""
-    if all(b is None and n <= nin for (_, b), n, nin in zip(neurons, lengths, one.nins, strict=False)):
-        return state.find("no bias", row)
-    if len(neurons) < len(one.nins) and lengths == one.sizes[:-1]:
-        expected, got = float(len(one.nins)), float(len(neurons))
-        return state.find("repeated neuron", row, what=f"the neurons of {row}", expected=expected, got=got)
-    if neurons[0][1] is not None and any(b is None for _, b in neurons):
-        return state.find("shared bias", row)
-    if len(neurons) != len(one.nins):
-        return state.find("number of neurons", row)
-    for (_, b), n, nin in zip(neurons, lengths, one.nins, strict=True):
-        if n != nin and not (b is None and n == nin + 1):
-            return state.find("number of weights", row, nin=nin, has=n)
-    return ""
-
-
-def _outputs(state: Verdict, row: str, one: _Object, first: _Probe) -> str:
-    """Whether what came back are Values; the slip, if they are not."""
-    if first.form == 2:
-        lost = one.name.startswith("MLP") and _close(first.outputs, first.x)
-        return state.find("layer's output lost" if lost else "plain result", row)
-    if first.form > 2 or (one.name == "Neuron" and first.form == 1):
-        if state.spoilt:
-            return "may follow from what is wrong above"
-        return state.find("nothing returned" if first.form == 3 else "no Value returned", row)
-    return ""
-
-
-def _gradients(state: Verdict, row: str, model: _Model, probes: Sequence[_Probe]) -> str:
-    """The gradients against differences; the slip, if one shows."""
-    pairs = [(model.slopes(p.values, p.x, i), p.gradients[i]) for p in probes for i in range(len(p.outputs))]
-    off = {k: (r[k], g[k]) for r, g in pairs for k in range(len(r)) if not _close([r[k]], [g[k]], 1e-4)}
-    cut = {k for k in off if all(got[k] == 0.0 for _, got in pairs)}
-    if not off:
-        return ""
-    for k, (right, got) in off.items():
-        if k not in cut:
-            return state.find("gradients", row, what="the gradient of a parameter", expected=right, got=got)
-    biases = {b for layer in model.layers for _, b in layer}
-    which = "the biases" if cut <= biases else "the weights" if not cut & biases else "the parameters"
-    if which == "the parameters" and not cut & {k for w, b in model.layers[-1] for k in (*w, b)}:
-        which = "the layers before the last"
-    return state.find("graph cut", row, which=which)
-
-
-def _judge_parameters(state: Verdict, row: str, one: _Object, outcome: Any) -> None:
-    """What parameters() gives: each parameter once."""
-    if outcome.kind or len(one.rest) < 3:
-        return _error(state, row, outcome)
-    kind, _, *items, same = map(int, one.rest)
-    expected = sum([nin + 1 for nin in one.nins])
-    biases = {b for _, b in one.neurons if b is not None}
-    missing = ({k for w, _ in one.neurons for k in w} | biases) - set(items)
-    slips = {
-        "nothing returned": kind == 0,
-        "nested parameters": kind == 2,
-        "plain parameters": -2 in items,
-        "parameters made anew": -1 in items and not same,
-        "parameters repeated": any(times > 1 for k, times in Counter(items).items() if k >= 0),
-        "bias not a parameter": missing and missing <= biases,
-        "parameters missing": missing,
-        "number of parameters": len(items) != expected,
-    }
-    slip = next((slip for slip, there in slips.items() if there), "")
-    if not slip:
-        if not all(one.leaves[k] for k in items if k >= 0):
-            state.find("parameter computed", row, note=True)
-        return state.row(row)
-    follows = FOLLOWS.get(slip, set()) & set(state.findings) or (slip == "number of parameters" and state.spoilt)
-    if follows or slip in state.findings or (slip == "parameters missing" and "bias not a parameter" in state.findings):
-        return state.row(row, "wrong", remark="follows from what is wrong above")
-    state.find(slip, row, what="their number", expected=float(expected), got=float(len(items)))
-    return state.row(row, "wrong", remark=slip)
-
-
-def _judge_start(state: _Networks) -> None:
-    """The numbers with which the largest object there is was made."""
-    one, row = state.start, "the weights at the start"
-    if one is None or not one.neurons:
-        return
-    weights = [tuple(one.data[k] for k in w) for w, _ in one.neurons]
-    numbers = [number for w in weights for number in w]
-    slip = "equal weights" if len(set(numbers)) == 1 < len(numbers) else ""
-    slip = slip or ("neurons alike" if len(set(weights)) < len(weights) else "")
-    state.row(row, "wrong" if slip else "ok", remark=state.find(slip, row) if slip else "")
-    if not slip and len(numbers) > 20 and (min(numbers) >= 0.0 or max(numbers) <= 0.0):
-        state.find("one-sided weights", row, note=True)
+                state.parameters(trial.row, one, outcome)
+    linear = next((finding for finding in state.findings if finding.slip == "no activation"), None)
+    if linear is not None and state.bent:  # it stands between the layers, which is as good
+        state.findings.remove(linear)
+    elif linear is not None:
+        for i, row in enumerate(state.rows):
+            if row.name in linear.rows:
+                state.rows[i] = replace(row, values="wrong", state="wrong", remark="no activation")
+    state.at_the_start()
+    return state

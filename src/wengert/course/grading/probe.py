@@ -19,73 +19,33 @@ from threading import Thread
 from types import ModuleType
 from typing import Any
 
-__all__ = ["CHILD", "Find", "attempt", "beside", "limit", "serve", "there", "unwatched"]
+__all__ = ["CHILD", "Find", "attempt", "converse", "gather", "limit", "serve"]
 
 Find = Callable[[Any], tuple[str, type, Mapping[str, Any]]]
 """What gives the class to try, while a Watch may look on: its name, itself, and the names of the file."""
 
-CHILD = ("kit", "trials", "notes", "network_trials", "loop_trials", "load")
-"""The files that this process loads; they stand beside this one."""
+CHILD = ("kit", "load", "trials", "notes", "network_trials", "loop_trials")
+"""The files that this process loads; they stand beside this one. Behind the first two, each has a list of trials."""
 
 
-def beside(name: str) -> Any:
-    """The module that stands beside this file, without a place among the modules that the examined file may import."""
-    spec = spec_from_file_location(name, os.path.join(os.path.dirname(os.path.abspath(__file__)), name + ".py"))
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def gather(modules: Mapping[str, Any]) -> dict[str, Any]:
+    """Every trial, by its id."""
+    return {row[1]: modules["kit"].Trial(*row) for name in CHILD[2:] for row in modules[name].TRIALS}
 
 
 def serve(find: Find, path: str, words: Any, plans: Any, modules: Mapping[str, Any], watch: Any = None) -> None:
-    """Find the class, tell what is there, read what to try, and tell what came out; then end the process."""
-    kits, load = modules["kit"], modules["load"]
-    every = [trial for name in CHILD[1:-1] for trial in modules[name].TRIALS]
-    trials = {trial[1]: modules["trials"].Trial(*trial) for trial in every}
+    """Try a class, and end the process: lines are written to `words`, and the plan is read from `plans`."""
     me, lines = os.getpid(), Queue[str]()
 
-    def tell(**what: Any) -> None:
+    def tell(line: str) -> None:
         if os.getpid() != me:  # a copy that the examined file made with os.fork() has nothing to say
             os._exit(0)
-        words.write(json.dumps(what) + "\n")
+        words.write(line)
         words.flush()
 
     Thread(target=_follow, args=(plans, lines), daemon=True).start()
-    try:
-        name, kind, space = find(watch)
-        names = load.parts_of(kind, kits.NAMES, path)
-    except load.CannotTryError as stop:
-        tell(stop=str(stop), place=stop.place)
-    else:
-        has = there(kind, space, names, trials.values(), kits) + ["loop"] * (watch is not None)
-        tell(name=name, names=names, has=has)
-        plan = json.loads(lines.get())
-        for wanted in plan["trials"]:
-            kit = kits.Kit(kind, names, space, plan["mode"], plan["seed"], plan["product"])
-            kit.loop = watch or unwatched(space, modules["loop_trials"])
-            tell(start=wanted)
-            tell(**attempt(trials[wanted], kit, path, load))
-        tell(end=True)
+    converse(find, path, tell, lines.get, modules, watch)
     os._exit(0)  # whatever threads and exit handlers the file left behind
-
-
-def there(
-    kind: type, space: Mapping[str, Any], names: Mapping[str, str], trials: Iterable[Any], kits: Any
-) -> list[str]:
-    """What a class and the file around it have: methods, networks of their own, gradients that were written by hand."""
-    methods = {need for trial in trials for need in trial.needs.split() if need not in kits.NAMES}
-    has = sorted(method for method in methods if hasattr(kind, method))
-    classes = [name for name in ("Neuron", "Layer", "MLP") if isinstance(space.get(name), type)]
-    own = [name for name in classes if space[name].__module__ == space.get("__name__")]
-    return has + own + ["by hand"] * kits.by_hand(space, names)
-
-
-def unwatched(space: Mapping[str, Any], loop_trials: Any) -> Any:
-    """The watch of a program that ran without one: it looks on when the trial runs what trains."""
-    watch = loop_trials.Watch(3.0)
-    watch.space = space
-    return watch
 
 
 def _follow(plans: Any, lines: Queue[str]) -> None:
@@ -95,6 +55,48 @@ def _follow(plans: Any, lines: Queue[str]) -> None:
     if hasattr(os, "killpg"):
         os.killpg(0, signal.SIGKILL)
     os._exit(1)
+
+
+def converse(
+    find: Find,
+    path: str,
+    write: Callable[[str], None],
+    read: Callable[[], str],
+    modules: Mapping[str, Any],
+    watch: Any = None,
+) -> None:
+    """Find the class, tell what is there, read what to try, and tell what came out."""
+    kits, load, trials = modules["kit"], modules["load"], gather(modules)
+
+    def tell(**what: Any) -> None:
+        write(json.dumps(what) + "\n")
+
+    try:
+        name, kind, space = find(watch)
+        names = load.parts_of(kind, kits.NAMES, path)
+    except load.CannotTryError as stop:
+        return tell(stop=str(stop), place=stop.place)
+    has = _there(kits.Kit(kind, names, space), trials.values(), kits.NAMES) + ["loop"] * (watch is not None)
+    tell(name=name, names=names, has=has)
+    plan = json.loads(read())
+    if watch is None:  # a program that ran without one: it looks on when the trial runs what trains
+        watch = modules["loop_trials"].Watch(3.0)
+        watch.space = space
+    for wanted in plan["trials"]:
+        kit = kits.Kit(kind, names, space, kits.TrialPlan(*plan["plan"]))
+        kit.loop = watch
+        tell(start=wanted)
+        tell(**attempt(trials[wanted], kit, path, load))
+    return tell(end=True)
+
+
+def _there(kit: Any, trials: Iterable[Any], parts: Mapping[str, Any]) -> list[str]:
+    """What a class and the file around it have: methods, networks of their own, gradients that were written by hand."""
+    methods = {need for trial in trials for need in trial.needs.split() if need not in parts}
+    has = sorted(method for method in methods if hasattr(kit.make, method))
+    classes = [name for name in ("Neuron", "Layer", "MLP") if isinstance(kit.space.get(name), type)]
+    own = [name for name in classes if kit.space[name].__module__ == kit.space.get("__name__")]
+    return has + own + ["by hand"] * kit.by_hand()
 
 
 def attempt(trial: Any, kit: Any, path: str, load: Any) -> dict[str, Any]:
@@ -125,18 +127,28 @@ def limit(memory: int) -> None:
         return
 
 
+def _beside(name: str) -> Any:
+    """The module that stands beside this file, without a place among the modules that the examined file may import."""
+    spec = spec_from_file_location(name, os.path.join(os.path.dirname(os.path.abspath(__file__)), name + ".py"))
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 def main() -> None:
     """Try the class of a file: ``python probe.py PATH CLASS MEMORY STEP SECONDS``; STEP is 0 where none is given."""
     path, wanted, memory, step, seconds = sys.argv[1:]
     words, plans = os.fdopen(os.dup(1), "w", encoding="ascii"), os.fdopen(os.dup(0), encoding="ascii")
     os.dup2(2, 1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    modules = {name: beside(name) for name in CHILD}
+    modules = {name: _beside(name) for name in CHILD}
     load = modules["load"]
     limit(int(memory))
     sys.modules["__main__"] = ModuleType("__main__")  # the file finds nothing of this program in it
     watch = None
-    if step == "9" or (step == "0" and _trains(path, load)):
+    if step == "9" or (step == "0" and load.trains(path)):
         watch = modules["loop_trials"].Watch(float(seconds))
         os.environ["WENGERT_INTERPRETED"] = "1"  # what is compiled cannot be watched
 
@@ -148,15 +160,6 @@ def main() -> None:
         return *load.choose(space, module.__name__, wanted, modules["kit"].NAMES, os.path.basename(path)), space
 
     serve(find, path, words, plans, modules, watch)
-
-
-def _trains(path: str, load: Any) -> bool:
-    with open(path, encoding="utf-8", errors="replace") as file:
-        text = file.read()
-    try:
-        return bool(load.trains("\n".join(cell for _, cell in load.cells(text)) if path.endswith(".ipynb") else text))
-    except load.CannotTryError:
-        return False  # it will be told when it is run
 
 
 if __name__ == "__main__":

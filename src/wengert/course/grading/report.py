@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, ClassVar
 
-__all__ = ["Finding", "NotYet", "Report", "Row", "close", "printable", "table"]
+__all__ = ["FOLLOWS", "MAY_FOLLOW", "Finding", "NotYet", "Report", "Row", "Verdict", "close", "printable", "table"]
 
 WIDTH = 100
+FOLLOWS, MAY_FOLLOW = "follows from what is wrong above", "may follow from what is wrong above"
+"""The remark of a row that is no news."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,7 @@ class Row:
         gradients: the same of the gradients.
         state: "ok", "wrong", "not yet" (and asked for), "not there" (and not asked for), "note" or "not tried".
         remark: why, in a few words.
+        step: the step of the course that it belongs to.
     """
 
     name: str
@@ -31,6 +34,7 @@ class Row:
     gradients: str
     state: str
     remark: str = ""
+    step: int = 0
 
 
 @dataclass(frozen=True)
@@ -52,12 +56,12 @@ class Finding:
     slip: str
     says: str
     rows: tuple[str, ...]
-    where: str
-    what: str
-    expected: float | None
-    got: float | None
-    write: tuple[str, ...]
-    note: bool
+    where: str = ""
+    what: str = ""
+    expected: float | None = None
+    got: float | None = None
+    write: tuple[str, ...] = ()
+    note: bool = False
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,60 @@ class NotYet:
 
     name: str
     says: str
+
+
+@dataclass
+class Verdict:
+    """The table, what is wrong, and what is not there yet, as they come together."""
+
+    step: ClassVar[int] = 3  # by hand, where nothing else is said
+    words: ClassVar[Mapping[str, tuple[str, tuple[str, ...]]]] = {}  # slip -> what it says, and what to write
+    rows: list[Row] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    later: list[NotYet] = field(default_factory=list)
+
+    @property
+    def spoilt(self) -> bool:
+        """Whether something is wrong already, of which the rest may be a consequence."""
+        return any(row.state == "wrong" for row in self.rows)
+
+    def has(self, slip: str) -> bool:
+        """Whether a slip was found."""
+        return any(finding.slip == slip for finding in self.findings)
+
+    def row(self, name: str, values: str = "ok", gradients: str = "", remark: str = "", state: str = "") -> None:
+        """A line of the table; wrong, where one of its columns is, and no other state is given."""
+        state = state or ("wrong" if "wrong" in (values, gradients) else "ok")
+        self.rows.append(Row(name, state not in ("note", "not there"), values, gradients, state, remark, self.step))
+
+    def not_yet(self, name: str, says: str = "") -> None:
+        """A line of the table, of what is still to do."""
+        self.row(name, "", state="not yet")
+        self.later += [NotYet(name, says)] if says else []
+
+    def find(self, slip: str, row: str, write: Sequence[str] = (), told: Mapping[str, Any] = {}, **more: Any) -> str:
+        """Write a slip down, once for all rows; returns its name.
+
+        Args:
+            slip: its name; `words` has what it says.
+            row: where it shows.
+            write: the lines to write, instead of those of `words`.
+            told: what is to be put into the words.
+            more: other fields of the finding.
+        """
+        for i, known in enumerate(self.findings):
+            if known.slip == slip:
+                self.findings[i] = replace(known, rows=tuple(dict.fromkeys((*known.rows, row))))
+                return slip
+        says, lines = self.words[slip]
+        self.findings.append(Finding(slip, says.format(row=row, **told), (row,), write=tuple(write) or lines, **more))
+        return slip
+
+    def add(self, other: Verdict) -> None:
+        """Put another verdict behind this one."""
+        self.rows += other.rows
+        self.findings += other.findings
+        self.later += other.later
 
 
 @dataclass(frozen=True, repr=False)
@@ -144,7 +202,8 @@ class Report:
             f"class {printable(self.name)}, " if self.name else ""
         )
         lines = [f"{named}step {self.step} ({self.title}), {right} of {of} right", ""]
-        shown = [row for row in self.rows if row.state not in ("not there", "note")]
+        before = [row for row in self.rows if row.step < self.step and row.state == "ok"] if self.step >= 8 else []
+        shown = [row for row in self.rows if row.state not in ("not there", "note") and row not in before]
         width = max([len(row.name) for row in shown], default=0)
         lines.append(f"  {'':<{width}}  value   gradient")
         for row in shown:
@@ -152,6 +211,8 @@ class Report:
             if row.state in ("not yet", "not tried"):
                 verdicts = f"{row.values:<8}{row.state:<8}" if row.values else f"{row.state:<16}"
             lines.append(f"  {row.name:<{width}}  {verdicts}  {printable(row.remark)}".rstrip())
+        if before:
+            lines.append(f"  and of the steps before, {len(before)} that are right")
         absent = [row.name for row in self.rows if row.state == "not there"]
         if absent:
             names = ", ".join(name.replace(" ", "\N{NO-BREAK SPACE}") for name in absent)

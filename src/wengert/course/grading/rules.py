@@ -1,6 +1,6 @@
-"""Tables: the rule of each operation, and the ways in which it is written wrong.
+"""The rule of each operation, and the ways in which it is written wrong.
 
-A rule is a formula in text: x and y are the operands, o is the result, g its gradient. It is computed as it stands
+A rule is formulas in text: x and y are the operands, o is the result, g its gradient. They are computed as they stand
 here, and shown to the learner in the words of a closure: ``y`` becomes ``other.data``.
 """
 
@@ -9,19 +9,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple
 
-__all__ = [
-    "CONTRIBUTIONS",
-    "PARTIALS",
-    "RULES",
-    "WRONG_VALUES",
-    "Rule",
-    "closure",
-    "formula",
-    "partials",
-    "shown_value",
-]
+__all__ = ["RULES", "SLOPES", "VALUES", "Rule", "closure", "formula", "plain", "shown_value", "written"]
 
 
 def _sigmoid(x: float) -> float:
@@ -37,49 +28,77 @@ FUNCTIONS = ("exp", "exp2", "log", "log2", "log10", "sqrt", "sin", "cos", "tan",
 SCOPE: dict[str, Any] = {name: getattr(math, name) for name in FUNCTIONS} | {"sigmoid": _sigmoid, "power": _power}
 
 
-def formula(text: str, names: str = "x, y=0.0") -> Callable[..., float]:
+@cache
+def formula(text: str, names: str = "x, y=0.0") -> Callable[..., Any]:
     """The function of a formula."""
-    return eval(f"lambda {names}: {text}", SCOPE)  # type: ignore[no-any-return]  # the texts stand in this file alone
-
-
-def partials(*texts: str) -> Callable[..., tuple[float, ...]]:
-    """The partial derivatives by each operand, given the value too."""
-    return eval(f"lambda o, x, y=0.0: ({', '.join(texts)},)", SCOPE)  # type: ignore[no-any-return]  # as above
+    return eval(f"lambda {names}: {text}", SCOPE)  # type: ignore[no-any-return]  # the texts stand in the tables alone
 
 
 class Rule(NamedTuple):
-    """The value of an operation, its partial derivative by each operand, and both as they are written."""
+    """How an operation behaves.
 
-    value: Callable[..., float]
-    partials: Callable[..., tuple[float, ...]]
-    texts: tuple[str, ...] = ()
+    Attributes:
+        value: its value, a formula of x and y.
+        slopes: what each operand gets, as a formula of x, y and o, and of g where `above` is 1.
+        above: what that is multiplied by: the gradient of the result, where nothing else stands in its place.
+        push: how operands get it: added to what they have, where nothing else is said; see Node.push.
+        symbol: what _op holds.
+        written: how the operation is written.
+        parts: what _prev lacks: "all" of the operands, "left", "right" or nothing.
+        in_place: whether the left operand itself is changed, and given back.
+        crossed: whether the reflected operation forgets to exchange its operands.
+    """
 
+    value: str
+    slopes: tuple[str, ...]
+    above: str = "g"
+    push: str = ""
+    symbol: str = ""
+    written: str = ""
+    parts: str = ""
+    in_place: bool = False
+    crossed: bool = False
 
-def _rule(value: str, *slopes: str) -> Rule:
-    return Rule(formula(value), partials(*slopes), (value, *slopes))
+    def of(self, *operands: float) -> float:
+        """The value."""
+        return float(formula(self.value)(*operands))
+
+    def gradients(self, o: float, g: float, *operands: float) -> list[float]:
+        """What each operand gets."""
+        above = formula(self.above, "o, g")(o, g)
+        return [slope * above for slope in formula(f"({', '.join(self.slopes)},)", "o, g, x, y=0.0")(o, g, *operands)]
 
 
 RULES: dict[str, Rule] = {
-    "add": _rule("x + y", "1", "1"),
-    "sub": _rule("x - y", "1", "-1"),
-    "mul": _rule("x * y", "y", "x"),
-    "div": _rule("x / y", "1 / y", "-x / y**2"),
-    "neg": _rule("-x", "-1"),
-    "pow": _rule("power(x, y)", "y * x**(y - 1)", "0"),
-    "powv": _rule("power(x, y)", "y * x**(y - 1)", "o * log(x)"),
-    "rpow": _rule("power(x, y)", "0", "o * log(x)"),
-    "relu": _rule("max(0.0, x)", "(o > 0)"),
-    "tanh": _rule("tanh(x)", "(1 - o**2)"),
-    "sigmoid": _rule("sigmoid(x)", "o * (1 - o)"),
-    "exp": _rule("exp(x)", "o"),
-    "log": _rule("log(x)", "1 / x"),
-    "sqrt": _rule("sqrt(x)", "0.5 / o"),
-    "sin": _rule("sin(x)", "cos(x)"),
-    "cos": _rule("cos(x)", "-sin(x)"),
-    "abs": _rule("abs(x)", "(1 if x > 0 else -1)"),
+    "add": Rule("x + y", ("1", "1"), symbol="+", written="a + b"),
+    "sub": Rule("x - y", ("1", "-1"), symbol="-", written="a - b"),
+    "mul": Rule("x * y", ("y", "x"), symbol="*", written="a * b"),
+    "div": Rule("x / y", ("1 / y", "-x / y**2"), symbol="/", written="a / b"),
+    "neg": Rule("-x", ("-1",), written="-a"),
+    "pow": Rule("power(x, y)", ("y * x**(y - 1)", "0"), written="a ** n"),
+    "powv": Rule("power(x, y)", ("y * x**(y - 1)", "o * log(x)"), written="a ** b"),
+    "rpow": Rule("power(x, y)", ("0", "o * log(x)"), written="2 ** a"),
+    "relu": Rule("max(0.0, x)", ("(o > 0)",)),
+    "tanh": Rule("tanh(x)", ("(1 - o**2)",)),
+    "sigmoid": Rule("sigmoid(x)", ("o * (1 - o)",)),
+    "exp": Rule("exp(x)", ("o",)),
+    "log": Rule("log(x)", ("1 / x",)),
+    "sqrt": Rule("sqrt(x)", ("0.5 / o",)),
+    "sin": Rule("sin(x)", ("cos(x)",)),
+    "cos": Rule("cos(x)", ("-sin(x)",)),
+    "abs": Rule("abs(x)", ("(1 if x > 0 else -1)",), written="abs(a)"),
 }
-
 OPERANDS = {"pow": ("self.data", "n"), "rpow": ("base", "self.data")}
+
+
+def plain(op: str) -> str:
+    """The operation itself: div, of rdiv."""
+    return {"radd": "add", "rmul": "mul", "rsub": "sub", "rdiv": "div"}.get(op, op)
+
+
+def written(op: str) -> str:
+    """An operation as one writes it: a / b, a.exp()."""
+    return (RULES[plain(op)].written if plain(op) in RULES else "") or f"a.{plain(op)}()"
 
 
 def _shown(op: str, text: str) -> str:
@@ -90,27 +109,23 @@ def _shown(op: str, text: str) -> str:
 
 def shown_value(op: str) -> str:
     """The value of an operation as an engine writes it."""
-    text = {"sigmoid": "1 / (1 + exp(-x))", "power": "x ** y"}.get(
-        RULES[op].texts[0].partition("(")[0], RULES[op].texts[0]
-    )
-    return _shown(op, text)
+    text = RULES[op].value
+    return _shown(op, {"sigmoid": "1 / (1 + exp(-x))", "power": "x ** y"}.get(text.partition("(")[0], text))
 
 
 def closure(op: str) -> tuple[str, ...]:
     """The rule of an operation as the closure of a small engine writes it."""
     if op not in RULES:
         return ()
-    targets = ("base", "self") if op == "rpow" else ("self", "other")
-    above = {"1": "out.grad", "-1": "-out.grad"}
-    return tuple(
-        f"{target}.grad += {above.get(text) or _shown(op, text) + ' * out.grad'}"
-        for target, text in zip(targets, RULES[op].texts[1:], strict=False)
-        if text != "0"
-    )
+    lines = []
+    for target, text in zip(("base", "self") if op == "rpow" else ("self", "other"), RULES[op].slopes, strict=False):
+        slope = {"1": "", "-1": "-"}.get(text, f"{_shown(op, text)} * ")
+        lines += [f"{target}.grad += {slope}out.grad"] if text != "0" else []
+    return tuple(lines)
 
 
 # fmt: off
-PARTIALS: dict[str, list[tuple[str, ...]]] = {
+SLOPES: dict[str, list[tuple[str, ...]]] = {
     "mul": [
         ("swapped factors", "the product rule's factors are swapped", "x", "y"),
         ("product rule", "the product is differentiated as a sum: its partial derivatives are not 1", "1", "1"),
@@ -147,6 +162,7 @@ PARTIALS: dict[str, list[tuple[str, ...]]] = {
         ("power rule", "the power is integrated: a**(n + 1) / (n + 1)", "x**(y + 1) / (y + 1)", "0"),
         ("power rule", "the power is differentiated as an exponential: a**n * log(a)", "o * log(x)", "0"),
         ("precedence", "n * a**n - 1 stands for n * a**(n - 1): the brackets are missing", "y * x**y - 1", "0"),
+        ("precedence", "n * a**n - 1 * out.grad stands for n * a**(n - 1) * out.grad: the brackets are missing", "y * x**y - g", "0"),
     ],
     "rpow": [
         ("power rule", "the power rule stands where that of an exponential belongs: n**a * log(n)", "0", "y * x**(y - 1)"),
@@ -168,6 +184,7 @@ PARTIALS: dict[str, list[tuple[str, ...]]] = {
         ("tanh rule", "the derivative is written (1 - t)**2: it is 1 - t**2", "(1 - o)**2"),
         ("tanh rule", "the derivative is written t**2: it is 1 - t**2", "o * o"),
         ("tanh rule", "the derivative is given as the value itself: it is 1 - t**2", "o"),
+        ("precedence", "1 - t**2 * out.grad stands for (1 - t**2) * out.grad: the brackets are missing", "1 - o**2 * g"),
     ],
     "sigmoid": [
         ("sigmoid rule", "the derivative is that of tanh, 1 - s**2: it is s * (1 - s)", "1 - o * o"),
@@ -176,6 +193,7 @@ PARTIALS: dict[str, list[tuple[str, ...]]] = {
         ("sigmoid rule", "the derivative is given as the value itself: it is s * (1 - s)", "o"),
         ("sigmoid rule", "the derivative is written s * (1 + s): it is s * (1 - s)", "o * (1 + o)"),
         ("sigmoid rule", "the sign is wrong: s * (s - 1) stands for s * (1 - s)", "o * (o - 1)"),
+        ("precedence", "s * 1 - s * out.grad stands for s * (1 - s) * out.grad: the brackets are missing", "o - o * g"),
     ],
     "exp": [
         ("exp rule", "the derivative is written x: that of exp(x) is exp(x), the result", "x"),
@@ -199,18 +217,9 @@ PARTIALS: dict[str, list[tuple[str, ...]]] = {
     "cos": [("lost sign", "the minus sign is lost: the derivative of cos is -sin", "sin(x)")],
     "abs": [("abs rule", "the derivative is given as 1, also where the number is negative", "1")],
 }
-"""Operation -> slips: a name, what is wrong, and the partial derivatives that it gives."""
+"""Operation -> slips: a name, what is wrong, and the slopes that it gives; those of g are what operands get as they are."""
 
-CONTRIBUTIONS: dict[str, list[tuple[str, ...]]] = {
-    "tanh": [
-        ("precedence", "1 - t**2 * out.grad stands for (1 - t**2) * out.grad: the brackets are missing", "1 - o**2 * g"),
-    ],
-    "sigmoid": [("precedence", "s * 1 - s * out.grad stands for s * (1 - s) * out.grad: the brackets are missing", "o - o * g")],
-    "pow": [("precedence", "n * a**n - 1 * out.grad stands for n * a**(n - 1) * out.grad: the brackets are missing", "y * x**y - g")],
-}
-"""Operation -> slips whose gradient is no multiple of out.grad: a name, what is wrong, what the left operand gets."""
-
-WRONG_VALUES: dict[str, list[tuple[str, ...]]] = {
+VALUES: dict[str, list[tuple[str, ...]]] = {
     "add": [
         ("the value is that of the product, a * b", "x * y", "y", "x"),
         ("self.data stands where other.data belongs: the value is a + a", "x + x", "2", "0"),

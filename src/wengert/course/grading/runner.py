@@ -19,17 +19,16 @@ from collections.abc import Callable
 from queue import Empty, Queue
 from typing import IO, Any
 
-from wengert.course.grading import channel, kit, load, loop_trials, network_trials, notes, probe, steps, trials
-from wengert.course.grading.diagnosis import TRIALS, About, Seen, how_many
+from wengert.course.grading import channel, probe, steps
+from wengert.course.grading.diagnosis import how_many
 from wengert.course.grading.kit import NAMES
+from wengert.course.grading.steps import MODULES, TRIALS, About, Seen
 from wengert.errors import ArgumentError
 
 __all__ = ["Supervisor"]
 
-PROBE = probe.__file__
 KEPT = 2_000  # characters of what the file prints
 PATIENCE = 4  # processes that may end before their time, each at another trial
-MODULES = dict(zip(probe.CHILD, (kit, trials, notes, network_trials, loop_trials, load), strict=True))
 
 
 class Supervisor:
@@ -49,9 +48,8 @@ class Supervisor:
         self, path: str, wanted: str, find: probe.Find | None, step: int | None, timeout: float, memory: int, seed: int
     ) -> None:
         self.path: str = path
-        self.wanted: str = wanted
         self.find: probe.Find | None = find
-        self.memory: int = memory
+        self.options: tuple[str, ...] = (wanted, str(memory << 20), str(step or 0), str(0.4 * timeout))
         self.step: int | None = step
         self.seed: int = seed
         self.timeout: float = timeout
@@ -62,100 +60,99 @@ class Supervisor:
         self.about: About | None = None
         self.stopped: str = ""  # why the file could not be tried
         self.given_up: bool = False
+        self.here: bool = find is not None and not hasattr(os, "fork")  # in this process, as there can be no copy
         self.printed: list[str] = []
+        self.todo: list[str] = []  # what the process is to try
+        self.doing: str = ""  # what it tries
+        self.turn: str = "name"  # what it has to say next
+        self.limit: float = self.end  # when it has to be said
 
     def run(self) -> None:
         """Start one process after the other, until every trial is done or the time is up."""
         for attempt in range(PATIENCE):
-            running = self._one_process()
-            if running is None:
+            try:
+                if self.here:
+                    assert self.find is not None
+                    probe.converse(self.find, self.path, lambda line: self.hear(line.encode()), self.plan, MODULES)
+                    return
+                self._one_process()
+            except channel.ForeignError as foreign:
+                self.stopped = f": the file wrote to the check's own channel: {foreign}"
+            if self.turn == "" or self.stopped:
                 return
             if self.about is None or attempt == PATIENCE - 1 or time.monotonic() >= self.end:
                 self.given_up = True
                 return
 
-    def _one_process(self) -> str | None:
-        """Run one process; None, if it came to its end, else what it was doing when it ended before it."""
+    def _one_process(self) -> None:
+        """Run one process, to its end or until it is broken off."""
+        self.turn, self.doing, self.limit = "name", "", self.end
         try:
-            options = (str(self.memory << 20), str(self.step or 0), str(0.4 * self.timeout))
-            process = _Process(self.path, self.wanted, options, self.find)
+            process = _Process(self.path, self.options, self.find)
         except OSError as error:
             raise ArgumentError(f"no process to try {self.path} in can be started here: {error}") from None
         lines: Queue[bytes | None] = Queue()
         for pipe, take in ((process.words, lines.put), (process.errors, self._keep)):
             threading.Thread(target=_drain, args=(pipe, take), daemon=True).start()
         try:
-            return self._listen(process, lines)
-        except channel.ForeignError as foreign:
-            self.stopped = f": the file wrote to the check's own channel: {foreign}"
-            return None
+            while self.turn:
+                line = lines.get(timeout=max(self.limit - time.monotonic(), 0.0))
+                if line is None:
+                    return self._broken_off("died", process.status())
+                begins = self.turn == "name"
+                self.hear(line)
+                if begins and self.turn:
+                    process.tell(self.plan())
+        except Empty:
+            seconds = self.timeout / 4 if self.doing else self.timeout
+            self._broken_off("timeout", f"after {seconds:g} seconds it was stopped")
         finally:
             process.kill()
 
-    def _listen(self, process: _Process, lines: Queue[bytes | None]) -> str | None:
-        """Write down what a process tells."""
-        doing, limit = "", self.end
-        todo: list[str] | None = None
-        while True:
-            try:
-                line = lines.get(timeout=max(limit - time.monotonic(), 0.0))
-            except Empty:
-                return self._broken_off(doing, "timeout", f"after {self._share(doing):g} seconds it was stopped")
-            if line is None:
-                return self._broken_off(doing, "died", process.status())
-            said = channel.read(line)
-            if "stop" in said:
-                self.stopped = channel.told(said)
-                return None
-            turn = "name" if todo is None else "done" if doing else "start" if todo else "end"
-            if turn not in said or (turn == "done" and said[turn] != doing):
-                raise channel.ForeignError("a message out of its turn")
-            if todo is None:
-                todo = self._plan(said)
-                process.tell(self._asked(todo))
-            elif turn == "start":
-                doing = todo.pop(0)
-                if said[turn] != doing:
-                    raise channel.ForeignError("a message out of its turn")
-                limit = min(self.end, time.monotonic() + self.timeout / 4)
-            elif turn == "done":
-                self._done(said)
-                doing, limit = "", self.end
-            else:
-                return None
+    def hear(self, line: bytes) -> None:
+        """Write down what the process says; ForeignError, where it is not what it has to say next."""
+        said, turn = channel.read(line), self.turn
+        if "stop" in said:
+            at = f", {said['place']}" if said["place"] else ""
+            self.stopped, self.turn = f"{at}: {said['stop']}", ""
+            return
+        expected = {"start": self.todo[:1], "done": [self.doing]}.get(turn)
+        if turn not in said or (expected is not None and [said[turn]] != expected):
+            raise channel.ForeignError("a message out of its turn")
+        if turn == "name":
+            self.name, self.names = said["name"], said["names"]
+            parts, has = frozenset(self.names), frozenset(said["has"])
+            self.about = About(self.step or steps.found(parts, has), self.step is not None, parts, has, self.seed)
+            asked = [trial for trial in self.about.trials() if not self.about.lacks(trial)]
+            self.todo = [trial.id for trial in asked if trial.id not in self.seen]
+        elif turn == "start":
+            self.doing = self.todo.pop(0)
+            self.limit = min(self.end, time.monotonic() + self.timeout / 4)
+        elif turn == "done":
+            self._done(said)
+            self.doing, self.limit = "", self.end
+        self.turn = "" if turn == "end" else "done" if self.doing else "start" if self.todo else "end"
 
-    def _plan(self, said: dict[str, Any]) -> list[str]:
-        """What is there, and so what is to be tried."""
-        self.name, self.names, has = channel.about(said)
-        parts = frozenset(self.names)
-        step = self.step or steps.found(parts, has)
-        self.about = about = About(step, self.step is not None, parts, has, self.seed)
-        return [trial.id for trial in about.trials() if trial.id not in self.seen and not about.lacks(trial)]
-
-    def _asked(self, todo: list[str]) -> dict[str, Any]:
+    def plan(self) -> str:
+        """What it is to try, and how."""
         assert self.about is not None
-        plan = self.about.plan
-        return {"trials": todo, "mode": plan.mode, "seed": plan.seed, "product": plan.product}
-
-    def _share(self, doing: str) -> float:
-        return self.timeout / 4 if doing else self.timeout
+        return json.dumps({"trials": self.todo, "plan": self.about.plan}) + "\n"
 
     def _done(self, said: dict[str, Any]) -> None:
         assert self.about is not None
-        trial = next(trial for trial in TRIALS if trial.id == said["done"])
-        ended = "error" in said
-        numbers = channel.numbers(said["numbers"], how_many(trial, self.about.plan), ended)
-        self.seen[trial.id] = Seen(numbers, *channel.error(said["error"])) if ended else Seen(numbers)
+        error = channel.error(said["error"]) if "error" in said else None
+        count = how_many(TRIALS[self.doing], self.about)
+        numbers = channel.numbers(said["numbers"], count, error is not None)
+        self.seen[self.doing] = Seen(numbers, *(error or ()))
 
-    def _broken_off(self, doing: str, kind: str, says: str) -> str:
-        if doing:
-            self.seen[doing] = Seen((), kind, says)
+    def _broken_off(self, kind: str, says: str) -> None:
+        if self.doing:
+            self.seen[self.doing] = Seen((), kind, says)
         elif self.about is None:
             self.stopped = f": while it was imported, {says}"
             if kind == "timeout":
                 belongs = 'what trains or asks belongs under if __name__ == "__main__":'
                 self.stopped = f": it was still being imported after {self.timeout:g} seconds: {belongs}"
-        return doing or "import"
 
     def _keep(self, text: bytes | None) -> None:
         if text is not None and sum(map(len, self.printed)) < KEPT:
@@ -174,24 +171,26 @@ class Supervisor:
         ]
         if self.given_up or any(row.state == "not tried" for row in rows):
             said.append("Not everything was tried: the time was up, or the process ended too often.")
+        if self.here:
+            said.append("This system has no os.fork: it ran in this process, without limits of time and memory.")
         return said
 
 
 class _Process:
     """A process that tries a class: a program of its own, or a copy of this one, which has the class already."""
 
-    def __init__(self, path: str, wanted: str, options: tuple[str, ...], find: probe.Find | None) -> None:
+    def __init__(self, path: str, options: tuple[str, ...], find: probe.Find | None) -> None:
         self.popen: subprocess.Popen[bytes] | None = None
+        self.ended: int | None = None
         if find is not None:
-            self._fork(path, int(options[0]), find)
+            self._fork(path, int(options[1]), find)
             return
-        command = [sys.executable, PROBE, path, wanted, *options]
-        pipe = subprocess.PIPE
+        command, pipe = [sys.executable, probe.__file__, path, *options], subprocess.PIPE
         self.popen = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True)
-        self.pid: int = self.popen.pid
         assert self.popen.stdin is not None
         assert self.popen.stdout is not None
         assert self.popen.stderr is not None
+        self.pid: int = self.popen.pid
         self.plans: IO[bytes] = self.popen.stdin
         self.words: IO[bytes] = self.popen.stdout
         self.errors: IO[bytes] = self.popen.stderr
@@ -219,10 +218,10 @@ class _Process:
         self.plans, self.words = os.fdopen(to_plans, "wb"), os.fdopen(from_words, "rb")
         self.errors = os.fdopen(from_errors, "rb")
 
-    def tell(self, plan: dict[str, Any]) -> None:
+    def tell(self, plan: str) -> None:
         """Say what is to be tried."""
         with contextlib.suppress(OSError):  # it has ended: its silence will tell
-            self.plans.write(json.dumps(plan).encode() + b"\n")
+            self.plans.write(plan.encode())
             self.plans.flush()
 
     def status(self) -> str:
@@ -239,11 +238,9 @@ class _Process:
     def _code(self) -> int | None:
         if self.popen is not None:
             return self.popen.poll()
-        if not hasattr(self, "ended"):
+        if self.ended is None:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
-            if pid == 0:
-                return None
-            self.ended: int = os.waitstatus_to_exitcode(status)
+            self.ended = os.waitstatus_to_exitcode(status) if pid else None
         return self.ended
 
     def kill(self) -> None:

@@ -1,12 +1,18 @@
-"""The steps of the course: what each asks for, and which one a class has come to."""
+"""The steps of the course: what each asks for, which one a class has come to, and so what is tried."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
-from wengert.course.grading.trials import Trial
+from wengert.course.grading import kit, load, loop_trials, network_trials, notes, probe, trials
+from wengert.course.grading.kit import NAMES, Trial, TrialPlan
 
-__all__ = ["LAST", "TITLES", "ask", "counts", "found", "how", "tried"]
+__all__ = ["LAST", "MODULES", "NOT_TRIED", "TITLES", "TRIALS", "About", "Seen", "ask", "found"]
+
+MODULES = dict(zip(probe.CHILD, (kit, load, trials, notes, network_trials, loop_trials), strict=True))
+TRIALS: dict[str, Trial] = probe.gather(MODULES)
 
 TITLES = {
     1: "a number that remembers",
@@ -66,6 +72,74 @@ NETWORKS = {"Neuron", "Layer", "MLP"}
 OPERATORS = {"__neg__", "__sub__", "__truediv__", "__pow__"}
 
 
+class Seen(NamedTuple):
+    """What a trial of the examined class gave: numbers, and the error that ended it, if one did."""
+
+    numbers: tuple[Any, ...] = ()  # of steps 8 and 9, lists of numbers
+    kind: str = ""  # of the error: the name of its class, "timeout", "died", "absent", "not tried"
+    says: str = ""
+    place: str = ""
+
+
+NOT_TRIED = Seen(kind="not tried")
+
+
+@dataclass(frozen=True)
+class About:
+    """What is there, and what is asked.
+
+    Attributes:
+        step: the step of the course.
+        given: whether the step was given, not found by what is there.
+        parts: the parts that the class has, by the names of kit.NAMES.
+        has: the methods that it has; and "Neuron", "Layer", "MLP", "loop" or "by hand", where the file has these.
+        seed: what decides the numbers.
+    """
+
+    step: int
+    given: bool
+    parts: frozenset[str]
+    has: frozenset[str]
+    seed: int = 0
+
+    @property
+    def plan(self) -> TrialPlan:
+        """How the trials are done: gradients are not seen, or closure by closure, or by backward()."""
+        mode = "values"
+        if self.step >= (5 if "_backward" in self.parts else 4) and {"grad", "backward"} <= self.parts:
+            mode = "backward"
+        elif self.step >= 4 and {"grad", "_backward"} <= self.parts:
+            mode = "local"
+        return TrialPlan(mode, self.seed, "__mul__" in self.has)
+
+    def trials(self) -> list[Trial]:
+        """The trials of the step, those too whose parts are missing."""
+        return [trial for trial in TRIALS.values() if self._tries(trial)]
+
+    def _tries(self, trial: Trial) -> bool:
+        if trial.step == 8:  # a loop may train what is no network
+            return self.step == 8 or (self.step == 9 and bool(NETWORKS & self.has))
+        if trial.kind == "own":
+            return trial.step == self.step
+        if trial.op and not trial.id.startswith("twice"):
+            return trial.kind != "note" or self.step >= 6
+        return trial.step <= self.step
+
+    def lacks(self, trial: Trial) -> bool:
+        """Whether something is missing that a trial needs."""
+        parts = {3: (), 8: ("data", "grad", "backward")}.get(trial.step if trial.kind != "kept" else 0, ("data",))
+        needs = {*trial.needs.split(), *parts}
+        return any(need not in (self.parts if need in NAMES else self.has) for need in needs)
+
+    def asks(self, trial: Trial) -> bool:
+        """Whether the step asks for what a trial tries: not there, it is told to be still to do."""
+        if INSTEAD.get(trial.row) in self.has or (trial.op and trial.step == 7 < self.step):
+            return False  # a network may do without a quotient
+        if trial.kind == "kept":
+            return trial.step == self.step and (self.given or self.step < 7)
+        return trial.kind in ("core", "own") and trial.step <= self.step
+
+
 def found(parts: Collection[str], has: Collection[str]) -> int:
     """The step that a class has come to, by what is there."""
     if "loop" in has:
@@ -81,34 +155,7 @@ def found(parts: Collection[str], has: Collection[str]) -> int:
     return 2 if "_prev" in parts else 1
 
 
-def how(step: int, parts: Collection[str]) -> str:
-    """How gradients are seen at a step: not at all, closure by closure, or by backward()."""
-    if step >= (5 if "_backward" in parts else 4) and {"grad", "backward"} <= set(parts):
-        return "backward"
-    return "local" if step >= 4 and {"grad", "_backward"} <= set(parts) else "values"
-
-
-def tried(trial: Trial, step: int, has: Collection[str]) -> bool:
-    """Whether a trial is done at a step, or at least named. A loop may train what is no network."""
-    if trial.step == 8:
-        return step == 8 or (step == 9 and bool(NETWORKS & set(has)))
-    if trial.kind == "own":
-        return trial.step == step
-    if trial.op and not trial.id.startswith("twice"):
-        return trial.kind != "note" or step >= 6
-    return trial.step <= step
-
-
-def counts(trial: Trial, step: int, given: bool, has: Collection[str]) -> bool:
-    """Whether a step asks for what a trial tries: not there, it is told to be still to do."""
-    if INSTEAD.get(trial.row) in has or (trial.op and trial.step == 7 < step):  # a network may do without a quotient
-        return False
-    if trial.kind == "kept":
-        return trial.step == step and (given or step < 7)
-    return trial.kind in ("core", "own") and trial.step <= step
-
-
 def ask(row: str, of_gradient: bool) -> str:
-    """What to do for a row that is not there yet, in a sentence, not the solution; empty where it comes by itself"""
+    """What to do for a row that is not there yet, in a sentence, not the solution; empty where it comes by itself."""
     asks = ASKS.get(row, ())
     return asks[of_gradient] if of_gradient < len(asks) else ""

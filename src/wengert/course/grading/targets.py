@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
 from wengert.course.grading import by_hand, load, probe, steps
-from wengert.course.grading.diagnosis import TRIALS, About, Seen, diagnose
+from wengert.course.grading.diagnosis import diagnose
 from wengert.course.grading.kit import NAMES, Kit
-from wengert.course.grading.report import Report, printable
-from wengert.course.grading.runner import MODULES, Supervisor
+from wengert.course.grading.report import Finding, Report, Verdict, printable
+from wengert.course.grading.runner import Supervisor
+from wengert.course.grading.steps import TRIALS, About
 from wengert.errors import ArgumentError
-from wengert.ops.coerce import is_number, named
+from wengert.ops import is_number, named
 
 __all__ = ["check"]
 
@@ -50,10 +51,9 @@ def check(
         raise ArgumentError(f"timeout is {timeout!r}; expected a number of seconds above 0")
     if type(memory) is not int or memory < 1:
         raise ArgumentError(f"memory is {memory!r}; expected a whole number of MiB from 1 up")
-    if seed is None:
-        seed = int.from_bytes(os.urandom(4))
-    elif type(seed) is not int:
+    if seed is not None and type(seed) is not int:
         raise ArgumentError(f"seed is {seed!r}; expected a whole number")
+    seed = int.from_bytes(os.urandom(4)) if seed is None else seed
     file, path, wanted, find = "", "", "", None
     if isinstance(thing, ModuleType) and str(getattr(thing, "__file__", "")).endswith(".py"):
         thing = str(thing.__file__)
@@ -65,34 +65,24 @@ def check(
         if isinstance(thing, dict) and "__name__" not in thing and not any(isinstance(x, type) for x in thing.values()):
             return _numbers(thing, step, seed)
     watch = Supervisor(path, wanted, find, step, timeout, memory, seed)
-    if find is None or hasattr(os, "fork"):
-        watch.run()
-    else:
-        _here(watch, find)
+    watch.run()
     if watch.stopped or watch.about is None:
         raise ArgumentError(printable(f"{file or path}{watch.stopped}"))
-    rows, findings, not_yet = diagnose(watch.seen, watch.about, _text(path) if find is None else "")
+    verdict = diagnose(watch.seen, watch.about, load.program(path) if find is None else "")
     if path.endswith(".ipynb"):
-        findings = [replace(finding, where=_in_cell(path, finding.where)) for finding in findings]
-    remarks = watch.remarks(rows)
-    if find is not None and not hasattr(os, "fork"):
-        remarks.append("This system has no os.fork: it ran in this process, without limits of time and memory.")
-    return _report(file, watch.name, watch.about, (rows, findings, not_yet), remarks, watch.output())
+        verdict.findings = [_in_cell(path, finding) for finding in verdict.findings]
+    return _report(file, watch.name, watch.about, verdict, watch.remarks(verdict.rows), watch.output())
 
 
-def _report(file: str, name: str, about: About, told: tuple[Any, Any, Any], remarks: list[str], output: str) -> Report:
-    rows, findings, not_yet = map(tuple, told)
-    title = steps.TITLES[about.step]
-    if (
-        all(row.state == "ok" for row in rows if row.counts)
-        and (about.given or about.step < 7)
-        and about.step < steps.LAST
-    ):
-        remarks = [
-            *remarks,
-            f"Step {about.step} is done. Next is step {about.step + 1}, {steps.TITLES[about.step + 1]}.",
-        ]
-    return Report(file, name, about.step, title, rows, findings, not_yet, tuple(remarks), output, about.seed)
+def _report(
+    file: str, name: str, about: About, verdict: Verdict, remarks: Sequence[str] = (), output: str = ""
+) -> Report:
+    right = all(row.state == "ok" for row in verdict.rows if row.counts)
+    if right and (about.given or about.step < 7) and about.step < steps.LAST:
+        following = f"Next is step {about.step + 1}, {steps.TITLES[about.step + 1]}."
+        remarks = (*remarks, f"Step {about.step} is done. {following}")
+    told = tuple(verdict.rows), tuple(verdict.findings), tuple(verdict.later), tuple(remarks)
+    return Report(file, name, about.step, steps.TITLES[about.step], *told, output, about.seed)
 
 
 def _split(target: str) -> tuple[str, str]:
@@ -110,35 +100,25 @@ def _split(target: str) -> tuple[str, str]:
     return path, wanted
 
 
-def _text(path: str) -> str:
-    """The program of a file: of a notebook, its cells one after the other."""
-    with open(path, encoding="utf-8", errors="replace") as file:
-        text = file.read()
-    return "\n".join(cell for _, cell in load.cells(text)) if path.endswith(".ipynb") else text
-
-
-def _in_cell(path: str, where: str) -> str:
-    """The cell of a line, "cell 3, line 2", where `where` is a line of all cells one after the other, "line 40"."""
-    if not where.startswith("line "):
-        return where
-    line = int(where.removeprefix("line "))
-    with open(path, encoding="utf-8", errors="replace") as file:
-        for number, cell in load.cells(file.read()):
-            if line <= cell.count("\n") + 1:
-                return f"cell {number}, line {line}"
-            line -= cell.count("\n") + 1
-    return where
+def _in_cell(path: str, finding: Finding) -> Finding:
+    """A finding at a line of all cells one after the other, "line 40", at that of its cell: "cell 3, line 2"."""
+    if not finding.where.startswith("line "):
+        return finding
+    line = int(finding.where.removeprefix("line "))
+    for name, cell in load.pieces(path):
+        lines = cell.count(b"\n") + 1
+        if line <= lines:
+            return replace(finding, where=f"{name.removeprefix(f'{path}, ')}, line {line}")
+        line -= lines
+    return finding
 
 
 def _live(thing: Any) -> tuple[str, probe.Find]:
     """What stands for the file in messages, and what gives a class of this session."""
     if isinstance(thing, type):
         code = getattr(getattr(thing, "__init__", None), "__code__", None)
-        return getattr(code, "co_filename", thing.__name__), lambda _: (
-            thing.__name__,
-            thing,
-            {"__name__": thing.__module__},
-        )
+        found = thing.__name__, thing, {"__name__": thing.__module__}
+        return getattr(code, "co_filename", thing.__name__), lambda _: found
     space = vars(thing) if isinstance(thing, ModuleType) else thing
     if not isinstance(space, Mapping) or not all(isinstance(name, str) for name in space):
         expected = "the name of a file, such as 'engine.py', a module, a class, or the names of a cell, globals()"
@@ -154,33 +134,9 @@ def _numbers(given: Mapping[str, Any], step: int | None, seed: int) -> Report:
             f"there is no class among the names {', '.join(map(str, given))[:200] or '(none)'}; a dict of numbers is "
             "taken for the gradients of step 3"
         )
-    kit = Kit(lambda x: x, {}, given)
-    about = About(3, True, frozenset(), frozenset(), seed)
-    rows, findings, not_yet = list[Any](), list[Any](), list[Any]()
-    for trial in TRIALS:
-        if trial.id.startswith("by hand"):
-            numbers = [number for _, _, number in trial.outcomes(kit)]
-            if any(number == number for number in numbers):
-                more = by_hand.judge(trial.row, numbers, True)
-                rows, findings, not_yet = rows + more[0], findings + more[1], not_yet + more[2]
-    return _report("", "", about, (rows, findings, not_yet), [], "")
-
-
-def _here(watch: Supervisor, find: probe.Find) -> None:
-    """Try a class of this session in this process, where the system cannot copy it."""
-    try:
-        watch.name, kind, space = find(None)
-        watch.names = load.parts_of(kind, NAMES, watch.path)
-    except load.CannotTryError as stop:
-        watch.stopped = f": {stop}"
-        return
-    parts, has = frozenset(watch.names), frozenset(probe.there(kind, space, watch.names, TRIALS, MODULES["kit"]))
-    about = About(watch.step or steps.found(parts, has), watch.step is not None, parts, has, watch.seed)
-    watch.about, plan = about, about.plan
-    for trial in about.trials():
-        if not about.lacks(trial):
-            kit = Kit(kind, watch.names, space, plan.mode, plan.seed, plan.product)
-            kit.loop = probe.unwatched(space, MODULES["loop_trials"])
-            done = probe.attempt(trial, kit, watch.path, load)
-            error = done.get("error", {"kind": "", "says": "", "place": ""})
-            watch.seen[trial.id] = Seen(tuple(done["numbers"]), **error)
+    verdict = Verdict()
+    for row in by_hand.EXPRESSIONS:
+        numbers = [number for _, _, number in TRIALS[f"by hand {row[0]}"].outcomes(Kit(lambda x: x, {}, given))]
+        if any(number == number for number in numbers):
+            verdict.add(by_hand.judge(row, tuple(numbers)))
+    return _report("", "", About(3, True, frozenset(), frozenset(), seed), verdict)

@@ -13,8 +13,9 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from wengert.course.grading.networks import Judged, Verdict, readable
-from wengert.course.grading.report import Row
+from wengert.course.grading.load import outside_engine
+from wengert.course.grading.report import FOLLOWS, Row, Verdict
+from wengert.course.grading.steps import Seen
 
 __all__ = ["judge"]
 
@@ -79,7 +80,7 @@ SLIPS: dict[str, tuple[str, tuple[str, ...]]] = {
 """The name of a slip: what it says, and what to write."""
 
 
-class _Pass(NamedTuple):
+class _Step(NamedTuple):
     """One backward(), or the state behind the last."""
 
     number: int
@@ -93,56 +94,20 @@ class _Pass(NamedTuple):
 class _Loop:
     """What was told of a loop."""
 
-    def __init__(self, seen: Mapping[str, Any]) -> None:
-        rest = iter(seen["loop"].numbers)
-        self.count, self.stopped = int(next(rest, 0)), bool(next(rest, 0))
-        self.passes: list[_Pass] = []
-        if self.count:
-            size, self.model, kept, self.values = (int(next(rest)) for _ in range(4))
-            for _ in range(kept + 1):
-                number, again, replaced = (int(next(rest)) for _ in range(3))
-                data, stale, after = ([next(rest) for _ in range(size)] for _ in range(3))
-                self.passes.append(_Pass(number, bool(again), bool(replaced), data, stale, after))
-        numbers = seen["losses"].numbers if "losses" in seen else ()
-        self.losses, self.moved = list(numbers[::2]), [moved == 1.0 for moved in numbers[1::2]]
-        told = iter(seen["examples"].numbers if "examples" in seen else ())
-        self.calls = [[(int(next(told)), next(told) == 1.0) for _ in range(int(count))] for count in told]
+    def __init__(self, seen: Mapping[str, Seen]) -> None:
+        told = {name: seen[name].numbers if name in seen else () for name in ("loop", "losses", "examples")}
+        first, *steps = told["loop"] or [(0, 0, 0, 0)]
+        self.count, self.stopped, self.model, self.values = map(int, first)
+        self.passes = [_Step(*step) for step in steps]
+        self.losses = [loss for loss, _ in told["losses"]]
+        self.moved = [moved == 1 for _, moved in told["losses"]]
+        self.calls = told["examples"]  # for which examples the model was called, and which of them are in the loss
 
-    def pairs(self) -> Iterator[tuple[_Pass, _Pass]]:
+    def pairs(self) -> Iterator[tuple[_Step, _Step]]:
         """Each pass and the state that follows it, where both are known."""
         for one, two in zip(self.passes, self.passes[1:], strict=False):
             if two.number == one.number + 1:
                 yield one, two
-
-
-class _Text:
-    """What a file writes outside its engine, by kind: lines, each with its number."""
-
-    def __init__(self, text: str) -> None:
-        self.found: dict[str, list[tuple[int, str]]] = {}
-        try:
-            waiting: list[ast.AST] = [ast.parse(text)]
-        except (SyntaxError, ValueError, RecursionError):  # it ran all the same: the numbers have to do
-            return
-        while waiting:
-            node = waiting.pop()
-            if isinstance(node, ast.ClassDef) and any(getattr(part, "name", "") == "backward" for part in node.body):
-                continue
-            if kind := _kind(node):
-                self.found.setdefault(kind, []).append((getattr(node, "lineno", 0), ast.unparse(node)))
-            waiting += ast.iter_child_nodes(node)
-
-    def at(self, *kinds: str) -> dict[str, str]:
-        """Where the first line of these kinds stands, and what it is; nothing if there is none."""
-        lines = [line for kind in kinds for line in self.found.get(kind, [])]
-        return {"where": f"line {min(lines)[0]}", "what": min(lines)[1]} if lines else {}
-
-    def behind_zero(self) -> str:
-        """What comes first behind the line that sets gradients to zero, round and round: "backward", or "update"."""
-        lines = [(n, kind) for kind in ("zero", "backward", "update") for n, _ in self.found.get(kind, [])]
-        kinds = [kind for _, kind in sorted(lines)]
-        turned = kinds[kinds.index("zero") :] + kinds if "zero" in kinds else []
-        return next((kind for kind in turned if kind != "zero"), "")
 
 
 def _kind(node: ast.AST) -> str:
@@ -164,129 +129,178 @@ def _kind(node: ast.AST) -> str:
 class _Training(Verdict):
     """What is known of a loop so far."""
 
+    step, words = 9, SLIPS
+
     def __init__(self, loop: _Loop, text: str) -> None:
-        super().__init__(SLIPS)
-        self.loop, self.text = loop, _Text(text)
+        super().__init__()
+        self.loop = loop
         self.told: dict[str, str] = {}  # part -> the slip in it, or "not yet" or "note"
+        self.lines: dict[str, list[tuple[int, str]]] = {}  # what is written outside the engine, by kind: line and text
+        for node in outside_engine(text):
+            if kind := _kind(node):
+                self.lines.setdefault(kind, []).append((getattr(node, "lineno", 0), ast.unparse(node)))
 
     def slip(self, part: str, slip: str, *kinds: str, **more: Any) -> None:
-        """Write a slip down; lines of these kinds are where it stands."""
-        self.find(slip, ROWS[part], **{**self.text.at(*kinds), **more})
-        self.told[part] = slip
+        """Write a slip down; the first line of these kinds is where it stands."""
+        lines = [line for kind in kinds for line in self.lines.get(kind, [])]
+        at = {"where": f"line {min(lines)[0]}", "what": min(lines)[1]} if lines else {}
+        self.find(slip, ROWS[part], **{**at, **more})
+        self.told[part] = "note" if more.get("note") else slip
 
-    def missing(self, part: str) -> None:
-        """It is not there yet."""
-        self.told[part] = "not yet"
-
-
-def judge(seen: Mapping[str, Any], text: str = "") -> Judged:
-    """The table of step 9, what is wrong, and what is not there yet.
-
-    Args:
-        seen: what each of `loop_trials.TRIALS` gave, by its id.
-        text: the file, or the cells of the notebook.
-
-    Raises:
-        ArgumentError: the numbers are of another shape than the trials give.
-    """
-    with readable():
-        return _judge(seen, text)
-
-
-def _judge(seen: Mapping[str, Any], text: str) -> Judged:
-    outcome = seen.get("loop")
-    loop = _Loop(seen) if outcome is not None and outcome.kind != "not tried" else None
-    if loop is None or (loop.count and not loop.passes[0].data):  # where no parameter can be seen
-        return [Row(name, loop is None, "", "", "not tried") for name in ROWS.values()], [], []
-    state = _Training(loop, text)
-    if state.loop.count == 0:
-        _judge_nothing(state, outcome)
-    else:
-        _judge_passes(state)
-    for part, name in ROWS.items():
-        told = state.told.get(part, "")
-        if told == "not yet":
-            state.not_yet(name, ASKED.get(part, ""))
+    def judge(self, outcome: Seen) -> None:
+        """From the first cause to the last effect, and then the table."""
+        if self.loop.count:
+            self.passes()
         else:
-            values = "" if told == "note" else "wrong" if told else "ok"
-            state.row(name, values, remark=told.removeprefix("note"), state="" if values else told)
-    return state.rows, list(state.findings.values()), state.later
+            self.nothing(outcome)
+        for part, name in ROWS.items():
+            told = self.told.get(part, "")
+            if told == "not yet":
+                self.not_yet(name, ASKED.get(part, ""))
+            elif told == "note":
+                self.row(name, "", state="note")
+            else:
+                self.row(name, "wrong" if told else "ok", remark=told)
 
+    def nothing(self, outcome: Seen) -> None:
+        """No backward() was seen."""
+        self.told = dict.fromkeys(ROWS, "not yet")
+        if outcome.kind:
+            ends = {"timeout": "it does not end", "died": "the process ends"}.get(outcome.kind, "it raises an error")
+            self.slip("pass", "error", told={"ends": ends}, where=outcome.place, what=outcome.says)
+        elif "uncalled" in self.lines:
+            self.slip("pass", "backward not called", "uncalled")
+        elif "backward" not in self.lines and self.lines.keys() & {"update", "name"}:
+            self.slip("pass", "backward forgotten", "update", "name")
 
-def _judge_nothing(state: _Training, outcome: Any) -> None:
-    """No backward() was seen."""
-    for part in ROWS:
-        state.missing(part)
-    found = state.text.found
-    if outcome.kind:
-        ends = {"timeout": "it does not end", "died": "the process ends"}.get(outcome.kind, "it raises an error")
-        state.slip("pass", "error", ends=ends, where=outcome.place, what=outcome.says)
-    elif "uncalled" in found:
-        state.slip("pass", "backward not called", "uncalled")
-    elif "backward" not in found and found.keys() & {"update", "name"}:
-        state.slip("pass", "backward forgotten", "update", "name")
+    def passes(self) -> None:
+        """What the passes show."""
+        loop = self.loop
+        if loop.stopped:
+            self.find("stopped", ROWS["pass"], note=True, told={"count": loop.count})
+        if not any(any(one.after) and one.stale != one.after for one in loop.passes[:-1]):
+            self.no_gradient()
+        elif loop.values:
+            self.slip("update", "data made a Value", "update", "name")
+        elif any(one.replaced for one in loop.passes):
+            self.slip("update", "parameters replaced", "name", "update")
+        elif not any(loop.moved) and all(one.data == loop.passes[-1].data for one in loop.passes):
+            self.standstill()
+        else:
+            self.forward()
+            self.update()
+            if "update" not in self.told:
+                self.zero()
+        self.examples()
+        if loop.count == 1 and not self.told:
+            self.told["pass"] = "not yet"
+        self.falls()
 
+    def no_gradient(self) -> None:
+        """backward() leaves every parameter's gradient as it was."""
+        reached = [reached for calls in self.loop.calls for _, reached in calls]
+        self.told |= dict.fromkeys(("forward", "zero", "update", "falls"), "note")
+        if reached and not any(reached):
+            self.slip("pass", "graph cut")
+        else:
+            self.find("no gradient", ROWS["pass"], note=True)
 
-def _judge_passes(state: _Training) -> None:
-    """What the passes show, from the first cause to the last effect."""
-    loop = state.loop
-    if loop.stopped:
-        state.find("stopped", ROWS["pass"], note=True, count=loop.count)
-    if not any(any(one.after) and one.stale != one.after for one in loop.passes[:-1]):
-        _judge_no_gradient(state)
-    elif loop.values:
-        state.slip("update", "data made a Value", "update", "name")
-    elif any(one.replaced for one in loop.passes):
-        state.slip("update", "parameters replaced", "name", "update")
-    elif not any(loop.moved) and all(one.data == loop.passes[-1].data for one in loop.passes):
-        _judge_standstill(state)
-    else:
-        _judge_forward(state)
-        _judge_update(state)
-        if "update" not in state.told:
-            _judge_zero(state)
-    _judge_examples(state)
-    if loop.count == 1 and not state.told:
-        state.missing("pass")
-    _judge_losses(state)
+    def standstill(self) -> None:
+        """Gradients are there, and no number moves. Where the numbers cannot tell why, the text has to."""
+        both = [(a, b) for one, two in self.loop.pairs() for a, b in zip(one.after, two.stale, strict=True)]
+        left = {round(b / a, 9) for a, b in both if abs(a) > 1e-9}  # how much of a gradient is there at the next pass
+        if len(left) == 1 and not left & {0.0, 1.0}:
+            self.slip("update", "gradient updated", "gradient")
+        elif "update" not in self.lines and "name" in self.lines:
+            self.slip("update", ".data forgotten", "name")
+        elif "update" not in self.lines:
+            self.told["update"] = "not yet"
+        elif 0.0 in left and self.behind_zero() == "update":
+            self.slip("zero", "zeroed before the update", "zero")
+            self.told["update"] = FOLLOWS
+        else:
+            self.slip("update", "update without effect", "update")
 
+    def behind_zero(self) -> str:
+        """What comes first behind the line that sets gradients to zero, round and round: "backward", or "update"."""
+        lines = [(n, kind) for kind in ("zero", "backward", "update") for n, _ in self.lines.get(kind, [])]
+        kinds = [kind for _, kind in sorted(lines)]
+        turned = kinds[kinds.index("zero") :] + kinds if "zero" in kinds else []
+        return next((kind for kind in turned if kind != "zero"), "")
 
-def _judge_no_gradient(state: _Training) -> None:
-    """backward() leaves every parameter's gradient as it was."""
-    reached = [reached for calls in state.loop.calls for _, reached in calls]
-    state.told |= dict.fromkeys(("forward", "zero", "update", "falls"), "note")
-    if reached and not any(reached):
-        state.slip("pass", "graph cut")
-    else:
-        state.find("no gradient", ROWS["pass"], note=True)
+    def forward(self) -> None:
+        """Whether the loss is that of the parameters as they are now."""
+        loop = self.loop
+        unchanged = len(loop.losses) > 2 and len(set(loop.losses)) == 1 and sum(loop.moved) > 1
+        if any(one.again for one in loop.passes) and (unchanged or loop.count == 2):
+            self.slip("forward", "loss made once")
+        elif unchanged and not any(loop.calls[1:]) and max(map(abs, loop.passes[0].after)) > 1e-6:
+            self.slip("forward", "predictions made once")
 
+    def update(self) -> None:
+        """The data moves against the gradient, all of it, in every round."""
+        loop = self.loop
+        if not any(loop.moved) and loop.count > 1:
+            return self.slip("update", "update outside the loop", "update")
+        moves = [(one, [b - a for a, b in zip(one.data, two.data, strict=True)], two) for one, two in loop.pairs()]
+        moves = [move for move in moves if any(move[1]) and all(map(math.isfinite, [*move[0].after, *move[1]]))]
+        if not moves:
+            return None
+        one, move, two = moves[0]
+        upward = [_cosine(move, one.after) for one, move, _ in moves]
+        rate = math.hypot(*move) / (math.hypot(*one.after) or 1.0)
+        write = (UPDATE[0], f"    p.data += -{rate:.3g} * p.grad")
+        if abs(_cosine(two.data, one.after)) > 1 - 1e-9 > abs(upward[0]) and len(move) > 1:
+            return self.slip("update", "data overwritten", "update")
+        if upward[0] > 0.3 and sum([cosine > 0.3 for cosine in upward]) * 2 > len(upward):
+            return self.slip("update", "update's sign", "update", write=write)
+        alive = [i for i, grad in enumerate(one.after) if abs(grad) > 1e-6 * max(map(abs, one.after))]
+        still = [i for i in alive if all(move[i] == 0.0 for _, move, _ in moves)]
+        if loop.model and still:
+            told = {"count": len(still), "of": len(move)}
+            self.slip("update", "parameters left out", "update", write=write, told=told)
+        return None
 
-def _judge_standstill(state: _Training) -> None:
-    """Gradients are there, and no number moves. Where the numbers cannot tell why, the text has to."""
-    found = state.text.found
-    both = [(a, b) for one, two in state.loop.pairs() for a, b in zip(one.after, two.stale, strict=True)]
-    left = {round(b / a, 9) for a, b in both if abs(a) > 1e-9}  # how much of a gradient is there at the next pass
-    if len(left) == 1 and not left & {0.0, 1.0}:
-        state.slip("update", "gradient updated", "gradient")
-    elif "update" not in found and "name" in found:
-        state.slip("update", ".data forgotten", "name")
-    elif "update" not in found:
-        state.missing("update")
-    elif 0.0 in left and state.text.behind_zero() == "update":
-        state.slip("zero", "zeroed before the update", "zero")
-        state.told["update"] = "follows from what is wrong above"
-    else:
-        state.slip("update", "update without effect", "update")
+    def zero(self) -> None:
+        """Each pass begins at zero behind an update; and without one, no gradient is thrown away."""
+        kept, lost, alive = list[float](), 0, 0
+        for one, two in self.loop.pairs():
+            moved = one.data != two.data
+            for a, b in zip(one.after, two.stale, strict=True) if two.number < self.loop.count else ():
+                if abs(a) > 1e-12:
+                    alive += moved
+                    kept += [b] if moved and math.isclose(a, b, rel_tol=1e-9) else []
+                    lost += not moved and b == 0.0
+        if kept:
+            share = 100 * len(kept) / alive
+            told = {"which": "gradients are" if share > 90 else f"{share:.0f} % of the gradients are"}
+            at = {"what": "a gradient before the next pass", "expected": 0.0, "got": kept[0]}
+            self.slip("zero", "zero forgotten", told=told, **at)
+        elif lost:
+            self.slip("zero", "zeroed before the update", "zero")
 
+    def examples(self) -> None:
+        """Whether more than one example ever has a part in the loss."""
+        calls = [one for one in self.loop.calls if one]
+        reached = {example for one in calls for example, in_it in one if in_it}
+        if len(calls) > 1 and len(reached) == 1 and all(len({example for example, _ in one}) > 1 for one in calls):
+            self.slip("examples", "one example only")
 
-def _judge_forward(state: _Training) -> None:
-    """Whether the loss is that of the parameters as they are now."""
-    loop = state.loop
-    unchanged = len(loop.losses) > 2 and len(set(loop.losses)) == 1 and sum(loop.moved) > 1
-    if any(one.again for one in loop.passes) and (unchanged or loop.count == 2):
-        state.slip("forward", "loss made once")
-    elif unchanged and not any(loop.calls[1:]) and max(map(abs, loop.passes[0].after)) > 1e-6:
-        state.slip("forward", "predictions made once")
+    def falls(self) -> None:
+        """Whether it learns. That it does not, though nothing is wrong, is told and does not count."""
+        losses = self.loop.losses
+        share = max(len(losses) // 4, 1)
+        parts = losses[:share], losses[-share:]
+        first, last = (math.fsum(part) if all(map(math.isfinite, part)) else math.inf for part in parts)
+        if "falls" in self.told or (last < first and len(losses) > 1):
+            return
+        if any(told not in ("not yet", "note") for told in self.told.values()):
+            self.told["falls"] = FOLLOWS
+        elif "not yet" in self.told.values():
+            self.told["falls"] = "not yet"
+        else:
+            told = {"first": losses[0], "last": losses[-1]}
+            self.slip("falls", "loss does not fall", "update", note=True, told=told)
 
 
 def _cosine(xs: Sequence[float], ys: Sequence[float]) -> float:
@@ -295,71 +309,17 @@ def _cosine(xs: Sequence[float], ys: Sequence[float]) -> float:
     return math.fsum([x * y for x, y in zip(xs, ys, strict=True)]) / lengths if lengths else 0.0
 
 
-def _judge_update(state: _Training) -> None:
-    """The data moves against the gradient, all of it, in every round."""
-    loop = state.loop
-    if not any(loop.moved) and loop.count > 1:
-        return state.slip("update", "update outside the loop", "update")
-    moves = [(one, [b - a for a, b in zip(one.data, two.data, strict=True)], two) for one, two in loop.pairs()]
-    moves = [move for move in moves if any(move[1]) and all(map(math.isfinite, [*move[0].after, *move[1]]))]
-    if not moves:
-        return None
-    one, move, two = moves[0]
-    upward = [_cosine(move, one.after) for one, move, _ in moves]
-    rate = math.hypot(*move) / (math.hypot(*one.after) or 1.0)
-    write = (UPDATE[0], f"    p.data += -{rate:.3g} * p.grad")
-    if abs(_cosine(two.data, one.after)) > 1 - 1e-9 > abs(upward[0]) and len(move) > 1:
-        return state.slip("update", "data overwritten", "update")
-    if upward[0] > 0.3 and sum([cosine > 0.3 for cosine in upward]) * 2 > len(upward):
-        return state.slip("update", "update's sign", "update", write=write)
-    alive = [i for i, grad in enumerate(one.after) if abs(grad) > 1e-6 * max(map(abs, one.after))]
-    still = [i for i in alive if all(move[i] == 0.0 for _, move, _ in moves)]
-    if loop.model and still:
-        state.slip("update", "parameters left out", "update", write=write, count=len(still), of=len(move))
-    return None
+def judge(seen: Mapping[str, Seen], text: str = "") -> Verdict:
+    """The table of step 9, what is wrong, and what is not there yet.
 
-
-def _judge_zero(state: _Training) -> None:
-    """Each pass begins at zero behind an update; and without one, no gradient is thrown away."""
-    kept = lost = alive = 0
-    seen: dict[str, Any] = {}
-    for one, two in state.loop.pairs():
-        moved = one.data != two.data
-        for a, b in zip(one.after, two.stale, strict=True) if two.number < state.loop.count else ():
-            if abs(a) > 1e-12:
-                alive += moved
-                if moved and math.isclose(a, b, rel_tol=1e-9):
-                    kept += 1
-                    seen = seen or {"what": "a gradient before the next pass", "expected": 0.0, "got": b}
-                lost += not moved and b == 0.0
-    if kept:
-        which = "gradients are" if kept > 0.9 * alive else f"{100 * kept / alive:.0f} % of the gradients are"
-        state.slip("zero", "zero forgotten", which=which, **seen)
-    elif lost:
-        state.slip("zero", "zeroed before the update", "zero")
-
-
-def _judge_examples(state: _Training) -> None:
-    """Whether more than one example ever has a part in the loss."""
-    calls = [one for one in state.loop.calls if one]
-    reached = {example for one in calls for example, in_it in one if in_it}
-    if len(calls) > 1 and len(reached) == 1 and all(len({example for example, _ in one}) > 1 for one in calls):
-        state.slip("examples", "one example only")
-
-
-def _judge_losses(state: _Training) -> None:
-    """Whether it learns. That it does not, though nothing is wrong, is told and does not count."""
-    losses = state.loop.losses
-    share = max(len(losses) // 4, 1)
-    parts = losses[:share], losses[-share:]
-    first, last = (math.fsum(part) if all(map(math.isfinite, part)) else math.inf for part in parts)
-    if "falls" in state.told or (last < first and len(losses) > 1):
-        return
-    if any(told not in ("not yet", "note") for told in state.told.values()):
-        state.told["falls"] = "follows from what is wrong above"
-    elif "not yet" in state.told.values():
-        state.missing("falls")
-    else:
-        state.told["falls"] = "note"
-        more: dict[str, Any] = {"first": losses[0], "last": losses[-1], **state.text.at("update")}
-        state.find("loss does not fall", ROWS["falls"], note=True, **more)
+    Args:
+        seen: what each of `loop_trials.TRIALS` gave, by its id.
+        text: the file, or the cells of the notebook.
+    """
+    outcome = seen.get("loop")
+    loop = _Loop(seen) if outcome is not None and outcome.kind != "not tried" else None
+    if outcome is None or loop is None or (loop.count and not loop.passes[0].data):  # where no parameter can be seen
+        return Verdict([Row(name, loop is None, "", "", "not tried", "", 9) for name in ROWS.values()])
+    state = _Training(loop, text)
+    state.judge(outcome)
+    return state

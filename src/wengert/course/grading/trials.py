@@ -1,4 +1,4 @@
-"""What is tried on a Value-like class: each trial is a small program that tells which numbers came out.
+"""What is tried on a Value-like class.
 
 The same trials run on the class that is examined, in a process of its own, and on the model of an engine
 (`model.py`), which says what should have come out. This file imports nothing of Wengert's: the process that runs
@@ -9,147 +9,93 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from wengert.course.grading.kit import Kit, Outcome
 
-__all__ = ["TRIALS", "Trial"]
+__all__ = ["TRIALS"]
 
-
-# -- the trials -------------------------------------------------------------------------------------------------------
-
-
-Run = Callable[["Kit"], Iterator["Outcome"]]
-
-
-class Trial(NamedTuple):
-    """One thing to try. Several may share a row of the report.
-
-    Its kind says when it counts: "core" from its step of the course on, "kept" at its step, and later where it is
-    there, "own" at its step alone, "optional" where it is there, "note" never: it is told.
-    """
-
-    row: str
-    id: str
-    kind: str
-    op: str  # the operation that it is about, "" for the engine as a whole
-    run: Run
-    needs: str = ""  # the parts and methods without which it is not tried
-    step: int = 7
-
-    def outcomes(self, kit: Kit) -> Iterator[Outcome]:
-        """Run it."""
-        return self.run(kit.at(self.id, self.needs))
-
-
-TRIALS: list[Trial] = []
-_TWICE: list[Trial] = []  # each operation of a value that is used twice: they follow when each was tried alone
-Unary = Callable[[Any], Any]
-Binary = Callable[[Any, Any], Any]
 PASS = "grad backward"  # what a trial of a whole backward pass needs
 EXPRESSION = f"{PASS} __add__ __mul__"
+TWICE = "a value used twice"  # a row that the operations share
+Row = tuple[Any, ...]  # what a Trial is made of
 
 
-def _trial(
-    row: str, name: str, kind: str = "core", op: str = "", needs: str = EXPRESSION, step: int = 6
-) -> Callable[[Run], Run]:
-    def enter(run: Run) -> Run:
-        TRIALS.append(Trial(row, name, kind, op, run, needs, step))
-        return run
-
-    return enter
+# -- one operation ----------------------------------------------------------------------------------------------------
 
 
-def _later(trial: Trial, row: str) -> None:
-    """Try it behind the others; what is optional has no row but its own."""
-    _TWICE.append(trial) if trial.kind == "core" else TRIALS.append(trial._replace(row=row))
-
-
-def _binary(
-    row: str, op: str, f: Binary, needs: str, step: int = 7, kind: str = "core", positive: bool = False
-) -> None:
-    """An operation on two Values: alone, and inside a larger expression, where the gradient above it is not 1."""
-
-    def pairs(kit: Kit) -> list[tuple[float, float]]:
-        return [(abs(x), y) for x, y in kit.numbers.pairs()] if positive else kit.numbers.pairs()
-
-    def run(kit: Kit) -> Iterator[Outcome]:
-        for x, y in pairs(kit):
-            where = f"a = {x:g}, b = {y:g}"
-            a, b = kit.leaves(x, y)
-            yield from kit.gradients(where, row, f(a, b), a=a, b=b)
-            yield where, f"a, after {row}", kit.value(a)
-            if kit.larger:
-                a, b, c = kit.leaves(x, y, 5.0)
-                yield from kit.gradients(f"{where}, c = 5", f"({row}) * c", f(a, b) * c, a=a, b=b)
-
-    TRIALS.append(Trial(row, op, kind, op, run, needs, step))
-
-    def twice(kit: Kit) -> Iterator[Outcome]:
-        for x, y in pairs(kit):
-            where = f"a = {x:g}, b = {y:g}, c = 0.8"
-            a, b, c = kit.leaves(x, y, 0.8)
-            yield from kit.gradients(where, f"{row} + {row.replace('b', 'c')}", f(a, b) + f(a, c), a=a, b=b, c=c)
-            a, b, c = kit.leaves(x, y, 0.8)
-            other = row.replace("a", "c")
-            yield from kit.gradients(where, f"{row} + {other}", f(a, b) + f(c, b), a=a, b=b, c=c)
-            if x > 0:
-                a = kit.leaf(x)
-                yield from kit.gradients(f"a = {x:g}", row.replace("b", "a"), f(a, a), a=a)
-
-    _later(Trial("a value used twice", f"twice {op}", kind, op, twice, f"{PASS} {needs}", max(step, 6)), row)
-
-
-def _unary(
+def _operation(
     row: str,
     op: str,
-    f: Unary,
     needs: str,
     step: int = 7,
     kind: str = "core",
+    text: str = "",
     points: tuple[float, ...] = (),
-    what: str = "",
     positive: bool = False,
-) -> None:
-    """An operation on one Value, perhaps with a number on one side: alone, and inside a larger expression."""
-    what = what or row
+) -> list[Row]:
+    """An operation: alone; inside a larger expression, where the gradient above it is not 1; and of a value used twice.
 
-    def drawn(kit: Kit) -> list[float]:
-        return [abs(x) if positive else x for x in kit.numbers.points()] + list(points)
+    Args:
+        row: its row, which is how it is written, too, unless there is a `text`.
+        op: the operation.
+        needs: what the class has to have.
+        step: the step of the course.
+        kind: when it counts.
+        text: how it is written, of a, and of b where there are two operands.
+        points: at which numbers it is tried besides those that are drawn.
+        positive: whether the left operand has to be above 0.
+    """
+    text = text or row
+    binary = text.endswith(" b")
 
-    def run(kit: Kit) -> Iterator[Outcome]:
-        for x in drawn(kit):
-            a = kit.leaf(x)
-            yield from kit.gradients(f"a = {x:g}", what, f(a), a=a)
+    def drawn(kit: Kit) -> list[dict[str, float]]:
+        pairs = [{"a": x, "b": y} for x, y in kit.numbers.pairs()] if binary else []
+        numbers = pairs or [{"a": x} for x in (*kit.numbers.points(), *points)]
+        return [{**at, "a": abs(at["a"])} for at in numbers] if positive else numbers
+
+    def alone(kit: Kit) -> Iterator[Outcome]:
+        for at in drawn(kit):
+            yield from kit.tell(text, at)
+            if binary:
+                yield kit.where(at), f"a, after {text}", kit.value(kit.scope["a"])
             if kit.larger:
-                a, c = kit.leaves(x, 5.0)
-                yield from kit.gradients(f"a = {x:g}, c = 5", f"({what}) * c", f(a) * c, a=a, c=c)
-
-    TRIALS.append(Trial(row, f"{op} {what}", kind, op, run, needs, step))
+                yield from kit.tell(f"({text}) * c", {**at, "c": 5.0}, "a b" if binary else "a c")
 
     def twice(kit: Kit) -> Iterator[Outcome]:
-        for x in drawn(kit):
-            a = kit.leaf(x)
-            yield from kit.gradients(f"a = {x:g}", f"{what} + {what}", f(a) + f(a), a=a)
+        part = f"({text})" if " + " in text or " - " in text else text
+        for at in drawn(kit):
+            if binary:
+                yield from kit.tell(f"{part} + {part.replace('b', 'c')}", {**at, "c": 0.8})
+                yield from kit.tell(f"{part} + {part.replace('a', 'c')}", {**at, "c": 0.8})
+                if at["a"] > 0:
+                    yield from kit.tell(text.replace("b", "a"), {"a": at["a"]})
+            else:
+                yield from kit.tell(f"{part} + {part}", at)
 
-    _later(
-        Trial("a value used twice", f"twice {op} {what}", kind, op, twice, f"{PASS} {needs} __add__", max(step, 6)), row
-    )
+    name = op if binary else f"{op} {text}"
+    shared = TWICE if kind == "core" else row  # what is optional has no row but its own
+    needed = f"{PASS} {needs}" if binary else f"{PASS} {needs} __add__"
+    return [
+        (row, name, kind, op, alone, needs, step),
+        (shared, f"twice {name}", kind, op, twice, needed, max(step, 6)),
+    ]
 
 
-@_trial("Value(2.0)", "leaf", needs="", step=1)
+# -- what a class remembers -------------------------------------------------------------------------------------------
+
+
 def _leaf(kit: Kit) -> Iterator[Outcome]:
     for number in (2, *kit.numbers.numbers(3)):
-        yield f"a = Value({number})", "a.data", kit.value(kit.leaf(number))
+        yield f"a = Value({number})", "a.data", kit.value(kit.make(number))
 
 
-@_trial("repr(a)", "repr", "own", needs="", step=1)
 def _repr(kit: Kit) -> Iterator[Outcome]:
     if getattr(kit.make, "__repr__", None) is object.__repr__:
         kit.unfit("absent", "Python's own repr")
     for number in kit.numbers.numbers(2):
-        yield f"a = Value({number})", "the number that repr(a) shows", _shown_number(repr(kit.leaf(number)), number)
+        yield f"a = Value({number})", "the number that repr(a) shows", _shown_number(repr(kit.make(number)), number)
 
 
 def _shown_number(text: str, number: float) -> float:
@@ -161,22 +107,15 @@ def _shown_number(text: str, number: float) -> float:
     return min(found, key=lambda x: abs(x - number), default=float("nan"))
 
 
-@_trial("a.grad, at first", "start", needs="grad", step=3)
 def _start(kit: Kit) -> Iterator[Outcome]:
     for number in kit.numbers.numbers(2):
-        yield f"a = Value({number})", "the gradient of a before backward()", kit.grad(kit.leaf(number))
+        yield f"a = Value({number})", "the gradient of a before backward()", kit.grad(kit.make(number))
 
 
-_binary("a + b", "add", lambda a, b: a + b, "__add__", 1)
-_unary("a + 3", "add", lambda a: a + 3, "__add__", 1)
-_binary("a * b", "mul", lambda a, b: a * b, "__mul__", 1)
-_unary("a * 3", "mul", lambda a: a * 3, "__mul__", 1)
-
-
-@_trial("c._prev", "parts", "kept", needs="_prev __add__ __mul__", step=2)
 def _parts(kit: Kit) -> Iterator[Outcome]:
-    a, b, c, f = leaves = kit.leaves(*kit.numbers.numbers(4))
-    where = ", ".join([f"{name} = {kit.value(x):g}" for name, x in zip("abcf", leaves, strict=True)])
+    numbers = kit.drawn("a b c f")
+    a, b, c, f = kit.leaves(*numbers.values())
+    where = kit.where(numbers)
     yield where, "how many Values a._prev holds", float(len(kit.parts(a)))
     for what, x in (("a * b", a * b), ("a + b", a + b)):
         parts = kit.parts(x)
@@ -189,62 +128,62 @@ def _parts(kit: Kit) -> Iterator[Outcome]:
 OPS = (("+", "add", "plus", "sum"), ("*", "mul", "times", "prod"))
 
 
-@_trial("c._op", "symbols", "own", needs="_op __add__ __mul__", step=2)
 def _symbols(kit: Kit) -> Iterator[Outcome]:
     a, b = kit.leaves(*kit.numbers.numbers(2))
-    if not getattr(a + b, kit.names["_op"]) and not getattr(a * b, kit.names["_op"]):
+    symbols = {what: getattr(x, kit.names["_op"]) for what, x in (("a + b", a + b), ("a * b", a * b))}
+    if not any(symbols.values()):
         kit.unfit("absent", "no operation has its symbol")
-    for what, x in (("a + b", a + b), ("a * b", a * b)):
-        symbol = getattr(x, kit.names["_op"])
+    for what, symbol in symbols.items():
         number = next((number for number, names in enumerate(OPS, 1) if symbol in names), 3 if symbol else 0)
         yield "", f"the symbol of {what} (1 for '+', 2 for '*')", float(number)
 
 
-@_trial("Value(2.0, label='a')", "label", "own", needs="", step=2)
 def _label(kit: Kit) -> Iterator[Outcome]:
-    name = kit.names.get("label", "label")
     try:
         a = kit.make(kit.numbers.number(), label="a")
     except TypeError:
         kit.unfit("absent", "no label")
-    yield "a = Value(..., label='a')", "whether a.label is 'a' (1: it is)", float(getattr(a, name, None) == "a")
+    kept = getattr(a, kit.names.get("label", "label"), None) == "a"
+    yield "a = Value(..., label='a')", "whether a.label is 'a' (1: it is)", float(kept)
 
 
-_unary("a.tanh()", "tanh", lambda a: a.tanh(), "tanh", 4, "kept", (0.0, 3.0))
+def _by_hand(names: str) -> Callable[[Kit], Iterator[Outcome]]:
+    """What is written in the nodes of an expression that the file makes, or in a dict of its gradients."""
+
+    def run(kit: Kit) -> Iterator[Outcome]:
+        for name in names.split():
+            data, grad = kit.look(name)
+            yield "", f"{name}.data", data
+            yield "", f"{name}.grad", grad
+
+    return run
 
 
-@_trial("gradients inside an expression", "inside", step=5)
+# -- the backward pass ------------------------------------------------------------------------------------------------
+
+
 def _inside(kit: Kit) -> Iterator[Outcome]:
-    a, b, c, f = leaves = kit.leaves(*kit.numbers.numbers(4))
-    e = a * b
-    d = e + c
-    L = d * f
-    where = ", ".join([f"{name} = {kit.value(x):g}" for name, x in zip("abcf", leaves, strict=True)])
-    where += "; e = a * b; d = e + c; L = d * f"
-    yield from kit.gradients(where, "L", L, a=a, b=b, c=c, f=f, e=e, d=d, L=L)
-    yield where, "L.data, after backward()", kit.value(L)
+    numbers, program = kit.drawn("a b c f"), "e = a * b; d = e + c; L = d * f"
+    yield from kit.tell(f"{program}; L", numbers, "a b c f e d L")
+    yield f"{kit.where(numbers)}; {program}", "L.data, after backward()", kit.value(kit.scope["L"])
 
 
-@_trial("every node once, in order", "calls", "optional", needs=f"{EXPRESSION} _backward", step=5)
+CALLS = "s = a * b; t = s + c; u = t * s; v = u + t; L = v * s"
+USERS = {"s": "tuL", "t": "uv", "u": "v", "v": "L", "L": ""}  # of each node, the nodes that are made of it
+
+
 def _calls(kit: Kit) -> Iterator[Outcome]:
-    a, b, c = kit.leaves(*kit.numbers.numbers(3))
-    s = a * b
-    t = s + c
-    u = t * s
-    v = u + t
-    L = v * s
-    nodes = {"s": s, "t": t, "u": u, "v": v, "L": L}
-    users = {"s": "tuL", "t": "uv", "u": "v", "v": "L", "L": ""}
+    root = kit.run(f"{CALLS}; L", kit.drawn("a b c"))
     calls: list[str] = []
-    for name, node in nodes.items():
-        _record(kit, node, name, calls)
-    kit.backward(L)
-    where = "s = a * b; t = s + c; u = t * s; v = u + t; L = v * s; L.backward()"
-    for name, uses in users.items():
-        yield where, f"how often {name}._backward() is called", float(calls.count(name))
+    for name in USERS:
+        _record(kit, kit.scope[name], name, calls)
+    kit.backward(root)
+    for name, uses in USERS.items():
+        yield f"{CALLS}; L.backward()", f"how often {name}._backward() is called", float(calls.count(name))
         first = calls.index(name) if name in calls else len(calls)
         early = [user for user in uses if user not in calls[:first] and calls.count(name) == 1]
-        yield where, f"how many of the nodes made of {name} are called only after it", float(len(early))
+        what = f"how many of the nodes made of {name} are called only after it"
+        yield f"{CALLS}; L.backward()", what, float(len(early))
 
 
 def _record(kit: Kit, node: Any, name: str, calls: list[str]) -> None:
@@ -263,105 +202,46 @@ def _record(kit: Kit, node: Any, name: str, calls: list[str]) -> None:
         kit.unfit("absent", "the closure cannot be replaced")
 
 
-_unary("3 + a", "radd", lambda a: 3 + a, "__radd__")
-_unary("3 * a", "rmul", lambda a: 3 * a, "__rmul__")
-_unary("-a", "neg", lambda a: -a, "__neg__")
-_binary("a - b", "sub", lambda a, b: a - b, "__sub__")
-_unary("a - 3", "sub", lambda a: a - 3, "__sub__")
-_unary("3 - a", "rsub", lambda a: 3 - a, "__rsub__", kind="optional")
-_unary("a ** n", "pow", lambda a: a**3, "__pow__", points=(0.0,), what="a ** 3")
-_unary("a ** n", "pow", lambda a: a**2, "__pow__", points=(0.0,), what="a ** 2")
-_unary("a ** n", "pow", lambda a: a**-1, "__pow__", what="a ** -1")
-_unary("a ** n", "pow", lambda a: a**0.5, "__pow__", what="a ** 0.5", positive=True)
-_binary("a / b", "div", lambda a, b: a / b, "__truediv__")
-_unary("a / 4", "div", lambda a: a / 4, "__truediv__")
-_unary("4 / a", "rdiv", lambda a: 4 / a, "__rtruediv__", kind="optional")
-
-
-@_trial("sum([a, b, c])", "sum", op="radd", needs="__add__ __radd__", step=7)
 def _sum(kit: Kit) -> Iterator[Outcome]:
-    x, y, z = kit.numbers.numbers(3)
-    a, b, c = kit.leaves(x, y, z)
-    if kit.mode == "backward":
-        yield from kit.gradients(f"a = {x:g}, b = {y:g}, c = {z:g}", "sum([a, b, c])", sum([a, b, c]), a=a, b=b, c=c)
-    else:
-        yield f"a = {x:g}, b = {y:g}, c = {z:g}", "sum([a, b, c])", kit.value(sum([a, b, c]))
+    told = kit.tell("sum([a, b, c])", kit.drawn("a b c"))
+    yield next(told)
+    if kit.mode == "backward":  # it has no closure of its own
+        yield from told
 
 
-TRIALS += _TWICE
+def _of_pairs(*programs: tuple[str, str], **more: float) -> Callable[[Kit], Iterator[Outcome]]:
+    """Programs of a and b, each with the names whose gradients are told."""
 
-_unary("a.exp()", "exp", lambda a: a.exp(), "exp", kind="kept", points=(0.0,))
-for _name in ("relu", "sigmoid", "log", "sqrt", "sin", "cos"):
-    _unary(
-        f"a.{_name}()",
-        _name,
-        lambda a, name=_name: getattr(a, name)(),  # type: ignore[misc]
-        _name,
-        kind="optional",
-        points=(0.0, 3.0) if _name == "sigmoid" else (),
-        positive=_name in ("log", "sqrt"),
-    )
-_unary("abs(a)", "abs", abs, "__abs__", kind="optional")
-_unary("2 ** a", "rpow", lambda a: 2**a, "__rpow__", kind="optional")
-_binary("a ** b", "powv", lambda a, b: a**b, "__pow__", kind="optional", positive=True)
+    def run(kit: Kit) -> Iterator[Outcome]:
+        for x, y in kit.numbers.pairs():
+            for program, look in programs:
+                yield from kit.tell(program, {"a": x, "b": y, **more}, look)
+
+    return run
 
 
-@_trial("a result used twice", "shared")
-def _shared(kit: Kit) -> Iterator[Outcome]:
-    for x, y in kit.numbers.pairs():
-        a, b, c, d = kit.leaves(x, y, 3.0, -2.0)
-        s = a * b
-        where = f"a = {x:g}, b = {y:g}, c = 3, d = -2; s = a * b"
-        yield from kit.gradients(where, "s * c + s * d", s * c + s * d, a=a, b=b)
+SHARED = ("s = a * b; s * c + s * d", "a b")
+AGAIN = (
+    ("s = a * b; t = s + a; s * t", "a b s"),
+    ("s = a * b; t = s + a; t * s", "a b s"),
+    ("s = a * b; u = (s + a) * (s + b) + a; s * u", "a b"),
+    ("s = a * b; u = (s + a) * (s + b) + a; u * s", "a b"),
+)
 
 
-@_trial("a result used again further on", "order")
-def _order(kit: Kit) -> Iterator[Outcome]:
-    for x, y in kit.numbers.pairs():
-        where = f"a = {x:g}, b = {y:g}; s = a * b; t = s + a"
-        for what in ("s * t", "t * s"):
-            a, b = kit.leaves(x, y)
-            s = a * b
-            t = s + a
-            yield from kit.gradients(where, what, s * t if what == "s * t" else t * s, a=a, b=b, s=s)
-        for what in ("s * u", "u * s"):
-            a, b = kit.leaves(x, y)
-            s = a * b
-            u = (s + a) * (s + b) + a
-            yield from kit.gradients(
-                f"a = {x:g}, b = {y:g}; s = a * b; u = (s + a) * (s + b) + a",
-                what,
-                s * u if what == "s * u" else u * s,
-                a=a,
-                b=b,
-            )
-
-
-@_trial("different values of equal numbers", "equal")
 def _equal(kit: Kit) -> Iterator[Outcome]:
     x, y = kit.numbers.numbers(2)
-    a, b, c, d = kit.leaves(x, x, y, y)
-    where = f"a = {x:g}, b = {x:g}, c = {y:g}, d = {y:g}; s = a * c; t = b * d"
-    s, t = a * c, b * d
-    yield from kit.gradients(where, "s * t", s * t, a=a, b=b, c=c, d=d)
+    yield from kit.tell("s = a * c; t = b * d; s * t", {"a": x, "b": x, "c": y, "d": y})
 
 
-@_trial("an expression of twenty operations", "long")
+LONG = "c = a + b; d = a * b + b * b * b; c += c + 1; c += c + a * -1; d += d * 2 + (b + a); d += d * 3 + (b * 2 + a)"
+
+
 def _long(kit: Kit) -> Iterator[Outcome]:
     x, y = ((-4.0, 2.0), (3.0, -2.0), (-2.5, 1.5), (2.0, -1.5))[kit.numbers.below(4)]
-    a, b = kit.leaves(x, y)
-    c = a + b
-    d = a * b + b * b * b
-    c += c + 1
-    c += c + a * -1
-    d += d * 2 + (b + a)
-    d += d * 3 + (b * 2 + a)
-    e = c + d * -1
-    g = e * e * 0.5 + e
-    yield from kit.gradients(f"a = {x:g}, b = {y:g}", "g, of c, d and e", g, a=a, b=b)
+    yield from kit.tell(f"{LONG}; e = c + d * -1; e * e * 0.5 + e", {"a": x, "b": y})
 
 
-@_trial("random expressions", "random")
 def _random(kit: Kit) -> Iterator[Outcome]:
     for program in range(6):
         x, y, z = kit.numbers.choose((0.5, 0.6, 0.75, 1.25, 1.5), 3)
@@ -373,7 +253,6 @@ def _random(kit: Kit) -> Iterator[Outcome]:
         yield from kit.gradients(f"a = {x:g}, b = {y:g}, c = {z:g}", f"expression {program}", root, a=a, b=b, c=c)
 
 
-@_trial("forty doublings, s = s + s * one", "ladder")
 def _ladder(kit: Kit) -> Iterator[Outcome]:
     a, one = kit.leaves(1.0, 1.0)
     s = a
@@ -382,18 +261,15 @@ def _ladder(kit: Kit) -> Iterator[Outcome]:
     yield from kit.gradients("a = 1", "forty doublings of a", s, a=a)
 
 
-@_trial("backward() of a second expression", "again")
 def _again(kit: Kit) -> Iterator[Outcome]:
     x = kit.numbers.number()
-    a, five = kit.leaves(x, 5.0)
-    yield from kit.gradients(f"a = {x:g}", "a * a", a * a, a=a)
-    b = a * five
-    kit.backward(b)
+    yield from kit.tell("a * a", {"a": x})
+    a = kit.scope["a"]
+    kit.backward(a * kit.make(5.0))
     what = f"the gradient of a, after backward() of a * a and then of a * 5: {2 * x:g} + 5"
     yield f"a = {x:g}", what, kit.grad(a)
 
 
-@_trial("a gradient set to zero, then a new expression", "zeroed")
 def _zeroed(kit: Kit) -> Iterator[Outcome]:
     x, y = kit.numbers.numbers(2)
     a, b = kit.leaves(x, y)
@@ -402,20 +278,58 @@ def _zeroed(kit: Kit) -> Iterator[Outcome]:
         yield from kit.gradients(f"a = {x:g}, b = {y:g}", "a * b + a", a * b + a, a=a, b=b)
 
 
-def _by_hand(names: str) -> Run:
-    """What is written in the nodes of an expression that the file makes, or in a dict of its gradients."""
+# -- the trials -------------------------------------------------------------------------------------------------------
 
-    def run(kit: Kit) -> Iterator[Outcome]:
-        for name in names.split():
-            data, grad = kit.look(name)
-            yield "", f"{name}.data", data
-            yield "", f"{name}.grad", grad
-
-    return run
-
-
-for _row, _names in {
-    "L = (a * b + c) * f": "a b c f e d L",
-    "o = tanh(x1 * w1 + x2 * w2 + b)": "x1 w1 x2 w2 b n o",
-}.items():
-    TRIALS.append(Trial(_row, f"by hand {_row[0]}", "own", "", _by_hand(_names), "", 3))
+BASICS: list[Row] = [
+    ("Value(2.0)", "leaf", "core", "", _leaf, "", 1),
+    ("repr(a)", "repr", "own", "", _repr, "", 1),
+    ("a.grad, at first", "start", "core", "", _start, "grad", 3),
+    *_operation("a + b", "add", "__add__", 1),
+    *_operation("a + 3", "add", "__add__", 1),
+    *_operation("a * b", "mul", "__mul__", 1),
+    *_operation("a * 3", "mul", "__mul__", 1),
+    ("c._prev", "parts", "kept", "", _parts, "_prev __add__ __mul__", 2),
+    ("c._op", "symbols", "own", "", _symbols, "_op __add__ __mul__", 2),
+    ("Value(2.0, label='a')", "label", "own", "", _label, "", 2),
+    *_operation("a.tanh()", "tanh", "tanh", 4, "kept", points=(0.0, 3.0)),
+    ("gradients inside an expression", "inside", "core", "", _inside, EXPRESSION, 5),
+    ("every node once, in order", "calls", "optional", "", _calls, f"{EXPRESSION} _backward", 5),
+    *_operation("3 + a", "radd", "__radd__"),
+    *_operation("3 * a", "rmul", "__rmul__"),
+    *_operation("-a", "neg", "__neg__"),
+    *_operation("a - b", "sub", "__sub__"),
+    *_operation("a - 3", "sub", "__sub__"),
+    *_operation("3 - a", "rsub", "__rsub__", kind="optional"),
+    *_operation("a ** n", "pow", "__pow__", text="a ** 3", points=(0.0,)),
+    *_operation("a ** n", "pow", "__pow__", text="a ** 2", points=(0.0,)),
+    *_operation("a ** n", "pow", "__pow__", text="a ** -1"),
+    *_operation("a ** n", "pow", "__pow__", text="a ** 0.5", positive=True),
+    *_operation("a / b", "div", "__truediv__"),
+    *_operation("a / 4", "div", "__truediv__"),
+    *_operation("4 / a", "rdiv", "__rtruediv__", kind="optional"),
+    ("sum([a, b, c])", "sum", "core", "radd", _sum, "__add__ __radd__", 7),
+]
+TRIALS: list[Row] = [
+    *[row for row in BASICS if row[0] != TWICE],
+    *[row for row in BASICS if row[0] == TWICE],  # when each was tried alone
+    *_operation("a.exp()", "exp", "exp", kind="kept", points=(0.0,)),
+    *_operation("a.relu()", "relu", "relu", kind="optional"),
+    *_operation("a.sigmoid()", "sigmoid", "sigmoid", kind="optional", points=(0.0, 3.0)),
+    *_operation("a.log()", "log", "log", kind="optional", positive=True),
+    *_operation("a.sqrt()", "sqrt", "sqrt", kind="optional", positive=True),
+    *_operation("a.sin()", "sin", "sin", kind="optional"),
+    *_operation("a.cos()", "cos", "cos", kind="optional"),
+    *_operation("abs(a)", "abs", "__abs__", kind="optional"),
+    *_operation("2 ** a", "rpow", "__rpow__", kind="optional"),
+    *_operation("a ** b", "powv", "__pow__", kind="optional", positive=True),
+    ("a result used twice", "shared", "core", "", _of_pairs(SHARED, c=3.0, d=-2.0), EXPRESSION, 6),
+    ("a result used again further on", "order", "core", "", _of_pairs(*AGAIN), EXPRESSION, 6),
+    ("different values of equal numbers", "equal", "core", "", _equal, EXPRESSION, 6),
+    ("an expression of twenty operations", "long", "core", "", _long, EXPRESSION, 6),
+    ("random expressions", "random", "core", "", _random, EXPRESSION, 6),
+    ("forty doublings, s = s + s * one", "ladder", "core", "", _ladder, EXPRESSION, 6),
+    ("backward() of a second expression", "again", "core", "", _again, EXPRESSION, 6),
+    ("a gradient set to zero, then a new expression", "zeroed", "core", "", _zeroed, EXPRESSION, 6),
+    ("L = (a * b + c) * f", "by hand L", "own", "", _by_hand("a b c f e d L"), "", 3),
+    ("o = tanh(x1 * w1 + x2 * w2 + b)", "by hand o", "own", "", _by_hand("x1 w1 x2 w2 b n o"), "", 3),
+]

@@ -7,18 +7,20 @@ or products with parameters added up by hand. It bears the name that its paramet
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from math import isfinite
 from typing import Any, NamedTuple
 
 from wengert.engine import Value
 from wengert.functions import sum as total
 from wengert.graph import Graph, Instruction
-from wengert.ops.table import BY_NAME
+from wengert.ops import BY_NAME
 
 __all__ = ["Activity", "Evidence", "Path", "layer_of", "named", "one_pass", "shared"]
 
 Path = tuple[str, ...]  # ("layers", "2", "neurons", "0")
+Term = tuple[Path | None, tuple[float, float] | None]  # its path; its number today, its derivative along the gradient
 
 # Where an activation is flat.
 ENDS: dict[str, tuple[float, ...]] = {"relu": (0.0,), "tanh": (-1.0, 1.0), "sigmoid": (0.0, 1.0)}
@@ -183,60 +185,57 @@ class Evidence:
         if not self._has_parameter(operands):
             return
         half = len(operands) // 2
-        pairs = [*zip(operands[:half], operands[half : 2 * half], strict=True)]
-        bias = operands[2 * half :]
-        path: Path | None = None
-        today, along, linear = 0.0, 0.0, True
-        for pair in pairs:
+        terms: list[Term] = []
+        for pair in zip(operands[:half], operands[half : 2 * half], strict=True):
             weight, x = pair if self._parameter(pair[0]) else pair[::-1]
             number = self._given(x)
-            if not self._parameter(weight) or number is None:
-                linear = False
-            else:
-                own = self._path[int(weight)] or ()
-                if own and own[-1].isdigit():
-                    layer = layer_of(own[:-2] or own[:-1])
-                    if self._first.setdefault(layer, own[:-1]) == own[:-1]:
-                        self.inputs.setdefault(layer, {}).setdefault(int(own[-1]), []).append(number)
-                p = self.graph.values[int(weight)]
-                today, along = today + p.data * number, along + p.grad * number
-            if self._parameter(weight):
-                path = _common(path, self._path[int(weight)])
-        for b in bias:
-            if self._parameter(b):
-                p = self.graph.values[int(b)]
-                path = _common(path, self._path[int(b)])
-                today, along = today + p.data, along + p.grad
-            elif (number := self._given(b)) is not None:
-                today += number
-            else:
-                linear = False
-        self._path[place], self._sum[place] = path, True
-        if linear:
-            self._now[place] = today, along
-            if step.op.name == "dot":
-                self._moves.append((step.value.data, today - step.value.data, along))
+            own = (self._path[int(weight)] or ()) if self._parameter(weight) else ()
+            if number is not None and own and own[-1].isdigit():
+                layer = layer_of(own[:-2] or own[:-1])
+                if self._first.setdefault(layer, own[:-1]) == own[:-1]:
+                    self.inputs.setdefault(layer, {}).setdefault(int(own[-1]), []).append(number)
+            terms.append(self._term(weight, number) if self._parameter(weight) else (None, None))
+        for b in operands[2 * half :]:
+            number = self._given(b)
+            terms.append(
+                self._term(b, 1.0) if self._parameter(b) else (None, None if number is None else (number, 0.0))
+            )
+        self._note_sum(place, terms, shows=step.op.name == "dot")
 
     def _add(self, place: int, step: Instruction) -> None:
         """A sum: weighted if all that is added is, or a parameter; so may the 0 be that sum() starts with."""
-        path: Path | None = None
-        today, along, linear = 0.0, 0.0, True
+        terms: list[Term] = []
         for number, x in enumerate(step.operands):
-            sign = -1.0 if step.op.name == "neg" or (step.op.name == "sub" and number) else 1.0
             if self._parameter(x) or self._is_sum(x):
-                path = _common(path, self._path[int(x)])
-                p = self.graph.values[int(x)]
-                now = (p.data, p.grad) if self._parameter(x) else self._now[int(x)]
-                if now is None:
-                    linear = False
-                else:
-                    today, along = today + sign * now[0], along + sign * now[1]
+                minus = step.op.name == "neg" or (step.op.name == "sub" and number)
+                terms.append(self._term(x, -1.0 if minus else 1.0))
             elif x != 0.0 or isinstance(x, int):
                 return
+        self._note_sum(place, terms, shows=True)
+
+    def _term(self, operand: float, factor: float | None) -> Term:
+        """A parameter or a weighted sum times a factor, which is None if it is not given."""
+        p = self.graph.values[int(operand)]
+        now = (p.data, p.grad) if self._parameter(operand) else self._now[int(operand)]
+        path = self._path[int(operand)]
+        return path, None if now is None or factor is None else (factor * now[0], factor * now[1])
+
+    def _note_sum(self, place: int, terms: Iterable[Term], shows: bool) -> None:
+        """A weighted sum stands here; `shows`: it shows an update of the parameters."""
+        path: Path | None = None
+        today, along, linear = 0.0, 0.0, True
+        for own, now in terms:
+            path = _common(path, own)
+            if now is None:
+                linear = False
+            else:
+                today, along = today + now[0], along + now[1]
         self._path[place], self._sum[place] = path, True
         if linear:
             self._now[place] = today, along
-            self._moves.append((step.value.data, today - step.value.data, along))
+            if shows:
+                was = self._steps[place].value.data
+                self._moves.append((was, today - was, along))
 
     def _note_error(
         self, place: int, step: Instruction, active: Mapping[int, tuple[Path, str]], errors: dict[int, Any]
@@ -261,13 +260,9 @@ class Evidence:
 
     def _pulls(self) -> list[float]:
         """The derivative of the losses' sum by every value, of one pass; what stood in `grad` stands there again."""
-        kept = [v.grad for v in self.graph.values]
-        try:
+        with _kept_gradients(self.graph.values):
             self._root.backward()
             return [v.grad for v in self.graph.values]
-        finally:
-            for v, grad in zip(self.graph.values, kept, strict=True):
-                v.grad = grad
 
     def _today(self) -> list[float]:
         """Every value with the parameters as they are now; nothing if that cannot be computed."""
@@ -285,19 +280,22 @@ class Evidence:
 
 def one_pass(loss: Value, parameters: Iterable[Value]) -> list[float]:
     """What one `loss.backward()` adds to the gradients, of the size it was last called with; `grad` stays."""
-    graph = Graph(loss)
-    kept = [v.grad for v in graph.values]
     wanted = [*parameters]
-    others = [p.grad for p in wanted]
-    try:
+    with _kept_gradients([*Graph(loss).values, *wanted]):
         for p in wanted:
             p.grad = 0.0
         loss.backward(loss.grad)
         return [p.grad for p in wanted]
+
+
+@contextmanager
+def _kept_gradients(values: Sequence[Value]) -> Iterator[None]:
+    """After the block these gradients are what they were."""
+    kept = [v.grad for v in values]
+    try:
+        yield
     finally:
-        for p, grad in zip(wanted, others, strict=True):
-            p.grad = grad
-        for v, grad in zip(graph.values, kept, strict=True):
+        for v, grad in zip(values, kept, strict=True):
             v.grad = grad
 
 

@@ -71,7 +71,7 @@ def not_finite(names: dict[Value, Path]) -> list[Finding]:
     if not bad:
         return []
     seen = f"{len(bad)} of {len(names)} parameters are not finite: {_shown([_name(names[p]) for p in bad])}"
-    return [Finding("learning rate too high", _name(names[bad[0]]), seen, f"{ANEW}, with a tenth of the learning rate")]
+    return [Finding("learning rate too high", _name(names[bad[0]]), seen, TENTH)]
 
 
 def unreached(evidence: Evidence) -> list[Finding]:
@@ -217,6 +217,7 @@ def _scale_finding(greatest: dict[int, float], where: str) -> Finding | None:
 # -- neurons ----------------------------------------------------------------------------------------------------------
 
 ANEW = "make the model anew"
+TENTH = f"{ANEW}, with a tenth of the learning rate"
 GENTLER = f'{ANEW}, and train it with a smaller learning rate, or from smaller weights: weights="scaled"'
 
 
@@ -327,7 +328,7 @@ def of_curve(curve: Sequence[float], failed: bool, sign_known: bool) -> list[Fin
         step = len(curve) if all(finite) else finite.index(False)
         seen = f"the loss of step {step} is not finite"
         seen += f", after {curve[step - 1]:.4g}" if step else ""
-        return [Finding("learning rate too high", "", seen, f"{ANEW}, with a tenth of the learning rate")]
+        return [Finding("learning rate too high", "", seen, TENTH)]
     if len(curve) < SHORTEST:
         return []
     changes = [b - a for a, b in pairwise(curve) if abs(b - a) > 1e-9 * abs(a)]
@@ -346,7 +347,7 @@ def of_curve(curve: Sequence[float], failed: bool, sign_known: bool) -> list[Fin
     if not sign_known and changes and (last - first > 0.05 * abs(first) or erratic):
         how = "jumps up and down and hardly falls" if erratic else "ends above where it began"
         seen = f"the loss {how}: {first:.4g} at first, {max(curve):.4g} at most, {last:.4g} in the end"
-        return [Finding("learning rate too high", "", seen, f"{ANEW}, with a tenth of the learning rate")]
+        return [Finding("learning rate too high", "", seen, TENTH)]
     return _too_slow(curve, rises)
 
 

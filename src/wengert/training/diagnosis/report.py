@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterable
 from math import isfinite
 from typing import Any
@@ -31,7 +30,9 @@ from wengert.training.diagnosis.findings import (
     scales_of_rows,
     unreached,
 )
+from wengert.training.fit import native
 from wengert.training.history import History
+from wengert.training.task import same_random_numbers
 
 __all__ = ["Diagnosis", "diagnose"]
 
@@ -175,18 +176,15 @@ def _tried(model: Any, X: Iterable[Any], Y: Iterable[Any] | None) -> tuple[list[
         raise ArgumentError(
             f"X is tried on the model, and {coerce.named(model)} cannot be called: pass the model itself"
         )
-    rows, targets = _native("X", X), None if Y is None else _native("Y", Y)
+    rows, targets = _finite("X", X), None if Y is None else _finite("Y", Y)
     if not rows:
         raise DataError("X is empty: there is nothing to look at")
     if targets is not None and len(targets) != len(rows):
         raise LengthError(f"X has {len(rows)} rows, Y has {len(targets)}")
     step = -(-len(rows) // ROWS)
     rows, targets = rows[::step], None if targets is None else targets[::step]
-    state = random.getstate()  # a model that draws random numbers draws the same ones after this attempt
-    try:
+    with same_random_numbers():
         made = [model(row) for row in rows]
-    finally:
-        random.setstate(state)
     losses: list[Any] = []
     for i, out in enumerate(made):
         several = isinstance(out, (list, tuple))
@@ -204,11 +202,9 @@ def _class(target: Any) -> Any:
     return int(target) if isinstance(target, float) and target.is_integer() else target
 
 
-def _native(name: str, data: Any) -> list[Any]:
+def _finite(name: str, data: Any) -> list[Any]:
     """Rows of Python's own numbers, which are finite."""
-    for convert in ("to_numpy", "tolist"):
-        if hasattr(data, convert):
-            data = getattr(data, convert)()
+    data = native(data)
     if not isinstance(data, Iterable):
         raise ArgumentError(f"{name} is {coerce.named(data)}; expected a list of examples")
     rows = list(data)

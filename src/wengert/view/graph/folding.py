@@ -135,7 +135,7 @@ class Folding:
         """For each value which of the items it is or is in; -1 if none."""
         owner = array("q", [-1]) * len(self.graph)
         for i, item in enumerate(items):
-            for place in item.places if isinstance(item, Cluster) else (item,):
+            for place in _places(item):
                 owner[place] = i
         return owner
 
@@ -249,7 +249,7 @@ def _grouped(places: Sequence[int], scopes: list[Scope], depth: int) -> list[int
             continue
         inner = _grouped(members, scopes, depth + 1)
         items.append(inner[0] if len(inner) == 1 else Cluster(name, inner, members))
-    return sorted(items, key=_last)
+    return sorted(items, key=lambda item: _places(item)[-1])
 
 
 def _runs(items: Sequence[int | Cluster]) -> list[int | Cluster]:
@@ -281,10 +281,6 @@ def _places(item: int | Cluster) -> Sequence[int]:
     return item.places if isinstance(item, Cluster) else (item,)
 
 
-def _last(item: int | Cluster) -> int:
-    return item.places[-1] if isinstance(item, Cluster) else item
-
-
 def _called(items: Sequence[int | Cluster]) -> str:
     """The name of a run: its first and its last part, or how many values it has from where on."""
     first, last = items[0], items[-1]
@@ -294,7 +290,7 @@ def _called(items: Sequence[int | Cluster]) -> str:
         if start.isdigit() and end.isdigit() and word == other:
             return f"{word}s {start} to {end}"
         return f"{first.name} … {last.name}"
-    return f"values {_places(first)[0] + 1:,} to {_last(last) + 1:,}"
+    return f"values {_places(first)[0] + 1:,} to {_places(last)[-1] + 1:,}"
 
 
 def _order(items: Iterable[int], before: list[set[int]], behind: list[set[int]]) -> tuple[list[int], list[int]]:

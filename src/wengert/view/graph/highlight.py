@@ -7,7 +7,7 @@ from bisect import bisect_right
 
 from wengert.graph import Graph
 from wengert.view.graph.folding import Folding
-from wengert.view.graph.formats.svg import sheet
+from wengert.view.graph.formats import svg as images
 from wengert.view.graph.scene import PATH, Edge, Picture, cell_of, value_box
 
 __all__ = ["svg"]
@@ -39,7 +39,7 @@ def svg(graph: Graph, names: list[str], gradients: array[float], highlighted: se
             picture.boxes[edge.source].hot = picture.boxes[edge.target].hot = True
     stops = [note for note in picture.notes if note != PATH]
     picture.notes = stops if whole else [f"{len(picture.boxes)} of {len(graph):,} nodes: those on the paths"]
-    return sheet(picture, theme)[0]
+    return images.sheet(picture, theme)[0]
 
 
 def _part(graph: Graph, names: list[str], highlighted: set[int]) -> Picture:

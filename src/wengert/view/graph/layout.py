@@ -79,7 +79,8 @@ def layout(
         target = path[-1]
         route += [(lefts[net.ranks[target]], ports[edge]), (corners[target][0], ports[edge])]
         routes.append(route)
-    return Layout(corners, routes, rights[-1] if rights else 0.0, _depth(middles, heights))
+    ends = [middle + height / 2 for middle, height in zip(middles, heights, strict=False)]
+    return Layout(corners, routes, rights[-1] if rights else 0.0, max([*ends, *middles], default=0.0))
 
 
 # -- ranks ------------------------------------------------------------------------------------------------------------
@@ -251,16 +252,12 @@ def _middles(net: _Net, layers: list[list[int]], heights: Sequence[float], down:
         near, far = (net.before, net.behind) if rightwards else (net.behind, net.before)
         for rank in range(len(layers)) if rightwards else range(len(layers) - 1, -1, -1):
             layer = layers[rank]
-            wishes = [_wish(v, near[v] or far[v], middles) for v in layer]
+            wishes = [_median([middles[u] for u in near[v] or far[v] or [v]]) for v in layer]
             weights = [1.0 if v < net.boxes else STRAIGHT for v in layer]
             for v, y in zip(layer, _nearest(wishes, weights, offsets[rank]), strict=True):
                 middles[v] = y
     top = min([middles[v] - half[v] for v in range(len(middles))], default=0.0)
     return [y - top for y in middles]
-
-
-def _wish(v: int, neighbours: list[int], middles: list[float]) -> float:
-    return _median([middles[u] for u in neighbours]) if neighbours else middles[v]
 
 
 def _nearest(wishes: list[float], weights: list[float], offsets: list[float]) -> list[float]:
@@ -278,11 +275,6 @@ def _nearest(wishes: list[float], weights: list[float], offsets: list[float]) ->
         blocks.append((total, weight, count))
     starts = [total / weight for total, weight, count in blocks for _ in range(count)]
     return [start + offset for start, offset in zip(starts, offsets, strict=True)]
-
-
-def _depth(middles: list[float], heights: Sequence[float]) -> float:
-    ends = [middle + height / 2 for middle, height in zip(middles, heights, strict=False)]
-    return max([*ends, *middles], default=0.0)
 
 
 # -- left and right ---------------------------------------------------------------------------------------------------

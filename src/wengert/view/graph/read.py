@@ -10,7 +10,7 @@ from typing import Any
 
 from wengert.errors import OperandError
 from wengert.graph import Graph
-from wengert.ops.table import by_hand
+from wengert.ops import by_hand
 from wengert.view.mirror import EXPECTED, PARTS, Mirror, can_be_seen, has_no_parts
 from wengert.view.naming import clean, number
 

@@ -45,8 +45,6 @@ def literal(x: float) -> str:
 class Term:
     """A number whose text is known: a name or a constant."""
 
-    __hash__ = None  # type: ignore[assignment]  # as == is a comparison that is written down
-
     def __init__(self, body: _Body, text: str, is_condition: bool = False) -> None:
         self.body: _Body = body
         self.text: str = text
@@ -63,6 +61,9 @@ class Term:
 
     def __abs__(self) -> Any:
         return self.body.apply(BY_NAME["abs"], [self])
+
+    def __hash__(self) -> int:
+        raise UnwritableError("a term is no key")
 
     def __bool__(self) -> bool:
         raise UnwritableError("a rule chooses with where(condition, a, b), not with if")

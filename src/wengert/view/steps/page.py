@@ -17,8 +17,7 @@ from wengert.errors import ArgumentError
 from wengert.ops import TABLE
 from wengert.view import naming
 from wengert.view.backward import Pass
-from wengert.view.graph.layout import layout, ranked
-from wengert.view.graph.read import edges, is_by_hand
+from wengert.view.graph import edges, is_by_hand, layout, ranked
 from wengert.view.markup import attribute, cells, document
 from wengert.view.naming import number
 from wengert.view.steps.javascript import Script, asset

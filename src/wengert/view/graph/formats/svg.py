@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from wengert.view.graph.layout import Point, layout
@@ -81,11 +82,11 @@ def write(drawing: Drawing) -> str:
 
 def sheet(picture: Picture, theme: str | None = "auto") -> tuple[str, float, float]:
     """A picture as an SVG document, and its width and height in pixels; no theme leaves out the rules of `style`."""
-    down = picture.rankdir == "TB"
+    flow = Direction(picture.rankdir == "TB")
     cards = _cards(picture.boxes)
-    sizes = [_size(box, *card, down) for box, card in zip(picture.boxes, cards, strict=True)]
-    laid = layout([_turned(size, down) for size in sizes], [(edge.source, edge.target) for edge in picture.edges])
-    wide, deep = _turned((laid.width, laid.height), down)
+    sizes = [_size(box, card, flow) for box, card in zip(picture.boxes, cards, strict=True)]
+    laid = layout(sizes, [(edge.source, edge.target) for edge in picture.edges])
+    wide, deep = flow.turned((laid.width, laid.height))
     notes = [clean(note, NOTE) for note in picture.notes]
     width = max([wide, *(_advance(note) + 30 for note in notes)]) + 2 * MARGIN
     height = deep + 2 * MARGIN + (LINE * len(notes) + 6 if notes else 0)
@@ -102,10 +103,10 @@ def sheet(picture: Picture, theme: str | None = "auto") -> tuple[str, float, flo
     for i in order:
         edge, route = picture.edges[i], laid.routes[i]
         trunk = trunks.get(edge.source, ())
-        out.append(_edge(edge, route if edge.hot else _branch(route, trunk), down))
+        out.append(_edge(edge, route if edge.hot else _branch(route, trunk), flow))
         trunks[edge.source] = max(trunk, route, key=len)
     for box, corner, card, size in zip(picture.boxes, laid.corners, cards, sizes, strict=True):
-        out.append(_box(box, _turned(corner, down), card, size, down))
+        out.append(_box(box, corner, flow.turned(card), size, flow))
     for i, note in enumerate(notes):
         out.append(_note(note, deep + LINE * (i + 1) + 4, i == 0 and any(edge.hot for edge in picture.edges)))
     return "\n".join([*out, "</g>", "</svg>"]), width, height
@@ -155,18 +156,37 @@ def _pill(symbol: str) -> float:
     return max(_advance(symbol) + 12, PILL)
 
 
-def _size(box: Box, width: float, height: float, down: bool) -> Point:
-    """The width and height of a box with the operation before it and its arrow."""
+def _size(box: Box, card: Point, flow: Direction) -> Point:
+    """The size of a box with the operation before it and its arrow, as the layout takes it."""
     if not box.symbol:
-        return width, max(height, PILL)
-    if down:
-        return max(width, _pill(box.symbol)), PILL + REACH + TIP + height
-    return _pill(box.symbol) + REACH + TIP + width, max(height, PILL)
+        return flow.turned((card[0], max(card[1], PILL)))
+    (along, across), (before, wide) = flow.turned(card), flow.turned((_pill(box.symbol), PILL))
+    return before + REACH + TIP + along, max(across, wide)
 
 
-def _turned(point: Point, down: bool) -> Point:
-    """A point of the layout, which knows only pictures from left to right; or a size for it."""
-    return (point[1], point[0]) if down else point
+@dataclass(frozen=True)
+class Direction:
+    """Where the edges run to: to the right, as in the layout, or downwards; points and sizes are turned for that."""
+
+    down: bool
+
+    def turned(self, point: Point) -> Point:
+        """A point of the layout in the picture, or the other way round."""
+        return (point[1], point[0]) if self.down else point
+
+    def at(self, point: Point) -> str:
+        """A point of the layout, in a path."""
+        x, y = self.turned(point)
+        return f"{x:.1f} {y:.1f}"
+
+    def along(self, end: float) -> str:
+        """A straight line with the flow, in a path."""
+        return f"{'V' if self.down else 'H'}{end:.1f}"
+
+    def head(self, point: Point) -> str:
+        """An arrow's head."""
+        wings = f"l-3.4 {-TIP - 1:g}h6.8z" if self.down else f"l{-TIP - 1:g} -3.4v6.8z"
+        return f'<path class="head" d="M{self.at(point)}{wings}"/>'
 
 
 # -- text -------------------------------------------------------------------------------------------------------------
@@ -193,18 +213,16 @@ def _note(note: str, y: float, sample: bool) -> str:
 # -- boxes ------------------------------------------------------------------------------------------------------------
 
 
-def _box(box: Box, corner: Point, card: Point, size: Point, down: bool) -> str:
-    """A box and, at its left or above it, the operation that made it."""
-    (x, y), (width, height) = corner, card
-    left = x + (size[0] - width) / (2 if down else 1)
-    top = y + (size[1] - height) / (1 if down else 2)
+def _box(box: Box, corner: Point, card: Point, size: Point, flow: Direction) -> str:
+    """A box at the end of its place in the layout and, before it, the operation that made it."""
+    start = (corner[0] + size[0] - card[0], corner[1] + (size[1] - card[1]) / 2)
+    (left, top), (width, height) = flow.turned(start), flow.turned(card)
     hot = (" stops" if box.stops else "") + (" hot" if box.hot else "")
     out = [f'<g class="{box.kind}{hot}">']
     if box.title:
         out.append(f"<title>{escape(box.title)}</title>")
     if box.symbol:
-        port = (left + width / 2, top) if down else (left, top + height / 2)
-        out.append(_operation(box, corner, port, down))
+        out.append(_operation(box.symbol, corner[0], (start[0], start[1] + card[1] / 2), flow))
     if box.kind == "fold":
         out.append(_rect(left + 3, top + 3, width - 3, height - 3))
         width, height = width - 3, height - 3
@@ -229,28 +247,25 @@ def _rect(x: float, y: float, width: float, height: float) -> str:
     return f'<rect class="card" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="6"/>'
 
 
-def _operation(box: Box, corner: Point, port: Point, down: bool) -> str:
+def _operation(symbol: str, start: float, port: Point, flow: Direction) -> str:
     """The operation, and its arrow to the port of its box."""
-    width = _pill(box.symbol)
-    middle = (port[0], corner[1] + PILL / 2) if down else (corner[0] + width / 2, port[1])
-    x, y = middle[0] - width / 2, middle[1] - PILL / 2
-    line = f"M{x + width:.1f} {port[1]:.1f}H{port[0] - TIP:.1f}"
-    if down:
-        line = f"M{port[0]:.1f} {y + PILL:.1f}V{port[1] - TIP:.1f}"
+    width = _pill(symbol)
+    length = PILL if flow.down else width
+    x, y = flow.turned((start + length / 2, port[1]))
+    line = flow.at((start + length, port[1])) + flow.along(port[0] - TIP)
     return (
-        f'<path class="line" d="{line}"/>{_head(*port, down)}'
-        f'<rect class="pill" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{PILL:g}"'
-        f' rx="{PILL / 2:g}"/>' + _text(middle[0], middle[1] + 4, box.symbol, "mid")
+        f'<path class="line" d="M{line}"/>{flow.head(port)}'
+        f'<rect class="pill" x="{x - width / 2:.1f}" y="{y - PILL / 2:.1f}" width="{width:.1f}" height="{PILL:g}"'
+        f' rx="{PILL / 2:g}"/>' + _text(x, y + 4, symbol, "mid")
     )
 
 
 # -- edges ------------------------------------------------------------------------------------------------------------
 
 
-def _edge(edge: Edge, route: Sequence[Point], down: bool) -> str:
+def _edge(edge: Edge, route: Sequence[Point], flow: Direction) -> str:
     kind = "edge hot" if edge.hot else "edge"
-    head = _head(*_turned(route[-1], down), down)
-    return f'<g class="{kind}"><path class="line" d="{curve(route, down)}"/>{head}</g>'
+    return f'<g class="{kind}"><path class="line" d="{_curve(route, flow)}"/>{flow.head(route[-1])}</g>'
 
 
 def _branch(route: Sequence[Point], trunk: Sequence[Point]) -> Sequence[Point]:
@@ -260,27 +275,17 @@ def _branch(route: Sequence[Point], trunk: Sequence[Point]) -> Sequence[Point]:
     return route[max(same - 1, 0) // 2 * 2 :]
 
 
-def curve(route: Sequence[Point], down: bool = False) -> str:
+def _curve(route: Sequence[Point], flow: Direction) -> str:
     """The path along a route, up to where the head of the arrow begins."""
-    points, straight = list(route), "V" if down else "H"
+    points = list(route)
     (x, y), (end, _) = points[-2:]
     points[-1] = (end - TIP, y)
     if x > end - TIP:  # the curve itself ends where the head begins
         points[-2] = points[-1]
-    drawn = [f"M{_at(points[0], down)}"]
+    drawn = [f"M{flow.at(points[0])}"]
     for i in range(1, len(points), 2):
         (x0, y0), (x1, y1), (x2, _) = points[i - 1], points[i], points[i + 1]
         bend = [((x0 + x1) / 2, y0), ((x0 + x1) / 2, y1), (x1, y1)]
-        drawn.append("C" + " ".join([_at(p, down) for p in bend]) if y0 != y1 else f"{straight}{x1:.1f}")
-        drawn.append(f"{straight}{x2:.1f}" if x2 != x1 else "")
+        drawn.append("C" + " ".join(map(flow.at, bend)) if y0 != y1 else flow.along(x1))
+        drawn.append(flow.along(x2) if x2 != x1 else "")
     return "".join(drawn)
-
-
-def _at(point: Point, down: bool) -> str:
-    x, y = _turned(point, down)
-    return f"{x:.1f} {y:.1f}"
-
-
-def _head(x: float, y: float, down: bool) -> str:
-    wings = f"l-3.4 {-TIP - 1:g}h6.8z" if down else f"l{-TIP - 1:g} -3.4v6.8z"
-    return f'<path class="head" d="M{x:.1f} {y:.1f}{wings}"/>'
