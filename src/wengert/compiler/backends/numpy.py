@@ -109,11 +109,12 @@ class Writer:
         library: Library = LIBRARIES["numpy"],
         memory: dict[int, str] | None = None,
     ) -> None:
-        self.library = library
+        self.library: Library = library
         self.memory: dict[int, str] = memory or {}
         self.filled: set[str] = set()
         given = [a for a in program.arrays if a.role in ("input", "index")]
-        self.names = names = Names(library)
+        self.names: Names = Names(library)
+        names = self.names
         names.taken.update(self.memory.values())
         self.given: list[str] = [names.of(array).id for array in (*given, *program.of_role("param"))]
         names.length = next((call("len", names.of(array)) for array in given if array.batched), node(1))
@@ -121,8 +122,10 @@ class Writer:
         self.elements: dict[tuple[Any, ...], str] = {}  # what is called on each element: its name in the text
         self.shared: dict[Expr, str] = {}  # of the step that is being written: what occurs in it more than once
         self.pending: list[str] = []  # the lines that compute that
-        self.temporaries = 0
-        self.uses = _uses(program, back)
+        self.temporaries: int = 0
+        self.uses: dict[int, int] = _uses(program, back)
+        self.spent: dict[int, Array]
+        self.early: set[int]  # (see spent_arrays)
         self.spent, self.early = spent_arrays(back or Program(), self.uses, self.is_new, self.is_in_place)
         if back is not None and back.seed is not None:
             names.stands_for[id(back.seed)] = path("seed")

@@ -16,7 +16,7 @@ OPERATORS: dict[str, Any] = {
     "+": ast.Add(), "-": ast.Sub(), "*": ast.Mult(), "/": ast.Div(), "**": ast.Pow(), "@": ast.MatMult(),
     "lt": ast.Lt(), "le": ast.LtE(), "gt": ast.Gt(), "ge": ast.GtE(), "eq": ast.Eq(), "ne": ast.NotEq(),
 }  # fmt: skip
-SAME_LEVEL = {"+": (ast.Add, ast.Sub), "*": (ast.Mult, ast.Div)}
+SAME_LEVEL: dict[str, tuple[type[ast.operator], ...]] = {"+": (ast.Add, ast.Sub), "*": (ast.Mult, ast.Div)}
 
 
 def node(x: Any) -> Any:

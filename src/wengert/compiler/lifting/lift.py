@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -273,7 +274,11 @@ class _Lifter(Storage):
 
         def masked(*branches: Expr) -> Expr:
             expr = write(*branches)
-            return expr if mask is None else ("where", ("mask", _squeeze(mask)), expr, ZERO)
+            return (
+                expr
+                if mask is None
+                else ("where", ("mask", mask.reshape([n for n in mask.shape if n > 1])), expr, ZERO)
+            )
 
         out = self.compute(stem, grid.shape, operands, masked, batched=varying and self.batched)
         if mask is not None:
@@ -323,7 +328,7 @@ class _Lifter(Storage):
         grid = self.grid([index], len(nodes)) if len(first) == 1 else self.grid([index, candidates[:, 0]], len(nodes))
         rows = grid.rows
         self.operand(candidates[rows])  # what is stored nowhere yet gets a place
-        array, cells = self.joint(np.unique(self.place[candidates]), candidates)
+        array, cells = self.joint(candidates)
         base, chosen = fit(cells[:, 0][rows]), fit(self.cell[index][rows])
         steps = np.diff(cells, axis=1)
         if (
@@ -376,14 +381,7 @@ def _special(name: str, branches: Sequence[Expr]) -> Expr:
 
 
 def _times(*branches: Expr) -> Expr:
-    expr = branches[0]
-    for branch in branches[1:]:
-        expr = ("mul", expr, branch)
-    return expr
-
-
-def _squeeze(mask: Any) -> Any:
-    return mask.reshape([n for n in mask.shape if n > 1])
+    return reduce(lambda x, y: ("mul", x, y), branches)
 
 
 def _is_all(x: Access, over: Sequence[int]) -> bool:

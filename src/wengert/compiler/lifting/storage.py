@@ -90,12 +90,6 @@ class Storage:
         """Which of these numbers are parameters that are stored nowhere yet."""
         return (self.flat.source[node_ids] == PARAM) & (self.place[node_ids] < 0)
 
-    def arrays_of(self, node_ids: Ints) -> Ints:
-        """The places of the arrays in which these numbers are stored, each once."""
-        places = self.place[node_ids]
-        low, high = places.min(), places.max()
-        return np.array([low]) if low == high else np.unique(places)
-
     # -- operands -----------------------------------------------------------------------------------------------------
 
     def operand(self, node_ids: Ints, mask: Any = None) -> Access | float:
@@ -108,11 +102,7 @@ class Storage:
             return self.mixed(node_ids, mask)
         if not self.allocate("p", np.where(mask, node_ids, real.flat[0]) if mask is not None else node_ids):
             self.allocate("p", np.unique(real[self.is_loose(real)]))
-        places = self.arrays_of(real)
-        if places[0] < 0:
-            raise ProgramError("a number is read that no step has made")
-        array, cells = self.joint(places, node_ids)
-        return self.access(array, cells, mask)
+        return self.access(*self.joint(node_ids, mask), mask)
 
     def access(self, array: Array, cells: Ints, mask: Any = None) -> Access:
         """How cells of an array are read over the axes of the table that holds them."""
@@ -152,15 +142,18 @@ class Storage:
             array.value = self.flat.constants[loose - self.flat.n].reshape(array.shape)
             self.assign(loose, array, np.arange(len(loose)))
         self.allocate("p", np.unique(node_ids[self.is_loose(node_ids)]))
-        places = self.arrays_of(node_ids)
-        array, cells = self.joint(places, node_ids)
-        return self.access(array, cells, mask)
+        return self.access(*self.joint(node_ids), mask)
 
-    def joint(self, places: Ints, node_ids: Ints) -> tuple[Array, Ints]:
-        """The array at a place, or one of several laid end to end; and the cells of these numbers in it."""
+    def joint(self, node_ids: Ints, mask: Any = None) -> tuple[Array, Ints]:
+        """The array in which these numbers are stored, or several laid end to end, and their cells there."""
+        used = self.place[node_ids if mask is None else node_ids[mask]]
+        low, high = int(used.min()), int(used.max())
+        if low < 0:
+            raise ProgramError("a number is read that no step has made")
+        if low == high:
+            return self.program.arrays[low], self.cell[node_ids]
+        places = np.unique(used)
         arrays = [self.program.arrays[place] for place in places.tolist()]
-        if len(arrays) == 1:
-            return arrays[0], self.cell[node_ids]
         begin = np.cumsum([0] + [array.size for array in arrays])
         key = tuple(places.tolist())
         if key not in self.joined:
