@@ -45,8 +45,9 @@ class Names:
         >>> [names.free(name) for name in ("x_my key", "np", "lambda", "x", "x")]
         ['x_my_key', 'np_', 'lambda_', 'x', 'x_']
         """
-        name = "".join([c if f"_{c}".isidentifier() else "_" for c in name])
-        name = name if f"{name}_".isidentifier() else f"_{name}"
+        if not name.isidentifier():
+            name = "".join([c if f"_{c}".isidentifier() else "_" for c in name])
+            name = name if name.isidentifier() else f"_{name}"
         while name in self.taken or keyword.iskeyword(name):
             name += "_"
         self.taken.add(name)
