@@ -87,6 +87,8 @@ def view(access: Access, axes: Sequence[int], order: Sequence[int], names: Names
 
     Axes that the access does not depend on are broadcast: they become None, or nothing in front.
     """
+    if access.is_whole(axes) and list(order) == list(range(len(axes))):  # as most are
+        return names.of(access.array)
     present = [i for i in order if access.depends_on(i, axes)]
     found = strided(access, axes, names) if access.table is None and access.index is None else None
     if found is not None:
