@@ -45,8 +45,9 @@ class Names:
         >>> [names.free(name) for name in ("x_my key", "np", "lambda", "x", "x")]
         ['x_my_key', 'np_', 'lambda_', 'x', 'x_']
         """
-        name = "".join([c if f"_{c}".isidentifier() else "_" for c in name])
-        name = name if f"{name}_".isidentifier() else f"_{name}"
+        if not name.isidentifier():
+            name = "".join([c if f"_{c}".isidentifier() else "_" for c in name])
+            name = name if name.isidentifier() else f"_{name}"
         while name in self.taken or keyword.iskeyword(name):
             name += "_"
         self.taken.add(name)
@@ -86,6 +87,8 @@ def view(access: Access, axes: Sequence[int], order: Sequence[int], names: Names
 
     Axes that the access does not depend on are broadcast: they become None, or nothing in front.
     """
+    if access.is_whole(axes) and list(order) == list(range(len(axes))):  # as most are
+        return names.of(access.array)
     present = [i for i in order if access.depends_on(i, axes)]
     found = strided(access, axes, names) if access.table is None and access.index is None else None
     if found is not None:
