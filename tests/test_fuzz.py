@@ -13,7 +13,7 @@ from tools.qa import fuzz
 from wengert import Value
 from wengert.errors import ArgumentError, MissingExtraError
 from wengert.ops import BUILT_IN, BY_NAME, TABLE
-from wengert.testing import LARGE, MARGIN, OPERATIONS, Program, Step, programs, random_program
+from wengert.testing import LARGE, MARGIN, OPERATIONS, Instruction, RandomProgram, programs, random_program
 
 BLOCK = 500
 
@@ -110,7 +110,7 @@ def test_what_is_printed_runs() -> None:
         result = names["program"](*leaves)
         result.backward()
         assert (result.data, [x.grad for x in leaves]) == program.value_and_gradient()
-    assert str(Program((2.0,), (Step("pow", (0, -2.0)), Step("sub", (-1.0, 1))), (2,))) == (
+    assert str(RandomProgram((2.0,), (Instruction("pow", (0, -2.0)), Instruction("sub", (-1.0, 1))), (2,))) == (
         "def program(x0=2.0):\n    v1 = x0 ** (-2.0)\n    v2 = (-1.0) - v1\n    return v2"
     )
 
@@ -127,9 +127,9 @@ def test_errors() -> None:
         with pytest.raises(ArgumentError, match=r"steps is .*; expected a whole number from 1 up"):
             random_program(1, steps=count)
     with pytest.raises(ArgumentError, match="has a step 'tahn', which is no operation; pass it in `operations`"):
-        Program((1.0,), (Step("tahn", (0,)),), (1,))(1.0)
+        RandomProgram((1.0,), (Instruction("tahn", (0,)),), (1,))(1.0)
     with pytest.raises(ArgumentError, match="has 1 inputs, got 2"):
-        Program((1.0,))(1.0, 2.0)
+        RandomProgram((1.0,))(1.0, 2.0)
 
 
 # ------------------------------------------------------------------------------------- for Hypothesis
@@ -141,15 +141,15 @@ def test_without_hypothesis(monkeypatch: pytest.MonkeyPatch) -> None:
         programs()
 
 
-def shortest(wrong: dict[str, Any], names: list[str]) -> Program:
+def shortest(wrong: dict[str, Any], names: list[str]) -> RandomProgram:
     """What Hypothesis shrinks a program to whose value is another one with a wrong operation."""
     hypothesis = pytest.importorskip("hypothesis")
     quiet = hypothesis.settings(database=None, derandomize=True, max_examples=500, deadline=None)
 
-    def differs(program: Program) -> bool:
+    def differs(program: RandomProgram) -> bool:
         return fuzz.error(program.value_and_gradient(wrong), program.value_and_gradient()) > fuzz.TOLERANCE
 
-    found: Program = hypothesis.find(programs(names), differs, settings=quiet)
+    found: RandomProgram = hypothesis.find(programs(names), differs, settings=quiet)
     return found
 
 
@@ -164,7 +164,7 @@ def test_hypothesis_draws_programs_of_every_operation() -> None:
 
     @hypothesis.settings(database=None, derandomize=True, max_examples=200, deadline=None)
     @hypothesis.given(programs())
-    def draw(program: Program) -> None:
+    def draw(program: RandomProgram) -> None:
         drawn.update(step.operation for step in program.steps)
         assert fuzz.bits(program.value_and_gradient()) == fuzz.bits(program.value_and_gradient(fuzz.ROWS))
 

@@ -1,8 +1,8 @@
 """Random programs for tests: of an operation of your own, or of another engine beside this one.
 
-A `Program` is straight-line code over operations of the table, with the point at which it is evaluated. It runs on any
-kind of number: `program(*numbers)`. `programs` is a strategy for Hypothesis, which shrinks what fails to the shortest
-program that does; `random_program` draws the same kind from a seed, some thousand a second.
+A `RandomProgram` is straight-line code over operations of the table, with the point at which it is evaluated. It runs
+on any kind of number: `program(*numbers)`. `programs` is a strategy for Hypothesis, which shrinks what fails to the
+shortest program that does; `random_program` draws the same kind from a seed, some thousand a second.
 
 Programs are grown together with their numbers, so that each operation meets operands from the domain that its row
 names, and an error of rounding stays one. A step is left out, and another one comes next, when
@@ -30,7 +30,7 @@ from wengert.ops import BUILT_IN, BY_NAME, TABLE, Op
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
-__all__ = ["LARGE", "MARGIN", "OPERATIONS", "Program", "Step", "programs", "random_program"]
+__all__ = ["LARGE", "MARGIN", "OPERATIONS", "Instruction", "RandomProgram", "programs", "random_program"]
 
 LARGE = 1e3
 MARGIN = 1e-5
@@ -63,14 +63,14 @@ WRITTEN: dict[str, Callable[..., Any]] = {
 }
 
 
-class Step(NamedTuple):
+class Instruction(NamedTuple):
     """An operation, by its name in the table, and its operands: the place of an earlier number, or a constant."""
 
     operation: str
     operands: tuple[int | float, ...]
 
 
-class Program(NamedTuple):
+class RandomProgram(NamedTuple):
     """Straight-line code. Printed, it is a Python function.
 
     Attributes:
@@ -79,7 +79,7 @@ class Program(NamedTuple):
         results: the places whose sum is the result.
         left_out: why steps were left out while it was drawn: "constant", "kink" or "large", for each of them.
 
-    >>> program = Program((0.5, 2.0), (Step("tanh", (0,)), Step("mul", (2, 1))), (3,))
+    >>> program = RandomProgram((0.5, 2.0), (Instruction("tanh", (0,)), Instruction("mul", (2, 1))), (3,))
     >>> print(program)
     def program(x0=0.5, x1=2.0):
         v2 = wengert.tanh(x0)
@@ -90,7 +90,7 @@ class Program(NamedTuple):
     """
 
     point: tuple[float, ...]
-    steps: tuple[Step, ...] = ()
+    steps: tuple[Instruction, ...] = ()
     results: tuple[int, ...] = (0,)
     left_out: tuple[str, ...] = ()
 
@@ -169,10 +169,10 @@ MOST = 4  # operands of an operation that takes any number of them
 PICKS = 1 << 16
 
 
-def _grow(point: Sequence[float], genes: Iterable[_Gene]) -> Program:
+def _grow(point: Sequence[float], genes: Iterable[_Gene]) -> RandomProgram:
     """The program that the genes describe, with what cannot be in it left out."""
     values, slopes = list(point), [1.0] * len(point)
-    steps: list[Step] = []
+    steps: list[Instruction] = []
     used: set[int] = set()
     left_out: list[str] = []
     for row, domain, picks in genes:
@@ -181,12 +181,12 @@ def _grow(point: Sequence[float], genes: Iterable[_Gene]) -> Program:
         if reason:
             left_out.append(reason)
             continue
-        steps.append(Step(row.name, operands))
+        steps.append(Instruction(row.name, operands))
         values.append(value)
         slopes.append(slope)
         used.update(x for x in operands if type(x) is int)
     results = [place for place in range(len(point), len(values)) if place not in used] or [0]
-    return Program(tuple(point), tuple(steps), tuple(results), tuple(left_out))
+    return RandomProgram(tuple(point), tuple(steps), tuple(results), tuple(left_out))
 
 
 def _domains(row: Op) -> list[tuple[tuple[float, float], ...]]:
@@ -255,7 +255,7 @@ def _rows(operations: Iterable[str] | None, inputs: int, steps: int) -> list[Op]
 
 def random_program(
     seed: int | random.Random, operations: Iterable[str] | None = None, *, inputs: int = 4, steps: int = 24
-) -> Program:
+) -> RandomProgram:
     """A program by chance: the same one for the same seed.
 
     Args:
@@ -285,7 +285,9 @@ def random_program(
     return _grow(point, [gene() for _ in range(draw.randint(1, steps))])
 
 
-def programs(operations: Iterable[str] | None = None, *, inputs: int = 4, steps: int = 24) -> SearchStrategy[Program]:
+def programs(
+    operations: Iterable[str] | None = None, *, inputs: int = 4, steps: int = 24
+) -> SearchStrategy[RandomProgram]:
     """A strategy for Hypothesis; arguments and errors as of `random_program`.
 
     Raises:
@@ -310,5 +312,5 @@ def programs(operations: Iterable[str] | None = None, *, inputs: int = 4, steps:
 
     genes = st.lists(st.sampled_from(rows).flatmap(gene), max_size=steps)
     point = st.lists(st.floats(*REAL, width=32), min_size=1, max_size=inputs)
-    strategy: SearchStrategy[Program] = st.builds(_grow, point, genes)
+    strategy: SearchStrategy[RandomProgram] = st.builds(_grow, point, genes)
     return strategy

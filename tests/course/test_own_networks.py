@@ -7,18 +7,18 @@ import pytest
 from tests.course.handmade import ENGINE, RELU, TANH, WENGERT, patched, run, tried
 from wengert.course.grading import networks
 from wengert.course.grading.network_trials import TRIALS
-from wengert.course.grading.report import Finding, Row
+from wengert.course.grading.report import LikelySlip, Row
 
 MICROGRAD = "import random\nfrom micrograd.engine import Value\n"  # whose Value has no tanh
 
 
-def graded(text: str, seed: int = 1) -> tuple[list[Row], list[Finding], list[str]]:
+def graded(text: str, seed: int = 1) -> tuple[list[Row], list[LikelySlip], list[str]]:
     kit = run(text, seed)
     verdict = networks.judge(tried(TRIALS, kit), seed)
     return verdict.rows, verdict.findings, [one.says for one in verdict.later]
 
 
-def told(findings: list[Finding]) -> list[str]:
+def told(findings: list[LikelySlip]) -> list[str]:
     return [finding.slip for finding in findings if not finding.note]
 
 

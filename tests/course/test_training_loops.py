@@ -14,7 +14,7 @@ import pytest
 from tests.course.handmade import ENGINE, RELU, TANH, WENGERT, elsewhere, engine, patched, run, tried, watched
 from wengert.course.grading import channel, network_trials, training_loop
 from wengert.course.grading.diagnosis import diagnose
-from wengert.course.grading.report import Finding, Row
+from wengert.course.grading.report import LikelySlip, Row
 from wengert.course.grading.steps import TRIALS, About, Seen
 from wengert.errors import ArgumentError
 
@@ -42,7 +42,7 @@ LAST = "    print(k, loss.data)\n"
 MOVE = "p.data += -0.05 * p.grad"
 
 
-def graded(text: str, path: str = "", seconds: float = 8.0) -> tuple[list[Row], list[Finding], list[str]]:
+def graded(text: str, path: str = "", seconds: float = 8.0) -> tuple[list[Row], list[LikelySlip], list[str]]:
     every = (*[WENGERT + TANH + loop for loop in RIGHT.values()], *[WENGERT + TANH + slipped(*case) for case in CASES])
     if text in every and engine.compiled:  # all at once, as each needs a process in which it is interpreted
         seen = elsewhere(every)[every.index(text)]
@@ -52,7 +52,7 @@ def graded(text: str, path: str = "", seconds: float = 8.0) -> tuple[list[Row], 
     return verdict.rows, verdict.findings, [one.says for one in verdict.later]
 
 
-def told(findings: list[Finding]) -> list[str]:
+def told(findings: list[LikelySlip]) -> list[str]:
     return [finding.slip for finding in findings if not finding.note]
 
 

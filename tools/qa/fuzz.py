@@ -27,7 +27,7 @@ from typing import Any
 import wengert
 from tools.qa.oracles import torch_rows
 from wengert.ops import BY_NAME
-from wengert.testing import OPERATIONS, Program, random_program
+from wengert.testing import OPERATIONS, RandomProgram, random_program
 
 TOLERANCE = 1e-9
 ROWS = {name: BY_NAME[name] for name in OPERATIONS}
@@ -61,14 +61,14 @@ def torch_table() -> Table:
     return {name: (lambda *xs, f=function: f(*map(tensor, xs))) for name, function in table.items()}
 
 
-def by_torch() -> Callable[[Program], Result]:
+def by_torch() -> Callable[[RandomProgram], Result]:
     """What PyTorch makes of a program."""
     import torch
 
     torch.set_num_threads(1)
     table = torch_table()
 
-    def run(program: Program) -> Result:
+    def run(program: RandomProgram) -> Result:
         leaves = [torch.tensor(x, dtype=torch.float64, requires_grad=True) for x in program.point]
         result = program(*leaves, operations=table)
         if result.requires_grad:
@@ -276,13 +276,13 @@ def dual_table() -> Table:
     return {name: numbers(function) for name, function in table.items()}
 
 
-def by_mpmath(digits: int = 40) -> Callable[[Program], Result]:
+def by_mpmath(digits: int = 40) -> Callable[[RandomProgram], Result]:
     """What mpmath's duals make of a program."""
     from mpmath import mp, mpf
 
     table = dual_table()
 
-    def run(program: Program) -> Result:
+    def run(program: RandomProgram) -> Result:
         with mp.workdps(digits):
             count = len(program.point)
             leaves = [Dual(mpf(x), [mpf(i == j) for j in range(count)]) for i, x in enumerate(program.point)]
@@ -312,10 +312,10 @@ def bits(result: Result) -> str:
 
 
 def fuzz(
-    oracle: Callable[[Program], Result],
+    oracle: Callable[[RandomProgram], Result],
     seeds: range,
     table: Table,
-    arbiter: Callable[[Program], Result] | None = None,
+    arbiter: Callable[[RandomProgram], Result] | None = None,
 ) -> tuple[dict[str, Any], list[str]]:
     """The figures of a run, and what differs: a text for each program.
 

@@ -17,6 +17,6 @@
 
 from __future__ import annotations
 
-from wengert.course.grading import Finding, NotYet, Report, Row, check
+from wengert.course.grading import LikelySlip, NotYet, Report, Row, check
 
-__all__ = ["Finding", "NotYet", "Report", "Row", "check"]
+__all__ = ["LikelySlip", "NotYet", "Report", "Row", "check"]

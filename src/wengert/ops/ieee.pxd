@@ -5,6 +5,7 @@ cdef extern from *:
     #include <math.h>
 
     #define wengert_compiled 1
+    #define wengert_held(item) ((item) != NULL)
 
     /* One tick a node; the low 16 bits are left free for the code of its operation. */
     static long long wengert_clock = 0;
@@ -248,7 +249,7 @@ cdef extern from *:
         double _grad "grad"
     ctypedef wengert_node* Item "struct wengert_node *"
     Item at "wengert_at"(object items, Py_ssize_t i, type value) noexcept
-    bint held "NULL !="(Item item) noexcept
+    bint held "wengert_held"(Item item) noexcept
     long long tick "wengert_tick"() noexcept nogil
     object new "wengert_new"(type value)
     int recycle "wengert_recycle"(type value, type many, object kind) except -1

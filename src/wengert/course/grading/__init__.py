@@ -10,7 +10,7 @@ no engine, and `report.py` holds each verdict and prints the whole.
 
 from __future__ import annotations
 
-from wengert.course.grading.report import Finding, NotYet, Report, Row, table
+from wengert.course.grading.report import LikelySlip, NotYet, Report, Row, table
 from wengert.course.grading.targets import check
 
-__all__ = ["Finding", "NotYet", "Report", "Row", "check", "table"]
+__all__ = ["LikelySlip", "NotYet", "Report", "Row", "check", "table"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from wengert.course.grading.report import FOLLOWS, Finding, Verdict, close
+from wengert.course.grading.report import FOLLOWS, LikelySlip, Verdict, close
 from wengert.course.grading.rules import formula
 
 __all__ = ["EXPRESSIONS", "judge"]
@@ -81,7 +81,7 @@ def judge(row: str, seen: tuple[float, ...]) -> Verdict:
             factor = {"1": "", "1 - o**2": "(1 - o.data**2) * "}.get(local, f"{local}.data * ")
             write = f"{name}.grad = {factor}{above}.grad" if above else f"{name}.grad = 1.0"
             where = ", ".join([f"{leaf} = {data[leaf]:g}" for leaf in leaves])
-            finding = Finding(slip, f"{title}: {says}", (title,), where, title, right[name], got, (write,))
+            finding = LikelySlip(slip, f"{title}: {says}", (title,), where, title, right[name], got, (write,))
             verdict.findings.append(finding)
     return verdict
 

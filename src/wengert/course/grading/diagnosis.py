@@ -14,7 +14,7 @@ from typing import NamedTuple
 from wengert.course.grading import by_hand, networks, rules, slips, steps, training_loop
 from wengert.course.grading.kit import Outcome, Trial
 from wengert.course.grading.model import ModelEngine, TooLongError, model_kit
-from wengert.course.grading.report import FOLLOWS, MAY_FOLLOW, Finding, NotYet, Row, Verdict, close
+from wengert.course.grading.report import FOLLOWS, MAY_FOLLOW, LikelySlip, NotYet, Row, Verdict, close
 from wengert.course.grading.slips import Slip
 from wengert.course.grading.steps import NOT_TRIED, TRIALS, About, Seen
 from wengert.errors import ArgumentError
@@ -327,7 +327,7 @@ class _Examination:
             columns[_is_gradient(right[min(len(numbers), len(right) - 1)])].add("wrong")
         return columns
 
-    def findings(self) -> list[Finding]:
+    def findings(self) -> list[LikelySlip]:
         """One finding for each slip, however many operations show it."""
         merged: dict[tuple[str, str, bool], list[_Found]] = {}
         for found in self.found:
@@ -341,7 +341,7 @@ class _Examination:
             if trial.id in ("symbols", "label", "lookup"):  # whose numbers stand for something else
                 where, what, got = "", "", None
             rows = tuple(dict.fromkeys(found.trial.row for found in alike))
-            findings.append(Finding(name, told, rows, where, what, None if got is None else right, got, write, note))
+            findings.append(LikelySlip(name, told, rows, where, what, None if got is None else right, got, write, note))
         return findings
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar
 
-__all__ = ["FOLLOWS", "MAY_FOLLOW", "Finding", "NotYet", "Report", "Row", "Verdict", "close", "printable", "table"]
+__all__ = ["FOLLOWS", "MAY_FOLLOW", "LikelySlip", "NotYet", "Report", "Row", "Verdict", "close", "printable", "table"]
 
 WIDTH = 100
 FOLLOWS, MAY_FOLLOW = "follows from what is wrong above", "may follow from what is wrong above"
@@ -38,7 +38,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Finding:
+class LikelySlip:
     """Something that is wrong, and the likely slip.
 
     Attributes:
@@ -84,7 +84,7 @@ class Verdict:
     step: ClassVar[int] = 3  # by hand, where nothing else is said
     words: ClassVar[Mapping[str, tuple[str, tuple[str, ...]]]] = {}  # slip -> what it says, and what to write
     rows: list[Row] = field(default_factory=list)
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[LikelySlip] = field(default_factory=list)
     later: list[NotYet] = field(default_factory=list)
 
     @property
@@ -121,7 +121,8 @@ class Verdict:
                 self.findings[i] = replace(known, rows=tuple(dict.fromkeys((*known.rows, row))))
                 return slip
         says, lines = self.words[slip]
-        self.findings.append(Finding(slip, says.format(row=row, **told), (row,), write=tuple(write) or lines, **more))
+        says = says.format(row=row, **told)
+        self.findings.append(LikelySlip(slip, says, (row,), write=tuple(write) or lines, **more))
         return slip
 
     def add(self, other: Verdict) -> None:
@@ -153,7 +154,7 @@ class Report:
     step: int
     title: str
     rows: tuple[Row, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[LikelySlip, ...]
     not_yet: tuple[NotYet, ...]
     remarks: tuple[str, ...]
     output: str
@@ -256,7 +257,7 @@ def table(reports: Sequence[tuple[str, Report | Exception]]) -> str:
     return "\n".join(shown)
 
 
-def _finding(finding: Finding, number: int) -> list[str]:
+def _finding(finding: LikelySlip, number: int) -> list[str]:
     lines = _wrapped(f"{number}. {printable(finding.says)}", "   ", first="")
     if finding.what:
         where = f"at {printable(finding.where)}: " if finding.where else ""

@@ -12,7 +12,7 @@ from typing import Any
 from wengert.course.grading import by_hand, load, probe, steps
 from wengert.course.grading.diagnosis import diagnose
 from wengert.course.grading.kit import NAMES, Kit
-from wengert.course.grading.report import Finding, Report, Verdict, printable
+from wengert.course.grading.report import LikelySlip, Report, Verdict, printable
 from wengert.course.grading.runner import Supervisor
 from wengert.course.grading.steps import TRIALS, About
 from wengert.errors import ArgumentError
@@ -100,7 +100,7 @@ def _split(target: str) -> tuple[str, str]:
     return path, wanted
 
 
-def _in_cell(path: str, finding: Finding) -> Finding:
+def _in_cell(path: str, finding: LikelySlip) -> LikelySlip:
     """A finding at a line of all cells one after the other, "line 40", at that of its cell: "cell 3, line 2"."""
     if not finding.where.startswith("line "):
         return finding
