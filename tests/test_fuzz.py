@@ -13,7 +13,7 @@ from tools.qa import fuzz
 from wengert import Value
 from wengert.errors import ArgumentError, MissingExtraError
 from wengert.ops import BUILT_IN, BY_NAME, TABLE
-from wengert.testing import LARGE, MARGIN, OPERATIONS, Instruction, RandomProgram, programs, random_program
+from wengert.testing import LARGE, MARGIN, OPERATIONS, ProgramStep, RandomProgram, programs, random_program
 
 BLOCK = 500
 
@@ -110,7 +110,7 @@ def test_what_is_printed_runs() -> None:
         result = names["program"](*leaves)
         result.backward()
         assert (result.data, [x.grad for x in leaves]) == program.value_and_gradient()
-    assert str(RandomProgram((2.0,), (Instruction("pow", (0, -2.0)), Instruction("sub", (-1.0, 1))), (2,))) == (
+    assert str(RandomProgram((2.0,), (ProgramStep("pow", (0, -2.0)), ProgramStep("sub", (-1.0, 1))), (2,))) == (
         "def program(x0=2.0):\n    v1 = x0 ** (-2.0)\n    v2 = (-1.0) - v1\n    return v2"
     )
 
@@ -127,7 +127,7 @@ def test_errors() -> None:
         with pytest.raises(ArgumentError, match=r"steps is .*; expected a whole number from 1 up"):
             random_program(1, steps=count)
     with pytest.raises(ArgumentError, match="has a step 'tahn', which is no operation; pass it in `operations`"):
-        RandomProgram((1.0,), (Instruction("tahn", (0,)),), (1,))(1.0)
+        RandomProgram((1.0,), (ProgramStep("tahn", (0,)),), (1,))(1.0)
     with pytest.raises(ArgumentError, match="has 1 inputs, got 2"):
         RandomProgram((1.0,))(1.0, 2.0)
 

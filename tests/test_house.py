@@ -165,6 +165,12 @@ def test_a_module_can_be_read_in_one_sitting(path: Path) -> None:
     assert lines <= BUDGET.get(path.name, 500)
 
 
+def test_no_two_classes_have_one_name() -> None:
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in FILES]
+    names = [node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    assert [name for name in sorted(set(names)) if names.count(name) > 1] == []
+
+
 # ------------------------------------------------------------------------------------- what an import costs
 
 

@@ -30,7 +30,7 @@ from wengert.ops import BUILT_IN, BY_NAME, TABLE, Op
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
-__all__ = ["LARGE", "MARGIN", "OPERATIONS", "Instruction", "RandomProgram", "programs", "random_program"]
+__all__ = ["LARGE", "MARGIN", "OPERATIONS", "ProgramStep", "RandomProgram", "programs", "random_program"]
 
 LARGE = 1e3
 MARGIN = 1e-5
@@ -63,7 +63,7 @@ WRITTEN: dict[str, Callable[..., Any]] = {
 }
 
 
-class Instruction(NamedTuple):
+class ProgramStep(NamedTuple):
     """An operation, by its name in the table, and its operands: the place of an earlier number, or a constant."""
 
     operation: str
@@ -79,7 +79,7 @@ class RandomProgram(NamedTuple):
         results: the places whose sum is the result.
         left_out: why steps were left out while it was drawn: "constant", "kink" or "large", for each of them.
 
-    >>> program = RandomProgram((0.5, 2.0), (Instruction("tanh", (0,)), Instruction("mul", (2, 1))), (3,))
+    >>> program = RandomProgram((0.5, 2.0), (ProgramStep("tanh", (0,)), ProgramStep("mul", (2, 1))), (3,))
     >>> print(program)
     def program(x0=0.5, x1=2.0):
         v2 = wengert.tanh(x0)
@@ -90,7 +90,7 @@ class RandomProgram(NamedTuple):
     """
 
     point: tuple[float, ...]
-    steps: tuple[Instruction, ...] = ()
+    steps: tuple[ProgramStep, ...] = ()
     results: tuple[int, ...] = (0,)
     left_out: tuple[str, ...] = ()
 
@@ -172,7 +172,7 @@ PICKS = 1 << 16
 def _grow(point: Sequence[float], genes: Iterable[_Gene]) -> RandomProgram:
     """The program that the genes describe, with what cannot be in it left out."""
     values, slopes = list(point), [1.0] * len(point)
-    steps: list[Instruction] = []
+    steps: list[ProgramStep] = []
     used: set[int] = set()
     left_out: list[str] = []
     for row, domain, picks in genes:
@@ -181,7 +181,7 @@ def _grow(point: Sequence[float], genes: Iterable[_Gene]) -> RandomProgram:
         if reason:
             left_out.append(reason)
             continue
-        steps.append(Instruction(row.name, operands))
+        steps.append(ProgramStep(row.name, operands))
         values.append(value)
         slopes.append(slope)
         used.update(x for x in operands if type(x) is int)

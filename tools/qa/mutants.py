@@ -37,6 +37,7 @@ BEGIN, END = "<!-- mutants: begin -->", "<!-- mutants: end -->"
 
 EXPLAINED: dict[str, str] = {
     "_walks = 0 -> _walks = 1": "any number may be the first",
+    "constant = 0.0 -> constant = 1.0": "any number that is not nan says that no constant has to be looked at",
     "_walks += 1 -> _walks += 2": "numbers need to differ, not to follow each other",
     "_pins += change -> _pins -= change": "any number but 0 says that a Graph is being written",
     "ieee.untrack(node._all) -> pass": "interpreted, it does nothing",
