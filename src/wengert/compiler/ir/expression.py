@@ -94,7 +94,7 @@ def _made(name: str, *operands: Any) -> Any:
 
 
 def _choice(condition: Any, x: Any, y: Any) -> Any:
-    """`where`, decided at once if the condition is nonnegative."""
+    """`where`, decided at once if the condition is known."""
     if not isinstance(condition, Symbolic):
         return x if condition else y
     return Symbolic(("where", condition.expr, _expr(x), _expr(y)))
