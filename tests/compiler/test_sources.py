@@ -333,6 +333,18 @@ def test_keys_that_are_keywords() -> None:
     assert run(compiled, "numpy", [0.5, 0.25], [np.array(0.7)])[0] == pytest.approx(want.data, rel=1e-12)
 
 
+def test_an_argument_is_not_taken_for_the_memory_of_a_slope() -> None:
+    """Not even of a parameter that has none."""
+    w, still = Value(0.7), Value(0.3)
+    compiled = wengert.compile(lambda slope1: (w * slope1[0]).tanh() + wengert.stop_gradient(still) * slope1[1])
+    x = np.array([[0.5, 1.5], [1.0, 2.0]])
+    for _ in range(2):
+        got, want = compiled.mean(x), batch_of(compiled.function, x.tolist())
+        assert difference(got.data, want.data) < CLOSE
+        assert difference(gradients(got, [w, still]), gradients(want, [w, still])) < CLOSE
+    assert x.tolist() == [[0.5, 1.5], [1.0, 2.0]]
+
+
 # ------------------------------------------------------------------------------------- by exec
 
 

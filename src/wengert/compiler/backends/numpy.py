@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -58,7 +58,7 @@ class NumPyKernel(Kernel):
         memory of their own.
         """
         slopes = [self.back.gradients.get(a.name) for a in self.params] if both else []
-        memory = {id(slope): f"slope{n}" for n, slope in enumerate(slopes) if slope is not None}
+        memory = {f"slope{n}": slope for n, slope in enumerate(slopes)}
         text = Writer(self.program, self.back if both else None, memory=memory)
         given = ["seed", *text.given]
         lines = text.lines
@@ -92,8 +92,8 @@ class Writer:
         program: what is computed.
         back: its reverse sweep.
         library: in whose words.
-        memory: by the id of an array, the name of the memory that its elements are to be left in. Where NumPy cannot
-            do that, nothing is done: see what is `filled`.
+        memory: the names of memory that results are left in, each with the array whose elements these are, if there is
+            one. Where NumPy cannot leave them there, nothing is done: see what is `filled`.
 
     Attributes:
         given: what the inputs and the parameters are called, in their order.
@@ -107,15 +107,16 @@ class Writer:
         program: Program,
         back: Program | None = None,
         library: Library = LIBRARIES["numpy"],
-        memory: dict[int, str] | None = None,
+        memory: Mapping[str, Array | None] | None = None,
     ) -> None:
         self.library: Library = library
-        self.memory: dict[int, str] = memory or {}
+        memory = memory or {}
+        self.memory: dict[int, str] = {id(array): name for name, array in memory.items()}
         self.filled: set[str] = set()
         given = [a for a in program.arrays if a.role in ("input", "index")]
         self.names: Names = Names(library)
         names = self.names
-        names.taken.update(self.memory.values())
+        names.taken.update(memory)
         self.given: list[str] = [names.of(array).id for array in (*given, *program.of_role("param"))]
         names.length = next((call("len", names.of(array)) for array in given if array.batched), node(1))
         names.constants.update({names.of(array).id: array.value for array in program.of_role("const")})
