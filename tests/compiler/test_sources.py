@@ -333,6 +333,13 @@ def test_keys_that_are_keywords() -> None:
     assert run(compiled, "numpy", [0.5, 0.25], [np.array(0.7)])[0] == pytest.approx(want.data, rel=1e-12)
 
 
+def test_keys_that_python_takes_for_one_name() -> None:
+    w, micro, mu = Value(0.7), "\N{MICRO SIGN}", "\N{GREEK SMALL LETTER MU}"
+    compiled = wengert.compile(lambda x: (w * x[micro] + x[mu]).tanh())
+    want = compiled({micro: 0.5, mu: 0.25})
+    assert run(compiled, "numpy", [0.5, 0.25], [np.array(0.7)])[0] == pytest.approx(want.data, rel=1e-12)
+
+
 def test_an_argument_is_not_taken_for_the_memory_of_a_slope() -> None:
     """Not even of a parameter that has none."""
     w, still = Value(0.7), Value(0.3)

@@ -7,6 +7,7 @@ import keyword
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from unicodedata import normalize
 
 import numpy as np
 
@@ -45,6 +46,7 @@ class Names:
         >>> [names.free(name) for name in ("x_my key", "np", "lambda", "x", "x")]
         ['x_my_key', 'np_', 'lambda_', 'x', 'x_']
         """
+        name = normalize("NFKC", name)  # as Python reads it: two names that it takes for one are one here too
         if not name.isidentifier():
             name = "".join([c if f"_{c}".isidentifier() else "_" for c in name])
             name = name if name.isidentifier() else f"_{name}"
