@@ -352,6 +352,20 @@ def test_an_argument_is_not_taken_for_the_memory_of_a_slope() -> None:
     assert x.tolist() == [[0.5, 1.5], [1.0, 2.0]]
 
 
+@pytest.mark.torch
+@pytest.mark.parametrize("language", LIBRARIES)
+def test_a_choice_that_is_known(language: str) -> None:
+    """As Python compares Values while it records: the condition is then a number."""
+    pytest.importorskip(language)
+    w, v = Value(0.7), Value(-0.4)
+    compiled = wengert.compile(lambda x: wengert.where(w * x > 0.1, w * x, v * x) + wengert.where(w * x < 0.1, 1.0, v))
+    want = compiled(1.3)
+    kernel = compiled._runtime.latest().kernel
+    value, slopes = run(compiled, language, [1.3], kernel.values)
+    assert value == pytest.approx(want.data, rel=1e-12)
+    assert slopes == pytest.approx(gradients(want, list(compiled._runtime.latest().parameters)), rel=1e-12)
+
+
 # ------------------------------------------------------------------------------------- by exec
 
 

@@ -99,7 +99,8 @@ class Library:
     def spelled(self, name: str, operands: list[Any]) -> Any:
         """A row or a comparison of operands; None if there is no way to write it."""
         if name in COMPARISONS:
-            return infix(operands[0], name, operands[1])
+            first = self.as_array(operands[0]) if _is_number(operands[1]) else operands[0]  # not a bool of two numbers
+            return infix(first, name, operands[1])
         if name in ("maximum", "minimum") and _is_number(operands[0]):
             operands = operands[::-1]
         form = self.forms.get(f"{name} of a number") if _is_number(operands[-1]) else None
