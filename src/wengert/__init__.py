@@ -19,7 +19,7 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from wengert import checkpoint, data, errors, functions, losses, nn, optim
+from wengert import checkpoint, data, errors, functions, losses, nn, node, optim
 from wengert.functions import *  # noqa: F403  (every row of the table)
 from wengert.functions import abs as abs, max as max, min as min, pow as pow, sum as sum
 from wengert.engine import Value, dot
@@ -27,7 +27,6 @@ from wengert.graph import Graph
 from wengert.handmade import Handmade as _Handmade  # noqa: F401  (Value(data, children, op) makes one)
 from wengert.compiler import compile as compile
 from wengert.modes import no_grad
-from wengert.node import supply
 from wengert.training import History, fit
 
 if TYPE_CHECKING:  # what the table below says, to a type checker and an editor
@@ -42,7 +41,7 @@ if TYPE_CHECKING:  # what the table below says, to a type checker and an editor
     from wengert.view.steps.steps import steps
 
 _loader.show_source(Value.backward)
-supply(bundle=lambda *shown: import_module("wengert.view.graph.draw").bundle(*shown))  # loaded when one is drawn
+node.supply(bundle=lambda *shown: import_module("wengert.view.graph.draw").bundle(*shown))  # loaded when one is drawn
 
 __version__ = "0.1.0"
 

@@ -134,6 +134,25 @@ def test_a_wrong_slope_at_a_kink_fails() -> None:
         assert "the convention at this kink gives" in str(report)
 
 
+@pytest.mark.parametrize(("slope", "right"), [(0.0, True), (0.5, True), (1.0, True), (2.0, False), (-1.0, False)])
+def test_the_kink_of_a_node_made_by_hand_takes_either_side(slope: float, right: bool) -> None:
+    """Its rule is a closure: it says nothing of what it is elsewhere, and names no convention."""
+
+    def relu(x: Value) -> Value:
+        out = Value(max(x.data, 0.0), (x,), "relu")
+
+        def push() -> None:
+            x.grad += (1.0 if x.data > 0.0 else slope) * out.grad
+
+        out._backward = push
+        return out
+
+    for function in (relu, lambda x: 2.0 * relu(3.0 * x) - 1.0):
+        report = check_gradients(function, 0.0, order=1, raise_exception=False)
+        assert report.ok is right
+        assert report.worst.source == "differences"
+
+
 @pytest.mark.parametrize("distance", [1e-3, 1e-6, 1e-9, 1e-12, 1e-15, -1e-3, -1e-9, -1e-15])
 def test_next_to_a_kink_nothing_is_flagged(distance: float) -> None:
     assert check_gradients(wengert.relu, distance)

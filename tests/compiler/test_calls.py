@@ -79,6 +79,13 @@ def test_a_compiled_method() -> None:
             line.slope.data += 0.5
 
 
+def test_a_compiled_method_shows_what_it_has() -> None:
+    bound = Line(0.5).loss
+    shown = dir(bound)
+    assert {"mean", "sum", "map", "report", "source", "instance"} <= {*shown}
+    assert all(hasattr(bound, name) for name in shown if not name.startswith("_"))
+
+
 def test_a_bound_method_that_is_compiled() -> None:
     class Bare:
         def __init__(self) -> None:

@@ -336,9 +336,11 @@ def _compare(subject: _Subject, order: int, tolerance: _Tolerance, step: float |
             if isfinite(gradient) and not (ok and tolerance.smooth(slope)):
                 replay = replay or subject.replay(order)
                 if not tolerance.smooth(slope) or subject.has_kink(number):
-                    straight = straight or slopes(replay.moved(subject.leaves[number]), x, first)
-                    slope, source = straight[place], "convention"
-                    ok = tolerance.agree(slope, gradient)
+                    leaf = subject.leaves[number]
+                    if replay.has_rules(leaf):
+                        straight = straight or slopes(replay.moved(leaf), x, first)
+                        slope, source = straight[place], "convention"
+                        ok = tolerance.agree(slope, gradient)
                     if not tolerance.smooth(slope):  # of an operation without a convention: either side will do
                         low, high = sorted([slope.slope - slope.jump / 2.0, slope.slope + slope.jump / 2.0])
                         allowed = tolerance.allowed(slope, gradient)

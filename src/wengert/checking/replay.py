@@ -46,6 +46,10 @@ class Replay:
                 return True
         return False
 
+    def has_rules(self, leaf: Value) -> bool:
+        """Whether all that depends on a leaf can be computed again: a node made by hand has no value rule."""
+        return all(self.graph[place][0].value is not None for place in self._above(leaf))
+
     def moved(self, leaf: Value) -> Callable[[float], list[float]]:
         """The outputs as a function of the number in one leaf."""
         above = [(*self.graph[place][:2], place) for place in self._above(leaf)]

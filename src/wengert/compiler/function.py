@@ -135,3 +135,7 @@ class Bound:
             raise AttributeError(name)
         found = getattr(self.compiled, name)
         return functools.partial(found, self.instance) if name in ("mean", "sum", "map") else found
+
+    def __dir__(self) -> list[str]:
+        """What completion offers: the names of both."""
+        return sorted({*super().__dir__(), *dir(self.compiled)})

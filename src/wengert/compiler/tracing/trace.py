@@ -146,7 +146,7 @@ class Recording:
 
 
 def record(function: Callable[..., Any], arguments: Arguments, example: Sequence[Any], backend: Backend) -> Recording:
-    """Result a function on an example, lift what it did for a back end, and check the result against that run.
+    """Run a function on an example, lift what it did for a back end, and check the result against that run.
 
     Raises:
         Unrecordable, Unliftable: it cannot be compiled; the message says why.
