@@ -18,7 +18,7 @@ from wengert.engine import Value
 from wengert.errors import ArgumentError, OperandError
 from wengert.view import naming
 from wengert.view.backward import Pass
-from wengert.view.graph import edges, is_by_hand
+from wengert.view.graph import edges, highlight, is_by_hand
 from wengert.view.markup import escape
 from wengert.view.mirror import Mirror, can_be_seen
 from wengert.view.naming import number, second
@@ -142,8 +142,6 @@ class Explanation:
 
     def svg(self, theme: str = "auto") -> str:
         """A drawing of the computation with the paths marked; of a large one, of the nodes on these paths alone."""
-        from wengert.view.graph import highlight  # drawing is loaded when something is drawn
-
         on_path = {factor.at for path in self.paths for factor in path.factors}
         return highlight.svg(self._finder.graph, self._finder.names, self._finder.gradients, on_path, theme)
 
