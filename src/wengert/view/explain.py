@@ -18,7 +18,7 @@ from wengert.engine import Value
 from wengert.errors import ArgumentError, OperandError
 from wengert.view import naming
 from wengert.view.backward import Pass
-from wengert.view.graph import edges, is_by_hand
+from wengert.view.graph import edges, highlight, is_by_hand
 from wengert.view.markup import escape
 from wengert.view.mirror import Mirror, can_be_seen
 from wengert.view.naming import number, second
@@ -142,8 +142,6 @@ class Explanation:
 
     def svg(self, theme: str = "auto") -> str:
         """A drawing of the computation with the paths marked; of a large one, of the nodes on these paths alone."""
-        from wengert.view.graph import highlight  # drawing is loaded when something is drawn
-
         on_path = {factor.at for path in self.paths for factor in path.factors}
         return highlight.svg(self._finder.graph, self._finder.names, self._finder.gradients, on_path, theme)
 
@@ -236,10 +234,11 @@ class _Finder(Pass):
     def _way(self, x: int) -> Way:
         """The nodes that paths from the result to x pass, from the result on; of each the edges on such paths."""
         way: Way = {x: []}
+        starts, operands = self.graph.starts, self.graph.operands
         for place in range(x + 1, len(self.graph)):
-            onwards = [(at, operand) for at, operand in edges(self.graph, place) if operand in way]
-            if onwards:
-                way[place] = onwards
+            for at in range(starts[place], starts[place + 1]):
+                if operands[at] in way:  # a constant is below 0, and so in none
+                    way.setdefault(place, []).append((at, operands[at]))
         return dict(reversed(way.items()))
 
     # -- paths --------------------------------------------------------------------------------------------------------
@@ -305,9 +304,9 @@ class _Finder(Pass):
     def _flat(self, place: int, at: int, operand: int) -> str:
         """Why a local derivative is 0."""
         op, data = naming.spelled(self.graph, place).lower(), self.data[operand]
-        others = self.operands(place)
-        del others[at - self.graph.starts[place]]
-        zero = next((name for name, factor in others if factor == 0.0 and op in ("mul", "prod")), "")
+        factors = self.operands(place) if op in ("mul", "prod") else []
+        own = at - self.graph.starts[place]
+        zero = next((name for i, (name, factor) in enumerate(factors) if factor == 0.0 and i != own), "")
         known = (op == "mul" and zero) or (op == "relu" and data <= 0.0)
         if place in self.silent:
             why = "it has no _backward, and the gradient stops there"

@@ -124,15 +124,15 @@ class Drawing:
         path = Path(directory or "", filename)
         if directory is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
-        written = path.with_name(f"{path.name}.{kind}")
-        self.save(written)
+        picture = path.with_name(f"{path.name}.{kind}")
+        self.save(picture)
         if not cleanup:
             path.write_text(self.to_dot() + "\n", encoding="utf-8")
         if view:
             import webbrowser
 
-            webbrowser.open(written.absolute().as_uri())
-        return str(written)
+            webbrowser.open(picture.absolute().as_uri())
+        return str(picture)
 
     def view(self) -> str:
         """Write the picture and open it, as Graphviz's `view` does."""

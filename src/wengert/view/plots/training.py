@@ -139,10 +139,8 @@ def plot_decision_boundary(
     classes = _grid(_classifier(model, order, cut) if hasattr(model, "parameters") else model, left, right, low, high)
     paint = {c: colours.to_rgba(_colour(order, c), WASH) for c in {c for row in classes for c in row}}
     picture = [[paint[c] for c in row] for row in classes]
-    even = (
-        1 / EVEN <= (high - low) / (right - left) <= EVEN
-    )  # features of one kind, such as x and y: they get one scale
-    aspect = "equal" if even else "auto"
+    even = 1 / EVEN <= (high - low) / (right - left) <= EVEN
+    aspect = "equal" if even else "auto"  # features of one kind, such as x and y, get one scale
     axes.imshow(picture, extent=(left, right, low, high), origin="lower", interpolation="bilinear", aspect=aspect)
     for label in order:
         points = [x for x, y in zip(X, Y, strict=True) if y == label]

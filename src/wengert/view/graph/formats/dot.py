@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from wengert.view.graph.formats import Drawn
 from wengert.view.graph.formats.svg import LIGHT
-
-if TYPE_CHECKING:
-    from wengert.view.graph.draw import Drawing
 
 __all__ = ["write"]
 
@@ -15,7 +11,7 @@ HOT = LIGHT["hot"]
 FILL = {kind: LIGHT[kind] for kind in ("leaf", "fold")}
 
 
-def write(drawing: Drawing) -> str:
+def write(drawing: Drawn) -> str:
     """A digraph."""
     picture = drawing.picture
     look = 'node [shape=box, fontname="monospace", fontsize=10]; edge [arrowsize=0.7]'

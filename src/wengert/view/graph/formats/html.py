@@ -6,16 +6,12 @@ may fetch nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from wengert.view.graph.folding import OUTSIDE, Cluster, folded
+from wengert.view.graph.formats import Drawn
 from wengert.view.graph.formats.svg import sheet, style, themed
 from wengert.view.graph.scene import ending
 from wengert.view.markup import attribute, document, escape
 from wengert.view.naming import clean
-
-if TYPE_CHECKING:
-    from wengert.view.graph.draw import Drawing
 
 __all__ = ["write"]
 
@@ -35,7 +31,7 @@ section:target ~ #everything {{ display: none }}
 """
 
 
-def write(drawing: Drawing) -> str:
+def write(drawing: Drawn) -> str:
     """The page; it needs nothing beside itself."""
     folding, theme = drawing.folding, drawing.theme
     waiting: list[tuple[str, Cluster, list[tuple[str, str]]]] = [("everything", folding.whole, [])]

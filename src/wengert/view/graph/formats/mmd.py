@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from wengert.view.graph.folding import FEWEST, Folding
+from wengert.view.graph.formats import Drawn
 from wengert.view.graph.formats.dot import HOT
 from wengert.view.graph.scene import Picture
 
-if TYPE_CHECKING:
-    from wengert.view.graph.draw import Drawing
-
 __all__ = ["write"]
 
-EDGES, LENGTH = (
-    500,
-    50_000,
-)  # the most that Mermaid draws as it is set on GitHub: maxEdges and maxTextSize, its defaults
+EDGES, LENGTH = 500, 50_000  # the most that Mermaid draws: maxEdges and maxTextSize, whose defaults GitHub keeps
 
 
-def write(drawing: Drawing) -> str:
+def write(drawing: Drawn) -> str:
     """A flowchart; a graph that Mermaid would not draw is folded further than elsewhere."""
     picture, limit = drawing.picture, len(drawing.picture.boxes)
     text = _flowchart(picture)

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from wengert.errors import require
+from wengert.view.graph.formats import Drawn
 from wengert.view.graph.formats.svg import sheet
-
-if TYPE_CHECKING:
-    from wengert.view.graph.draw import Drawing
 
 __all__ = ["write"]
 
 PIXELS = 16_000_000  # at most; below that there are two for each of the picture's, as screens of high resolution have
 
 
-def write(drawing: Drawing) -> bytes:
+def write(drawing: Drawn) -> bytes:
     """The PNG, light unless the theme is "dark".
 
     Raises:

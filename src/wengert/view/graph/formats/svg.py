@@ -10,15 +10,12 @@ from __future__ import annotations
 from bisect import bisect
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from wengert.view.graph.formats import Drawn
 from wengert.view.graph.layout import Point, layout
 from wengert.view.graph.scene import Box, Edge, Picture
 from wengert.view.markup import attribute, cells, escape, is_plain
 from wengert.view.naming import clean
-
-if TYPE_CHECKING:
-    from wengert.view.graph.draw import Drawing
 
 __all__ = ["DARK", "LIGHT", "sheet", "style", "themed", "write"]
 
@@ -75,7 +72,7 @@ SHAPES = f"""
 """
 
 
-def write(drawing: Drawing) -> str:
+def write(drawing: Drawn) -> str:
     """The drawing as an SVG document, which also stands inside HTML."""
     return sheet(drawing.picture, drawing.theme)[0]
 
