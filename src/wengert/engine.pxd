@@ -3,7 +3,7 @@ from wengert.ops cimport ieee
 from wengert.node cimport Node
 cdef int LEAF, ADD, SUB, MUL, DIV, POW, NEG, RELU, EXP, LOG, TANH, DOT, HAND, LEFT, CODE, _pins, _closures
 cdef long long _walks, WALK
-cdef double TINY, HUGE
+cdef double TINY, inf
 cdef object _hooks
 cdef class Value(Node):
     pass

@@ -15,13 +15,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from math import nan
+from math import inf, nan
 from typing import Any
 
 from wengert.errors import LengthError, OperandError, OperationError
 from wengert.functions import Functions
 from wengert.node import CODE, WALK, Node, kind
-from wengert.ops import BY_NAME, HUGE, LEFT, TABLE, TINY, Op, coerce, ieee
+from wengert.ops import BY_NAME, LEFT, TABLE, TINY, Op, coerce, ieee
 from wengert.ops.ieee import Int, Nodes, cython
 
 if False:  # what the compiler reads instead of the stand-in
@@ -175,7 +175,7 @@ def _power(x: float, y: float, left: Any, right: Any) -> Any:
     z = ieee.power(x, y)
     q = ieee.power(x, y - 1.0) if x == 0.0 else ieee.divide(z, x)
     dx, dy = y * q, 0.0  # of a constant exponent: by the base alone
-    lost = x != 0.0 and (not ieee.fabs(z) > TINY or not TINY < ieee.fabs(q) < HUGE)
+    lost = x != 0.0 and (not ieee.fabs(z) > TINY or not TINY < ieee.fabs(q) < inf)
     if isinstance(right, Value) or y == 0.0 or lost:
         dx, dy = TABLE[POW].partials(z, x, y)
     return _binary(POW, z, left, right, dx, dy)

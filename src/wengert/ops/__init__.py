@@ -16,8 +16,8 @@ from wengert.ops.op import (
     namespace,
     register,
 )
-from wengert.ops.table import BUILT_IN, HUGE, TINY, by_hand
+from wengert.ops.table import BUILT_IN, TINY, by_hand
 
-__all__ = ["AS_OPERANDS", "BUILT_IN", "BY_NAME", "FLOATS", "HUGE", "LEFT", "NONNEGATIVE", "TABLE", "TINY", "UNARY"]
+__all__ = ["AS_OPERANDS", "BUILT_IN", "BY_NAME", "FLOATS", "LEFT", "NONNEGATIVE", "TABLE", "TINY", "UNARY"]
 __all__ += ["VALUES", "Op", "by_hand", "coerce", "ieee", "interpret", "is_number", "named", "namespace", "register"]
 __all__ += ["table"]
