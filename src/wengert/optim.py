@@ -64,7 +64,7 @@ class Optimizer:
     _settings: tuple[str, ...] = ("steps",)  # the attributes that `repr` shows: of a subclass, its hyperparameters
 
     def __init_subclass__(cls, **named: Any) -> None:
-        """A rule of a subclass's own is not in the loop of its base: so it has no loop, unless it says one."""
+        """A subclass with a rule of its own has no loop, unless it says one: that of its base has another rule."""
         super().__init_subclass__(**named)
         if "_rule" in vars(cls) and "_loop" not in vars(cls):
             cls._loop = Optimizer._loop  # type: ignore[method-assign]
