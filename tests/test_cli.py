@@ -18,6 +18,7 @@ import pytest
 
 import wengert
 from wengert import checkpoint, cli, demo
+from wengert.errors import ArgumentError
 from wengert.nn import MLP
 
 COMMAND = [sys.executable, "-m", "wengert"]
@@ -101,6 +102,12 @@ def test_without_matplotlib_the_pictures_are_text(
     assert (tmp_path / "digits.txt").read_text().count("\n\n") == 59
     assert cli.main(["demo", "xor", "--epochs", "3", "--out", str(tmp_path), "--quiet"]) == 0
     assert set((tmp_path / "boundary.txt").read_text()) <= set("abAB\n")
+
+
+def test_a_demo_of_no_epochs_is_refused(tmp_path: Path) -> None:
+    for none in ({"epochs": 0}, {"batch_size": 0}):
+        with pytest.raises(ArgumentError, match="is 0; expected a whole number from 1 up"):
+            demo.run("xor", str(tmp_path), seed=0, quiet=True, **none)
 
 
 @pytest.mark.slow

@@ -279,6 +279,21 @@ def test_an_optimizer_of_ones_own() -> None:
         Optimizer([Value(1.0)], 0.1).step()
 
 
+@pytest.mark.parametrize("kind", [SGD, Adam, AdamW])
+def test_a_rule_above_another(kind: Any) -> None:
+    class Clamped(kind):  # type: ignore[misc]
+        def _rule(self, lr: float, x: Any, g: Any, *state: Any) -> tuple[Any, ...]:
+            moved, *new = super()._rule(lr, x, g, *state)
+            return max(moved, 0.875), *new
+
+    class Named(Clamped):
+        """Without a rule of its own."""
+
+    for made in (Clamped, Named):
+        x = Value(1.0)
+        assert run(made([x], 0.25), [[1.0], [-1.0]])[0] == [0.875]
+
+
 # -- clipping -------------------------------------------------------------------------------------------------------
 
 

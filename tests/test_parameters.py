@@ -229,3 +229,13 @@ def test_a_list_that_becomes_shorter_while_it_is_read() -> None:
     assert len(Holder(outer=outer).parameters()) == 1
     outer += [Emptying()]
     Holder(outer=outer).zero_grad()
+
+
+def test_containers_that_are_made_while_they_are_read() -> None:
+    class Made(list[Any]):
+        def __iter__(self) -> Any:
+            return ([p] for p in super().__iter__())
+
+    made = [Made(map(Value, range(3))) for _ in range(20)]
+    model = Holder(made=made)
+    assert len(model.parameters()) == len(model.named_parameters()) == 60

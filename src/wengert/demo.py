@@ -104,7 +104,8 @@ def run(
         CheckpointError: the weights cannot be written, though the folder can.
     """
     setting = SETTINGS[name]
-    epochs, batch_size = epochs or setting.epochs, batch_size or setting.batch_size
+    epochs = setting.epochs if epochs is None else epochs
+    batch_size = setting.batch_size if batch_size is None else batch_size
     with _writing(f"to the folder {folder}"):
         os.makedirs(folder, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):  # under a name that nobody has

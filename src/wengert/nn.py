@@ -87,14 +87,14 @@ class Module:
             ArgumentError: two parameters have one name (dict keys 1 and "1", or a key with a dot in it).
         """
         found: dict[Value, KeyPath] = {}  # a Value is a key by identity
-        seen: set[int] = set()
+        seen: dict[int, object] = {}  # by identity; each is held, so that its own is not given to another meanwhile
 
         def leaf(item: object, path: KeyPath) -> Any:
             if isinstance(item, Value):
                 if item.is_leaf:
                     found.setdefault(item, path)
             elif isinstance(item, (Module, dict, list, tuple)) and id(item) not in seen:
-                seen.add(id(item))
+                seen[id(item)] = item
                 return None  # it is taken apart, once: a cycle ends
             return "*"
 

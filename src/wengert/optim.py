@@ -63,6 +63,12 @@ class Optimizer:
 
     _settings: tuple[str, ...] = ("steps",)  # the attributes that `repr` shows: of a subclass, its hyperparameters
 
+    def __init_subclass__(cls, **named: Any) -> None:
+        """A subclass with a rule of its own has no loop, unless it says one: that of its base has another rule."""
+        super().__init_subclass__(**named)
+        if "_rule" in vars(cls) and "_loop" not in vars(cls):
+            cls._loop = Optimizer._loop  # type: ignore[method-assign]
+
     def __init__(self, parameters: Parameters, lr: Rate, *state: str) -> None:
         self.parameters: list[Value] = _distinct(parameters)
         if not self.parameters:
@@ -194,9 +200,10 @@ class Optimizer:
 
     def _takes_arrays(self) -> bool:
         """Whether `_step_arrays` does now what `step` does: nothing is frozen, and no subclass has a say in it."""
-        spaces = [vars(self), *map(vars, type(self).__mro__)]
-        first = next(own for own in (OVERRIDABLE & space.keys() for space in spaces) if own)
-        return first == {"_rule"} and not self._frozen and not callable(self._lr)  # which may look at everything
+        overrides = [OVERRIDABLE & vars(owner).keys() for owner in (self, *type(self).__mro__)]
+        # A rule that overrides another may call it, and compiled that takes floats alone.
+        own = next(filter(None, overrides)) == {"_rule"} and sum("_rule" in names for names in overrides) == 2
+        return own and not self._frozen and not callable(self._lr)  # which may look at everything
 
     def _step_arrays(self, numbers: Any, gradients: Any, state: dict[str, Any]) -> None:
         """As `step`, with the same bits, for a loop that keeps in NumPy arrays what else is in Values and `_state`."""

@@ -5,7 +5,7 @@ cdef long long CODE
 cdef Py_ssize_t PARTS, _room
 cpdef list find(object root, type module)
 cpdef object reset(object root, type module)
-@cython.locals(items=list, i=Py_ssize_t, is_module=bint, waiting=list, seen=set)
+@cython.locals(items=list, i=Py_ssize_t, is_module=bint, waiting=list, seen=dict)
 cdef object _walk(object root, type module, list found, list starts)
 cdef list _items(object container, bint is_module)
 @cython.locals(p=ieee.Item)

@@ -48,7 +48,7 @@ def _walk(root: Any, module: type, found: Any, starts: Nodes) -> None:
     """Reset every leaf Value, or add it to `found`, and to `starts` where in that those of another module begin."""
     items, i = [root], 0
     waiting: list[Any] = []  # containers that were left for one inside of them, and how far they had been read
-    seen: set[int] = set()
+    seen: dict[int, Any] = {}  # by identity; each is held, so that its own is not given to another meanwhile
     while True:
         i = _reset(items, i) if found is None else _add(items, i, found, starts)
         if i >= len(items):  # a list may have become shorter, by an `__iter__` of the user's
@@ -61,7 +61,7 @@ def _walk(root: Any, module: type, found: Any, starts: Nodes) -> None:
         if is_module or isinstance(item, (dict, list, tuple)):
             key = id(item)
             if key not in seen:
-                seen.add(key)
+                seen[key] = item
                 waiting.append((items, i))
                 items, i = _items(item, is_module), 0
                 if is_module:

@@ -17,6 +17,7 @@ from tests.course.checked import tried
 from tests.course.handmade import ENGINE, TANH
 from wengert.course import check
 from wengert.course.grading import channel, probe
+from wengert.course.grading.runner import Supervisor
 from wengert.errors import ArgumentError
 
 WRONG = engines.wrong("swapped_factors")
@@ -172,6 +173,30 @@ def test_a_foreign_message_is_told_in_a_sentence(line: bytes, tmp_path: Path) ->
 def test_numbers_of_another_kind(numbers: object, ended: bool, words: str) -> None:
     with pytest.raises(channel.ForeignError, match=words):
         channel.numbers(numbers, 2, ended)
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ({"kind": "TypeError", "says": ""}, "where an error belongs"),
+        ("TypeError", "where an error belongs"),
+        ({"kind": 3, "says": "", "place": ""}, "where a text belongs"),
+        ({"kind": "TypeError", "says": "x" * 401, "place": ""}, "where a text belongs"),
+    ],
+)
+def test_errors_of_another_kind(said: object, words: str) -> None:
+    with pytest.raises(channel.ForeignError, match=words):
+        channel.error(said)
+
+
+def test_what_was_not_asked_for_is_not_heard() -> None:
+    """Of the trials, only the one whose turn it is."""
+    for lines in (['{"start": "mul"}'], ['{"start": "leaf"}', '{"done": "mul", "numbers": []}']):
+        watch = Supervisor("engine.py", "", None, 1, 20.0, 2048, 1)
+        for line in ['{"name": "Value", "names": {"data": "data"}, "has": ["__mul__"]}', *lines[:-1]]:
+            watch.hear(f"{line}\n".encode())
+        with pytest.raises(channel.ForeignError, match="out of its turn"):
+            watch.hear(f"{lines[-1]}\n".encode())
 
 
 def test_numbers_that_are_numbers() -> None:

@@ -161,6 +161,18 @@ def test_an_optimizer_of_ones_own_is_asked_itself(steps: list[int]) -> None:
     assert steps == []
 
 
+@pytest.mark.parametrize("kind", [SGD, Adam])
+def test_a_rule_above_another_is_the_one_that_moves(kind: Any, steps: list[int]) -> None:
+    class Doubled(kind):  # type: ignore[misc]
+        def _rule(self, lr: float, x: Any, g: Any, *state: Any) -> tuple[Any, ...]:
+            return tuple(super()._rule(lr, x, 2.0 * g, *state))
+
+    made = run(lambda model: Doubled(model, 0.1))
+    assert made == run(lambda model: Doubled(model, 0.1), True)
+    assert made[0] != run(lambda model: kind(model, 0.1))[0]
+    assert steps == [16] * 16  # of the last of these runs
+
+
 def test_a_callback_and_a_metric_see_the_numbers_as_they_are() -> None:
     def watched(values: bool) -> Any:
         random.seed(7)

@@ -51,11 +51,13 @@ def judge(row: str, seen: tuple[float, ...]) -> Verdict:
 
     Args:
         row: the expression.
-        seen: of each of its names the number and the gradient, nan where there is none, leaves first; or nothing.
+        seen: of each of its names the number and the gradient, nan where there is none, leaves first;
+            fewer where an error ended it.
     """
     leaves, results, locals_ = EXPRESSIONS[row]
     names = [*leaves, *results]
-    given, grads = dict(zip(names, seen[::2], strict=False)), dict(zip(names, seen[1::2], strict=False))
+    numbers = (*seen, *[math.nan] * (2 * len(names) - len(seen)))
+    given, grads = dict(zip(names, numbers[::2], strict=True)), dict(zip(names, numbers[1::2], strict=True))
     root, verdict = names[-1], Verdict()
     if all(grad != grad or grad == 0.0 for name, grad in grads.items() if name != "b"):  # both expressions have a b
         verdict.not_yet(row, f"write the gradients of {row} into its nodes, each as a number, from {root}.grad on")

@@ -305,8 +305,9 @@ class Kit:
     def _number(self, x: Any, name: str) -> float:
         if isinstance(x, complex):
             self.unfit("complex", f".{name} is the complex number {x!r}")
-        inner = getattr(x, self.names["data"], None)
-        if name == self.names["data"] and isinstance(inner, (int, float)):
+        data = self.names.get("data", "data")  # a class may have a gradient before it has a number
+        inner = getattr(x, data, None)
+        if name == data and isinstance(inner, (int, float)):
             self.unfit("nested", f".{name} is a {type(x).__name__}, expected a number")
         try:
             return float(x)  # the numbers of NumPy and others too
