@@ -144,8 +144,7 @@ class Optimizer:
 
         What was passed to the optimizer (hyperparameters, which parameters are frozen) is not part of it.
         """
-        state = {name: list(numbers) for name, numbers in self._state.items()}
-        return {"algorithm": type(self).__name__, "steps": self.steps, **state}
+        return {"algorithm": type(self).__name__, "steps": self.steps, **{n: list(x) for n, x in self._state.items()}}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take over what `state_dict` of such an optimizer gave, or change nothing at all.
@@ -219,9 +218,8 @@ class Optimizer:
     def _found(self, items: Iterable[Value | Parameters]) -> list[int]:
         """Where these stand in `self.parameters`."""
         values = [p for item in items for p in ([item] if isinstance(item, Value) else _listed(item))]
-        for p in values:
-            if p not in self._places:
-                raise ArgumentError(f"{p!r} is not a parameter of this optimizer")
+        if other := [p for p in values if p not in self._places]:
+            raise ArgumentError(f"{other[0]!r} is not a parameter of this optimizer")
         return [self._places[p] for p in values]
 
 
@@ -265,8 +263,7 @@ class SGD(Optimizer):
             raise ArgumentError("nesterov needs a momentum above 0")
 
     def _rule(self, lr: float, x: Any, g: Any, *state: Any) -> tuple[Any, ...]:
-        x, velocity = _sgd(x, g, state[0], lr, self.momentum, self.nesterov, self.weight_decay)
-        return x, velocity
+        return tuple(_sgd(x, g, state[0], lr, self.momentum, self.nesterov, self.weight_decay))
 
     def _loop(self, lr: float, parameters: Nodes | None, x: Any, g: Any, state: Mapping[str, Any]) -> bool:
         _sgd_loop(parameters, x, g, state["velocity"], lr, self.momentum, self.nesterov, self.weight_decay)
@@ -468,9 +465,6 @@ def _adam_loop(
             p._data, mean[i], square[i] = _adam(
                 p._data, p._grad, mean[i], square[i], rate, scale, lr, beta1, beta2, eps, weight_decay, decoupled
             )
-
-
-# -- reading arguments --------------------------------------------------------------------------------------------
 
 
 def _within(name: str, number: Any, low: float, high: float) -> float:
