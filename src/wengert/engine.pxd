@@ -1,6 +1,6 @@
 cimport cython
 from wengert.ops cimport ieee
-from wengert.node cimport Node
+from wengert.node cimport Node, operands, refuse
 cdef int LEAF, ADD, SUB, MUL, DIV, POW, NEG, RELU, EXP, LOG, TANH, DOT, HAND, LEFT, CODE, _pins, _closures
 cdef long long _walks, WALK
 cdef double TINY, inf

@@ -20,7 +20,7 @@ from typing import Any
 
 from wengert.errors import LengthError, OperandError, OperationError
 from wengert.functions import Functions
-from wengert.node import CODE, WALK, Node, kind
+from wengert.node import CODE, WALK, Node, kind, operands, refuse
 from wengert.ops import BY_NAME, LEFT, TABLE, TINY, Op, coerce, ieee
 from wengert.ops.ieee import Int, Nodes, cython
 
@@ -96,6 +96,7 @@ class Value(Node, Functions):
 
         Leaves add it to what earlier calls left in `grad`; other nodes hold that of this call. The graph is kept.
         """
+        refuse("calls backward()")
         if _hooks is not None:
             _hooks.pre_backward_hook(self, gradient)  # strict() may raise here
         if ieee.COMPILED and not _pins:  # nothing comes between while this runs compiled: no lock is needed
@@ -134,10 +135,8 @@ def _fill(node: Value, code: Int, data: float, a: Any, b: Any, da: float, db: fl
     node._made = ieee.tick() | code
     node._data = data
     node._grad = 0.0
-    node._a = a
-    node._b = b
-    node._da = da
-    node._db = db
+    node._a, node._b = a, b
+    node._da, node._db = da, db
     node._mark = 0
 
 
@@ -194,6 +193,7 @@ def _many(code: Int, arguments: Any, by_hand: Any = None, over_leaves: bool = Fa
 
 def _apply(op: Op, arguments: Nodes) -> Any:
     """The node of any operation, by its row in the table."""
+    arguments = operands(arguments)
     xs = [_operand(x) for x in arguments]
     if op.arity is not None and op.arity != len(xs):
         raise OperationError(f"{op.name} takes {op.arity} operands, got {len(xs)}")
@@ -222,12 +222,12 @@ def dot(ws: Sequence[Any], xs: Sequence[Any], bias: Any = 0.0) -> Any:
     n = len(ws)
     if len(xs) != n:
         raise LengthError(f"dot of {n} weights with {len(xs)} inputs: the two must be equally long")
-    node: Many = _many(DOT, (*ws, *xs, bias))
+    node: Many = _many(DOT, operands((*ws, *xs, bias)))
     arguments, partials = node._all, node._partials
     if len(arguments) != 2 * n + 1:
         raise LengthError(f"dot of {n} weights: a sequence does not give as many items as its len() says")
-    z = _operand(bias)
-    recorded = isinstance(bias, Value)
+    z = _operand(arguments[2 * n])
+    recorded = isinstance(arguments[2 * n], Value)
     for i in range(n):
         w, x = _operand(arguments[i]), _operand(arguments[n + i])
         recorded |= isinstance(arguments[i], Value) or isinstance(arguments[n + i], Value)

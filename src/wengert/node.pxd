@@ -6,9 +6,12 @@ cdef dict _places
 @cython.no_gc
 cdef class Node:
     cdef readonly long long _made  # first: ieee.sort reads it right behind the object's head
-    cdef double _data, _grad
+    cdef readonly double _data
+    cdef double _grad
     cdef readonly Node _a, _b
     cdef readonly double _da, _db
     cdef readonly long long _mark
 cpdef double constant(Node node)
+cpdef object operands(arguments)
+cpdef object refuse(str why)
 cdef double _real(x) except? -1.0

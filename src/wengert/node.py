@@ -17,7 +17,7 @@ from wengert.ops.ieee import cython
 if False:  # what the compiler reads instead of the stand-in
     import cython  # type: ignore[no-redef]
 
-__all__ = ["CODE", "WALK", "Node", "constant", "kind", "refuse", "set_tracing_hook", "supply"]
+__all__ = ["CODE", "WALK", "Node", "constant", "kind", "operands", "refuse", "set_tracing_hook", "supply"]
 
 CODE = (1 << 16) - 1  # the bits of `_made` that hold the operation; the bits above count ticks
 WALK = (1 << 40) - 1  # the bits of `_mark` that hold the number of a walk; the bits above hold the label
@@ -50,19 +50,18 @@ class Node:
 
     @data.setter
     def data(self, number: Any) -> None:
-        if _tracing_hook is not None:
-            _tracing_hook.refuse("sets the data of a Value")
+        refuse("sets the data of a Value")
         self._data = number if type(number) is float else coerce.data(number)
 
     @property
     def grad(self) -> float:
         """The derivative by this number of what `backward()` was called on. Leaves add up all calls."""
-        if _tracing_hook is not None:
-            _tracing_hook.refuse("reads the gradient of a Value")
+        refuse("reads the gradient of a Value")
         return self._grad
 
     @grad.setter
     def grad(self, number: Any) -> None:
+        refuse("sets the gradient of a Value")
         self._grad = number if type(number) is float else 0.0 if number is None else coerce.data(number)
 
     @property
@@ -145,12 +144,14 @@ class Node:
     def __eq__(self, other: object) -> bool:
         """With a number, equality of `data`; with a Value, identity, so that Values live in sets and dicts."""
         if isinstance(other, Node):
-            return self is other
+            return self is other if _tracing_hook is None else _tracing_hook.same(self, other)
         if not coerce.is_number(other):
             return NotImplemented
         return bool(_compared("eq", self, other, self._data == coerce.number(other)))
 
     def __hash__(self) -> int:
+        if _tracing_hook is not None:
+            _tracing_hook.same(self, self)
         return id(self) >> 4
 
     def __bool__(self) -> bool:
@@ -181,10 +182,11 @@ class Node:
         raise OperandError("v @ w is a product of lists: write wengert.dot(ws, xs), or v * w for two Values")
 
     def __repr__(self) -> str:
+        refuse("writes out a Value")
         return f"Value(data={self._data}, grad={self._grad})"
 
     def __format__(self, spec: str) -> str:
-        return format(self._data, spec) if spec else repr(self)
+        return format(self.data, spec) if spec else repr(self)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
         """What a notebook shows: the graph as a picture."""
@@ -264,8 +266,15 @@ def refuse(why: str) -> None:
         _tracing_hook.refuse(why)
 
 
+def operands(arguments: Any) -> Any:
+    """The operands of an operation; a recording's own numbers as the Values that it has for them."""
+    return arguments if _tracing_hook is None else _tracing_hook.operands(arguments)
+
+
 def set_tracing_hook(hook: Any) -> None:
-    """Tell a recording what is read (`read`, `detached`), compared (`compared`) or cannot be recorded (`refuse`)."""
+    """Tell a recording what is read (`read`, `detached`), compared (`compared`, `same`), computed from its own numbers
+    (`operands`) or cannot be recorded (`refuse`).
+    """
     global _tracing_hook
     _tracing_hook = hook
 

@@ -1,10 +1,18 @@
-"""What runs when a compiled function is called: the recording for these arguments is found or made, run and watched."""
+"""What runs when a compiled function is called: a recording that holds for these arguments, or the function itself.
+
+The first call is the function's own, watched (`Watch`); it is recorded afterwards. Until a recording has agreed with the
+function on four examples, and from then on at every call whose number is a power of two, both run: they are compared,
+and timed, and from then on the faster one serves. A recording that does not agree is dropped.
+"""
 
 from __future__ import annotations
 
+import sys
 import threading
-from collections.abc import Callable, Sequence
-from math import isfinite
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from math import inf, isfinite
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -14,39 +22,61 @@ from wengert.compiler.backends import all_finite, source_of
 from wengert.compiler.fused import fused
 from wengert.compiler.lifting import Unliftable
 from wengert.compiler.tracing import (
-    AGREE,
+    DRAWS,
     Arguments,
     Auxiliary,
-    CapturedEnvironment,
     Form,
     Reader,
     Recording,
     Unrecordable,
+    Watch,
     called,
     examples,
     numbers_in,
+    random_state,
     record,
-    recording,
+    recorder_of_thread,
+    slopes_of,
 )
 from wengert.engine import Value
-from wengert.errors import ArgumentError, StaleRecordingError, warn_once
+from wengert.errors import ArgumentError, warn_once
 from wengert.functions import mean
 from wengert.functions import sum as total
 
-__all__ = ["Runtime"]
+__all__ = ["Entry", "Runtime"]
 
-SPECIALIZATIONS = 32  # how many are recorded for one form of arguments, and for how many states of what is captured
+SPECIALIZATIONS = 32  # how many are recorded for one form of arguments, and how many forms are told apart
+PROBATION = 4  # how many examples a recording is compared on before it is trusted
 STRIDE = 7919  # between the examples that are compared: a prime, so that it visits all of nearly every batch
+STALE = 3  # how many recordings of one form may turn out to be wrong
+TOLERANCE = 1.1  # by how much the faster way has to be faster
 
 
 class Entry:
-    """The recordings for one shape of arguments."""
+    """The recordings for one form of arguments."""
 
     def __init__(self) -> None:
         self.specializations: list[Recording] = []
         self.refusal = ""
         self.calls = 0
-        self.not_finite = 0  # how many of them were left to the engine for that
+        self.compared = 0
+        self.stale = 0  # how many recordings were dropped
+        self.not_finite = 0  # how many calls were left to the engine for that
+        self.plain = inf  # seconds that the function itself took for one example, at best
+        self.seconds: dict[int, float] = {}  # and a recording, by the size of the batch
+
+    def is_due(self) -> bool:
+        """Whether this call is compared with the function itself."""
+        return self.compared < PROBATION or not self.calls & (self.calls - 1)
+
+    def note(self, count: int, seconds: float) -> None:
+        """Note how long a recording took for so many examples."""
+        size = count.bit_length()
+        self.seconds[size] = min(seconds, self.seconds.get(size, inf))
+
+    def engine_is_faster(self, count: int) -> bool:
+        """Whether the function itself takes less time, as far as is known; never before the recording is trusted."""
+        return self.compared >= PROBATION and self.plain * count * TOLERANCE < self.seconds.get(count.bit_length(), inf)
 
 
 class Runtime:
@@ -55,12 +85,13 @@ class Runtime:
     def __init__(self, compiled: Any) -> None:
         self.compiled = compiled
         self.function: Any = compiled.function
-        self.entries: dict[tuple[Form, int], Entry] = {}
-        self.last: tuple[Any, Entry] | None = None
+        self.name: str = getattr(compiled.function, "__name__", "the function")
+        self.entries: dict[Form, Entry] = {}
+        self.last: Entry | None = None
         self.said: set[str] = set()
-        self.lock: Any = threading.RLock()
+        self.lock: Any = threading.Lock()  # over a kernel's arrays; no code of the user's runs under it
+        self.direct: bool = False  # whether calls on one example all go to the function itself
         self.arguments: Callable[..., Arguments] = Reader(compiled.signature, compiled.static).read
-        self.environment: CapturedEnvironment = CapturedEnvironment(compiled.function, SPECIALIZATIONS)
 
     # -- calls --------------------------------------------------------------------------------------------------------
 
@@ -70,128 +101,175 @@ class Runtime:
         Here, and nowhere else, the engine takes over: from a function that is not compiled, and in a call that its
         program cannot do.
         """
-        if recording():  # by another compiled function
-            return self.inline(args, named, how)
-        if modes.eager_only() and not how:
-            return self.function(*args, **named)
-        made = specialization = None
-        with self.lock:
-            arguments = self.arguments(args, named, bool(how))
-            count = arguments.count() if how else 1
-            if not modes.eager_only():
-                entry, specialization = self.specialization_for(arguments)
-            if specialization is not None and not how and specialization.shape != ():
-                specialization = None  # a list of Values has no node
-            if specialization is not None:
-                entry.calls += 1
-                if how:
-                    made = self.run_batch(entry, arguments, count, how)
-                else:
-                    made = self.run(entry, specialization, arguments)
-        if made is not None:
-            return made
-        if not how and specialization is None:
-            return self.function(*args, **named)  # of what it was given
-        return self.eagerly(arguments, count, how)
+        recorder = recorder_of_thread()
+        if recorder is not None:  # of another compiled function
+            return self.inline(recorder.surroundings.stand_in(self.function, self.name), args, named, how)
+        if not how:
+            if self.direct or modes.eager_only():
+                return self.function(*args, **named)
+            return self.one(perf_counter(), self.arguments(args, named, False), args, named)
+        arguments = self.arguments(args, named, True)
+        count = arguments.count()
+        return (self.eagerly if modes.eager_only() else self.batch)(arguments, count, how)
 
-    def inline(self, args: Sequence[Any], named: dict[str, Any], how: str) -> Any:
+    def inline(self, function: Any, args: Sequence[Any], named: dict[str, Any], how: str) -> Any:
         """The same as part of another function, which is being recorded."""
         if not how:
-            return self.function(*args, **named)
+            return function(*args, **named)
         signature = self.compiled.signature
         rows = examples(signature, self.compiled.static, args, named)
-        results = [called(self.function, signature, row) for row in rows]
+        results = [called(function, signature, row) for row in rows]
         return results if how == "map" else _combined(results, how)
 
-    def run(self, entry: Entry, specialization: Recording, arguments: Arguments) -> Any:
-        """A call on one example, by the specialization that holds for it; None for the engine to take over."""
+    def one(self, began: float, arguments: Arguments, args: Sequence[Any], named: dict[str, Any]) -> Any:
+        """A call on one example."""
+        entry = self.entry_for(arguments)
+        if entry.refusal:
+            return self.function(*args, **named)
+        due = entry.is_due()
+        if not due and self.prefers_engine(entry, 1):
+            self.direct = all(each.refusal or self.prefers_engine(each, 1) for each in self.entries.values())
+            return self.function(*args, **named)
+        made, value = self.run(entry, arguments)
+        seconds = perf_counter() - began
+        if made is not None and not due:
+            return self.function(*args, **named) if value is None else value
+
+        def plainly() -> Any:
+            if arguments.is_wide():
+                return self.function(*args, **named)
+            return arguments.plainly(self.function, arguments.arrays)
+
+        result, watch = self.watched(entry, plainly, arguments.originals, made is None)
+        if watch is not None:
+            self.another(entry, arguments, arguments.arrays, result, watch)
+        elif made is not None and self.agrees(entry, made, arguments, arguments.arrays, result):
+            entry.note(1, seconds)
+        return result
+
+    def run(self, entry: Entry, arguments: Arguments) -> tuple[Recording | None, Any]:
+        """The specialization that holds for an example, and what it gives; None for the engine to take over."""
         disabled = modes.grad_disabled()
-        specialization.load()
-        with np.errstate(all="ignore"):
-            ran = specialization.run(arguments.numbers(arguments.arrays), None if disabled else 1.0)
-        if ran is None:
-            other = self.another(entry, arguments, arguments.arrays, specialization)
-            return None if other is None or other.shape != () else self.run(entry, other, arguments)
-        value, partials, operands = float(ran.outputs["out"]), specialization.kernel.slopes, specialization.parameters
-        if ran.by_inputs:
-            operands += arguments.values()
-            partials = np.concatenate([partials, *[np.asarray(x, float).reshape(-1) for x in ran.by_inputs]])
-        if not self.holds_up(entry, arguments, ran.finite and isfinite(value), value):
-            return None
-        leaves = specialization.leaves and not ran.by_inputs
-        return Value(value) if disabled else fused(value, operands, partials, leaves)
+        numbers = arguments.numbers(arguments.arrays)
+        with self.alone() as free, np.errstate(all="ignore"):
+            for place, made in enumerate(entry.specializations if free else ()):
+                if made.shape != () or made.surroundings.changed():
+                    continue
+                made.load()
+                ran = made.run(numbers, None if disabled or made.is_number else 1.0)
+                if ran is None:
+                    continue
+                if place:  # the next call is likely to be of this kind too
+                    entry.specializations.insert(0, entry.specializations.pop(place))
+                value, partials, operands = float(ran.outputs["out"]), made.kernel.slopes, made.parameters
+                if not (ran.finite and isfinite(value)):
+                    entry.not_finite += 1
+                    return made, None
+                if disabled or made.is_number:
+                    return made, value if made.is_number else Value(value)
+                if made.own is not None:
+                    operands, partials = tuple([operands[n] for n in made.own]), partials[made.own]
+                if ran.by_inputs:
+                    operands += arguments.values()
+                    partials = np.concatenate([partials, *[np.asarray(x, float).reshape(-1) for x in ran.by_inputs]])
+                return made, fused(value, operands, partials, made.leaves and not ran.by_inputs)
+        return None, None
 
-    def run_batch(self, entry: Entry, arguments: Arguments, count: int, how: str) -> Any:
-        """The specializations' programs on the examples that they hold for; None for the engine to take over."""
-        first, disabled = entry.specializations[0], modes.grad_disabled()
-        if how == "map":
-            found = self.by_specializations(entry, arguments, count, None)
-            if found is None or not self.holds_up(entry, arguments, np.isfinite(found[0]).all(), found[0]):
-                return None
-            return found[0]
-        if first.shape != ():
-            raise ArgumentError(f"{how} needs one Value an example, and the function gives {first.shape}: use map")
-        scale = 1.0 / count if how == "mean" else 1.0
-        seed = None if disabled else scale
-        first.load()
-        with np.errstate(all="ignore"):
-            ran = first.run(arguments.arrays, seed)
-            if ran is not None:
-                values, finite = ran.outputs["out"], ran.finite
-                operands, partials, leaves = first.parameters, first.kernel.slopes, first.leaves
-            else:
-                found = self.by_specializations(entry, arguments, count, seed)
-                if found is None:
-                    return None
-                values, slopes = found
-                operands, partials = tuple([p for p, _ in slopes.values()]), np.array([s for _, s in slopes.values()])
-                leaves, finite = all(each.leaves for each in entry.specializations), all_finite(partials)
-            value = float(np.add.reduce(values, axis=None)) * scale
-        if not self.holds_up(entry, arguments, finite and isfinite(value), values):
-            return None
-        return Value(value) if disabled else fused(value, operands, partials, leaves)
+    # -- batches ------------------------------------------------------------------------------------------------------
 
-    def by_specializations(self, entry: Entry, arguments: Arguments, count: int, seed: float | None) -> Any:
-        """Each example by the specialization that holds for it: the values, and with a `seed` the parameters and their
-        slopes by id; None if there are too many, or not all of them can be computed, or their results differ in shape.
+    def batch(self, arguments: Arguments, count: int, how: str) -> Any:
+        """A call on a batch."""
+        entry = self.entry_for(arguments)
+        known: dict[int, Any] = {}  # what the function itself gave for some of the examples
+        due = entry.is_due()
+        if due and not entry.refusal:
+            self.compare_some(entry, arguments, count, known)
+        if not entry.refusal and (due or not self.prefers_engine(entry, count)):
+            began = perf_counter()
+            found = self.by_programs(entry, arguments, count, how, known)
+            if found is not None:
+                entry.note(count, perf_counter() - began)
+                return found
+        return self.eagerly(arguments, count, how, known)
+
+    def by_programs(
+        self, entry: Entry, arguments: Arguments, count: int, how: str, known: dict[int, Any]
+    ) -> Any:
+        """The result by the specializations that hold for the examples, some of them recorded now; None for the engine
+        to take over.
         """
-        waiting = np.arange(count)
+        scale = 1.0 / count if how == "mean" else 1.0
+        seed = None if how == "map" or modes.grad_disabled() else scale
+        while True:
+            with self.alone() as free, np.errstate(all="ignore"):
+                ran = self.shares(entry, arguments, count, seed) if free else None
+            if ran is None:
+                return None
+            values, slopes, leaves, waiting = ran
+            if not len(waiting):
+                break
+            if not self.example(entry, arguments, int(waiting[0]), known):
+                return None
+        if how == "map":
+            return values if self.is_finite(entry, values) else None
+        if values.ndim > 1:
+            raise ArgumentError(f"{how} needs one Value an example, and the function gives {values.shape[1:]}: use map")
+        value = float(np.add.reduce(values)) * scale
+        partials = np.array([slope for _, slope in slopes])
+        if not (self.is_finite(entry, value) and self.is_finite(entry, partials)):
+            return None
+        return Value(value) if seed is None else fused(value, tuple([p for p, _ in slopes]), partials, leaves)
+
+    def is_finite(self, entry: Entry, numbers: Any) -> bool:
+        """Whether numbers can be given: an array program also computes what is then masked out, and there 0 times
+        infinity would not be 0.
+        """
+        finite = all_finite(numbers)
+        entry.not_finite += not finite
+        return finite
+
+    def shares(self, entry: Entry, arguments: Arguments, count: int, seed: float | None) -> Any:
+        """Each example by the specialization that holds for it: the values, the parameters with their slopes, whether
+        all those are leaves, and the examples that are left; None if one cannot be computed.
+        """
+        waiting, arrays = np.arange(count), arguments.arrays
         values: Any = None
         slopes: dict[int, tuple[Any, float]] = {}
-        tried = 0
-        while len(waiting):
-            if tried == len(entry.specializations) and not self.another(
-                entry, arguments, arguments.example(int(waiting[0])), None
-            ):
-                return None
-            specialization = entry.specializations[tried]
-            tried += 1
-            if specialization.shape != entry.specializations[0].shape:
-                return None
-            specialization.load()
-            with np.errstate(all="ignore"):
-                share = specialization.share([array[waiting] for array in arguments.arrays], len(waiting))
+        leaves = True
+        for made in [made for made in entry.specializations if not made.surroundings.changed()]:
+            made.load()
+            ran = made.run(arrays, seed) if values is None else None  # most often it holds for all of them
+            taken, out = waiting, None if ran is None else ran.outputs["out"]
+            if ran is None:
+                share = made.share([array[waiting] for array in arrays], len(waiting))
                 if share is None:
                     return None
-                taken = waiting[share[0]]
+                taken, out = waiting[share[0]], share[1]
                 if not len(taken):
                     continue
-                values = np.zeros((count, *share[1].shape[1:])) if values is None else values
-                values[taken] = share[1]
-                if seed is not None:
-                    if specialization.run([array[taken] for array in arguments.arrays], seed) is None:
-                        return None
-                    found = specialization.kernel.slopes.tolist()
-                    for parameter, slope in zip(specialization.parameters, found, strict=True):
-                        slopes[id(parameter)] = parameter, slopes.get(id(parameter), (None, 0.0))[1] + slope
+                if seed is not None and made.run([array[taken] for array in arrays], seed) is None:
+                    return None
+            out = np.broadcast_to(np.asarray(out, float), (len(taken), *(made.shape or ())))
+            if values is None:
+                values = np.zeros((count, *out.shape[1:]))
+            if out.shape[1:] != values.shape[1:]:
+                return None
+            values[taken] = out
+            if seed is not None:
+                leaves = leaves and made.leaves
+                own = range(len(made.parameters)) if made.own is None else made.own
+                found = made.kernel.slopes.tolist()
+                for n in own:
+                    p = made.parameters[n]
+                    slopes[id(p)] = p, slopes.get(id(p), (None, 0.0))[1] + found[n]
             waiting = np.setdiff1d(waiting, taken)
-        return values, slopes
+            if not len(waiting):
+                break
+        return values, list(slopes.values()), leaves, waiting
 
-    def eagerly(self, arguments: Arguments, count: int, how: str) -> Any:
-        """The same by the engine, example by example."""
-        if not how:
-            return arguments.plainly(self.function, arguments.arrays)
-        results = [arguments.plainly(self.function, arguments.example(n)) for n in range(count)]
+    def eagerly(self, arguments: Arguments, count: int, how: str, known: dict[int, Any] | None = None) -> Any:
+        """The same by the engine, example by example; of some it is known already."""
+        results = arguments.all_plainly(self.function, count, known or {})
         if how == "map":
             try:
                 return np.array([numbers_in(result) for result in results])
@@ -201,118 +279,186 @@ class Runtime:
                 ) from None
         return _combined([x.result if isinstance(x, Auxiliary) else x for x in results], how)
 
+    # -- the function itself ------------------------------------------------------------------------------------------
+
+    def watched(
+        self, entry: Entry, call: Callable[[], Any], arguments: dict[str, Any], new: bool
+    ) -> tuple[Any, Watch | None]:
+        """What the function itself gives; and what it did besides, if a recording is to be made of it.
+
+        While a profiler is at work, which cannot be watched with, no recording is made.
+        """
+        watch = Watch(self.function, arguments) if new and sys.getprofile() is None else None
+        try:
+            if watch is not None:
+                return watch.run(call), watch
+            before, began = random_state(), perf_counter()
+            result = call()
+            entry.plain = min(entry.plain, perf_counter() - began)
+        except AttributeError as error:
+            if isinstance(error.obj, (int, float)) and hasattr(Value, error.name or ""):
+                error.add_note(f"an argument is a number here: write wengert.{error.name}(x), or pass a Value")
+            raise
+        if random_state() != before:
+            self.fall_back(entry, DRAWS)
+        return result, None
+
+    def example(self, entry: Entry, arguments: Arguments, number: int, known: dict[int, Any]) -> bool:
+        """Run the function itself on one example of a batch, and compare, or record; False if the engine takes over."""
+        example = arguments.example(number)
+        batch = [np.asarray(x)[None] for x in example]
+        holding = None
+        with self.alone() as free, np.errstate(all="ignore"):
+            for made in entry.specializations if free else ():
+                if holding is None and not made.surroundings.changed():
+                    made.load()
+                    share = made.share(batch, 1)
+                    holding = made if share is not None and len(share[0]) else None
+        result, watch = self.watched(
+            entry, lambda: arguments.plainly(self.function, example), arguments.originals, holding is None
+        )
+        known[number] = result
+        if watch is not None:
+            return self.another(entry, arguments, example, result, watch)
+        return holding is not None and self.agrees(entry, holding, arguments, example, result)
+
+    def compare_some(self, entry: Entry, arguments: Arguments, count: int, known: dict[int, Any]) -> None:
+        """Compare on some examples of a batch: the first ones that differ, later another one each time."""
+        if entry.compared < PROBATION:
+            numbers = _distinct(arguments, count)
+        else:
+            numbers = [entry.calls.bit_length() * STRIDE % count]
+        for number in numbers:
+            if entry.refusal or not self.example(entry, arguments, number, known):
+                return
+
     # -- recordings ---------------------------------------------------------------------------------------------------
 
-    def specialization_for(self, arguments: Arguments) -> tuple[Entry, Recording | None]:
-        """The recordings for such arguments, the first of them made if there are none; None to stay with the engine."""
-        key = arguments.form, self.environment.state()
-        entry = self.entries.get(key)
-        known = entry is not None and (entry.specializations or entry.refusal)
-        if entry is None or not known:  # the last call may have raised what the function raises
-            entry = self.entries[key] = Entry()
-            if key[1] == SPECIALIZATIONS:
-                self.fall_back(
-                    entry,
-                    f"what it reads outside of itself, {self.environment.changed}, changes from call to call: pass "
-                    "it as an argument",
-                )
-            elif not arguments.form.batched or arguments.count():
-                self.another(entry, arguments, arguments.example(0), None)
-        self.last = key, entry
-        return entry, None if entry.refusal or not entry.specializations else entry.specializations[0]
+    def entry_for(self, arguments: Arguments) -> Entry:
+        """What is known of calls with such arguments."""
+        entry = self.last = self.entries.get(arguments.form) or Entry()
+        entry.calls += 1
+        if arguments.form not in self.entries:
+            if len(self.entries) < SPECIALIZATIONS:
+                self.entries[arguments.form] = entry
+            else:
+                self.fall_back(entry, f"it is called with more than {SPECIALIZATIONS} kinds of arguments")
+        return entry
 
     def another(
-        self, entry: Entry, arguments: Arguments, example: Sequence[Any], tried: Recording | None
-    ) -> Recording | None:
-        """A specialization that holds for an example: one of those that are there, or a new one."""
-        numbers = arguments.numbers(example)
-        if not arguments.form.batched:
-            for specialization in entry.specializations:
-                if specialization is not tried:
-                    specialization.load()
-                    with np.errstate(all="ignore"):
-                        if specialization.run(numbers, None) is not None:
-                            return specialization
+        self, entry: Entry, arguments: Arguments, example: Sequence[Any], result: Any, watch: Watch
+    ) -> bool:
+        """Make a recording that holds for an example; False if there can be none."""
         if len(entry.specializations) == SPECIALIZATIONS:
-            lines = sorted({guard.line for specialization in entry.specializations for guard in specialization.guards})
-            self.fall_back(
-                entry,
-                f"it takes more than {SPECIALIZATIONS} specializations, by comparing at {'; '.join(lines[:3])}: write "
-                "wengert.maximum, wengert.where or wengert.softmax, which are the same for all numbers (and "
-                "wengert.pick(values, index) where an integer argument chooses)",
-            )
-            return None
-        try:
-            made = record(self.function, arguments, example, self.compiled.backend)
-        except (Unrecordable, Unliftable) as reason:
-            self.fall_back(entry, str(reason))
-            return None
-        if not made.in_bounds(numbers):
-            return None  # a negative index, or one that the function itself will refuse: for the engine, this once
-        entry.specializations.append(made)
-        return made
-
-    def holds_up(self, entry: Entry, arguments: Arguments, finite: bool, values: Any) -> bool:
-        """Whether what a run came to can be given: it is finite, and agrees with the function when it is time to look.
-
-        What is not finite is left to the engine: an array program also computes what is then masked out, and there
-        0 times infinity would not be 0.
-        """
-        if not finite:
-            entry.not_finite += 1
+            watch.effect = watch.effect or self.too_many(entry)
+        if watch.effect:
+            self.fall_back(entry, watch.effect)
+        if entry.refusal:
             return False
-        if not _is_due(entry):
-            return True
-        if not arguments.form.batched:
-            return self.cross_check(entry, arguments, arguments.arrays, values)
-        number = entry.calls.bit_length() * STRIDE % len(values)  # another each time: in large steps
-        return self.cross_check(entry, arguments, arguments.example(number), values[number])
-
-    def cross_check(self, entry: Entry, arguments: Arguments, example: Sequence[Any], value: Any) -> bool:
-        """Compare with the function itself; False if the engine has to take over.
-
-        Raises:
-            StaleRecordingError: the function gives something else now.
-        """
-        want = np.asarray(numbers_in(arguments.plainly(self.function, example)), float)
-        if want.shape == np.shape(value) and (np.abs(want - value) <= AGREE * np.maximum(1.0, np.abs(want))).all():
-            return True
         try:
-            record(self.function, arguments, example, self.compiled.backend)
-        except (Unrecordable, Unliftable) as reason:  # a step at which rounding decides, such as the sign of a zero
-            self.fall_back(entry, str(reason))
+            made = record(self.function, arguments, example, self.compiled.backend, watch)
+            reason = self.difference(made, arguments, example, result)
+        except (Unrecordable, Unliftable) as problem:
+            reason = str(problem)
+        if reason:
+            self.fall_back(entry, reason)
             return False
-        name = getattr(self.function, "__name__", "the function")
-        raise StaleRecordingError(
-            f"{name} gives {want.tolist()!r} now, and its recording {np.asarray(value).tolist()!r}: something that "
-            "was recorded as fixed has changed, such as a list or an object that it reads, a file, a clock or a random "
-            "number. Pass it as an argument, or decorate the function anew"
+        entry.compared += 1
+        entry.specializations.insert(0, made)
+        return True
+
+    def too_many(self, entry: Entry) -> str:
+        """Why there are so many specializations, and what to write instead."""
+        names = {made.surroundings.changed() for made in entry.specializations} - {""}
+        if names:
+            return f"what it reads outside of itself, {', '.join(sorted(names))}, changes from call to call: pass it"
+        lines = sorted({line for made in entry.specializations for line in made.guards.lines})
+        return (
+            f"it takes more than {SPECIALIZATIONS} specializations, by comparing or taking numbers out at "
+            f"{'; '.join(lines[:3])}: write wengert.maximum, wengert.where or wengert.softmax, which are the same for "
+            "all numbers (and wengert.pick(values, index) where an integer argument chooses)"
         )
+
+    def agrees(
+        self, entry: Entry, made: Recording, arguments: Arguments, example: Sequence[Any], result: Any
+    ) -> bool:
+        """Whether a recording comes to what the function itself gave; else it is dropped."""
+        reason = self.difference(made, arguments, example, result)
+        if not reason:
+            entry.compared += 1
+            return not entry.refusal
+        if made in entry.specializations:
+            entry.specializations.remove(made)
+        entry.stale += 1
+        entry.compared = 0
+        why = f"{reason}: something that was recorded as fixed has changed, or is not the same each time"
+        if entry.stale == STALE:
+            self.fall_back(entry, why)
+        else:
+            warn_once(self.said, f"a recording of {self.name} is dropped: {why}")
+        return False
+
+    def difference(self, made: Recording, arguments: Arguments, example: Sequence[Any], result: Any) -> str:
+        """In what a recording differs from what the function itself gave for an example; empty if in nothing."""
+        arrays: Any = arguments.numbers(example)
+        if isinstance(result, Value) == made.is_number and made.shape == ():
+            return "its result is now a number, now a Value"
+        want: Any = np.asarray(numbers_in(result), float)
+        slopes = None if modes.grad_disabled() else slopes_of(result, made, arguments.values())
+        if arguments.form.batched:  # in a batch of one nothing shows of how examples are added up
+            arrays = [np.repeat(np.asarray(x)[None], 2, 0) for x in arrays]
+            want, slopes = np.tile(want.reshape(-1), 2), None if slopes is None else 2.0 * slopes
+        with self.alone() as free:
+            if not free:
+                return ""
+            made.load()
+            return made.differs(arrays, want, slopes)
+
+    def prefers_engine(self, entry: Entry, count: int) -> bool:
+        """Whether the function itself is known to be faster, and nobody has said what is to run."""
+        return not self.compiled.pinned and entry.engine_is_faster(count)
+
+    @contextmanager
+    def alone(self) -> Iterator[bool]:
+        """Whether no other thread is at the kernels now, and nobody else until this ends; it never waits."""
+        lock = self.lock
+        free = lock.acquire(blocking=False)
+        try:
+            yield free
+        finally:
+            if free:
+                lock.release()
 
     def fall_back(self, entry: Entry, why: str) -> None:
         """Leave such calls to the engine, and say so once."""
         entry.refusal = why
-        name = getattr(self.function, "__name__", "the function")
-        warn_once(self.said, f"{name} runs uncompiled: {why}")
+        warn_once(self.said, f"{self.name} runs uncompiled: {why}")
 
-    def ran(self, args: Sequence[Any], values: Any, before: Callable[[], None]) -> bool:
-        """Note a run of the only specialization that was made elsewhere; False if the engine has to take over.
+    # -- for loops that run a recording themselves --------------------------------------------------------------------
+
+    def only(self, batch: Sequence[Any]) -> Recording | None:
+        """The recording for such arguments, if there is one alone."""
+        entry = self.entry_for(self.arguments(batch, {}, bool(batch)))
+        return entry.specializations[0] if len(entry.specializations) == 1 and not entry.refusal else None
+
+    def ran(self, made: Recording, args: Sequence[Any], before: Callable[[], None]) -> bool:
+        """Note a run of the only recording that was made elsewhere; False if the engine has to take over.
 
         Args:
+            made: the recording.
             args: the arguments: a batch, or none.
-            values: what the run gave for each example.
             before: called before the function itself is.
-
-        Raises:
-            StaleRecordingError: the function gives something else now.
         """
         assert self.last is not None
-        entry = self.last[1]
+        entry = self.last
         entry.calls += 1
-        if not _is_due(entry):
+        if made.surroundings.changed() or made not in entry.specializations:
+            return False
+        if not entry.is_due():
             return True
         before()
-        return self.holds_up(entry, self.arguments(args, {}, bool(args)), True, values)
+        arguments, known = self.arguments(args, {}, bool(args)), {}
+        return self.example(entry, arguments, entry.calls.bit_length() * STRIDE % len(args[0]) if args else 0, known)
 
     # -- what is shown ------------------------------------------------------------------------------------------------
 
@@ -320,15 +466,13 @@ class Runtime:
         """The recording of the last call."""
         if self.last is None:
             raise ArgumentError("call the function first: nothing has been compiled yet")
-        entry = self.last[1]
-        if not entry.specializations:
-            raise ArgumentError(f"nothing has been compiled yet{': ' * bool(entry.refusal)}{entry.refusal}")
-        return entry.specializations[0]
+        if not self.last.specializations:
+            raise ArgumentError(f"nothing has been compiled yet{': ' * bool(self.last.refusal)}{self.last.refusal}")
+        return self.last.specializations[0]
 
     def source(self, language: str, gradient: bool) -> str:
         """The program as text."""
-        specialization = self.latest()
-        return source_of(specialization.kernel, getattr(self.function, "__name__", "lifted"), language, gradient)
+        return source_of(self.latest().kernel, getattr(self.function, "__name__", "lifted"), language, gradient)
 
     def report(self) -> str:
         """What became of the function, line by line."""
@@ -336,12 +480,18 @@ class Runtime:
         if not self.entries:
             return f"{name}: not called yet"
         lines = []
-        for (form, _), entry in self.entries.items():
+        for form, entry in self.entries.items():
             lines.append(f"{name}, {'a batch' if form.batched else 'one example'}: {entry.calls} calls")
             if entry.refusal:
                 lines.append(f"  runs uncompiled: {entry.refusal}")
             if entry.not_finite:
                 lines.append(f"  {entry.not_finite} calls were left to the engine: not finite, or beyond 1e154")
+            if entry.stale:
+                lines.append(f"  {entry.stale} recordings were dropped: the function gave something else")
+            for size, seconds in entry.seconds.items():
+                if self.prefers_engine(entry, 2 ** (size - 1)):
+                    plain = entry.plain * 2 ** (size - 1)
+                    lines.append(f"  {2 ** (size - 1)} examples by the engine, in {plain:.1e} s for {seconds:.1e} s")
             for number, made in enumerate(entry.specializations, 1):
                 kernel, lifted = made.kernel, made.lifted
                 program = lifted.program
@@ -355,13 +505,18 @@ class Runtime:
                 )
                 if program.padded:
                     lines.append("    sums of different lengths share arrays, with masks")
-                lines += [f"    guarded: {line}" for line in dict.fromkeys(guard.line for guard in made.guards)]
+                lines += [f"    guarded: {line}" for line in made.guards.lines]
         return "\n".join(lines)
 
 
-def _is_due(entry: Entry) -> bool:
-    """Whether this call is the 2nd, 4th, 8th, 16th and so on: one that is compared with the function itself."""
-    return entry.calls > 1 and not entry.calls & (entry.calls - 1)
+def _distinct(arguments: Arguments, count: int) -> list[int]:
+    """The first examples of a batch that differ from each other, as many as a recording is compared on."""
+    found: dict[Any, int] = {}
+    for number in range(count):
+        found.setdefault(tuple([np.asarray(x).tobytes() for x in arguments.example(number)]), number)
+        if len(found) == PROBATION:
+            break
+    return list(found.values())
 
 
 def _combined(values: Sequence[Any], how: str) -> Value:

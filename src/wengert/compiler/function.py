@@ -50,6 +50,7 @@ class Compiled:
     def __init__(
         self, function: Callable[..., Any], static: Sequence[str] = (), backend: Backend | None = None
     ) -> None:
+        self.pinned: bool = backend is not None  # else calls that the engine does faster go to the engine
         self.backend: Backend = preferred() if backend is None else backend
         self.backend.require()
         functools.update_wrapper(self, function)
@@ -112,7 +113,7 @@ class Compiled:
         """Another compiled function, without recordings: of a function of the same, as `copy.deepcopy` leaves
         functions as they are, of a bound method or a model of its copy.
         """
-        return Compiled(copy.deepcopy(self.function, memo), self.static, self.backend)
+        return Compiled(copy.deepcopy(self.function, memo), self.static, self.backend if self.pinned else None)
 
     def __repr__(self) -> str:
         return f"<compiled {getattr(self.function, '__name__', 'function')}>"

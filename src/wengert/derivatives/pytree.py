@@ -41,7 +41,7 @@ class PyTree(NamedTuple):
     kind: type
     keys: Sequence[Any]
     children: tuple[Any, ...]
-    like: Any = None  # of a kind of the user's: what to copy
+    like: Any = None  # of a list or dict of a kind of the user's: what to copy
 
     def rebuild(self, children: list[Any]) -> Any:
         """Such a list, tuple or dict, of other children."""
@@ -94,7 +94,7 @@ def _container(x: Any) -> PyTree:
         keys = tuple(map(Field, range(len(x)), kind._fields))
     else:
         keys = range(len(x))
-    return PyTree(kind, keys, (), None if kind in (list, tuple, dict) else x)
+    return PyTree(kind, keys, (), None if kind in (list, dict) or issubclass(kind, tuple) else x)
 
 
 def tree_leaves(tree: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:

@@ -27,8 +27,8 @@ SEVERAL = "make a list of Values, [Value(e) for e in x]; for the speed of arrays
 
 
 def is_number(x: object) -> bool:
-    """Whether x is one real number: int, bool, Fraction, a scalar of NumPy."""
-    return isinstance(x, Real) or type(x).__name__ in ("bool", "bool_")  # NumPy's bool is no Real
+    """Whether x is one real number, not what only says so: int, bool, Fraction, a scalar of NumPy."""
+    return issubclass(type(x), Real) or type(x).__name__ in ("bool", "bool_")  # NumPy's bool is no Real
 
 
 def number(x: Any) -> float:

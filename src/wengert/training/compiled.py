@@ -181,7 +181,7 @@ def _differ(want: float, got: float) -> bool:
 def _refusal(function: Compiled) -> str:
     """Why the last call of a compiled function ran uncompiled; empty if it did not, or if there was none."""
     last = function._runtime.last
-    return "" if last is None else last[1].refusal
+    return "" if last is None else last.refusal
 
 
 def _named(source: Any, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -38,8 +38,8 @@ def recorded(compiled: Compiled, batch: Batch) -> Recorded | None:
     uncompiled.
     """
     runtime: Any = compiled._runtime
-    entry, path = runtime.specialization_for(runtime.arguments(batch, {}, bool(batch)))
-    return Recorded(runtime, path) if path is not None and len(entry.specializations) == 1 else None
+    path = runtime.only(batch)
+    return None if path is None else Recorded(runtime, path)
 
 
 class FlatSteps:
@@ -174,7 +174,7 @@ class FlatSteps:
     def _run(self, recorded: Recorded, batch: Batch, seed: float) -> dict[str, Any] | None:
         """The outputs of a run; the gradients are left in its kernel."""
         ran = recorded.path.run(batch, seed)
-        if ran is None or not ran.finite or not recorded.runtime.ran(batch, ran.outputs["out"], self.store):
+        if ran is None or not ran.finite or not recorded.runtime.ran(recorded.path, batch, self.store):
             return None
         return ran.outputs
 

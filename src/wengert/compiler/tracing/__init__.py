@@ -1,9 +1,10 @@
 """A function is run once and written down: what it computed, what it saw outside, what decided its branches."""
 
 from wengert.compiler.tracing.arguments import Arguments, Form, Reader, called, examples, flatten_argument
-from wengert.compiler.tracing.closure import CapturedEnvironment
-from wengert.compiler.tracing.recorder import Unrecordable, recording
-from wengert.compiler.tracing.trace import AGREE, Auxiliary, Recording, numbers_in, record
+from wengert.compiler.tracing.recorder import Recorder, Unrecordable, recorder_of_thread
+from wengert.compiler.tracing.recording import Recording
+from wengert.compiler.tracing.trace import Auxiliary, numbers_in, record, slopes_of
+from wengert.compiler.tracing.watch import DRAWS, Watch, random_state
 
-__all__ = ["AGREE", "Arguments", "Auxiliary", "CapturedEnvironment", "Form", "Reader", "Recording", "Unrecordable"]
-__all__ += ["called", "examples", "flatten_argument", "numbers_in", "record", "recording"]
+__all__ = ["DRAWS", "Arguments", "Auxiliary", "Form", "Reader", "Recorder", "Recording", "Unrecordable", "Watch", "called"]
+__all__ += ["examples", "flatten_argument", "numbers_in", "random_state", "record", "recorder_of_thread", "slopes_of"]

@@ -8,19 +8,26 @@ from __future__ import annotations
 
 import functools
 import inspect
+import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from datetime import date, datetime
+from decimal import Decimal
+from fractions import Fraction
+from types import MethodType
 from typing import Any
 
 import numpy as np
 
-from wengert.compiler.tracing.closure import key_of
 from wengert.derivatives import KeyPath, keys_of, tree_flatten, tree_leaves, tree_map, tree_unflatten
 from wengert.engine import Value
 from wengert.errors import ArgumentError, DataError
 
 __all__ = ["Arguments", "Fixed", "Form", "Leaf", "Reader", "called", "examples", "flatten_argument", "ordinary"]
 
+BY_VALUE = (str, bytes, bool, int, complex, range, frozenset, Fraction, Decimal, date, datetime)
+PLAIN_ROWS = {"scalar", "list"}
+WIDE = (np.dtype(np.float64), np.dtype(np.int64), np.dtype(np.bool_))
 SCALARS: dict[Any, Any] = {np.floating: float, np.integer: int, np.bool_: bool}
 
 
@@ -83,7 +90,7 @@ def _leaf(name: str, x: Any, batched: bool) -> tuple[Leaf, Any] | Fixed | None:
         return _array(name, x, batched)
     if kind is list or (kind is tuple and not batched):
         return _sequence(name, x, batched)
-    return None if kind in (tuple, dict) else Fixed(key_of(x))
+    return None if kind is dict or isinstance(x, tuple) else Fixed(key_of(x))
 
 
 @functools.lru_cache(1024)
@@ -174,6 +181,49 @@ def _held(made: Any, kinds: list[str]) -> Any:
     return tuple(rows) if kinds[0] == "tuple" else rows
 
 
+class Itself:
+    """An object as a key: equal to that object alone, which it keeps alive, so that no other gets its identity."""
+
+    __slots__ = ("thing",)
+
+    def __init__(self, thing: Any) -> None:
+        self.thing: Any = thing
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Itself and self.thing is other.thing
+
+    def __hash__(self) -> int:
+        return id(self.thing)
+
+
+def key_of(x: Any) -> Any:
+    """What stands for an object where recordings are told apart: for numbers, strings and None type and value; for
+    tuples, frozen dataclasses and bound methods, which are often made anew, their parts; else the object itself.
+
+    >>> key_of(1) == key_of(True), key_of(0.0) == key_of(-0.0), key_of((1, "a")) == key_of((1, "a"))
+    (False, False, True)
+    """
+    kind = type(x)
+    if x is None or kind in BY_VALUE:
+        return kind, x
+    if kind is float or isinstance(x, np.generic):
+        return kind, repr(x)  # in which nan is equal to itself, and -0.0 not to 0.0
+    parts: Any
+    if isinstance(x, tuple):
+        parts = x
+    elif kind is MethodType:
+        parts = x.__func__, x.__self__
+    elif "__dataclass_params__" in vars(kind) and kind.__dataclass_params__.frozen:
+        parts = [getattr(x, field.name) for field in fields(x)]
+    elif kind is set:
+        return kind, frozenset(x)
+    elif hasattr(kind, "__next__") or isinstance(x, (random.Random, np.random.Generator)):
+        return kind  # another at each call, and none of them can be part of a program
+    else:
+        return Itself(x)
+    return kind, tuple([key_of(part) for part in parts])
+
+
 class Form:
     """What the arguments of a function are made of, by name. A recording holds for one form."""
 
@@ -190,6 +240,8 @@ class Form:
                 name += "_"
             self.names.append(name)
         self.batched: bool = batched
+        kinds = [p.kind for p in signature.parameters.values()]
+        self.by_place: bool = len(shapes) == len(kinds) and inspect.Parameter.KEYWORD_ONLY not in kinds
 
 
 @dataclass
@@ -224,15 +276,26 @@ class Arguments:
         """The arrays of an example, with the numbers of its Values."""
         return [_numbers_of(leaf, array) for leaf, array in zip(self.form.leaves, example, strict=True)]
 
-    def call(self, function: Callable[..., Any], example: Sequence[Any], make: Callable[[Leaf, Any], Any]) -> Any:
-        """Call a function on one example, each of its arrays as `make` presents it."""
+    def call(
+        self,
+        function: Callable[..., Any],
+        example: Sequence[Any],
+        make: Callable[[Leaf, Any], Any],
+        fixed: Callable[[Any], Any] = lambda x: x,
+    ) -> Any:
+        """Call a function on one example, each of its arrays as `make` presents it; one that is passed twice is one.
+
+        What is part of the program is presented by `fixed`.
+        """
         arrays = iter(example)
+        known: dict[int, Any] = {}
 
         def put(leaf: Leaf | Fixed, original: Any) -> Any:
             if isinstance(leaf, Fixed):
-                return original  # as it is now
+                return fixed(original)  # as it is now
             made = make(leaf, next(arrays))
-            return made if leaf.held == "scalar" else _held(made, leaf.held.split())
+            made = made if leaf.held == "scalar" else _held(made, leaf.held.split())
+            return known.setdefault(id(original), made) if _has_identity(original) else made
 
         shapes = self.form.shapes.items()
         given = {name: tree_unflatten(shape, put, self.originals[name]) for name, shape in shapes}
@@ -245,6 +308,27 @@ class Arguments:
         shapes = self.form.shapes
         given = {name: x if isinstance(shapes[name], Fixed) else ordinary(x) for name, x in self.originals.items()}
         return called(function, self.form.signature, given)
+
+    def all_plainly(self, function: Callable[..., Any], count: int, known: dict[int, Any]) -> list[Any]:
+        """What a function gives for each example of a batch, but for those of which it is known."""
+        shapes = self.form.shapes
+        if self.form.by_place and all(isinstance(x, Leaf) and set(x.held.split()) <= PLAIN_ROWS for x in shapes.values()):
+            columns = [array.tolist() for array in self.arrays]  # as `call` would present them, one by one
+            return [known[n] if n in known else function(*row) for n, row in enumerate(zip(*columns, strict=True))]
+        return [known[n] if n in known else self.plainly(function, self.example(n)) for n in range(count)]
+
+    def is_wide(self) -> bool:
+        """Whether all arguments are as the function gets them: no narrower kinds of NumPy's numbers among them."""
+        return not any(map(_is_narrow, tree_items(self.originals)))
+
+
+def _is_narrow(x: Any) -> bool:
+    return isinstance(x, (np.generic, np.ndarray)) and x.dtype.kind in "fiub" and x.dtype not in WIDE
+
+
+def _has_identity(x: Any) -> bool:
+    """Whether a function can tell that it was passed twice."""
+    return isinstance(x, (list, np.ndarray, Value))
 
 
 class Reader:
@@ -277,10 +361,12 @@ class Reader:
             form = self.seen.get(seen)
             if form is not None:
                 return Arguments(dict(zip(self.names, args, strict=True)), form, list(args))
+        passed: Any = self.names
         if by_place:
             originals = dict(zip(self.names, args, strict=True))
         else:
             bound = self.signature.bind(*args, **named)
+            passed = set(bound.arguments)
             bound.apply_defaults()
             originals = dict(bound.arguments)
             for name in self.gathering:
@@ -291,17 +377,29 @@ class Reader:
         shapes: dict[str, Any] = {}
         arrays: list[Any] = []
         for name, x in originals.items():
-            shapes[name], found = (
-                (Fixed(_static(name, x)), []) if name in self.static else flatten_argument(name, x, batched)
-            )
-            arrays += found
-        key = (batched, *shapes.items())
+            if name in self.static:
+                shapes[name] = Fixed(_static(name, x))
+            elif name not in passed:
+                shapes[name] = Fixed(key_of(x))  # a default is part of the program
+            else:
+                shapes[name], found = flatten_argument(name, x, batched)
+                arrays += found
+        same = [id(x) for x in tree_items(originals) if _has_identity(x)]
+        aliases = () if len(same) == len(set(same)) else tuple(map(same.index, same))
+        key = (batched, aliases, *shapes.items())
         form = self.forms.get(key)
         if form is None:
             form = self.forms[key] = Form(self.signature, shapes, batched)
         if seen is not None and all(x is y for x, y in zip(args, arrays, strict=False)) and len(args) == len(arrays):
             self.seen[seen] = form  # such arrays are taken as they are
         return Arguments(originals, form, arrays)
+
+
+def tree_items(x: Any) -> list[Any]:
+    """What is in tuples and dicts."""
+    if isinstance(x, (tuple, dict)):
+        return [item for part in (x.values() if isinstance(x, dict) else x) for item in tree_items(part)]
+    return [x]
 
 
 def examples(

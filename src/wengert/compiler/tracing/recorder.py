@@ -1,13 +1,11 @@
-"""Runs the user's function once, on Values that stand for its inputs, and keeps its graph and its guards.
+"""What one run of the user's function has shown: its guards, what integers chose, why it cannot be recorded.
 
-While it runs, `.data` yields a `DataTracer`. What is computed from it is recorded, without a gradient; a comparison is
-noted as a guard, which later runs must answer alike; a conversion to a plain float leaves the recording, and the
-function stays with the engine.
+While a thread records, the engine tells of what is read, compared or overwritten: `.data` yields a traced `Number`, a
+comparison is noted as a guard, which later runs must answer alike, and what cannot be recorded ends the recording.
 """
 
 from __future__ import annotations
 
-import builtins
 import linecache
 import threading
 from collections.abc import Iterator
@@ -17,14 +15,14 @@ from math import nan
 from typing import Any
 
 from wengert import node
-from wengert.compiler.tracing.tracers import DataTracer, IntegerTracer, as_operand
+from wengert.compiler.tracing.tracers import HOLDS, Integer, Number, as_operand, number_of
 from wengert.engine import Value
-from wengert.errors import running
-from wengert.ops import BY_NAME, coerce
+from wengert.errors import Line, running
+from wengert.ops import BY_NAME
 
-__all__ = ["Guard", "Picked", "Recorder", "Unrecordable", "recording", "tracing"]
+__all__ = ["Guard", "Picked", "Recorder", "Unrecordable", "recorder_of_thread", "tracing"]
 
-STOP, GREATEST, LEAST = BY_NAME["stop_gradient"], BY_NAME["max"], BY_NAME["min"]
+STOP = BY_NAME["stop_gradient"]
 
 
 class Unrecordable(Exception):  # noqa: N818  (no fault: a reason to stay with the engine)
@@ -35,15 +33,15 @@ class Unrecordable(Exception):  # noqa: N818  (no fault: a reason to stay with t
 class Guard:
     """A comparison that the recorded run made, and its outcome: other runs must come to the same."""
 
-    how: str  # lt | le | gt | ge | eq | ne
+    how: str  # a name in HOLDS
     left: Any  # a Value, or a float
     right: Any
     outcome: bool
-    line: str
+    line: Line | None
 
     def without_values(self) -> Guard:
         """The same for keeping: a Value would keep the whole graph that it was computed from."""
-        left, right = (nan if isinstance(side, Value) else side for side in (self.left, self.right))
+        left, right = (nan if isinstance(side, Value) else float(side) for side in (self.left, self.right))
         return Guard(self.how, left, right, self.outcome, self.line)
 
 
@@ -51,7 +49,7 @@ class Guard:
 class Picked:
     """An item of a list that an integer argument chose at run time."""
 
-    index: IntegerTracer
+    index: Integer
     items: list[Any]
 
 
@@ -62,61 +60,66 @@ class Recorder:
     guards: dict[tuple[Any, ...], Guard] = field(default_factory=dict)
     picked: list[Picked] = field(default_factory=list)
     refusal: str = ""
-    numbers: dict[int, Any] = field(default_factory=dict)  # by node: its number without a gradient
-    busy: bool = False
-    looking: bool = False
+    arguments: dict[int, Value] = field(default_factory=dict)  # the Values that stand for arguments, by identity
+    open: bool = True  # whether the run still goes on
+    _numbers: dict[int, Any] = field(default_factory=dict)  # by node: its number without a gradient
+    _busy: bool = False
+    _looking: bool = False
 
     def __post_init__(self) -> None:
         self.began: int = Value(0.0)._made  # every node of the run is younger
+        self.surroundings: Any = None
 
     def refuse(self, why: str) -> None:
         """Leave the recording.
 
         Raises:
-            Unrecordable: always.
+            Unrecordable: always, while it goes on.
         """
-        self.refusal = self.refusal or f"{where()} {why}"
-        raise Unrecordable(self.refusal)
+        if self.open:
+            self.refusal = self.refusal or f"{running() or 'the function'} {why}"
+            raise Unrecordable(self.refusal)
 
     def detached(self, x: Any) -> Any:
         """The same number as a node through which no gradient flows back."""
-        if self.busy:  # no_grad() asks for the detached node of the one that is being made here
+        if self._busy:  # no_grad() asks for the detached node of the one that is being made here
             return x
-        if id(x) not in self.numbers:
-            self.busy = True
+        if id(x) not in self._numbers:
+            self._busy = True
             try:
-                self.numbers[id(x)] = (STOP(x), x)  # x too, so that its id stays its own
+                self._numbers[id(x)] = (STOP(x), x)  # x too, so that its id stays its own
             finally:
-                self.busy = False
-        return self.numbers[id(x)][0]
+                self._busy = False
+        return self._numbers[id(x)][0]
 
-    def guard(self, how: str, left: Any, right: Any, outcome: bool) -> None:
-        """Note a comparison."""
-        if not self.looking:
-            key = (how, *(id(side) if isinstance(side, Value) else side for side in (left, right)))
-            self.guards.setdefault(key, Guard(how, left, right, bool(outcome), where()))
+    def guard(self, how: str, left: Any, right: Any) -> bool:
+        """Note a comparison; returns its outcome."""
+        outcome = bool(HOLDS[how](number_of(left), number_of(right)))
+        if self.open and not self._looking:
+            sides = as_operand(left), as_operand(right)
+            key = (how, *(id(side) if isinstance(side, Value) else float(side) for side in sides))
+            if key not in self.guards:
+                self.guards[key] = Guard(how, *sides, outcome, running())
+        return outcome
 
-    def choose(self, index: IntegerTracer, items: Any) -> None:
-        """Note that an integer chooses an item."""
+    def choose(self, index: Integer, items: Any) -> None:
+        """Note that an integer chooses an item; each becomes an operand now, whichever is chosen."""
+        for item in items:
+            as_operand(item)
         self.picked.append(Picked(index, items))
-
-    def unseen(self, x: Any) -> float:
-        """The number of a Value, without the recording's notice."""
-        with _hook.told_to(None):
-            return float(x.data)
 
     def indexed(self, frame: Any, number: int) -> Any:
         """The list in ``rows[index]``, if that is what the frame is doing."""
-        if self.looking:  # for the list in front of another index
+        if self._looking:  # for the list in front of another index
             return [None] * (number + 1)
-        self.looking, count = True, len(self.picked)
+        self._looking, count = True, len(self.picked)
         try:
             with _hook.told_to(None):
                 items = _subscripted(frame)
         finally:
-            self.looking = False
+            self._looking = False
             del self.picked[count:]
-        known = isinstance(items, (list, tuple)) or type(items).__name__ == "ndarray"
+        known = isinstance(items, (list, tuple)) or type(items).__name__ in ("ndarray", "TracedArray")
         return list(items) if known and -len(items) <= number < len(items) else None
 
 
@@ -136,7 +139,7 @@ class _TracingHook(threading.local):
 
     def read(self, x: Any, number: float) -> Any:
         """`x.data`."""
-        return number if self.recorder is None else DataTracer(self.recorder, x, number)
+        return number if self.recorder is None else Number(self.recorder, number, x, attached=True)
 
     def detached(self, x: Any, number: float) -> Any:
         """`x.detach()`."""
@@ -145,34 +148,40 @@ class _TracingHook(threading.local):
     def compared(self, how: str, x: Any, other: Any, outcome: bool) -> None:
         """A comparison of a Value."""
         if self.recorder is not None:
-            self.recorder.guard(how, x, other if isinstance(other, Value) else coerce.number(other), outcome)
+            self.recorder.guard(how, x, other)
+
+    def same(self, x: Any, other: Any) -> bool:
+        """Whether two Values are one; it is asked for a key, too."""
+        if self.recorder is not None and (id(x) in self.recorder.arguments or id(other) in self.recorder.arguments):
+            self.recorder.refuse("asks which Value an argument is")
+        return x is other
+
+    def operands(self, xs: Any) -> Any:
+        """What is recorded for operands."""
+        return xs if self.recorder is None else [as_operand(x) for x in xs]
 
     def refuse(self, why: str) -> None:
         """What cannot be recorded."""
         if self.recorder is not None:
-            self.recorder.refuse(why)
+            self.recorder.refuse(f"{why}: compute with the Value itself")
 
 
 _hook = _TracingHook()
 _lock, _recording = threading.Lock(), 0
-_max, _min = builtins.max, builtins.min  # what stands there when no thread records
 
 
-def recording() -> bool:
-    """Whether this thread is recording."""
-    return _hook.recorder is not None
+def recorder_of_thread() -> Recorder | None:
+    """What records in this thread, if anything does."""
+    return _hook.recorder
 
 
 @contextmanager
 def tracing(recorder: Recorder) -> Iterator[None]:
     """Record what this thread does."""
-    global _recording, _max, _min
+    global _recording
     with _lock:
         _recording += 1
         node.set_tracing_hook(_hook)
-        if _recording == 1:
-            _max, _min = builtins.max, builtins.min
-            builtins.max, builtins.min = _extreme(GREATEST, _max), _extreme(LEAST, _min)
     try:
         with _hook.told_to(recorder):
             yield
@@ -181,35 +190,6 @@ def tracing(recorder: Recorder) -> Iterator[None]:
             _recording -= 1
             if not _recording:
                 node.set_tracing_hook(None)
-                builtins.max, builtins.min = _max, _min
-
-
-def _extreme(row: Any, builtin: Any) -> Any:
-    """Python's max or min, for a time: of traced numbers it is an operation, not a chain of comparisons."""
-
-    def extreme(*xs: Any, **options: Any) -> Any:
-        if not recording() or options:
-            return builtin(*xs, **options)
-        if len(xs) == 1:
-            xs = (list(xs[0]),)  # a generator is read once
-        found = xs[0] if len(xs) == 1 else xs
-        if not any(isinstance(x, DataTracer) for x in found) or any(isinstance(x, Value) for x in found):
-            return builtin(*xs)
-        first = next(x for x in found if isinstance(x, DataTracer))
-        if any(x.number != x.number if isinstance(x, DataTracer) else x != x for x in found):
-            return builtin(*xs)  # with a nan among them Python's answer depends on the order
-        return first.computed(row([as_operand(x) for x in found]))
-
-    return extreme
-
-
-# -- the user's source ------------------------------------------------------------------------------------------------
-
-
-def where() -> str:
-    """The line of the user's code that is running."""
-    line = running()
-    return "the function" if line is None else str(line)
 
 
 def _subscripted(frame: Any) -> Any:

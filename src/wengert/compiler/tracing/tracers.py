@@ -1,175 +1,313 @@
-"""What stands for a number while a function is being recorded: no float and no int, so that nothing leaks unseen.
+"""What stands for a number while a function is being recorded.
 
-A `DataTracer` is what `.data` gives; an `IntegerTracer` is an integer argument. Arithmetic on either is recorded, a
-comparison is noted as a guard, and what cannot be recorded is told to the recorder.
+A `Number` is a traced number: an argument, the `.data` of a Value, a float that the function reads outside of itself,
+and what is computed from those. Arithmetic on numbers is Python's own, and recorded; with a Value it gives a Value, as
+in the function itself. A comparison is noted as a guard. Whatever else is asked of it is answered by the number that it
+is in the recorded run, and the recording then holds for that number alone. It says that it is a float, or an int; it is
+no subclass of those, which C functions read in silence.
 """
 
 from __future__ import annotations
 
+import operator
 import sys
 from collections.abc import Callable
+from math import trunc
 from typing import Any
 
+import numpy as np
+
 from wengert.engine import Value
-from wengert.ops import BY_NAME
-from wengert.ops import coerce as operands
+from wengert.ops import BY_NAME, Op, coerce
 
-__all__ = ["HOLDS", "DataTracer", "IntegerTracer", "as_operand"]
+__all__ = ["EXACT", "FINITE", "HOLDS", "Integer", "Number", "TracedArray", "as_operand", "is_traced", "number_of"]
+__all__ += ["presented", "recorded", "taken"]
 
-HOLDS: dict[str, Callable[[Any, Any], Any]] = {
+EXACT = 2.0**53  # as far as every integer is a float
+FINITE = sys.float_info.max
+HOLDS: dict[str, Callable[[Any, Any], Any]] = {  # how a guard compares, of numbers and of arrays
     "lt": lambda x, y: x < y,
     "le": lambda x, y: x <= y,
     "gt": lambda x, y: x > y,
     "ge": lambda x, y: x >= y,
     "eq": lambda x, y: x == y,
     "ne": lambda x, y: x != y,
+    "is": lambda x, y: (x == y) & (np.signbit(x) == np.signbit(y)) | (x != x) & (y != y),
+    "within": lambda x, y: np.abs(x) <= y,
 }
+PYTHON: dict[str, Callable[..., Any]] = {
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv, "pow": operator.pow,
+    "remainder": operator.mod, "floordiv": operator.floordiv, "neg": operator.neg, "abs": abs,
+}  # fmt: skip
+UFUNCS: dict[str, str] = {  # of NumPy, by the rows of the table and the operators of Python that they are
+    "subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "power": "pow", "float_power": "pow",
+    "negative": "neg", "absolute": "abs", "fabs": "abs", "floor_divide": "floordiv", "mod": "remainder", "rint": "round",
+}  # fmt: skip
+UNTOUCHED = frozenset(["dtype", "itemsize", "nbytes", "ndim", "shape", "size"])  # the same for all scalars of a kind
 
 
 # fmt: off
-class Tracer:
-    """A number that is being traced: arithmetic and comparisons, by what a subclass makes of them."""
+class Number:
+    """A number that is being traced."""
 
-    __slots__ = ("number", "recorder")
+    __slots__ = ("_attached", "_node", "number", "recorder")
 
-    def __init__(self, recorder: Any, number: float) -> None:
+    def __init__(self, recorder: Any, number: Any, node: Any, attached: bool = False) -> None:
         self.recorder: Any = recorder
-        self.number: float = number
+        self.number: Any = number  # what it is in the run that is recorded
+        self._node: Any = node  # the Value that is recorded for it;
+        self._attached: bool = attached  # whether gradients would flow back through that
 
-    def _do(self, name: str, *operands: Any) -> Any: raise NotImplementedError
-    def _operand(self) -> Any: raise NotImplementedError
-    def __add__(self, other: Any) -> Any: return self._do("add", self, other)
-    def __radd__(self, other: Any) -> Any: return self._do("add", other, self)
-    def __sub__(self, other: Any) -> Any: return self._do("sub", self, other)
-    def __rsub__(self, other: Any) -> Any: return self._do("sub", other, self)
-    def __mul__(self, other: Any) -> Any: return self._do("mul", self, other)
-    def __rmul__(self, other: Any) -> Any: return self._do("mul", other, self)
-    def __truediv__(self, other: Any) -> Any: return self._do("div", self, other)
-    def __rtruediv__(self, other: Any) -> Any: return self._do("div", other, self)
-    def __pow__(self, other: Any) -> Any: return self._do("pow", self, other)
-    def __rpow__(self, other: Any) -> Any: return self._do("pow", other, self)
-    def __neg__(self) -> Any: return self._do("neg", self)
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any: return type(self.number)
+
+    def operand(self) -> Any:
+        """What is recorded for it: a Value through which no gradient flows back; once that is over, the number."""
+        if not self.recorder.open:
+            return self.number
+        return self.recorder.detached(self._node) if self._attached else self._node
+
+    def taken(self) -> Any:
+        """The number itself; the recording holds for no other."""
+        self.recorder.guard("is", self, float(self.number))
+        return self.number
+
+    def __add__(self, other: Any) -> Any: return _computed("add", self, other)
+    def __radd__(self, other: Any) -> Any: return _computed("add", other, self)
+    def __sub__(self, other: Any) -> Any: return _computed("sub", self, other)
+    def __rsub__(self, other: Any) -> Any: return _computed("sub", other, self)
+    def __mul__(self, other: Any) -> Any: return _computed("mul", self, other)
+    def __rmul__(self, other: Any) -> Any: return _computed("mul", other, self)
+    def __truediv__(self, other: Any) -> Any: return _computed("div", self, other)
+    def __rtruediv__(self, other: Any) -> Any: return _computed("div", other, self)
+    def __pow__(self, other: Any, modulus: Any = None) -> Any:
+        return _computed("pow", self, other) if modulus is None else pow(self.taken(), taken(other), taken(modulus))
+    def __rpow__(self, other: Any) -> Any: return _computed("pow", other, self)
+    def __mod__(self, other: Any) -> Any: return _computed("remainder", self, other)
+    def __rmod__(self, other: Any) -> Any: return _computed("remainder", other, self)
+    def __floordiv__(self, other: Any) -> Any: return _computed("floordiv", self, other)
+    def __rfloordiv__(self, other: Any) -> Any: return _computed("floordiv", other, self)
+    def __divmod__(self, other: Any) -> Any: return self // other, self % other
+    def __rdivmod__(self, other: Any) -> Any: return other // self, other % self
+    def __neg__(self) -> Any: return _computed("neg", self)
     def __pos__(self) -> Any: return self
-    def __abs__(self) -> Any: return self._do("abs", self)
-    def __lt__(self, other: Any) -> Any: return self._compare("lt", other)
-    def __le__(self, other: Any) -> Any: return self._compare("le", other)
-    def __gt__(self, other: Any) -> Any: return self._compare("gt", other)
-    def __ge__(self, other: Any) -> Any: return self._compare("ge", other)
-    def __eq__(self, other: Any) -> Any: return self._compare("eq", other)
-    def __ne__(self, other: Any) -> Any: return self._compare("ne", other)
-    def __bool__(self) -> bool: return bool(self._compare("ne", 0.0))
-    def __hash__(self) -> int: return 0
+    def __abs__(self) -> Any: return _computed("abs", self)
+    def __lt__(self, other: Any) -> Any: return _compared("lt", self, other)
+    def __le__(self, other: Any) -> Any: return _compared("le", self, other)
+    def __gt__(self, other: Any) -> Any: return _compared("gt", self, other)
+    def __ge__(self, other: Any) -> Any: return _compared("ge", self, other)
+    def __eq__(self, other: Any) -> Any: return _compared("eq", self, other)
+    def __ne__(self, other: Any) -> Any: return _compared("ne", self, other)
+    def __bool__(self) -> bool: return bool(_compared("ne", self, 0.0))
+    def __copy__(self) -> Any: return self
+    def __deepcopy__(self, memo: Any) -> Any: return self
+    def __hash__(self) -> int: return hash(self.taken())
+    def __float__(self) -> float: return float(self.taken())
+    def __complex__(self) -> complex: return complex(self.taken())
+    def __str__(self) -> str: return str(self.taken())
+    def __repr__(self) -> str: return repr(self.taken())
+    def __format__(self, spec: str) -> str: return format(self.taken(), spec)
+    def __reduce_ex__(self, protocol: Any) -> Any: return self.taken().__reduce_ex__(protocol)
+    def __dir__(self) -> Any: return dir(self.number)
+    def __floor__(self) -> Any: return _whole("floor", self)
+    def __ceil__(self) -> Any: return -_whole("floor", -self)
+    def __trunc__(self) -> Any: return self.__floor__() if self >= 0.0 else self.__ceil__()
+    def __int__(self) -> Any: return trunc(self.taken())
+    def __index__(self) -> Any: return operator.index(self.taken())
+    def __and__(self, other: Any) -> Any: return self.taken() & taken(other)
+    def __rand__(self, other: Any) -> Any: return taken(other) & self.taken()
+    def __or__(self, other: Any) -> Any: return self.taken() | taken(other)
+    def __ror__(self, other: Any) -> Any: return taken(other) | self.taken()
+    def __xor__(self, other: Any) -> Any: return self.taken() ^ taken(other)
+    def __rxor__(self, other: Any) -> Any: return taken(other) ^ self.taken()
+    def __lshift__(self, other: Any) -> Any: return self.taken() << taken(other)
+    def __rlshift__(self, other: Any) -> Any: return taken(other) << self.taken()
+    def __rshift__(self, other: Any) -> Any: return self.taken() >> taken(other)
+    def __rrshift__(self, other: Any) -> Any: return taken(other) >> self.taken()
+    def __invert__(self) -> Any: return ~self.taken()
     # fmt: on
 
-    def _compare(self, how: str, other: Any) -> Any:
-        """The outcome of a comparison, noted as a guard."""
-        if isinstance(other, Value):
-            number = self.recorder.unseen(other)
-        elif isinstance(other, Tracer):
-            number = other.number
-        elif operands.is_number(other):
-            number = operands.number(other)
-        else:
-            return NotImplemented
-        outcome = HOLDS[how](self.number, number)
-        self.recorder.guard(how, self._operand(), as_operand(other), outcome)
-        return outcome
+    def __round__(self, digits: Any = None) -> Any:
+        if digits is None and isinstance(self.number, (float, int)):
+            return _whole("round", self)
+        return round(self.taken(), taken(digits))
+
+    def __getattr__(self, name: str) -> Any:
+        """What a number of this kind has besides."""
+        if name in UNTOUCHED or not hasattr(self.number, name):
+            return getattr(self.number, name)
+        if name in ("conjugate", "item"):
+            return lambda: self
+        return self if name in ("real", "numerator") else getattr(self.taken(), name)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *xs: Any, **options: Any) -> Any:
+        return _by_element(ufunc, method, xs, options)
+
+    def _apply_op(self, op: Op, xs: Any) -> Any:
+        """What a function of the table gives: a Value if there is one among the operands."""
+        if any(isinstance(x, Value) for x in xs):
+            return op(*map(as_operand, xs))
+        return recorded(op.name, op(*map(number_of, xs)), *xs)
+
+
+class Integer(Number):
+    """An integer argument. As an index it chooses an item of a list at run time."""
+
+    __slots__ = ("fixed", "used")
+
+    def __init__(self, recorder: Any, number: Any, node: Any, fixed: bool = False) -> None:
+        super().__init__(recorder, number, node)
+        self.fixed: bool = fixed  # whether another index is another specialization
+        self.used: bool = False  # as an index
+
+    def select(self, items: Any) -> Any:
+        """The item of a list that this integer stands for, noted as chosen at run time."""
+        if self.fixed or not -len(items) <= self.number < len(items):
+            return items[self.taken()]
+        return items[self._chosen(items)]
+
+    def __index__(self) -> int:
+        items = None if self.fixed else self.recorder.indexed(sys._getframe(1), int(self.number))
+        return operator.index(self.taken()) if items is None else self._chosen(items)  # range(n), a slice
+
+    def _chosen(self, items: Any) -> int:
+        self.used = True
+        self.recorder.choose(self, items)
+        return int(self.number)
+
+
+# -- what is computed from numbers ------------------------------------------------------------------------------------
+
+
+def is_traced(x: Any) -> bool:
+    """Whether it is a traced number, whatever it says of itself."""
+    kind = type(x)
+    return kind is Number or kind is Integer
 
 
 def as_operand(x: Any) -> Any:
     """What is recorded for an operand: a Value, or a number."""
-    return x._operand() if isinstance(x, Tracer) else x
+    return x.operand() if is_traced(x) else x
 
 
-class DataTracer(Tracer):
-    """The number of a Value, as `.data` gives it. No gradient flows through what is computed from it."""
-
-    __slots__ = ("_detached", "_x")
-
-    def __init__(self, recorder: Any, x: Any, number: float, detached: bool = False) -> None:
-        super().__init__(recorder, number)
-        self._x, self._detached = x, detached
-
-    def _operand(self) -> Any:
-        return self._x if self._detached else self.recorder.detached(self._x)
-
-    def _do(self, name: str, *xs: Any) -> Any:
-        if not all(isinstance(x, (Tracer, Value)) or operands.is_number(x) for x in xs):
-            return NotImplemented
-        made = BY_NAME[name](*map(as_operand, xs))
-        return made if any(isinstance(x, Value) for x in xs) else self.computed(made)
-
-    def computed(self, x: Any) -> DataTracer:
-        """What was computed from traced numbers is one too."""
-        return DataTracer(self.recorder, x, self.recorder.unseen(x), True)
-
-    def _refuse(self, what: str) -> Any:
-        self.recorder.refuse(f"{what}: compute with the Value itself (v.exp(), wengert.maximum(a, b), wengert.where)")
-
-    # fmt: off
-    def __hash__(self) -> int: return int(self._refuse("uses the data of a Value as a key"))
-    def __float__(self) -> float: return float(self._refuse("turns the data of a Value into a plain float"))
-    def __int__(self) -> int: return int(self._refuse("turns the data of a Value into an int"))
-    def __index__(self) -> int: return int(self._refuse("uses the data of a Value as an index"))
-    def __round__(self, digits: Any = None) -> Any: return self._refuse("rounds the data of a Value")
-    def __str__(self) -> str: return str(self._refuse("turns the data of a Value into text"))
-    def __format__(self, spec: str) -> str: return str(self._refuse("turns the data of a Value into text"))
-    def __repr__(self) -> str: return str(self._refuse("turns the data of a Value into text"))
-    # fmt: on
+def number_of(x: Any) -> Any:
+    """The number that an operand is in the recorded run; `NotImplemented` for what is none."""
+    if is_traced(x):
+        return x.number
+    if isinstance(x, Value):
+        return x._data
+    return x if coerce.is_number(x) else NotImplemented
 
 
-class IntegerTracer(Tracer):
-    """An integer argument. As an index it chooses an item of a list at run time; in arithmetic it is an input."""
+def taken(x: Any) -> Any:
+    """A traced number as the number itself, for which alone the recording holds then."""
+    return x.taken() if is_traced(x) else x
 
-    __slots__ = ("_always_fixed", "_value", "used")
 
-    def __init__(self, recorder: Any, number: int, always_fixed: bool = False) -> None:
-        super().__init__(recorder, number)
-        self._always_fixed = always_fixed
-        self._value: Any = None
-        self.used: bool = False  # as an index
+def recorded(name: str, result: Any, *xs: Any) -> Any:
+    """The result of an operation on numbers, of which one is traced, as a traced number."""
+    recorder = next(x for x in xs if is_traced(x)).recorder
+    return Number(recorder, result, BY_NAME[name](*map(as_operand, xs))) if recorder.open else result
 
-    def _operand(self) -> Any:
-        if self._value is None:
-            self._value = Value(float(self.number))
-        return self._value
 
-    def _do(self, name: str, *xs: Any) -> Any:
-        if not all(isinstance(x, (Tracer, Value)) or operands.is_number(x) for x in xs):
-            return NotImplemented
-        return BY_NAME[name](*map(as_operand, xs))
+def _computed(name: str, *xs: Any) -> Any:
+    """An operation of Python's arithmetic; what would raise for other numbers is guarded."""
+    if any(isinstance(x, Value) for x in xs):
+        return PYTHON[name](*map(as_operand, xs))
+    numbers = [*map(number_of, xs)]
+    if any(x is NotImplemented for x in numbers):
+        known = any(isinstance(x, (complex, str, bytes)) for x in xs)
+        return PYTHON[name](*map(taken, xs)) if known else NotImplemented
+    result = PYTHON[name](*numbers)
+    if isinstance(result, complex):
+        return PYTHON[name](*map(taken, xs))
+    recorder = next(x for x in xs if is_traced(x)).recorder
+    if name in ("div", "remainder", "floordiv") and not (name == "div" and isinstance(result, np.generic)):
+        recorder.guard("ne", xs[1], 0.0)
+    if name == "floordiv":
+        x, y = map(as_operand, xs)
+        made = Number(recorder, result, BY_NAME["round"]((x - BY_NAME["remainder"](x, y)) / y))
+    else:
+        made = recorded(name, result, *xs)
+    if isinstance(result, (int, np.integer)):
+        recorder.guard("within", made, EXACT)
+        if name == "pow":
+            recorder.guard("ge", xs[1], 0.0)  # else a float
+    elif name == "pow" and not isinstance(result, np.generic):
+        recorder.guard("within", made, FINITE)
+    return made
 
-    def select(self, items: Any) -> Any:
-        """The item of a list that this integer stands for, noted as chosen at run time."""
-        if self._always_fixed:
-            return items[self.fixed()]
-        self.used = True
-        self.recorder.choose(self, items)
-        return items[int(self.number)]
 
-    def __index__(self) -> int:
-        items = None if self._always_fixed else self.recorder.indexed(sys._getframe(1), int(self.number))
-        if items is None:
-            return self.fixed()  # range(n), a slice: another number is another specialization
-        self.used = True
-        self.recorder.choose(self, items)
-        return int(self.number)
+def _compared(how: str, x: Number, other: Any) -> Any:
+    """The outcome of a comparison, noted as a guard."""
+    if isinstance(other, np.ndarray):
+        return NotImplemented
+    return NotImplemented if number_of(other) is NotImplemented else x.recorder.guard(how, x, other)
+
+
+def _whole(name: str, x: Any) -> Any:
+    """A number made whole, an int."""
+    if not is_traced(x):
+        return int(BY_NAME[name](x))
+    made = recorded(name, int(BY_NAME[name](float(x.number))), x)
+    x.recorder.guard("within", made, EXACT)
+    return made
+
+
+# -- arrays of them ---------------------------------------------------------------------------------------------------
+
+
+class TracedArray(np.ndarray):  # type: ignore[type-arg]
+    """An array of traced numbers, which answers as the array of numbers that it stands for."""
+
+    kind: Any = None  # of what numbers: a dtype
+
+    def __array_finalize__(self, other: Any) -> None:
+        self.kind = getattr(other, "kind", None)
 
     @property
-    def whole(self) -> int:
-        """The number as an int."""
-        return int(self.number)
+    def dtype(self) -> Any:
+        """That of the array that it stands for."""
+        return super().dtype if self.kind is None else self.kind
 
-    def fixed(self) -> int:
-        """The number itself; a guard says that the recording holds for no other."""
-        self.recorder.guard("eq", self._operand(), float(self.number), True)
-        return int(self.number)
+    def __array_ufunc__(self, ufunc: Any, method: str, *xs: Any, **options: Any) -> Any:
+        return _by_element(ufunc, method, xs, options)
 
-    # fmt: off
-    def __hash__(self) -> int: return hash(self.fixed())
-    def __int__(self) -> int: return self.fixed()
-    def __float__(self) -> float: return float(self.fixed())
-    # fmt: on
+    def astype(self, dtype: Any, *args: Any, **named: Any) -> Any:
+        """A copy; floats as floats stay traced."""
+        return self.copy() if np.dtype(dtype) == self.dtype else super().astype(dtype, *args, **named)
 
-    def __repr__(self) -> str:
-        return f"IntegerTracer({self.number})"
+    def __reduce__(self) -> Any:
+        return np.array([taken(x) for x in self.ravel().tolist()], self.kind).reshape(self.shape).__reduce__()
+
+
+def _by_element(ufunc: Any, method: str, xs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """A function of NumPy over traced numbers: that of the table, or of Python, on each."""
+    name = UFUNCS.get(ufunc.__name__, ufunc.__name__.replace("arc", "a"))
+    plain = [_as_objects(x) for x in xs]
+    if "out" in options:
+        options["out"] = tuple([_as_objects(x) for x in options["out"]])
+    if method == "__call__" and name in BY_NAME and BY_NAME[name].arity == ufunc.nin and "where" not in options:
+        made = np.frompyfunc(PYTHON.get(name, BY_NAME[name]), ufunc.nin, 1)(*plain, **options)
+    else:
+        made = getattr(ufunc, method)(*plain, **options)
+    return presented(made)
+
+
+def _as_objects(x: Any) -> Any:
+    """An array of Python's objects, in the same memory where it is one."""
+    if is_traced(x):
+        made = np.empty((), object)
+        made[()] = x
+        return made
+    return x.view(np.ndarray) if isinstance(x, TracedArray) else x
+
+
+def presented(x: Any) -> Any:
+    """An array of objects as one of traced numbers, if the first of them is such a number."""
+    first = x.flat[0] if isinstance(x, np.ndarray) and x.size and x.dtype == object else None
+    if not is_traced(first):
+        return x
+    made = x.view(TracedArray)
+    made.kind = np.dtype(type(first.number))
+    return made

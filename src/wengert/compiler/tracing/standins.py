@@ -1,0 +1,145 @@
+"""What a recorded function is given for the parts of Python that would take a traced number out in silence.
+
+`max`, `min` and the functions of `math` are rows of the table; `float`, `int`, `type` and `Value` are classes that
+answer as those do. The function finds them under its own names (`surroundings.py`); nothing else sees them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from wengert.compiler.tracing.tracers import (
+    FINITE,
+    Number,
+    is_traced,
+    number_of,
+    presented,
+    recorded,
+    taken,
+)
+from wengert.engine import Value
+from wengert.ops import BY_NAME
+
+__all__ = ["STANDINS", "ModuleView"]
+
+ROWS = ("exp exp2 expm1 log log2 log10 log1p sqrt cbrt sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh "
+        "atanh erf erfc lgamma").split()  # fmt: skip
+
+
+def _function(function: Any, row: str) -> Callable[..., Any]:
+    """A function of `math`; where it would raise for other numbers, the recording does not hold."""
+
+    def call(*xs: Any) -> Any:
+        if not any(map(is_traced, xs)) or len(xs) != BY_NAME[row].arity:
+            return function(*map(taken, xs))
+        made = recorded(row, function(*map(number_of, xs)), *xs)
+        made.recorder.guard("within", made, FINITE)
+        return made
+
+    return call
+
+
+def _extreme(builtin: Any, row: str) -> Callable[..., Any]:
+    """Python's max or min: of traced numbers it is an operation, not a chain of comparisons."""
+
+    def extreme(*xs: Any, **options: Any) -> Any:
+        if options:
+            return builtin(*xs, **options)
+        found = list(xs[0]) if len(xs) == 1 else xs  # a generator is read once
+        numbers = [number_of(x) for x in found]
+        mixed = any(isinstance(x, Value) for x in found) or any(n is NotImplemented for n in numbers)
+        if mixed or not any(map(is_traced, found)) or any(n != n for n in numbers):  # a nan's place would matter
+            return builtin(found)
+        return recorded(row, builtin(numbers), *found) if len(numbers) > 1 else found[0]
+
+    return extreme
+
+
+def _asks(how: Callable[[Any], bool], function: Any) -> Callable[[Any], bool]:
+    return lambda x: how(x) if is_traced(x) else function(x)
+
+
+class _Kind(type):
+    """A class that answers as another does, and makes traced numbers of traced ones."""
+
+    real: Any
+    make: Any
+
+    def __call__(cls, *args: Any, **named: Any) -> Any:
+        return cls.make(*args, **named)
+
+    def __instancecheck__(cls, x: Any) -> bool:
+        return isinstance(x, cls.real)
+
+    def __subclasscheck__(cls, kind: Any) -> bool:
+        return issubclass(getattr(kind, "real", kind), cls.real)
+
+    def __getattr__(cls, name: str) -> Any:
+        return getattr(cls.real, name)
+
+    def __eq__(cls, other: object) -> bool:
+        return cls is other or cls.real is other
+
+    def __hash__(cls) -> int:
+        return hash(cls.real)
+
+
+def _float(*args: Any) -> Any:
+    if len(args) != 1 or not is_traced(args[0]):
+        return float(*args)
+    x = args[0]
+    return x if type(x.number) is float else Number(x.recorder, float(x.number), x.operand())
+
+
+def _int(*args: Any) -> Any:
+    if len(args) != 1 or not is_traced(args[0]):
+        return int(*map(taken, args))
+    return args[0] if type(args[0].number) is int else math.trunc(args[0])
+
+
+def _type(*args: Any, **named: Any) -> Any:
+    found = type(*args, **named) if len(args) != 1 else args[0].__class__ if is_traced(args[0]) else type(args[0])
+    return KINDS.get(found, found)
+
+
+def _value(x: Any, *args: Any, **named: Any) -> Any:
+    return x.operand() * 1.0 if is_traced(x) and not args and not named else Value(x, *args, **named)
+
+
+KINDS: dict[Any, Any] = {  # by what they stand for
+    real: _Kind(real.__name__, (), {"real": real, "make": staticmethod(make), "__doc__": real.__doc__})
+    for real, make in ((float, _float), (int, _int), (type, _type), (Value, _value))
+}
+STANDINS: dict[int, Any] = {id(real): made for real, made in KINDS.items()}
+STANDINS |= {id(getattr(math, row)): _function(getattr(math, row), row) for row in ROWS if hasattr(math, row)}
+STANDINS |= {id(f): _function(f, row) for f, row in ((math.fabs, "abs"), (math.pow, "pow"), (math.hypot, "hypot"))}
+STANDINS |= {
+    id(math.isnan): _asks(lambda x: bool(x != x), math.isnan),
+    id(math.isfinite): _asks(lambda x: x.recorder.guard("within", x, FINITE), math.isfinite),
+    id(math.isinf): _asks(lambda x: not x.recorder.guard("within", x, FINITE) and bool(x == x), math.isinf),
+}
+STANDINS |= {id(max): _extreme(max, "max"), id(min): _extreme(min, "min")}
+
+
+class ModuleView(ModuleType):
+    """A module in which some things are found as stand-ins."""
+
+    def __init__(self, module: ModuleType, stand_in: Callable[[str, Any], Any]) -> None:
+        super().__init__(module.__name__)
+        self.__module, self.__stand_in = module, stand_in
+
+    def __getattr__(self, name: str) -> Any:
+        return self.__stand_in(name, getattr(self.__module, name))
+
+
+def _presenting(function: Any) -> Callable[..., Any]:
+    return lambda *args, **named: presented(function(*args, **named))
+
+
+for _name in ("array", "asarray", "concatenate", "full", "hstack", "stack", "vstack"):
+    STANDINS[id(getattr(np, _name))] = _presenting(getattr(np, _name))

@@ -1,0 +1,300 @@
+"""What a function reads outside of itself: globals, variables of enclosing functions, attributes, items of containers.
+
+A function is recorded as a clone that finds stand-ins for them: floats as traced numbers, which later calls read anew;
+lists, dicts and objects as copies, so that what the recorded run does to them is done to no one else; functions as
+clones again; `math`, `max` and the like as `standins.py` has them. All else is itself. What was read is noted, with
+where it was read: a recording holds as long as the same is found there.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import sysconfig
+from collections.abc import Callable
+from types import CellType, FunctionType, MemberDescriptorType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from wengert.compiler.tracing.standins import STANDINS, ModuleView
+from wengert.compiler.tracing.tracers import Number, presented
+from wengert.engine import Value
+from wengert.nn import Module
+
+__all__ = ["Surroundings", "attributes_of", "is_users", "is_users_class", "is_users_module"]
+
+PLAIN = (int, bool, str, bytes, complex, type(None))
+HERE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
+LIBRARIES = tuple({os.path.join(p, "") for name, p in sysconfig.get_paths().items() if name.endswith(("lib", "stdlib"))})
+MISSING = object()
+BASES = (object, Module)
+
+
+def is_users(path: str) -> bool:
+    """Whether code stands neither in this package nor in a library."""
+    return not path.startswith((HERE, "<frozen", *LIBRARIES))
+
+
+def is_users_module(name: str) -> bool:
+    """The same of a module, by its name."""
+    path = getattr(sys.modules.get(name), "__file__", None) or ""
+    return name.partition(".")[0] not in sys.stdlib_module_names and is_users(path)
+
+
+def is_users_class(kind: Any) -> bool:
+    """Whether a class is a user's, of plain objects, so that another can be derived from it without a trace."""
+    if type(kind) is not type or kind in BASES:
+        return False
+    own = [base for base in kind.__mro__ if base not in BASES]
+    return all(is_users_module(base.__module__) and "__init_subclass__" not in vars(base) for base in own)
+
+
+def attributes_of(x: Any) -> list[str]:
+    """The names of what an object holds."""
+    slots = [n for base in type(x).__mro__ for n, a in vars(base).items() if isinstance(a, MemberDescriptorType)]
+    return [n for n in (*slots, *getattr(x, "__dict__", ())) if not n.startswith("__") and hasattr(x, n)]
+
+
+class View(dict[str, Any]):
+    """A module's globals, as a recorded function finds them."""
+
+    def __init__(self, surroundings: Surroundings, names: dict[str, Any]) -> None:
+        super().__init__(__builtins__=names.get("__builtins__", __builtins__), __name__=names.get("__name__"))
+        self.surroundings, self.names = surroundings, names
+
+    def __missing__(self, name: str) -> Any:
+        if name in self.names:
+            self[name] = found = self.surroundings.read(self.names.get, name, name)
+            return found
+        builtins = self["__builtins__"]
+        builtin = (vars(builtins) if isinstance(builtins, ModuleType) else builtins)[name]  # or a KeyError
+        return STANDINS.get(id(builtin), builtin)
+
+
+class Surroundings:
+    """The stand-ins for what one recorded run reads, and where it was read.
+
+    Args:
+        recorder: what the traced numbers among them tell.
+        mentioned: the names of attributes in the code that runs; others are not looked at.
+    """
+
+    def __init__(self, recorder: Any, mentioned: set[str]) -> None:
+        self.recorder: Any = recorder
+        self.mentioned: set[str] = mentioned
+        self.found: list[tuple[Callable[[Any], Any], Any, Any, str]] = []  # how it was read, its key, it, its name
+        self.numbers: list[tuple[Callable[[Any], Any], Any, Value, str]] = []  # floats, each with the Value for it
+        self.lists: list[tuple[Any, Any, tuple[Value, ...], str]] = []  # of plain things, a copy, the Values for floats
+        self._made: dict[int, tuple[Any, Any]] = {}  # by identity of an original: it, held by that, and its stand-in
+        self._views: dict[int, View] = {}
+
+    # -- reading ------------------------------------------------------------------------------------------------------
+
+    def read(self, get: Callable[[Any], Any], key: Any, name: str) -> Any:
+        """What stands for the thing at a place, which is noted."""
+        x = get(key)
+        if type(x) is float:
+            leaf = Value(x)
+            self.numbers.append((get, key, leaf, name))
+            return Number(self.recorder, x, leaf, attached=True)
+        self.found.append((get, key, x, name))
+        return self.stand_in(x, name)
+
+    def stand_in(self, x: Any, name: str) -> Any:
+        """What stands for a thing that was read, or passed."""
+        kind = type(x)
+        if kind in PLAIN or kind is float or isinstance(x, Value):
+            return x
+        if id(x) in STANDINS:
+            return STANDINS[id(x)]
+        if id(x) in self._made:
+            return self._made[id(x)][1]
+        make = MAKERS.get(kind)
+        if make is None:
+            make = Surroundings._object if is_users_class(kind) else Surroundings._class if is_users_class(x) else None
+        return x if make is None else make(self, x, name)
+
+    def _keep(self, x: Any, made: Any) -> Any:
+        self._made[id(x)] = x, made
+        return made
+
+    def _note(self, get: Callable[[Any], Any], name: str) -> None:
+        """Note what is always found where the thing itself is."""
+        self.found.append((get, None, get(None), name))
+
+    # -- stand-ins ----------------------------------------------------------------------------------------------------
+
+    def root(self, f: Any) -> Any:
+        """What stands for the function that is recorded."""
+        return self.clone(f) if isinstance(f, FunctionType) else self.stand_in(f, "itself")
+
+    def clone(self, f: FunctionType) -> Any:
+        """A function that finds stand-ins."""
+        view = self._views.get(id(f.__globals__))
+        if view is None:
+            view = self._views[id(f.__globals__)] = View(self, f.__globals__)
+        cells = tuple([CellType() for _ in f.__closure__ or ()])
+        made = self._keep(f, FunctionType(f.__code__, view, f.__name__, None, cells or None))  # before it finds itself
+        for inner, outer, free in zip(cells, f.__closure__ or (), f.__code__.co_freevars, strict=True):
+            get = _contents(outer)
+            if free == "__class__":  # which super() asks for
+                inner.cell_contents = outer.cell_contents
+            elif get(None) is not MISSING:
+                inner.cell_contents = self.read(get, None, free)
+        made.__defaults__ = f.__defaults__ and tuple([self.stand_in(x, f.__name__) for x in f.__defaults__])
+        made.__kwdefaults__ = f.__kwdefaults__ and self.stand_in(f.__kwdefaults__, f.__name__)
+        made.__dict__.update({n: self.read(vars(f).get, n, f"{f.__name__}.{n}") for n in vars(f) if n in self.mentioned})
+        made.__module__, made.__qualname__ = f.__module__, f.__qualname__
+        return made
+
+    def _function(self, f: FunctionType, name: str) -> Any:
+        return self.clone(f) if is_users(f.__code__.co_filename) else f
+
+    def _method(self, x: MethodType, name: str) -> Any:
+        return MethodType(self.stand_in(x.__func__, name), self.stand_in(x.__self__, name))
+
+    def _partial(self, x: Any, name: str) -> Any:
+        args = [self.stand_in(arg, name) for arg in x.args]
+        return functools.partial(self.stand_in(x.func, name), *args, **self.stand_in(x.keywords, name))
+
+    def _module(self, x: ModuleType, name: str) -> Any:
+        if x.__name__ in ("math", "numpy"):
+            return self._keep(x, ModuleView(x, lambda key, found: self.stand_in(found, key)))
+        if not is_users_module(x.__name__):
+            return x
+        return self._keep(x, ModuleView(x, lambda key, found: self.read(vars(x).get, key, f"{name}.{key}")))
+
+    def _list(self, x: list[Any], name: str) -> Any:
+        kinds = set(map(type, x))
+        if kinds.issubset((*PLAIN, float)):
+            return self._keep(x, self._plain(x, x, name))
+        made: list[Any] = self._keep(x, [])
+        self._note(lambda _: len(x), f"the length of {name}")
+        if all(issubclass(kind, Value) for kind in kinds):
+            made += x
+        else:
+            made += [self.read(_item(x), n, f"{name}[{n}]") for n in range(len(x))]
+        return made
+
+    def _plain(self, x: Any, items: list[Any], name: str) -> list[Any]:
+        """Numbers and words; the floats among them are traced, and read anew."""
+        leaves = tuple([Value(item) for item in items if type(item) is float])
+        self.lists.append((x, list(items), leaves, name))
+        traced = iter(leaves)
+        return [
+            Number(self.recorder, item, next(traced), attached=True) if type(item) is float else item for item in items
+        ]
+
+    def _tuple(self, x: tuple[Any, ...], name: str) -> Any:
+        return self._keep(x, tuple([self.stand_in(item, f"{name}[{n}]") for n, item in enumerate(x)]))
+
+    def _dict(self, x: dict[Any, Any], name: str) -> Any:
+        made: dict[Any, Any] = self._keep(x, {})
+        self._note(lambda _: tuple(x), f"the keys of {name}")
+        made.update({key: self.read(x.get, key, f"{name}[{key!r}]") for key in x})
+        return made
+
+    def _set(self, x: Any, name: str) -> Any:
+        self._note(lambda _: frozenset(x), name)
+        return self._keep(x, set(x))
+
+    def _array(self, x: Any, name: str) -> Any:
+        if x.dtype != np.float64:
+            self.lists.append((x, x.copy(), (), name))
+            return self._keep(x, x.copy())
+        made = np.empty(x.shape, object)
+        made.reshape(-1)[:] = self._plain(x, x.ravel().tolist(), name)
+        return self._keep(x, presented(made))
+
+    def _object(self, x: Any, name: str) -> Any:
+        made = self._keep(x, object.__new__(self.stand_in(type(x), type(x).__name__)))
+        for n in attributes_of(x):
+            seen = n in self.mentioned or not DYNAMIC.isdisjoint(self.mentioned)
+            object.__setattr__(made, n, self.read(_attribute(x), n, f"{name}.{n}") if seen else getattr(x, n))
+        return made
+
+    def _class(self, x: Any, name: str) -> Any:
+        made: Any = self._keep(x, type(x.__name__, (x,), {"__slots__": (), "__module__": x.__module__}))
+        for base in reversed([base for base in x.__mro__ if base not in BASES]):
+            for n, thing in vars(base).items():
+                if isinstance(thing, FunctionType):
+                    setattr(made, n, self._function(thing, n))
+                elif isinstance(thing, (staticmethod, classmethod)):
+                    setattr(made, n, type(thing)(self.stand_in(thing.__func__, n)))
+                elif isinstance(thing, property):
+                    parts = (thing.fget, thing.fset, thing.fdel)
+                    setattr(made, n, property(*[self.stand_in(part, n) for part in parts]))
+                elif n in self.mentioned and not isinstance(thing, MemberDescriptorType):
+                    setattr(made, n, self.read(_attribute(base), n, f"{name}.{n}"))
+        return made
+
+    # -- once it is recorded ------------------------------------------------------------------------------------------
+
+    def values(self) -> set[int]:
+        """The identities of the Values that hold floats."""
+        return {id(leaf) for _, _, leaf, _ in self.numbers} | {id(x) for _, _, xs, _ in self.lists for x in xs}
+
+    def keep(self, used: set[int]) -> set[int]:
+        """Of the floats only these Values are used: the others need not be read again. Returns which are."""
+        own = self.values() & used
+        self.numbers = [number for number in self.numbers if id(number[2]) in used]
+        self.lists = [(x, then, leaves if used & set(map(id, leaves)) else (), n) for x, then, leaves, n in self.lists]
+        self._made = {key: (x, None) for key, (x, _) in self._made.items()}  # the originals stay, with their identities
+        self._views.clear()
+        self.recorder = None
+        return own
+
+    def changed(self) -> str:
+        """Read what is read anew; the name of what is not as it was found, else nothing."""
+        for get, key, then, name in self.found:
+            now = get(key)
+            if now is not then and not (type(now) is type(then) and type(now) in BY_VALUE and now == then):
+                return name
+        for get, key, leaf, name in self.numbers:
+            now = get(key)
+            if type(now) is not float:
+                return name
+            leaf.data = now
+        for n, (x, then, leaves, name) in enumerate(self.lists):
+            items = x.ravel().tolist() if leaves and type(x) is np.ndarray else x
+            if type(items) is np.ndarray:
+                if items.shape != then.shape or items.dtype != then.dtype or not (items == then).all():
+                    return name
+            elif items != then or [*map(type, items)] != [*map(type, then)]:
+                if [*map(type, items)] != [*map(type, then)]:
+                    return name
+                if any(a != b and type(a) is not float for a, b in zip(items, then, strict=True)):
+                    return name
+                for leaf, number in zip(leaves, [item for item in items if type(item) is float], strict=bool(leaves)):
+                    leaf.data = number
+                self.lists[n] = x, list(items), leaves, name
+        return ""
+
+
+MAKERS: dict[Any, Callable[[Surroundings, Any, str], Any]] = {
+    FunctionType: Surroundings._function, MethodType: Surroundings._method, functools.partial: Surroundings._partial,
+    ModuleType: Surroundings._module, list: Surroundings._list, tuple: Surroundings._tuple, dict: Surroundings._dict,
+    set: Surroundings._set, np.ndarray: Surroundings._array,
+}  # fmt: skip
+BY_VALUE = (*PLAIN, tuple, frozenset)
+DYNAMIC = frozenset(["__dict__", "asdict", "astuple", "getattr", "named_parameters", "parameters", "state_dict", "vars"])
+
+
+def _contents(cell: CellType) -> Callable[[Any], Any]:
+    def get(key: Any) -> Any:
+        try:
+            return cell.cell_contents
+        except ValueError:  # not assigned yet
+            return MISSING
+
+    return get
+
+
+def _attribute(x: Any) -> Callable[[Any], Any]:
+    return lambda name: getattr(x, name, MISSING)
+
+
+def _item(x: list[Any]) -> Callable[[Any], Any]:
+    return lambda n: x[n] if n < len(x) else MISSING

@@ -1,0 +1,254 @@
+"""A run of the user's function is watched: whether it does anything but compute.
+
+Before and after it what the function can reach is compared: containers, attributes, arrays, parameters, generators of
+random numbers. While it runs Python names the C functions that its code calls: those that are not known to be pure, such
+as `print`, `time.time` or a file's `write`, are an effect.
+"""
+
+from __future__ import annotations
+
+import builtins
+import dis
+import functools
+import random
+import sys
+import zlib
+from collections import deque
+from collections.abc import Callable, Iterator
+from types import CodeType, FunctionType, GeneratorType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from wengert.compiler.tracing.surroundings import PLAIN, attributes_of, is_users, is_users_class, is_users_module
+from wengert.engine import Value
+
+__all__ = ["DRAWS", "Watch", "followed", "random_state"]
+
+DRAWS = "it draws random numbers"
+
+IMPURE = frozenset(["print", "input", "open", "exec", "eval", "compile", "__import__", "setattr", "delattr", "id",
+                    "breakpoint", "globals", "locals", "help", "now", "today", "utcnow"])  # fmt: skip
+MODULES = frozenset(["builtins", "math", "cmath", "_operator", "itertools", "_functools", "_collections", "_heapq",
+                     "_bisect", "_statistics", "_struct", "_json", "_sre", "re", "copy", "copyreg", "_abc", "array",
+                     "_random", "decimal", "fractions", "datetime", "collections", "types", "functools", "operator",
+                     "_datetime", "_decimal", "_weakref", "random", "numpy", "wengert", "_string", "weakref",
+                     "_collections_abc", "enum", "string", "_pickle", "_codecs"])  # fmt: skip
+CONSUMED = (GeneratorType, type(iter([])), type(iter(())), type(iter({})), type(iter(range(0))), type(zip()), type(map(abs, ())),
+            type(filter(None, ())), type(enumerate(())), type(reversed([])))  # fmt: skip
+
+
+class Watch:
+    """What a call of a function with these arguments does besides giving its result.
+
+    Attributes:
+        mentioned: the names in the code that it can reach.
+        effect: what it did, in words; empty while nothing was seen.
+        path: the functions of the user's that were called, in order, and the errors that C functions raised.
+    """
+
+    def __init__(self, function: Any, arguments: Any) -> None:
+        self.mentioned: set[str] = set()
+        self.effect: str = ""
+        self.path: list[Any] = []
+        self._kept: list[tuple[Any, str, Callable[[Any], Any], Any]] = []
+        self._values: list[Value] = []
+        self._arguments: list[Any] = []
+        self._walk([(function, "itself"), *[(x, name) for name, x in arguments.items()]])
+        self._numbers: list[tuple[float, float]] = [(v._data, v.grad) for v in self._values]
+
+    # -- before and after ---------------------------------------------------------------------------------------------
+
+    def _walk(self, waiting: list[tuple[Any, str]]) -> None:
+        seen: dict[int, Any] = {}
+        modules: list[tuple[ModuleType, str]] = []
+        while True:
+            while waiting:
+                x, name = waiting.pop()
+                kind = type(x)
+                if kind is float or kind in PLAIN or id(x) in seen:
+                    continue
+                seen[id(x)] = x
+                if isinstance(x, ModuleType):
+                    if is_users_module(x.__name__):
+                        modules.append((x, name))
+                else:
+                    waiting += self._entered(x, kind, name)
+            count = len(seen)
+            for module, name in modules:
+                found = [(vars(module)[n], f"{name}.{n}") for n in self.mentioned & vars(module).keys()]
+                waiting += [(x, n) for x, n in found if id(x) not in seen]
+            if not waiting and len(seen) == count:
+                break
+
+    def _entered(self, x: Any, kind: Any, name: str) -> Any:
+        """Take in one thing; what can be reached from it."""
+        if isinstance(x, Value):
+            self._values.append(x)
+            return ()
+        if kind is FunctionType:
+            return self._names(x) if is_users(x.__code__.co_filename) or name == "itself" else ()
+        if kind is MethodType:
+            return (x.__func__, name), (x.__self__, name)
+        if isinstance(x, functools.partial):
+            return (x.func, name), (x.args, name), (x.keywords, name)
+        if kind is tuple:
+            return [(item, f"{name}[{n}]") for n, item in enumerate(x)]
+        if kind is list or kind is deque:
+            self._keep(x, name, lambda x: [*map(id, x)])
+            return [(item, f"{name}[{n}]") for n, item in enumerate(x)]
+        if kind is dict:
+            self._keep(x, name, lambda x: [*map(id, x), *map(id, x.values())])
+            return [(item, f"{name}[{key!r}]") for key, item in x.items()]
+        if kind is set or kind is bytearray:
+            self._keep(x, name, frozenset if kind is set else bytes)
+            return ()
+        if isinstance(x, np.ndarray):
+            self._keep(x, name, _checksum)
+            return [(item, name) for item in x.ravel().tolist()] if x.dtype == object else ()
+        if isinstance(x, random.Random):
+            self._keep(x, name, lambda x: x.getstate())
+        elif isinstance(x, np.random.Generator):
+            self._keep(x, name, lambda x: str(x.bit_generator.state))
+        elif isinstance(x, np.random.RandomState):
+            self._keep(x, name, lambda x: str(x.get_state()))
+        elif isinstance(x, CONSUMED) or (hasattr(kind, "__next__") and not is_users_module(kind.__module__)):
+            self.effect = self.effect or f"it reads {name}, an iterator, which can be read once"
+        elif isinstance(x, type):
+            return self._of_class(x, name) if is_users_module(x.__module__) else ()
+        elif is_users_module(kind.__module__) or hasattr(x, "__dict__"):
+            names = attributes_of(x)
+            self._keep(x, name, lambda x: [id(getattr(x, n, None)) for n in attributes_of(x)])
+            return [(kind, kind.__name__), *[(getattr(x, n), f"{name}.{n}") for n in names]]
+        return ()
+
+    def _of_class(self, x: Any, name: str) -> Any:
+        self._keep(x, name, lambda x: [*map(id, vars(x).values())])
+        things = [(thing, n) for base in x.__mro__ if is_users_module(base.__module__) for n, thing in vars(base).items()]
+        inner = [getattr(thing, "__func__", getattr(thing, "fget", thing)) for thing, _ in things]
+        return [(thing, n) for thing, (_, n) in zip(inner, things, strict=True) if not n.startswith("__") or callable(thing)]
+
+    def _names(self, f: FunctionType) -> Any:
+        found: list[tuple[Any, str]] = []
+        for code in codes_of(f.__code__):
+            self.mentioned.update(code.co_names)
+        for name in dict.fromkeys(globals_of(f.__code__)):
+            if name in f.__globals__:
+                found.append((f.__globals__[name], name))
+        for name, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
+            self._keep(cell, name, _inside)
+            found.append((_inside(cell, True), name))
+        written = sorted(globals_of(f.__code__, ("STORE_GLOBAL", "DELETE_GLOBAL")))
+        if written:
+            self.effect = self.effect or f"it sets the global {written[0]}"
+        return [*found, *[(x, f.__name__) for x in (f.__defaults__, f.__kwdefaults__, vars(f)) if x]]
+
+    def _keep(self, x: Any, name: str, state: Callable[[Any], Any]) -> None:
+        self._kept.append((x, name, state, state(x)))
+
+    def compare(self) -> None:
+        """What is another now than it was."""
+        if self.effect:
+            return
+        for x, name, state, then in self._kept:
+            if state(x) != then:
+                self.effect = f"it changes {name}"
+                return
+        now = [(v._data, v.grad) for v in self._values]
+        if now != self._numbers and repr(now) != repr(self._numbers):  # in which a nan is equal to itself
+            self.effect = "it changes the data or the gradient of a Value"
+
+    # -- while it runs ------------------------------------------------------------------------------------------------
+
+    def run(self, call: Callable[[], Any]) -> Any:
+        """What the call gives; afterwards `effect` says what it did."""
+        before = random_state()
+        sys.setprofile(self._event)
+        try:
+            result = call()
+        finally:
+            sys.setprofile(None)
+        if random_state() != before:
+            self.effect = self.effect or DRAWS
+        self.compare()
+        return result
+
+    def _event(self, frame: Any, event: str, arg: Any) -> None:
+        code = frame.f_code
+        if event == "call":
+            if is_users_code(code):
+                self.path.append(code)
+        elif event == "c_call":
+            if not self.effect and not _is_pure(arg) and not code.co_filename.startswith(PACKAGE):
+                of = getattr(arg, "__self__", None)
+                owner = "" if of is None or isinstance(of, ModuleType) else f"{type(of).__name__}."
+                self.effect = f"it calls {owner}{arg.__name__}, whose effects or results are not the same each time"
+        elif event == "c_exception" and is_users_code(code):
+            self.path.append(arg.__name__)
+
+
+def random_state() -> Any:
+    """The state of the random numbers that everybody draws from."""
+    _, numbers, place, *_ = np.random.get_state()
+    return random.getstate(), numbers.tobytes(), place
+
+
+def followed(call: Callable[[], Any]) -> tuple[Any, list[Any]]:
+    """What a call gives, and the path of it as `Watch` has it."""
+    path: list[Any] = []
+
+    def event(frame: Any, event: str, arg: Any) -> None:
+        if event in ("call", "c_exception") and is_users_code(frame.f_code):
+            path.append(frame.f_code if event == "call" else arg.__name__)
+
+    sys.setprofile(event)
+    try:
+        return call(), path
+    finally:
+        sys.setprofile(None)
+
+
+PACKAGE = __file__.rpartition("compiler")[0]
+
+
+@functools.lru_cache(4096)
+def is_users_code(code: CodeType) -> bool:
+    """Whether code is the user's."""
+    return is_users(code.co_filename)
+
+
+def codes_of(code: CodeType) -> Iterator[CodeType]:
+    """Code, and that of the functions and comprehensions within it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from codes_of(constant)
+
+
+def globals_of(code: CodeType, operations: tuple[str, ...] = ("LOAD_GLOBAL", "LOAD_NAME")) -> Iterator[str]:
+    """The names of the globals that code reads."""
+    for each in codes_of(code):
+        for instruction in dis.get_instructions(each):
+            if instruction.opname in operations:
+                yield instruction.argval
+
+
+def _inside(cell: Any, itself: bool = False) -> Any:
+    """What is in a variable of an enclosing function, or its identity."""
+    try:
+        return cell.cell_contents if itself else id(cell.cell_contents)
+    except ValueError:  # not assigned yet
+        return None
+
+
+def _checksum(x: Any) -> Any:
+    return [*map(id, x.ravel().tolist())] if x.dtype == object else (x.shape, zlib.crc32(np.ascontiguousarray(x)))
+
+
+def _is_pure(function: Any) -> bool:
+    """Whether a C function, or a method of a type of C, does nothing but compute, or change what it belongs to."""
+    of = getattr(function, "__self__", None)
+    if function.__name__ in IMPURE and (of is builtins or isinstance(of, type)):
+        return False
+    module = getattr(function, "__module__", None) or (of if isinstance(of, type) else type(of)).__module__
+    return module.partition(".")[0] in MODULES
