@@ -7,7 +7,7 @@
 >>> round(x.grad, 6)
 0.545455
 
-The functions that share their name with one of Python's own (abs, max, min, pow, sum) are there as
+The functions that share their name with one of Python's own (abs, max, min, pow, round, sum) are there as
 `wengert.max` and so on, and stay out of ``from wengert import *``.
 """
 
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from wengert import checkpoint, data, errors, functions, losses, nn, node, optim
 from wengert.functions import *  # noqa: F403  (every row of the table)
-from wengert.functions import abs as abs, max as max, min as min, pow as pow, sum as sum
+from wengert.functions import abs as abs, max as max, min as min, pow as pow, round as round, sum as sum
 from wengert.engine import Value, dot
 from wengert.graph import Graph
 from wengert.handmade import Handmade as _Handmade  # noqa: F401  (Value(data, children, op) makes one)

@@ -42,6 +42,7 @@ REAL, POSITIVE, NEGATIVE = (-3.0, 3.0), (0.1, 4.0), (-4.0, -0.1)
 MORE_DOMAINS: dict[str, tuple[tuple[tuple[float, float], ...], ...]] = {  # beside the row's own
     "div": ((REAL, NEGATIVE),),
     "reciprocal": ((NEGATIVE,),),
+    "remainder": ((REAL, NEGATIVE),),
     "cbrt": ((NEGATIVE,),),
     "atan2": ((POSITIVE, REAL), (NEGATIVE, REAL)),
     "pow": tuple([(NEGATIVE, (whole, whole)) for whole in (-2.0, -1.0, 2.0, 3.0)]),

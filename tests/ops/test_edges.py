@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import random
 from collections.abc import Callable
 from math import inf, nan
 from operator import add, mul, pow, sub, truediv
@@ -31,6 +32,13 @@ TABLE: list[tuple[str, Callable[..., Any], tuple[float, ...], tuple[float, ...]]
     ("max of many", lambda *xs: wengert.max(xs), (3.0, 1.0, 3.0, 3.0), (3.0, 1 / 3, 0.0, 1 / 3, 1 / 3)),
     ("log(0)", lambda x: x.log(), (0.0,), (-inf, inf)),
     ("log(-1), differs", lambda x: x.log(), (-1.0,), (nan, nan)),
+    ("floor(-0.5)", lambda x: x.floor(), (-0.5,), (-1.0, 0.0)),
+    ("round(2.5), a tie", lambda x: x.round(), (2.5,), (2.0, 0.0)),
+    ("-7 % 3", wengert.remainder, (-7.0, 3.0), (2.0, 1.0, 3.0)),
+    ("6 % -3, a jump", wengert.mod, (6.0, -3.0), (-0.0, 1.0, 2.0)),
+    ("1 % 0.1, nine times and not ten", wengert.remainder, (1.0, 0.1), (1.0 % 0.1, 1.0, -9.0)),
+    ("-5 % inf", wengert.remainder, (-5.0, inf), (inf, 1.0, 1.0)),
+    ("5 % 0, differs", wengert.remainder, (5.0, 0.0), (nan, 1.0, nan)),
     ("sqrt(0)", lambda x: x.sqrt(), (0.0,), (0.0, inf)),
     ("0 ** 0", lambda x, y: x**y, (0.0, 0.0), (1.0, 0.0, 0.0)),
     ("(-2) ** 3.0, a Value", lambda x, y: x**y, (-2.0, 3.0), (-8.0, 12.0, nan)),
@@ -124,6 +132,34 @@ def test_second_derivatives_never_raise(row: ops.Op) -> None:
                 partial.backward()
             else:
                 assert type(partial) is float
+
+
+def test_whole_numbers_and_remainders_are_pythons_and_numpys_to_the_bit() -> None:
+    """As numbers, and in an array program: -0, ties, subnormals and large numbers too."""
+    np = pytest.importorskip("numpy")
+    rng = random.Random(9)
+    ties = [*SPECIAL, 0.49999999999999994, 1.5, 2.5, -2.5, 2.0**51 + 0.5, 2.0**52 + 1.0]
+    pairs = [*itertools.product(ties, repeat=2), *[(rng.uniform(-1e3, 1e3), rng.gauss(0.0, 3.0)) for _ in range(300)]]
+    pairs += [(float(rng.randrange(-60, 60)), rng.choice([-3.0, 0.5, 2.0])) for _ in range(100)]
+
+    def by_python(x: float, y: float) -> list[float]:
+        wholes = [math.copysign(whole(x), x) if abs(x) < inf else x for whole in (math.floor, round)]
+        return [*wholes, x % y if y else nan]
+
+    def rows(x: Any, y: Any) -> list[Any]:
+        return [wengert.floor(x), wengert.round(x), wengert.mod(x, y)]
+
+    for x, y in pairs:
+        with np.errstate(all="ignore"):
+            by_numpy = [np.floor(x), np.round(x), np.mod(x, y)]
+        for found in (rows(x, y), by_numpy):
+            assert all(map(same, found, by_python(x, y))), (x, y, found)
+    w = Value(1.0)
+    compiled = wengert.compile(lambda x, y: rows(w * x, y))
+    ordinary = [(x, y) for x, y in pairs if abs(x) < 1e150 and 0.0 < abs(y) < 1e150]
+    for (x, y), found in zip(ordinary, compiled.map(*map(list, zip(*ordinary, strict=True))).tolist(), strict=True):
+        assert all(map(same, found, by_python(x, y))), (x, y, found)
+    assert "left to the engine" not in compiled.report()
 
 
 def both_ways(x: Any, y: Any) -> Any:

@@ -24,8 +24,8 @@ from wengert import ops
 __all__ = ["LIMIT", "MANY", "Worst", "limit", "many", "measured", "our_answers", "points", "ulps"]
 
 LIMIT = 4.0  # of a partial derivative, and of a value that the processor does not give
-EXACT = ("neg", "abs", "sign", "relu", "minimum", "maximum", "where", "clip", "stop_gradient")
-ROUNDED = ("add", "sub", "mul", "div", "sqrt", "square", "reciprocal", "leaky_relu")  # once, by the processor
+EXACT = ("neg", "abs", "sign", "relu", "minimum", "maximum", "where", "clip", "floor", "round", "stop_gradient")
+ROUNDED = ("add", "sub", "mul", "div", "remainder", "sqrt", "square", "reciprocal", "leaky_relu")  # once
 MANY = ("sum", "mean", "dot", "prod", "logsumexp")
 SIZES = (2, 10, 100, 1000, 10_000)
 BEGIN, END = "<!-- accuracy: begin -->", "<!-- accuracy: end -->"

@@ -21,7 +21,8 @@ from wengert import Value
 from wengert.ops import TABLE, Op
 
 UNARY = [row for row in TABLE if row.arity == 1 and row.value]
-SMOOTH = [row for row in UNARY if row.domain == ((-3.0, 3.0),) and row.name not in ("sign", "digamma", "lgamma")]
+STEEP = ("sign", "floor", "round", "digamma", "lgamma")
+SMOOTH = [row for row in UNARY if row.domain == ((-3.0, 3.0),) and row.name not in STEEP]
 BINARY = [row for row in TABLE if row.arity == 2 and row.name in ("add", "sub", "mul", "maximum", "minimum", "hypot")]
 Numbers = list[Any]
 

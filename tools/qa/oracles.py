@@ -125,6 +125,8 @@ def truths() -> dict[str, Truth]:
         "tanh": (mpmath.tanh, lambda x: 4 * exp(-2 * abs(x)) / (1 + exp(-2 * abs(x))) ** 2),
         "abs": (abs, lambda x: one if x > 0 else -one),
         "sign": (lambda x: one if x > 0 else -one, lambda x: 0 * x),
+        "floor": (mpmath.floor, lambda x: 0 * x),
+        "round": (mpmath.nint, lambda x: 0 * x),
         "exp2": (lambda x: two**x, lambda x: ln2 * two**x),
         "expm1": (mpmath.expm1, exp),
         "log2": (lambda x: log(x) / ln2, lambda x: one / (ln2 * x)),
@@ -172,6 +174,11 @@ def truths() -> dict[str, Truth]:
             power,
             lambda x, y: y * power(x, y) / x if y else 0 * x,
             lambda x, y: power(x, y) * log(x) if x > 0 else 0 * x if x == 0 and y >= 0 else mpmath.nan,
+        ),
+        "remainder": (
+            lambda x, y: x % y if y else mpmath.nan,
+            lambda x, y: one,
+            lambda x, y: -mpmath.floor(x / y),
         ),
         "minimum": (min, lambda x, y: (x < y) + half * (x == y), lambda x, y: (y < x) + half * (x == y)),
         "maximum": (max, lambda x, y: (x > y) + half * (x == y), lambda x, y: (y > x) + half * (x == y)),
@@ -251,7 +258,7 @@ def torch_rows() -> dict[str, Callable[..., Any]]:
 
     same_name = "add sub mul div pow neg relu exp log tanh abs sign minimum maximum exp2 expm1 log2 log10 log1p sqrt"
     same_name += " square reciprocal sin cos tan asin acos atan atan2 sinh cosh asinh acosh atanh hypot sigmoid"
-    same_name += " erf erfc lgamma digamma"
+    same_name += " floor round remainder erf erfc lgamma digamma"
     found: dict[str, Callable[..., Any]] = {name: getattr(torch, name) for name in same_name.split()}
     found |= {name: getattr(functional, name) for name in ("logsigmoid", "softplus", "gelu", "silu")}
     found["normal_cdf"] = torch.special.ndtr
@@ -276,7 +283,7 @@ def jax_rows() -> dict[str, Callable[..., Any]]:
 
     jax.config.update("jax_enable_x64", True)
     names = "exp log tanh abs sign minimum maximum exp2 expm1 log2 log10 log1p sqrt cbrt square reciprocal sin cos tan"
-    names += " atan2 sinh cosh hypot asin acos atan asinh acosh atanh"
+    names += " floor round remainder atan2 sinh cosh hypot asin acos atan asinh acosh atanh"
     found: dict[str, Callable[..., Any]] = {name: getattr(jnp, name) for name in names.split()}
     found |= {"add": jnp.add, "sub": jnp.subtract, "mul": jnp.multiply, "div": jnp.divide, "pow": jnp.power}
     found |= {"neg": jnp.negative, "relu": jax.nn.relu, "sigmoid": jax.nn.sigmoid, "silu": jax.nn.silu}

@@ -95,7 +95,7 @@ def outside(row: str, x: float) -> bool:
 def differs(row: str, xs: tuple[float, ...]) -> str:
     """Why PyTorch has another answer at this point; empty if it should not."""
     largest, tiny = max(map(abs, xs)), any(0.0 < abs(x) < 1e-300 for x in xs)
-    if outside(row, xs[0]):
+    if outside(row, xs[0]) or (row == "remainder" and xs[1] == 0.0):
         return "no derivative where there is no value"
     if row in ("hypot", "atan2") and largest == 0.0:
         return "0 at the origin, where PyTorch has nan"

@@ -9,6 +9,19 @@ function exp2_(x) {
   return Math.pow(2, x);
 }
 
+function round_(x) {
+  // Math.round takes a tie up, not to the even number.
+  const up = Math.round(x);
+  return up - x === 0.5 && up % 2 !== 0 ? up - 1 : up;
+}
+
+function remainder_(x, y) {
+  // Of the sign of y, where JavaScript's % has that of x.
+  const rest = x % y;
+  if (rest === 0) return y < 0 ? -0 : 0;
+  return rest < 0 === y < 0 ? rest : rest + y;
+}
+
 function gaussian_(x) {
   // exp(-x*x), with x split into its upper bits, whose square is exact, and the rest.
   if (!(Math.abs(x) < 27.5)) return x !== x ? x : 0;

@@ -276,6 +276,8 @@ def _mpmath_table(mp: Any) -> dict[str, Function]:
         "abs": abs,
         "exp2": lambda x: mp.mpf(2) ** x,
         "log2": lambda x: mp.log(x) / mp.log(2),
+        "round": mp.nint,
+        "remainder": lambda x, y: x % y if y else mp.nan,
         "cbrt": lambda x: mp.sign(x) * mp.cbrt(abs(x)),
         "gaussian": lambda x: mp.exp(-x * x),
         "normal_cdf": mp.ncdf,

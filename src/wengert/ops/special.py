@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable
 from math import inf, nan, pi
 
-__all__ = ["atanh", "cbrt", "gaussian", "guarded", "lgamma", "log1p", "logarithm", "normal_cdf"]
-__all__ += ["normal_pdf", "polygamma", "sign"]
+__all__ = ["atanh", "cbrt", "floor", "gaussian", "guarded", "lgamma", "log1p", "logarithm", "normal_cdf"]
+__all__ += ["normal_pdf", "polygamma", "remainder", "rounded", "sign", "to_multiple"]
 
 # B_2, B_4, ... B_26: the Bernoulli numbers, https://dlmf.nist.gov/24.2
 BERNOULLI = [1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798]
@@ -71,6 +71,24 @@ log1p: Callable[[float], float] = logarithm(math.log1p, -1.0)
 def sign(x: float) -> float:
     """-1, 0 or 1; nan for nan."""
     return math.copysign(1.0, x) if x < 0.0 or x > 0.0 else x
+
+
+def floor(x: float) -> float:
+    """The greatest whole number that is not above x, as a float: -0, the infinities and nan stay what they are."""
+    return x // 1.0 if abs(x) < inf else x
+
+
+def rounded(x: float) -> float:
+    """The nearest whole number, a tie to the even one, as a float; likewise."""
+    return round(x, 0)
+
+
+def remainder(x: float, y: float) -> float:
+    """x % y, with nan for y = 0."""
+    return x % y if y else nan
+
+
+to_multiple: Callable[..., float] = guarded(math.remainder)  # how far x is from the nearest multiple of y
 
 
 def gaussian(x: float) -> float:

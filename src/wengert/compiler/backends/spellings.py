@@ -24,7 +24,7 @@ __all__ = ["LIBRARIES", "Library", "by_element"]
 NAMES = {
     **{name: name for name in (
         "exp", "log", "tanh", "abs", "sign", "exp2", "expm1", "log2", "log10", "log1p", "sqrt", "cbrt", "maximum",
-        "minimum", "where", "hypot", "sin", "cos", "tan", "sinh", "cosh")},
+        "minimum", "where", "floor", "round", "remainder", "hypot", "sin", "cos", "tan", "sinh", "cosh")},
     **{name: f"arc{name[1:]}" for name in ("asin", "acos", "atan", "atan2", "asinh", "acosh", "atanh")},
 }  # fmt: skip
 FORMS = {  # of rows that are no function, and of the greatest and the least where a mask z says; x and y are operands

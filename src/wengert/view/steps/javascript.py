@@ -19,9 +19,9 @@ __all__ = ["Script", "asset", "literal"]
 MOST = 256  # operands of one node, for which a rule is still written out
 
 # What JavaScript computes itself, and what assets/special.js adds to it.
-MATH = "abs acos acosh asin asinh atan atan2 atanh cbrt cos cosh exp expm1 hypot log log10 log1p log2 sign sin sinh"
-OURS = "erf erfc exp2 gaussian lgamma normal_cdf normal_pdf polygamma pow"
-PRIMITIVES: dict[str, str] = {name: f"Math.{name}" for name in f"{MATH} sqrt tan tanh".split()}
+MATH = "abs acos acosh asin asinh atan atan2 atanh cbrt cos cosh exp expm1 floor hypot log log10 log1p log2 sign sin"
+OURS = "erf erfc exp2 gaussian lgamma normal_cdf normal_pdf polygamma pow remainder round"
+PRIMITIVES: dict[str, str] = {name: f"Math.{name}" for name in f"{MATH} sinh sqrt tan tanh".split()}
 PRIMITIVES |= {name: f"{name}_" for name in OURS.split()}
 
 
