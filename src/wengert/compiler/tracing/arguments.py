@@ -116,6 +116,8 @@ def _sequence(name: str, x: Any, batched: bool) -> tuple[Leaf, Any] | None:
         raise DataError(f"{name}: a batch of no examples has no mean: expected at least one")
     if batched and isinstance(x[0], dict):
         raise DataError(f"{name}: a batch of dicts is written as a dict of batches")
+    if batched and hasattr(x[0], "_fields"):
+        raise DataError(f"{name}: a batch of named tuples is written as a named tuple of batches")
     try:
         made = np.array(x)
     except ValueError:

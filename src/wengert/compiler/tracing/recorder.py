@@ -60,7 +60,7 @@ class Recorder:
     guards: dict[tuple[Any, ...], Guard] = field(default_factory=dict)
     picked: list[Picked] = field(default_factory=list)
     refusal: str = ""
-    arguments: dict[int, Value] = field(default_factory=dict)  # the Values that stand for arguments, by identity
+    arguments: dict[int, Value] = field(default_factory=dict)  # what stands for each Value that is one, by identity
     open: bool = True  # whether the run still goes on
     _numbers: dict[int, Any] = field(default_factory=dict)  # by node: its number without a gradient
     _busy: bool = False
@@ -152,7 +152,7 @@ class _TracingHook(threading.local):
 
     def same(self, x: Any, other: Any) -> bool:
         """Whether two Values are one; it is asked for a key, too."""
-        if self.recorder is not None and (id(x) in self.recorder.arguments or id(other) in self.recorder.arguments):
+        if self.recorder is not None and any(v is x or v is other for v in self.recorder.arguments.values()):
             self.recorder.refuse("asks which Value an argument is")
         return x is other
 

@@ -124,7 +124,7 @@ class _Trace:
         fixed: bool = False,
     ) -> None:
         self.arguments, self.example = arguments, example
-        self.recorder = Recorder()
+        self.recorder, self.tells_bools = Recorder(), watch.tells_bools
         self.surroundings = self.recorder.surroundings = Surroundings(self.recorder, watch.mentioned)
         self.inputs: dict[str, Any] = {}
         self.integers: list[Integer] = []
@@ -135,10 +135,12 @@ class _Trace:
             made = np.empty(leaf.shape, dtype=object)
             name = arguments.form.names[len(self.inputs)]
             flat = np.asarray(array, dtype=object).reshape(-1).tolist() if leaf.shape else [array]
-            made.reshape(-1)[:] = [self.input(leaf, x, given, fixed) for x in flat]
+            self.inputs[name] = np.empty(leaf.shape, dtype=object)
+            for place, x in enumerate(flat):
+                node, made.reshape(-1)[place : place + 1] = self.input(leaf, x, given, fixed)
+                self.inputs[name].reshape(-1)[place] = node
             if leaf.kind == "v":
                 self.value_inputs.append(name)
-            self.inputs[name] = made
             return presented(made) if leaf.held != "scalar" else made.item()
 
         def run() -> Any:
@@ -165,7 +167,7 @@ class _Trace:
         self.compared = list({id(side): side for side in both}.values())
         number = {id(side): n for n, side in enumerate(self.compared)}
         self.sides = [(number.get(id(guard.left), -1), number.get(id(guard.right), -1)) for guard in self.guards]
-        inputs = [as_operand(x) for a in self.inputs.values() for x in a.reshape(-1)]
+        inputs = [x for a in self.inputs.values() for x in a.reshape(-1)]
         lists = {id(picked.items): picked.items for picked in self.recorder.picked}  # one is often read many times
         items = [x for chosen_from in lists.values() for x in _values_in(chosen_from)]
         self.recorder.open = False
@@ -176,27 +178,27 @@ class _Trace:
         self.given = bisect_left(self.graph.values, self.recorder.began, key=_age)  # what was there before comes first
         self.keep = (roots, items)  # alive, so that no id is used again
 
-    def input(self, leaf: Leaf, x: Any, integers: Any, fixed: bool) -> Any:
-        """What stands for one number of an argument."""
+    def input(self, leaf: Leaf, x: Any, integers: Any, fixed: bool) -> tuple[Value, list[Any]]:
+        """The node for one number of an argument, and what the function gets for it."""
         if leaf.kind == "v":
-            value = Value(x._data)
-            self.recorder.arguments[id(value)] = value
-            return value
+            node = self.recorder.arguments[id(x)] = Value(x._data)
+            return node, [node]
         kind: Any = KINDS[leaf.kind] if leaf.held.endswith("ndarray") else {"f": float, "i": int, "b": bool}[leaf.kind]
-        if leaf.kind != "i":
-            return Number(self.recorder, kind(x), Value(float(x)))
-        number = kind(next(integers, int(x)))
-        self.integers.append(Integer(self.recorder, number, Value(float(number)), fixed))
-        return self.integers[-1]
+        number = kind(next(integers, int(x)) if leaf.kind == "i" else x)
+        node = Value(float(number))
+        if leaf.kind == "i":
+            self.integers.append(Integer(self.recorder, number, node, fixed))
+            return node, [self.integers[-1]]
+        made = Number(self.recorder, number, node)
+        return node, [made.taken() if leaf.kind == "b" and self.tells_bools else made]
 
     def wraps(self, name: str) -> bool:
         """Whether a negative integer of an argument can be counted from the end: of lists of one length, and nothing
         is computed from it.
         """
-        members = {id(x): self.place[id(x._node)] for x in self.inputs[name].reshape(-1)}
-        sizes = {len(picked.items) for picked in self.recorder.picked if id(picked.index) in members}
-        read = set(np.frombuffer(self.graph.operands or b"", np.int64).tolist()) & set(members.values())
-        return len(sizes) == 1 and not read
+        places = {self.place[id(x)] for x in self.inputs[name].reshape(-1)}
+        sizes = {len(picked.items) for picked in self.recorder.picked if self.place[id(picked.index._node)] in places}
+        return len(sizes) == 1 and places.isdisjoint(np.frombuffer(self.graph.operands or b"", np.int64).tolist())
 
     def other_integers(self) -> list[list[int]]:
         """Other indices for some more runs, so that each operand shows which integer has chosen it: by how far each
@@ -265,14 +267,12 @@ class _Trace:
         captured = self.surroundings.values()
         source[[n for n, value in enumerate(graph.values) if id(value) in captured]] = PARAM
         inputs: dict[str, Ints] = {}
-        indices = []
         for name, made in self.inputs.items():
-            items = [x if isinstance(x, Value) else x._node for x in made.reshape(-1)]
-            places = np.array([self.place[id(x)] for x in items], np.int64).reshape(made.shape)
+            places = np.array([self.place[id(x)] for x in made.reshape(-1)], np.int64).reshape(made.shape)
             source[places] = INPUT
             inputs[name] = places
-            if made.size and type(made.reshape(-1)[0]) is Integer:
-                indices.append(name)
+        nodes = {id(integer._node) for integer in self.integers}
+        indices = [name for name, made in self.inputs.items() if made.size and id(made.flat[0]) in nodes]
         if self.shape is None:
             raise Unliftable("its result is neither one number nor a regular array of them")
         outputs = {"out": np.array([self.place[id(x)] for x in self.results], np.int64).reshape(self.shape)}

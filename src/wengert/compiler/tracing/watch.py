@@ -27,8 +27,8 @@ __all__ = ["DRAWS", "Watch", "followed", "random_state"]
 
 DRAWS = "it draws random numbers"
 
-IMPURE = frozenset(["print", "input", "open", "exec", "eval", "compile", "__import__", "setattr", "delattr", "id",
-                    "breakpoint", "globals", "locals", "help", "now", "today", "utcnow"])  # fmt: skip
+SAYING = frozenset(["print", "input", "open", "breakpoint", "now", "today", "utcnow"])
+IMPURE = SAYING | frozenset(["exec", "eval", "compile", "__import__", "setattr", "delattr", "id", "globals", "locals"])
 MODULES = frozenset(["builtins", "math", "cmath", "_operator", "itertools", "_functools", "_collections", "_heapq",
                      "_bisect", "_statistics", "_struct", "_json", "_sre", "re", "copy", "copyreg", "_abc", "array",
                      "_random", "decimal", "fractions", "datetime", "collections", "types", "functools", "operator",
@@ -43,12 +43,14 @@ class Watch:
 
     Attributes:
         mentioned: the names in the code that it can reach.
+        tells_bools: whether it asks if something is True, or is False, itself.
         effect: what it did, in words; empty while nothing was seen.
         path: the functions of the user's that were called, in order, and the errors that C functions raised.
     """
 
     def __init__(self, function: Any, arguments: Any) -> None:
         self.mentioned: set[str] = set()
+        self.tells_bools: bool = False
         self.effect: str = ""
         self.path: list[Any] = []
         self._kept: list[tuple[Any, str, Callable[[Any], Any], Any]] = []
@@ -132,6 +134,7 @@ class Watch:
         found: list[tuple[Any, str]] = []
         for code in codes_of(f.__code__):
             self.mentioned.update(code.co_names)
+            self.tells_bools = self.tells_bools or _tells_bools(code)
         for name in dict.fromkeys(globals_of(f.__code__)):
             if name in f.__globals__:
                 found.append((f.__globals__[name], name))
@@ -176,14 +179,14 @@ class Watch:
     def _event(self, frame: Any, event: str, arg: Any) -> None:
         code = frame.f_code
         if event == "call":
-            if is_users_code(code):
+            if _is_step(frame):
                 self.path.append(code)
         elif event == "c_call":
-            if not self.effect and not _is_pure(arg) and not code.co_filename.startswith(PACKAGE):
+            if not self.effect and not code.co_filename.startswith(PACKAGE) and not _is_pure(arg, is_users_code(code)):
                 of = getattr(arg, "__self__", None)
                 owner = "" if of is None or isinstance(of, ModuleType) else f"{type(of).__name__}."
                 self.effect = f"it calls {owner}{arg.__name__}, whose effects or results are not the same each time"
-        elif event == "c_exception" and is_users_code(code):
+        elif event == "c_exception" and _is_step(frame):
             self.path.append(arg.__name__)
 
 
@@ -198,7 +201,7 @@ def followed(call: Callable[[], Any]) -> tuple[Any, list[Any]]:
     path: list[Any] = []
 
     def event(frame: Any, event: str, arg: Any) -> None:
-        if event in ("call", "c_exception") and is_users_code(frame.f_code):
+        if event in ("call", "c_exception") and _is_step(frame):
             path.append(frame.f_code if event == "call" else arg.__name__)
 
     sys.setprofile(event)
@@ -217,12 +220,23 @@ def is_users_code(code: CodeType) -> bool:
     return is_users(code.co_filename)
 
 
+def _is_step(frame: Any) -> bool:
+    """Whether a frame is the user's, and was not called by this package."""
+    return is_users_code(frame.f_code) and not (frame.f_back and frame.f_back.f_code.co_filename.startswith(PACKAGE))
+
+
 def codes_of(code: CodeType) -> Iterator[CodeType]:
     """Code, and that of the functions and comprehensions within it."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from codes_of(constant)
+
+
+def _tells_bools(code: CodeType) -> bool:
+    """Whether there is an ``x is True``."""
+    steps = [*dis.get_instructions(code)]
+    return any(b.opname == "IS_OP" and a.argval in (True, False) for a, b in zip(steps, steps[1:], strict=False))
 
 
 def globals_of(code: CodeType, operations: tuple[str, ...] = ("LOAD_GLOBAL", "LOAD_NAME")) -> Iterator[str]:
@@ -245,10 +259,15 @@ def _checksum(x: Any) -> Any:
     return [*map(id, x.ravel().tolist())] if x.dtype == object else (x.shape, zlib.crc32(np.ascontiguousarray(x)))
 
 
-def _is_pure(function: Any) -> bool:
-    """Whether a C function, or a method of a type of C, does nothing but compute, or change what it belongs to."""
+def _is_pure(function: Any, by_user: bool) -> bool:
+    """Whether a C function, or a method of a type of C, does nothing but compute, or change what it belongs to.
+
+    Args:
+        function: what is called.
+        by_user: whether the user's own code calls it; a library knows what it does with an `id`.
+    """
     of = getattr(function, "__self__", None)
-    if function.__name__ in IMPURE and (of is builtins or isinstance(of, type)):
+    if function.__name__ in (IMPURE if by_user else SAYING) and (of is builtins or isinstance(of, type)):
         return False
     module = getattr(function, "__module__", None) or (of if isinstance(of, type) else type(of)).__module__
     return module.partition(".")[0] in MODULES
