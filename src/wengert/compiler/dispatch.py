@@ -140,7 +140,7 @@ class Runtime:
                 return self.function(*args, **named)
             return arguments.plainly(self.function, arguments.arrays)
 
-        result, watch = self.watched(entry, plainly, arguments.originals, made is None)
+        result, watch = self.watched(entry, plainly, arguments, made is None)
         if watch is not None:
             self.another(entry, arguments, arguments.arrays, result, watch)
         elif made is not None and self.agrees(entry, made, arguments, arguments.arrays, result):
@@ -282,13 +282,15 @@ class Runtime:
     # -- the function itself ------------------------------------------------------------------------------------------
 
     def watched(
-        self, entry: Entry, call: Callable[[], Any], arguments: dict[str, Any], new: bool
+        self, entry: Entry, call: Callable[[], Any], arguments: Arguments, new: bool
     ) -> tuple[Any, Watch | None]:
         """What the function itself gives; and what it did besides, if a recording is to be made of it.
 
         While a profiler is at work, which cannot be watched with, no recording is made.
         """
-        watch = Watch(self.function, arguments) if new and sys.getprofile() is None else None
+        watch = None
+        if new and sys.getprofile() is None:
+            watch = Watch(self.function, [*arguments.originals.items(), *zip(arguments.form.names, arguments.arrays, strict=True)])
         try:
             if watch is not None:
                 return watch.run(call), watch
@@ -315,7 +317,7 @@ class Runtime:
                     share = made.share(batch, 1)
                     holding = made if share is not None and len(share[0]) else None
         result, watch = self.watched(
-            entry, lambda: arguments.plainly(self.function, example), arguments.originals, holding is None
+            entry, lambda: arguments.plainly(self.function, example), arguments, holding is None
         )
         known[number] = result
         if watch is not None:

@@ -14,7 +14,7 @@ import random
 import sys
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import CodeType, FunctionType, GeneratorType, MethodType, ModuleType
 from typing import Any
 
@@ -48,15 +48,14 @@ class Watch:
         path: the functions of the user's that were called, in order, and the errors that C functions raised.
     """
 
-    def __init__(self, function: Any, arguments: Any) -> None:
+    def __init__(self, function: Any, arguments: Sequence[tuple[str, Any]]) -> None:
         self.mentioned: set[str] = set()
         self.tells_bools: bool = False
         self.effect: str = ""
         self.path: list[Any] = []
         self._kept: list[tuple[Any, str, Callable[[Any], Any], Any]] = []
         self._values: list[Value] = []
-        self._arguments: list[Any] = []
-        self._walk([(function, "itself"), *[(x, name) for name, x in arguments.items()]])
+        self._walk([(function, "itself"), *[(x, name) for name, x in arguments]])
         self._numbers: list[tuple[float, float]] = [(v._data, v.grad) for v in self._values]
 
     # -- before and after ---------------------------------------------------------------------------------------------
