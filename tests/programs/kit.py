@@ -9,8 +9,8 @@
         return energy
 
 Each parameter of the factory is a Value between 0.2 and 1.5, drawn anew for each data set; one with a default is what
-the default says: `weights(4, 3)` rows of Values, `real(-1.0, 1.0)` one Value between other bounds. The function that the
-factory returns is what gets compiled. Its arguments are those of the decorator, in their order.
+the default says: `weights(4, 3)` rows of Values, `real(-1.0, 1.0)` one Value between other bounds. The function that
+the factory returns is what gets compiled. Its arguments are those of the decorator, in their order.
 
 What the decorator takes beside the arguments:
 
