@@ -477,7 +477,7 @@ def optimal_stopping(patience, cost):
     def worth_of_waiting(offers, current):
         future = wengert.Value(offers[-1])
         for offer in reversed(offers[current:]):
-            future = wengert.maximum(offer, patience.sigmoid() * future - 0.1 * cost)
+            future = wengert.maximum(offer, (patience + 2).sigmoid() * future - 0.1 * cost)
         return future
 
     return worth_of_waiting
