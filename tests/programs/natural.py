@@ -142,7 +142,7 @@ def fitzhugh_nagumo(a, b, tau):
         for current in currents:
             v = v + 0.1 * (v - v**3 / 3 - w + current)
             w = w + 0.1 * (v + a - b * w) / (1 + tau)
-            total = total + (5 * v).sigmoid()
+            total = total + wengert.sigmoid(5 * v)
         return total
 
     return spikes
@@ -175,7 +175,7 @@ def codon_usage(w_start, w_stop, w_ala, w_phe):
     return adaptation
 
 
-@program(a=wholes(4, 0, 1), b=wholes(4, 0, 1))
+@program(a=wholes(4, 0, 1), b=wholes(4, 0, 1), engine="its numbers take it along more than 32 paths")
 def alignment_score(match, gap):
     def best(a, b):
         n, m = len(a), len(b)
@@ -190,7 +190,7 @@ def alignment_score(match, gap):
     return best
 
 
-@program(site=wholes(3, 0, 3))
+@program(site=wholes(3, 0, 3), engine="its numbers take it along more than 32 paths")
 def likelihood_on_a_tree(rate, t_left, t_right):
     def likelihood(site):
         leaves = dict(zip(("human", "mouse", "rat"), site))

@@ -237,7 +237,7 @@ def binomial_tail(p, scale):
     return probability
 
 
-@program(a=whole(1, 30), b=whole(1, 30))
+@program(a=whole(1, 30), b=whole(1, 30), engine="its numbers take it along more than 32 paths")
 def euclid(scale, offset):
     def cost(a, b):
         steps = 0
@@ -307,7 +307,7 @@ def builtins_as_arguments(a, b):
     return score
 
 
-@program(x=real(0.0, 10.0), digits=whole(0, 2))
+@program(x=real(0.0, 10.0), digits=whole(0, 2), engine="a number is rounded to digits, which takes it out")
 def rounded_prices(rate, fee):
     def price(x, digits):
         cents = round(x, digits)
@@ -396,7 +396,7 @@ def exact_and_decimal_constants(a, b):
     return mixed
 
 
-@program(x=reals(3, -1.0, 1.0))
+@program(x=reals(2, -1.0, 1.0))
 def errors_that_are_caught(a, b):
     def robust(x):
         total = 0.0
@@ -406,7 +406,7 @@ def errors_that_are_caught(a, b):
             except ValueError:
                 total += b * v
             with contextlib.suppress(ZeroDivisionError):
-                total += 0.1 * a / round(v)
+                total += 0.1 * a * (1 / round(v))
         return total
 
     return robust
@@ -422,7 +422,7 @@ def errors_that_are_not_caught(a, b):
     return strict
 
 
-@program(x=matrix(3, 4))
+@program(x=matrix(3, 4), modes="call values map")
 def results_in_a_list(w, b):
     def rows(x):
         return [w * sum(row) + b for row in x]
@@ -430,7 +430,7 @@ def results_in_a_list(w, b):
     return rows
 
 
-@program(x=reals(3), n=whole(0, 2))
+@program(x=reals(3), n=whole(0, 2), modes="map call values")
 def results_in_nested_lists(w, b):
     def outer(x, n):
         return [[w * p * q + b * n for q in x] for p in x]
