@@ -157,7 +157,9 @@ def built(make: Callable[[random.Random], Any]) -> Kind:
 
 
 def alias(of: str, kind: Kind) -> Kind:
-    """Every other time the very object that an earlier argument is, else one of its own."""
+    """Every other time the very object that an earlier argument is, else one of its own; in a batch, one of its own: the
+    examples are rows there, and no objects before the function gets them.
+    """
     return Kind(kind.draw, kind.column, kind.values, kind.shared, of)
 
 

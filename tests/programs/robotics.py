@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 
-import numpy as np
-
 import wengert
 from tests.programs.kit import (
     array,
@@ -292,7 +290,7 @@ def smooth_path(smoothness, clearance):
     return cost
 
 
-@program(grid=wholes(12, 0, 1), reading=flag())
+@program(grid=wholes(12, 0, 1), reading=flag(), engine="its numbers take it along more than 32 paths")
 def occupancy_log_odds(hit, miss):
     def belief(grid, reading):
         odds = 0.0
@@ -303,7 +301,7 @@ def occupancy_log_odds(hit, miss):
     return belief
 
 
-@program(contact=reals(4, -0.1, 0.3), velocity=reals(4))
+@program(contact=reals(4, -0.1, 0.3), velocity=reals(4), engine="its numbers take it along more than 32 paths")
 def leg_contact_forces(stiffness, damping, friction):
     def normal_work(contact, velocity):
         forces = []
@@ -341,7 +339,7 @@ def line_follower(gain, offset):
     return steering
 
 
-@program(steps=wholes(9, 0, 2))
+@program(steps=wholes(9, 0, 2), engine="its numbers take it along more than 32 paths")
 def gait_table(stride, lift):
     table = {0: (1.0, 0.0), 1: (0.5, 1.0), 2: (-0.2, 0.3)}
 

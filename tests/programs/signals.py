@@ -104,7 +104,7 @@ def quantisation_noise(scale, offset):
     return noise
 
 
-@program(x=reals(9), order=whole(1, 3))
+@program(x=reals(9), order=whole(1, 3), engine="its windows are sorted in more than 32 ways")
 def median_filter(gain, bias):
     def roughness(x, order):
         y = []
@@ -116,7 +116,7 @@ def median_filter(gain, bias):
     return roughness
 
 
-@program(x=array(16))
+@program(x=array(16), engine="NumPy's transform takes floats alone")
 def spectrum_by_numpy(low, high):
     def weighted_energy(x):
         spectrum = np.abs(np.fft.rfft(x)) ** 2
@@ -125,7 +125,7 @@ def spectrum_by_numpy(low, high):
     return weighted_energy
 
 
-@program(x=array(12), kernel=choice("same", "valid"))
+@program(x=array(12), kernel=choice("same", "valid"), engine="the largest is found by comparing")
 def convolution_by_numpy(a, b, c):
     def energy(x, kernel):
         y = np.convolve(x, np.array([1.0, 2.0, 1.0]) / 4, mode=kernel)
@@ -134,7 +134,7 @@ def convolution_by_numpy(a, b, c):
     return energy
 
 
-@program(x=reals(10), attack=real(0.1, 0.9))
+@program(x=reals(10), attack=real(0.1, 0.9), engine="its numbers take it along more than 32 paths")
 def envelope_follower(release, makeup):
     def compressed(x, attack):
         envelope, out = 0.0, 0.0
@@ -149,7 +149,7 @@ def envelope_follower(release, makeup):
     return compressed
 
 
-@program(bits=wholes(8, 0, 1), snr=real(0.5, 3.0))
+@program(bits=wholes(8, 0, 1), snr=real(0.5, 3.0), engine="its numbers take it along more than 32 paths")
 def soft_bits(noise, bias):
     def cross_entropy(bits, snr):
         total = 0.0
@@ -174,7 +174,7 @@ def cross_correlation(gain, decay):
     return peak
 
 
-@program(x=reals(8, -2.0, 2.0))
+@program(x=reals(8, -2.0, 2.0), engine="its numbers take it along more than 32 paths")
 def pitch_by_zero_crossings(scale, floor):
     def pitch(x):
         crossings = sum(1 for p, q in zip(x, x[1:]) if p * q < 0)
@@ -184,7 +184,7 @@ def pitch_by_zero_crossings(scale, floor):
     return pitch
 
 
-@program(symbols=indices(10, lo=0, hi=3))
+@program(symbols=indices(10, lo=0, hi=3), engine="its numbers take it along more than 32 paths")
 def source_entropy(w0, w1, w2, w3):
     prices = [w0, w1, w2, w3]
 
@@ -229,7 +229,7 @@ def haar_wavelets(keep, shrink):
     return compressed
 
 
-@program(poles=reals(2, 0.1, 0.8), frequency=real(0.1, 3.0))
+@program(poles=reals(2, 0.1, 0.8), frequency=real(0.1, 3.0), engine="complex numbers")
 def transfer_function_at(gain, zero):
     def magnitude(poles, frequency):
         z = cmath.exp(1j * frequency)
@@ -281,7 +281,7 @@ def companding(mu, gain):
     return loudness
 
 
-@program(path=wholes(6, 0, 1), observed=reals(6))
+@program(path=wholes(6, 0, 1), observed=reals(6), engine="its numbers take it along more than 32 paths")
 def viterbi_score(stay, spread):
     def score(path, observed):
         transition = defaultdict(lambda: 0.1)

@@ -128,7 +128,7 @@ class Side:
         draw = random.Random(f"{self.name} {seed}")
         kinds = self.program.arguments
         shared = {name: kind.draw(draw) for name, kind in kinds.items() if kind.shared and count}
-        same = {name for name, kind in kinds.items() if kind.twin and draw.random() < 0.5}
+        same = {name for name, kind in kinds.items() if kind.twin and draw.random() < 0.5 and not count}
         examples = []
         for _ in range(max(1, count)):
             example: dict[str, Any] = {}
@@ -189,11 +189,8 @@ class Side:
         """The arguments of a batch."""
         made = {}
         for name, kind in self.program.arguments.items():
-            if kind.twin and examples[0][name] is examples[0][kind.twin]:
-                made[name] = made[kind.twin]
-            else:
-                assert kind.column is not None
-                made[name] = kind.column([example[name] for example in examples])
+            assert kind.column is not None
+            made[name] = kind.column([example[name] for example in examples])
         return made
 
 
