@@ -72,7 +72,7 @@ def type_of_a_number(a, b):
     return value
 
 
-@program(x=real(-3.0, 3.0))
+@program(x=real(-3.0, 3.0), engine="it makes text of each number")
 def rounded_and_formatted(a, b):
     table = {"-1": 0.5, "0": 1.5, "1": -0.5}
 
@@ -154,7 +154,7 @@ def integer_as_bits(w=weights(4)):
     return value
 
 
-@program(n=whole(10**15, 10**16), k=whole(1, 9))
+@program(n=whole(10**15, 10**16), k=whole(1, 9), engine="it takes integers apart that no float holds")
 def integers_beyond_floats(a, b):
     def residue(n, k):
         big = n * n * k + 1
@@ -273,7 +273,7 @@ def some_defaults_are_passed(w):
     return output
 
 
-@program(order=choice(operator.lt, operator.gt), pick=choice(min, max), xs=reals(4))
+@program(order=choice(operator.lt, operator.gt), pick=choice(min, max), xs=reals(2))
 def functions_as_arguments(a, b):
     def value(order, pick, xs):
         kept = [x for x in xs if order(x, 0.1)] or [0.0]
@@ -317,7 +317,7 @@ def negative_indices_and_slices(a, b):
     return value
 
 
-@program(xs=reals(5, -2.0, 2.0), limit=real(-1.0, 1.0))
+@program(xs=reals(3, -2.0, 2.0), limit=real(-1.0, 1.0))
 def extremes_and_sums_of_numbers(a, b):
     def value(xs, limit):
         low, high = min(xs), max(xs, default=0.0)
@@ -329,11 +329,11 @@ def extremes_and_sums_of_numbers(a, b):
     return value
 
 
-@program(xs=wholes(5, 0, 3), ys=wholes(5, 0, 3))
+@program(xs=wholes(2, 0, 1), ys=wholes(2, 0, 1))
 def equality_and_membership(a, b):
     def value(xs, ys):
         same = sum(x == y for x, y in zip(xs, ys))
-        return a * same + b * (3 in xs) + a * b * (xs == ys) + b * len(set(xs)) - a * Counter(xs).most_common(1)[0][1]
+        return a * same + b * (1 in xs) + a * b * (xs == ys) + b * len(set(xs)) - a * Counter(xs).most_common(1)[0][1]
 
     return value
 
@@ -410,7 +410,7 @@ def generator_argument(a, b):
     return value
 
 
-@program(matrix_=matrix(3, 3, -1.0, 1.0))
+@program(matrix_=matrix(2, 2, -1.0, 1.0))
 def list_of_lists(a, b):
     def value(matrix_):
         transposed = [list(column) for column in zip(*matrix_)]

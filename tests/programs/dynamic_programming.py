@@ -11,10 +11,10 @@ from itertools import accumulate, permutations
 import numpy as np
 
 import wengert
-from tests.programs.kit import array, choice, indices, matrix, program, real, reals, text, weights, whole, wholes
+from tests.programs.kit import array, choice, indices, matrix, pair, program, real, reals, text, weights, whole, wholes
 
 
-@program(a=wholes(5, 0, 2), b=wholes(4, 0, 2))
+@program(a=wholes(3, 0, 1), b=wholes(2, 0, 1))
 def edit_distance(insert, delete, replace):
     def distance(a, b):
         row = [j * insert for j in range(len(b) + 1)]
@@ -28,7 +28,7 @@ def edit_distance(insert, delete, replace):
     return distance
 
 
-@program(a=text("GATTACA", "GCATGCT", "ACGT"), b=text("GTTAC", "GATTA", "TACGA"))
+@program(a=text("GATTACA", "ACGT"), b=text("GTTAC", "TACGA"))
 def needleman_wunsch(match, mismatch, gap):
     def score(a, b):
         table = [[-gap * (i + j) for j in range(len(b) + 1)] for i in range(len(a) + 1)]
@@ -91,8 +91,8 @@ def soft_dynamic_time_warping(scale):
     return distance
 
 
-@program(sizes=wholes(5, 1, 5), capacity=whole(4, 10))
-def knapsack(worth=weights(5, low=0.1, high=3.0)):
+@program(sizes=pair(whole(1, 2), whole(2, 3), whole(1, 2)), capacity=whole(3, 5))
+def knapsack(worth=weights(3, low=0.1, high=3.0)):
     def best(sizes, capacity):
         table = [worth[0] * 0] * (capacity + 1)
         for size, value in zip(sizes, worth):
@@ -119,7 +119,7 @@ def rod_cutting(exponent, base, cost):
     return revenue
 
 
-@program(amount=whole(1, 20), coins=choice((1, 5, 8), (1, 3, 4), (2, 5, 1)))
+@program(amount=whole(3, 7), coins=choice((1, 5, 8), (2, 3, 1)))
 def change_making(weight, handling):
     def cheapest(amount, coins):
         best = {0: 0.0 * weight}
@@ -153,7 +153,7 @@ def matrix_chain(multiply, store):
     return cost
 
 
-@program(observations=wholes(7, 0, 2))
+@program(observations=wholes(4, 0, 2))
 def viterbi_decoding(start=weights(2), transition=weights(2, 2), emission=weights(2, 3)):
     def best_path_score(observations):
         score = [start[s] + emission[s][observations[0]] for s in range(2)]
@@ -198,7 +198,7 @@ def probabilistic_parsing(split, lexicon=weights(2, 3)):
     return inside
 
 
-@program(lengths=matrix(4, 4, 0.5, 5.0))
+@program(lengths=matrix(3, 3, 0.5, 5.0))
 def floyd_warshall(toll, speed):
     def mean_distance(lengths):
         n = len(lengths)
@@ -236,7 +236,7 @@ def bellman_ford(penalty):
     return shortest
 
 
-@program(costs=reals(7, 0.2, 3.0), source=whole(0, 3))
+@program(costs=reals(7, 0.2, 3.0), source=whole(1, 3))
 def dijkstra(scale, fixed):
     neighbours = {}
     for number, (a, b) in enumerate(EDGES):
@@ -274,7 +274,7 @@ def optimal_search_tree(depth_cost, leaf_cost):
     return expected_cost
 
 
-@program(heights=reals(8, 0.0, 9.0))
+@program(heights=reals(4, 0.0, 9.0))
 def heaviest_increasing_run(weight, bias):
     def heaviest(heights):
         best = []
@@ -287,7 +287,7 @@ def heaviest_increasing_run(weight, bias):
     return heaviest
 
 
-@program(cards=reals(9, 0.0, 5.0))
+@program(cards=reals(4, 0.0, 5.0))
 def patience_sorting(pile_cost, spread):
     def score(cards):
         tops = []
@@ -315,7 +315,7 @@ def maximum_subarray(scale, drag):
     return kadane
 
 
-@program(image=array(5, 4, lo=0.0, hi=1.0))
+@program(image=array(3, 3, lo=0.0, hi=1.0))
 def seam_carving(horizontal, vertical):
     def energy_of_the_best_seam(image):
         gx = np.abs(np.diff(image, axis=1, append=image[:, -1:]))
@@ -362,8 +362,8 @@ def egg_drop(price, hurry):
     return cost
 
 
-@program(starts=reals(5, 0.0, 8.0), lengths=reals(5, 0.5, 4.0))
-def weighted_interval_scheduling(value=weights(5, low=0.5, high=3.0)):
+@program(starts=reals(3, 0.0, 8.0), lengths=reals(3, 0.5, 4.0))
+def weighted_interval_scheduling(value=weights(3, low=0.5, high=3.0)):
     def best(starts, lengths):
         jobs = sorted(
             ((s + length, s, v) for s, length, v in zip(starts, lengths, value)), key=lambda job: (job[0], job[1])
@@ -378,7 +378,7 @@ def weighted_interval_scheduling(value=weights(5, low=0.5, high=3.0)):
     return best
 
 
-@program(places=matrix(5, 2, 0.0, 4.0))
+@program(places=matrix(4, 2, 0.0, 4.0))
 def travelling_salesman(speed, wait):
     def tour(places):
         n = len(places)
@@ -483,7 +483,7 @@ def optimal_stopping(patience, cost):
     return worth_of_waiting
 
 
-@program(demand=wholes(4, 0, 3), start=whole(0, 2))
+@program(demand=wholes(2, 0, 2), start=whole(0, 1))
 def inventory_control(holding, ordering, shortage):
     def cost(demand, start):
         future = dict.fromkeys(range(-3, 6), 0.0)
@@ -585,7 +585,7 @@ def buy_and_sell(fee, scale):
     return profit
 
 
-@program(balloons=reals(5, 0.5, 3.0))
+@program(balloons=reals(3, 0.5, 3.0))
 def burst_balloons(power):
     def coins(balloons):
         b = [1.0, *balloons, 1.0]
@@ -635,7 +635,7 @@ def house_robber(alarm, scale):
     return loot
 
 
-@program(levels=reals(8, 0.0, 4.0))
+@program(levels=reals(4, 0.0, 4.0))
 def trapped_water(porosity, leak):
     def volume(levels):
         left = list(accumulate(levels, max))
@@ -649,7 +649,7 @@ def trapped_water(porosity, leak):
     return volume
 
 
-@program(jobs=reals(4, 0.5, 3.0), due=reals(4, 1.0, 6.0))
+@program(jobs=reals(3, 0.5, 3.0), due=reals(3, 1.0, 6.0))
 def job_sequence(lateness, setup):
     def best_order(jobs, due):
         def tardiness(order):

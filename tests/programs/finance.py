@@ -87,7 +87,7 @@ def bond_price(bond_yield):
     return price
 
 
-@program(flows=reals(5, 0.5, 10.0), times=reals(5, 0.5, 9.0))
+@program(flows=reals(4, 0.5, 10.0), times=reals(4, 0.5, 9.0))
 def macaulay_duration(level, slope):
     def duration(flows, times):
         discounted = [c * (-(0.03 * level + 0.002 * slope * t) * t).exp() for t, c in sorted(zip(times, flows))]
@@ -111,7 +111,7 @@ def yield_by_newton(coupon):
     return yield_to_maturity
 
 
-@program(target=real(5.0, 15.0), strike=real(90.0, 110.0))
+@program(target=real(5.0, 15.0), strike=real(90.0, 110.0), engine="a bisection takes a path of its own to each answer")
 def implied_volatility(scale):
     def bisected(target, strike):
         def call(sigma):
@@ -146,9 +146,9 @@ def nelson_siegel(level, slope, curvature, decay):
     return misfit
 
 
-@program(when=reals(4, 0.0, 7.0), amounts=reals(4, -10.0, 10.0))
-def discount_by_interpolation(rates=weights(5)):
-    knots = [0.5, 1.0, 2.0, 5.0, 10.0]
+@program(when=reals(2, 0.0, 7.0), amounts=reals(2, -10.0, 10.0))
+def discount_by_interpolation(rates=weights(4)):
+    knots = [1.0, 2.0, 5.0, 10.0]
 
     def present_value(when, amounts):
         total = 0.0
@@ -215,7 +215,7 @@ def sharpe_ratio(leverage, hedge):
     return ratio
 
 
-@program(returns=reals(9, -0.2, 0.2))
+@program(returns=reals(4, -0.2, 0.2))
 def maximum_drawdown(exposure):
     def drawdown(returns):
         equity = list(accumulate((1 + exposure * r for r in returns), lambda a, b: a * b))
@@ -251,9 +251,9 @@ def mean_variance_utility(logits=weights(3)):
     return utility
 
 
-@program(scenarios=matrix(12, 2, -0.2, 0.2), level=choice(0.75, 0.9))
+@program(scenarios=matrix(4, 2, -0.2, 0.2))
 def expected_shortfall(tilt):
-    def cvar(scenarios, level):
+    def cvar(scenarios, level=0.5):
         share = tilt.sigmoid()
         losses = sorted((-(share * a + (1 - share) * b) for a, b in scenarios), key=lambda v: v.data, reverse=True)
         tail = losses[: max(1, round(len(losses) * (1 - level)))]
@@ -294,7 +294,7 @@ def asian_option(volatility, drift):
     return price
 
 
-@program(normals=matrix(5, 6, -2.0, 2.0), barrier=real(102.0, 125.0))
+@program(normals=matrix(2, 4, -2.0, 2.0), barrier=real(102.0, 125.0))
 def knock_out_barrier(volatility):
     def price(normals, barrier):
         total = 0.0 * volatility
@@ -360,15 +360,15 @@ def progressive_tax(relief):
     return tax
 
 
-@program(start=choice(date(2024, 1, 31), date(2023, 6, 15)), days=whole(10, 400), basis=text("act/365", "30/360"))
+@program(start=choice(date(2024, 1, 31), date(2023, 6, 15)), months=whole(1, 6), basis=text("act/365", "30/360"))
 def accrued_interest(rate):
-    def accrued(start, days, basis):
-        end = start + timedelta(days=days)
+    def accrued(start, months, basis):
+        end = start + timedelta(days=30 * months)
         if basis == "act/365":
             fraction = (end - start).days / 365
         else:
-            months = (end.year - start.year) * 12 + end.month - start.month
-            fraction = (months * 30 + min(end.day, 30) - min(start.day, 30)) / 360
+            passed = (end.year - start.year) * 12 + end.month - start.month
+            fraction = (passed * 30 + min(end.day, 30) - min(start.day, 30)) / 360
         return 1000 * ((0.05 * rate * fraction).exp() - 1)
 
     return accrued
@@ -387,7 +387,7 @@ def currency_route(fee):
     return converted
 
 
-@program(prices=wholes(3, 100, 999), quantity=whole(1, 9))
+@program(prices=wholes(3, 100, 999), quantity=whole(1, 9), engine="it makes Decimals of its integers")
 def invoice_in_decimals(discount):
     def total(prices, quantity):
         net = sum((Decimal(p) / 100 for p in prices), Decimal(0)) * quantity
@@ -414,7 +414,7 @@ def fill_through_an_order_book(tick, impact):
     return average_price
 
 
-@program(spread=reals(15, -3.0, 3.0), entry=real(0.8, 1.5))
+@program(spread=reals(15, -3.0, 3.0), entry=real(0.8, 1.5), engine="each series is traded on days of its own")
 def pairs_trading(decay, cost):
     def profit(spread, entry):
         position = 0
@@ -439,7 +439,9 @@ def pairs_trading(decay, cost):
     return profit
 
 
-@program(prices=reals(14, 90.0, 110.0), fast=whole(1, 3), slow=whole(4, 6))
+@program(
+    prices=reals(14, 90.0, 110.0), fast=whole(1, 3), slow=whole(4, 6), engine="each series is traded on days of its own"
+)
 def moving_average_crossover(size, slippage):
     def backtest(prices, fast, slow):
         cash, held = size * 100, 0
@@ -455,7 +457,7 @@ def moving_average_crossover(size, slippage):
     return backtest
 
 
-@program(moves=reals(20, -0.05, 0.04))
+@program(moves=reals(8, -0.05, 0.04))
 def stop_loss(distance, size):
     def exit_value(moves):
         price = peak = 100.0
@@ -516,7 +518,7 @@ def prediction_market(liquidity):
     return cost_of_a_trade
 
 
-@program(bids=reals(5, 1.0, 10.0), reserve=real(0.0, 8.0))
+@program(bids=reals(3, 1.0, 10.0), reserve=real(0.0, 8.0))
 def second_price_auction(shade):
     def revenue(bids, reserve):
         offers = sorted((b * shade.sigmoid() * 2 for b in bids), reverse=True)
@@ -635,7 +637,7 @@ def reinsurance_layer(inflation, load):
     return premium
 
 
-@program(events=reals(6, 0.0, 10.0), until=real(8.0, 12.0))
+@program(events=reals(4, 0.0, 10.0), until=real(8.0, 12.0))
 def hawkes_process(base, jump, decay):
     def log_likelihood(events, until):
         events = sorted(events)

@@ -29,7 +29,7 @@ from tests.programs.kit import (
 )
 
 
-@program(results=wholes(6, 0, 1), opponents=wholes(6, 0, 3))
+@program(results=wholes(4, 0, 1), opponents=wholes(4, 0, 3))
 def elo_ratings(k_factor, ratings=weights(4)):
     def surprise(results, opponents):
         mine, loss = 0.0, 0.0
@@ -42,7 +42,7 @@ def elo_ratings(k_factor, ratings=weights(4)):
     return surprise
 
 
-@program(winners=wholes(7, 0, 4), losers=wholes(7, 0, 4))
+@program(winners=wholes(4, 0, 4), losers=wholes(4, 0, 4))
 def bradley_terry(strength=weights(5)):
     def log_likelihood(winners, losers):
         total = 0.0
@@ -71,7 +71,7 @@ def true_skill_match(beta, margin):
 LINES = [(0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4, 8), (2, 4, 6)]
 
 
-@program(board=wholes(9, -1, 1))
+@program(board=wholes(9, -1, 1), engine="each position takes a path of its own")
 def tic_tac_toe_evaluation(two, three, center):
     def evaluate(board):
         score = center * board[4]
@@ -90,7 +90,7 @@ def tic_tac_toe_evaluation(two, three, center):
     return evaluate
 
 
-@program(features=matrix(8, 3, -2.0, 2.0), depth=whole(1, 3))
+@program(features=matrix(8, 3, -2.0, 2.0), depth=whole(1, 2))
 def alpha_beta_search(w=weights(3)):
     def best_value(features, depth):
         def search(node, depth, alpha, beta, maximizing):
@@ -114,7 +114,7 @@ def alpha_beta_search(w=weights(3)):
     return best_value
 
 
-@program(prizes=reals(8, -5.0, 5.0))
+@program(prizes=reals(4, -5.0, 5.0))
 def expectimax(risk, luck):
     def value(prizes):
         def node(low, high, chance):
@@ -146,7 +146,7 @@ def nim_heuristic(reward, penalty):
     return score
 
 
-@program(board=indices(6, 7, lo=-1, hi=1))
+@program(board=indices(6, 7, lo=-1, hi=1), engine="each position takes a path of its own")
 def connect_four_windows(two, three, four):
     def evaluate(board):
         weight = {2: two, 3: 5 * three, 4: 100 * four}
@@ -183,7 +183,7 @@ def chess_material(pawn, knight, rook, mobility):
     return evaluate
 
 
-@program(cards=wholes(5, 1, 13), stand=whole(14, 19))
+@program(cards=wholes(3, 1, 13), stand=whole(15, 17))
 def blackjack_hand(win, loss):
     def payoff(cards, stand):
         hand, aces = 0, 0
@@ -202,7 +202,7 @@ def blackjack_hand(win, loss):
     return payoff
 
 
-@program(ranks=wholes(5, 2, 6), suits=wholes(5, 0, 1))
+@program(ranks=wholes(5, 2, 6), suits=wholes(5, 0, 1), engine="each hand takes a path of its own")
 def poker_hand(pairs, runs, flushes):
     def strength(ranks, suits):
         counts = sorted(Counter(ranks).values(), reverse=True)
@@ -227,7 +227,7 @@ def poker_hand(pairs, runs, flushes):
     return strength
 
 
-@program(dice=whole(1, 4), target=whole(3, 14))
+@program(dice=whole(1, 3), target=whole(3, 10))
 def sum_of_loaded_dice(logits=weights(6)):
     def probability(dice, target):
         faces = wengert.softmax(logits)
@@ -243,7 +243,7 @@ def sum_of_loaded_dice(logits=weights(6)):
     return probability
 
 
-@program(shots=wholes(4, 0, 24), length=whole(2, 3))
+@program(shots=wholes(4, 0, 24), length=whole(2, 3), engine="each position takes a path of its own")
 def battleship_heatmap(sharpness):
     def expected_hit(shots, length):
         heat = [[0] * 5 for _ in range(5)]
@@ -260,7 +260,7 @@ def battleship_heatmap(sharpness):
     return expected_hit
 
 
-@program(board=wholes(25, -1, 1), stone=whole(0, 24))
+@program(board=wholes(25, -1, 1), stone=whole(0, 24), engine="each position takes a path of its own")
 def go_liberties(safety, threat):
     def score(board, stone):
         color = board[stone]
@@ -284,7 +284,7 @@ def go_liberties(safety, threat):
     return score
 
 
-@program(grid=indices(5, 5, lo=0, hi=1), turns=whole(1, 4))
+@program(grid=indices(5, 5, lo=0, hi=1), turns=whole(1, 4), engine="each position takes a path of its own")
 def game_of_life(alive, growth):
     def fitness(grid, turns):
         before = int(grid.sum())
@@ -298,7 +298,7 @@ def game_of_life(alive, growth):
     return fitness
 
 
-@program(walls=wholes(16, 0, 1), start=whole(0, 15), goal=whole(0, 15))
+@program(walls=wholes(16, 0, 1), start=whole(0, 15), goal=whole(0, 15), engine="each position takes a path of its own")
 def maze_by_breadth_first_search(step, lost):
     def cost(walls, start, goal):
         seen, queue = {start}, deque([(start, 0)])
@@ -317,7 +317,7 @@ def maze_by_breadth_first_search(step, lost):
     return cost
 
 
-@program(heights=matrix(4, 4, 0.0, 3.0))
+@program(heights=matrix(4, 4, 0.0, 3.0), engine="each map takes a path of its own")
 def cheapest_path_with_a_star(climb, walk):
     def cost(heights):
         goal = (3, 3)
@@ -358,7 +358,12 @@ def upper_confidence_bound(exploration, prior):
     return chosen
 
 
-@program(states=wholes(8, 0, 3), actions=wholes(8, 0, 1), rewards=reals(8, -1.0, 1.0))
+@program(
+    states=wholes(8, 0, 3),
+    actions=wholes(8, 0, 1),
+    rewards=reals(8, -1.0, 1.0),
+    engine="its table is written at places that the arguments name",
+)
 def q_learning_episode(rate, discount):
     def final_table(states, actions, rewards):
         q = {(s, a): 0.0 for s in range(4) for a in range(2)}
@@ -371,7 +376,7 @@ def q_learning_episode(rate, discount):
     return final_table
 
 
-@program(pulls=wholes(9, 0, 2), rewards=reals(9, 0.0, 1.0))
+@program(pulls=wholes(3, 0, 2), rewards=reals(3, 0.0, 1.0))
 def gradient_bandit(step, preference=weights(3)):
     def log_probability(pulls, rewards):
         h, baseline, total = list(preference), 0.0, 0.0
@@ -430,13 +435,13 @@ def alternator(mine, theirs):
     return "CD"[len(mine) % 2]
 
 
-@program(rival=choice(tit_for_tat, grudger, alternator), rounds=whole(3, 9), slips=wholes(9, 0, 4))
+@program(rival=choice(grudger, alternator), rounds=whole(3, 5), slips=wholes(2, 0, 4))
 def iterated_prisoners_dilemma(temptation, reward, sucker):
     def score(rival, rounds, slips):
         payoff = {"CC": reward, "CD": -sucker, "DC": reward + temptation, "DD": 0.0 * reward}
         mine, theirs, total = [], [], 0.0
         for t in range(rounds):
-            move = tit_for_tat(mine, theirs) if slips[t] else "D"
+            move = tit_for_tat(mine, theirs) if slips[t % 2] else "D"
             answer = rival(theirs, mine)
             mine.append(move)
             theirs.append(answer)
@@ -516,7 +521,7 @@ def pong(gain, bounce):
     def paddle_error(ball, velocity):
         (x, y), (vx, vy) = ball, velocity
         paddle = 0.5
-        for _ in range(8):
+        for _ in range(3):
             x, y = x + vx, y + vy
             if x < 0 or x > 1:
                 vx = -vx * bounce
@@ -552,7 +557,7 @@ def platform_jump(speed, jump, gravity):
     return reach
 
 
-@program(places=array(4, 2, lo=-1.0, hi=1.0), headings=array(4, 2, lo=-0.5, hi=0.5))
+@program(places=array(3, 2, lo=-1.0, hi=1.0), headings=array(3, 2, lo=-0.5, hi=0.5))
 def boids(cohesion, separation, alignment):
     def energy(places, headings):
         total = 0.0
@@ -600,7 +605,7 @@ def scrabble_word(common, rare, bonus):
     return points
 
 
-@program(row=wholes(4, 0, 3), moves=whole(1, 3))
+@program(row=wholes(4, 0, 3), moves=whole(1, 3), engine="each position takes a path of its own")
 def merging_tiles(tile, empty):
     def slide(tiles):
         tiles = [t for t in tiles if t]
@@ -621,7 +626,7 @@ def merging_tiles(tile, empty):
     return score
 
 
-@program(creeps=reals(6, 0.0, 10.0), health=reals(6, 1.0, 5.0))
+@program(creeps=reals(6, 0.0, 10.0), health=reals(6, 1.0, 5.0), engine="each wave takes a path of its own")
 def tower_defence(reach, damage, splash):
     def remaining(creeps, health):
         health = list(health)
@@ -650,13 +655,13 @@ def hexagon_movement(grass, swamp):
         total = 0.0 * grass
         for step in range(distance):
             kind = terrain[step % len(terrain)]
-            total += {1: grass, 2: 2 * grass, 3: 3 * swamp}[kind]
+            total += [grass, 2 * grass, 3 * swamp][kind - 1]
         return total
 
     return cost
 
 
-@program(rolls=wholes(10, 1, 20), armor=whole(10, 15))
+@program(rolls=wholes(10, 1, 20), armor=whole(10, 15), engine="each fight takes a path of its own")
 def turn_based_fight(might, guard, healing):
     def outcome(rolls, armor):
         hero, monster, state = 5.0 + guard, 6.0, "attack"
@@ -681,7 +686,7 @@ def turn_based_fight(might, guard, healing):
     return outcome
 
 
-@program(heads=wholes(3, 0, 8), body=whole(2, 6))
+@program(heads=wholes(2, 0, 8), body=whole(2, 6))
 def snake_features(food, wall, tail):
     def value(heads, body):
         total = 0.0
@@ -736,11 +741,11 @@ def shapley_values(synergy, base):
     return fairness
 
 
-@program(clues=wholes(9, 0, 3))
+@program(clues=wholes(2, 0, 3))
 def soft_latin_square(temperature, logits=weights(9, 3)):
     def violation(clues):
         cells = []
-        for clue, row in zip(clues, logits):
+        for clue, row in zip([*clues, *[0] * 7], logits):
             p = wengert.softmax([x * temperature for x in row])
             cells.append([1.0 if k + 1 == clue else 0.0 for k in range(3)] if clue else p)
         loss = 0.0 * temperature

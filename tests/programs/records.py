@@ -152,7 +152,7 @@ def offer_as_argument(w_price, w_quality):
     return value
 
 
-@program(regions=wholes(6, 0, 2), sales=reals(6, 0.0, 10.0))
+@program(regions=wholes(3, 0, 2), sales=reals(3, 0.0, 10.0))
 def group_and_aggregate(bonus, spread):
     names = ["north", "south", "west"]
 
@@ -169,7 +169,7 @@ def group_and_aggregate(bonus, spread):
     return score
 
 
-@program(customers=wholes(4, 0, 3), amounts=reals(4, 1.0, 50.0))
+@program(customers=wholes(2, 0, 3), amounts=reals(2, 1.0, 50.0))
 def join_of_two_tables(loyalty, discount):
     table = {
         0: {"tier": "gold", "since": 2015},
@@ -275,7 +275,7 @@ def letter_frequencies(vowel, consonant):
     return cross_entropy
 
 
-@program(readings=matrix(5, 2, 0.0, 4.0))
+@program(readings=matrix(2, 2, 0.0, 3.0))
 def rows_sorted_and_grouped(weight, decay):
     def score(readings):
         rows = sorted(({"hour": int(h), "value": v} for h, v in readings), key=operator.itemgetter("hour"))
@@ -499,7 +499,7 @@ class Account:
         return self
 
 
-@program(start=real(0.0, 5.0), moves=reals(4, -3.0, 3.0))
+@program(start=real(0.0, 5.0), moves=reals(3, -3.0, 3.0))
 def bank_accounts(rate, fee):
     def end_balance(start, moves):
         account = Account("ann", start * rate)
