@@ -966,7 +966,7 @@ def powers_of_zero(w):
     return f
 
 
-@program(n=among(10.0, 200.0, 400.0))
+@program(n=among(10.0, 100.0, 200.0, 250.0, 300.0, 300.0, 400.0))
 def powers_that_overflow(w):
     def f(n):
         return w * 10.0**n * 1e-200
