@@ -131,7 +131,7 @@ def equal_lists(w, v):
     return f
 
 
-@program(xs=wholes(4, 0, 2))
+@program(xs=wholes(4, 0, 2), engine="its numbers take it along more than 32 paths")
 def distinct_items(w):
     def f(xs):
         return w * len(set(xs)) + sum(xs) * 0.1
@@ -532,7 +532,7 @@ def a_copy_changed_in_place(w):
     return f
 
 
-@program(x=reals(5))
+@program(x=reals(5), engine="its numbers are sorted in more than 32 ways")
 def a_sorted_copy(w):
     def f(x):
         ranked = sorted(x)
@@ -974,7 +974,7 @@ def powers_that_overflow(w):
     return f
 
 
-@program(n=whole(2**53 - 3, 2**53 + 9))
+@program(n=whole(2**53 - 3, 2**53 + 9), engine="integers beyond 2**53")
 def integers_beyond_floats(w):
     def f(n):
         return w * ((n + 1) % 10) + (n * n) % 7
@@ -1028,7 +1028,7 @@ def signed_zeros(w):
     return f
 
 
-@program(n=whole(-7, 7), m=whole(1, 4))
+@program(n=whole(-3, 3), m=whole(1, 3))
 def integer_division(w):
     def f(n, m):
         return w * (n // m) + w * (n % m) * 0.1 + (-n >> 1) + w * (n & m)

@@ -380,8 +380,7 @@ class Comparison:
         if all(near(x, y) for _, mine, theirs in pairs for x, y in zip(mine, theirs, strict=True)):
             return
         if len(self.outcome.failures) == NOTED:
-            self.fail("wrong", where, "", "")
-            return
+            return  # more would not be noted
         by_result, by_parameters, by_arguments = rounding(want, self.plain.parameters)
         if len(want.numbers) > 1:  # the bound is that of their weighted sum, and so one for each of them
             by_result = max([by_result, *[rounding_of(x) for x in leaves_of(want.result)]])
