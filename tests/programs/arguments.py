@@ -324,7 +324,7 @@ def extremes_and_sums_of_numbers(a, b):
         above = sum(1 for x in xs if x > limit)
         norm = math.sqrt(math.fsum(x * x for x in xs))
         arg = max(range(len(xs)), key=xs.__getitem__)
-        return a * (high - low) / norm + b * above + (a + b) * arg / len(xs) + a * any(x > 1.5 for x in xs)
+        return a * (high - low) / norm + b * above + (a + b) * arg / len(xs)
 
     return value
 

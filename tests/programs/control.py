@@ -472,9 +472,9 @@ def running_median(scale, weight):
     return value
 
 
-@program(xs=reals(3, 0.0, 2.0), k=whole(1, 2))
+@program(xs=reals(3, 0.0, 2.0))
 def heaps_of_numbers(a, b):
-    def value(xs, k):
+    def value(xs, k=2):
         heap = list(xs)
         heapq.heapify(heap)
         total = 0.0

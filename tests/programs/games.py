@@ -183,7 +183,7 @@ def chess_material(pawn, knight, rook, mobility):
     return evaluate
 
 
-@program(cards=wholes(3, 1, 13), stand=whole(15, 17))
+@program(cards=wholes(2, 1, 13), stand=whole(15, 17))
 def blackjack_hand(win, loss):
     def payoff(cards, stand):
         hand, aces = 0, 0
@@ -521,7 +521,7 @@ def pong(gain, bounce):
     def paddle_error(ball, velocity):
         (x, y), (vx, vy) = ball, velocity
         paddle = 0.5
-        for _ in range(3):
+        for _ in range(2):
             x, y = x + vx, y + vy
             if x < 0 or x > 1:
                 vx = -vx * bounce

@@ -277,7 +277,7 @@ def triplet_loss(stretch, shear):
     return loss
 
 
-@program(points=matrix(3, 2, -2.0, 2.0))
+@program(points=matrix(2, 2, -2.0, 2.0))
 def k_means_objective(centers=weights(3, 2)):
     def inertia(points):
         total, counts = 0.0, [0, 0, 0]
