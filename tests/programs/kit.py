@@ -47,6 +47,7 @@ __all__ = [
     "Kind",
     "Program",
     "alias",
+    "among",
     "array",
     "built",
     "choice",
@@ -139,6 +140,11 @@ def indices(*shape: int, lo: int = 0, hi: int = 3) -> Kind:
     )
 
 
+def among(*numbers: float) -> Kind:
+    """One of some floats, so that equal ones meet."""
+    return Kind(lambda draw: draw.choice(numbers), values=Value)
+
+
 def text(*choices: str) -> Kind:
     """A str."""
     return Kind(lambda draw: draw.choice(choices), lambda examples: examples[0], shared=True)
@@ -157,8 +163,8 @@ def built(make: Callable[[random.Random], Any]) -> Kind:
 
 
 def alias(of: str, kind: Kind) -> Kind:
-    """Every other time the very object that an earlier argument is, else one of its own; in a batch, one of its own: the
-    examples are rows there, and no objects before the function gets them.
+    """Every other time the very object that an earlier argument is, else one of its own. In a batch, one of its own:
+    the examples are rows there, and no objects before the function gets them.
     """
     return Kind(kind.draw, kind.column, kind.values, kind.shared, of)
 

@@ -226,7 +226,7 @@ def continued_fraction(a, b):
     return fraction
 
 
-@program(n=whole(0, 6), k=whole(0, 6))
+@program(n=whole(0, 4), k=whole(0, 4))
 def binomial_tail(p, scale):
     def probability(n, k):
         q = p / 2
@@ -299,7 +299,7 @@ def gram_schmidt(w, eps):
     return volume
 
 
-@program(x=reals(6), how=choice(max, min, math.fsum))
+@program(x=reals(6), how=choice(max, min, math.fsum), engine="a function of C that takes floats is an argument")
 def builtins_as_arguments(a, b):
     def score(x, how):
         return a * how(x) + b * sum(x) / len(x)

@@ -324,7 +324,11 @@ def elastic_net(alpha, ratio, W=weights(6)):
     return loss
 
 
-@program(kind=choice(partial(pow, 2.0), math.sqrt, abs), x=real(0.2, 1.5))
+@program(
+    kind=choice(partial(pow, 2.0), math.sqrt, abs),
+    x=real(0.2, 1.5),
+    engine="a function of C that takes floats is an argument",
+)
 def a_function_as_argument(a, b):
     def cost(kind, x):
         return a * kind(x) + b * kind(x + 1) ** 2
