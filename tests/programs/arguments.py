@@ -537,7 +537,7 @@ def array_of_varying_length(w, b):
     return value
 
 
-@program(x=array(lo=-1.0, hi=1.0), grid=array(2, 2, 2))
+@program(x=array(lo=-1.0, hi=1.0), grid=array(2, 2, 2), modes="call values")
 def array_without_axes_and_with_three(a, b):
     def value(x, grid):
         level = float(x)
@@ -549,7 +549,7 @@ def array_without_axes_and_with_three(a, b):
 # ------------------------------------------------------------------------------------------------ many at once
 
 
-@program(args=record(mode=text("sum", "max"), n=whole(1, 3), x=reals(3), flip=flag()))
+@program(args=record(mode=text("sum", "max"), n=whole(1, 3), x=reals(3), flip=flag()), modes="call values")
 def everything_in_a_dict(w, b):
     def value(args):
         mode, n, xs, flip = (args[k] for k in ("mode", "n", "x", "flip"))

@@ -763,7 +763,7 @@ def object_protocols(a, b):
     return value
 
 
-@program(xs=reals(4, -1.0, 1.0))
+@program(xs=reals(3, -1.0, 1.0))
 def state_machine_object(gain, threshold):
     class Trigger:
         def __init__(self):

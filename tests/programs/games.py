@@ -458,6 +458,7 @@ EFFECTIVE = {("fire", "grass"): 2.0, ("grass", "water"): 2.0, ("water", "fire"):
     move=record(power=whole(20, 90), element=text("fire", "water", "grass")),
     target=record(defense=real(30.0, 90.0), element=text("fire", "water", "grass")),
     critical=flag(),
+    modes="call values",
 )
 def creature_damage(attack, luck):
     def damage(move, target, critical):

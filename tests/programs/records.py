@@ -56,7 +56,9 @@ def nested_patient_record(age_effect, pressure_effect, smoking):
     return risk
 
 
-@program(row=record(color=text("red", "green", "blue"), size=text("S", "M", "L"), amount=whole(1, 5)))
+@program(
+    row=record(color=text("red", "green", "blue"), size=text("S", "M", "L"), amount=whole(1, 5)), modes="call values"
+)
 def one_hot_columns(w_color=weights(3), w_size=weights(3)):
     colors, sizes = ["red", "green", "blue"], ["S", "M", "L"]
 
