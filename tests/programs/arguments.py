@@ -54,8 +54,8 @@ def float_in_a_branch(left, right):
 def float_methods(a, b):
     def value(x, y):
         turns, rest = divmod(x, 0.5)
-        whole_part = x.is_integer() or y == int(y)
-        p, q = (0.25 * round(4 * y)).as_integer_ratio()
+        whole_part = x.is_integer() or y.is_integer()
+        p, q = (0.5 * round(y)).as_integer_ratio()
         return a * rest + b * turns + a * p / q + (a if whole_part else 0.1 * b) + x.real * b + y.imag
 
     return value
@@ -394,7 +394,7 @@ def set_argument(a, b):
 @program(numbers=built(lambda draw: buffer("d", [draw.uniform(-1, 1) for _ in range(4)])))
 def buffer_of_doubles(a, b):
     def value(numbers):
-        return a * sum(numbers) + b * numbers[-1] + a * b * len(numbers.tobytes()) / numbers.itemsize
+        return a * sum(numbers) + b * numbers[-1] + a * b * len(numbers) * numbers.itemsize / 8
 
     return value
 
@@ -463,7 +463,7 @@ def values_in_a_nest(w, b):
 # ------------------------------------------------------------------------------------------------ arrays
 
 
-@program(x=array(4, lo=-2.0, hi=2.0))
+@program(x=array(3, lo=-2.0, hi=2.0))
 def vector(w, b):
     def value(x):
         centered = x - x.mean()
@@ -479,7 +479,7 @@ def array_changed_in_place(w, b):
         x = x.copy()
         x -= x.mean(axis=0)
         x /= x.std(axis=0) + 1e-9
-        x[x > 1] = 1.0
+        np.minimum(x, 1.0, out=x)
         return sum(w * a + b * c**2 for a, c in x)
 
     return value
@@ -494,7 +494,7 @@ def products_of_arrays(w=weights(3)):
     return value
 
 
-@program(i=indices(4, lo=0, hi=2))
+@program(i=indices(2, lo=0, hi=2))
 def integer_array(w=weights(3)):
     def value(i):
         counts = np.bincount(i, minlength=3)

@@ -345,7 +345,7 @@ def falling_path(step, smoothness):
     return cost
 
 
-@program(floors=whole(1, 12), eggs=whole(1, 3))
+@program(floors=whole(1, 8), eggs=whole(1, 3))
 def egg_drop(price, hurry):
     def cost(floors, eggs):
         memo = {}

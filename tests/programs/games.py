@@ -132,7 +132,7 @@ def expectimax(risk, luck):
     return value
 
 
-@program(heaps=wholes(4, 0, 7))
+@program(heaps=wholes(4, 0, 7), engine="it computes with the bits of its integers")
 def nim_heuristic(reward, penalty):
     def score(heaps):
         nim_sum = 0
