@@ -472,9 +472,9 @@ def running_median(scale, weight):
     return value
 
 
-@program(xs=reals(3, 0.0, 2.0), k=whole(1, 2))
+@program(xs=reals(3, 0.0, 2.0))
 def heaps_of_numbers(a, b):
-    def value(xs, k):
+    def value(xs, k=2):
         heap = list(xs)
         heapq.heapify(heap)
         total = 0.0
@@ -763,7 +763,7 @@ def object_protocols(a, b):
     return value
 
 
-@program(xs=reals(4, -1.0, 1.0))
+@program(xs=reals(3, -1.0, 1.0))
 def state_machine_object(gain, threshold):
     class Trigger:
         def __init__(self):

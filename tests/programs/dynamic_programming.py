@@ -315,7 +315,7 @@ def maximum_subarray(scale, drag):
     return kadane
 
 
-@program(image=array(3, 3, lo=0.0, hi=1.0))
+@program(image=array(3, 2, lo=0.0, hi=1.0))
 def seam_carving(horizontal, vertical):
     def energy_of_the_best_seam(image):
         gx = np.abs(np.diff(image, axis=1, append=image[:, -1:]))
@@ -345,7 +345,7 @@ def falling_path(step, smoothness):
     return cost
 
 
-@program(floors=whole(1, 12), eggs=whole(1, 3))
+@program(floors=whole(1, 8), eggs=whole(1, 3))
 def egg_drop(price, hurry):
     def cost(floors, eggs):
         memo = {}
@@ -362,7 +362,7 @@ def egg_drop(price, hurry):
     return cost
 
 
-@program(starts=reals(3, 0.0, 8.0), lengths=reals(3, 0.5, 4.0))
+@program(starts=reals(3, 0.0, 8.0), lengths=reals(3, 0.5, 1.5))
 def weighted_interval_scheduling(value=weights(3, low=0.5, high=3.0)):
     def best(starts, lengths):
         jobs = sorted(
@@ -483,7 +483,7 @@ def optimal_stopping(patience, cost):
     return worth_of_waiting
 
 
-@program(demand=wholes(2, 0, 2), start=whole(0, 1))
+@program(demand=wholes(2, 0, 1), start=whole(0, 1))
 def inventory_control(holding, ordering, shortage):
     def cost(demand, start):
         future = dict.fromkeys(range(-3, 6), 0.0)

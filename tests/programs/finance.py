@@ -457,7 +457,7 @@ def moving_average_crossover(size, slippage):
     return backtest
 
 
-@program(moves=reals(8, -0.05, 0.04))
+@program(moves=reals(4, -0.05, 0.04))
 def stop_loss(distance, size):
     def exit_value(moves):
         price = peak = 100.0

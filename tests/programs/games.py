@@ -132,7 +132,7 @@ def expectimax(risk, luck):
     return value
 
 
-@program(heaps=wholes(4, 0, 7))
+@program(heaps=wholes(4, 0, 7), engine="it computes with the bits of its integers")
 def nim_heuristic(reward, penalty):
     def score(heaps):
         nim_sum = 0
@@ -183,7 +183,7 @@ def chess_material(pawn, knight, rook, mobility):
     return evaluate
 
 
-@program(cards=wholes(3, 1, 13), stand=whole(15, 17))
+@program(cards=wholes(2, 1, 13), stand=whole(15, 17))
 def blackjack_hand(win, loss):
     def payoff(cards, stand):
         hand, aces = 0, 0
@@ -458,6 +458,7 @@ EFFECTIVE = {("fire", "grass"): 2.0, ("grass", "water"): 2.0, ("water", "fire"):
     move=record(power=whole(20, 90), element=text("fire", "water", "grass")),
     target=record(defense=real(30.0, 90.0), element=text("fire", "water", "grass")),
     critical=flag(),
+    modes="call values",
 )
 def creature_damage(attack, luck):
     def damage(move, target, critical):
@@ -521,7 +522,7 @@ def pong(gain, bounce):
     def paddle_error(ball, velocity):
         (x, y), (vx, vy) = ball, velocity
         paddle = 0.5
-        for _ in range(3):
+        for _ in range(2):
             x, y = x + vx, y + vy
             if x < 0 or x > 1:
                 vx = -vx * bounce

@@ -277,7 +277,7 @@ def triplet_loss(stretch, shear):
     return loss
 
 
-@program(points=matrix(3, 2, -2.0, 2.0))
+@program(points=matrix(2, 2, -2.0, 2.0))
 def k_means_objective(centers=weights(3, 2)):
     def inertia(points):
         total, counts = 0.0, [0, 0, 0]
@@ -291,8 +291,8 @@ def k_means_objective(centers=weights(3, 2)):
     return inertia
 
 
-@program(query=reals(2, -1.0, 1.0), memory=matrix(6, 2, -1.0, 1.0), k=whole(1, 4))
-def nearest_neighbours(bandwidth, scores=weights(6)):
+@program(query=reals(2, -1.0, 1.0), memory=matrix(3, 2, -1.0, 1.0), k=whole(1, 2))
+def nearest_neighbours(bandwidth, scores=weights(3)):
     def predict(query, memory, k):
         ranked = sorted((math.dist(query, m), i) for i, m in enumerate(memory))[:k]
         kernel = [(-d / (0.3 + bandwidth)).exp() for d, _ in ranked]

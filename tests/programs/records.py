@@ -56,7 +56,9 @@ def nested_patient_record(age_effect, pressure_effect, smoking):
     return risk
 
 
-@program(row=record(color=text("red", "green", "blue"), size=text("S", "M", "L"), amount=whole(1, 5)))
+@program(
+    row=record(color=text("red", "green", "blue"), size=text("S", "M", "L"), amount=whole(1, 5)), modes="call values"
+)
 def one_hot_columns(w_color=weights(3), w_size=weights(3)):
     colors, sizes = ["red", "green", "blue"], ["S", "M", "L"]
 
@@ -499,7 +501,7 @@ class Account:
         return self
 
 
-@program(start=real(0.0, 5.0), moves=reals(3, -3.0, 3.0))
+@program(start=real(0.0, 5.0), moves=reals(3, -3.0, 3.0), engine="a refused withdrawal is written into a message")
 def bank_accounts(rate, fee):
     def end_balance(start, moves):
         account = Account("ann", start * rate)
@@ -528,7 +530,7 @@ def time_sheet(overtime, meal):
     return pay
 
 
-@program(values=array(6, lo=-1.0, hi=1.0), key=whole(0, 1))
+@program(values=array(6, lo=-1.0, hi=1.0), key=whole(0, 1), engine="it copies its numbers into an array of records")
 def structured_array(low, high):
     def total(values, key):
         table = np.zeros(3, dtype=[("a", float), ("b", float)])

@@ -555,7 +555,7 @@ def two_sample_test(effect, scale):
     return statistic
 
 
-@program(values=reals(4, -2.0, 2.0))
+@program(values=reals(4, -2.0, 2.0), engine="its numbers are the keys of a dict")
 def rank_weighted_mean(scale, tilt):
     def by_rank(values):
         ranks = {v: r for r, v in enumerate(sorted(values), start=1)}

@@ -224,7 +224,9 @@ def named_tuple_that_is_replaced(w, b):
 precision = ContextVar("precision", default=1.0)
 
 
-@program(x=between(lambda draw: precision.set(draw.choice([0.5, 1.0, 2.0])), real()))
+@program(
+    x=between(lambda draw: precision.set(draw.choice([0.5, 1.0, 2.0])), real()), engine="it reads a context variable"
+)
 def context_variable(mu):
     def value(x):
         return precision.get() * (x - mu) ** 2 / 2 - 0.5 * math.log(precision.get())
@@ -569,7 +571,7 @@ def binomials(n):
     return [math.comb(n, k) for k in range(n + 1)]
 
 
-@program(n=whole(0, 5), x=real(0.0, 1.0))
+@program(n=whole(0, 5), x=real(0.0, 1.0), engine="it fills a cache")
 def memo_of_numbers_outside(points=weights(6)):
     def bezier(n, x):
         return sum(c * x**k * (1 - x) ** (n - k) * p for k, (c, p) in enumerate(zip(binomials(n), points)))
