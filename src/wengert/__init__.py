@@ -4,8 +4,8 @@
 >>> x = Value(3.0)
 >>> y = (x * x + 2).log()
 >>> y.backward()
->>> round(x.grad, 6)
-0.545455
+>>> f"{x.grad:.6f}"
+'0.545455'
 
 The functions that share their name with one of Python's own (abs, max, min, pow, round, sum) are there as
 `wengert.max` and so on, and stay out of ``from wengert import *``.

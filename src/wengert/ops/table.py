@@ -283,7 +283,7 @@ round_: Op = _row("round", 1, "round", "the nearest whole number; of two as near
        special.rounded,                 lambda out, x: 0.0, kinks=lambda x: special.to_multiple(x - 0.5, 1.0))
 remainder: Op = _row("remainder", 2, "mod", "x - y * floor(x / y), Python's x % y: it has the sign of y; nan for y = 0",
        special.remainder,     lambda out, x, y: (1.0, where(abs(out) >= inf, 1.0, -round_(div(x, y) - div(out, y)))), REAL, ABOVE_ONE,
-              aliases=("mod",), kinks=lambda x, y: div(special.to_multiple(x, y), maximum(1.0, abs(div(x, y)))))
+              aliases=("mod",), kinks=lambda x, y: div(special.to_multiple(x, y), maximum(1.0, abs(div(x, y)))))  # by y -floor(x / y), also where x / y itself rounds up
 
 stop_gradient: Op = _row("stop_gradient", 1, "stop", "x as a constant: no gradient flows back through it",
        lambda x: x,                     lambda out, x: 0.0)
