@@ -1,8 +1,8 @@
 """What runs when a compiled function is called: a recording that holds for these arguments, or the function itself.
 
-The first call is the function's own, watched (`Watch`); it is recorded afterwards. Until a recording has agreed with the
-function on four examples, and from then on at every call whose number is a power of two, both run: they are compared,
-and timed, and from then on the faster one serves. A recording that does not agree is dropped.
+The first call is the function's own, watched (`Watch`); it is recorded afterwards. Until a recording has agreed with
+the function on four examples, and then at every call whose number is a power of two, both run: they are compared, and
+timed, and from then on the faster one serves. A recording that does not agree is dropped.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from wengert.compiler.tracing import (
     Watch,
     called,
     examples,
+    is_watched,
     numbers_in,
     random_state,
     record,
@@ -104,6 +105,8 @@ class Runtime:
         recorder = recorder_of_thread()
         if recorder is not None:  # of another compiled function
             return self.inline(recorder.surroundings.stand_in(self.function, self.name), args, named, how)
+        if is_watched():
+            return self.inline(self.function, args, named, how)
         if not how:
             if self.direct or modes.eager_only():
                 return self.function(*args, **named)
@@ -192,9 +195,7 @@ class Runtime:
                 return found
         return self.eagerly(arguments, count, how, known)
 
-    def by_programs(
-        self, entry: Entry, arguments: Arguments, count: int, how: str, known: dict[int, Any]
-    ) -> Any:
+    def by_programs(self, entry: Entry, arguments: Arguments, count: int, how: str, known: dict[int, Any]) -> Any:
         """The result by the specializations that hold for the examples, some of them recorded now; None for the engine
         to take over.
         """
@@ -290,7 +291,9 @@ class Runtime:
         """
         watch = None
         if new and sys.getprofile() is None:
-            watch = Watch(self.function, [*arguments.originals.items(), *zip(arguments.form.names, arguments.arrays, strict=True)])
+            watch = Watch(
+                self.function, [*arguments.originals.items(), *zip(arguments.form.names, arguments.arrays, strict=True)]
+            )
         try:
             if watch is not None:
                 return watch.run(call), watch
@@ -347,9 +350,7 @@ class Runtime:
                 self.fall_back(entry, f"it is called with more than {SPECIALIZATIONS} kinds of arguments")
         return entry
 
-    def another(
-        self, entry: Entry, arguments: Arguments, example: Sequence[Any], result: Any, watch: Watch
-    ) -> bool:
+    def another(self, entry: Entry, arguments: Arguments, example: Sequence[Any], result: Any, watch: Watch) -> bool:
         """Make a recording that holds for an example; False if there can be none."""
         if len(entry.specializations) == SPECIALIZATIONS:
             watch.effect = watch.effect or self.too_many(entry)
@@ -381,9 +382,7 @@ class Runtime:
             "all numbers (and wengert.pick(values, index) where an integer argument chooses)"
         )
 
-    def agrees(
-        self, entry: Entry, made: Recording, arguments: Arguments, example: Sequence[Any], result: Any
-    ) -> bool:
+    def agrees(self, entry: Entry, made: Recording, arguments: Arguments, example: Sequence[Any], result: Any) -> bool:
         """Whether a recording comes to what the function itself gave; else it is dropped."""
         reason = self.difference(made, arguments, example, result)
         if not reason:

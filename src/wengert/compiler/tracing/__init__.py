@@ -1,10 +1,11 @@
 """A function is run once and written down: what it computed, what it saw outside, what decided its branches."""
 
 from wengert.compiler.tracing.arguments import Arguments, Form, Reader, called, examples, flatten_argument
-from wengert.compiler.tracing.recorder import Recorder, Unrecordable, recorder_of_thread
+from wengert.compiler.tracing.recorder import Recorder, Unrecordable, is_watched, recorder_of_thread
 from wengert.compiler.tracing.recording import Recording
 from wengert.compiler.tracing.trace import Auxiliary, numbers_in, record, slopes_of
 from wengert.compiler.tracing.watch import DRAWS, Watch, random_state
 
-__all__ = ["DRAWS", "Arguments", "Auxiliary", "Form", "Reader", "Recorder", "Recording", "Unrecordable", "Watch", "called"]
-__all__ += ["examples", "flatten_argument", "numbers_in", "random_state", "record", "recorder_of_thread", "slopes_of"]
+__all__ = ["DRAWS", "Arguments", "Auxiliary", "Form", "Reader", "Recorder", "Recording", "Unrecordable", "Watch"]
+__all__ += ["called", "examples", "flatten_argument", "is_watched", "numbers_in", "random_state", "record"]
+__all__ += ["recorder_of_thread", "slopes_of"]

@@ -314,9 +314,13 @@ class Arguments:
     def all_plainly(self, function: Callable[..., Any], count: int, known: dict[int, Any]) -> list[Any]:
         """What a function gives for each example of a batch, but for those of which it is known."""
         shapes = self.form.shapes
-        if self.form.by_place and all(isinstance(x, Leaf) and set(x.held.split()) <= PLAIN_ROWS for x in shapes.values()):
+        if self.form.by_place and all(
+            isinstance(x, Leaf) and set(x.held.split()) <= PLAIN_ROWS for x in shapes.values()
+        ):
             kinds = [leaf.kind for leaf in self.form.leaves]  # each is presented as `call` presents it
-            columns = [(x.astype(bool) if kind == "b" else x).tolist() for kind, x in zip(kinds, self.arrays, strict=True)]
+            columns = [
+                (x.astype(bool) if kind == "b" else x).tolist() for kind, x in zip(kinds, self.arrays, strict=True)
+            ]
             return [known[n] if n in known else function(*row) for n, row in enumerate(zip(*columns, strict=True))]
         return [known[n] if n in known else self.plainly(function, self.example(n)) for n in range(count)]
 

@@ -20,7 +20,7 @@ from wengert.engine import Value
 from wengert.errors import Line, running
 from wengert.ops import BY_NAME
 
-__all__ = ["Guard", "Picked", "Recorder", "Unrecordable", "recorder_of_thread", "tracing"]
+__all__ = ["Guard", "Picked", "Recorder", "Unrecordable", "is_watched", "recorder_of_thread", "tracing", "watching"]
 
 STOP = BY_NAME["stop_gradient"]
 
@@ -127,6 +127,7 @@ class _TracingHook(threading.local):
     """What the engine tells, for the thread that records; other threads go on as always."""
 
     recorder: Recorder | None = None
+    watched: bool = False  # whether the function that runs is looked at, before it is recorded
 
     @contextmanager
     def told_to(self, recorder: Recorder | None) -> Iterator[None]:
@@ -173,6 +174,21 @@ _lock, _recording = threading.Lock(), 0
 def recorder_of_thread() -> Recorder | None:
     """What records in this thread, if anything does."""
     return _hook.recorder
+
+
+def is_watched() -> bool:
+    """Whether the function that runs in this thread is watched, and compiled functions that it calls are part of it."""
+    return _hook.watched
+
+
+@contextmanager
+def watching() -> Iterator[None]:
+    """The function that runs in this thread is watched."""
+    _hook.watched = True
+    try:
+        yield
+    finally:
+        _hook.watched = False
 
 
 @contextmanager

@@ -82,7 +82,6 @@ class Recording:
     extents: dict[int, int]  # by the number of an input: how many items it chooses from
     whole: tuple[int, ...]  # the numbers of the inputs that are integers and choose nothing
     wraps: frozenset[int]  # the numbers of those that choose from lists of one length, where -1 is the last
-    owns: bool  # whether it calls operations of the user's own
     own: Any = None  # where the user's parameters stand among them, if there are others: floats that are read anew
     seconds: float = 0.0  # what recording and lifting took, without the function's own run and the check
 
@@ -179,9 +178,7 @@ class Recording:
             arrays = [_as_floats(array) if n in self.whole else array for n, array in enumerate(arrays)]
         try:
             return (self.kernel.forward(arrays), []) if seed is None else self.kernel.both(arrays, seed)
-        except Exception:  # an operation of the user's own may raise anything
-            if not self.owns:
-                raise
+        except Exception:  # an operation of the user's own may raise anything, and so may numbers beyond all bounds
             return None
 
     def in_bounds(self, arrays: Sequence[Any]) -> bool:

@@ -16,6 +16,7 @@ import numpy as np
 from wengert.compiler.tracing.tracers import (
     FINITE,
     Number,
+    computed,
     is_traced,
     number_of,
     presented,
@@ -37,7 +38,7 @@ def _function(function: Any, row: str) -> Callable[..., Any]:
     def call(*xs: Any) -> Any:
         if not any(map(is_traced, xs)) or len(xs) != BY_NAME[row].arity:
             return function(*map(taken, xs))
-        made = recorded(row, function(*map(number_of, xs)), *xs)
+        made = recorded(row, computed(function, *xs), *xs)
         made.recorder.guard("within", made, FINITE)
         return made
 

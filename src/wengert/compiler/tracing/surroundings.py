@@ -27,7 +27,9 @@ __all__ = ["Surroundings", "attributes_of", "is_users", "is_users_class", "is_us
 
 PLAIN = (int, bool, str, bytes, complex, type(None))
 HERE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
-LIBRARIES = tuple({os.path.join(p, "") for name, p in sysconfig.get_paths().items() if name.endswith(("lib", "stdlib"))})
+LIBRARIES = tuple(
+    {os.path.join(p, "") for name, p in sysconfig.get_paths().items() if name.endswith(("lib", "stdlib"))}
+)
 MISSING = object()
 BASES = (object, Module)
 
@@ -145,7 +147,9 @@ class Surroundings:
                 inner.cell_contents = self.read(get, None, free)
         made.__defaults__ = f.__defaults__ and tuple([self.stand_in(x, f.__name__) for x in f.__defaults__])
         made.__kwdefaults__ = f.__kwdefaults__ and self.stand_in(f.__kwdefaults__, f.__name__)
-        made.__dict__.update({n: self.read(vars(f).get, n, f"{f.__name__}.{n}") for n in vars(f) if n in self.mentioned})
+        made.__dict__.update(
+            {n: self.read(vars(f).get, n, f"{f.__name__}.{n}") for n in vars(f) if n in self.mentioned}
+        )
         made.__module__, made.__qualname__ = f.__module__, f.__qualname__
         return made
 
@@ -279,7 +283,9 @@ MAKERS: dict[Any, Callable[[Surroundings, Any, str], Any]] = {
     set: Surroundings._set, np.ndarray: Surroundings._array,
 }  # fmt: skip
 BY_VALUE = (*PLAIN, tuple, frozenset)
-DYNAMIC = frozenset(["__dict__", "asdict", "astuple", "getattr", "named_parameters", "parameters", "state_dict", "vars"])
+DYNAMIC = frozenset(
+    ["__dict__", "asdict", "astuple", "getattr", "named_parameters", "parameters", "state_dict", "vars"]
+)
 
 
 def _contents(cell: CellType) -> Callable[[Any], Any]:

@@ -22,7 +22,6 @@ from wengert.compiler.tracing.tracers import Integer, Number, as_operand, number
 from wengert.compiler.tracing.watch import Watch, followed
 from wengert.engine import Value
 from wengert.graph import Graph
-from wengert.ops import BUILT_IN
 
 __all__ = ["Auxiliary", "numbers_in", "record", "slopes_of"]
 
@@ -106,7 +105,6 @@ def _lifted(run: _Trace, picks: list[Pick], backend: Backend) -> Recording:
         extents=extents,
         whole=tuple([n for n, a in enumerate(kernel.inputs) if a.role == "index" and n not in extents]),
         wraps=frozenset([n for n in extents if run.wraps(kernel.inputs[n].name)]),
-        owns=max(run.graph.codes, default=0) >= BUILT_IN,
         own=np.array([n for n, p in enumerate(parameters) if id(p) not in own]) if own else None,
     )
 

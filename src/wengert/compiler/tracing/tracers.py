@@ -21,7 +21,7 @@ from wengert.engine import Value
 from wengert.ops import BY_NAME, Op, coerce
 
 __all__ = ["EXACT", "FINITE", "HOLDS", "Integer", "Number", "TracedArray", "as_operand", "is_traced", "number_of"]
-__all__ += ["presented", "recorded", "taken"]
+__all__ += ["computed", "presented", "recorded", "taken"]
 
 EXACT = 2.0**53  # as far as every integer is a float
 FINITE = sys.float_info.max
@@ -210,6 +210,16 @@ def recorded(name: str, result: Any, *xs: Any) -> Any:
     return Number(recorder, result, BY_NAME[name](*map(as_operand, xs))) if recorder.open else result
 
 
+def computed(function: Any, *xs: Any) -> Any:
+    """What a function of numbers comes to in the recorded run; what raises does so for these numbers alone."""
+    try:
+        return function(*map(number_of, xs))
+    except Exception:
+        for x in xs:
+            taken(x)
+        raise
+
+
 def _computed(name: str, *xs: Any) -> Any:
     """An operation of Python's arithmetic; what would raise for other numbers is guarded."""
     if any(isinstance(x, Value) for x in xs):
@@ -218,7 +228,7 @@ def _computed(name: str, *xs: Any) -> Any:
     if any(x is NotImplemented for x in numbers):
         known = any(isinstance(x, (complex, str, bytes)) for x in xs)
         return PYTHON[name](*map(taken, xs)) if known else NotImplemented
-    result = PYTHON[name](*numbers)
+    result = computed(PYTHON[name], *xs)
     if isinstance(result, complex):
         return PYTHON[name](*map(taken, xs))
     recorder = next(x for x in xs if is_traced(x)).recorder
@@ -249,7 +259,7 @@ def _whole(name: str, x: Any) -> Any:
     """A number made whole, an int."""
     if not is_traced(x):
         return int(BY_NAME[name](x))
-    made = recorded(name, int(BY_NAME[name](float(x.number))), x)
+    made = recorded(name, computed(lambda number: int(BY_NAME[name](float(number))), x), x)
     x.recorder.guard("within", made, EXACT)
     return made
 

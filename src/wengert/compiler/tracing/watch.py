@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from wengert.compiler.tracing.recorder import watching
 from wengert.compiler.tracing.surroundings import PLAIN, attributes_of, is_users, is_users_class, is_users_module
 from wengert.engine import Value
 
@@ -32,7 +33,7 @@ IMPURE = SAYING | frozenset(["exec", "eval", "compile", "__import__", "setattr",
 MODULES = frozenset(["builtins", "math", "cmath", "_operator", "itertools", "_functools", "_collections", "_heapq",
                      "_bisect", "_statistics", "_struct", "_json", "_sre", "re", "copy", "copyreg", "_abc", "array",
                      "_random", "decimal", "fractions", "datetime", "collections", "types", "functools", "operator",
-                     "_datetime", "_decimal", "_weakref", "random", "numpy", "wengert", "_string", "weakref",
+                     "_datetime", "_decimal", "_weakref", "random", "numpy", "wengert", "_string", "weakref", "_contextvars",
                      "_collections_abc", "enum", "string", "_pickle", "_codecs"])  # fmt: skip
 CONSUMED = (GeneratorType, type(iter([])), type(iter(())), type(iter({})), type(iter(range(0))), type(zip()), type(map(abs, ())),
             type(filter(None, ())), type(enumerate(())), type(reversed([])))  # fmt: skip
@@ -125,9 +126,13 @@ class Watch:
 
     def _of_class(self, x: Any, name: str) -> Any:
         self._keep(x, name, lambda x: [*map(id, vars(x).values())])
-        things = [(thing, n) for base in x.__mro__ if is_users_module(base.__module__) for n, thing in vars(base).items()]
+        things = [
+            (thing, n) for base in x.__mro__ if is_users_module(base.__module__) for n, thing in vars(base).items()
+        ]
         inner = [getattr(thing, "__func__", getattr(thing, "fget", thing)) for thing, _ in things]
-        return [(thing, n) for thing, (_, n) in zip(inner, things, strict=True) if not n.startswith("__") or callable(thing)]
+        return [
+            (thing, n) for thing, (_, n) in zip(inner, things, strict=True) if not n.startswith("__") or callable(thing)
+        ]
 
     def _names(self, f: FunctionType) -> Any:
         found: list[tuple[Any, str]] = []
@@ -167,7 +172,8 @@ class Watch:
         before = random_state()
         sys.setprofile(self._event)
         try:
-            result = call()
+            with watching():
+                result = call()
         finally:
             sys.setprofile(None)
         if random_state() != before:
