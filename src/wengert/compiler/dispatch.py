@@ -129,6 +129,7 @@ class Runtime:
         entry = self.entry_for(arguments)
         if entry.refusal:
             return self.function(*args, **named)
+
         def plainly() -> Any:
             if arguments.is_wide():
                 return self.function(*args, **named)
