@@ -35,7 +35,7 @@ from __future__ import annotations
 
 import copy
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -178,7 +178,7 @@ def pair(*kinds: Kind) -> Kind:
 
     return Kind(
         lambda draw: tuple([kind.draw(draw) for kind in kinds]),
-        column if all(kind.column for kind in kinds) else None,
+        column if _in_rows(kinds) else None,
         lambda items: tuple([kind.values(x) for kind, x in zip(kinds, items, strict=True)]),
     )
 
@@ -191,7 +191,7 @@ def record(**kinds: Kind) -> Kind:
 
     return Kind(
         lambda draw: {name: kind.draw(draw) for name, kind in kinds.items()},
-        column if all(kind.column for kind in kinds.values()) else None,
+        column if _in_rows(kinds.values()) else None,
         lambda items: {name: kind.values(items[name]) for name, kind in kinds.items()},
     )
 
@@ -209,6 +209,11 @@ def _rows(kind: Kind, length: int) -> Kind:
         lambda draw: [kind.draw(draw) for _ in range(length)],
         values=lambda numbers: [kind.values(x) for x in numbers],
     )
+
+
+def _in_rows(kinds: Iterable[Kind]) -> bool:
+    """Whether a batch can hold many of what is made of these: text would be the same for all."""
+    return all(kind.column and not kind.shared for kind in kinds)
 
 
 def _column(kind: Kind, examples: list[Any]) -> Any:
