@@ -83,19 +83,24 @@ class Kind:
     twin: str = ""
 
 
+def _numbers(examples: list[Any]) -> Any:
+    """A batch of numbers: a list, and a large one an array, from which a function gets Python's numbers as well."""
+    return examples if len(examples) < 32 else np.array(examples)
+
+
 def real(low: float = -1.0, high: float = 1.0) -> Kind:
     """A float."""
-    return Kind(lambda draw: draw.uniform(low, high), values=Value)
+    return Kind(lambda draw: draw.uniform(low, high), _numbers, Value)
 
 
 def whole(low: int = 0, high: int = 3) -> Kind:
     """An int, both ends included."""
-    return Kind(lambda draw: draw.randint(low, high))
+    return Kind(lambda draw: draw.randint(low, high), _numbers)
 
 
 def flag() -> Kind:
     """A bool."""
-    return Kind(lambda draw: draw.random() < 0.5)
+    return Kind(lambda draw: draw.random() < 0.5, _numbers)
 
 
 def reals(length: int, low: float = -1.0, high: float = 1.0) -> Kind:
