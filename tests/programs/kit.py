@@ -20,6 +20,7 @@ What the decorator takes beside the arguments:
   numbers that are drawn from Python's and NumPy's global generators are compared in any case.)
 - ``engine="reason"``: a user would accept that the engine runs this one, for this reason.
 - ``modes="call values"``: only these, of `MODES`.
+- ``static="n m"``: these arguments are compiled as static, and the same for all examples of a batch.
 
 A batch holds an example in each row. What cannot be in rows (`text`, and a `choice` among functions or other objects)
 is the same for all its examples; a program that has an argument which a batch cannot hold at all (a `choice` among
@@ -35,7 +36,7 @@ from __future__ import annotations
 import copy
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -224,19 +225,25 @@ class Program:
         self.arguments = arguments
         self.effects = False
         self.engine = ""
+        self.static: tuple[str, ...] = ()
         rows = all(kind.column for kind in arguments.values()) and not all(k.shared for k in arguments.values())
         self.modes = [mode for mode in modes if rows or mode in ("call", "values")]
 
 
-def program(*, effects: bool = False, engine: str = "", modes: str = "", **arguments: Kind) -> Callable[..., Program]:
+def program(
+    *, effects: bool = False, engine: str = "", modes: str = "", static: str = "", **arguments: Kind
+) -> Callable[..., Program]:
     """Make a factory a program of the collection; see the module."""
     chosen = modes.split() or MODES
     assert set(chosen) <= set(MODES), f"modes are among {MODES}, not {modes}"
     assert all(isinstance(kind, Kind) for kind in arguments.values()), "an argument is one of the kinds"
 
+    for name in static.split():
+        arguments[name] = replace(arguments[name], column=lambda examples: examples[0], shared=True)
+
     def made(factory: Callable[..., Any]) -> Program:
         found = Program(factory, arguments, chosen)
-        found.effects, found.engine = effects, engine
+        found.effects, found.engine, found.static = effects, engine, tuple(static.split())
         return found
 
     return made

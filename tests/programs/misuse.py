@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import copy
 import functools
@@ -13,12 +14,16 @@ import logging
 import math
 import numbers
 import operator
+import os
 import pickle
 import random
+import tempfile
 import threading
 import time
+import warnings
 import weakref
 from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
+from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -1652,3 +1657,164 @@ def a_dataclass_of_settings(w):
         return w * x * config.rate + sum(config.sizes)
 
     return f
+
+
+@program(xs=reals(4), engine="other threads compute")
+def threads_inside(w):
+    def f(xs):
+        with ThreadPoolExecutor(2) as pool:
+            return sum(pool.map(lambda x: (w * x).exp(), xs))
+
+    return f
+
+
+@program(x=real())
+def coroutines_inside(w):
+    async def part(x, k):
+        await asyncio.sleep(0)
+        return w * x * k
+
+    async def whole_of_it(x):
+        parts = await asyncio.gather(*(part(x, k) for k in range(3)))
+        return sum(parts)
+
+    def f(x):
+        coroutine = whole_of_it(x)
+        loop = asyncio.new_event_loop()
+        try:
+            return loop.run_until_complete(coroutine)
+        finally:
+            loop.close()
+
+    return f
+
+
+@program(x=real())
+def a_compiled_method_inside(w):
+    class Model:
+        def __init__(self, rate):
+            self.rate = rate
+
+        @wengert.compile
+        def loss(self, x):
+            return (w * x - self.rate) ** 2
+
+    models = [Model(1.0), Model(-0.5)]
+
+    def f(x):
+        return sum(model.loss(x) for model in models)
+
+    return f
+
+
+@program(n=whole(0, 5), effects=True, engine="results are kept from call to call")
+def a_memory_of_values(w):
+    known = {0: w, 1: w * 2}
+
+    def f(n):
+        if n not in known:
+            known[n] = f(n - 1) + f(n - 2)
+        return known[n] * 1.5
+
+    return f, lambda: known
+
+
+@program(x=reals(300), modes="call mean")
+def a_long_filter(a, b):
+    def f(x):
+        y = 0.0
+        for v in x:
+            y = 0.5 * a * y + b * v
+        return y * y
+
+    return f
+
+
+@program(depth=whole(1, 60), x=real())
+def deep_recursion(a, b):
+    def f(depth, x):
+        if depth == 0:
+            return b * x
+        return 0.9 * f(depth - 1, x) + 0.01 * a
+
+    return f
+
+
+@program(x=real(), y=real(), effects=True, engine=STATE)
+def an_undo_stack(w):
+    stack = []
+
+    def f(x, y):
+        stack.append((x, y))
+        if len(stack) > 3:
+            x, y = stack.pop(0)
+        return w * x + y
+
+    return f, lambda: stack
+
+
+@program(x=real(), effects=True, engine="a file is written")
+def a_temporary_file(w):
+    file = tempfile.TemporaryFile("w+")
+
+    def f(x):
+        file.write("called\n")
+        return w * x
+
+    def observe():
+        file.seek(0)
+        return file.read()
+
+    return f, observe
+
+
+@program(x=real(), effects=True, engine="it warns")
+def a_warning_is_given(w):
+    seen = []
+
+    def f(x):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            warnings.warn("once more", stacklevel=1)
+        seen.extend(str(each.message) for each in caught)
+        return w * x
+
+    return f, lambda: seen
+
+
+@program(x=real(-2.0, 2.0), effects=True, engine=STATE)
+def a_branch_that_counts(w):
+    taken = Counter()
+
+    def f(x):
+        if x > 0:
+            taken["up"] += 1
+            return w * x
+        taken["down"] += 1
+        return w * x * 0.1
+
+    return f, lambda: taken
+
+
+@program(x=real(), effects=True, engine="an environment variable is set")
+def an_environment_variable(w):
+    name = f"PROGRAM_OF_A_USER_{id(w)}"
+
+    def f(x):
+        os.environ[name] = os.environ.get(name, "") + "x"
+        return w * x
+
+    return f, lambda: os.environ.get(name)
+
+
+@program(x=real(), effects=True, engine=STATE)
+def an_exponential_moving_average_of_a_class(w):
+    class Average:
+        value = None
+
+    def f(x):
+        y = w * x
+        Average.value = y.data if Average.value is None else 0.9 * Average.value + 0.1 * y.data
+        return y - Average.value
+
+    return f, lambda: Average.value

@@ -129,14 +129,14 @@ def raising(call: Callable[[], Any]) -> Any:
 def test_the_harness_sees_what_is_wrong(
     monkeypatch: pytest.MonkeyPatch, change: Any, program: str, verdict: str, said: str
 ) -> None:
-    monkeypatch.setattr(trials.wengert, "compile", lambda function: Wrong(function, change))
+    monkeypatch.setattr(trials.wengert, "compile", lambda function, static: Wrong(function, change))
     outcome = trials.trial(program)
     assert outcome.verdict == verdict
     assert said in "\n".join(outcome.failures)
 
 
 def test_the_harness_finds_nothing_wrong_with_the_function_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trials.wengert, "compile", lambda function: Wrong(function, lambda call: call()))
+    monkeypatch.setattr(trials.wengert, "compile", lambda function, static: Wrong(function, lambda call: call()))
     outcome = trials.trial("misuse.running_mean_in_a_dict")
     assert (outcome.verdict, outcome.failures) == ("engine", [])
 

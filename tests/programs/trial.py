@@ -111,7 +111,7 @@ class Side:
         self.plain: Any
         self.observe: Callable[[], Any]
         self.plain, self.observe = made if self.program.effects else (made, lambda: None)
-        self.function: Any = wengert.compile(self.plain) if compiled else self.plain
+        self.function: Any = wengert.compile(self.plain, static=self.program.static) if compiled else self.plain
         self.compiled = compiled
 
     def kind(self, parameter: str) -> Kind:
