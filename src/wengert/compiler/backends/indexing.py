@@ -30,6 +30,7 @@ class Names:
     constants: dict[str, Any] = field(default_factory=dict)
     taken: set[str] = field(default_factory=lambda: set(RESERVED))
     by_bytes: dict[Any, Any] = field(default_factory=dict)
+    kept: dict[str, int] = field(default_factory=dict)  # how many constants have a name of a kind
     ranges: dict[int, str] = field(default_factory=dict)
     stands_for: dict[int, Any] = field(default_factory=dict)  # by the id of an array: its name, or what it is
 
@@ -60,7 +61,8 @@ class Names:
         key = (values.shape, values.dtype.str, values.tobytes())
         if key not in self.by_bytes:
             stem = "mask" if values.dtype == bool else "index"
-            name = self.free(f"{stem}{sum(known.startswith(stem) for known in self.constants) + 1}")
+            self.kept[stem] = self.kept.get(stem, 0) + 1
+            name = self.free(f"{stem}{self.kept[stem]}")
             self.by_bytes[key], self.constants[name] = path(name), values
         return self.by_bytes[key]
 

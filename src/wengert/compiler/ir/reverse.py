@@ -99,9 +99,9 @@ class _Reverse:
                 whole_parts[0].name = f"d{array.name}"
             return self.constant.get(id(whole_parts[0]), whole_parts[0])
         if whole_parts:
-            while len(whole_parts) > ADDENDS:
-                whole_parts = [self.total(array, whole_parts[:ADDENDS]), *whole_parts[ADDENDS:]]
-            total = self.total(array, whole_parts)
+            total = self.total(array, whole_parts[:ADDENDS])
+            for at in range(ADDENDS, len(whole_parts), ADDENDS - 1):
+                total = self.total(array, [total, *whole_parts[at : at + ADDENDS - 1]])
             if not others:
                 total.name = f"d{array.name}"
                 return total

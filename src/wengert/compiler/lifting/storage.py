@@ -38,6 +38,7 @@ class Storage:
     batched: bool
     program: Program = field(default_factory=Program)
     counts: dict[str, int] = field(default_factory=dict)
+    number: dict[int, int] = field(default_factory=dict)  # by the id of an array: its place in the program
     given: set[str] = field(default_factory=set)  # the names of the inputs
     constants: dict[Any, Array] = field(default_factory=dict)
     joined: dict[tuple[int, ...], Array] = field(default_factory=dict)
@@ -55,12 +56,13 @@ class Storage:
             self.counts[stem] = self.counts.get(stem, 0) + 1
             name = f"{stem}{self.counts[stem]}"
         new = Array(name, tuple([int(n) for n in shape]), role, **more)
+        self.number[id(new)] = len(self.program.arrays)
         self.program.arrays.append(new)
         return new
 
     def assign(self, node_ids: Ints, array: Array, cells: Ints) -> None:
         """Store numbers in an array."""
-        self.place[node_ids] = self.program.arrays.index(array)
+        self.place[node_ids] = self.number[id(array)]
         self.cell[node_ids] = cells
 
     def input(self, name: str, node_ids: Ints, role: str) -> None:
@@ -78,9 +80,7 @@ class Storage:
         node_ids, _ = without_broadcast(node_ids)
         if not self.is_loose(node_ids).all():
             return False
-        seen = np.zeros(len(self.place), bool)
-        seen[node_ids] = True
-        if int(seen.sum()) != node_ids.size:
+        if node_ids.size > 1 and not (np.diff(np.sort(node_ids, axis=None)) > 0).all():  # one of them twice
             return False
         array = self.array(stem, node_ids.shape, "param", slots=node_ids)
         self.assign(node_ids.reshape(-1), array, np.arange(node_ids.size))
@@ -166,9 +166,7 @@ class Storage:
                 parts.append((Access(new, at, axes), array))
             self.program.steps.append(Assemble(new, parts))
             self.joined[key] = new
-        lookup = np.zeros(len(self.program.arrays), np.int64)
-        lookup[places] = begin[:-1]
-        return self.joined[key], lookup[self.place[node_ids]] + self.cell[node_ids]
+        return self.joined[key], begin[np.searchsorted(places, self.place[node_ids])] + self.cell[node_ids]
 
     # -- steps --------------------------------------------------------------------------------------------------------
 

@@ -44,7 +44,7 @@ class SumPlan:
 def plan_of(flat: FlatGraph, group: Group) -> SumPlan:
     """The parts of a group of sums, and the matrix product among them."""
     nodes = group.nodes
-    count = (flat.last - flat.first)[nodes]
+    count = flat.last[nodes] - flat.first[nodes]
     width = int(count.max())
     terms = flat.first[nodes][:, None] + np.arange(width)
     if count.min() < width:
