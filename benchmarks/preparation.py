@@ -3,9 +3,9 @@
     python -m benchmarks.preparation [--shape NAME ...] [--nodes N] [--doublings K] [--profile]
 
 Preparation is everything between a recorded graph and a kernel that runs: lifting, the reverse sweep, both checks of
-the program, its text, and Python's own compiler. The table has microseconds a node at N, 2N, 4N and 8N nodes, of processor time.
-Results are compared with the engine's before anything is timed. The last
-column is what a node costs at the largest size over what it costs at the smallest: 1 is linear.
+the program, its text, and Python's own compiler. The table has microseconds a node at N, 2N, 4N and 8N nodes, of
+processor time. The last column is what a node costs at the largest size over what it costs at the smallest: 1 is
+linear. Results are compared with the engine's before anything is timed.
 """
 
 from __future__ import annotations
@@ -58,6 +58,12 @@ def values(count: int, seed: int = 7) -> list[Value]:
 # -- the shapes, each of about n nodes --------------------------------------------------------------------------------
 
 
+def any_of(draw: random.Random, a: Value, b: Value) -> Value:
+    """An operation, drawn at random, on one or two Values."""
+    which = draw.randrange(4)
+    return a + b if which == 0 else a * b if which == 1 else a.tanh() if which == 2 else (a - b).sin()
+
+
 def chain(n: int) -> Case:
     """Operations one after another, each on the last one's result."""
     w, x = values(3), Value(0.3)
@@ -72,7 +78,8 @@ def mixed_chain(n: int) -> Case:
     draw, w, x = random.Random(3), values(5), Value(0.3)
     steps: list[Callable[[Value], Value]] = [
         lambda y: y * w[0], lambda y: y + w[1], lambda y: w[2] - y, lambda y: y.tanh(), lambda y: y.sin(),
-        lambda y: y / (1.5 + y * y), lambda y: y.exp().log(), lambda y: y.relu() + 0.25, lambda y: wengert.maximum(y, w[3]),
+        lambda y: y / (1.5 + y * y), lambda y: y.exp().log(), lambda y: y.relu() + 0.25,
+        lambda y: wengert.maximum(y, w[3]),
     ]  # fmt: skip
     y = x
     for _ in range(n * 3 // 4):
@@ -84,8 +91,8 @@ def biquad(n: int) -> Case:
     """A filter with two delays: its output is fed back, and the squares of all outputs are summed."""
     b0, b1, b2, a1, a2 = w = [Value(c) for c in (0.2, 0.3, 0.2, -0.5, 0.2)]
     xs = values(n // 13)
-    x1 = x2 = y1 = y2 = 0.0
-    loss: Any = 0.0
+    x1: Any = 0.0
+    x2 = y1 = y2 = loss = x1
     for x in xs:
         y = b0 * x + b1 * x1 + b2 * x2 - a1 * y1 - a2 * y2
         x2, x1, y2, y1 = x1, x, y1, y
@@ -156,8 +163,7 @@ def graph_at_random(n: int) -> Case:
     draw, xs = random.Random(11), values(n // 20 + 2)
     made = list(xs)
     for _ in range(n * 3 // 4):
-        a, b = draw.choice(made), draw.choice(made)
-        made.append(draw.choice((lambda: a + b, lambda: a * b, lambda: a.tanh(), lambda: (a - b).sin()))())
+        made.append(any_of(draw, draw.choice(made), draw.choice(made)))
     return Case(wengert.sum(made[-200:]), xs[::2], xs[1::2])
 
 
@@ -166,8 +172,7 @@ def window(n: int) -> Case:
     draw, xs = random.Random(12), values(50)
     made = list(xs)
     for _ in range(n * 3 // 4):
-        a, b = draw.choice(made[-50:]), draw.choice(made[-50:])
-        made.append(draw.choice((lambda: a + b, lambda: a * b, lambda: a.tanh(), lambda: (a - b).sin()))())
+        made.append(any_of(draw, draw.choice(made[-50:]), draw.choice(made[-50:])))
     return Case(wengert.sum(made[-50:]), xs[::2], xs[1::2])
 
 
@@ -295,7 +300,7 @@ def error(case: Case) -> float:
         outputs, by_inputs = kernel.both([np.array([x.data for x in case.inputs])], 1.0)
     got = np.concatenate([kernel.slopes, by_inputs[0]])
     want = np.array([slopes[place[id(x)]] for x in (*leaves, *case.inputs)])
-    off = np.abs(got - want).max() / max(np.abs(want).max(), 1e-300)
+    off = float(np.abs(got - want).max()) / max(np.abs(want).max(), 1e-300)
     return max(off, abs(float(outputs["out"]) - case.result.data) / max(abs(case.result.data), 1e-300))
 
 
