@@ -301,7 +301,9 @@ def error(case: Case) -> float:
     got = np.concatenate([kernel.slopes, by_inputs[0]])
     want = np.array([slopes[place[id(x)]] for x in (*leaves, *case.inputs)])
     off = float(np.abs(got - want).max()) / max(np.abs(want).max(), 1e-300)
-    return max(off, abs(float(outputs["out"]) - case.result.data) / max(abs(case.result.data), 1e-300))
+    result = float(outputs["out"])
+    want_result = float(case.result.data)
+    return max(off, abs(result - want_result) / max(abs(want_result), 1e-300))
 
 
 def main(argv: list[str] | None = None) -> int:

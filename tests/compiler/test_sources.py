@@ -405,6 +405,51 @@ def test_the_printed_program_by_exec() -> None:
     assert "loss" in forward
 
 
+@pytest.mark.parametrize("exponent", [0.5, -0.5, 1.5, 2.5, 5.0, 6.0, 11.0, -1.0, -3.0, 1.0, 0.0, 0.25])
+def test_the_printed_powers_are_powers_everywhere(exponent: float) -> None:
+    p = Value(2.0)
+    power = wengert.compile(lambda: p**exponent)
+    for x in (2.0, 0.0, -0.0, -2.0, 1e-80, 1e-66, 1e200, math.inf, -math.inf, math.nan):
+        p.data = x
+        power()
+        with np.errstate(all="ignore"):
+            value, (slope,) = printed(power, [])
+        want = power.function()
+        slope_wanted = gradients(want, [p])[0]
+        assert difference(value, want.data) < CLOSE
+        assert math.copysign(1.0, value) == math.copysign(1.0, want.data) or math.isnan(value)
+        if not (x == 0.0 and abs(slope_wanted) == math.inf):  # there the sign of infinity is that of a zero
+            assert slope == pytest.approx(slope_wanted, rel=1e-13, abs=0.0, nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x, y, z: x * (y / z),
+        lambda x, y, z: x * (y * (1.0 / z)),
+        lambda x, y, z: (x + 1e308) - (y + 1e308),
+        lambda x, y, z: x / (y / z) / (1.0 / (y / z)),
+        lambda x, y, z: x * 2.0 * (y / z) * (3.0 * y / z),
+    ],
+)
+def test_the_printed_program_keeps_its_parentheses(program: Callable[..., Any]) -> None:
+    parameters = [Value(0.5), Value(0.25), Value(2.0)]
+    compiled = wengert.compile(lambda: program(*parameters))
+    for extreme in (1.0, 1e-200, 1e200):
+        for p in parameters:
+            p.data = extreme
+        compiled()
+        with np.errstate(all="ignore"):
+            value, slopes = printed(compiled, [])
+        want = compiled.function()
+        recording = compiled._runtime.latest()
+        recording.load()
+        with np.errstate(all="ignore"):
+            alone = recording.kernel.forward([])["out"]  # where no derivatives are asked for more stands on one line
+        assert difference([value, alone], [want.data] * 2) < CLOSE
+        assert difference(slopes, gradients(want, list(recording.parameters))) < CLOSE
+
+
 def test_a_sum_of_what_is_the_same_for_all_its_terms() -> None:
     """Its cotangent depends on no axis at all, and is written in full all the same."""
     b, p, c = Value(0.3), Value(0.7), [Value(0.1), Value(-0.4), Value(0.2), Value(0.6)]

@@ -90,6 +90,34 @@ def test_overflow_on_the_way_that_ends_finite() -> None:
     same(loss.mean([0.5, 800.0, -800.0]), batch_of(loss.function, [0.5, 800.0, -800.0]), [w])
 
 
+SCALED: dict[str, tuple[Callable[..., Any], float]] = {  # what leaves the range of floats on the way, and where
+    "up and down": (lambda w, x: w * x * 1e99 * 1e-99, 1e250),
+    "down and up": (lambda w, x: w * x * 1e-200 * 1e200, 1e-200),
+    "in front": (lambda w, x: 1e-99 * (1e99 * (w * x)), 1e250),
+    "in between": (lambda w, x: w * 1e99 * (x * 1e99) * 1e-180, 1e180),
+    "in a sum": (lambda w, x: w * x * 1e99 * 1e-99 + w + 3.0 * w * x * 1e-9, 1e250),
+    "in a sum, downwards": (lambda w, x: w + w * x * 1e-200 * 1e200, 1e-200),
+    "in each term": (lambda w, x: sum(w * (x + k) * 1e80 * 1e-70 for k in range(5)), 1e250),
+    "negative": (lambda w, x: -(w * x * -1e99) * 1e-99, 1e250),
+    "by small factors": (lambda w, x: w * x * 8.0 * 0.25, 1.5e308),
+    "a difference": (lambda w, x: w * x * 1e99 * 1e-99 - w * x * 1e98 * 1e-98, 1e250),
+}
+
+
+@pytest.mark.parametrize("name", SCALED)
+def test_constants_are_not_multiplied_past_the_range_of_floats(name: str) -> None:
+    function, extreme = SCALED[name]
+    w = Value(0.75)
+    scaled = wengert.compile(lambda x: function(w, x))
+    for x in (0.5, extreme, -extreme):
+        with np.errstate(invalid="ignore"):
+            got, want = scaled(x).data, scaled.function(x).data
+            assert difference(got, want) < CLOSE
+            mapped = scaled.map([0.5, x])
+            assert difference(mapped, [scaled.function(0.5).data, want]) < CLOSE
+    lifted(scaled)
+
+
 # ------------------------------------------------------------------------------------- ties and kinks
 
 

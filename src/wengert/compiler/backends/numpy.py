@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from wengert.compiler.backends.base import Kernel
-from wengert.compiler.backends.buffers import is_view, spent_arrays
+from wengert.compiler.backends.buffers import count_uses, is_view, spent_arrays
 from wengert.compiler.backends.indexing import Names, strided, view
 from wengert.compiler.backends.spellings import LIBRARIES, Library, by_element
 from wengert.compiler.backends.syntax import call, infix, item, method, negative, node, path
@@ -124,7 +124,7 @@ class Writer:
         self.shared: dict[Expr, str] = {}  # of the step that is being written: what occurs in it more than once
         self.pending: list[str] = []  # the lines that compute that
         self.temporaries: int = 0
-        self.uses: dict[int, int] = _uses(program, back)
+        self.uses: dict[int, int] = count_uses(program, back)
         self.spent: dict[int, Array]
         self.early: set[int]  # (see spent_arrays)
         self.spent, self.early = spent_arrays(back or Program(), self.uses, self.is_new, self.is_in_place)
@@ -183,7 +183,11 @@ class Writer:
         places = [k for k, x in enumerate(reader.operands) if x.array is array]
         if reader.reduce or len(places) != 1 or not reader.operands[places[0]].is_whole(reader.axes):
             return False
-        return times(self.library.expanded(reader.expr), places[0]) == 1
+        return times(self.expanded(reader), places[0]) == 1
+
+    def expanded(self, step: Compute) -> Expr:
+        """The expression of a step by the rows that the library has."""
+        return self.library.expanded(step.expr, lambda k: step.operands[k].array.nonnegative)
 
     def line(self, out: Array, text: str) -> str:
         """A line that makes an array; its shape stands behind it."""
@@ -302,7 +306,7 @@ class Writer:
                 return inlined
             return view(access, step.axes, order, self.names)
 
-        expr = self.library.expanded(step.expr)
+        expr = self.expanded(step)
         self.shared = {}
         if not has_mask(expr):
             for part in repeated(expr):
@@ -447,17 +451,6 @@ class Writer:
     def turned(self, array: Any, made: list[int], out: list[int]) -> Any:
         """An array that was made over some axes with these in the order of the result."""
         return array if made == out else self.library.method(array, "transpose", *[made.index(i) for i in out])
-
-
-def _uses(program: Program, back: Program | None) -> dict[int, int]:
-    """By the id of an array how often it is used, twice where it is a part or a result."""
-    uses: dict[int, int] = {}
-    for part in filter(None, (program, back)):
-        used = [(array, 1 if isinstance(step, Compute) else 2) for step in part.steps for array in step.reads]
-        used += [(array, 2) for array in (*part.outputs.values(), *part.gradients.values())]
-        for array, count in used:
-            uses[id(array)] = uses.get(id(array), 0) + count
-    return uses
 
 
 def _into(made: Any, memory: str) -> Any:

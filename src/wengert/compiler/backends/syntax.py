@@ -16,7 +16,6 @@ OPERATORS: dict[str, Any] = {
     "+": ast.Add(), "-": ast.Sub(), "*": ast.Mult(), "/": ast.Div(), "**": ast.Pow(), "@": ast.MatMult(),
     "lt": ast.Lt(), "le": ast.LtE(), "gt": ast.Gt(), "ge": ast.GtE(), "eq": ast.Eq(), "ne": ast.NotEq(),
 }  # fmt: skip
-SAME_LEVEL: dict[str, tuple[type[ast.operator], ...]] = {"+": (ast.Add, ast.Sub), "*": (ast.Mult, ast.Div)}
 
 
 def node(x: Any) -> Any:
@@ -63,18 +62,23 @@ def item(of: Any, *places: Any) -> ast.Subscript:
 
 
 def infix(left: Any, sign: str, right: Any) -> ast.expr:
-    """Two operands and what stands between them; sums and products go on from left to right, without parentheses.
+    """Two operands and what stands between them. A factor of 2 or 4, which rounds nothing, goes to the left one, often a
+    single number.
 
     >>> x, y, z = map(path, "xyz")
-    >>> ast.unparse(infix(x, "*", infix(y, "/", z))), ast.unparse(infix(x, "-", infix(y, "+", z)))
-    ('x * y / z', 'x - (y + z)')
+    >>> ast.unparse(infix(x, "*", infix(y, "/", z))), ast.unparse(infix(x, "*", infix(2, "*", y)))
+    ('x * (y / z)', 'x * 2 * y')
     """
     left, right = node(left), node(right)
     if isinstance(OPERATORS[sign], ast.cmpop):
         return ast.Compare(left, [OPERATORS[sign]], [right])
-    if isinstance(right, ast.BinOp) and isinstance(right.op, SAME_LEVEL.get(sign, ())):
-        return ast.BinOp(infix(left, sign, right.left), right.op, right.right)
+    if sign == "*" and isinstance(right, ast.BinOp) and isinstance(right.op, ast.Mult) and _is_exact(right.left):
+        return ast.BinOp(ast.BinOp(left, OPERATORS["*"], right.left), OPERATORS["*"], right.right)
     return ast.BinOp(left, OPERATORS[sign], right)
+
+
+def _is_exact(x: Any) -> bool:
+    return isinstance(x, ast.Constant) and x.value in (2, 4)
 
 
 def negative(x: Any) -> ast.expr:

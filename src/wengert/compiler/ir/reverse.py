@@ -8,6 +8,7 @@ broadcasts and both adjoints of a product are cases of it.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 from wengert.compiler.ir.expression import ONE, ZERO, Expr, cotangents, has_mask, inputs, rename, rewrite
@@ -114,12 +115,14 @@ class _Reverse:
         return out
 
     def total(self, array: Array, parts: list[Array]) -> Array:
-        """The sum of parts that each cover an array."""
-        expr: Expr = ("in", 0)
-        for k in range(1, len(parts)):
-            expr = ("add", expr, ("in", k))
-        strides = whole(array).strides
-        return self.add(array, array.shape, [Access(part, 0, strides) for part in parts], expr)
+        """The sum of parts that each cover an array; one that is a constant is written as the number that it is."""
+        reads = [Access(part, 0, whole(array).strides) for part in parts if id(part) not in self.constant]
+        number = count()
+        terms = [self.constant.get(id(part)) or ("in", next(number)) for part in parts]
+        expr: Expr = terms[0]
+        for term in terms[1:]:
+            expr = ("add", expr, term)
+        return self.add(array, array.shape, reads, expr)
 
     def assemble(self, step: Assemble, gradient: Expr | Array) -> None:
         """Each part receives what stands in its places."""
