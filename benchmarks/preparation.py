@@ -300,10 +300,9 @@ def error(case: Case) -> float:
         outputs, by_inputs = kernel.both([np.array([x.data for x in case.inputs])], 1.0)
     got = np.concatenate([kernel.slopes, by_inputs[0]])
     want = np.array([slopes[place[id(x)]] for x in (*leaves, *case.inputs)])
-    off = float(np.abs(got - want).max()) / max(np.abs(want).max(), 1e-300)
-    result = float(outputs["out"])
-    want_result = float(case.result.data)
-    return max(off, abs(result - want_result) / max(abs(want_result), 1e-300))
+    off: float = float(np.abs(got - want).max()) / max(np.abs(want).max(), 1e-300)
+    result, wanted = float(outputs["out"]), float(case.result.data)
+    return max(off, abs(result - wanted) / max(abs(wanted), 1e-300))
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -62,8 +62,8 @@ def item(of: Any, *places: Any) -> ast.Subscript:
 
 
 def infix(left: Any, sign: str, right: Any) -> ast.expr:
-    """Two operands and what stands between them. A factor of 2 or 4, which rounds nothing, goes to the left one, often a
-    single number.
+    """Two operands and what stands between them. A factor of 2 or 4, which rounds nothing, goes to the left one, which may
+    be a single number.
 
     >>> x, y, z = map(path, "xyz")
     >>> ast.unparse(infix(x, "*", infix(y, "/", z))), ast.unparse(infix(x, "*", infix(2, "*", y)))
