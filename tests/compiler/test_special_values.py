@@ -145,3 +145,43 @@ def test_ties_and_kinks(name: str) -> None:
         same(loss(1.0), loss.function(1.0), w)
         same(loss.mean([1.0, 2.0, 0.0]), batch_of(loss.function, [1.0, 2.0, 0.0]), w)
     lifted(loss)
+
+
+# ------------------------------------------------------------------------------------- whole numbers
+
+
+WHOLE: dict[str, Callable[..., Any]] = {  # whose derivatives are whole numbers, until others are added to them
+    "ones and products": lambda u: sum(u) + sum(u[i] * u[i + 1] for i in (1, 2, 3)),
+    "ones and a function": lambda u: sum(u) + sum((3 * a).sin() for a in u[1:4]) + u[5] * u[0],
+    "minus ones": lambda u: -sum(u) - sum(a * a for a in u[2:4]),
+    "chosen": lambda u: sum(a.relu() for a in u) + 0.3 * sum(a.exp() for a in u[3:]),
+    "chosen twice": lambda u: sum((2 * (3 * a).relu()).relu() for a in u) + 0.3 * sum(a * a for a in u[:4]),
+    "greatest": lambda u: wengert.max(u) + wengert.min(u) + 0.5 * sum(u[2:]) * u[0],
+    "a wave": lambda u: sum(u) + sum((u[i - 1] - 2 * u[i] + u[i + 1]) ** 2 for i in range(1, len(u) - 1)),
+}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_derivatives_that_are_whole_numbers_take_up_others(name: str) -> None:
+    c = [Value(0.5), Value(-0.3)]
+    loss = wengert.compile(lambda xs: WHOLE[name]([(c[0] * x + c[1]).tanh() for x in xs]))
+    X = np.random.default_rng(0).normal(size=(3, 8))
+    for _ in range(2):
+        same(loss(X[0].tolist()), loss.function(X[0].tolist()), c)
+        same(loss.mean(X), batch_of(loss.function, X.tolist()), c)
+    lifted(loss)
+
+
+def test_whole_factors_beyond_what_integers_hold() -> None:
+    w = Value(0.5)
+
+    @wengert.compile
+    def loss(xs: Numbers) -> Any:
+        ys = [w * x for x in xs]
+        for _ in range(4):
+            ys = [(y * 999999.0).relu() for y in ys]
+        return sum(ys)
+
+    for xs in ([-1.0, -2.0], [1.0, 2.0], [-1.0, 3.0]):
+        same(loss(xs), loss.function(xs), [w])
+    lifted(loss)

@@ -14,7 +14,7 @@ from wengert.compiler.backends.base import Kernel
 from wengert.compiler.backends.buffers import count_uses, is_view, spent_arrays
 from wengert.compiler.backends.indexing import Names, strided, view
 from wengert.compiler.backends.spellings import LIBRARIES, Library, by_element
-from wengert.compiler.backends.syntax import call, infix, item, method, negative, node, path
+from wengert.compiler.backends.syntax import call, infix, item, method, negative, node, path, with_point
 from wengert.compiler.ir import (
     BATCH,
     ONE,
@@ -316,7 +316,7 @@ class Writer:
                 self.pending.append(f"{self.shared[part]} = {ast.unparse(made)}")
         made = self.expression(expr, leaf)
         self.shared = {}
-        return made
+        return with_point(made)
 
     def mask(self, values: Any, axes: Sequence[int], order: Sequence[int]) -> Any:
         """A mask over the axes of a step, in some order; it may lack the last of them."""
@@ -339,13 +339,15 @@ class Writer:
         if name == "mul":
             for a, b in (expr[1:], expr[:0:-1]):
                 if b[0] == "where" and b[2:] == (ONE, ZERO):  # a bool counts as 1 or 0
-                    return infix(self.expression(a, leaf), "*", self.expression(b[1], leaf))
+                    return infix(with_point(self.expression(a, leaf)), "*", self.expression(b[1], leaf))
                 if b[0] == "reciprocal":
                     return self.expression(("div", a, b[1]), leaf)
         if name == "partial":
             row, operand = TABLE[int(expr[1][1])].name, int(expr[2][1])
             return self.element((row, operand), [self.expression(x, leaf) for x in expr[3:]])
         operands = [self.expression(branch, leaf) for branch in expr[1:]]
+        if name == "where":
+            operands[1] = with_point(operands[1])
         made = self.library.spelled(name, operands)
         return self.element((name,), operands) if made is None else made
 

@@ -10,7 +10,7 @@ from functools import cache
 from math import copysign
 from typing import Any
 
-__all__ = ["call", "fill", "infix", "item", "method", "negative", "node", "path", "template"]
+__all__ = ["call", "fill", "infix", "item", "method", "negative", "node", "path", "template", "with_point"]
 
 OPERATORS: dict[str, Any] = {
     "+": ast.Add(), "-": ast.Sub(), "*": ast.Mult(), "/": ast.Div(), "**": ast.Pow(), "@": ast.MatMult(),
@@ -62,7 +62,7 @@ def item(of: Any, *places: Any) -> ast.Subscript:
 
 
 def infix(left: Any, sign: str, right: Any) -> ast.expr:
-    """Two operands and what stands between them. A factor of 2 or 4, which rounds nothing, goes to the left one, which may
+    """Two operands and what stands between them. A factor of 2 or 4, which rounds nothing, goes to the left one: it may
     be a single number.
 
     >>> x, y, z = map(path, "xyz")
@@ -84,6 +84,17 @@ def _is_exact(x: Any) -> bool:
 def negative(x: Any) -> ast.expr:
     """The same with a minus in front."""
     return ast.UnaryOp(ast.USub(), x)
+
+
+def with_point(x: Any) -> Any:
+    """A number that stands alone, or beside a bool, as a float: an array of integers cannot take up floats, and wraps.
+
+    >>> ast.unparse(node([with_point(node(-2)), with_point(infix(2, "*", path("x")))]))
+    '[-2.0, 2 * x]'
+    """
+    if isinstance(x, ast.UnaryOp):
+        return negative(with_point(x.operand))
+    return ast.Constant(float(x.value)) if isinstance(x, ast.Constant) else x
 
 
 @cache
