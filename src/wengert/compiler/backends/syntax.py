@@ -94,7 +94,8 @@ def with_point(x: Any) -> Any:
     """
     if isinstance(x, ast.UnaryOp):
         return negative(with_point(x.operand))
-    return ast.Constant(float(x.value)) if isinstance(x, ast.Constant) else x
+    value = x.value if isinstance(x, ast.Constant) else None
+    return ast.Constant(float(value)) if isinstance(value, (int, float)) else x
 
 
 @cache

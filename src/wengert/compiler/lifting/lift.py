@@ -35,7 +35,7 @@ from wengert.compiler.ir import (
     without_broadcast,
 )
 from wengert.compiler.lifting.flatten import Group, flatten
-from wengert.compiler.lifting.simplify import CONST, VARYING, Pick, Unliftable
+from wengert.compiler.lifting.simplify import CONST, VARYING, Pick
 from wengert.compiler.lifting.storage import Storage
 from wengert.compiler.lifting.sums import SumPlan, Terms, plan_of
 from wengert.graph import Graph
@@ -318,31 +318,43 @@ class _Lifter(Storage):
         self.elementwise(group, grid, operands, lambda *branches: _special(row.name, branches), "h")
 
     def pick_of(self, group: Group) -> None:
-        """The array of a group of numbers that integers choose from as many candidates each."""
+        """The array of a group of numbers that integers choose from as many candidates each; several if these
+        are of several arguments, or at no strides.
+        """
         flat, nodes = self.flat, group.nodes
         extent = int(flat.starts[nodes[0] + 1] - flat.starts[nodes[0]]) - 1
         table = flat.operands[flat.starts[nodes][:, None] + np.arange(extent + 1)]
         candidates, index = table[:, :-1], table[:, -1]
-        first, _ = distinct(candidates)
+        first, kind = distinct(candidates)
+        if not self.is_one_value(self.place[index]):
+            self.picks_of(group, self.place[index])
+            return
         self.allocate("T", candidates[first].T)
         grid = self.grid([index], len(nodes)) if len(first) == 1 else self.grid([index, candidates[:, 0]], len(nodes))
-        rows = grid.rows
-        self.operand(candidates[rows])  # what is stored nowhere yet gets a place
+        self.operand(candidates[grid.rows])  # what is stored nowhere yet gets a place
         array, cells = self.joint(candidates)
-        base, chosen = fit(cells[:, 0][rows]), fit(self.cell[index][rows])
-        steps = np.diff(cells, axis=1)
-        if (
-            base is None
-            or chosen is None
-            or (steps != steps.flat[0]).any()
-            or (self.place[index] != self.place[index[0]]).any()
-        ):
-            raise Unliftable("an integer chooses among numbers that lie at uneven strides")
-        step = int(steps.flat[0]) if extent > 1 else 0
+        if extent > 1 and not self.is_one_value(np.diff(cells, axis=1)):  # at no strides: they are put side by side
+            array = self.compute("t", (len(first), extent), [self.operand(candidates[first])], lambda x: x)
+            cells = kind[:, None] * extent + np.arange(extent)
+        base, chosen = fit(cells[:, 0][grid.rows]), fit(self.cell[index][grid.rows])
+        if base is None or chosen is None:
+            self.picks_of(group, kind if len(first) > 1 else index)
+            return
+        step = int(cells[0, 1] - cells[0, 0]) if extent > 1 else 0
         by = Index(self.program.arrays[int(self.place[index[0]])], step, chosen[0], chosen[1], extent)
         access = Access(array, base[0], base[1], None, by)
         out = self.compute("g", grid.shape, [access], lambda x: x, batched=self.batched)
         self.assign(nodes, out, grid.cell)
+
+    def picks_of(self, group: Group, part: Ints) -> None:
+        """The arrays of a group of chosen numbers, one for each part."""
+        for each in dict.fromkeys(part.tolist()):
+            self.pick_of(Group(group.nodes[part == each], group.reduce, group.code))
+
+    @staticmethod
+    def is_one_value(numbers: Ints) -> bool:
+        """Whether all of these are the same."""
+        return bool((numbers == numbers.flat[0]).all())
 
     def extreme_of(self, group: Group) -> None:
         """The array of a group of greatest or least ones."""
