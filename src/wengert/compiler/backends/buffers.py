@@ -18,10 +18,12 @@ def count_uses(program: Program, back: Program | None) -> dict[int, int]:
     """By the id of an array how often it is used, twice where it is a part or a result."""
     uses: dict[int, int] = {}
     for part in filter(None, (program, back)):
-        used = [(array, 1 if isinstance(step, Compute) else 2) for step in part.steps for array in step.reads]
-        used += [(array, 2) for array in (*part.outputs.values(), *part.gradients.values())]
-        for array, count in used:
-            uses[id(array)] = uses.get(id(array), 0) + count
+        for step in part.steps:
+            count = 1 if isinstance(step, Compute) else 2
+            for array in step.reads:
+                uses[id(array)] = uses.get(id(array), 0) + count
+        for array in (*part.outputs.values(), *part.gradients.values()):
+            uses[id(array)] = uses.get(id(array), 0) + 2
     return uses
 
 

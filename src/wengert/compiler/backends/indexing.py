@@ -93,6 +93,8 @@ def view(access: Access, axes: Sequence[int], order: Sequence[int], names: Names
     """
     if access.is_whole(axes) and list(order) == list(range(len(axes))):  # as most are
         return names.of(access.array)
+    if not axes and access.table is None and access.index is None:
+        return item(names.of(access.array), *_point(access.base, access.array.strides))
     present = [i for i in order if access.depends_on(i, axes)]
     found = strided(access, axes, names) if access.table is None and access.index is None else None
     if found is not None:
@@ -101,6 +103,15 @@ def view(access: Access, axes: Sequence[int], order: Sequence[int], names: Names
         made = (_gathered if access.index is None else _indexed)(access, axes, present, names)
     lead = next((n for n, i in enumerate(order) if i in present), len(order))
     return _at(made, [ALL if i in present else None for i in order][lead:])
+
+
+def _point(cell: int, strides: Sequence[int]) -> list[int]:
+    """The place of one cell along each axis."""
+    places = []
+    for stride in strides:
+        place, cell = divmod(cell, stride)
+        places.append(place)
+    return places
 
 
 def _at(array: Any, places: list[Any]) -> Any:

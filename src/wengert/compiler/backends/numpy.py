@@ -120,6 +120,7 @@ class Writer:
         self.given: list[str] = [names.of(array).id for array in (*given, *program.of_role("param"))]
         names.length = next((call("len", names.of(array)) for array in given if array.batched), node(1))
         names.constants.update({names.of(array).id: array.value for array in program.of_role("const")})
+        self.expressions: dict[int, tuple[Compute, Expr]] = {}  # by the id of a step: its own, in the library's rows
         self.elements: dict[tuple[Any, ...], str] = {}  # what is called on each element: its name in the text
         self.shared: dict[Expr, str] = {}  # of the step that is being written: what occurs in it more than once
         self.pending: list[str] = []  # the lines that compute that
@@ -187,7 +188,10 @@ class Writer:
 
     def expanded(self, step: Compute) -> Expr:
         """The expression of a step by the rows that the library has."""
-        return self.library.expanded(step.expr, lambda k: step.operands[k].array.nonnegative)
+        if id(step) not in self.expressions:
+            of = step.operands
+            self.expressions[id(step)] = step, self.library.expanded(step.expr, lambda k: of[k].array.nonnegative)
+        return self.expressions[id(step)][1]
 
     def line(self, out: Array, text: str) -> str:
         """A line that makes an array; its shape stands behind it."""

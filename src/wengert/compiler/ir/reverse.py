@@ -116,7 +116,7 @@ class _Reverse:
 
     def total(self, array: Array, parts: list[Array]) -> Array:
         """The sum of parts that each cover an array; one that is a constant is written as the number that it is."""
-        reads = [Access(part, 0, whole(array).strides) for part in parts if id(part) not in self.constant]
+        reads = [Access(part, 0, array.strides) for part in parts if id(part) not in self.constant]
         number = count()
         terms = [self.constant.get(id(part)) or ("in", next(number)) for part in parts]
         expr: Expr = terms[0]
@@ -143,7 +143,7 @@ class _Reverse:
         operands = list(step.operands)
         reach: Expr = gradient if isinstance(gradient, tuple) else ("in", count)
         absent = (0,) * len(step.reduced)
-        own = Access(step.out, 0, whole(step.out).strides + absent)
+        own = Access(step.out, 0, step.out.strides + absent)
         if isinstance(gradient, Array):
             strides = own.strides if gradient.shape == step.out.shape else (0,) * len(step.axes)
             operands += [Access(gradient, 0, strides), own]
@@ -184,16 +184,18 @@ class _Reverse:
         used = inputs(expr)
         expr = rename(expr, {old: new for new, old in enumerate(used)})
         reads = [operands[i].permuted(order, axes) for i in used]
-        expr = _with_masks(expr, order, axes)
+        masked = has_mask(expr)
+        if masked:
+            expr = _with_masks(expr, order, axes)
         shape = tuple([axes[i] for i in order])
         through = access.permuted(kept, axes)
         if expr == ("in", 0) and not missing and reads[0].is_whole(shape):
             self.give(access.array, through, reads[0].array)
             return
-        key = (repr(expr), tuple([(id(x.array), x.base, x.strides) for x in reads]), tuple(order))
-        plain = all(x.table is None and x.index is None for x in reads) and not has_mask(expr)
+        plain = bool(axes) and not masked and all(x.table is None and x.index is None for x in reads)
+        key = (repr(expr), tuple([(id(x.array), x.base, x.strides) for x in reads]), tuple(order)) if plain else ()
         if missing and plain and key in made:  # the same, element by element, is there already
-            reads, expr = [Access(made[key], 0, whole(made[key]).strides)], ("in", 0)
+            reads, expr = [Access(made[key], 0, made[key].strides)], ("in", 0)
         part = self.add(access.array, shape, reads, expr, len(kept))
         if plain and not missing:
             made[key] = part

@@ -94,6 +94,8 @@ class Storage:
 
     def operand(self, node_ids: Ints, mask: Any = None) -> Access | float:
         """How these numbers are read over the axes of the table that names them."""
+        if mask is None and node_ids.size == 1:
+            return self.number_at(int(node_ids.flat[0]), node_ids.ndim)
         flat = self.flat
         real = node_ids if mask is None else node_ids[mask]
         if (flat.source[real] == CONST).all():
@@ -103,6 +105,17 @@ class Storage:
         if not self.allocate("p", np.where(mask, node_ids, real.flat[0]) if mask is not None else node_ids):
             self.allocate("p", np.unique(real[self.is_loose(real)]))
         return self.access(*self.joint(node_ids, mask), mask)
+
+    def number_at(self, node_id: int, axes: int = 0) -> Access | float:
+        """How one number is read, over as many axes of length 1."""
+        if self.flat.source[node_id] == CONST:
+            return float(self.flat.constants[node_id - self.flat.n])
+        if self.place[node_id] < 0:
+            self.allocate("p", np.array(node_id))
+        place = self.place[node_id]
+        if place < 0:
+            raise ProgramError("a number is read that no step has made")
+        return Access(self.program.arrays[place], int(self.cell[node_id]), (0,) * axes)
 
     def access(self, array: Array, cells: Ints, mask: Any = None) -> Access:
         """How cells of an array are read over the axes of the table that holds them."""
