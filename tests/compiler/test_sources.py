@@ -366,6 +366,33 @@ def test_a_choice_that_is_known(language: str) -> None:
     assert slopes == pytest.approx(gradients(want, list(compiled._runtime.latest().parameters)), rel=1e-12)
 
 
+@pytest.mark.torch
+@pytest.mark.parametrize("language", LIBRARIES)
+def test_numbers_of_many_steps_are_put_together(language: str) -> None:
+    """Each step makes one number, and a later one reads them all; among them stands what does not vary."""
+    pytest.importorskip(language)
+    w = [Value(x) for x in (0.3, -0.2, 0.9, 0.5)]
+
+    def steps(x: float) -> Any:
+        h, out = w[0] * x, [w[0] * w[1]]
+        for _ in range(4):
+            h = (h * w[1]).tanh() + w[2] * x
+            out.append(h)
+        return sum(out[i] * out[(i * 3 + 1) % 5] * w[3] for i in range(5)) + wengert.max(out)
+
+    compiled = wengert.compile(steps)
+    want = compiled(1.3)
+    value, slopes = run(compiled, language, [1.3], compiled._runtime.latest().kernel.values)
+    assert value == pytest.approx(want.data, rel=1e-12)
+    assert slopes == pytest.approx(gradients(want, list(compiled._runtime.latest().parameters)), rel=1e-12)
+    examples = [1.3, -0.4, 0.1]
+    got, want = compiled.mean(examples), batch_of(steps, examples)
+    assert difference(got.data, want.data) < CLOSE
+    assert difference(gradients(got, w), gradients(want, w)) < CLOSE
+    value, slopes = run(compiled, language, [np.array(examples)], compiled._runtime.latest().kernel.values)
+    assert value == pytest.approx(want.data, rel=1e-12)
+
+
 # ------------------------------------------------------------------------------------- by exec
 
 

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -222,23 +223,24 @@ class Writer:
         return lines
 
     def concatenation(self, step: Assemble) -> Any:
-        """The parts, each as one row of its elements, end to end."""
+        """The parts, each as one row of its elements, end to end; those of one number each as one array."""
         names, length = self.names, self.names.length
         pieces = []
-        for _, part in step.parts:
-            piece = names.of(part)
-            if part.batched and len(part.cell_shape) != 1:
-                piece = method(piece, "reshape", length, part.size)
-            elif not part.batched:
-                if not part.shape:
-                    piece = call(self.library.function("atleast_1d"), piece)
-                elif len(part.shape) != 1:
-                    piece = method(piece, "reshape", -1)
-                if step.out.batched:
-                    piece = call(self.library.function("broadcast_to"), piece, (length, part.size))
-            pieces.append(piece)
+        for shape, parts in groupby([part for _, part in step.parts], key=lambda part: part.shape):
+            run = list(parts)
+            batched, size = shape[:1] == (BATCH,), run[0].size
+            made = [names.of(part) for part in run]
+            if len(shape) == batched:
+                size = len(run)
+                together = call(self.library.function("array"), made)
+                made = [ast.Attribute(together, "T") if batched else together]
+            elif len(shape) != batched + 1:
+                made = [method(piece, "reshape", *[length] * batched, size if batched else -1) for piece in made]
+            if step.out.batched and not batched:
+                made = [call(self.library.function("broadcast_to"), piece, (length, size)) for piece in made]
+            pieces += made
         axis = {"axis": 1} if step.out.batched else {}
-        return call(self.library.function("concatenate"), pieces, **axis)
+        return pieces[0] if len(pieces) == 1 else call(self.library.function("concatenate"), pieces, **axis)
 
     def target(self, access: Access, part: Array) -> tuple[Any, bool]:
         """The places that a part is added at, and whether each is named only once."""

@@ -167,7 +167,7 @@ LIBRARIES = {
             "lgamma": "torch.lgamma(x)",
             "polygamma": "torch.polygamma(x, y)",
         },
-        {"transpose": "permute", "max": "amax", "min": "amin", "concatenate": "cat"},
+        {"transpose": "permute", "max": "amax", "min": "amin", "concatenate": "cat", "array": "stack"},
         array="torch.tensor(x, dtype=y)",
         triangle="torch.ones(x, x).tril().bool()",
         number="torch.tensor(x, dtype=torch.float64)",
