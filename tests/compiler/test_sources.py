@@ -26,6 +26,7 @@ np = pytest.importorskip("numpy")
 
 from wengert.compiler.backends.export import _constant  # noqa: E402  (they need NumPy)
 from wengert.compiler.backends.spellings import LIBRARIES  # noqa: E402
+from wengert.compiler.backends.syntax import written  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = Path(__file__).resolve().parent / "golden"
@@ -364,6 +365,16 @@ def test_a_choice_that_is_known(language: str) -> None:
     value, slopes = run(compiled, language, [1.3], kernel.values)
     assert value == pytest.approx(want.data, rel=1e-12)
     assert slopes == pytest.approx(gradients(want, list(compiled._runtime.latest().parameters)), rel=1e-12)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
+def test_trees_are_printed_as_python_prints_them(model: Callable[[], Any]) -> None:
+    more = "(-x) ** 2 - (-x) ** -2 * -(x @ (y @ z)) / (x / -y) - (x - (y + z)) + x[1:, None, ...] * (x <= y).T.sum(-1)"
+    texts = [(GOLDEN / f"{model.__name__}.py").read_text(encoding="utf-8"), more]
+    trees = [tree for text in texts for tree in ast.walk(ast.parse(text)) if isinstance(tree, ast.expr)]
+    for tree in trees:
+        if not isinstance(tree, (ast.Slice, ast.Tuple)):
+            assert written(tree) == ast.unparse(tree)
 
 
 @pytest.mark.torch

@@ -15,7 +15,7 @@ from wengert.compiler.backends.base import Kernel
 from wengert.compiler.backends.buffers import count_uses, is_view, spent_arrays
 from wengert.compiler.backends.indexing import Names, strided, view
 from wengert.compiler.backends.spellings import LIBRARIES, Library, by_element
-from wengert.compiler.backends.syntax import call, infix, item, method, negative, node, path, with_point
+from wengert.compiler.backends.syntax import call, infix, item, method, negative, node, path, with_point, written
 from wengert.compiler.ir import (
     BATCH,
     ONE,
@@ -138,18 +138,18 @@ class Writer:
         if back is not None:
             lines += ["# reverse", *self.steps(back)]
         ranges = [(name, names.length if n == BATCH else n) for n, name in names.ranges.items()]
-        counted = [f"{name} = {ast.unparse(call(library.function('arange'), n))}" for name, n in ranges]
+        counted = [f"{name} = {written(call(library.function('arange'), n))}" for name, n in ranges]
         self.lines: list[str] = [*counted, *lines]
 
     def result(self, array: Array | None, of: Array | None = None) -> str:
         """What an array is called; zeros in the shape of another if there is none."""
         if array is not None:
-            return ast.unparse(self.names.of(array))
-        return ast.unparse(call(self.library.function("zeros"), self.names.shape(of.shape if of else ())))
+            return written(self.names.of(array))
+        return written(call(self.library.function("zeros"), self.names.shape(of.shape if of else ())))
 
     def helpers(self) -> str:
         """The definitions that stand in front: what is called on each element."""
-        return "".join([f"{name} = {ast.unparse(call('by_element', *how))}\n" for how, name in self.elements.items()])
+        return "".join([f"{name} = {written(call('by_element', *how))}\n" for how, name in self.elements.items()])
 
     # -- steps --------------------------------------------------------------------------------------------------------
 
@@ -168,7 +168,7 @@ class Writer:
                 self.names.stands_for[out] = made
                 continue
             reader = readers.get(out)
-            text = ast.unparse(made)
+            text = written(made)
             used_once = reader is not None and self.uses[out] == 1 and out not in self.early
             if used_once and len(text) <= INLINE and self.takes(reader, step.out):
                 self.names.stands_for[out] = made
@@ -176,7 +176,7 @@ class Writer:
                 into = _into(made, self.memory.get(out, "")) if step.out.shape else None
                 if into is not None:
                     self.filled.add(self.memory[out])
-                    text = ast.unparse(into)
+                    text = written(into)
                 lines.append(self.line(step.out, text))
         return lines
 
@@ -203,23 +203,23 @@ class Writer:
         out, parts = step.out, list(step.parts)
         lines: list[str] = []
         if _end_to_end(step):
-            return [self.line(out, ast.unparse(self.concatenation(step)))]
+            return [self.line(out, written(self.concatenation(step)))]
         if id(parts[0][1]) in self.spent:
             parts.pop(0)
         elif parts[0][0].is_whole(parts[0][1].shape) and parts[0][1].shape == out.shape:
-            lines = [self.line(out, ast.unparse(method(self.names.of(parts.pop(0)[1]), "copy")))]
+            lines = [self.line(out, written(method(self.names.of(parts.pop(0)[1]), "copy")))]
         else:
-            lines = [self.line(out, ast.unparse(call(self.library.function("zeros"), self.names.shape(out.shape))))]
+            lines = [self.line(out, written(call(self.library.function("zeros"), self.names.shape(out.shape))))]
         for access, part in parts:
             target, once = self.target(access, part)
             added = self.names.of(part)
             if once:
-                lines.append(ast.unparse(ast.AugAssign(target, ast.Add(), added)))
+                lines.append(f"{written(target)} += {written(added)}")
                 continue
             places = target.slice
             if any(isinstance(inner, ast.Slice) for inner in ast.walk(places)):
                 places = item(path("np.s_"), places)
-            lines.append(ast.unparse(call("np.add.at", target.value, places, added)))
+            lines.append(written(call("np.add.at", target.value, places, added)))
         return lines
 
     def concatenation(self, step: Assemble) -> Any:
@@ -319,7 +319,7 @@ class Writer:
                 made = self.expression(part, leaf)
                 self.temporaries += 1
                 self.shared[part] = self.names.free(f"t{self.temporaries}")
-                self.pending.append(f"{self.shared[part]} = {ast.unparse(made)}")
+                self.pending.append(f"{self.shared[part]} = {written(made)}")
         made = self.expression(expr, leaf)
         self.shared = {}
         return with_point(made)

@@ -1,4 +1,4 @@
-"""Python's own syntax trees in few words: `ast.unparse` prints them, with the parentheses that they need and no others.
+"""Python's own syntax trees in few words, printed with the parentheses that they need and no others.
 
 Nothing that was printed is read again: whoever asks what an expression is asks for the type of its node.
 """
@@ -10,12 +10,54 @@ from functools import cache
 from math import copysign
 from typing import Any
 
-__all__ = ["call", "fill", "infix", "item", "method", "negative", "node", "path", "template", "with_point"]
+__all__ = ["call", "fill", "infix", "item", "method", "negative", "node", "path", "template", "with_point", "written"]
 
 OPERATORS: dict[str, Any] = {
     "+": ast.Add(), "-": ast.Sub(), "*": ast.Mult(), "/": ast.Div(), "**": ast.Pow(), "@": ast.MatMult(),
     "lt": ast.Lt(), "le": ast.LtE(), "gt": ast.Gt(), "ge": ast.GtE(), "eq": ast.Eq(), "ne": ast.NotEq(),
 }  # fmt: skip
+COMPARED, SUM, PRODUCT, SIGN, POWER, ATOM = range(1, 7)  # how closely a tree holds together; a sign less than a power
+HOLDS: dict[type, tuple[str, int, int, int]] = {  # an operator's own text and closeness, and what its operands need
+    ast.Add: (" + ", SUM, SUM, PRODUCT), ast.Sub: (" - ", SUM, SUM, PRODUCT),
+    ast.Mult: (" * ", PRODUCT, PRODUCT, SIGN), ast.Div: (" / ", PRODUCT, PRODUCT, SIGN),
+    ast.MatMult: (" @ ", PRODUCT, PRODUCT, SIGN), ast.Pow: (" ** ", POWER, ATOM, POWER),
+    ast.Lt: (" < ", COMPARED, SUM, SUM), ast.LtE: (" <= ", COMPARED, SUM, SUM), ast.Gt: (" > ", COMPARED, SUM, SUM),
+    ast.GtE: (" >= ", COMPARED, SUM, SUM), ast.Eq: (" == ", COMPARED, SUM, SUM),
+    ast.NotEq: (" != ", COMPARED, SUM, SUM),
+}  # fmt: skip
+
+
+def written(x: Any, needed: int = 0) -> str:
+    """A tree as `ast.unparse` prints it, in a fraction of the time: of the trees that are made here.
+
+    >>> written(infix(negative(infix(path("x"), "+", 1)), "**", -2))
+    '(-(x + 1)) ** (-2)'
+    """
+    kind = type(x)
+    if kind is ast.Name:
+        return str(x.id)
+    if kind is ast.Constant and x.value is not ...:
+        return repr(x.value)
+    if kind is ast.Attribute and type(x.value) is not ast.Constant:
+        return f"{written(x.value, ATOM)}.{x.attr}"
+    if kind is ast.Call:
+        operands = [written(operand) for operand in x.args]
+        operands += [f"{keyword.arg}={written(keyword.value)}" for keyword in x.keywords]
+        return f"{written(x.func, ATOM)}({', '.join(operands)})"
+    if kind is ast.Subscript:
+        places = x.slice.elts if type(x.slice) is ast.Tuple and len(x.slice.elts) > 1 else [x.slice]
+        return f"{written(x.value, ATOM)}[{', '.join(map(written, places))}]"
+    if kind is ast.List:
+        return f"[{', '.join(map(written, x.elts))}]"
+    if kind is ast.UnaryOp:
+        made, own = f"-{written(x.operand, SIGN)}", SIGN
+    elif kind is ast.BinOp or kind is ast.Compare:
+        sign, own, of_left, of_right = HOLDS[type(x.op if kind is ast.BinOp else x.ops[0])]
+        right = x.right if kind is ast.BinOp else x.comparators[0]
+        made = f"{written(x.left, of_left)}{sign}{written(right, of_right)}"
+    else:
+        return ast.unparse(x)
+    return f"({made})" if own < needed else made
 
 
 def node(x: Any) -> Any:

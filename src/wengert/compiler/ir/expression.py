@@ -222,17 +222,26 @@ def _count(expr: Expr, seen: dict[Expr, int]) -> bool:
     return costly
 
 
+def leaves(expr: Expr) -> list[Expr]:
+    """The operands, numbers and masks of an expression, as often as they stand there, in order of appearance."""
+    found: list[Expr] = []
+    waiting = [expr]
+    while waiting:
+        part = waiting.pop()
+        if part[0] in LEAVES:
+            found.append(part)
+        else:
+            waiting.extend(part[:0:-1])
+    return found
+
+
 def inputs(expr: Expr) -> list[int]:
     """The operands that an expression reads, each once, in order of appearance.
 
     >>> inputs(("add", ("in", 1), ("mul", ("in", 0), ("in", 1))))
     [1, 0]
     """
-    if expr[0] == "in":
-        return [expr[1]]
-    if expr[0] in LEAVES:
-        return []
-    return list(dict.fromkeys(k for branch in expr[1:] for k in inputs(branch)))
+    return list(dict.fromkeys([leaf[1] for leaf in leaves(expr) if leaf[0] == "in"]))
 
 
 def times(expr: Expr, k: int) -> int:
@@ -241,14 +250,12 @@ def times(expr: Expr, k: int) -> int:
     >>> times(("mul", ("in", 0), ("add", ("in", 1), ("in", 0))), 0)
     2
     """
-    if expr[0] in LEAVES:
-        return int(expr == ("in", k)) if expr[0] == "in" else 0
-    return sum(times(branch, k) for branch in expr[1:])
+    return [leaf[1] for leaf in leaves(expr) if leaf[0] == "in"].count(k)
 
 
 def has_mask(expr: Expr) -> bool:
     """Whether an expression names an array of bools over its axes."""
-    return expr[0] == "mask" or (expr[0] not in LEAVES and any(map(has_mask, expr[1:])))
+    return "mask" in [leaf[0] for leaf in leaves(expr)]
 
 
 def rewrite(expr: Expr, leaf: Callable[[Expr], Expr]) -> Expr:
