@@ -75,6 +75,7 @@ def debug(given: str | None) -> Run:
     run = {"PYTHONPATH": sysconfig.get_path("purelib")}
     if python is None and (unpacked := _debian()) is not None:
         python, run["PYTHONHOME"] = str(unpacked / "bin" / f"python{VERSION}-dbg"), str(unpacked)
+        run["CPATH"] = str(unpacked / "include")  # where its headers look for more of them
     if python is None:
         return Run("debug", [sys.executable, "-X", "dev"], f"Python {platform.python_version()}, -X dev")
     version = _output(python, "-c", "import sys; print(sys.version.split()[0], *sys.abiflags)", **run)
@@ -162,11 +163,11 @@ def main(argv: list[str] | None = None) -> int:
     arguments = options.paths or (["tests"] if options.all else [f"tests/{name}.py" for name in PART])
     if not options.all:
         arguments = ["-m", CHOSEN, *arguments]
+    commit = _output("git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=10")
     runs = [run for run in (sanitizers(), debug(options.python)) if options.only in (None, run.name)]
     for run in runs:
         tried(run, arguments)
     tests = "all" if options.all else "the part" if not options.paths else "some"
-    commit = _output("git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=10")
     text = "| run | when | commit | with | tests | result |\n|---|---|---|---|---|---|\n"
     text += "".join([row(run, time.strftime("%Y-%m-%d"), commit, tests) for run in runs])
     print(text)
