@@ -172,9 +172,8 @@ class Optimizer:
         self.steps = steps
 
     def __repr__(self) -> str:
-        lr = f"lr={getattr(self._lr, '__name__', self._lr)}"
-        settings = ", ".join([f"{name}={getattr(self, name)}" for name in self._settings])
-        return f"{type(self).__name__}({len(self.parameters)} parameters, {lr}, {settings})"
+        settings = [f"lr={getattr(self._lr, '__name__', self._lr)}", *[f"{n}={getattr(self, n)}" for n in self._settings]]
+        return f"{type(self).__name__}({len(self.parameters)} parameters, {', '.join(settings)})"
 
     def _rule(self, lr: float, x: Any, g: Any, *state: Any) -> tuple[Any, ...]:
         """The update rule: what becomes of a parameter `x` of gradient `g`, and then of its state, as new numbers.
