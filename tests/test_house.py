@@ -22,12 +22,13 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 # ------------------------------------------------------------------------------------- imports run one way
 
 STANDS_ON = {
+    "_forks": [],
     "_loader": [],
     "errors": [],
     "ops": ["errors"],
     "functions": ["ops"],
     "node": ["ops"],
-    "engine": ["functions", "node"],
+    "engine": ["functions", "node", "_forks"],
     "modes": ["engine"],
     "handmade": ["modes"],
     "graph": ["engine"],
