@@ -6,10 +6,12 @@ import threading
 from collections.abc import Callable, Sequence
 from math import isfinite
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 
 from wengert import modes
+from wengert._forks import in_child, is_orphaned
 from wengert.compiler.backends import all_finite, source_of
 from wengert.compiler.fused import fused
 from wengert.compiler.lifting import Unliftable
@@ -59,6 +61,7 @@ class Runtime:
         self.last: tuple[Any, Entry] | None = None
         self.said: set[str] = set()
         self.lock: Any = threading.RLock()
+        _runtimes.add(self)
         self.arguments: Callable[..., Arguments] = Reader(compiled.signature, compiled.static).read
         self.environment: CapturedEnvironment = CapturedEnvironment(compiled.function, SPECIALIZATIONS)
 
@@ -357,6 +360,19 @@ class Runtime:
                     lines.append("    sums of different lengths share arrays, with masks")
                 lines += [f"    guarded: {line}" for line in dict.fromkeys(guard.line for guard in made.guards)]
         return "\n".join(lines)
+
+
+_runtimes: WeakSet[Runtime] = WeakSet()
+
+
+def _in_child() -> None:
+    """In a forked child the call of another thread never comes to its end."""
+    for runtime in _runtimes:
+        if is_orphaned(runtime.lock):
+            runtime.lock = threading.RLock()
+
+
+in_child(_in_child)
 
 
 def _is_due(entry: Entry) -> bool:

@@ -17,6 +17,7 @@ from math import nan
 from typing import Any
 
 from wengert import node
+from wengert._forks import in_child
 from wengert.compiler.tracing.tracers import DataTracer, IntegerTracer, as_operand
 from wengert.engine import Value
 from wengert.errors import running
@@ -180,8 +181,27 @@ def tracing(recorder: Recorder) -> Iterator[None]:
         with _lock:
             _recording -= 1
             if not _recording:
-                node.set_tracing_hook(None)
-                builtins.max, builtins.min = _max, _min
+                _ended()
+
+
+def _ended() -> None:
+    """What is so where no thread records."""
+    node.set_tracing_hook(None)
+    builtins.max, builtins.min = _max, _min
+
+
+def _in_child() -> None:
+    """In a forked child the recording of another thread never comes to its end."""
+    global _lock, _recording
+    _lock = threading.Lock()
+    if _recording and not recording():
+        _recording = 0
+        _ended()
+    elif _recording:
+        _recording = 1  # this thread's own
+
+
+in_child(_in_child)
 
 
 def _extreme(row: Any, builtin: Any) -> Any:
