@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -48,10 +47,7 @@ class NumPyKernel(Kernel):
     def __init__(self, program: Program, back: Program, wanted: Sequence[Array] = ()) -> None:
         super().__init__(program, back, wanted)
         self._both = self._define(True)
-
-    @cached_property
-    def _forward(self) -> Callable[..., Any]:  # which a training loop has no use for
-        return self._define(False)
+        self._forward: Callable[..., Any] | None = None  # made when asked for: a training loop has no use for it
 
     def _define(self, both: bool) -> Callable[..., Any]:
         """The function that computes the outputs, and if asked for the derivatives: those by the parameters are left in
@@ -76,6 +72,8 @@ class NumPyKernel(Kernel):
 
     def forward(self, arrays: Sequence[Any]) -> dict[str, Any]:
         """The outputs by name."""
+        if self._forward is None:
+            self._forward = self._define(False)
         return dict(zip(self.program.outputs, self._forward(1.0, *arrays, *self.values), strict=True))
 
     def both(self, arrays: Sequence[Any], seed: float) -> tuple[dict[str, Any], list[Any]]:

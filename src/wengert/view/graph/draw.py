@@ -44,7 +44,7 @@ class Drawing:
     @property
     def svg(self) -> str:
         """The picture as an SVG document."""
-        if self._svg is None:  # no cached_property: of Python 3.11 it holds a lock, which a forked child could wait for
+        if self._svg is None:
             self._svg = str(written(self, "svg"))
         return self._svg
 
