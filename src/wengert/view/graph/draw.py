@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Container
-from os import PathLike, fspath
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from wengert.errors import ArgumentError
+from wengert.errors import ArgumentError, file_name
 from wengert.graph import Graph
 from wengert.view.graph.folding import FEWEST, MOST, Folding, folded
 from wengert.view.graph.formats import FORMATS, written
@@ -87,16 +87,16 @@ class Drawing:
         PNG is drawn by resvg (extra `png`), light unless the theme is "dark".
 
         Raises:
-            ArgumentError: the name ends in something else.
+            ArgumentError: the name ends in something else, or the path is none.
             MissingExtraError: a PNG is asked for, and resvg_py is not installed.
             OSError: the file cannot be written.
         """
-        name = fspath(path)
+        name = file_name(path)
         kind = name.rpartition(".")[2].lower() if "." in name else ""
         if kind not in FORMATS:
             raise ArgumentError(f"cannot tell from {name!r:.80} what to write: it should end in .{', .'.join(FORMATS)}")
         content = written(self, kind)
-        with open(path, "wb") as file:
+        with open(name, "wb") as file:
             file.write(content if isinstance(content, bytes) else f"{content}\n".encode())
 
     def render(
@@ -120,10 +120,10 @@ class Drawing:
             The path of what was written.
 
         Raises:
-            ArgumentError: the format is not one that can be written.
+            ArgumentError: the format is not one that can be written, or a path is none.
         """
         kind = _one_of("format", format or self.format, FORMATS)
-        path = Path(directory or "", filename)
+        path = Path("" if directory is None else file_name(directory), file_name(filename))
         if directory is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
         picture = path.with_name(f"{path.name}.{kind}")
