@@ -129,19 +129,20 @@ class Runtime:
         entry = self.entry_for(arguments)
         if entry.refusal:
             return self.function(*args, **named)
-        due = entry.is_due()
-        if not due and self.prefers_engine(entry, 1):
-            self.direct = all(each.refusal or self.prefers_engine(each, 1) for each in self.entries.values())
-            return self.function(*args, **named)
-        made, value = self.run(entry, arguments)
-        seconds = perf_counter() - began
-        if made is not None and not due:
-            return self.function(*args, **named) if value is None else value
-
         def plainly() -> Any:
             if arguments.is_wide():
                 return self.function(*args, **named)
             return arguments.plainly(self.function, arguments.arrays)
+
+        due = entry.is_due()
+        if not due and self.prefers_engine(entry, 1):
+            known = [each.refusal or self.prefers_engine(each, 1) for each in self.entries.values()]
+            self.direct = all(known) and arguments.is_wide()
+            return plainly()
+        made, value = self.run(entry, arguments)
+        seconds = perf_counter() - began
+        if made is not None and not due:
+            return plainly() if value is None else value
 
         result, watch = self.watched(entry, plainly, arguments, made is None)
         if watch is not None:

@@ -195,12 +195,11 @@ class Recording:
 
     def counted(self, arrays: Sequence[Any]) -> Sequence[Any]:
         """Negative indices counted from the end, as Python does."""
-        if not any(np.min(arrays[n], initial=0) < 0 for n in self.wraps):
-            return arrays
-        return [
-            np.where(np.asarray(x) < 0, np.asarray(x) + self.extents[n], x) if n in self.wraps else x
-            for n, x in enumerate(arrays)
-        ]
+        counted = list(arrays)
+        for n in self.wraps:
+            x, extent = arrays[n], self.extents[n]
+            counted[n] = np.where(x < 0, x + extent, x) if isinstance(x, np.ndarray) else x + extent * (x < 0)
+        return counted
 
     def examples_in_bounds(self, arrays: Sequence[Any], count: int) -> Any:
         """The same, for each example of a batch."""

@@ -241,9 +241,8 @@ class Surroundings:
         return {id(leaf) for _, _, leaf, _ in self.numbers} | {id(x) for _, _, xs, _ in self.lists for x in xs}
 
     def keep(self, used: set[int]) -> set[int]:
-        """Of the floats only these Values are used: the others need not be read again. Returns which are."""
+        """Of the floats only these Values are used: of the others the kind alone matters. Returns which are."""
         own = self.values() & used
-        self.numbers = [number for number in self.numbers if id(number[2]) in used]
         self.lists = [(x, then, leaves if used & set(map(id, leaves)) else (), n) for x, then, leaves, n in self.lists]
         self._made = {key: (x, None) for key, (x, _) in self._made.items()}  # the originals stay, with their identities
         self._views.clear()

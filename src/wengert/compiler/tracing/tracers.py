@@ -134,6 +134,8 @@ class Number:
 
     def __getattr__(self, name: str) -> Any:
         """What a number of this kind has besides."""
+        if name.startswith("__array"):  # by which NumPy would take it out
+            raise AttributeError(name)
         if name in UNTOUCHED or not hasattr(self.number, name):
             return getattr(self.number, name)
         if name in ("conjugate", "item"):
