@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from wengert.compiler.tracing import standins
 from wengert.compiler.tracing.recorder import watching
 from wengert.compiler.tracing.surroundings import PLAIN, attributes_of, is_users, is_users_class, is_users_module
 from wengert.engine import Value
@@ -217,6 +218,7 @@ def followed(call: Callable[[], Any]) -> tuple[Any, list[Any]]:
 
 
 PACKAGE = __file__.rpartition("compiler")[0]
+STANDING_IN = standins.__file__
 
 
 @functools.lru_cache(4096)
@@ -226,8 +228,13 @@ def is_users_code(code: CodeType) -> bool:
 
 
 def _is_step(frame: Any) -> bool:
-    """Whether a frame is the user's, and was not called by this package."""
-    return is_users_code(frame.f_code) and not (frame.f_back and frame.f_back.f_code.co_filename.startswith(PACKAGE))
+    """Whether a frame is the user's, and was not called by this package; what stands in for `max` is not there."""
+    if not is_users_code(frame.f_code):
+        return False
+    back = frame.f_back
+    while back is not None and back.f_code.co_filename == STANDING_IN:
+        back = back.f_back
+    return back is None or not back.f_code.co_filename.startswith(PACKAGE)
 
 
 def codes_of(code: CodeType) -> Iterator[CodeType]:
