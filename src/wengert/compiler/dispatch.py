@@ -410,7 +410,7 @@ class Runtime:
         if arguments.form.batched:  # in a batch of one nothing shows of how examples are added up
             arrays = [np.repeat(np.asarray(x)[None], 2, 0) for x in arrays]
             want, slopes = np.tile(want.reshape(-1), 2), None if slopes is None else 2.0 * slopes
-        with self.alone() as free:
+        with self.alone() as free, np.errstate(all="ignore"):
             if not free:
                 return ""
             made.load()
