@@ -522,6 +522,13 @@ def _distinct(arguments: Arguments, count: int) -> list[int]:
 
 
 def _combined(values: Sequence[Any], how: str) -> Value:
-    """The mean or the sum of Values, by the engine."""
+    """The mean or the sum of Values, by the engine.
+
+    Raises:
+        ArgumentError: there is more than one Value an example.
+    """
+    for x in values:
+        if isinstance(x, (list, tuple)) or getattr(x, "ndim", 0):
+            raise ArgumentError(f"{how} needs one Value an example, and the function gives a {type(x).__name__}: use map")
     made = mean(values) if how == "mean" else total(values)
     return made if isinstance(made, Value) else Value(made)
