@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 
-from wengert.compiler.tracing import standins
 from wengert.compiler.tracing.recorder import watching
 from wengert.compiler.tracing.surroundings import PLAIN, attributes_of, is_users, is_users_class, is_users_module
 from wengert.engine import Value
@@ -218,7 +217,7 @@ def followed(call: Callable[[], Any]) -> tuple[Any, list[Any]]:
 
 
 PACKAGE = __file__.rpartition("compiler")[0]
-STANDING_IN = standins.__file__
+STANDING_IN = __file__.replace("watch", "standins")
 
 
 @functools.lru_cache(4096)
