@@ -6,18 +6,22 @@ beside each says which names are C numbers. The files that are read are the file
 - With a C compiler, `pip install` compiles them, and the extensions stand beside the `.py` files.
 - Without one the install succeeds all the same, says so once, and the `.py` files run as they are.
 - `WENGERT_PURE=1` in the environment of the build asks for no extensions at all: a wheel for every platform.
+- `WENGERT_REQUIRE_COMPILED=1` has the install fail where one was to be compiled and was not: for CI, and for who builds
+  wheels.
 
-Beside the extensions goes a small text file with a hash of each source that they were compiled from.
-`src/wengert/_loader.py` reads it, so that an extension that is older than its source is never used.
+Beside the extensions goes a small text file with a hash of each source that they were compiled from; without them, with
+the reason. `src/wengert/_loader.py` reads it, so that an extension that is older than its source is never used, and
+`wengert info` can say why the engine is interpreted.
 """
 
 import os
+import subprocess
 from importlib.util import source_hash
 from pathlib import Path
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
-from setuptools.errors import BaseError, CCompilerError
+from setuptools.errors import BaseError, CCompilerError, CompileError
 from setuptools.logging import logging
 
 PACKAGE = Path("src", "wengert")
@@ -40,8 +44,13 @@ DIRECTIVES = {
 
 # -ffp-contract=off: a*b + c must not become one fused operation, or the two modes would differ in the last bit.
 UNIX_FLAGS = ["-O3", "-ffp-contract=off", "-g0"]
-UNIX_MACROS = [("CYTHON_INLINE", "__inline__ __attribute__((always_inline))")]
+UNIX_MACROS = [("CYTHON_INLINE", "__inline__ __attribute__((always_inline, unused))")]
 MSVC_FLAGS = ["/O2", "/fp:precise"]
+
+
+def wished(variable: str) -> bool:
+    """Whether a variable of the environment says yes."""
+    return os.environ.get(variable, "0") not in ("", "0")
 
 
 def sources() -> list[Path]:
@@ -53,7 +62,7 @@ def sources() -> list[Path]:
 
 def extensions() -> list[Extension]:
     """One for each module of MODULES that has a `.pxd` beside it."""
-    if os.environ.get("WENGERT_PURE", "0") not in ("", "0"):
+    if wished("WENGERT_PURE"):
         return []
     return [
         Extension(
@@ -67,30 +76,49 @@ def extensions() -> list[Extension]:
     ]
 
 
-class BuildEngine(build_ext):
-    """build_ext that translates with Cython, forgives a missing compiler, and records what was compiled."""
+def explained(error: BaseException) -> str:
+    """What a compiler's failure is about, in one line: the first in which it says what is wrong."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, (OSError, subprocess.CalledProcessError)):
+        cause = cause.__cause__ or cause.__context__
+    if isinstance(cause, subprocess.CalledProcessError) and os.name != "nt":  # MSVC starts in an environment of its own
+        again = subprocess.run(cause.cmd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+        said = [line.strip() for line in again.stdout.splitlines() if line.strip()]
+        said.append(f"{cause.cmd[0]} gives exit status {cause.returncode}")
+        return f"the C compiler failed: {next((line for line in said if 'error' in line.lower()), said[0])[:300]}"
+    if isinstance(cause, OSError):
+        return f"a C compiler is missing: {cause}"
+    return f"a C compiler is missing or failed: {' '.join(str(error).split())[:300]}"
 
-    failure: Exception | None = None
+
+class BuildEngine(build_ext):
+    """build_ext that translates with Cython, forgives a missing compiler, and records what was compiled, or why not."""
+
+    failure = ""
 
     def build_extensions(self) -> None:
         """All of the extensions or none: they share C structures, so one alone would be of no use."""
-        self._translate()
         for path in self._built():
             path.unlink(missing_ok=True)
-        self.parallel = self.parallel or os.cpu_count()
-        super().build_extensions()
-        if self.failure is None:
+        if self._translate():
+            self.parallel = self.parallel or os.cpu_count()
+            super().build_extensions()
+        if not self.failure:
             hashes = {path.relative_to(PACKAGE).as_posix(): source_hash(path.read_bytes()).hex() for path in sources()}
             lines = [f"{known}  {name}\n" for name, known in hashes.items()]
-            self._record().write_text("".join(lines), encoding="ascii")
         else:
             for path in self._built():
                 path.unlink(missing_ok=True)
+            if wished("WENGERT_REQUIRE_COMPILED"):
+                raise CompileError(f"wengert: the engine was not compiled, and was to be: {self.failure}")
             logging.getLogger("wengert").warning(
-                "wengert: the engine was not compiled: a C compiler is missing or failed (pip install -v shows how). "
-                "The install goes on, and the engine runs interpreted: the same results, only slower."
+                "wengert: the engine was not compiled: %s (pip install -v shows more). The install goes on, and the "
+                "engine runs interpreted: the same results, only slower.",
+                self.failure,
             )
-            logging.getLogger("wengert").info("the compiler's failure: %s", self.failure)
+            lines = [f"not compiled: {self.failure}\n"]
+        self._record().parent.mkdir(parents=True, exist_ok=True)
+        self._record().write_text("".join(lines), encoding="utf-8")
 
     def build_extension(self, ext: Extension) -> None:
         """Compiles one extension; a compiler that is missing or fails is remembered, not raised."""
@@ -100,7 +128,7 @@ class BuildEngine(build_ext):
         try:
             super().build_extension(ext)
         except (BaseError, CCompilerError) as error:
-            self.failure = error
+            self.failure = self.failure or explained(error)
 
     def copy_extensions_to_source(self) -> None:
         """For an editable install: what an earlier one left goes, what was built now comes."""
@@ -114,21 +142,29 @@ class BuildEngine(build_ext):
         """What the build makes, the record included."""
         return [*super().get_outputs(), str(self._record())]
 
-    def _translate(self) -> None:
-        from Cython.Build import cythonize  # only a build needs Cython; an sdist does not
+    def _translate(self) -> bool:
+        """Python to C; False where this Cython cannot."""
+        from Cython import __version__  # only a build needs Cython; an sdist does not
+        from Cython.Build import cythonize
+        from Cython.Compiler.Errors import CompileError as Untranslatable
 
         for ext in self.extensions:
-            (translated,) = cythonize(
-                [Extension(ext.name, ext.sources)],
-                compiler_directives=DIRECTIVES,
-                include_path=["src"],
-                build_dir="build/cython",
-                force=True,  # a change of the directives above would go unnoticed
-            )
+            try:
+                (translated,) = cythonize(
+                    [Extension(ext.name, ext.sources)],
+                    compiler_directives=DIRECTIVES,
+                    include_path=["src"],
+                    build_dir="build/cython",
+                    force=True,  # a change of the directives above would go unnoticed
+                )
+            except Untranslatable as error:
+                self.failure = f"Cython {__version__} could not translate {error}"
+                return False
             ext.sources = translated.sources
+        return True
 
     def _record(self) -> Path:
-        """The file of hashes: one for each kind of Python, as the extensions themselves are."""
+        """The file of hashes, or of the reason: one for each kind of Python, as the extensions themselves are."""
         suffix = self.get_ext_filename("").removeprefix(".").rpartition(".")[0]
         return Path(self.build_lib, "wengert", f"_compiled.{suffix}.txt")
 

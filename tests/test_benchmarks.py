@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from benchmarks import gpt, instructions, plain, problems, race, report, roster, scalar
+from benchmarks import gpt, instructions, plain, preparation, problems, race, report, roster, scalar
 from wengert import Value, dot
 
 PEERS = {peer.key: peer for peer in roster.PEERS}
@@ -216,3 +216,24 @@ def test_growth_past_the_limit_fails(monkeypatch, capsys):
     out = capsys.readouterr().out
     assert "+5.10%   more than +5%" in out
     assert "+4.90%\n" in out
+
+
+@pytest.mark.parametrize("name", preparation.SHAPES)
+def test_what_is_prepared_is_the_program(name):
+    case = preparation.SHAPES[name](700)
+    assert preparation.error(case) < preparation.TOLERANCE
+    nodes, seconds, *_ = preparation.prepare(case)
+    assert 350 < nodes < 1400
+    assert all(seconds[stage] >= 0.0 for stage in preparation.STAGES)
+
+
+def test_the_table_of_preparation(capsys, monkeypatch):
+    options = ["--shape", "tree", "--shape", "rk4", "--nodes", "200", "--doublings", "1", "--rounds", "1"]
+    assert preparation.main(options) == 0
+    head, *rows, last = capsys.readouterr().out.splitlines()
+    assert head.split()[:5] == ["us", "a", "node", "200", "400"]
+    assert [row.split()[0] for row in rows] == ["tree", "rk4"]
+    assert last.startswith("the worst growth: ")
+    monkeypatch.setattr(preparation, "TOLERANCE", -1.0)
+    assert preparation.main(options) == 1
+    assert "tree: wrong by" in capsys.readouterr().out

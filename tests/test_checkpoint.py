@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import math
 import os
 import random
+import socket
+import stat
 import struct
 import tracemalloc
 from pathlib import Path
@@ -362,3 +365,151 @@ def test_a_link_stays_a_link(path: Path, tmp_path: Path) -> None:
     checkpoint.save(MLP(2, [2]), link)
     assert link.is_symlink()
     checkpoint.load(MLP(2, [2]), path)
+
+
+# -- what stands at the path ------------------------------------------------------------------------------------------
+
+posix = pytest.mark.skipif(os.name != "posix", reason="this system has no permission bits, no pipes and no devices")
+
+
+def permissions(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@posix
+@pytest.mark.parametrize("bits", [0o600, 0o640, 0o644, 0o666, 0o755, 0o200])
+def test_a_replaced_file_keeps_its_permissions(bits: int, path: Path) -> None:
+    checkpoint.save(MLP(1, [1]), path)
+    path.chmod(bits)
+    checkpoint.save(MLP(2, [2]), path)
+    assert permissions(path) == bits
+
+
+@posix
+@pytest.mark.parametrize(("umask", "bits"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
+def test_a_new_file_has_those_that_open_gives(umask: int, bits: int, path: Path) -> None:
+    before = os.umask(umask)
+    try:
+        checkpoint.save(MLP(1, [1]), path)
+    finally:
+        os.umask(before)
+    assert permissions(path) == bits
+
+
+@posix
+def test_nobody_else_reads_a_private_file_while_it_is_written(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    checkpoint.save(MLP(1, [1]), path)
+    path.chmod(0o600)
+    seen = []
+
+    def look(draft: str, bits: int) -> None:
+        seen.append((permissions(Path(draft)), os.path.getsize(draft), bits))
+
+    monkeypatch.setattr(os, "chmod", look)
+    checkpoint.save(MLP(1, [1]), path)
+    assert seen == [(0o600, 0, 0o600)]
+
+
+@posix
+@pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() != 0, reason="only root gives files away")
+def test_root_leaves_a_file_to_its_owner(path: Path) -> None:
+    checkpoint.save(MLP(1, [1]), path)
+    os.chown(path, 12345, 54321)
+    checkpoint.save(MLP(2, [2]), path)
+    assert (path.stat().st_uid, path.stat().st_gid) == (12345, 54321)
+
+
+@posix
+@pytest.mark.parametrize("bits", [0o400, 0o444, 0o555])
+def test_a_read_only_file_is_left_alone_by_root_too(bits: int, path: Path) -> None:
+    checkpoint.save(MLP(1, [1]), path)
+    content = path.read_bytes()
+    path.chmod(bits)
+    with pytest.raises(CheckpointError, match=r"^cannot write .*: it is read-only$"):
+        checkpoint.save(MLP(2, [2]), path)
+    assert (path.read_bytes(), permissions(path), os.listdir(path.parent)) == (content, bits, [path.name])
+
+
+@posix
+@pytest.mark.parametrize("kind", ["a folder", "a pipe", "a socket", "a device"])
+def test_what_is_no_file_is_neither_written_nor_read(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pipe would be waited for, and /dev/zero has no end."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    path = folder / "special"
+    if kind == "a folder":
+        path.mkdir()
+    elif kind == "a pipe":
+        os.mkfifo(path)
+    elif kind == "a socket":
+        monkeypatch.chdir(folder)  # a socket's path is a short one
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind(path.name)
+    else:
+        path.symlink_to("/dev/zero")
+    before = os.lstat(path)
+    for what, act in (("write", checkpoint.save), ("read", checkpoint.load)):
+        with pytest.raises(CheckpointError, match=rf"^cannot {what} .*: it is {kind}, and no ordinary file$"):
+            act(MLP(1, [1]), path)
+    assert os.listdir(folder) == [path.name]
+    assert (os.lstat(path).st_mode, os.lstat(path).st_ino) == (before.st_mode, before.st_ino)
+
+
+@posix
+def test_a_file_that_becomes_a_pipe_is_not_waited_for(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    checkpoint.save(MLP(1, [1]), path)
+    about = path.stat()
+    path.unlink()
+    os.mkfifo(path)
+    monkeypatch.setattr(os, "stat", lambda *_, **__: about)
+    with pytest.raises(CheckpointError, match="it is a pipe, and no ordinary file"):
+        checkpoint.load(MLP(1, [1]), path)
+
+
+def fail_for_folders(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a system on which files can be flushed, and folders not."""
+    flush = os.fsync
+
+    def fail(handle: int) -> None:
+        if stat.S_ISDIR(os.fstat(handle).st_mode):
+            raise OSError(number, os.strerror(number))
+        flush(handle)
+
+    monkeypatch.setattr(os, "fsync", fail)
+
+
+@posix
+@pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC])
+def test_a_folder_that_is_not_flushed_is_named(number: int, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fail_for_folders(number, monkeypatch)
+    model = MLP(1, [1])
+    words = rf"is written, but its folder cannot be flushed to the disk: {os.strerror(number)}\. After a power cut"
+    with pytest.raises(CheckpointError, match=words):
+        checkpoint.save(model, path)
+    twin = MLP(1, [1])
+    checkpoint.load(twin, path)
+    assert bits(twin) == bits(model)
+
+
+@posix
+@pytest.mark.parametrize("number", [errno.EINVAL, errno.ENOTSUP])
+def test_where_no_folder_can_be_flushed_a_save_is_one(number: int, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fail_for_folders(number, monkeypatch)
+    checkpoint.save(MLP(1, [1]), path)
+    checkpoint.load(MLP(1, [1]), path)
+
+
+@posix
+def test_a_folder_that_cannot_be_read_can_be_written_in(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = os.open
+
+    def refuse(name: Any, flags: int, *rest: Any, **named: Any) -> int:
+        if os.path.isdir(name):
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return opened(name, flags, *rest, **named)
+
+    monkeypatch.setattr(os, "open", refuse)
+    checkpoint.save(MLP(1, [1]), path)
+    assert path.exists()

@@ -22,12 +22,13 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 # ------------------------------------------------------------------------------------- imports run one way
 
 STANDS_ON = {
+    "_forks": [],
     "_loader": [],
     "errors": [],
     "ops": ["errors"],
     "functions": ["ops"],
     "node": ["ops"],
-    "engine": ["functions", "node"],
+    "engine": ["functions", "node", "_forks"],
     "modes": ["engine"],
     "handmade": ["modes"],
     "graph": ["engine"],
@@ -236,7 +237,22 @@ class TestLoader:
         assert self.decide(folder) == (True, "the extensions match their sources", False)
 
     def test_no_extension(self, tmp_path: Path) -> None:
-        assert self.decide(tmp_path) == (False, "no extension was compiled when wengert was installed", False)
+        reason = "installed without extensions: as a wheel for every platform, or from sources that were never built"
+        assert self.decide(tmp_path) == (False, reason, False)
+
+    def test_the_reason_that_the_build_left(self, tmp_path: Path) -> None:
+        self.record(tmp_path).write_text("not compiled: the C compiler failed: ‘x’ undeclared\n", encoding="utf-8")
+        assert self.decide(tmp_path) == (False, "the C compiler failed: ‘x’ undeclared", False)
+
+    def test_extensions_that_are_gone(self, folder: Path) -> None:
+        for name in ("engine", "optim"):
+            (folder / f"{name}{self.suffix}").unlink()
+        assert self.decide(folder) == (False, "the extensions are gone since they were compiled", False)
+
+    def test_extensions_for_another_python(self, tmp_path: Path) -> None:
+        (tmp_path / "_compiled.cpython-39-z80.txt").touch()
+        reason = f"compiled for cpython-39-z80 alone, and this Python is {_loader.KIND}; to compile: pip install -e ."
+        assert self.decide(tmp_path) == (False, reason, False)
 
     @pytest.mark.parametrize("name", ["engine.py", "engine.pxd", "optim.py", "optim.pxd"])
     def test_an_edit_is_noticed(self, folder: Path, name: str) -> None:

@@ -9,6 +9,7 @@ a `.py` wins", is right except twice:
 - **The source was edited after it was compiled.** The extension would run what the file no longer says, without a
   word. So `setup.py` leaves a small text file beside the extensions (`_compiled.<kind of Python>.txt`) with a hash of
   every source, and if one differs the Python files run, and a `RuntimeWarning` names the command that compiles again.
+  (Where nothing could be compiled it holds the reason, which `wengert info` repeats.)
 
 `wengert/__init__.py` calls `install()` before it imports anything else. The decision is taken once, for all of them
 together, since they share C structures. When Python's own rule is right, nothing is installed at all;
@@ -32,13 +33,16 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-__all__ = ["COMPILED", "REBUILD", "Status", "install", "show_source", "status"]
+__all__ = ["COMPILED", "KIND", "REBUILD", "Status", "install", "show_source", "status"]
 
 COMPILED = ("node", "engine", "graph", "optim", "parameters", "compiler.fused")
 """The modules that `setup.py` compiles when they have a `.pxd` beside them."""
 
 REBUILD = "pip install -e ."
 """The command that compiles a source tree again."""
+
+KIND = EXTENSION_SUFFIXES[0].removeprefix(".").rpartition(".")[0]
+"""This kind of Python, as the names of extensions have it."""
 
 
 class Status:
@@ -118,22 +122,31 @@ def _decide(folder: str, built: list[str]) -> tuple[Status, bool]:
     if os.environ.get("WENGERT_INTERPRETED", "0") not in ("", "0"):
         return Status(False, "WENGERT_INTERPRETED is set"), False
     if not built:
-        return Status(False, "no extension was compiled when wengert was installed"), False
+        return Status(False, _missing(folder)), False
     changed = _changed(folder, built)
     if changed is None:
         return Status(True, "the extensions match their sources"), False
     return Status(False, changed), True
 
 
+def _missing(folder: str) -> str:
+    """Why there are no extensions, in words: the reason that `setup.py` left, or what can be told from the files."""
+    record = _record(folder)
+    if record:
+        reason = record[0].removeprefix("not compiled: ")
+        return reason if reason != record[0] else "the extensions are gone since they were compiled"
+    kinds = [name.split(".")[1] for name in os.listdir(folder) if name.startswith("_compiled.")]
+    if kinds:
+        return f"compiled for {', '.join(sorted(kinds))} alone, and this Python is {KIND}; to compile: {REBUILD}"
+    return "installed without extensions: as a wheel for every platform, or from sources that were never built"
+
+
 def _changed(folder: str, built: list[str]) -> str | None:
     """How the extensions differ from the sources beside them, in words; None if they do not."""
-    tag = EXTENSION_SUFFIXES[0].removeprefix(".").rpartition(".")[0]
-    try:
-        with open(os.path.join(folder, f"_compiled.{tag}.txt"), encoding="ascii") as record:
-            recorded = [line.split() for line in record]
-    except OSError:
+    recorded = _record(folder)
+    if not recorded:
         return "nothing tells what source the extensions were compiled from"
-    for expected, name in recorded:
+    for expected, name in map(str.split, recorded):
         if name.endswith(".py") and name.removesuffix(".py").replace("/", ".") not in built:
             return f"{name} has no extension, though others have"
         try:
@@ -144,6 +157,15 @@ def _changed(folder: str, built: list[str]) -> str | None:
         if actual != expected:
             return f"{name} has changed since it was compiled"
     return None
+
+
+def _record(folder: str) -> list[str]:
+    """The lines of what `setup.py` left for this kind of Python; none if it left nothing."""
+    try:
+        with open(os.path.join(folder, f"_compiled.{KIND}.txt"), encoding="utf-8", errors="replace") as record:
+            return record.read().splitlines()
+    except OSError:
+        return []
 
 
 def _extension(folder: str, name: str) -> bool:

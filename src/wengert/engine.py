@@ -336,11 +336,11 @@ def _chain_rule(node: Node) -> None:
                 operand._grad += partials[i] * g
 
 
-def pin(change: Int, closures: Int = 0) -> None:
-    """Say that a Graph begins (1) or has finished (-1) to be written, or a closure: who holds `walking`."""
+def pin(change: Int, closures: Int = 0, others: Int = 1) -> None:
+    """Who holds `walking` says that a Graph begins (1) or has ended (-1), or a closure; with 0, that no others run."""
     global _closures, _pins
-    _pins += change
-    _closures += closures
+    _pins = others * _pins + change
+    _closures = others * _closures + closures
 
 
 def set_hooks(hooks: Any) -> None:

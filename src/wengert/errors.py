@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 
 __all__ = ["ArgumentError", "CheckpointError", "DataError", "GradientError", "HandmadeNodeError", "LengthError", "Line"]
 __all__ += ["MissingExtraError", "NonFiniteError", "OperandError", "OperationError", "StaleRecordingError"]
-__all__ += ["WengertError", "require", "running", "warn_once"]
+__all__ += ["WengertError", "file_name", "require", "running", "warn_once"]
 
 HERE = os.path.join(os.path.dirname(__file__), "")
 
@@ -118,6 +118,23 @@ def require(module: str, extra: str) -> ModuleType:
         return import_module(module)
     except ImportError as error:
         raise MissingExtraError(f'this needs {module}: pip install "wengert[{extra}]"') from error
+
+
+def file_name(path: Any) -> str:
+    """A path as a string. A number is none, though `open` would take it for a file that is open already.
+
+    Raises:
+        ArgumentError: the path is none.
+
+    >>> file_name(1)
+    Traceback (most recent call last):
+        ...
+    wengert.errors.ArgumentError: the path is 1; expected a string, or a pathlib.Path
+    """
+    name = os.fspath(path) if isinstance(path, os.PathLike) else path
+    if not isinstance(name, str):
+        raise ArgumentError(f"the path is {path!r:.60}; expected a string, or a pathlib.Path")
+    return name
 
 
 # -- lines: what messages and warnings name ---------------------------------------------------------------------------

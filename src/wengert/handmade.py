@@ -25,6 +25,7 @@ collector of cycles, so these nodes are of a Python subclass, which it sees.
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import Callable
 from functools import cache
@@ -33,6 +34,7 @@ from operator import attrgetter
 from typing import Any
 
 from wengert import engine, modes, node
+from wengert._forks import in_child, is_orphaned
 from wengert.engine import Many, Value
 from wengert.errors import HandmadeNodeError, OperandError
 from wengert.ops import BY_NAME, coerce
@@ -191,6 +193,13 @@ def _lock() -> None:
         _locked = True
 
 
+def _in_child() -> None:
+    """In a forked child a pass, a closure, a Graph of another thread never comes to its end."""
+    if is_orphaned(engine.walking):
+        engine.walking = threading.RLock()
+        engine.pin(int(_locked), 0, 0)
+
+
 def _nothing() -> None:
     """The `_backward` of a node that has none."""
 
@@ -208,3 +217,4 @@ def _class(cls: type) -> type:
 
 
 node.supply(kind=_class_of)
+in_child(_in_child)

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from wengert import engine
+from wengert._forks import in_child
 
 __all__ = ["eager_only", "grad_disabled", "hooked", "no_grad", "recorded", "shown", "suspended"]
 
@@ -24,6 +25,7 @@ class _Modes(threading.local):
 
     grad_disabled: bool = False
     eager_only: bool = False
+    blocks: int = 0  # how many of this thread's need the engine's hooks
     hooks: tuple[tuple[NodeHook, PreBackwardHook], ...] = ()  # the innermost first
 
     def node_hook(self, node: Any) -> Any:
@@ -63,7 +65,18 @@ def _count(change: int) -> None:
     global _hooked
     with _lock:
         _hooked += change
+        _modes.blocks += change
         engine.set_hooks(_modes if _hooked else None)
+
+
+def _in_child() -> None:
+    """In a forked child the blocks of other threads never come to their ends."""
+    global _lock, _hooked
+    _lock, _hooked = threading.Lock(), _modes.blocks
+    engine.set_hooks(_modes if _hooked else None)
+
+
+in_child(_in_child)
 
 
 @contextmanager

@@ -217,9 +217,11 @@ class Node:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         """A copy of the whole graph under this node; no recursion, however deep it is."""
+        refuse("copies a Value")
         return _supplied["copy"](self, memo)
 
     def __reduce__(self) -> Any:
+        refuse("copies a Value")
         if self._made & CODE:
             raise TypeError(
                 "only a leaf can be pickled, not the graph under a result: keep its number (.data), copy it with "

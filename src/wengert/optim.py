@@ -454,7 +454,7 @@ def _adam_loop(
                 x[i], g[i], mean[i], square[i], rate, scale, lr, beta1, beta2, eps, weight_decay, decoupled
             )
         return
-    corrected = 0.0  # the age that `rate` and `scale` are for: most often that of all parameters
+    corrected = rate = scale = math.nan  # the age that the two others are for: most often that of all parameters
     for i in range(len(parameters)):
         p = ieee.at(parameters, i, Value)
         if ieee.held(p):

@@ -112,3 +112,72 @@ def test_tables_of_several_sizes_on_several_paths(indices: list[int]) -> None:
         assert difference(loss.map(X, indices), [loss.function(*e).data for e in zip(X, indices, strict=True)]) < CLOSE
         for x, i in zip(X, indices, strict=True):
             same(loss(x, i), loss.function(x, i), [*large, *middle, *small])
+
+
+TABLE = values(random.Random(17), 6, 4)
+
+
+def of_pairs(a: int, b: int) -> Any:
+    """Words that stand beside each other."""
+    return sum(p * q for p, q in zip(TABLE[a], TABLE[b], strict=True)).tanh()
+
+
+def of_sums(a: int, b: int) -> Any:
+    """Rows of one table, and products of their items."""
+    return sum(TABLE[a][j] * 0.5 + TABLE[b][j] * TABLE[a][j] for j in range(4)).tanh()
+
+
+def of_rows_end_to_end(a: int, b: int) -> Any:
+    """A concatenation."""
+    return sum(x * x for x in (*TABLE[a], *TABLE[b]))
+
+
+def of_samples(a: int, b: int) -> Any:
+    """A word, one that stands beside it, and others that do not."""
+    score = wengert.log(wengert.sigmoid(wengert.dot(TABLE[a], TABLE[b])))
+    return -score - sum(wengert.log(wengert.sigmoid(-wengert.dot(TABLE[a], TABLE[k]))) for k in (0, 3))
+
+
+def of_a_class(a: int, b: int) -> Any:
+    """One integer chooses a row, the other which of its products counts."""
+    return wengert.losses.cross_entropy([wengert.dot(row, TABLE[a]) for row in TABLE], b)
+
+
+def of_a_mixture(a: int, b: int) -> Any:
+    """Integers choose parameters, and what was computed from others."""
+    rows = [[x.tanh() for x in row] for row in TABLE]
+    return sum(p * q for p, q in zip(rows[a], TABLE[b], strict=True)) + sum(rows[b])
+
+
+@pytest.mark.parametrize("loss", [of_pairs, of_sums, of_rows_end_to_end, of_samples, of_a_class, of_a_mixture])
+def test_integers_of_two_arguments_choose_from_one_table(loss: Callable[..., Any]) -> None:
+    compiled = wengert.compile(loss)
+    left, right = [1, 5, 0, 2, 2], [3, 3, 1, 2, 0]
+    for a, b in zip(left, right, strict=True):
+        same(compiled(a, b), loss(a, b), flat(TABLE))
+    same(compiled.mean(left, right), batch_of(loss, left, right), flat(TABLE))
+    lifted(compiled)
+
+
+def test_integers_choose_from_what_lies_at_no_strides() -> None:
+    """The labels of a sequence: at each time one number for each label; and the ends of a tree's branches."""
+
+    def sequence(labels: list[int]) -> Any:
+        rows = [[x * (t + 1.0) for x in row] for t, row in enumerate(TABLE)]
+        paths = [rows[0][labels[0]], Value(-30.0), Value(-30.0)]
+        for row in rows[1:]:
+            come = zip(paths, [Value(-30.0), *paths], labels, strict=False)
+            paths = [wengert.logsumexp([x, y]) + row[label] for x, y, label in come]
+        return -paths[-1]
+
+    def uneven(labels: list[int]) -> Any:
+        mixed = [TABLE[0][0], TABLE[3][1].tanh(), TABLE[1][2], TABLE[2][2].exp(), TABLE[1][0]]
+        return sum(mixed[label] * (n + 1) for n, label in enumerate(labels)) + mixed[labels[2]]
+
+    for loss in (sequence, uneven):
+        compiled = wengert.compile(loss)
+        rows = [[0, 1, 2], [3, 1, 2], [3, 3, 3], [0, 0, 1]]
+        for labels in rows:
+            same(compiled(labels), loss(labels), flat(TABLE))
+        same(compiled.mean(rows), batch_of(loss, rows), flat(TABLE))
+        lifted(compiled)

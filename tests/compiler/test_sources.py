@@ -26,6 +26,7 @@ np = pytest.importorskip("numpy")
 
 from wengert.compiler.backends.export import _constant  # noqa: E402  (they need NumPy)
 from wengert.compiler.backends.spellings import LIBRARIES  # noqa: E402
+from wengert.compiler.backends.syntax import written  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = Path(__file__).resolve().parent / "golden"
@@ -366,6 +367,43 @@ def test_a_choice_that_is_known(language: str) -> None:
     assert slopes == pytest.approx(gradients(want, list(compiled._runtime.latest().parameters)), rel=1e-12)
 
 
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
+def test_trees_are_printed_as_python_prints_them(model: Callable[[], Any]) -> None:
+    more = "(-x) ** 2 - (-x) ** -2 * -(x @ (y @ z)) / (x / -y) - (x - (y + z)) + x[1:, None, ...] * (x <= y).T.sum(-1)"
+    texts = [(GOLDEN / f"{model.__name__}.py").read_text(encoding="utf-8"), more]
+    trees = [tree for text in texts for tree in ast.walk(ast.parse(text)) if isinstance(tree, ast.expr)]
+    for tree in trees:
+        if not isinstance(tree, (ast.Slice, ast.Tuple)):
+            assert written(tree) == ast.unparse(tree)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("language", LIBRARIES)
+def test_numbers_of_many_steps_are_put_together(language: str) -> None:
+    """Each step makes one number, and a later one reads them all; among them stands what does not vary."""
+    pytest.importorskip(language)
+    w = [Value(x) for x in (0.3, -0.2, 0.9, 0.5)]
+
+    def steps(x: float) -> Any:
+        h, out = w[0] * x, [w[0] * w[1]]
+        for _ in range(4):
+            h = (h * w[1]).tanh() + w[2] * x
+            out.append(h)
+        return sum(out[i] * out[(i * 3 + 1) % 5] * w[3] for i in range(5)) + wengert.max(out)
+
+    compiled = wengert.compile(steps)
+    want = compiled(1.3)
+    value, slopes = run(compiled, language, [1.3], compiled._runtime.latest().kernel.values)
+    assert value == pytest.approx(want.data, rel=1e-12)
+    assert slopes == pytest.approx(gradients(want, list(compiled._runtime.latest().parameters)), rel=1e-12)
+    examples = [1.3, -0.4, 0.1]
+    got, want = compiled.mean(examples), batch_of(steps, examples)
+    assert difference(got.data, want.data) < CLOSE
+    assert difference(gradients(got, w), gradients(want, w)) < CLOSE
+    value, slopes = run(compiled, language, [np.array(examples)], compiled._runtime.latest().kernel.values)
+    assert value == pytest.approx(want.data, rel=1e-12)
+
+
 # ------------------------------------------------------------------------------------- by exec
 
 
@@ -403,6 +441,51 @@ def test_the_printed_program_by_exec() -> None:
     forward: dict[str, Any] = {}
     exec(loss.source("numpy", gradient=False), forward)
     assert "loss" in forward
+
+
+@pytest.mark.parametrize("exponent", [0.5, -0.5, 1.5, 2.5, 5.0, 6.0, 11.0, -1.0, -3.0, 1.0, 0.0, 0.25])
+def test_the_printed_powers_are_powers_everywhere(exponent: float) -> None:
+    p = Value(2.0)
+    power = wengert.compile(lambda: p**exponent)
+    for x in (2.0, 0.0, -0.0, -2.0, 1e-80, 1e-66, 1e200, math.inf, -math.inf, math.nan):
+        p.data = x
+        power()
+        with np.errstate(all="ignore"):
+            value, (slope,) = printed(power, [])
+        want = power.function()
+        slope_wanted = gradients(want, [p])[0]
+        assert difference(value, want.data) < CLOSE
+        assert math.copysign(1.0, value) == math.copysign(1.0, want.data) or math.isnan(value)
+        if not (x == 0.0 and abs(slope_wanted) == math.inf):  # there the sign of infinity is that of a zero
+            assert slope == pytest.approx(slope_wanted, rel=1e-13, abs=0.0, nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x, y, z: x * (y / z),
+        lambda x, y, z: x * (y * (1.0 / z)),
+        lambda x, y, z: (x + 1e308) - (y + 1e308),
+        lambda x, y, z: x / (y / z) / (1.0 / (y / z)),
+        lambda x, y, z: x * 2.0 * (y / z) * (3.0 * y / z),
+    ],
+)
+def test_the_printed_program_keeps_its_parentheses(program: Callable[..., Any]) -> None:
+    parameters = [Value(0.5), Value(0.25), Value(2.0)]
+    compiled = wengert.compile(lambda: program(*parameters))
+    for extreme in (1.0, 1e-200, 1e200):
+        for p in parameters:
+            p.data = extreme
+        compiled()
+        with np.errstate(all="ignore"):
+            value, slopes = printed(compiled, [])
+        want = compiled.function()
+        recording = compiled._runtime.latest()
+        recording.load()
+        with np.errstate(all="ignore"):
+            alone = recording.kernel.forward([])["out"]  # where no derivatives are asked for more stands on one line
+        assert difference([value, alone], [want.data] * 2) < CLOSE
+        assert difference(slopes, gradients(want, list(recording.parameters))) < CLOSE
 
 
 def test_a_sum_of_what_is_the_same_for_all_its_terms() -> None:

@@ -90,6 +90,34 @@ def test_overflow_on_the_way_that_ends_finite() -> None:
     same(loss.mean([0.5, 800.0, -800.0]), batch_of(loss.function, [0.5, 800.0, -800.0]), [w])
 
 
+SCALED: dict[str, tuple[Callable[..., Any], float]] = {  # what leaves the range of floats on the way, and where
+    "up and down": (lambda w, x: w * x * 1e99 * 1e-99, 1e250),
+    "down and up": (lambda w, x: w * x * 1e-200 * 1e200, 1e-200),
+    "in front": (lambda w, x: 1e-99 * (1e99 * (w * x)), 1e250),
+    "in between": (lambda w, x: w * 1e99 * (x * 1e99) * 1e-180, 1e180),
+    "in a sum": (lambda w, x: w * x * 1e99 * 1e-99 + w + 3.0 * w * x * 1e-9, 1e250),
+    "in a sum, downwards": (lambda w, x: w + w * x * 1e-200 * 1e200, 1e-200),
+    "in each term": (lambda w, x: sum(w * (x + k) * 1e80 * 1e-70 for k in range(5)), 1e250),
+    "negative": (lambda w, x: -(w * x * -1e99) * 1e-99, 1e250),
+    "by small factors": (lambda w, x: w * x * 8.0 * 0.25, 1.5e308),
+    "a difference": (lambda w, x: w * x * 1e99 * 1e-99 - w * x * 1e98 * 1e-98, 1e250),
+}
+
+
+@pytest.mark.parametrize("name", SCALED)
+def test_constants_are_not_multiplied_past_the_range_of_floats(name: str) -> None:
+    function, extreme = SCALED[name]
+    w = Value(0.75)
+    scaled = wengert.compile(lambda x: function(w, x))
+    for x in (0.5, extreme, -extreme):
+        with np.errstate(invalid="ignore"):
+            got, want = scaled(x).data, scaled.function(x).data
+            assert difference(got, want) < CLOSE
+            mapped = scaled.map([0.5, x])
+            assert difference(mapped, [scaled.function(0.5).data, want]) < CLOSE
+    lifted(scaled)
+
+
 # ------------------------------------------------------------------------------------- ties and kinks
 
 
@@ -116,4 +144,44 @@ def test_ties_and_kinks(name: str) -> None:
     for _ in range(2):
         same(loss(1.0), loss.function(1.0), w)
         same(loss.mean([1.0, 2.0, 0.0]), batch_of(loss.function, [1.0, 2.0, 0.0]), w)
+    lifted(loss)
+
+
+# ------------------------------------------------------------------------------------- whole numbers
+
+
+WHOLE: dict[str, Callable[..., Any]] = {  # whose derivatives are whole numbers, until others are added to them
+    "ones and products": lambda u: sum(u) + sum(u[i] * u[i + 1] for i in (1, 2, 3)),
+    "ones and a function": lambda u: sum(u) + sum((3 * a).sin() for a in u[1:4]) + u[5] * u[0],
+    "minus ones": lambda u: -sum(u) - sum(a * a for a in u[2:4]),
+    "chosen": lambda u: sum(a.relu() for a in u) + 0.3 * sum(a.exp() for a in u[3:]),
+    "chosen twice": lambda u: sum((2 * (3 * a).relu()).relu() for a in u) + 0.3 * sum(a * a for a in u[:4]),
+    "greatest": lambda u: wengert.max(u) + wengert.min(u) + 0.5 * sum(u[2:]) * u[0],
+    "a wave": lambda u: sum(u) + sum((u[i - 1] - 2 * u[i] + u[i + 1]) ** 2 for i in range(1, len(u) - 1)),
+}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_derivatives_that_are_whole_numbers_take_up_others(name: str) -> None:
+    c = [Value(0.5), Value(-0.3)]
+    loss = wengert.compile(lambda xs: WHOLE[name]([(c[0] * x + c[1]).tanh() for x in xs]))
+    X = np.random.default_rng(0).normal(size=(3, 8))
+    for _ in range(2):
+        same(loss(X[0].tolist()), loss.function(X[0].tolist()), c)
+        same(loss.mean(X), batch_of(loss.function, X.tolist()), c)
+    lifted(loss)
+
+
+def test_whole_factors_beyond_what_integers_hold() -> None:
+    w = Value(0.5)
+
+    @wengert.compile
+    def loss(xs: Numbers) -> Any:
+        ys = [w * x for x in xs]
+        for _ in range(4):
+            ys = [(y * 999999.0).relu() for y in ys]
+        return sum(ys)
+
+    for xs in ([-1.0, -2.0], [1.0, 2.0], [-1.0, 3.0]):
+        same(loss(xs), loss.function(xs), [w])
     lifted(loss)

@@ -516,7 +516,7 @@ def counting_trees(weight, decay):
 
 
 @program(
-    words=text("the cat sat on the mat", "a bb ccc dddd eeeee", "to be or not to be that is it"), width=whole(7, 12)
+    words=text("the cat sat on the mat", "a bb ccc dddd eeeee", "to be or not to be that is it"), width=whole(7, 9)
 )
 def justified_text(raggedness, hyphen):
     def badness(words, width):

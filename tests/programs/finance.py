@@ -576,7 +576,7 @@ def real_savings(rate, raise_):
     return purchasing_power
 
 
-@program(loan=record(amount=real(1e3, 1e4), rate=real(0.02, 0.1), months=whole(6, 18)), extra=real(0.0, 200.0))
+@program(loan=record(amount=real(1e3, 1e4), rate=real(0.02, 0.1), months=whole(6, 12)), extra=real(0.0, 200.0))
 def early_repayment(willingness):
     def months_saved(loan, extra):
         r = loan["rate"] / 12

@@ -35,7 +35,7 @@ from __future__ import annotations
 
 import copy
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -83,19 +83,24 @@ class Kind:
     twin: str = ""
 
 
+def _numbers(examples: list[Any]) -> Any:
+    """A batch of numbers: a list, and a large one an array, from which a function gets Python's numbers as well."""
+    return examples if len(examples) < 32 else np.array(examples)
+
+
 def real(low: float = -1.0, high: float = 1.0) -> Kind:
     """A float."""
-    return Kind(lambda draw: draw.uniform(low, high), values=Value)
+    return Kind(lambda draw: draw.uniform(low, high), _numbers, Value)
 
 
 def whole(low: int = 0, high: int = 3) -> Kind:
     """An int, both ends included."""
-    return Kind(lambda draw: draw.randint(low, high))
+    return Kind(lambda draw: draw.randint(low, high), _numbers)
 
 
 def flag() -> Kind:
     """A bool."""
-    return Kind(lambda draw: draw.random() < 0.5)
+    return Kind(lambda draw: draw.random() < 0.5, _numbers)
 
 
 def reals(length: int, low: float = -1.0, high: float = 1.0) -> Kind:
@@ -178,7 +183,7 @@ def pair(*kinds: Kind) -> Kind:
 
     return Kind(
         lambda draw: tuple([kind.draw(draw) for kind in kinds]),
-        column if all(kind.column for kind in kinds) else None,
+        column if _in_rows(kinds) else None,
         lambda items: tuple([kind.values(x) for kind, x in zip(kinds, items, strict=True)]),
     )
 
@@ -191,7 +196,7 @@ def record(**kinds: Kind) -> Kind:
 
     return Kind(
         lambda draw: {name: kind.draw(draw) for name, kind in kinds.items()},
-        column if all(kind.column for kind in kinds.values()) else None,
+        column if _in_rows(kinds.values()) else None,
         lambda items: {name: kind.values(items[name]) for name, kind in kinds.items()},
     )
 
@@ -209,6 +214,11 @@ def _rows(kind: Kind, length: int) -> Kind:
         lambda draw: [kind.draw(draw) for _ in range(length)],
         values=lambda numbers: [kind.values(x) for x in numbers],
     )
+
+
+def _in_rows(kinds: Iterable[Kind]) -> bool:
+    """Whether a batch can hold many of what is made of these: text would be the same for all."""
+    return all(kind.column and not kind.shared for kind in kinds)
 
 
 def _column(kind: Kind, examples: list[Any]) -> Any:

@@ -603,6 +603,172 @@ def default_values_as_surroundings(w, b):
     return value
 
 
+# ------------------------------------------------------------------------------------------------ other things in place
+
+seen_so_far = [0.3, -0.7]
+
+
+def one_more_example(draw):
+    seen_so_far.append(draw.uniform(-1, 1))
+    del seen_so_far[: len(seen_so_far) // 6 * 4]
+
+
+@program(x=between(one_more_example, real()))
+def training_set_that_grows(w, b):
+    def loss(x):
+        errors = [(w * x + b - y) ** 2 for y in seen_so_far]
+        return sum(errors) / len(errors)
+
+    return loss
+
+
+stages = []
+
+
+def another_depth(draw):
+    stages[:] = ["scale", "bend", "shift"][: draw.randint(1, 3)]
+
+
+@program(x=between(another_depth, real()))
+def pipeline_that_is_rebuilt(w, b):
+    steps = {"scale": lambda v: w * v, "bend": lambda v: wengert.tanh(v), "shift": lambda v: v + b}
+
+    def value(x):
+        for stage in stages:
+            x = steps[stage](x)
+        return x * w + b
+
+    return value
+
+
+fresh = {"head": Value(0.5)}
+
+
+def made_anew(draw):
+    fresh["head"] = Value(draw.uniform(0.2, 1.5))
+
+
+@program(x=between(made_anew, real()))
+def layer_that_is_initialised_anew(w):
+    def value(x):
+        return (w * x).tanh() * fresh["head"] + fresh["head"] ** 2
+
+    return value
+
+
+temperature = Value(1.0)
+
+
+def cooled(draw):
+    temperature.data = 0.5 + 0.5 * draw.random()
+
+
+@program(xs=between(cooled, reals(3)))
+def value_outside_that_is_set(w):
+    def value(xs):
+        return wengert.logsumexp([w * x / temperature for x in xs]) * temperature
+
+    return value
+
+
+ids = {"a": 0, "b": 1}
+
+
+def another_word(draw):
+    ids.setdefault(draw.choice("abcde"), len(ids) % 3)
+
+
+@program(word=between(another_word, text("a", "b", "c", "d")))
+def vocabulary_that_grows(unknown, embedding=weights(3)):
+    def value(word):
+        return embedding[ids[word]] * len(word) if word in ids else unknown * 2
+
+    return value
+
+
+class Penalty:
+    def of(self, p):
+        return p * p
+
+
+penalty = Penalty()
+
+
+def patched(draw):
+    Penalty.of = draw.choice([lambda self, p: abs(p), lambda self, p: p * p])
+
+
+@program(x=between(patched, real()))
+def method_that_is_replaced(w, b):
+    def value(x):
+        return (w * x - b) ** 2 + penalty.of(w)
+
+    return value
+
+
+def dial():
+    level = 1.0
+
+    def turn(to):
+        nonlocal level
+        level = to
+
+    return turn, lambda v: level * v
+
+
+turn_dial, amplified = dial()
+
+
+@program(x=between(lambda draw: turn_dial(draw.uniform(0.5, 2.0)), real()))
+def cell_of_another_closure(w, b):
+    def value(x):
+        return amplified(w * x) + b
+
+    return value
+
+
+window = {"taps": np.ones(3) / 3}
+
+
+def another_window(draw):
+    n = draw.randint(2, 4)
+    window["taps"] = np.hanning(n + 2)[1:-1] / n
+
+
+@program(xs=between(another_window, reals(5)))
+def array_that_is_replaced_by_a_longer_one(gain):
+    def value(xs):
+        taps = window["taps"]
+        y = [sum(t * x for t, x in zip(taps, xs[i:])) for i in range(len(xs) - len(taps) + 1)]
+        return sum((gain * v).tanh() for v in y)
+
+    return value
+
+
+class Environment:
+    def __init__(self, wind, obstacles):
+        self.wind, self.obstacles = wind, obstacles
+
+    def push(self, x):
+        return sum(self.wind / (1 + (x - o) ** 2) for o in self.obstacles)
+
+
+world = Environment(0.5, [0.0, 1.0])
+
+
+def another_world(draw):
+    global world
+    world = Environment(draw.uniform(0.1, 1.0), [draw.uniform(-1, 1) for _ in range(2)])
+
+
+@program(x=between(another_world, real()))
+def object_that_is_replaced(w, b):
+    def value(x):
+        return world.push(w * x) - world.push(b)
+
+    return value
+
+
 # ------------------------------------------------------------------------------------------------ effects
 
 

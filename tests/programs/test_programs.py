@@ -154,3 +154,64 @@ def test_a_program_that_hangs_or_dies_is_counted() -> None:
         warnings.simplefilter("ignore", DeprecationWarning)  # a fork, and other tests have left threads
         found = dict(command.at_once(_work, ["a", "sleeps", "ends", "b"], 2, 1.0))
     assert found == {"a": "A", "sleeps": "hung", "ends": "died", "b": "B"}
+
+
+def test_the_cost_of_calls_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    found = command.cost(ONE)
+    assert set(found) == {"call", "map", "mean"}
+    assert all(compiled > 0 and plain > 0 for compiled, plain in found.values())
+    assert command.cost("misuse.printing") == "has effects"
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "holds"),
+    [
+        (["lifted"] * 9 + ["engine"], True),
+        (["lifted"] * 8 + ["engine"] * 2, False),
+        (["lifted"] * 20 + ["wrong"], False),
+        (["lifted"] * 20 + ["hung"], False),
+    ],
+)
+def test_what_the_command_demands(verdicts: list[str], holds: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    outcomes = [trials.Outcome(f"field.name{k}", verdict, ["a reason"]) for k, verdict in enumerate(verdicts)]
+    assert command.told(outcomes, whole=True) is holds
+    table = capsys.readouterr().out.splitlines()
+    row = next(line.split() for line in table if line.startswith("all "))
+    assert [int(n) for n in row[1:]] == [verdicts.count(v) for v in "lifted engine wrong raised hung died".split()]
+
+
+def test_rounding_is_allowed_for_and_no_more() -> None:
+    """A sum in which everything but the last digits cancels: as far as rounding goes, not relative to what is left."""
+    a, b = trials.Value(1e8), trials.Value(0.3)
+    seen = trials.Seen()
+    seen.root = (a + b) - a
+    result, (by_a, by_b), _ = trials.rounding(seen, [a, b])
+    assert 1e-6 < result < 1e-4
+    assert by_a == pytest.approx(2e-13)
+    assert by_b == pytest.approx(1e-13)
+    assert trials.near(1.0 + 5e-10, 1.0)
+    assert not trials.near(1.0 + 2e-9, 1.0)
+    assert not trials.near(1.1e-30, 1e-30)
+    assert trials.near(float("nan"), float("nan"))
+    assert not trials.near(float("inf"), -float("inf"))
+
+
+def test_what_is_left_behind_can_be_told_apart() -> None:
+    class Thing:
+        def __init__(self, x: Any) -> None:
+            self.x = x
+
+    same = [
+        lambda: [1, 2.0, "a", None, (True, {"k": trials.Value(1.0)})],
+        lambda: Thing(np.arange(3)),
+        lambda: random.Random(3),
+        lambda: iter([1, 2]),
+        lambda: {1, 2, "x"},
+    ]
+    descriptions = [trials.described(make()) for make in same]
+    assert all(trials.alike(trials.described(make()), first) for make, first in zip(same, descriptions, strict=True))
+    for k, first in enumerate(descriptions):
+        assert not any(trials.alike(other, first) for other in descriptions[:k])
+    assert not trials.alike(trials.described(trials.Value(1.0)), trials.described(1.0))
+    assert not trials.alike(trials.described(1), trials.described(True))
+    assert not trials.alike(trials.described([1.0, 2.0]), trials.described([1.0]))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import random
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ import pytest
 import wengert
 from tests.view.drawn import boxes, moons, neuron, random_graph, rows, texts
 from tests.view.geometry import faults, read
-from wengert import Value, draw, draw_dot, tree
+from wengert import Value, draw, draw_dot, steps, tree
 from wengert.errors import ArgumentError
 from wengert.graph import Graph
 from wengert.view.graph.folding import Folding
@@ -147,3 +149,23 @@ def test_a_tree_in_a_notebook() -> None:
     pretty = pytest.importorskip("IPython.lib.pretty", reason="needs IPython, which notebooks run on").pretty
     shown = tree(wengert.sum([Value(float(i)) for i in range(9)]))
     assert pretty(shown) == str(shown)
+
+
+WRITERS: dict[str, Callable[[Value, Any], object]] = {
+    "draw(y).save": lambda y, path: draw(y).save(path),
+    "draw(y).render": lambda y, path: draw(y).render(path),
+    "draw(y).render in": lambda y, path: draw(y).render("g", directory=path),
+    "steps(y).save": lambda y, path: steps(y).save(path),
+    "steps(y).page().save": lambda y, path: steps(y).page().save(path),
+}
+
+
+@pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
+@pytest.mark.parametrize("path", [1, True, 2.5, b"g.svg", ["g.svg"]])
+def test_a_picture_is_not_written_to_a_descriptor(
+    write: Callable[[Value, Any], object], path: Any, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(ArgumentError, match=r"^the path is .*; expected a string, or a pathlib\.Path$"):
+        write(Value(1.0) * 2.0, path)
+    assert capfd.readouterr() == ("", "")  # and no descriptor has been closed
+    os.fstat(1)

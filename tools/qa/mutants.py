@@ -39,11 +39,11 @@ EXPLAINED: dict[str, str] = {
     "_walks = 0 -> _walks = 1": "any number may be the first",
     "constant = 0.0 -> constant = 1.0": "any number that is not nan says that no constant has to be looked at",
     "_walks += 1 -> _walks += 2": "numbers need to differ, not to follow each other",
-    "_pins += change -> _pins -= change": "any number but 0 says that a Graph is being written",
+    "-> _pins = others * _pins - change": "any number but 0 says that a Graph is being written",
     "ieee.untrack(node._all) -> pass": "interpreted, it does nothing",
     "if by_hand is None: -> if by_hand is not None:": "interpreted, what is left out does nothing",
     "or _op is None or label": "a leaf gets the empty label that it has, in more time",
-    "_closures += closures -> _closures -= closures": "any number but 0 says that a closure is running",
+    "-> _closures = others * _closures - closures": "any number but 0 says that a closure is running",
     "None, None, 0.0, 0.0) -> _fill(self, LEAF, data if type(data) is float else coerce.data(data), None, 0,": (
         "a second operand is looked for behind a first one only"
     ),

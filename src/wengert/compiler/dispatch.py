@@ -14,10 +14,12 @@ from contextlib import contextmanager
 from math import inf, isfinite
 from time import perf_counter
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 
 from wengert import modes
+from wengert._forks import in_child
 from wengert.compiler.backends import all_finite, source_of
 from wengert.compiler.fused import fused
 from wengert.compiler.lifting import Unliftable
@@ -92,6 +94,7 @@ class Runtime:
         self.said: set[str] = set()
         self.lock: Any = threading.Lock()  # over a kernel's arrays; no code of the user's runs under it
         self.direct: bool = False  # whether calls on one example all go to the function itself
+        _runtimes.add(self)
         self.arguments: Callable[..., Arguments] = Reader(compiled.signature, compiled.static).read
 
     # -- calls --------------------------------------------------------------------------------------------------------
@@ -129,6 +132,7 @@ class Runtime:
         entry = self.entry_for(arguments)
         if entry.refusal:
             return self.function(*args, **named)
+
         def plainly() -> Any:
             if arguments.is_wide():
                 return self.function(*args, **named)
@@ -509,6 +513,18 @@ class Runtime:
                     lines.append("    sums of different lengths share arrays, with masks")
                 lines += [f"    guarded: {line}" for line in made.guards.lines]
         return "\n".join(lines)
+
+
+_runtimes: WeakSet[Runtime] = WeakSet()
+
+
+def _in_child() -> None:
+    """In a forked child the call of another thread never comes to its end."""
+    for runtime in _runtimes:
+        runtime.lock = threading.Lock()
+
+
+in_child(_in_child)
 
 
 def _distinct(arguments: Arguments, count: int) -> list[int]:

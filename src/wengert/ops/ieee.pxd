@@ -9,7 +9,7 @@ cdef extern from *:
 
     /* One tick a node; the low 16 bits are left free for the code of its operation. */
     static long long wengert_clock = 0;
-    static inline long long wengert_tick(void) { return wengert_clock += 1 << 16; }
+    static CYTHON_INLINE long long wengert_tick(void) { return wengert_clock += 1 << 16; }
 
     /* A node as node.pxd lays it out, and one of many operands as engine.pxd does. A dead node needs no mark. */
     struct wengert_node {
@@ -31,7 +31,7 @@ cdef extern from *:
     static PyTypeObject *wengert_value = NULL, *wengert_many = NULL;
 
     /* A new Value without operands, its other fields still to be filled. */
-    static inline PyObject *wengert_new(void *type)
+    static CYTHON_INLINE PyObject *wengert_new(PyTypeObject *type)
     {
         struct wengert_node *node = wengert_spare;
         if (node) {
@@ -44,14 +44,14 @@ cdef extern from *:
         Py_INCREF(Py_None);
         Py_INCREF(Py_None);
         node->a = node->b = Py_None;
-        return PyObject_Init((PyObject *)node, (PyTypeObject *)type);
+        return PyObject_Init((PyObject *)node, type);
     }
 
     static void wengert_free(PyObject *object);
 
     /* Lets go of an operand. If it dies of that, it joins the list of the dead; what is no node, or one of a Python
        subclass, which may have a __del__, goes Python's way. */
-    static inline void wengert_drop(PyObject *x, struct wengert_node **dead)
+    static CYTHON_INLINE void wengert_drop(PyObject *x, struct wengert_node **dead)
     {
         if (Py_REFCNT(x) == 1 && Py_TYPE(x)->tp_dealloc == wengert_free) {
             ((struct wengert_node *)x)->next = *dead;
@@ -123,10 +123,10 @@ cdef extern from *:
     /* Has the objects of these two types, and of those that Python derives from them, end as said above. What Cython
        makes for them would recurse, and with a __dealloc__ against that it took four times the instructions. And has
        Value(...) ask `kind`, and Value.name = function work as it does for a class that is written in Python. */
-    static int wengert_recycle(void *value, void *many, PyObject *kind)
+    static CYTHON_UNUSED int wengert_recycle(PyTypeObject *value, PyTypeObject *many, PyObject *kind)
     {
-        wengert_value = (PyTypeObject *)value;
-        wengert_many = (PyTypeObject *)many;
+        wengert_value = value;
+        wengert_many = many;
         Py_INCREF(kind);
         wengert_kind = kind;
         if (wengert_value->tp_basicsize != (Py_ssize_t)sizeof(struct wengert_node)
@@ -145,14 +145,14 @@ cdef extern from *:
 
     /* An item of a list or tuple, for loops over many parameters: they touch each Value for its numbers alone, and not
        to count a reference. NULL for what is no Value. */
-    static inline struct wengert_node *wengert_at(PyObject *items, Py_ssize_t i, PyTypeObject *value)
+    static CYTHON_INLINE struct wengert_node *wengert_at(PyObject *items, Py_ssize_t i, PyTypeObject *value)
     {
         PyObject *x = PySequence_Fast_GET_ITEM(items, i);
         return Py_IS_TYPE(x, value) || PyType_IsSubtype(Py_TYPE(x), value) ? (struct wengert_node *)x : NULL;
     }
 
     /* An empty list with room for so many items: that they are appended moves nothing. */
-    static PyObject *wengert_room(Py_ssize_t n)
+    static CYTHON_UNUSED PyObject *wengert_room(Py_ssize_t n)
     {
         PyObject *list = PyList_New(n);
         if (list) Py_SET_SIZE(list, 0);
@@ -160,7 +160,7 @@ cdef extern from *:
     }
 
     /* Appends the items of another list from one on, as long as they are leaves and each is younger than the last. */
-    static Py_ssize_t wengert_take(PyObject *list, PyObject *items, Py_ssize_t i, PyTypeObject *value)
+    static CYTHON_UNUSED Py_ssize_t wengert_take(PyObject *list, PyObject *items, Py_ssize_t i, PyTypeObject *value)
     {
         PyListObject *to = (PyListObject *)list;
         PyObject **from = ((PyListObject *)items)->ob_item, **out = to->ob_item;
@@ -190,7 +190,7 @@ cdef extern from *:
        much older than the newest go into a table, each to the place that its age gives it, and are read off. Before
        them come the few older ones, like parameters: sorted by insertion, from the end, as a walk finds them almost in
        reverse order; or if they are many 11 bits at a time, lowest first, over the bits in which their ticks differ. */
-    static int wengert_sort(PyObject *list)
+    static CYTHON_UNUSED int wengert_sort(PyObject *list)
     {
         Py_ssize_t n = PyList_GET_SIZE(list), i, j;
         PyObject **nodes = ((PyListObject *)list)->ob_item, *node;

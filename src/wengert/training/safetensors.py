@@ -10,7 +10,9 @@ as 64 zeros, so no damage goes unnoticed. A tensor here is a number (of shape []
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import struct
 import sys
 from array import array
@@ -18,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, BinaryIO, NamedTuple
 
-from wengert.errors import ArgumentError, CheckpointError
+from wengert.errors import CheckpointError, file_name
 
 __all__ = ["Path", "Tensor", "header_size", "read", "some", "write"]
 
@@ -46,7 +48,7 @@ def write(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]
         CheckpointError: the file cannot be written; the message names the cause.
         ArgumentError: the path is none.
     """
-    target = _file_name(path)
+    target = file_name(path)
     numbers = array("d")
     for tensor in tensors.values():
         numbers.extend(tensor.numbers)
@@ -70,22 +72,15 @@ def read(path: Path, longest: int, select: Select) -> tuple[dict[str, array[floa
         CheckpointError: the file cannot be read, is damaged or no checkpoint; the message names the cause.
         ArgumentError: the path is none.
     """
-    source = _file_name(path)
+    source = file_name(path)
     try:
-        with open(source, "rb") as file:
+        _check_regular(os.stat(source))  # before it is opened, which some devices take for a command
+        with open(source, "rb", opener=_at_once) as file:
             return _read(file, longest, select)
     except (OSError, ValueError) as error:  # a ValueError: no file can have such a name
         raise CheckpointError(f"cannot read {source!r}: {getattr(error, 'strerror', None) or error}") from error
     except CheckpointError as error:
         raise CheckpointError(f"{source}: {error}") from error.__cause__
-
-
-def _file_name(path: Path) -> str:
-    """A path as a string. A number is none, though `open` would take it for a file that is open already."""
-    name = os.fspath(path) if isinstance(path, os.PathLike) else path
-    if not isinstance(name, str):
-        raise ArgumentError(f"the path is {path!r:.60}; expected a string, or a pathlib.Path")
-    return name
 
 
 def header_size(shapes: Mapping[str, list[int]]) -> int:
@@ -133,7 +128,9 @@ def _size(shape: list[int]) -> int:
 
 def _read(file: BinaryIO, longest: int, select: Select) -> tuple[dict[str, array[float]], dict[str, str]]:
     """The numbers that are wanted, from a file of which nothing is believed until it has been checked."""
-    size = os.fstat(file.fileno()).st_size
+    about = os.fstat(file.fileno())
+    _check_regular(about)  # it may have become another meanwhile
+    size = about.st_size
     start = file.read(8)
     if len(start) < 8:
         raise CheckpointError(f"no checkpoint: it is {size} bytes long, and the length of a header alone takes 8")
@@ -230,7 +227,42 @@ def _little_endian(numbers: array[float]) -> array[float]:
     return numbers
 
 
-# -- replacing a file -------------------------------------------------------------------------------------------------
+# -- files ------------------------------------------------------------------------------------------------------------
+
+
+def _check_regular(about: os.stat_result) -> None:
+    """Refuse what is no ordinary file: a pipe would be waited for, a device never end, and a save put a file there."""
+    kinds = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
+    if not stat.S_ISREG(about.st_mode):
+        raise ValueError(f"it is {kinds.get(stat.S_IFMT(about.st_mode), 'a device')}, and no ordinary file")
+
+
+def _at_once(name: str, flags: int) -> int:
+    """Open a file without waiting for anyone: for who writes to a pipe, if it has become one."""
+    return os.open(name, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+def _replaced(target: str) -> os.stat_result | None:
+    """What is known of the file that is to be replaced; None if there is none.
+
+    Raises:
+        OSError: it may not be written to. (A replaced file is not written to. It has been given to be left alone.)
+    """
+    try:
+        about = os.stat(target)
+    except FileNotFoundError:
+        return None
+    _check_regular(about)
+    if not about.st_mode & 0o222 or not os.access(target, os.W_OK):  # to root all is allowed that the bits do not
+        raise PermissionError(errno.EACCES, "it is read-only")
+    return about
+
+
+def _keep(draft: str, about: os.stat_result) -> None:
+    """Give a new file the owner, as far as that is allowed, and the permissions of the one that it is to replace."""
+    with suppress(AttributeError, PermissionError):  # there are systems without owners, and only root can give all away
+        os.chown(draft, about.st_uid, about.st_gid)
+    os.chmod(draft, stat.S_IMODE(about.st_mode))
 
 
 def _replace(path: str, content: bytes) -> None:
@@ -241,8 +273,12 @@ def _replace(path: str, content: bytes) -> None:
         target = os.path.realpath(path)
         folder, name = os.path.split(target)
         draft = os.path.join(folder, f".{name}.{secrets.token_hex(4)}.tmp")
+        about = _replaced(target)
         try:
-            with open(draft, "xb") as file:
+            bits = 0o666 if about is None else 0o600  # less the umask; for nobody else's eyes until all is as it was
+            with open(draft, "xb", opener=lambda name, flags: os.open(name, flags, bits)) as file:
+                if about is not None:
+                    _keep(draft, about)
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
@@ -253,10 +289,27 @@ def _replace(path: str, content: bytes) -> None:
             raise
     except (OSError, ValueError) as error:  # a ValueError: no file can have such a name
         raise CheckpointError(f"cannot write {path!r}: {getattr(error, 'strerror', None) or error}") from error
-    if os.name == "posix":  # elsewhere a folder cannot be opened, and need not be
-        with suppress(OSError):  # nor can every folder be read, or every file system flush one
-            handle = os.open(folder, os.O_RDONLY)
-            try:
-                os.fsync(handle)
-            finally:
-                os.close(handle)
+    try:
+        _flush_folder(folder)
+    except OSError as error:
+        raise CheckpointError(
+            f"{path!r} is written, but its folder cannot be flushed to the disk: {error.strerror}. After a power cut "
+            "what was there before may be there again"
+        ) from error
+
+
+def _flush_folder(folder: str) -> None:
+    """Have the disk hold the names of a folder's files, where the system can be asked for that."""
+    if os.name != "posix":  # elsewhere a folder cannot be opened, and need not be
+        return
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except PermissionError:  # one can write in it, and not read it: then nobody can ask
+        return
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS):  # a file system that flushes no folders
+            raise
+    finally:
+        os.close(handle)

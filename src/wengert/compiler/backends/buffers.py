@@ -6,12 +6,25 @@ from collections.abc import Callable
 
 from wengert.compiler.ir import Access, Array, Assemble, Compute, Program
 
-__all__ = ["is_view", "spent_arrays"]
+__all__ = ["count_uses", "is_view", "spent_arrays"]
 
 
 def is_view(step: Compute) -> bool:
     """Whether a step gives elements of another array as they are: NumPy may give that array itself."""
     return not step.reduce and step.expr[0] in ("in", "stop_gradient")
+
+
+def count_uses(program: Program, back: Program | None) -> dict[int, int]:
+    """By the id of an array how often it is used, twice where it is a part or a result."""
+    uses: dict[int, int] = {}
+    for part in filter(None, (program, back)):
+        for step in part.steps:
+            count = 1 if isinstance(step, Compute) else 2
+            for array in step.reads:
+                uses[id(array)] = uses.get(id(array), 0) + count
+        for array in (*part.outputs.values(), *part.gradients.values()):
+            uses[id(array)] = uses.get(id(array), 0) + 2
+    return uses
 
 
 def spent_arrays(

@@ -10,7 +10,7 @@ import numpy as np
 from wengert.compiler.backends.base import Kernel
 from wengert.compiler.backends.numpy import Writer
 from wengert.compiler.backends.spellings import LIBRARIES, Library
-from wengert.compiler.backends.syntax import call, infix, item, method, node, path
+from wengert.compiler.backends.syntax import call, infix, item, method, node, path, written
 from wengert.compiler.ir import fit
 from wengert.errors import ArgumentError
 
@@ -38,16 +38,16 @@ def source_of(kernel: Kernel, name: str, language: str, gradient: bool) -> str:
     if text.elements:
         lines.append("from wengert.compiler.backends.spellings import by_element")
     arrays = {name: x for name, x in text.names.constants.items() if isinstance(x, np.ndarray)}
-    constants = [f"{name} = {ast.unparse(_constant(x, library))}" for name, x in arrays.items()]
+    constants = [f"{name} = {written(_constant(x, library))}" for name, x in arrays.items()]
     lines += ["", *constants, *text.helpers().splitlines(), "", f"def {title}({', '.join(given)}):"]
     if library.usage:
         lines.append(f'    """{library.usage.format(name=title)}"""')
     lines += [f"    # {name}: {array.written_shape}" for name, array in given.items()]
     if gradient and back.seed is not None:
-        lines.append(f"    seed = {ast.unparse(infix(1, '/', text.names.length))}")
+        lines.append(f"    seed = {written(infix(1, '/', text.names.length))}")
     lines += [f"    {line}" for line in text.lines]
     result = text.names.of(out)
-    results = [ast.unparse(method(result, "mean") if out.batched else result)]
+    results = [written(method(result, "mean") if out.batched else result)]
     if gradient:
         slopes = [text.result(back.gradients.get(a.name), a) for a in kernel.params]
         results.append(f"({', '.join(slopes)}{',' if len(slopes) == 1 else ''})")

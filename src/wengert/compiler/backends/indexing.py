@@ -30,6 +30,7 @@ class Names:
     constants: dict[str, Any] = field(default_factory=dict)
     taken: set[str] = field(default_factory=lambda: set(RESERVED))
     by_bytes: dict[Any, Any] = field(default_factory=dict)
+    kept: dict[str, int] = field(default_factory=dict)  # how many constants have a name of a kind
     ranges: dict[int, str] = field(default_factory=dict)
     stands_for: dict[int, Any] = field(default_factory=dict)  # by the id of an array: its name, or what it is
 
@@ -60,7 +61,8 @@ class Names:
         key = (values.shape, values.dtype.str, values.tobytes())
         if key not in self.by_bytes:
             stem = "mask" if values.dtype == bool else "index"
-            name = self.free(f"{stem}{sum(known.startswith(stem) for known in self.constants) + 1}")
+            self.kept[stem] = self.kept.get(stem, 0) + 1
+            name = self.free(f"{stem}{self.kept[stem]}")
             self.by_bytes[key], self.constants[name] = path(name), values
         return self.by_bytes[key]
 
@@ -91,6 +93,8 @@ def view(access: Access, axes: Sequence[int], order: Sequence[int], names: Names
     """
     if access.is_whole(axes) and list(order) == list(range(len(axes))):  # as most are
         return names.of(access.array)
+    if not axes and access.table is None and access.index is None:
+        return item(names.of(access.array), *_point(access.base, access.array.strides))
     present = [i for i in order if access.depends_on(i, axes)]
     found = strided(access, axes, names) if access.table is None and access.index is None else None
     if found is not None:
@@ -99,6 +103,15 @@ def view(access: Access, axes: Sequence[int], order: Sequence[int], names: Names
         made = (_gathered if access.index is None else _indexed)(access, axes, present, names)
     lead = next((n for n, i in enumerate(order) if i in present), len(order))
     return _at(made, [ALL if i in present else None for i in order][lead:])
+
+
+def _point(cell: int, strides: Sequence[int]) -> list[int]:
+    """The place of one cell along each axis."""
+    places = []
+    for stride in strides:
+        place, cell = divmod(cell, stride)
+        places.append(place)
+    return places
 
 
 def _at(array: Any, places: list[Any]) -> Any:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 
 from wengert.compiler.backends.base import Kernel
-from wengert.compiler.backends.buffers import is_view, spent_arrays
+from wengert.compiler.backends.buffers import count_uses, is_view, spent_arrays
 from wengert.compiler.backends.indexing import Names, strided, view
 from wengert.compiler.backends.spellings import LIBRARIES, Library, by_element
-from wengert.compiler.backends.syntax import call, infix, item, method, negative, node, path
+from wengert.compiler.backends.syntax import call, infix, item, method, negative, node, path, with_point, written
 from wengert.compiler.ir import (
     BATCH,
     ONE,
@@ -48,10 +48,7 @@ class NumPyKernel(Kernel):
     def __init__(self, program: Program, back: Program, wanted: Sequence[Array] = ()) -> None:
         super().__init__(program, back, wanted)
         self._both = self._define(True)
-
-    @cached_property
-    def _forward(self) -> Callable[..., Any]:  # which a training loop has no use for
-        return self._define(False)
+        self._forward: Callable[..., Any] | None = None  # made when asked for: a training loop has no use for it
 
     def _define(self, both: bool) -> Callable[..., Any]:
         """The function that computes the outputs, and if asked for the derivatives: those by the parameters are left in
@@ -76,6 +73,8 @@ class NumPyKernel(Kernel):
 
     def forward(self, arrays: Sequence[Any]) -> dict[str, Any]:
         """The outputs by name."""
+        if self._forward is None:
+            self._forward = self._define(False)
         return dict(zip(self.program.outputs, self._forward(1.0, *arrays, *self.values), strict=True))
 
     def both(self, arrays: Sequence[Any], seed: float) -> tuple[dict[str, Any], list[Any]]:
@@ -120,11 +119,12 @@ class Writer:
         self.given: list[str] = [names.of(array).id for array in (*given, *program.of_role("param"))]
         names.length = next((call("len", names.of(array)) for array in given if array.batched), node(1))
         names.constants.update({names.of(array).id: array.value for array in program.of_role("const")})
+        self.expressions: dict[int, tuple[Compute, Expr]] = {}  # by the id of a step: its own, in the library's rows
         self.elements: dict[tuple[Any, ...], str] = {}  # what is called on each element: its name in the text
         self.shared: dict[Expr, str] = {}  # of the step that is being written: what occurs in it more than once
         self.pending: list[str] = []  # the lines that compute that
         self.temporaries: int = 0
-        self.uses: dict[int, int] = _uses(program, back)
+        self.uses: dict[int, int] = count_uses(program, back)
         self.spent: dict[int, Array]
         self.early: set[int]  # (see spent_arrays)
         self.spent, self.early = spent_arrays(back or Program(), self.uses, self.is_new, self.is_in_place)
@@ -136,18 +136,18 @@ class Writer:
         if back is not None:
             lines += ["# reverse", *self.steps(back)]
         ranges = [(name, names.length if n == BATCH else n) for n, name in names.ranges.items()]
-        counted = [f"{name} = {ast.unparse(call(library.function('arange'), n))}" for name, n in ranges]
+        counted = [f"{name} = {written(call(library.function('arange'), n))}" for name, n in ranges]
         self.lines: list[str] = [*counted, *lines]
 
     def result(self, array: Array | None, of: Array | None = None) -> str:
         """What an array is called; zeros in the shape of another if there is none."""
         if array is not None:
-            return ast.unparse(self.names.of(array))
-        return ast.unparse(call(self.library.function("zeros"), self.names.shape(of.shape if of else ())))
+            return written(self.names.of(array))
+        return written(call(self.library.function("zeros"), self.names.shape(of.shape if of else ())))
 
     def helpers(self) -> str:
         """The definitions that stand in front: what is called on each element."""
-        return "".join([f"{name} = {ast.unparse(call('by_element', *how))}\n" for how, name in self.elements.items()])
+        return "".join([f"{name} = {written(call('by_element', *how))}\n" for how, name in self.elements.items()])
 
     # -- steps --------------------------------------------------------------------------------------------------------
 
@@ -166,7 +166,7 @@ class Writer:
                 self.names.stands_for[out] = made
                 continue
             reader = readers.get(out)
-            text = ast.unparse(made)
+            text = written(made)
             used_once = reader is not None and self.uses[out] == 1 and out not in self.early
             if used_once and len(text) <= INLINE and self.takes(reader, step.out):
                 self.names.stands_for[out] = made
@@ -174,7 +174,7 @@ class Writer:
                 into = _into(made, self.memory.get(out, "")) if step.out.shape else None
                 if into is not None:
                     self.filled.add(self.memory[out])
-                    text = ast.unparse(into)
+                    text = written(into)
                 lines.append(self.line(step.out, text))
         return lines
 
@@ -183,7 +183,14 @@ class Writer:
         places = [k for k, x in enumerate(reader.operands) if x.array is array]
         if reader.reduce or len(places) != 1 or not reader.operands[places[0]].is_whole(reader.axes):
             return False
-        return times(self.library.expanded(reader.expr), places[0]) == 1
+        return times(self.expanded(reader), places[0]) == 1
+
+    def expanded(self, step: Compute) -> Expr:
+        """The expression of a step by the rows that the library has."""
+        if id(step) not in self.expressions:
+            of = step.operands
+            self.expressions[id(step)] = step, self.library.expanded(step.expr, lambda k: of[k].array.nonnegative)
+        return self.expressions[id(step)][1]
 
     def line(self, out: Array, text: str) -> str:
         """A line that makes an array; its shape stands behind it."""
@@ -194,43 +201,44 @@ class Writer:
         out, parts = step.out, list(step.parts)
         lines: list[str] = []
         if _end_to_end(step):
-            return [self.line(out, ast.unparse(self.concatenation(step)))]
+            return [self.line(out, written(self.concatenation(step)))]
         if id(parts[0][1]) in self.spent:
             parts.pop(0)
         elif parts[0][0].is_whole(parts[0][1].shape) and parts[0][1].shape == out.shape:
-            lines = [self.line(out, ast.unparse(method(self.names.of(parts.pop(0)[1]), "copy")))]
+            lines = [self.line(out, written(method(self.names.of(parts.pop(0)[1]), "copy")))]
         else:
-            lines = [self.line(out, ast.unparse(call(self.library.function("zeros"), self.names.shape(out.shape))))]
+            lines = [self.line(out, written(call(self.library.function("zeros"), self.names.shape(out.shape))))]
         for access, part in parts:
             target, once = self.target(access, part)
             added = self.names.of(part)
             if once:
-                lines.append(ast.unparse(ast.AugAssign(target, ast.Add(), added)))
+                lines.append(f"{written(target)} += {written(added)}")
                 continue
             places = target.slice
             if any(isinstance(inner, ast.Slice) for inner in ast.walk(places)):
                 places = item(path("np.s_"), places)
-            lines.append(ast.unparse(call("np.add.at", target.value, places, added)))
+            lines.append(written(call("np.add.at", target.value, places, added)))
         return lines
 
     def concatenation(self, step: Assemble) -> Any:
-        """The parts, each as one row of its elements, end to end."""
+        """The parts, each as one row of its elements, end to end; those of one number each as one array."""
         names, length = self.names, self.names.length
         pieces = []
-        for _, part in step.parts:
-            piece = names.of(part)
-            if part.batched and len(part.cell_shape) != 1:
-                piece = method(piece, "reshape", length, part.size)
-            elif not part.batched:
-                if not part.shape:
-                    piece = call(self.library.function("atleast_1d"), piece)
-                elif len(part.shape) != 1:
-                    piece = method(piece, "reshape", -1)
-                if step.out.batched:
-                    piece = call(self.library.function("broadcast_to"), piece, (length, part.size))
-            pieces.append(piece)
+        for shape, parts in groupby([part for _, part in step.parts], key=lambda part: part.shape):
+            run = list(parts)
+            batched, size = shape[:1] == (BATCH,), run[0].size
+            made = [names.of(part) for part in run]
+            if len(shape) == batched:
+                size = len(run)
+                together = call(self.library.function("array"), made)
+                made = [ast.Attribute(together, "T") if batched else together]
+            elif len(shape) != batched + 1:
+                made = [method(piece, "reshape", *[length] * batched, size if batched else -1) for piece in made]
+            if step.out.batched and not batched:
+                made = [call(self.library.function("broadcast_to"), piece, (length, size)) for piece in made]
+            pieces += made
         axis = {"axis": 1} if step.out.batched else {}
-        return call(self.library.function("concatenate"), pieces, **axis)
+        return pieces[0] if len(pieces) == 1 else call(self.library.function("concatenate"), pieces, **axis)
 
     def target(self, access: Access, part: Array) -> tuple[Any, bool]:
         """The places that a part is added at, and whether each is named only once."""
@@ -302,17 +310,17 @@ class Writer:
                 return inlined
             return view(access, step.axes, order, self.names)
 
-        expr = self.library.expanded(step.expr)
+        expr = self.expanded(step)
         self.shared = {}
         if not has_mask(expr):
             for part in repeated(expr):
                 made = self.expression(part, leaf)
                 self.temporaries += 1
                 self.shared[part] = self.names.free(f"t{self.temporaries}")
-                self.pending.append(f"{self.shared[part]} = {ast.unparse(made)}")
+                self.pending.append(f"{self.shared[part]} = {written(made)}")
         made = self.expression(expr, leaf)
         self.shared = {}
-        return made
+        return with_point(made)
 
     def mask(self, values: Any, axes: Sequence[int], order: Sequence[int]) -> Any:
         """A mask over the axes of a step, in some order; it may lack the last of them."""
@@ -335,13 +343,15 @@ class Writer:
         if name == "mul":
             for a, b in (expr[1:], expr[:0:-1]):
                 if b[0] == "where" and b[2:] == (ONE, ZERO):  # a bool counts as 1 or 0
-                    return infix(self.expression(a, leaf), "*", self.expression(b[1], leaf))
+                    return infix(with_point(self.expression(a, leaf)), "*", self.expression(b[1], leaf))
                 if b[0] == "reciprocal":
                     return self.expression(("div", a, b[1]), leaf)
         if name == "partial":
             row, operand = TABLE[int(expr[1][1])].name, int(expr[2][1])
             return self.element((row, operand), [self.expression(x, leaf) for x in expr[3:]])
         operands = [self.expression(branch, leaf) for branch in expr[1:]]
+        if name == "where":
+            operands[1] = with_point(operands[1])
         made = self.library.spelled(name, operands)
         return self.element((name,), operands) if made is None else made
 
@@ -447,17 +457,6 @@ class Writer:
     def turned(self, array: Any, made: list[int], out: list[int]) -> Any:
         """An array that was made over some axes with these in the order of the result."""
         return array if made == out else self.library.method(array, "transpose", *[made.index(i) for i in out])
-
-
-def _uses(program: Program, back: Program | None) -> dict[int, int]:
-    """By the id of an array how often it is used, twice where it is a part or a result."""
-    uses: dict[int, int] = {}
-    for part in filter(None, (program, back)):
-        used = [(array, 1 if isinstance(step, Compute) else 2) for step in part.steps for array in step.reads]
-        used += [(array, 2) for array in (*part.outputs.values(), *part.gradients.values())]
-        for array, count in used:
-            uses[id(array)] = uses.get(id(array), 0) + count
-    return uses
 
 
 def _into(made: Any, memory: str) -> Any:

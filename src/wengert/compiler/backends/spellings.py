@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from wengert.compiler.backends.syntax import call, fill, infix, method, negative, node, path, template
-from wengert.compiler.ir import COMPARISONS, LEAVES, Expr, expand
+from wengert.compiler.ir import COMPARISONS, LEAVES, Expr, expand, is_nonnegative
 from wengert.ops import BY_NAME
 
 __all__ = ["LIBRARIES", "Library", "by_element"]
@@ -36,10 +36,11 @@ FORMS = {  # of rows that are no function, and of the greatest and the least whe
     "masked max": "x.max(y, where=z, initial=-np.inf)",
     "masked min": "x.min(y, where=z, initial=np.inf)",
 }
-POWERS: dict[Expr, Callable[[Expr], Expr]] = {
-    ("const", 0.5): lambda x: ("sqrt", x),
-    ("const", -0.5): lambda x: ("reciprocal", ("sqrt", x)),
-}
+
+
+def _root(x: Expr) -> Expr:
+    """x**0.5 by a square root, whose own values at -0.0 and -inf are others."""
+    return ("where", ("eq", x, ("const", -inf)), ("const", inf), ("sqrt", ("add", x, ("const", 0.0))))
 
 
 @dataclass(frozen=True)
@@ -83,18 +84,21 @@ class Library:
         """A form with its operands x, y and z, in this library."""
         return fill(template(form), {"np": path(self.name), **dict(zip("xyz", operands, strict=False))})
 
-    def expanded(self, expr: Expr) -> Expr:
-        """The expression by the rows that it has, and those that are called element by element."""
+    def expanded(self, expr: Expr, nonnegative: Callable[[int], bool] = lambda operand: False) -> Expr:
+        """The expression by the rows that it has, and those that are called element by element; `nonnegative` says of
+        an operand whether it can only be 0, positive or nan.
+        """
         name = expr[0]
         if name in LEAVES:
             return expr
-        if name == "pow" and expr[2] in POWERS:
-            return self.expanded(POWERS[expr[2]](expr[1]))
+        if name == "pow" and expr[2] in (("const", 0.5), ("const", -0.5)):
+            root = ("sqrt", expr[1]) if is_nonnegative(expr[1], nonnegative) else _root(expr[1])
+            return self.expanded(root if expr[2][1] > 0.0 else ("reciprocal", root), nonnegative)
         if name != "partial" and name not in COMPARISONS and not self.spells(name):
             longer = expand(expr)
             if longer is not None:
-                return self.expanded(longer)
-        return (name, *[self.expanded(branch) for branch in expr[1:]])
+                return self.expanded(longer, nonnegative)
+        return (name, *[self.expanded(branch, nonnegative) for branch in expr[1:]])
 
     def spelled(self, name: str, operands: list[Any]) -> Any:
         """A row or a comparison of operands; None if there is no way to write it."""
@@ -163,7 +167,7 @@ LIBRARIES = {
             "lgamma": "torch.lgamma(x)",
             "polygamma": "torch.polygamma(x, y)",
         },
-        {"transpose": "permute", "max": "amax", "min": "amin", "concatenate": "cat"},
+        {"transpose": "permute", "max": "amax", "min": "amin", "concatenate": "cat", "array": "stack"},
         array="torch.tensor(x, dtype=y)",
         triangle="torch.ones(x, x).tril().bool()",
         number="torch.tensor(x, dtype=torch.float64)",

@@ -9,6 +9,7 @@ from wengert.compiler.ir.expression import (
     expand,
     has_mask,
     is_nonnegative,
+    may_fold,
     repeated,
     times,
 )
@@ -39,5 +40,5 @@ from wengert.compiler.ir.strides import (
 
 __all__ = ["BATCH", "COMPARISONS", "LEAVES", "ONE", "ZERO", "Access", "Array", "Assemble", "Compute", "Expr"]
 __all__ += ["Grid", "Index", "Program", "ProgramError", "addresses", "contiguous", "distinct", "expand", "fit"]
-__all__ += ["fuse", "grid_rows", "has_mask", "is_nonnegative", "nested", "product_grid", "repeated", "reverse"]
-__all__ += ["times", "unmask", "verify", "without_broadcast"]
+__all__ += ["fuse", "grid_rows", "has_mask", "is_nonnegative", "may_fold", "nested", "product_grid", "repeated"]
+__all__ += ["reverse", "times", "unmask", "verify", "without_broadcast"]

@@ -14,12 +14,13 @@ from typing import Any
 from wengert.ops import AS_OPERANDS, NONNEGATIVE, interpret, namespace, table
 
 __all__ = ["COMPARISONS", "LEAVES", "ONE", "ZERO", "Expr", "cotangents", "expand", "has_mask", "inputs"]
-__all__ += ["is_nonnegative", "rename", "repeated", "rewrite", "times"]
+__all__ += ["is_nonnegative", "may_fold", "rename", "repeated", "rewrite", "times"]
 
 Expr = tuple[Any, ...]
 LEAVES = ("in", "const", "mask")
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 CHEAP = ("add", "sub", "mul", "neg", "square", "where", "stop_gradient", "relu", *COMPARISONS)
+MODERATE = 2.0**64  # numbers up to this may be multiplied before what they are factors of
 ONE: Expr = ("const", 1.0)
 ZERO: Expr = ("const", 0.0)
 
@@ -77,13 +78,9 @@ def _made(name: str, *operands: Any) -> Any:
                     return -other
             if isinstance(x, Symbolic) and x.expr[0] == "div" and x.expr[1] == ("const", 1.0):
                 return Symbolic(("div", _expr(other), x.expr[2]))
-            if (
-                isinstance(x, float)
-                and isinstance(other, Symbolic)
-                and other.expr[0] == "mul"
-                and other.expr[1][0] == "const"
-            ):
-                return _made("mul", x * other.expr[1][1], Symbolic(other.expr[2]))
+            known = other.expr[1] if isinstance(other, Symbolic) and other.expr[0] == "mul" else ZERO
+            if isinstance(x, float) and known[0] == "const" and may_fold(x, known[1]):
+                return _made("mul", x * known[1], Symbolic(other.expr[2]))
     elif name in ("add", "sub") and isinstance(b, float) and b == 0.0:
         return a
     elif name == "add" and isinstance(a, float) and a == 0.0:
@@ -91,6 +88,15 @@ def _made(name: str, *operands: Any) -> Any:
     elif name == "neg" and a.expr[0] == "neg":
         return Symbolic(a.expr[1])
     return Symbolic((name, *map(_expr, operands)))
+
+
+def may_fold(a: Any, b: Any) -> Any:
+    """Whether to multiply by the product of two numbers, or arrays of them, is to multiply by both: it is not where the
+    one leaves the range of floats and the other comes back.
+    """
+    larger = (abs(a) >= 1.0) & (abs(b) >= 1.0) & (abs(a * b) <= MODERATE)
+    smaller = (abs(a) <= 1.0) & (abs(b) <= 1.0) & (abs(a * b) >= 1.0 / MODERATE)
+    return larger | smaller
 
 
 def _choice(condition: Any, x: Any, y: Any) -> Any:
@@ -140,13 +146,15 @@ def partials(expr: Expr, out: Expr, nonnegative: Callable[[int], bool]) -> list[
 
 
 def _power(x: Any, exponent: float, out: Any) -> Any:
-    """The derivative of x**exponent by x, from its value if that is kept; of small powers from x, which may be 0."""
+    """The derivative of x**exponent by x: from its value where that is kept and is no help only where the derivative is
+    not finite either, of small powers by products, of the rest by a power.
+    """
     if exponent == 2.0:
         return 2.0 * x
     if exponent in (3.0, 4.0):
         return exponent * (x * x) if exponent == 3.0 else exponent * (x * (x * x))
-    if out is not None and exponent not in (0.0, 1.0):
-        return exponent * (out / x)
+    if out is not None and (exponent < 0.0 or exponent == 0.5):
+        return exponent * (out / x) if exponent < 0.0 else exponent / out
     return exponent * x ** (exponent - 1.0) if exponent else 0.0
 
 
@@ -214,17 +222,26 @@ def _count(expr: Expr, seen: dict[Expr, int]) -> bool:
     return costly
 
 
+def leaves(expr: Expr) -> list[Expr]:
+    """The operands, numbers and masks of an expression, as often as they stand there, in order of appearance."""
+    found: list[Expr] = []
+    waiting = [expr]
+    while waiting:
+        part = waiting.pop()
+        if part[0] in LEAVES:
+            found.append(part)
+        else:
+            waiting.extend(part[:0:-1])
+    return found
+
+
 def inputs(expr: Expr) -> list[int]:
     """The operands that an expression reads, each once, in order of appearance.
 
     >>> inputs(("add", ("in", 1), ("mul", ("in", 0), ("in", 1))))
     [1, 0]
     """
-    if expr[0] == "in":
-        return [expr[1]]
-    if expr[0] in LEAVES:
-        return []
-    return list(dict.fromkeys(k for branch in expr[1:] for k in inputs(branch)))
+    return list(dict.fromkeys([leaf[1] for leaf in leaves(expr) if leaf[0] == "in"]))
 
 
 def times(expr: Expr, k: int) -> int:
@@ -233,14 +250,12 @@ def times(expr: Expr, k: int) -> int:
     >>> times(("mul", ("in", 0), ("add", ("in", 1), ("in", 0))), 0)
     2
     """
-    if expr[0] in LEAVES:
-        return int(expr == ("in", k)) if expr[0] == "in" else 0
-    return sum(times(branch, k) for branch in expr[1:])
+    return [leaf[1] for leaf in leaves(expr) if leaf[0] == "in"].count(k)
 
 
 def has_mask(expr: Expr) -> bool:
     """Whether an expression names an array of bools over its axes."""
-    return expr[0] == "mask" or (expr[0] not in LEAVES and any(map(has_mask, expr[1:])))
+    return "mask" in [leaf[0] for leaf in leaves(expr)]
 
 
 def rewrite(expr: Expr, leaf: Callable[[Expr], Expr]) -> Expr:

@@ -42,20 +42,11 @@ class Array:
     clean: bool = True  # whether the padding is known to hold 0
     nonnegative: bool = False
 
-    @property
-    def batched(self) -> bool:
-        """Whether every example of a batch has elements of its own."""
-        return self.shape[:1] == (BATCH,)
-
-    @property
-    def cell_shape(self) -> tuple[int, ...]:
-        """The shape without the batch."""
-        return self.shape[1:] if self.batched else self.shape
-
-    @property
-    def size(self) -> int:
-        """How many elements an example has."""
-        return prod(self.cell_shape)
+    def __post_init__(self) -> None:  # what is asked for at every access; the shape stays what it is
+        self.batched: bool = self.shape[:1] == (BATCH,)  # whether every example of a batch has elements of its own
+        self.cell_shape: tuple[int, ...] = self.shape[1:] if self.batched else self.shape  # without the batch
+        self.size: int = prod(self.cell_shape)  # how many elements an example has
+        self.strides: tuple[int, ...] = (1,) * self.batched + contiguous(self.cell_shape)  # of the elements in order
 
     @property
     def written_shape(self) -> str:
@@ -119,7 +110,7 @@ class Access:
             and self.index is None
             and self.base == 0
             and tuple(axes) == self.array.shape
-            and self.strides == whole(self.array).strides
+            and self.strides == self.array.strides
         )
 
 
@@ -189,8 +180,7 @@ def contiguous(shape: Iterable[int]) -> tuple[int, ...]:
 
 def whole(array: Array) -> Access:
     """The access that reads an array element by element."""
-    batch = (1,) if array.batched else ()
-    return Access(array, 0, batch + contiguous(array.cell_shape))
+    return Access(array, 0, array.strides)
 
 
 def verify(program: Program, before: Iterable[Array] = ()) -> None:

@@ -8,6 +8,7 @@ broadcasts and both adjoints of a product are cases of it.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 from wengert.compiler.ir.expression import ONE, ZERO, Expr, cotangents, has_mask, inputs, rename, rewrite
@@ -99,9 +100,9 @@ class _Reverse:
                 whole_parts[0].name = f"d{array.name}"
             return self.constant.get(id(whole_parts[0]), whole_parts[0])
         if whole_parts:
-            while len(whole_parts) > ADDENDS:
-                whole_parts = [self.total(array, whole_parts[:ADDENDS]), *whole_parts[ADDENDS:]]
-            total = self.total(array, whole_parts)
+            total = self.total(array, whole_parts[:ADDENDS])
+            for at in range(ADDENDS, len(whole_parts), ADDENDS - 1):
+                total = self.total(array, [total, *whole_parts[at : at + ADDENDS - 1]])
             if not others:
                 total.name = f"d{array.name}"
                 return total
@@ -114,12 +115,14 @@ class _Reverse:
         return out
 
     def total(self, array: Array, parts: list[Array]) -> Array:
-        """The sum of parts that each cover an array."""
-        expr: Expr = ("in", 0)
-        for k in range(1, len(parts)):
-            expr = ("add", expr, ("in", k))
-        strides = whole(array).strides
-        return self.add(array, array.shape, [Access(part, 0, strides) for part in parts], expr)
+        """The sum of parts that each cover an array; one that is a constant is written as the number that it is."""
+        reads = [Access(part, 0, array.strides) for part in parts if id(part) not in self.constant]
+        number = count()
+        terms = [self.constant.get(id(part)) or ("in", next(number)) for part in parts]
+        expr: Expr = terms[0]
+        for term in terms[1:]:
+            expr = ("add", expr, term)
+        return self.add(array, array.shape, reads, expr)
 
     def assemble(self, step: Assemble, gradient: Expr | Array) -> None:
         """Each part receives what stands in its places."""
@@ -140,7 +143,7 @@ class _Reverse:
         operands = list(step.operands)
         reach: Expr = gradient if isinstance(gradient, tuple) else ("in", count)
         absent = (0,) * len(step.reduced)
-        own = Access(step.out, 0, whole(step.out).strides + absent)
+        own = Access(step.out, 0, step.out.strides + absent)
         if isinstance(gradient, Array):
             strides = own.strides if gradient.shape == step.out.shape else (0,) * len(step.axes)
             operands += [Access(gradient, 0, strides), own]
@@ -181,16 +184,18 @@ class _Reverse:
         used = inputs(expr)
         expr = rename(expr, {old: new for new, old in enumerate(used)})
         reads = [operands[i].permuted(order, axes) for i in used]
-        expr = _with_masks(expr, order, axes)
+        masked = has_mask(expr)
+        if masked:
+            expr = _with_masks(expr, order, axes)
         shape = tuple([axes[i] for i in order])
         through = access.permuted(kept, axes)
         if expr == ("in", 0) and not missing and reads[0].is_whole(shape):
             self.give(access.array, through, reads[0].array)
             return
-        key = (repr(expr), tuple([(id(x.array), x.base, x.strides) for x in reads]), tuple(order))
-        plain = all(x.table is None and x.index is None for x in reads) and not has_mask(expr)
+        plain = bool(axes) and not masked and all(x.table is None and x.index is None for x in reads)
+        key = (repr(expr), tuple([(id(x.array), x.base, x.strides) for x in reads]), tuple(order)) if plain else ()
         if missing and plain and key in made:  # the same, element by element, is there already
-            reads, expr = [Access(made[key], 0, whole(made[key]).strides)], ("in", 0)
+            reads, expr = [Access(made[key], 0, made[key].strides)], ("in", 0)
         part = self.add(access.array, shape, reads, expr, len(kept))
         if plain and not missing:
             made[key] = part

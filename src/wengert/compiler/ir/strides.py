@@ -6,6 +6,7 @@ Everything here is arithmetic on arrays of integers: rows of numbers' names, or 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -135,9 +136,10 @@ def without_broadcast(table: Ints) -> tuple[Ints, tuple[int, ...]]:
 
 def distinct(rows: Ints) -> tuple[Ints, Ints]:
     """The first of each kind of row, in order of appearance, and for each row which kind it is."""
-    weights = np.random.default_rng(1964).integers(1, 2**62, rows.shape[1], dtype=np.int64)
+    if len(rows) == 1:
+        return np.zeros(1, np.int64), np.zeros(1, np.int64)
     mixed = rows * np.int64(0x9E3779B97F4A7C15 - (1 << 64))
-    keys = ((mixed ^ (mixed >> 29)) * weights).sum(1)
+    keys = ((mixed ^ (mixed >> 29)) * _weights(rows.shape[1])).sum(1)
     _, first, kind = np.unique(keys, return_index=True, return_inverse=True)
     order = np.argsort(first)
     rank = np.empty(len(first), np.int64)
@@ -149,6 +151,11 @@ def distinct(rows: Ints) -> tuple[Ints, Ints]:
     return first, kind
 
 
+@lru_cache(16)
+def _weights(count: int) -> Ints:
+    return np.random.default_rng(1964).integers(1, 2**62, count, dtype=np.int64)
+
+
 def product_grid(left: Ints, right: Ints) -> Grid | None:
     """Rows of two factors as (batches of) one matrix product: a grid [block, kinds of right rows, kinds of left rows].
 
@@ -156,10 +163,12 @@ def product_grid(left: Ints, right: Ints) -> Grid | None:
     most of its pairs is a matrix product. None if rows are not shared, or not regularly.
     """
     count = len(left)
+    if count == 1:
+        return Grid(np.zeros((1, 1, 1), np.int64), np.zeros(1, np.int64), None)
     first_left, kind_left = distinct(left)
     first_right, kind_right = distinct(right)
     many_left, many_right = len(first_left), len(first_right)
-    if count > 1 and many_left == count and many_right == count:
+    if many_left == count and many_right == count:
         return None
     block = np.zeros(count, np.int64)
     if many_left > 1 and many_right > 1 and count < many_left * many_right:

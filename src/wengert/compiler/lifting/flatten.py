@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from wengert.compiler.ir import may_fold
 from wengert.compiler.lifting.simplify import (
     CONST,
     INPUT,
@@ -32,7 +33,6 @@ CODE = {name: BY_NAME[name].code for name in ("add", "sub", "neg", "mul", "pow",
 SUMS = np.array([CODE[name] for name in ("add", "sub", "neg", "sum", "dot")])
 REDUCTIONS = {CODE["max"]: "max", CODE["min"]: "min"}
 RAGGED_GROUPS, RAGGED_WASTE = 2, 3.0  # sums of different lengths become one array when it is at most this much larger
-MODERATE = 1e100  # constants between this and its inverse may be multiplied together: nothing overflows
 
 
 @dataclass
@@ -179,8 +179,6 @@ def _merge_products(
     is_neg[of_neg[(inner < n) & gone[np.minimum(inner, n - 1)]]] = (
         False  # it is a sum itself: it took its operand's terms
     )
-    moderate = np.zeros(len(uses), bool)
-    moderate[n:] = (np.abs(constants) < MODERATE) & (np.abs(constants) > 1 / MODERATE)
     in_sum = np.isin(codes[root], SUMS)
     passing = (is_neg & single)[root]  # such a sum may become the sign of another's term: it waits until that is known
     for turn in range(6):
@@ -193,7 +191,9 @@ def _merge_products(
             coefficient[at] *= -1.0
             side[at] = operands[starts[side[at]]]
         free = active & single[factor] & is_mul[factor]
-        at = np.flatnonzero(free & (other >= 0) & (source[other] == CONST) & moderate[other])
+        at = np.flatnonzero(free & (other >= 0) & (source[other] == CONST))
+        with np.errstate(over="ignore"):
+            at = at[may_fold(coefficient[at], constants[other[at] - n])]
         coefficient[at] *= constants[other[at] - n]
         other[at] = -1
         at = np.flatnonzero(free & (other < 0))

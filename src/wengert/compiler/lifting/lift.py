@@ -35,16 +35,16 @@ from wengert.compiler.ir import (
     without_broadcast,
 )
 from wengert.compiler.lifting.flatten import Group, flatten
-from wengert.compiler.lifting.simplify import CONST, VARYING, Pick, Unliftable
+from wengert.compiler.lifting.simplify import CONST, VARYING, Pick
 from wengert.compiler.lifting.storage import Storage
-from wengert.compiler.lifting.sums import SumPlan, Terms, plan_of
+from wengert.compiler.lifting.sums import SHORT, SumPlan, Terms, plan_of, short_sum
 from wengert.graph import Graph
 from wengert.ops import TABLE
 
 __all__ = ["Lifted", "lift"]
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
-SHORT = 3  # a sum of at most this many terms is written out, a longer one is reduced over an axis
+ONE_NUMBER = Grid.of(np.zeros((), np.int64), 1)
 PIECES = 8  # into how many pieces, by where its factors lie, a sum may be cut
 
 
@@ -112,6 +112,11 @@ class _Lifter(Storage):
                     (self.read(array, grid), None, 1.0) for array in self.reduced(part, grid, part is plan.product)
                 ]
         self.finish(plan.group, grid, addends)
+
+    def short_sum_of(self, group: Group, terms: list[tuple[int, int, float]]) -> None:
+        """The array of a group of one sum, of a few terms."""
+        addends = [(self.number_at(x), self.number_at(y) if y >= 0 else None, c) for x, y, c in terms]
+        self.finish(group, ONE_NUMBER, addends)
 
     def is_short(self, part: Terms, grid: Grid) -> bool:
         """Whether a part is written out term by term: it has few, and is no product of a matrix."""
@@ -228,11 +233,10 @@ class _Lifter(Storage):
         if (key == key[:, :1]).all():
             pieces = every
         else:
-            _, first, number = np.unique(key, axis=1, return_index=True, return_inverse=True)
-            number = number.reshape(-1)
+            first, number = distinct(key.T)
             if len(first) > PIECES:
                 return every
-            pieces = [np.flatnonzero(number == n) for n in np.argsort(first)]
+            pieces = [np.flatnonzero(number == n) for n in range(len(first))]
         if len(part.left) == 1:  # the terms of one sum may stand in any order: in that of their cells
             pieces = [columns[np.argsort(self.cell[part.left[0, columns]], kind="stable")] for columns in pieces]
         return pieces
@@ -287,6 +291,8 @@ class _Lifter(Storage):
 
     def grid(self, columns: list[Ints], count: int) -> Grid:
         """The order and the shape for a group whose operands are these columns of numbers."""
+        if count == 1:
+            return ONE_NUMBER
         cells = [self.cell[c] for c in columns]
         places = [self.place[c] for c in columns]
         usable = [k for k in range(len(columns)) if places[k][0] >= 0 and (places[k] == places[k][0]).all()]
@@ -318,31 +324,43 @@ class _Lifter(Storage):
         self.elementwise(group, grid, operands, lambda *branches: _special(row.name, branches), "h")
 
     def pick_of(self, group: Group) -> None:
-        """The array of a group of numbers that integers choose from as many candidates each."""
+        """The array of a group of numbers that integers choose from as many candidates each; several if these
+        are of several arguments, or at no strides.
+        """
         flat, nodes = self.flat, group.nodes
         extent = int(flat.starts[nodes[0] + 1] - flat.starts[nodes[0]]) - 1
         table = flat.operands[flat.starts[nodes][:, None] + np.arange(extent + 1)]
         candidates, index = table[:, :-1], table[:, -1]
-        first, _ = distinct(candidates)
+        first, kind = distinct(candidates)
+        if not self.is_one_value(self.place[index]):
+            self.picks_of(group, self.place[index])
+            return
         self.allocate("T", candidates[first].T)
         grid = self.grid([index], len(nodes)) if len(first) == 1 else self.grid([index, candidates[:, 0]], len(nodes))
-        rows = grid.rows
-        self.operand(candidates[rows])  # what is stored nowhere yet gets a place
+        self.operand(candidates[grid.rows])  # what is stored nowhere yet gets a place
         array, cells = self.joint(candidates)
-        base, chosen = fit(cells[:, 0][rows]), fit(self.cell[index][rows])
-        steps = np.diff(cells, axis=1)
-        if (
-            base is None
-            or chosen is None
-            or (steps != steps.flat[0]).any()
-            or (self.place[index] != self.place[index[0]]).any()
-        ):
-            raise Unliftable("an integer chooses among numbers that lie at uneven strides")
-        step = int(steps.flat[0]) if extent > 1 else 0
+        if extent > 1 and not self.is_one_value(np.diff(cells, axis=1)):  # at no strides: they are put side by side
+            array = self.compute("t", (len(first), extent), [self.operand(candidates[first])], lambda x: x)
+            cells = kind[:, None] * extent + np.arange(extent)
+        base, chosen = fit(cells[:, 0][grid.rows]), fit(self.cell[index][grid.rows])
+        if base is None or chosen is None:
+            self.picks_of(group, kind if len(first) > 1 else index)
+            return
+        step = int(cells[0, 1] - cells[0, 0]) if extent > 1 else 0
         by = Index(self.program.arrays[int(self.place[index[0]])], step, chosen[0], chosen[1], extent)
         access = Access(array, base[0], base[1], None, by)
         out = self.compute("g", grid.shape, [access], lambda x: x, batched=self.batched)
         self.assign(nodes, out, grid.cell)
+
+    def picks_of(self, group: Group, part: Ints) -> None:
+        """The arrays of a group of chosen numbers, one for each part."""
+        for each in dict.fromkeys(part.tolist()):
+            self.pick_of(Group(group.nodes[part == each], group.reduce, group.code))
+
+    @staticmethod
+    def is_one_value(numbers: Ints) -> bool:
+        """Whether all of these are the same."""
+        return bool((numbers == numbers.flat[0]).all())
 
     def extreme_of(self, group: Group) -> None:
         """The array of a group of greatest or least ones."""
@@ -422,14 +440,18 @@ def lift(
     lifter = _Lifter(flat, batched)
     for name, places in inputs.items():
         lifter.input(name, flat.places[places], "index" if name in indices else "input")
-    plans = {id(group): plan_of(flat, group) for group in flat.groups if group.reduce == "sum"}
+    sums = [group for group in flat.groups if group.reduce == "sum"]
+    short = {id(group): short_sum(flat, group) for group in sums}
+    plans = {id(group): plan_of(flat, group) for group in sums if not short[id(group)]}
     for plan in plans.values():
         lifter.allocate_matrices(plan)
     for plan in plans.values():
         lifter.allocate_vectors(plan)
     for group in flat.groups:
-        if group.reduce == "sum":
+        if id(group) in plans:
             lifter.sum_of(plans[id(group)])
+        elif group.reduce == "sum":
+            lifter.short_sum_of(group, short[id(group)])
         elif group.reduce:
             lifter.extreme_of(group)
         elif TABLE[group.code].name == "pick":

@@ -32,7 +32,7 @@ class Pick:
     user: int  # the place of the instruction that has the operand
     position: int  # which of its operands
     index: int  # the place of the integer
-    candidates: tuple[int, ...]  # the places of what it chooses from
+    candidates: tuple[Any, ...]  # the places of what it chooses from; or (*candidates, index): another choice
 
 
 def instructions(graph: Graph, source: Ints, picks: list[Pick]) -> tuple[Ints, Ints, Ints, Any, Ints]:
@@ -54,15 +54,18 @@ def instructions(graph: Graph, source: Ints, picks: list[Pick]) -> tuple[Ints, I
     by_user: dict[int, list[Pick]] = {}
     for pick in picks:
         by_user.setdefault(pick.user, []).append(pick)
-    picked: dict[tuple[int, ...], int] = {}  # each choice is made once, for all who read it
+    picked: dict[tuple[Any, ...], int] = {}  # each choice is made once, for all who read it
+
+    def choose(writer: _Expansion, choice: tuple[Any, ...]) -> int:
+        if choice not in picked:
+            picked[choice] = writer("pick", *[choose(writer, x) if isinstance(x, tuple) else x for x in choice])
+        return picked[choice]
+
     for place in sorted({*written_out, *by_user}):
         writer = _Expansion(numbers, place)
         xs = operands[starts[place] : starts[place + 1]].tolist()
         for pick in by_user.get(place, ()):
-            choice = (*pick.candidates, pick.index)
-            if choice not in picked:
-                picked[choice] = writer("pick", *choice)
-            xs[pick.position] = picked[choice]
+            xs[pick.position] = choose(writer, (*pick.candidates, pick.index))
         row = TABLE[codes[place]]
         if row.arity is None and row.name not in ("sum", "dot", "max", "min"):
             if row.name not in WRITTEN_OUT:

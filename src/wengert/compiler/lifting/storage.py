@@ -38,6 +38,7 @@ class Storage:
     batched: bool
     program: Program = field(default_factory=Program)
     counts: dict[str, int] = field(default_factory=dict)
+    number: dict[int, int] = field(default_factory=dict)  # by the id of an array: its place in the program
     given: set[str] = field(default_factory=set)  # the names of the inputs
     constants: dict[Any, Array] = field(default_factory=dict)
     joined: dict[tuple[int, ...], Array] = field(default_factory=dict)
@@ -55,12 +56,13 @@ class Storage:
             self.counts[stem] = self.counts.get(stem, 0) + 1
             name = f"{stem}{self.counts[stem]}"
         new = Array(name, tuple([int(n) for n in shape]), role, **more)
+        self.number[id(new)] = len(self.program.arrays)
         self.program.arrays.append(new)
         return new
 
     def assign(self, node_ids: Ints, array: Array, cells: Ints) -> None:
         """Store numbers in an array."""
-        self.place[node_ids] = self.program.arrays.index(array)
+        self.place[node_ids] = self.number[id(array)]
         self.cell[node_ids] = cells
 
     def input(self, name: str, node_ids: Ints, role: str) -> None:
@@ -78,9 +80,7 @@ class Storage:
         node_ids, _ = without_broadcast(node_ids)
         if not self.is_loose(node_ids).all():
             return False
-        seen = np.zeros(len(self.place), bool)
-        seen[node_ids] = True
-        if int(seen.sum()) != node_ids.size:
+        if node_ids.size > 1 and not (np.diff(np.sort(node_ids, axis=None)) > 0).all():  # one of them twice
             return False
         array = self.array(stem, node_ids.shape, "param", slots=node_ids)
         self.assign(node_ids.reshape(-1), array, np.arange(node_ids.size))
@@ -94,6 +94,8 @@ class Storage:
 
     def operand(self, node_ids: Ints, mask: Any = None) -> Access | float:
         """How these numbers are read over the axes of the table that names them."""
+        if mask is None and node_ids.size == 1:
+            return self.number_at(int(node_ids.flat[0]), node_ids.ndim)
         flat = self.flat
         real = node_ids if mask is None else node_ids[mask]
         if (flat.source[real] == CONST).all():
@@ -103,6 +105,17 @@ class Storage:
         if not self.allocate("p", np.where(mask, node_ids, real.flat[0]) if mask is not None else node_ids):
             self.allocate("p", np.unique(real[self.is_loose(real)]))
         return self.access(*self.joint(node_ids, mask), mask)
+
+    def number_at(self, node_id: int, axes: int = 0) -> Access | float:
+        """How one number is read, over as many axes of length 1."""
+        if self.flat.source[node_id] == CONST:
+            return float(self.flat.constants[node_id - self.flat.n])
+        if self.place[node_id] < 0:
+            self.allocate("p", np.array(node_id))
+        place = self.place[node_id]
+        if place < 0:
+            raise ProgramError("a number is read that no step has made")
+        return Access(self.program.arrays[place], int(self.cell[node_id]), (0,) * axes)
 
     def access(self, array: Array, cells: Ints, mask: Any = None) -> Access:
         """How cells of an array are read over the axes of the table that holds them."""
@@ -166,9 +179,7 @@ class Storage:
                 parts.append((Access(new, at, axes), array))
             self.program.steps.append(Assemble(new, parts))
             self.joined[key] = new
-        lookup = np.zeros(len(self.program.arrays), np.int64)
-        lookup[places] = begin[:-1]
-        return self.joined[key], lookup[self.place[node_ids]] + self.cell[node_ids]
+        return self.joined[key], begin[np.searchsorted(places, self.place[node_ids])] + self.cell[node_ids]
 
     # -- steps --------------------------------------------------------------------------------------------------------
 

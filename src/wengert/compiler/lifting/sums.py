@@ -14,9 +14,10 @@ from wengert.compiler.ir import Grid, product_grid
 from wengert.compiler.lifting.flatten import FlatGraph, Group
 from wengert.compiler.lifting.simplify import CONST
 
-__all__ = ["SumPlan", "Terms", "plan_of"]
+__all__ = ["SHORT", "SumPlan", "Terms", "plan_of", "short_sum"]
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
+SHORT = 3  # a sum of at most this many terms is written out, a longer one is reduced over an axis
 
 
 @dataclass
@@ -41,18 +42,38 @@ class SumPlan:
     product: Terms | None = None  # the part that is one
 
 
+def short_sum(flat: FlatGraph, group: Group) -> list[tuple[int, int, float]]:
+    """The terms of the only sum of a group, by their kinds: two factors, the second -1 if there is none, and a
+    coefficient. Empty if there is more to plan than to write them out: a product of vectors, many terms.
+    """
+    first, last = int(flat.first[group.nodes[0]]), int(flat.last[group.nodes[0]])
+    if len(group.nodes) > 1 or last - first > SHORT:
+        return []
+    columns = [column[first:last].tolist() for column in (flat.factor, flat.other, flat.coefficient)]
+    terms = list(zip(*columns, strict=True))
+    kinds = [_kind(flat, *term) for term in terms]
+    if any(kinds.count(kind) > 1 for kind, (_, other, _) in zip(kinds, terms, strict=True) if other >= 0):
+        return []
+    return [terms[n] for n in sorted(range(len(terms)), key=kinds.__getitem__)]
+
+
+def _kind(flat: FlatGraph, factor: Any, other: Any, coefficient: Any) -> Any:
+    """A number for the kind of a term, or of each of several: where its factors come from, and its sign."""
+    second = np.where(other >= 0, flat.source[np.maximum(other, 0)] + 1, 0)
+    return flat.source[factor] * 12 + second * 2 + (coefficient < 0)
+
+
 def plan_of(flat: FlatGraph, group: Group) -> SumPlan:
     """The parts of a group of sums, and the matrix product among them."""
     nodes = group.nodes
-    count = (flat.last - flat.first)[nodes]
+    count = flat.last[nodes] - flat.first[nodes]
     width = int(count.max())
     terms = flat.first[nodes][:, None] + np.arange(width)
     if count.min() < width:
         mask = np.arange(width) < count[:, None]
         parts = [_part(flat, np.where(mask, terms, terms[:, :1]), mask)]
     else:
-        second = np.where(flat.other[terms] >= 0, flat.source[np.maximum(flat.other[terms], 0)] + 1, 0)
-        kind = flat.source[flat.factor[terms]] * 12 + second * 2 + (flat.coefficient[terms] < 0)
+        kind = _kind(flat, flat.factor[terms], flat.other[terms], flat.coefficient[terms])
         order = np.argsort(kind, axis=1, kind="stable")
         terms, kind = np.take_along_axis(terms, order, 1), np.take_along_axis(kind, order, 1)[0]
         parts = [_part(flat, columns) for columns in np.split(terms, np.flatnonzero(np.diff(kind)) + 1, axis=1)]

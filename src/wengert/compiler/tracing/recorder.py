@@ -15,6 +15,7 @@ from math import nan
 from typing import Any
 
 from wengert import node
+from wengert._forks import in_child
 from wengert.compiler.tracing.tracers import HOLDS, Integer, Number, as_operand, number_of
 from wengert.engine import Value
 from wengert.errors import Line, running
@@ -206,6 +207,17 @@ def tracing(recorder: Recorder) -> Iterator[None]:
             _recording -= 1
             if not _recording:
                 node.set_tracing_hook(None)
+
+
+def _in_child() -> None:
+    """In a forked child the recording of another thread never comes to its end."""
+    global _lock, _recording
+    _lock, _recording = threading.Lock(), int(_hook.recorder is not None)
+    if not _recording:
+        node.set_tracing_hook(None)
+
+
+in_child(_in_child)
 
 
 def _subscripted(frame: Any) -> Any:

@@ -29,8 +29,7 @@ from wengert.ops import BY_NAME
 
 __all__ = ["STANDINS", "ModuleView"]
 
-ROWS = ("exp exp2 expm1 log log2 log10 log1p sqrt cbrt sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh "
-        "atanh erf erfc lgamma").split()  # fmt: skip
+ROWS = ["exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "cbrt", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "lgamma"]  # fmt: skip
 
 
 def _function(function: Any, row: str) -> Callable[..., Any]:
@@ -39,8 +38,11 @@ def _function(function: Any, row: str) -> Callable[..., Any]:
     def call(*xs: Any) -> Any:
         if not any(map(is_traced, xs)) or len(xs) != BY_NAME[row].arity:
             return function(*map(taken, xs))
-        made = recorded(row, computed(function, *xs), *xs)
-        made.recorder.guard("within", made, FINITE)
+        numbers = [*map(number_of, xs)]
+        made = recorded(row, BY_NAME[row](*numbers), *xs)
+        if not made.recorder.guard("within", made, FINITE) or row == "pow":
+            computed(function, *xs)  # which raises, or knows better
+        made.number = function(*numbers)
         return made
 
     return call

@@ -8,12 +8,16 @@ where it was read: a recording holds as long as the same is found there.
 
 from __future__ import annotations
 
+import copy
+import dis
 import functools
 import os
 import sys
 import sysconfig
-from collections.abc import Callable
-from types import CellType, FunctionType, MemberDescriptorType, MethodType, ModuleType
+from array import array
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Callable, Iterator
+from types import CellType, CodeType, FunctionType, MemberDescriptorType, MethodType, ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -23,7 +27,7 @@ from wengert.compiler.tracing.tracers import Number, presented
 from wengert.engine import Value
 from wengert.nn import Module
 
-__all__ = ["Surroundings", "attributes_of", "is_users", "is_users_class", "is_users_module"]
+__all__ = ["Surroundings", "attributes_of", "codes_of", "globals_of", "is_users", "is_users_class", "is_users_module"]
 
 FLOATS = (float, np.float64)
 PLAIN = (int, bool, str, bytes, complex, type(None))
@@ -58,6 +62,22 @@ def attributes_of(x: Any) -> list[str]:
     """The names of what an object holds."""
     slots = [n for base in type(x).__mro__ for n, a in vars(base).items() if isinstance(a, MemberDescriptorType)]
     return [n for n in (*slots, *getattr(x, "__dict__", ())) if not n.startswith("__") and hasattr(x, n)]
+
+
+def codes_of(code: CodeType) -> Iterator[CodeType]:
+    """Code, and that of the functions and comprehensions within it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from codes_of(constant)
+
+
+def globals_of(code: CodeType, operations: tuple[str, ...] = ("LOAD_GLOBAL", "LOAD_NAME")) -> Iterator[str]:
+    """The names of the globals that code reads."""
+    for each in codes_of(code):
+        for instruction in dis.get_instructions(each):
+            if instruction.opname in operations:
+                yield instruction.argval
 
 
 class View(dict[str, Any]):
@@ -116,8 +136,9 @@ class Surroundings:
             return self._made[id(x)][1]
         make = MAKERS.get(kind)
         if make is None:
-            make = Surroundings._object if is_users_class(kind) else Surroundings._class if is_users_class(x) else None
-        return x if make is None else make(self, x, name)
+            users = is_users_class(kind), is_users_class(x)
+            make = Surroundings._object if users[0] else Surroundings._class if users[1] else Surroundings._itself
+        return make(self, x, name)
 
     def _keep(self, x: Any, made: Any) -> Any:
         self._made[id(x)] = x, made
@@ -171,6 +192,10 @@ class Surroundings:
             return x
         return self._keep(x, ModuleView(x, lambda key, found: self.read(vars(x).get, key, f"{name}.{key}")))
 
+    def _deque(self, x: deque[Any], name: str) -> Any:
+        self._note(lambda _: len(x), f"the length of {name}")
+        return self._keep(x, deque([self.read(_item(x), n, f"{name}[{n}]") for n in range(len(x))], x.maxlen))
+
     def _list(self, x: list[Any], name: str) -> Any:
         kinds = set(map(type, x))
         if kinds.issubset((*PLAIN, float)):
@@ -196,7 +221,7 @@ class Surroundings:
         return self._keep(x, tuple([self.stand_in(item, f"{name}[{n}]") for n, item in enumerate(x)]))
 
     def _dict(self, x: dict[Any, Any], name: str) -> Any:
-        made: dict[Any, Any] = self._keep(x, {})
+        made: dict[Any, Any] = self._keep(x, copy.copy(x))  # of its kind: one with a default, in an order
         self._note(lambda _: tuple(x), f"the keys of {name}")
         made.update({key: self.read(x.get, key, f"{name}[{key!r}]") for key in x})
         return made
@@ -219,6 +244,22 @@ class Surroundings:
             seen = n in self.mentioned or not DYNAMIC.isdisjoint(self.mentioned)
             object.__setattr__(made, n, self.read(_attribute(x), n, f"{name}.{n}") if seen else getattr(x, n))
         return made
+
+    def _itself(self, x: Any, name: str) -> Any:
+        """What has no stand-in; what it holds is looked at, and what its methods read."""
+        self._keep(x, x)
+        if isinstance(x, (list, dict, deque, array)):
+            self._note(lambda _: tuple(x.items() if isinstance(x, dict) else x), name)
+        if is_users_module(type(x).__module__) or type(x) is SimpleNamespace:
+            for n in self.mentioned.intersection(attributes_of(x)):
+                self.found.append((_attribute(x), n, getattr(x, n), f"{name}.{n}"))
+        for base in (x if isinstance(x, type) else type(x)).__mro__:
+            for f in vars(base).values() if is_users_module(base.__module__) else ():
+                if isinstance(f, FunctionType):
+                    for n in globals_of(f.__code__):
+                        if n in f.__globals__:
+                            self.found.append((f.__globals__.get, n, f.__globals__[n], n))
+        return x
 
     def _class(self, x: Any, name: str) -> Any:
         made: Any = self._keep(x, type(x.__name__, (x,), {"__slots__": (), "__module__": x.__module__}))
@@ -280,9 +321,10 @@ class Surroundings:
 MAKERS: dict[Any, Callable[[Surroundings, Any, str], Any]] = {
     FunctionType: Surroundings._function, MethodType: Surroundings._method, functools.partial: Surroundings._partial,
     ModuleType: Surroundings._module, list: Surroundings._list, tuple: Surroundings._tuple, dict: Surroundings._dict,
-    set: Surroundings._set, np.ndarray: Surroundings._array,
+    set: Surroundings._set, np.ndarray: Surroundings._array, deque: Surroundings._deque,
+    **dict.fromkeys((defaultdict, OrderedDict, Counter), Surroundings._dict),
 }  # fmt: skip
-BY_VALUE = (*PLAIN, tuple, frozenset, np.generic)
+BY_VALUE = (*PLAIN, float, tuple, frozenset, np.generic)
 DYNAMIC = frozenset(
     ["__dict__", "asdict", "astuple", "getattr", "named_parameters", "parameters", "state_dict", "vars"]
 )
@@ -302,5 +344,5 @@ def _attribute(x: Any) -> Callable[[Any], Any]:
     return lambda name: getattr(x, name, MISSING)
 
 
-def _item(x: list[Any]) -> Callable[[Any], Any]:
+def _item(x: Any) -> Callable[[Any], Any]:
     return lambda n: x[n] if n < len(x) else MISSING

@@ -18,7 +18,7 @@ from wengert.compiler.tracing.arguments import Arguments, Leaf
 from wengert.compiler.tracing.recorder import Guard, Recorder, Unrecordable, tracing
 from wengert.compiler.tracing.recording import Guards, Recording
 from wengert.compiler.tracing.surroundings import Surroundings
-from wengert.compiler.tracing.tracers import Integer, Number, as_operand, number_of, presented
+from wengert.compiler.tracing.tracers import Integer, Number, as_operand, presented
 from wengert.compiler.tracing.watch import Watch, followed
 from wengert.engine import Value
 from wengert.graph import Graph
@@ -252,9 +252,10 @@ class _Trace:
                 raise Unrecordable("an integer argument changes more than which item of a list is read")
             user = int(np.searchsorted(starts, at, "right")) - 1
             picks.append(Pick(user, at - int(starts[user]), *chosen[pair]))
-        outs = [[run.place[id(x)] for x in (*run.results, *run.auxiliary)] for run in runs]
-        if any(out != outs[0] for out in outs):
-            raise Unrecordable("an integer argument chooses the result itself")
+        outs = [[run.place[id(x)] for x in (*run.results, *run.auxiliary, *run.compared)] for run in runs]
+        asked = [[(g.how, g.outcome, side) for g, side in zip(run.guards, run.sides, strict=True)] for run in runs]
+        if any(out != outs[0] for out in outs) or any(guards != asked[0] for guards in asked):
+            raise Unrecordable("an integer argument chooses the result itself, or what is compared")
         return picks
 
     def lift(self, picks: list[Pick]) -> Lifted:

@@ -230,12 +230,13 @@ def _computed(name: str, *xs: Any) -> Any:
     if any(x is NotImplemented for x in numbers):
         known = any(isinstance(x, (complex, str, bytes)) for x in xs)
         return PYTHON[name](*map(taken, xs)) if known else NotImplemented
+    recorder = next(x for x in xs if is_traced(x)).recorder
+    by_numpy = any(isinstance(x, np.generic) for x in numbers)
+    if name in ("remainder", "floordiv") or (name == "div" and not by_numpy):
+        recorder.guard("ne", xs[1], 0.0)
     result = computed(PYTHON[name], *xs)
     if isinstance(result, complex):
         return PYTHON[name](*map(taken, xs))
-    recorder = next(x for x in xs if is_traced(x)).recorder
-    if name in ("div", "remainder", "floordiv") and not (name == "div" and isinstance(result, np.generic)):
-        recorder.guard("ne", xs[1], 0.0)
     if name == "floordiv":
         x, y = map(as_operand, xs)
         made = Number(recorder, result, BY_NAME["round"]((x - BY_NAME["remainder"](x, y)) / y))
@@ -245,7 +246,7 @@ def _computed(name: str, *xs: Any) -> Any:
         recorder.guard("within", made, EXACT)
         if name == "pow":
             recorder.guard("ge", xs[1], 0.0)  # else a float
-    elif name == "pow" and not isinstance(result, np.generic):
+    elif name == "pow" and not by_numpy:
         recorder.guard("within", made, FINITE)
     return made
 

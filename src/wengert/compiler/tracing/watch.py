@@ -13,15 +13,24 @@ import functools
 import random
 import sys
 import zlib
+from array import array
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from types import CodeType, FunctionType, GeneratorType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from wengert.compiler.tracing.recorder import watching
-from wengert.compiler.tracing.surroundings import PLAIN, attributes_of, is_users, is_users_class, is_users_module
+from wengert.compiler.tracing.standins import STANDINS
+from wengert.compiler.tracing.surroundings import (
+    PLAIN,
+    attributes_of,
+    codes_of,
+    globals_of,
+    is_users,
+    is_users_module,
+)
 from wengert.engine import Value
 
 __all__ = ["DRAWS", "Watch", "followed", "random_state"]
@@ -96,14 +105,14 @@ class Watch:
             return (x.func, name), (x.args, name), (x.keywords, name)
         if kind is tuple:
             return [(item, f"{name}[{n}]") for n, item in enumerate(x)]
-        if kind is list or kind is deque:
+        if isinstance(x, (list, deque)):
             self._keep(x, name, lambda x: [*map(id, x)])
             return [(item, f"{name}[{n}]") for n, item in enumerate(x)]
-        if kind is dict:
+        if isinstance(x, dict):
             self._keep(x, name, lambda x: [*map(id, x), *map(id, x.values())])
             return [(item, f"{name}[{key!r}]") for key, item in x.items()]
-        if kind is set or kind is bytearray:
-            self._keep(x, name, frozenset if kind is set else bytes)
+        if isinstance(x, (set, bytearray, array)):
+            self._keep(x, name, frozenset if isinstance(x, set) else bytes)
             return ()
         if isinstance(x, np.ndarray):
             self._keep(x, name, _checksum)
@@ -191,7 +200,7 @@ class Watch:
                 of = getattr(arg, "__self__", None)
                 owner = "" if of is None or isinstance(of, ModuleType) else f"{type(of).__name__}."
                 self.effect = f"it calls {owner}{arg.__name__}, whose effects or results are not the same each time"
-        elif event == "c_exception" and _is_step(frame):
+        elif event == "c_exception" and _is_step(frame) and id(arg) not in STANDINS:
             self.path.append(arg.__name__)
 
 
@@ -206,7 +215,7 @@ def followed(call: Callable[[], Any]) -> tuple[Any, list[Any]]:
     path: list[Any] = []
 
     def event(frame: Any, event: str, arg: Any) -> None:
-        if event in ("call", "c_exception") and _is_step(frame):
+        if event in ("call", "c_exception") and _is_step(frame) and id(arg) not in STANDINS:
             path.append(frame.f_code if event == "call" else arg.__name__)
 
     sys.setprofile(event)
@@ -217,7 +226,6 @@ def followed(call: Callable[[], Any]) -> tuple[Any, list[Any]]:
 
 
 PACKAGE = __file__.rpartition("compiler")[0]
-STANDING_IN = __file__.replace("watch", "standins")
 
 
 @functools.lru_cache(4096)
@@ -227,35 +235,16 @@ def is_users_code(code: CodeType) -> bool:
 
 
 def _is_step(frame: Any) -> bool:
-    """Whether a frame is the user's, and was not called by this package; what stands in for `max` is not there."""
-    if not is_users_code(frame.f_code):
-        return False
-    back = frame.f_back
-    while back is not None and back.f_code.co_filename == STANDING_IN:
-        back = back.f_back
-    return back is None or not back.f_code.co_filename.startswith(PACKAGE)
-
-
-def codes_of(code: CodeType) -> Iterator[CodeType]:
-    """Code, and that of the functions and comprehensions within it."""
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from codes_of(constant)
+    """Whether a frame is the user's: no method that Python wrote, as for a named tuple, and that this package calls."""
+    caller = frame.f_back
+    written = frame.f_code.co_filename == "<string>" and caller and caller.f_code.co_filename.startswith(PACKAGE)
+    return is_users_code(frame.f_code) and not written
 
 
 def _tells_bools(code: CodeType) -> bool:
     """Whether there is an ``x is True``."""
     steps = [*dis.get_instructions(code)]
     return any(b.opname == "IS_OP" and a.argval in (True, False) for a, b in zip(steps, steps[1:], strict=False))
-
-
-def globals_of(code: CodeType, operations: tuple[str, ...] = ("LOAD_GLOBAL", "LOAD_NAME")) -> Iterator[str]:
-    """The names of the globals that code reads."""
-    for each in codes_of(code):
-        for instruction in dis.get_instructions(each):
-            if instruction.opname in operations:
-                yield instruction.argval
 
 
 def _inside(cell: Any, itself: bool = False) -> Any:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Container
-from functools import cached_property
-from os import PathLike, fspath
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from wengert.errors import ArgumentError
+from wengert.errors import ArgumentError, file_name
 from wengert.graph import Graph
 from wengert.view.graph.folding import FEWEST, MOST, Folding, folded
 from wengert.view.graph.formats import FORMATS, written
@@ -37,14 +36,17 @@ class Drawing:
         self.folding: Folding = Folding(graph, limit, rankdir)
         picture, parts = self.folding.picture()
         self._parts = len(parts)
+        self._svg: str | None = None
         more = [f"{folded(parts)}; .save('graph.html') can unfold them"] if parts else []
         picture.notes += [*notes, *more]
         self.picture: Picture = picture
 
-    @cached_property
+    @property
     def svg(self) -> str:
         """The picture as an SVG document."""
-        return str(written(self, "svg"))
+        if self._svg is None:
+            self._svg = str(written(self, "svg"))
+        return self._svg
 
     def to_dot(self) -> str:
         r"""The picture in the language of Graphviz; nothing here needs Graphviz.
@@ -85,16 +87,16 @@ class Drawing:
         PNG is drawn by resvg (extra `png`), light unless the theme is "dark".
 
         Raises:
-            ArgumentError: the name ends in something else.
+            ArgumentError: the name ends in something else, or the path is none.
             MissingExtraError: a PNG is asked for, and resvg_py is not installed.
             OSError: the file cannot be written.
         """
-        name = fspath(path)
+        name = file_name(path)
         kind = name.rpartition(".")[2].lower() if "." in name else ""
         if kind not in FORMATS:
             raise ArgumentError(f"cannot tell from {name!r:.80} what to write: it should end in .{', .'.join(FORMATS)}")
         content = written(self, kind)
-        with open(path, "wb") as file:
+        with open(name, "wb") as file:
             file.write(content if isinstance(content, bytes) else f"{content}\n".encode())
 
     def render(
@@ -118,10 +120,10 @@ class Drawing:
             The path of what was written.
 
         Raises:
-            ArgumentError: the format is not one that can be written.
+            ArgumentError: the format is not one that can be written, or a path is none.
         """
         kind = _one_of("format", format or self.format, FORMATS)
-        path = Path(directory or "", filename)
+        path = Path("" if directory is None else file_name(directory), file_name(filename))
         if directory is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
         picture = path.with_name(f"{path.name}.{kind}")

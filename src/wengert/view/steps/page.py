@@ -13,7 +13,7 @@ import json
 from math import isfinite
 from typing import Any
 
-from wengert.errors import ArgumentError
+from wengert.errors import ArgumentError, file_name
 from wengert.ops import TABLE
 from wengert.view import naming
 from wengert.view.backward import Pass
@@ -43,8 +43,12 @@ class Page(str):
         return f"Page({len(self) / 1000:.1f} kB of HTML; page.save(path) writes it to a file)"
 
     def save(self, path: Any) -> None:
-        """Write it to a file."""
-        with open(path, "w", encoding="utf-8", newline="\n") as file:
+        """Write it to a file.
+
+        Raises:
+            ArgumentError: the path is none.
+        """
+        with open(file_name(path), "w", encoding="utf-8", newline="\n") as file:
             file.write(self)
 
     def _repr_html_(self) -> str:

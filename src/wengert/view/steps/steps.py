@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Any, overload
 
-from wengert.errors import OperandError
+from wengert.errors import OperandError, file_name
 from wengert.graph import Graph
 from wengert.view.backward import Contribution, Pass
 from wengert.view.mirror import Mirror, can_be_seen
@@ -151,9 +151,10 @@ class Steps(Sequence[Step]):
         """Write the page to a file.
 
         Raises:
-            ArgumentError: the computation has more nodes than a page can show.
+            ArgumentError: the computation has more nodes than a page can show, or the path is none.
         """
-        self.page().save(path)
+        name = file_name(path)
+        self.page().save(name)
 
 
 def steps(root: Any) -> Steps:
