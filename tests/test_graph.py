@@ -84,7 +84,7 @@ def test_the_example_of_every_tutorial() -> None:
     d = e + c
     root = d * f
     graph = Graph(root)
-    assert graph.values == [a, b, c, f, e, d, root]
+    assert graph.values == (a, b, c, f, e, d, root)
     assert [op.name for op, _, _ in graph] == ["leaf"] * 4 + ["mul", "add", "mul"]
     assert [operands for _, operands, _ in graph][4:] == [(0, 1), (4, 2), (5, 3)]
     assert (graph.leaves, graph.outputs, len(graph)) == ((0, 1, 2, 3), (6,), 7)
@@ -134,8 +134,8 @@ def test_the_order_is_that_of_creation_however_it_is_reached() -> None:
     second = late * 1
     y = wengert.sum([second, first, second])
     graph = Graph(y)
-    assert graph.values == [late, early, first, second, y]
-    assert Graph(second, first).values == [late, early, first, second]
+    assert graph.values == (late, early, first, second, y)
+    assert Graph(second, first).values == (late, early, first, second)
 
 
 def test_several_roots() -> None:
@@ -143,11 +143,11 @@ def test_several_roots() -> None:
     a = x * 2
     b = a + other
     graph = Graph(b, a, b, x)
-    assert graph.values == [x, other, a, b]
+    assert graph.values == (x, other, a, b)
     assert graph.outputs == (3, 2, 3, 0)
     assert (len(Graph()), Graph().outputs, list(Graph()), Graph().leaves) == (0, (), [], ())
     alone = Graph(x)
-    assert (alone.values, alone.outputs, alone[0]) == ([x], (0,), Instruction(BY_NAME["leaf"], (), x))
+    assert (alone.values, alone.outputs, alone[0]) == ((x,), (0,), Instruction(BY_NAME["leaf"], (), x))
 
 
 def test_indices() -> None:
@@ -200,7 +200,7 @@ def test_walks_and_graphs_do_not_disturb_each_other() -> None:
     z.backward()
     assert x.grad == 4.0 + 4.0 + 5.0
     assert (x.label, y.label) == ("x", "y")
-    assert graphs[0].values == graphs[1].values == [x, y]
+    assert graphs[0].values == graphs[1].values == (x, y)
     assert tape([z]) == [x, y, z]
 
 
@@ -218,7 +218,7 @@ def test_the_tape_is_sorted_at_every_size(size: int) -> None:
     total = wengert.sum(shuffled)
     assert tape([total]) == [*nodes, total]
     graph = Graph(total)
-    assert graph.values == [*nodes, total]
+    assert graph.values == (*nodes, total)
     assert [shuffled.index(graph.values[o]) for o in graph[-1].operands[:5] if isinstance(o, int)] == [0, 1, 2, 3, 4]
 
 

@@ -1,6 +1,6 @@
 cimport cython
 from wengert.ops cimport ieee
-from wengert.node cimport Node, operands, refuse
+from wengert.node cimport Node, refuse, settle
 cdef int LEAF, ADD, SUB, MUL, DIV, POW, NEG, RELU, EXP, LOG, TANH, DOT, HAND, LEFT, CODE, _pins, _closures
 cdef long long _walks, WALK
 cdef double TINY, inf
@@ -13,7 +13,9 @@ cdef class Many(Value):
 cdef inline int _fill(Value node, int code, double data, Value a, Value b, double da, double db) except -1
 cdef object _unary(int code, double data, Value x, double dx)
 @cython.locals(constant=double)
-cdef object _binary(int code, double data, x, y, double dx, double dy)
+cdef object _binary(int code, double data, double x, double y, left, right, double dx, double dy)
+cdef object _sum(double x, double y, left, right)
+cdef object _difference(double x, double y, left, right)
 cdef object _product(double x, double y, left, right)
 cdef object _quotient(double x, double y, left, right)
 cdef object _power(double x, double y, left, right)

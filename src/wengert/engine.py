@@ -20,7 +20,7 @@ from typing import Any
 
 from wengert.errors import LengthError, OperandError, OperationError
 from wengert.functions import Functions
-from wengert.node import CODE, WALK, Node, kind, operands, refuse
+from wengert.node import CODE, WALK, Node, kind, refuse, settle
 from wengert.ops import BY_NAME, LEFT, TABLE, TINY, Op, coerce, ieee
 from wengert.ops.ieee import Int, Nodes, cython
 
@@ -54,16 +54,16 @@ class Value(Node, Functions):
     __slots__ = ()
 
     def __init__(self, data: Any, _children: Any = None, _op: Any = None, label: Any = None) -> None:
-        _fill(self, LEAF, data if type(data) is float else coerce.data(data), None, None, 0.0, 0.0)
+        self._data, self._grad = data if type(data) is float else coerce.data(data), 0.0
         if _children is not None or _op is not None or label is not None:  # with children it is one of handmade.py
             self.label = coerce.label(_children, _op, label)
 
     # -- arithmetic: the value, then the partial by each operand ------------------------------------------------------
 
-    def __add__(self, other: Any) -> Value: return _binary(ADD, self._data + _number(other), self, other, 1.0, 1.0)
-    def __radd__(self, other: Any) -> Value: return _binary(ADD, _number(other) + self._data, other, self, 1.0, 1.0)
-    def __sub__(self, other: Any) -> Value: return _binary(SUB, self._data - _number(other), self, other, 1.0, -1.0)
-    def __rsub__(self, other: Any) -> Value: return _binary(SUB, _number(other) - self._data, other, self, 1.0, -1.0)
+    def __add__(self, other: Any) -> Value: return _sum(self._data, _number(other), self, other)
+    def __radd__(self, other: Any) -> Value: return _sum(_number(other), self._data, other, self)
+    def __sub__(self, other: Any) -> Value: return _difference(self._data, _number(other), self, other)
+    def __rsub__(self, other: Any) -> Value: return _difference(_number(other), self._data, other, self)
     def __mul__(self, other: Any) -> Value: return _product(self._data, _number(other), self, other)
     def __rmul__(self, other: Any) -> Value: return _product(_number(other), self._data, other, self)
     def __truediv__(self, other: Any) -> Value: return _quotient(self._data, _number(other), self, other)
@@ -109,7 +109,6 @@ class Value(Node, Functions):
 
     def _apply_op(self, op: Op, arguments: Sequence[Any]) -> Any: return _apply(op, [*arguments])
     def _leaf(self, number: float) -> Value: return Value(number)
-    def _become_leaf(self, number: float) -> None: _fill(self, LEAF, number, None, None, 0.0, 0.0)
     def _push(self) -> None: _chain_rule(self)
 
 
@@ -146,29 +145,31 @@ def _unary(code: Int, data: float, x: Value, dx: float) -> Any:
     return node if _hooks is None else _hooks.node_hook(node)
 
 
-def _binary(code: Int, data: float, x: Any, y: Any, dx: float, dy: float) -> Any:
+def _binary(code: Int, data: float, x: float, y: float, left: Any, right: Any, dx: float, dy: float) -> Any:
     """The node of a binary operation. A constant on one side is kept where that side's partial would be."""
     node: Value = ieee.new(Value)
     constant = 0.0
-    if not isinstance(x, Value):
-        constant = _number(x)
-        _fill(node, code | LEFT, data, y, None, dy, constant)
-    elif isinstance(y, Value):
-        _fill(node, code, data, x, y, dx, dy)
+    if not isinstance(left, Value):
+        constant = x
+        _fill(node, code | LEFT, data, right, None, dy, x)
+    elif isinstance(right, Value):
+        _fill(node, code, data, left, right, dx, dy)
     else:
-        constant = _number(y)
-        _fill(node, code, data, x, None, dx, constant)
-    if constant != constant and not coerce.is_number(y if node._a is x else x):
+        constant = y
+        _fill(node, code, data, left, None, dx, y)
+    if constant != constant and not coerce.is_number(right if node._a is left else left):
         return NotImplemented  # no number: perhaps the other operand knows what to do
     return node if _hooks is None else _hooks.node_hook(node)
 
 
-def _product(x: float, y: float, left: Any, right: Any) -> Any: return _binary(MUL, x * y, left, right, y, x)
+def _sum(x: float, y: float, left: Any, right: Any) -> Any: return _binary(ADD, x + y, x, y, left, right, 1.0, 1.0)
+def _difference(x: float, y: float, a: Any, b: Any) -> Any: return _binary(SUB, x - y, x, y, a, b, 1.0, -1.0)
+def _product(x: float, y: float, left: Any, right: Any) -> Any: return _binary(MUL, x * y, x, y, left, right, y, x)
 
 def _quotient(x: float, y: float, left: Any, right: Any) -> Any:
     z = ieee.divide(x, y)
     dy = TABLE[DIV].partials(z, x, y)[1] if 0.0 < ieee.fabs(z) < TINY else -ieee.divide(z, y)
-    return _binary(DIV, z, left, right, ieee.divide(1.0, y), dy)
+    return _binary(DIV, z, x, y, left, right, ieee.divide(1.0, y), dy)
 
 def _power(x: float, y: float, left: Any, right: Any) -> Any:
     z = ieee.power(x, y)
@@ -177,11 +178,11 @@ def _power(x: float, y: float, left: Any, right: Any) -> Any:
     lost = x != 0.0 and (not ieee.fabs(z) > TINY or not TINY < ieee.fabs(q) < inf)
     if isinstance(right, Value) or y == 0.0 or lost:
         dx, dy = TABLE[POW].partials(z, x, y)
-    return _binary(POW, z, left, right, dx, dy)
+    return _binary(POW, z, x, y, left, right, dx, dy)
 
 
 def _many(code: Int, arguments: Any, by_hand: Any = None, over_leaves: bool = False) -> Any:
-    """The node of an operation on many operands, perhaps all leaves; its value and its partials are not yet written."""
+    """The node of an operation on many Values and floats, perhaps all leaves; what it comes to is not yet written."""
     node: Many = Many.__new__(Many) if by_hand is None else by_hand
     _fill(node, code, 0.0, None, None, 0.0, float(over_leaves))
     node._all = tuple(arguments)
@@ -193,20 +194,20 @@ def _many(code: Int, arguments: Any, by_hand: Any = None, over_leaves: bool = Fa
 
 def _apply(op: Op, arguments: Nodes) -> Any:
     """The node of any operation, by its row in the table."""
-    arguments = operands(arguments)
-    xs = [_operand(x) for x in arguments]
-    if op.arity is not None and op.arity != len(xs):
-        raise OperationError(f"{op.name} takes {op.arity} operands, got {len(xs)}")
+    code, arity = op.code, op.arity
+    xs = [_number(x) for x in settle(arguments)]
+    if not 0 < code < len(TABLE) or TABLE[code].arity != arity or (arity or len(xs)) != len(xs):
+        raise op.misfit(len(xs))
     data = float(op.value(*xs))
     partials = op.partials(data, *xs)
     slopes = tuple(partials) if isinstance(partials, (tuple, list)) else (partials,)
     if len(slopes) != len(xs):
         raise OperationError(f"{op.name}: the partials by {len(xs)} operands are as many numbers, not {partials!r:.60}")
-    if op.arity == 1:
-        return _unary(op.code, data, arguments[0], float(slopes[0]))
-    if op.arity == 2:
-        return _binary(op.code, data, arguments[0], arguments[1], float(slopes[0]), float(slopes[1]))
-    node: Many = _many(op.code, arguments)
+    if arity == 1:
+        return _unary(code, data, arguments[0], float(slopes[0]))
+    if arity == 2:
+        return _binary(code, data, xs[0], xs[1], arguments[0], arguments[1], float(slopes[0]), float(slopes[1]))
+    node: Many = _many(code, arguments)
     node._data = data
     for i in range(len(xs)):
         node._partials[i] = float(slopes[i])
@@ -222,18 +223,16 @@ def dot(ws: Sequence[Any], xs: Sequence[Any], bias: Any = 0.0) -> Any:
     n = len(ws)
     if len(xs) != n:
         raise LengthError(f"dot of {n} weights with {len(xs)} inputs: the two must be equally long")
-    node: Many = _many(DOT, operands((*ws, *xs, bias)))
-    arguments, partials = node._all, node._partials
+    arguments = settle([*ws, *xs, bias])
     if len(arguments) != 2 * n + 1:
         raise LengthError(f"dot of {n} weights: a sequence does not give as many items as its len() says")
-    z = _operand(arguments[2 * n])
-    recorded = isinstance(arguments[2 * n], Value)
+    node: Many = _many(DOT, arguments)
+    partials, z = node._partials, _number(arguments[2 * n])
     for i in range(n):
-        w, x = _operand(arguments[i]), _operand(arguments[n + i])
-        recorded |= isinstance(arguments[i], Value) or isinstance(arguments[n + i], Value)
+        w, x = _number(arguments[i]), _number(arguments[n + i])
         partials[i], partials[n + i] = x, w
         z += w * x
-    if not recorded:
+    if not any(isinstance(x, Value) for x in arguments):
         return z
     partials[2 * n] = 1.0
     node._data = z
@@ -241,7 +240,7 @@ def dot(ws: Sequence[Any], xs: Sequence[Any], bias: Any = 0.0) -> Any:
 
 
 def _number(x: Any) -> float:
-    """The float behind an operand; nan for what is no number, which `_binary` then declines."""
+    """The float behind an operand, asked for once; nan for what is no number, which `_binary` then declines."""
     if type(x) is float:
         return x
     if isinstance(x, Value):

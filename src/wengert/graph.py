@@ -13,11 +13,13 @@ from typing import Any, NamedTuple
 
 from wengert import engine
 from wengert.engine import Many, Value, tape
-from wengert.errors import OperandError
-from wengert.node import CODE, WALK, constant, supply
+from wengert.errors import ArgumentError, OperandError
+from wengert.node import CODE, WALK, constant, fresh, supply
 from wengert.ops import BY_NAME, LEFT, TABLE, UNARY, Op, ieee
-from wengert.ops import coerce as numbers
-from wengert.ops.ieee import Array, Int, Nodes
+from wengert.ops.ieee import Array, Int, cython
+
+if False:  # what the compiler reads instead of the stand-in
+    import cython  # type: ignore[no-redef]
 
 __all__ = ["Graph", "Instruction", "copy"]
 
@@ -33,8 +35,11 @@ class Instruction(NamedTuple):
     value: Value
 
 
+@cython.cclass
 class Graph:
     """Everything under some results, as instructions in the order of their creation; leaves are instructions too.
+
+    It is written once and read from then on: its arrays are views that cannot be written to.
 
     Args:
         *roots: the results.
@@ -48,7 +53,7 @@ class Graph:
         outputs: the places of the roots.
 
     Raises:
-        OperandError: a root is not a Value.
+        OperandError: a root is not a Value, or the Graph has been written.
 
     >>> x = Value(3.0)
     >>> y = 2 - x * x
@@ -62,7 +67,17 @@ class Graph:
     ((0,), (2,))
     """
 
+    values: tuple[Value, ...]
+    codes: memoryview[int]
+    starts: memoryview[int]
+    operands: memoryview[int]
+    constants: memoryview[Any]  # of floats, as are the partials
+    outputs: tuple[int, ...]
+    _partials: memoryview[Any] | None
+
     def __init__(self, *roots: Value) -> None:
+        if getattr(self, "values", None) is not None:
+            raise OperandError("__init__ of a Graph was called a second time: make a new one")
         for root in roots:
             if not isinstance(root, Value):
                 raise OperandError(f"a Graph is made from Values, not from {type(root).__name__} {root!r:.40}")
@@ -75,27 +90,29 @@ class Graph:
 
     def _write_down(self, roots: tuple[Value, ...]) -> None:
         """Fill the arrays."""
-        self.values: list[Value] = tape(list(roots))
-        n = len(self.values)
-        self.codes: array[int] = array("H", [0]) * n
-        self.starts: array[int] = array("q", [0]) * (n + 1)
-        self.operands: array[int] = array("q", [0]) * _lay_out(self.values, self.starts)
-        self.constants: array[float] = array("d", [0.0]) * len(self.operands)
-        del self.constants[_write(self.values, self.codes, self.starts, self.operands, self.constants) :]
-        self.outputs: tuple[int, ...] = tuple([root._mark % PLACE for root in roots])
-        self._partials: array[float] | None = None
+        values = tuple(tape(list(roots)))
+        n = len(values)
+        codes, starts = array("H", [0]) * n, array("q", [0]) * (n + 1)
+        operands = array("q", [0]) * _lay_out(values, starts)
+        constants = array("d", [0.0]) * len(operands)
+        del constants[_write(values, codes, starts, operands, constants) :]
+        self.outputs = tuple([root._mark % PLACE for root in roots])
+        self.codes, self.starts = _read_only(codes), _read_only(starts)
+        self.operands, self.constants = _read_only(operands), _read_only(constants)
+        self.values, self._partials = values, None
 
     @property
-    def partials(self) -> array[float]:
+    def partials(self) -> memoryview[Any]:
         """The partial derivative by each of `operands`, from when the number was made; 0.0 by a constant.
 
         >>> x = Value(3.0)
-        >>> Graph(2 - x * x).partials
-        array('d', [3.0, 3.0, 0.0, -1.0])
+        >>> list(Graph(2 - x * x).partials)
+        [3.0, 3.0, 0.0, -1.0]
         """
         if self._partials is None:
-            self._partials = array("d", [0.0]) * len(self.operands)
-            _write_partials(self.values, self.starts, self.operands, self._partials)
+            partials = array("d", [0.0]) * len(self.operands)
+            _write_partials(self.values, self.starts, self.operands, partials)
+            self._partials = _read_only(partials)
         return self._partials
 
     def pull_back(self, cotangents: Mapping[int, float], first: int = 0) -> array[float]:
@@ -103,6 +120,9 @@ class Graph:
 
         The bits are those of `backward()`, and no `grad` is read or written. `first` is the place of the earliest
         instruction that is asked for: what lies before it is left out.
+
+        Raises:
+            ArgumentError: `first` is no place.
 
         >>> x = Value(3.0)
         >>> graph = Graph(2 - x * x)
@@ -149,11 +169,19 @@ class Graph:
     def __iter__(self) -> Iterator[Instruction]:
         return (self[place] for place in range(len(self)))
 
+    def __reduce__(self) -> Any:
+        return type(self), tuple([self.values[place] for place in self.outputs])
+
     def __repr__(self) -> str:
         return f"Graph({len(self)} instructions, {len(self.leaves)} of them leaves, {len(self.outputs)} outputs)"
 
 
-def _lay_out(values: Nodes, starts: Array) -> int:
+def _read_only(numbers: array[Any]) -> Any:
+    view: Any = memoryview(numbers)
+    return view.toreadonly()
+
+
+def _lay_out(values: tuple[Any, ...], starts: Array) -> int:
     """Leave on each node its place, and write where its operands will start. Returns how many there are in all."""
     node: Value
     place = size = 0
@@ -170,7 +198,7 @@ def _lay_out(values: Nodes, starts: Array) -> int:
     return size
 
 
-def _write(values: Nodes, codes: Array, starts: Array, operands: Array, constants: Array) -> int:
+def _write(values: tuple[Any, ...], codes: Array, starts: Array, operands: Array, constants: Array) -> int:
     """Write down each node's operation and operands. Returns how many constants there are."""
     node: Value
     place = at = used = 0
@@ -197,7 +225,7 @@ def _write(values: Nodes, codes: Array, starts: Array, operands: Array, constant
                     operand: Value = x
                     operands[at] = (operand._mark & WALK) - PLACE
                 else:
-                    constants[used] = numbers.number(x)
+                    constants[used] = x
                     used += 1
                     operands[at] = -used
                 at += 1
@@ -205,7 +233,7 @@ def _write(values: Nodes, codes: Array, starts: Array, operands: Array, constant
     return used
 
 
-def _write_partials(values: Nodes, starts: Array, operands: Array, partials: Array) -> None:
+def _write_partials(values: tuple[Any, ...], starts: Array, operands: Array, partials: Array) -> None:
     """Write down each node's partial derivative by each operand that is not a constant."""
     node: Value
     place = 0
@@ -228,6 +256,8 @@ def _write_partials(values: Nodes, starts: Array, operands: Array, partials: Arr
 
 def _pull_back(starts: Array, operands: Array, partials: Array, sums: Array, reached: Array, first: Int) -> None:
     """The chain rule from the last instruction to `first`, for what an output depends on: elsewhere 0 * inf is nan."""
+    if not 0 <= first <= len(reached):
+        raise ArgumentError(f"first is {first}; expected the place of an instruction, from 0 to {len(reached)}")
     for place in range(len(reached) - 1, first - 1, -1):
         if reached[place]:
             for at in range(starts[place], starts[place + 1]):
@@ -258,27 +288,26 @@ def copy(root: Any, memo: dict[int, Any]) -> Any:
 
 def _twin(node: Value, memo: dict[int, Any]) -> None:
     """Put into `memo` a copy of one node, on the copies of its operands."""
-    kind = type(node)
-    twin: Value = kind.__new__(kind)
+    twin: Value = fresh(type(node))
     memo[id(node)] = twin
-    twin._become_leaf(node._data)
-    twin._made |= node._made & CODE
+    twin._data = node._data
     twin._grad = node._grad
-    twin._da = node._da
-    twin._db = node._db  # whatever the two mean in this node
     twin._mark = node._mark & ~WALK  # the label
     if node._a is not None:
         twin._a = memo[id(node._a)]
+        twin._da = node._da
+        twin._db = node._db
         if node._b is not None:
             twin._b = memo[id(node._b)]
     elif node._made & CODE:
         many: Many = node  # type: ignore[assignment]
         other: Many = twin  # type: ignore[assignment]
-        other._all = tuple([memo.get(id(x), x) for x in many._all])
+        other._all = tuple([memo[id(x)] if isinstance(x, Value) else x for x in many._all])
         other._partials = ieee.floats(len(many._all))
         for i in range(len(many._all)):
             other._partials[i] = many._partials[i]
         ieee.untrack(other._all)
+    twin._made |= node._made & CODE  # now that it has its operands
     if hasattr(node, "_closure"):  # made by hand
         node._copy_to(twin)  # type: ignore[attr-defined]
     if hasattr(node, "__dict__"):  # of a subclass

@@ -67,18 +67,18 @@ class Handmade(Many):
     __slots__ = ("_closure", "_symbol")
 
     def __init__(self, data: Any, _children: Any = (), _op: str = "", label: str = "") -> None:
-        if hasattr(self, "_symbol"):
-            raise HandmadeNodeError("__init__ of a Value was called a second time: make a new one")
         node.refuse("makes a node by hand, whose derivative only its _backward knows")
-        number, children = coerce.data(data), _checked(_children)
+        number, children, symbol = coerce.data(data), _checked(_children), str(_op)
+        if hasattr(self, "_symbol"):  # asked now: what was converted may have run any code
+            raise HandmadeNodeError("__init__ of a Value was called a second time: make a new one")
         if not children or modes.grad_disabled():
             self._symbol, self._closure = "", None
-            self._become_leaf(number)
+            self.data = number
             self.label = label if children else coerce.label(_children, _op, label)
             return
         if not _locked:
             _lock()
-        self._symbol, self._closure = str(_op), None
+        self._symbol, self._closure = symbol, None
         engine._many(CODE, children, self)
         self.data, self.label = number, label
         modes.shown(self)
@@ -89,7 +89,7 @@ class Handmade(Many):
 
     @property
     def _op(self) -> str:
-        return self._symbol
+        return getattr(self, "_symbol", "")  # none before __init__
 
     @property
     def _prev(self) -> Children:
@@ -98,7 +98,7 @@ class Handmade(Many):
     @property
     def _backward(self) -> Callable[[], object]:
         """What was set; before that, nothing happens: the gradient stops here."""
-        return self._closure or _nothing
+        return getattr(self, "_closure", None) or _nothing
 
     @_backward.setter
     def _backward(self, function: Any) -> None:

@@ -1,4 +1,5 @@
 cimport cython
+from wengert.ops cimport ieee
 cdef object _tracing_hook
 cdef dict _supplied
 cdef list _labels
@@ -12,6 +13,7 @@ cdef class Node:
     cdef readonly double _da, _db
     cdef readonly long long _mark
 cpdef double constant(Node node)
-cpdef object operands(arguments)
 cpdef object refuse(str why)
 cdef double _real(x) except? -1.0
+@cython.locals(i=Py_ssize_t)
+cpdef list settle(list arguments)

@@ -10,18 +10,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from wengert.errors import HandmadeNodeError, OperandError
-from wengert.ops import BY_NAME, LEFT, TABLE, Op, coerce
-from wengert.ops.ieee import cython
+from wengert.errors import ArgumentError, HandmadeNodeError, OperandError
+from wengert.ops import BY_NAME, LEFT, TABLE, Op, coerce, ieee
+from wengert.ops.ieee import Nodes, cython
 
 if False:  # what the compiler reads instead of the stand-in
     import cython  # type: ignore[no-redef]
 
-__all__ = ["CODE", "WALK", "Node", "constant", "kind", "operands", "refuse", "set_tracing_hook", "supply"]
+__all__ = ["CODE", "WALK", "Node", "constant", "fresh", "kind", "refuse", "set_tracing_hook", "settle"]
+__all__ += ["supply"]
 
 CODE = (1 << 16) - 1  # the bits of `_made` that hold the operation; the bits above count ticks
 WALK = (1 << 40) - 1  # the bits of `_mark` that hold the number of a walk; the bits above hold the label
 POW = BY_NAME["pow"].code
+LABELS = 1 << 23  # how many labels a process can have: a node has so many bits for the place of its own
 
 _labels, _places = [""], {"": 0}  # every label in use, and its place: a node holds the place
 _supplied: dict[str, Any] = {}  # what modules above do for a Value: see `supply`
@@ -71,8 +73,10 @@ class Node:
 
     @label.setter
     def label(self, text: Any) -> None:
-        text = str(text)
+        text = str.__str__(str(text))  # without the `__hash__` and the `__eq__` of a subclass
         if text not in _places:
+            if len(_labels) >= LABELS:
+                raise ArgumentError(f"a process can have {LABELS} labels, and has them: {text!r:.40} is one too many")
             _labels.append(text)
             _places[text] = len(_labels) - 1
         self._mark = self._mark & WALK | _places[text] << 40
@@ -250,6 +254,21 @@ def _real(x: Any) -> float:
     return coerce.number(x)
 
 
+def settle(arguments: Nodes) -> Nodes:
+    """Put floats where there are other numbers: each is asked once what it comes to, as its `__float__` is any code.
+
+    A recording has Values for the numbers that it traces.
+    """
+    if _tracing_hook is not None:
+        arguments = _tracing_hook.operands(arguments)
+    for i in range(len(arguments)):
+        x = arguments[i]
+        if type(x) is not float and not isinstance(x, Node):
+            y = ieee.whole(x) if type(x) is int else coerce.number(x)
+            arguments[i] = y if y == y else coerce.data(x)
+    return arguments
+
+
 def _plain(written: str, instead: str) -> OperandError:
     """What to say to an operation that has no derivative to pass on."""
     return OperandError(f"{written} of a Value would lose its gradient in silence: write {instead}")
@@ -268,11 +287,6 @@ def refuse(why: str) -> None:
         _tracing_hook.refuse(why)
 
 
-def operands(arguments: Any) -> Any:
-    """The operands of an operation; a recording's own numbers as the Values that it has for them."""
-    return arguments if _tracing_hook is None else _tracing_hook.operands(arguments)
-
-
 def set_tracing_hook(hook: Any) -> None:
     """Tell a recording what is read (`read`, `detached`), compared (`compared`, `same`), computed from its own numbers
     (`operands`) or cannot be recorded (`refuse`).
@@ -283,9 +297,20 @@ def set_tracing_hook(hook: Any) -> None:
 
 def _restored(kind: Any, data: float, grad: float, label: str) -> Any:
     """A leaf as it was pickled: perhaps of a subclass, whose `__init__` may want other arguments."""
+    leaf: Node = fresh(kind)
+    leaf._data, leaf._grad, leaf.label = data, grad, label
+    return leaf
+
+
+def fresh(kind: Any) -> Any:
+    """A leaf of a class that may be a user's, without its `__init__`.
+
+    Raises:
+        TypeError: its `__new__` makes something else.
+    """
     leaf = kind.__new__(kind)
-    leaf._become_leaf(data)
-    leaf.grad, leaf.label = grad, label
+    if type(leaf) is not kind or not isinstance(leaf, Node):
+        raise TypeError(f"a copy is made by {kind.__qualname__}.__new__, which gave {coerce.named(leaf)}")
     return leaf
 
 

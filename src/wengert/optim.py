@@ -98,10 +98,11 @@ class Optimizer:
 
     def step(self) -> None:
         """Move every parameter that is not frozen by its gradient."""
-        for name, numbers in self._state.items():  # the loops below do not check it again
+        lr = self.lr
+        for name, numbers in self._state.items():
             if len(numbers) != len(self._active):
                 raise ArgumentError(f"{name} is of {len(numbers)} parameters; there are {len(self._active)}")
-        self._update(self.lr)
+        self._update(lr)
         self.steps += 1
 
     def zero_grad(self) -> None:
@@ -171,9 +172,8 @@ class Optimizer:
         self.steps = steps
 
     def __repr__(self) -> str:
-        lr = f"lr={getattr(self._lr, '__name__', self._lr)}"
-        settings = ", ".join([f"{name}={getattr(self, name)}" for name in self._settings])
-        return f"{type(self).__name__}({len(self.parameters)} parameters, {lr}, {settings})"
+        settings = [f"lr={getattr(self._lr, '__name__', self._lr)}", *[f"{n}={getattr(self, n)}" for n in self._settings]]
+        return f"{type(self).__name__}({len(self.parameters)} parameters, {', '.join(settings)})"
 
     def _rule(self, lr: float, x: Any, g: Any, *state: Any) -> tuple[Any, ...]:
         """The update rule: what becomes of a parameter `x` of gradient `g`, and then of its state, as new numbers.
@@ -433,10 +433,10 @@ def _sgd_loop(
     momentum: float, nesterov: bool, weight_decay: float,
 ) -> None:  # fmt: skip
     if parameters is None:
-        for i in range(len(x)):
+        for i in range(min(len(x), len(g), len(velocity))):
             x[i], velocity[i] = _sgd(x[i], g[i], velocity[i], lr, momentum, nesterov, weight_decay)
         return
-    for i in range(len(parameters)):
+    for i in range(min(len(parameters), len(velocity))):  # the settings may have been numbers that run any code
         p = ieee.at(parameters, i, Value)
         if ieee.held(p):
             p._data, velocity[i] = _sgd(p._data, p._grad, velocity[i], lr, momentum, nesterov, weight_decay)
@@ -448,14 +448,14 @@ def _adam_loop(
 ) -> None:  # fmt: skip
     if parameters is None:
         rate, scale = _corrections(age[0] + 1.0, lr, beta1, beta2)
-        for i in range(len(x)):
+        for i in range(min(len(x), len(g), len(age), len(mean), len(square))):
             age[i] += 1.0
             x[i], mean[i], square[i] = _adam(
                 x[i], g[i], mean[i], square[i], rate, scale, lr, beta1, beta2, eps, weight_decay, decoupled
             )
         return
     corrected = rate = scale = math.nan  # the age that the two others are for: most often that of all parameters
-    for i in range(len(parameters)):
+    for i in range(min(len(parameters), len(age), len(mean), len(square))):
         p = ieee.at(parameters, i, Value)
         if ieee.held(p):
             age[i] += 1.0

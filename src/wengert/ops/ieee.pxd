@@ -105,17 +105,34 @@ cdef extern from *:
         return 0;
     }
 
-    /* Value(...): of more than a number, `wengert_kind` says which class it is to be. */
-    static newfunc wengert_new_value = NULL;
+    /* Value(...), and Many's: a leaf from here on, with a tick of its own, whatever becomes of its __init__. Of more than
+       a number, `wengert_kind` says which class it is to be. */
+    static newfunc wengert_new_value = NULL, wengert_new_many = NULL;
     static PyObject *wengert_kind = NULL;
+    static PyObject *wengert_make_many(PyTypeObject *type, PyObject *arguments, PyObject *named)
+    {
+        PyObject *node = wengert_new_many(type, arguments, named), *none = node ? PyTuple_New(0) : NULL;
+        if (!none) { Py_XDECREF(node); return NULL; }
+        Py_SETREF(((struct wengert_many *)node)->all, none);
+        WENGERT_MADE(node) = wengert_tick();
+        return node;
+    }
     static PyObject *wengert_make(PyTypeObject *type, PyObject *arguments, PyObject *named)
     {
-        PyObject *kind, *node;
-        if (!named && PyTuple_GET_SIZE(arguments) < 2) return wengert_new_value(type, arguments, named);
+        PyObject *kind, *node = NULL;
+        if (!named && PyTuple_GET_SIZE(arguments) < 2) {
+            node = wengert_new_value(type, arguments, named);
+            if (node) WENGERT_MADE(node) = wengert_tick();
+            return node;
+        }
         kind = PyObject_CallFunctionObjArgs(wengert_kind, type, arguments, named ? named : Py_None, NULL);
         if (!kind) return NULL;
-        node = (kind == (PyObject *)type ? wengert_new_value : ((PyTypeObject *)kind)->tp_new)(
-            (PyTypeObject *)kind, arguments, named);
+        if (!PyType_Check(kind) || !PyType_IsSubtype((PyTypeObject *)kind, wengert_value))
+            PyErr_Format(PyExc_TypeError, "the class of a Value is Value or one under it, not %R", kind);
+        else if (((PyTypeObject *)kind)->tp_new == wengert_make_many)
+            node = wengert_make_many((PyTypeObject *)kind, arguments, named);
+        else if ((node = wengert_new_value((PyTypeObject *)kind, arguments, named)))
+            WENGERT_MADE(node) = wengert_tick();
         Py_DECREF(kind);
         return node;
     }
@@ -137,7 +154,9 @@ cdef extern from *:
         wengert_value->tp_dealloc = wengert_many->tp_dealloc = wengert_free;
         wengert_many->tp_traverse = wengert_traverse;
         wengert_new_value = wengert_value->tp_new;
+        wengert_new_many = wengert_many->tp_new;
         wengert_value->tp_new = wengert_make;
+        wengert_many->tp_new = wengert_make_many;
         wengert_value->tp_flags &= ~Py_TPFLAGS_IMMUTABLETYPE;
         PyType_Modified(wengert_value);
         return 0;

@@ -149,14 +149,18 @@ def floats(n: int) -> list[float]:
 def recycle(value: Any, many: Any, kind: Callable[..., Any]) -> None:
     """Free the nodes of these two classes in a loop, not in a recursion, and use their memory again.
 
-    And have ``Value(...)`` of more than a number ask `kind` which class it is to be.
+    And have ``Value(...)`` make a leaf before any ``__init__`` runs; of more than a number, `kind` says of which class.
     """
 
     def make(cls: type, data: Any = 0.0, _children: Any = (), *rest: Any, **named: Any) -> Any:
-        return new(kind(cls, (data, _children), named) if _children else cls)
+        node = new(kind(cls, (data, _children), named) if _children and not issubclass(cls, many) else cls)
+        node._made, node._mark, node._a, node._b = tick(), 0, None, None
+        node._data = node._grad = node._da = node._db = 0.0
+        if isinstance(node, many):
+            node._all, node._partials = (), []
+        return node
 
     value.__new__ = make
-    many.__new__ = new
 
 
 def untrack(container: object) -> None:

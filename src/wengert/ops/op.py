@@ -66,6 +66,12 @@ class Op(NamedTuple):
             raise LengthError(f"{self.name} of no values: expected at least one")
         return xs
 
+    def misfit(self, count: int) -> OperationError:
+        """What to say where it cannot be applied to so many operands."""
+        if self.arity not in (None, count):
+            return OperationError(f"{self.name} takes {self.arity} operands, got {count}")
+        return OperationError(f"{self.name} is no row of the table: register it, wengert.op({self.name!r}, ...)")
+
     def slopes(self, out: Any, xs: Sequence[Any]) -> list[Any]:
         """The partial derivative by each operand, of one operand too."""
         partials = self.partials(out, *xs)

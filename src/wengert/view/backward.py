@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from math import isclose
 from typing import Any
@@ -72,7 +72,7 @@ class Pass:
         self.graph: Graph = Graph(root)
         self.names: list[str] = naming.names(self.graph)
         self.data: array[float] = array("d", [value.data for value in self.graph.values])
-        self.partials: array[float] = self.graph.partials
+        self.partials: Sequence[float] = self.graph.partials
         self.gradients: array[float] = array("d", [0.0]) * len(self.graph)
         self.before: array[float] = array("d", [0.0]) * len(self.graph.operands)
         self.after: array[float] = array("d", [0.0]) * len(self.graph.operands)

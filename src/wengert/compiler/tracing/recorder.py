@@ -165,7 +165,7 @@ class _TracingHook(threading.local):
     def refuse(self, why: str) -> None:
         """What cannot be recorded."""
         if self.recorder is not None:
-            self.recorder.refuse(f"{why}: compute with the Value itself")
+            self.recorder.refuse(why)
 
 
 _hook = _TracingHook()

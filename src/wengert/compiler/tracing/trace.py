@@ -330,7 +330,7 @@ def _as_value(x: Any) -> Any:
 
 def _values_in(x: Any) -> list[Any]:
     """The Values in nested lists; numbers beside them become Values."""
-    if isinstance(x, (list, tuple)) or isinstance(x, np.ndarray):
+    if isinstance(x, (list, tuple, np.ndarray)):
         return [value for item in x for value in _values_in(item)]
     x = as_operand(x)
     return [x] if isinstance(x, Value) else []

@@ -41,7 +41,8 @@ PYTHON: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 UFUNCS: dict[str, str] = {  # of NumPy, by the rows of the table and the operators of Python that they are
     "subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "power": "pow", "float_power": "pow",
-    "negative": "neg", "absolute": "abs", "fabs": "abs", "floor_divide": "floordiv", "mod": "remainder", "rint": "round",
+    "negative": "neg", "absolute": "abs", "fabs": "abs", "floor_divide": "floordiv", "mod": "remainder",
+    "rint": "round",
 }  # fmt: skip
 UNTOUCHED = frozenset(["dtype", "itemsize", "nbytes", "ndim", "shape", "size"])  # the same for all scalars of a kind
 

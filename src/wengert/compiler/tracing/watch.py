@@ -1,8 +1,8 @@
 """A run of the user's function is watched: whether it does anything but compute.
 
 Before and after it what the function can reach is compared: containers, attributes, arrays, parameters, generators of
-random numbers. While it runs Python names the C functions that its code calls: those that are not known to be pure, such
-as `print`, `time.time` or a file's `write`, are an effect.
+random numbers. While it runs Python names the C functions that its code calls: those that are not known to be pure,
+such as `print`, `time.time` or a file's `write`, are an effect.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import zlib
 from array import array
 from collections import deque
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from types import CodeType, FunctionType, GeneratorType, MethodType, ModuleType
 from typing import Any
 
@@ -42,10 +43,10 @@ IMPURE = SAYING | frozenset(["exec", "eval", "compile", "__import__", "setattr",
 MODULES = frozenset(["builtins", "math", "cmath", "_operator", "itertools", "_functools", "_collections", "_heapq",
                      "_bisect", "_statistics", "_struct", "_json", "_sre", "re", "copy", "copyreg", "_abc", "array",
                      "_random", "decimal", "fractions", "datetime", "collections", "types", "functools", "operator",
-                     "_datetime", "_decimal", "_weakref", "random", "numpy", "wengert", "_string", "weakref", "_contextvars",
-                     "_collections_abc", "enum", "string", "_pickle", "_codecs"])  # fmt: skip
-CONSUMED = (GeneratorType, type(iter([])), type(iter(())), type(iter({})), type(iter(range(0))), type(zip()), type(map(abs, ())),
-            type(filter(None, ())), type(enumerate(())), type(reversed([])))  # fmt: skip
+                     "_datetime", "_decimal", "_weakref", "random", "numpy", "wengert", "_string", "weakref",
+                     "_contextvars", "_collections_abc", "enum", "string", "_pickle", "_codecs"])  # fmt: skip
+CONSUMED = tuple(map(type, [iter([]), iter(()), iter({}), iter(range(0)), zip(), map(abs, ()), filter(None, ()),
+                            enumerate(()), reversed([]), (x for x in ())]))  # fmt: skip
 
 
 class Watch:
@@ -244,7 +245,7 @@ def _is_step(frame: Any) -> bool:
 def _tells_bools(code: CodeType) -> bool:
     """Whether there is an ``x is True``."""
     steps = [*dis.get_instructions(code)]
-    return any(b.opname == "IS_OP" and a.argval in (True, False) for a, b in zip(steps, steps[1:], strict=False))
+    return any(b.opname == "IS_OP" and a.argval in (True, False) for a, b in pairwise(steps))
 
 
 def _inside(cell: Any, itself: bool = False) -> Any:

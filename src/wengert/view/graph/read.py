@@ -74,7 +74,7 @@ def is_by_hand(graph: Graph, place: int) -> bool:
 
 def silent(graph: Graph) -> frozenset[int]:
     """The values made by hand whose `_backward` was never set: the gradient stops there."""
-    values: list[Any] = graph.values
+    values: tuple[Any, ...] = graph.values
     return frozenset([i for i, code in enumerate(graph.codes) if code == by_hand.code and values[i]._closure is None])
 
 

@@ -6,7 +6,6 @@ them, to play, to drag, and to change the leaves in. Nothing here touches a `gra
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -72,7 +71,7 @@ class Steps(Sequence[Step]):
         self.turns: Pass = Pass(Mirror(root).root)
         self.graph: Graph = self.turns.graph
         self.names: list[str] = self.turns.names
-        self.partials: array[float] = self.turns.partials
+        self.partials: Sequence[float] = self.turns.partials
 
     @property
     def gradients(self) -> list[float]:
