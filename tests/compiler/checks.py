@@ -28,6 +28,7 @@ __all__ = [
     "line_of",
     "linear",
     "same",
+    "specializations",
     "warned",
 ]
 
@@ -56,8 +57,13 @@ def lifted(compiled: Any) -> None:
 
 
 def entries(compiled: Any) -> int:
-    """How many forms of arguments and surroundings were told apart."""
+    """How many forms of arguments were told apart."""
     return len(compiled._runtime.entries)
+
+
+def specializations(compiled: Any) -> list[int]:
+    """How many recordings there are for each form of arguments."""
+    return [len(entry.specializations) for entry in compiled._runtime.entries.values()]
 
 
 def warned(*calls: Callable[[], Any]) -> list[str]:

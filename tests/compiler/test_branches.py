@@ -178,7 +178,7 @@ def test_max_and_min_of_data_are_no_branches() -> None:
     X = np.random.default_rng(6).normal(size=(20, 3))
     same(loss.mean(X), batch_of(loss.function, X.tolist()), w)
     lifted(loss)
-    assert len(loss._runtime.latest().guards) == 0
+    assert not loss._runtime.latest().guards
 
 
 def sort(v: Numbers) -> Any:

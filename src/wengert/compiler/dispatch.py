@@ -414,7 +414,7 @@ class Runtime:
         if arguments.form.batched:  # in a batch of one nothing shows of how examples are added up
             arrays = [np.repeat(np.asarray(x)[None], 2, 0) for x in arrays]
             want, slopes = np.tile(want.reshape(-1), 2), None if slopes is None else 2.0 * slopes
-        with self.alone() as free:
+        with self.alone() as free, np.errstate(all="ignore"):
             if not free:
                 return ""
             made.load()
@@ -538,6 +538,13 @@ def _distinct(arguments: Arguments, count: int) -> list[int]:
 
 
 def _combined(values: Sequence[Any], how: str) -> Value:
-    """The mean or the sum of Values, by the engine."""
+    """The mean or the sum of Values, by the engine.
+
+    Raises:
+        ArgumentError: there is more than one Value an example.
+    """
+    for x in values:
+        if isinstance(x, (list, tuple)) or getattr(x, "ndim", 0):
+            raise ArgumentError(f"{how} needs one Value an example, and the function gives a {type(x).__name__}: use map")
     made = mean(values) if how == "mean" else total(values)
     return made if isinstance(made, Value) else Value(made)

@@ -242,6 +242,6 @@ def _subscripted(frame: Any) -> Any:
         tree = ast.parse("(" + b"".join(lines).decode() + ")", mode="eval").body
         if not isinstance(tree, ast.Subscript) or not all(isinstance(x, harmless) for x in ast.walk(tree.value)):
             return None
-        return eval(compile(ast.Expression(tree.value), "<lifted>", "eval"), frame.f_globals, frame.f_locals)
+        return eval(compile(ast.Expression(tree.value), __file__, "eval"), frame.f_globals, frame.f_locals)
     except Exception:  # whatever it is, it is not a list that can be read again
         return None

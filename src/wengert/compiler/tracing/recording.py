@@ -154,7 +154,7 @@ class Recording:
         for name, x, y, near, known, r in zip(WHAT, got, wanted, close, finite, room, strict=False):
             wrong = np.flatnonzero(known & ~near & ~(np.abs(x - y) <= r))
             if len(wrong):
-                return f"the {name} of the array program is {x[wrong[0]]!r}, that of the function {y[wrong[0]]!r}"
+                return f"the {name} of the array program is {x[wrong[0]]}, that of the function {y[wrong[0]]}"
         return ""
 
     def _numbers(self, arrays: Sequence[Any], slopes: bool) -> list[Any] | None:

@@ -16,6 +16,7 @@ import numpy as np
 from wengert.compiler.tracing.tracers import (
     FINITE,
     Number,
+    TracedArray,
     computed,
     is_traced,
     number_of,
@@ -108,7 +109,7 @@ def _int(*args: Any) -> Any:
 
 def _type(*args: Any, **named: Any) -> Any:
     found = type(*args, **named) if len(args) != 1 else args[0].__class__ if is_traced(args[0]) else type(args[0])
-    return KINDS.get(found, found)
+    return np.ndarray if found is TracedArray else KINDS.get(found, found)
 
 
 def _value(x: Any, *args: Any, **named: Any) -> Any:

@@ -29,6 +29,7 @@ from wengert.nn import Module
 
 __all__ = ["Surroundings", "attributes_of", "codes_of", "globals_of", "is_users", "is_users_class", "is_users_module"]
 
+FLOATS = (float, np.float64)
 PLAIN = (int, bool, str, bytes, complex, type(None))
 HERE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
 LIBRARIES = tuple(
@@ -107,7 +108,7 @@ class Surroundings:
         self.recorder: Any = recorder
         self.mentioned: set[str] = mentioned
         self.found: list[tuple[Callable[[Any], Any], Any, Any, str]] = []  # how it was read, its key, it, its name
-        self.numbers: list[tuple[Callable[[Any], Any], Any, Value, str]] = []  # floats, each with the Value for it
+        self.numbers: list[tuple[Callable[[Any], Any], Any, float, Value, str]] = []  # floats, each with a Value for it
         self.lists: list[tuple[Any, Any, tuple[Value, ...], str]] = []  # of plain things, a copy, the Values for floats
         self._made: dict[int, tuple[Any, Any]] = {}  # by identity of an original: it, held by that, and its stand-in
         self._views: dict[int, View] = {}
@@ -117,9 +118,9 @@ class Surroundings:
     def read(self, get: Callable[[Any], Any], key: Any, name: str) -> Any:
         """What stands for the thing at a place, which is noted."""
         x = get(key)
-        if type(x) is float:
+        if type(x) in FLOATS:
             leaf = Value(x)
-            self.numbers.append((get, key, leaf, name))
+            self.numbers.append((get, key, x, leaf, name))
             return Number(self.recorder, x, leaf, attached=True)
         self.found.append((get, key, x, name))
         return self.stand_in(x, name)
@@ -279,7 +280,7 @@ class Surroundings:
 
     def values(self) -> set[int]:
         """The identities of the Values that hold floats."""
-        return {id(leaf) for _, _, leaf, _ in self.numbers} | {id(x) for _, _, xs, _ in self.lists for x in xs}
+        return {id(leaf) for *_, leaf, _ in self.numbers} | {id(x) for _, _, xs, _ in self.lists for x in xs}
 
     def keep(self, used: set[int]) -> set[int]:
         """Of the floats only these Values are used: of the others the kind alone matters. Returns which are."""
@@ -294,11 +295,11 @@ class Surroundings:
         """Read what is read anew; the name of what is not as it was found, else nothing."""
         for get, key, then, name in self.found:
             now = get(key)
-            if now is not then and not (type(now) is type(then) and type(now) in BY_VALUE and now == then):
+            if now is not then and not (type(now) is type(then) and isinstance(now, BY_VALUE) and now == then):
                 return name
-        for get, key, leaf, name in self.numbers:
+        for get, key, then, leaf, name in self.numbers:
             now = get(key)
-            if type(now) is not float:
+            if type(now) is not type(then):
                 return name
             leaf.data = now
         for n, (x, then, leaves, name) in enumerate(self.lists):
@@ -323,7 +324,7 @@ MAKERS: dict[Any, Callable[[Surroundings, Any, str], Any]] = {
     set: Surroundings._set, np.ndarray: Surroundings._array, deque: Surroundings._deque,
     **dict.fromkeys((defaultdict, OrderedDict, Counter), Surroundings._dict),
 }  # fmt: skip
-BY_VALUE = (*PLAIN, float, tuple, frozenset)
+BY_VALUE = (*PLAIN, float, tuple, frozenset, np.generic)
 DYNAMIC = frozenset(
     ["__dict__", "asdict", "astuple", "getattr", "named_parameters", "parameters", "state_dict", "vars"]
 )

@@ -286,15 +286,19 @@ class _Trace:
 
 def slopes_of(result: Any, recording: Recording, arguments: Sequence[Any]) -> Any:
     """The derivatives of a result of the function itself, by a recording's parameters, then by Values among the
-    arguments; None where they cannot be had from it: it was computed without a graph, or a parameter was computed too.
+    arguments; None where they cannot be had from it: it was computed without a graph.
     """
-    if not isinstance(result, Value) or not recording.leaves or recording.shape != ():
+    if not isinstance(result, Value) or recording.shape != ():
         return None
     wanted = [*recording.parameters, *arguments]
     graph = Graph(result, *wanted)
     place = dict(zip(map(id, (result, *wanted)), graph.outputs, strict=True))
-    if any(not x.is_leaf for x in arguments) or len({id(x) for x in wanted}) < len(wanted):
+    if len({id(x) for x in wanted}) < len(wanted):
         return None
+    computed = [place[id(x)] for x in wanted if not x.is_leaf]
+    older = graph.starts[max(computed, default=-1) + 1]  # nothing is pulled through them to what they came from
+    if older:
+        np.frombuffer(graph.partials)[:older] = 0.0
     slopes = graph.pull_back({place[id(result)]: 1.0})
     return np.array([slopes[place[id(x)]] for x in wanted])
 

@@ -1,0 +1,16 @@
+"""What the tests of compiled functions share: the program runs even where the engine would be the faster way."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def programs_serve(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Functions as small as those of the tests are soon left to the engine, which would then be compared with itself."""
+    if find_spec("numpy"):
+        from wengert.compiler.dispatch import Entry
+
+        monkeypatch.setattr(Entry, "engine_is_faster", lambda entry, count: False)
