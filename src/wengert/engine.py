@@ -246,7 +246,7 @@ def _number(x: Any) -> float:
     if isinstance(x, Value):
         operand: Value = x
         return operand._data
-    return ieee.whole(x) if type(x) is int else float(x) if isinstance(x, float) else coerce.number(x)
+    return ieee.whole(x) if type(x) is int else float(x) if ieee.is_float(x) else coerce.number(x)
 
 def _operand(x: Any) -> float:
     """The float behind an operand that has to be a number."""

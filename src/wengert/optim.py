@@ -172,8 +172,9 @@ class Optimizer:
         self.steps = steps
 
     def __repr__(self) -> str:
-        settings = [f"lr={getattr(self._lr, '__name__', self._lr)}", *[f"{n}={getattr(self, n)}" for n in self._settings]]
-        return f"{type(self).__name__}({len(self.parameters)} parameters, {', '.join(settings)})"
+        settings = [f", {name}={getattr(self, name)}" for name in self._settings]
+        rate = getattr(self._lr, "__name__", self._lr)
+        return f"{type(self).__name__}({len(self.parameters)} parameters, lr={rate}{''.join(settings)})"
 
     def _rule(self, lr: float, x: Any, g: Any, *state: Any) -> tuple[Any, ...]:
         """The update rule: what becomes of a parameter `x` of gradient `g`, and then of its state, as new numbers.
@@ -493,8 +494,7 @@ def _distinct(parameters: Parameters) -> list[Value]:
     """
     values = list(dict.fromkeys(_listed(parameters)))
     for p in values:
-        if not isinstance(p, Value):
-            raise OperandError(f"a parameter is a Value, got {p!r}")
-        if not p.is_leaf:
-            raise OperandError(f"a parameter is a leaf, and {p!r} was computed: optimize what it was computed from")
+        if not isinstance(p, Value) or not p.is_leaf:
+            why = "was computed: optimize what it was computed from" if isinstance(p, Value) else "is none"
+            raise OperandError(f"a parameter is a Value that is a leaf, and {p!r} {why}")
     return values

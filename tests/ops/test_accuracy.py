@@ -177,3 +177,15 @@ def test_the_command_writes_the_page(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 def test_partials_come_as_a_list() -> None:
     assert (listed(1.0), listed((1.0, 2.0)), listed([3.0])) == ([1.0], [1.0, 2.0], [3.0])
+
+
+def test_digamma_beside_its_zero() -> None:
+    """What docs/accuracy.md says of its error, there and elsewhere."""
+    rng = random.Random(4)
+    with mp.workdps(DIGITS):
+        for low, high, bound in ((1.3, 1.7, 0.0), (0.01, 1.3, 5.0), (1.7, 4.0, 5.0), (4.0, 1e5, 5.0)):
+            for _ in range(300):
+                x = rng.uniform(low, high)
+                exact = mpmath.psi(0, mpmath.mpf(x))
+                error = float(abs(mpmath.mpf(ops.BY_NAME["digamma"].value(x)) - exact))
+                assert error <= (bound * math.ulp(float(exact)) if bound else 1.2e-16)

@@ -259,7 +259,7 @@ def call() -> Any:
 
 def attribute() -> Any:
     owner, name = thing(), draw.choice(METHODS)
-    if draw.random() < 0.1:
+    if draw.random() < 0.1 and not isinstance(owner, type) and not name.startswith("__"):  # else others change with it
         return setattr(owner, name, thing())
     found = getattr(owner, name)
     return found(*[thing() for _ in range(draw.randrange(4))]) if callable(found) else found

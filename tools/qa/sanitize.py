@@ -20,6 +20,7 @@ import os
 import platform
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import sysconfig
@@ -160,11 +161,14 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--page", type=Path, help="a page between whose marks the outcome goes")
     parser.add_argument("paths", nargs="*", help="tests to run instead")
     options = parser.parse_args(argv)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs ignore it
     arguments = options.paths or (["tests"] if options.all else [f"tests/{name}.py" for name in PART])
     if not options.all:
         arguments = ["-m", CHOSEN, *arguments]
     commit = _output("git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=10")
-    runs = [run for run in (sanitizers(), debug(options.python)) if options.only in (None, run.name)]
+    runs = [sanitizers()] if options.only != "debug" else []
+    if options.only != "sanitizers":
+        runs.append(debug(options.python))
     for run in runs:
         tried(run, arguments)
     tests = "all" if options.all else "the part" if not options.paths else "some"

@@ -299,6 +299,9 @@ cdef inline Number root(Number x) noexcept:
 cdef inline double divide(double x, double y) noexcept nogil:
     return x / y
 
+cdef inline bint is_float(object x):
+    return isinstance(x, float)
+
 cdef inline double whole(object n) except? -1.0:
     try:
         return PyLong_AsDouble(n)

@@ -15,7 +15,7 @@ from operator import attrgetter
 from typing import Any, TypeVar
 
 __all__ = ["COMPILED", "Array", "Int", "Nodes", "at", "cython", "divide", "exp", "fabs", "floats", "held", "log", "new"]
-__all__ += ["power", "recycle", "room", "root", "sort", "sqrt", "take", "tanh", "tick", "untrack", "whole"]
+__all__ += ["is_float", "power", "recycle", "room", "root", "sort", "sqrt", "take", "tanh", "tick", "untrack", "whole"]
 
 COMPILED = False  # ieee.pxd says True
 
@@ -90,6 +90,11 @@ def power(x: float, y: float) -> float:
 def root(x: Any) -> Any:
     """The square root of a float, or of each number of a NumPy array: its power 0.5 is the root, to the bit."""
     return sqrt(x) if isinstance(x, float) else x**0.5
+
+
+def is_float(x: object) -> bool:
+    """Whether x is a float, perhaps of a subclass as NumPy's are; not what only says so."""
+    return issubclass(type(x), float)
 
 
 def whole(n: int) -> float:

@@ -182,7 +182,8 @@ class _Reverse:
             kept.sort(key=lambda i: (axes[i] != BATCH, -abs(access.strides[i])))
         order = kept + missing
         used = inputs(expr)
-        expr = rename(expr, {old: new for new, old in enumerate(used)})
+        if used != list(range(len(used))):
+            expr = rename(expr, {old: new for new, old in enumerate(used)})
         reads = [operands[i].permuted(order, axes) for i in used]
         masked = has_mask(expr)
         if masked:

@@ -17,7 +17,7 @@ from array import array
 from collections import deque
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from types import CodeType, FunctionType, GeneratorType, MethodType, ModuleType
+from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
