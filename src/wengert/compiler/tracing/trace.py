@@ -296,10 +296,16 @@ def slopes_of(result: Any, recording: Recording, arguments: Sequence[Any]) -> An
     if len({id(x) for x in wanted}) < len(wanted):
         return None
     computed = [place[id(x)] for x in wanted if not x.is_leaf]
-    older = graph.starts[max(computed, default=-1) + 1]  # nothing is pulled through them to what they came from
-    if older:
-        np.frombuffer(graph.partials)[:older] = 0.0
-    slopes = graph.pull_back({place[id(result)]: 1.0})
+    if not computed:
+        slopes: Any = graph.pull_back({place[id(result)]: 1.0})
+    else:  # nothing is pulled through them, to what they came from before the run
+        slopes = [0.0] * len(graph)
+        slopes[place[id(result)]] = 1.0
+        for at in range(len(graph) - 1, max(computed), -1):
+            if slopes[at]:
+                for n in range(graph.starts[at], graph.starts[at + 1]):
+                    if graph.operands[n] >= 0:
+                        slopes[graph.operands[n]] += graph.partials[n] * slopes[at]
     return np.array([slopes[place[id(x)]] for x in wanted])
 
 
