@@ -252,9 +252,13 @@ def _real(x: Any) -> float:
 
 def settle(arguments: Nodes) -> Nodes:
     """Put floats where there are other numbers: each is asked once what it comes to, as its `__float__` is any code."""
+    known: Any = float  # the class of the last Value: most often that of the next
     for i in range(len(arguments)):
         x = arguments[i]
-        if type(x) is not float and not isinstance(x, Node):
+        if type(x) is not float and type(x) is not known:
+            if isinstance(x, Node):
+                known = type(x)
+                continue
             y = ieee.whole(x) if type(x) is int else coerce.number(x)
             arguments[i] = y if y == y else coerce.data(x)
     return arguments
