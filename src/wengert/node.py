@@ -260,7 +260,7 @@ def settle(arguments: Nodes) -> Nodes:
     A recording has Values for the numbers that it traces.
     """
     if _tracing_hook is not None:
-        arguments = _tracing_hook.operands(arguments)
+        arguments[:] = _tracing_hook.operands(arguments)
     for i in range(len(arguments)):
         x = arguments[i]
         if type(x) is not float and not isinstance(x, Node):

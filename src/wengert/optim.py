@@ -98,11 +98,7 @@ class Optimizer:
 
     def step(self) -> None:
         """Move every parameter that is not frozen by its gradient."""
-        lr = self.lr
-        for name, numbers in self._state.items():
-            if len(numbers) != len(self._active):
-                raise ArgumentError(f"{name} is of {len(numbers)} parameters; there are {len(self._active)}")
-        self._update(lr)
+        self._update(self.lr)
         self.steps += 1
 
     def zero_grad(self) -> None:
@@ -185,6 +181,9 @@ class Optimizer:
 
     def _update(self, lr: float) -> None:
         """Move the parameters in `self._active` by the rule."""
+        for name, numbers in self._state.items():
+            if len(numbers) != len(self._active):
+                raise ArgumentError(f"{name} is of {len(numbers)} parameters; there are {len(self._active)}")
         if self._loop(lr, self._active, None, None, self._state):
             return
         columns = [*self._state.values()]

@@ -442,29 +442,28 @@ class Runtime:
 
     # -- for loops that run a recording themselves --------------------------------------------------------------------
 
-    def only(self, batch: Sequence[Any]) -> Recording | None:
-        """The recording for such arguments, if there is one alone."""
+    def only(self, batch: Sequence[Any]) -> tuple[Entry, Recording] | None:
+        """The recording for such arguments, if there is one alone, and what is known of it."""
         entry = self.entry_for(self.arguments(batch, {}, bool(batch)))
-        return entry.specializations[0] if len(entry.specializations) == 1 and not entry.refusal else None
+        return (entry, entry.specializations[0]) if len(entry.specializations) == 1 and not entry.refusal else None
 
-    def ran(self, made: Recording, args: Sequence[Any], before: Callable[[], None]) -> bool:
-        """Note a run of the only recording that was made elsewhere; False if the engine has to take over.
+    def trusts(self, entry: Entry, made: Recording, args: Sequence[Any], before: Callable[[], None]) -> bool:
+        """Whether a recording may be run elsewhere, by a loop of its own; False if the engine has to take over.
 
         Args:
+            entry: what is known of it.
             made: the recording.
             args: the arguments: a batch, or none.
-            before: called before the function itself is.
+            before: called before the function itself is, if it is time to compare.
         """
-        assert self.last is not None
-        entry = self.last
         entry.calls += 1
         if made.surroundings.changed() or made not in entry.specializations:
             return False
         if not entry.is_due():
             return True
         before()
-        arguments, known = self.arguments(args, {}, bool(args)), {}
-        return self.example(entry, arguments, entry.calls.bit_length() * STRIDE % len(args[0]) if args else 0, known)
+        number = entry.calls.bit_length() * STRIDE % len(args[0]) if args else 0
+        return self.example(entry, self.arguments(args, {}, bool(args)), number, {})
 
     # -- what is shown ------------------------------------------------------------------------------------------------
 

@@ -44,10 +44,18 @@ class CompiledLosses:
         self.chunk: int = PIECE
         self._data, self._held_out = _arrays(task.examples), _arrays(task.held_out)
         self._cross_checked = 0
-        self._losses = Compiled(_named(task.loss, lambda x, y: self._loss(x, y)), backend=backend)
+        model, loss, metric = task.model, task.loss, task.metric  # of what a recorded function reads it sees the changes
+
+        def example(x: Any, y: Any) -> Any:
+            """What is compiled: the loss of an example and, where there is a metric, the prediction."""
+            prediction = model(_listed(x))
+            made = loss(prediction, _listed(y))
+            return made if metric is None else Auxiliary(made, prediction)
+
+        self._losses = Compiled(_named(loss, example), backend=backend)
         self._penalties: Compiled | None = None
         self._flat: FlatSteps | None = None  # those of an earlier epoch, which mostly serve again
-        self._predictions = Compiled(_named(task.model, lambda x: task.model(_listed(x))), backend=backend)
+        self._predictions = Compiled(_named(model, lambda x: model(_listed(x))), backend=backend)
         few = [column[:CHUNK] for column in self._data]
         try:
             with warnings.catch_warnings(), same_random_numbers():
@@ -130,12 +138,6 @@ class CompiledLosses:
                 return None
             self._flat = FlatSteps(losses, penalty, optimizer, metric, self.chunk)
         return self._flat.begin(self._data if isinstance(order, range) else [column[order] for column in self._data])
-
-    def _loss(self, x: Any, y: Any) -> Any:
-        """What is compiled: the loss of an example and, where there is a metric, the prediction."""
-        prediction = self.task.model(_listed(x))
-        loss = self.task.loss(prediction, _listed(y))
-        return loss if self.task.metric is None else Auxiliary(loss, prediction)
 
     def _score(self, x: Any, y: Any, places: Iterable[int], examples: list[Example]) -> float:
         """The sum of the metric over some examples, given both as arrays and as their places."""

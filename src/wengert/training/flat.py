@@ -30,6 +30,7 @@ class Recorded(NamedTuple):
     """A compiled function, and the recording that its calls here run by."""
 
     runtime: Any
+    entry: Any  # what the runtime knows of it
     path: Recording
 
 
@@ -38,8 +39,8 @@ def recorded(compiled: Compiled, batch: Batch) -> Recorded | None:
     uncompiled.
     """
     runtime: Any = compiled._runtime
-    path = runtime.only(batch)
-    return None if path is None else Recorded(runtime, path)
+    found = runtime.only(batch)
+    return None if found is None else Recorded(runtime, *found)
 
 
 class FlatSteps:
@@ -122,9 +123,6 @@ class FlatSteps:
             The mean loss, regularization included, and where there is a metric a 0, for `end` gives it; None if the
             program does not hold for these examples or comes to what is not finite. Then no step was made, and the
             numbers are in the Values.
-
-        Raises:
-            StaleRecordingError: the function gives something else now; no step was made, and so on.
         """
         if not self.held:
             self.load()
@@ -173,8 +171,11 @@ class FlatSteps:
 
     def _run(self, recorded: Recorded, batch: Batch, seed: float) -> dict[str, Any] | None:
         """The outputs of a run; the gradients are left in its kernel."""
-        ran = recorded.path.run(batch, seed)
-        if ran is None or not ran.finite or not recorded.runtime.ran(recorded.path, batch, self.store):
+        runtime, entry, path = recorded
+        if not runtime.trusts(entry, path, batch, self.store):
+            return None
+        ran = path.run(batch, seed)
+        if ran is None or not ran.finite:
             return None
         return ran.outputs
 

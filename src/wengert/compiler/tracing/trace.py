@@ -291,22 +291,19 @@ def slopes_of(result: Any, recording: Recording, arguments: Sequence[Any]) -> An
     if not isinstance(result, Value) or recording.shape != ():
         return None
     wanted = [*recording.parameters, *arguments]
-    graph = Graph(result, *wanted)
-    place = dict(zip(map(id, (result, *wanted)), graph.outputs, strict=True))
-    if len({id(x) for x in wanted}) < len(wanted):
+    if len(set(map(id, wanted))) < len(wanted):
         return None
-    computed = [place[id(x)] for x in wanted if not x.is_leaf]
-    if not computed:
-        slopes: Any = graph.pull_back({place[id(result)]: 1.0})
-    else:  # nothing is pulled through them, to what they came from before the run
-        slopes = [0.0] * len(graph)
-        slopes[place[id(result)]] = 1.0
-        for at in range(len(graph) - 1, max(computed), -1):
-            if slopes[at]:
-                for n in range(graph.starts[at], graph.starts[at + 1]):
-                    if graph.operands[n] >= 0:
-                        slopes[graph.operands[n]] += graph.partials[n] * slopes[at]
-    return np.array([slopes[place[id(x)]] for x in wanted])
+    graph = Graph(result, *wanted)
+    places = np.array(graph.outputs[1:], int)
+    first = int(places.max(initial=-1)) + 1  # what was there before comes first: of that only these are operands
+    slopes = np.array(graph.pull_back({graph.outputs[0]: 1.0}, first))
+    operands, starts = np.array(graph.operands, np.int64), np.array(graph.starts, np.int64)
+    users = np.repeat(np.arange(len(graph)), np.diff(starts))
+    at = np.flatnonzero((operands >= 0) & (operands < first) & (users >= first))
+    at = at[slopes[users[at]] != 0.0]  # elsewhere 0 times infinity is nan
+    with np.errstate(all="ignore"):
+        np.add.at(slopes, operands[at], np.array(graph.partials)[at] * slopes[users[at]])
+    return slopes[places]
 
 
 def _age(value: Any) -> int:
