@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import random
 import sys
+import time
 from typing import Any
 
 import pytest
@@ -17,6 +19,9 @@ from wengert.errors import ArgumentError, MissingExtraError
 from wengert.nn import Module
 from wengert.optim import SGD, Adam
 from wengert.training import History, fit
+
+
+SEEN: list[Any] = []
 
 
 class Lookup(Module):
@@ -111,9 +116,9 @@ def test_without_numpy_the_engine_computes(monkeypatch: pytest.MonkeyPatch, caps
 @pytest.mark.parametrize(
     ("loss", "why"),
     [
-        (lambda p, y: (p - y) ** 2 * float(p.data), "turns the data of a Value into a plain float"),
+        (lambda p, y: SEEN.append(y) or (p - y) ** 2, "it changes SEEN"),
         (lambda p, y: (p - y) ** 2 * random.random(), "random numbers"),
-        (lambda p, y: (p - y) ** 2 * y.bit_length(), "AttributeError"),
+        (lambda p, y: (p - y) ** 2 * (1.0 + 0.0 * time.time()), "it calls time"),
     ],
 )
 def test_what_cannot_be_compiled_is_said_in_one_line(loss: Any, why: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -166,37 +171,50 @@ def test_more_specializations_than_are_recorded_end_with_the_engine(monkeypatch:
     assert history.loss == pytest.approx(run("eager").loss, rel=1e-10)
 
 
-def test_what_a_callback_changes_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("changed", [0.5, 3], ids=["float", "integer"])
+def test_what_a_callback_changes_is_seen(changed: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A float is read anew at each step; an integer is part of the program."""
     pytest.importorskip("numpy")
     monkeypatch.setitem(BACKENDS, "numpy", BACKENDS["numpy"]._replace(overhead=0))
 
     def run(backend: str) -> History:
-        model, weight = make(), [1.0]
+        model, usual = make(), type(changed)(1)
+        weight = [usual]
 
         def loss(p: Value, y: int) -> Value:
             return weight[0] * (p - y) ** 2
 
         def change(history: History) -> None:
-            weight[0] = 0.5 if len(history) == 2 else 1.0
+            weight[0] = changed if len(history) == 2 else usual
 
         return quiet(model, loss, X, SIGNS, SGD(model, 0.1), 4, callback=change, backend=backend)
 
-    with pytest.warns(RuntimeWarning, match="fit goes on with the engine: what the loss or the model reads") as said:
+    if isinstance(changed, float):
         history = run("auto")
-    assert [record.filename for record in said] == [quiet.__code__.co_filename]
-    assert history.backend == "eager"
+        assert history.backend == "numpy"
+    else:
+        with pytest.warns(RuntimeWarning, match="fit goes on with the engine: what the loss or the model reads") as said:
+            history = run("auto")
+        assert [record.filename for record in said] == [quiet.__code__.co_filename]
+        assert history.backend == "eager"
     assert history.loss == pytest.approx(run("eager").loss, rel=1e-10)
 
 
 def test_a_loss_that_changes_unseen_is_left_to_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("numpy")
     monkeypatch.setitem(BACKENDS, "numpy", BACKENDS["numpy"]._replace(overhead=0))
-    model, calls = make(), [0]
+    calls = ctypes.c_double()  # nobody sees into a number of C
 
-    def rate(step: int) -> float:
-        calls[0] = step
-        return 0.01
+    def run(backend: str) -> History:
+        model = make()
 
-    with pytest.warns(RuntimeWarning, match="fit goes on with the engine: .* something that was recorded as fixed"):
-        history = quiet(model, lambda p, y: (p - y + calls[0]) ** 2, X, SIGNS, SGD(model, rate), 4, 3)
+        def rate(step: int) -> float:
+            calls.value = step / 8
+            return 0.01
+
+        return quiet(model, lambda p, y: (p - y + calls.value) ** 2, X, SIGNS, SGD(model, rate), 4, 3, backend=backend)
+
+    with pytest.warns(RuntimeWarning, match="fit goes on with the engine: "):
+        history = run("auto")
     assert history.backend == "eager"
+    assert "has changed" in history.fallback

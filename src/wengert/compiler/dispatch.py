@@ -375,6 +375,7 @@ class Runtime:
             warn_once(self.said, f"a recording of {self.name} is dropped: {why}")
         return False
 
+    @np.errstate(all="ignore")
     def difference(self, made: Recording, arguments: Arguments, example: Sequence[Any], result: Any) -> str:
         """In what a recording differs from what the function itself gave for an example; empty if in nothing."""
         arrays: Any = arguments.numbers(example)
@@ -385,7 +386,7 @@ class Runtime:
         if arguments.form.batched:  # in a batch of one nothing shows of how examples are added up
             arrays = [np.repeat(np.asarray(x)[None], 2, 0) for x in arrays]
             want, slopes = np.tile(want.reshape(-1), 2), None if slopes is None else 2.0 * slopes
-        with self.alone() as free, np.errstate(all="ignore"):
+        with self.alone() as free:
             if not free:
                 return ""
             made.load()

@@ -60,7 +60,8 @@ def _extreme(builtin: Any, row: str) -> Callable[..., Any]:
         mixed = any(isinstance(x, Value) for x in found) or any(n is NotImplemented for n in numbers)
         if mixed or not any(map(is_traced, found)) or any(n != n for n in numbers):  # a nan's place would matter
             return builtin(found)
-        return recorded(row, builtin(numbers), *found) if len(numbers) > 1 else found[0]
+        alone = len(numbers) == 1 and isinstance(numbers[0], int)  # an index that stays one
+        return found[0] if alone else recorded(row, builtin(numbers), *found)
 
     return extreme
 

@@ -294,8 +294,9 @@ def slopes_of(result: Any, recording: Recording, arguments: Sequence[Any]) -> An
     if len(set(map(id, wanted))) < len(wanted):
         return None
     graph = Graph(result, *wanted)
-    places = np.array(graph.outputs[1:], int)
-    first = int(places.max(initial=-1)) + 1  # what was there before comes first: of that only these are operands
+    places = list(graph.outputs[1:])
+    computed = [place for place, x in zip(places, wanted, strict=True) if not x.is_leaf]
+    first = max(computed, default=-1) + 1  # what those came from comes first: of that only these are operands
     slopes = np.array(graph.pull_back({graph.outputs[0]: 1.0}, first))
     operands, starts = np.array(graph.operands, np.int64), np.array(graph.starts, np.int64)
     users = np.repeat(np.arange(len(graph)), np.diff(starts))
