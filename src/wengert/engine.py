@@ -232,7 +232,7 @@ def dot(ws: Sequence[Any], xs: Sequence[Any], bias: Any = 0.0) -> Any:
         w, x = _number(arguments[i]), _number(arguments[n + i])
         partials[i], partials[n + i] = x, w
         z += w * x
-    if not any(isinstance(x, Value) for x in arguments):
+    if not isinstance(arguments[0], Value) and not any(isinstance(x, Value) for x in arguments):
         return z
     partials[2 * n] = 1.0
     node._data = z

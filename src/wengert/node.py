@@ -261,9 +261,13 @@ def settle(arguments: Nodes) -> Nodes:
     """
     if _tracing_hook is not None:
         arguments[:] = _tracing_hook.operands(arguments)
+    known: Any = float  # the class of the last Value: most often that of the next
     for i in range(len(arguments)):
         x = arguments[i]
-        if type(x) is not float and not isinstance(x, Node):
+        if type(x) is not float and type(x) is not known:
+            if isinstance(x, Node):
+                known = type(x)
+                continue
             y = ieee.whole(x) if type(x) is int else coerce.number(x)
             arguments[i] = y if y == y else coerce.data(x)
     return arguments

@@ -1,6 +1,6 @@
 """What runs when a compiled function is called: a recording that holds for these arguments, or the function itself.
 
-The first call is the function's own, watched (`Watch`); it is recorded afterwards. Until a recording has agreed with
+The first call is the function's own, watched (`PlainRun`); it is recorded afterwards. Until a recording has agreed with
 the function on four examples, and then at every call whose number is a power of two, both run: they are compared, and
 timed, and from then on the faster one serves. A recording that does not agree is dropped.
 """
@@ -11,7 +11,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from math import inf, isfinite
+from math import isfinite
 from time import perf_counter
 from typing import Any
 from weakref import WeakSet
@@ -21,6 +21,7 @@ import numpy as np
 from wengert import modes
 from wengert._forks import in_child
 from wengert.compiler.backends import all_finite, source_of
+from wengert.compiler.entry import PROBATION, STALE, Entry
 from wengert.compiler.fused import fused
 from wengert.compiler.lifting import Unliftable
 from wengert.compiler.tracing import (
@@ -28,10 +29,10 @@ from wengert.compiler.tracing import (
     Arguments,
     Auxiliary,
     Form,
+    PlainRun,
     Reader,
     Recording,
     Unrecordable,
-    Watch,
     called,
     examples,
     is_watched,
@@ -49,37 +50,7 @@ from wengert.functions import sum as total
 __all__ = ["Entry", "Runtime"]
 
 SPECIALIZATIONS = 32  # how many are recorded for one form of arguments, and how many forms are told apart
-PROBATION = 4  # how many examples a recording is compared on before it is trusted
 STRIDE = 7919  # between the examples that are compared: a prime, so that it visits all of nearly every batch
-STALE = 3  # how many recordings of one form may turn out to be wrong
-TOLERANCE = 1.1  # by how much the faster way has to be faster
-
-
-class Entry:
-    """The recordings for one form of arguments."""
-
-    def __init__(self) -> None:
-        self.specializations: list[Recording] = []
-        self.refusal = ""
-        self.calls = 0
-        self.compared = 0
-        self.stale = 0  # how many recordings were dropped
-        self.not_finite = 0  # how many calls were left to the engine for that
-        self.plain = inf  # seconds that the function itself took for one example, at best
-        self.seconds: dict[int, float] = {}  # and a recording, by the size of the batch
-
-    def is_due(self) -> bool:
-        """Whether this call is compared with the function itself."""
-        return self.compared < PROBATION or not self.calls & (self.calls - 1)
-
-    def note(self, count: int, seconds: float) -> None:
-        """Note how long a recording took for so many examples."""
-        size = count.bit_length()
-        self.seconds[size] = min(seconds, self.seconds.get(size, inf))
-
-    def engine_is_faster(self, count: int) -> bool:
-        """Whether the function itself takes less time, as far as is known; never before the recording is trusted."""
-        return self.compared >= PROBATION and self.plain * count * TOLERANCE < self.seconds.get(count.bit_length(), inf)
 
 
 class Runtime:
@@ -139,8 +110,8 @@ class Runtime:
             return arguments.plainly(self.function, arguments.arrays)
 
         due = entry.is_due()
-        if not due and self.prefers_engine(entry, 1):
-            known = [each.refusal or self.prefers_engine(each, 1) for each in self.entries.values()]
+        if not due and entry.prefers_engine(1, self.compiled.pinned):
+            known = [each.refusal or each.prefers_engine(1, self.compiled.pinned) for each in self.entries.values()]
             self.direct = all(known) and arguments.is_wide()
             return plainly()
         made, value = self.run(entry, arguments)
@@ -192,7 +163,7 @@ class Runtime:
         due = entry.is_due()
         if due and not entry.refusal:
             self.compare_some(entry, arguments, count, known)
-        if not entry.refusal and (due or not self.prefers_engine(entry, count)):
+        if not entry.refusal and (due or not entry.prefers_engine(count, self.compiled.pinned)):
             began = perf_counter()
             found = self.by_programs(entry, arguments, count, how, known)
             if found is not None:
@@ -289,14 +260,14 @@ class Runtime:
 
     def watched(
         self, entry: Entry, call: Callable[[], Any], arguments: Arguments, new: bool
-    ) -> tuple[Any, Watch | None]:
+    ) -> tuple[Any, PlainRun | None]:
         """What the function itself gives; and what it did besides, if a recording is to be made of it.
 
         While a profiler is at work, which cannot be watched with, no recording is made.
         """
         watch = None
         if new and sys.getprofile() is None:
-            watch = Watch(
+            watch = PlainRun(
                 self.function, [*arguments.originals.items(), *zip(arguments.form.names, arguments.arrays, strict=True)]
             )
         try:
@@ -335,7 +306,7 @@ class Runtime:
     def compare_some(self, entry: Entry, arguments: Arguments, count: int, known: dict[int, Any]) -> None:
         """Compare on some examples of a batch: the first ones that differ, later another one each time."""
         if entry.compared < PROBATION:
-            numbers = _distinct(arguments, count)
+            numbers = arguments.distinct(count, PROBATION)
         else:
             numbers = [entry.calls.bit_length() * STRIDE % count]
         for number in numbers:
@@ -355,7 +326,7 @@ class Runtime:
                 self.fall_back(entry, f"it is called with more than {SPECIALIZATIONS} kinds of arguments")
         return entry
 
-    def another(self, entry: Entry, arguments: Arguments, example: Sequence[Any], result: Any, watch: Watch) -> bool:
+    def another(self, entry: Entry, arguments: Arguments, example: Sequence[Any], result: Any, watch: PlainRun) -> bool:
         """Make a recording that holds for an example; False if there can be none."""
         if len(entry.specializations) == SPECIALIZATIONS:
             watch.effect = watch.effect or self.too_many(entry)
@@ -421,10 +392,6 @@ class Runtime:
             made.load()
             return made.differs(arrays, want, slopes)
 
-    def prefers_engine(self, entry: Entry, count: int) -> bool:
-        """Whether the function itself is known to be faster, and nobody has said what is to run."""
-        return not self.compiled.pinned and entry.engine_is_faster(count)
-
     @contextmanager
     def alone(self) -> Iterator[bool]:
         """Whether no other thread is at the kernels now, and nobody else until this ends; it never waits."""
@@ -488,30 +455,7 @@ class Runtime:
         lines = []
         for form, entry in self.entries.items():
             lines.append(f"{name}, {'a batch' if form.batched else 'one example'}: {entry.calls} calls")
-            if entry.refusal:
-                lines.append(f"  runs uncompiled: {entry.refusal}")
-            if entry.not_finite:
-                lines.append(f"  {entry.not_finite} calls were left to the engine: not finite, or beyond 1e154")
-            if entry.stale:
-                lines.append(f"  {entry.stale} recordings were dropped: the function gave something else")
-            for size, seconds in entry.seconds.items():
-                if self.prefers_engine(entry, 2 ** (size - 1)):
-                    plain = entry.plain * 2 ** (size - 1)
-                    lines.append(f"  {2 ** (size - 1)} examples by the engine, in {plain:.1e} s for {seconds:.1e} s")
-            for number, made in enumerate(entry.specializations, 1):
-                kernel, lifted = made.kernel, made.lifted
-                program = lifted.program
-                lines.append(
-                    f"  specialization {number}: {made.nodes:,} scalar operations became {len(program.steps)} "
-                    f"array operations and {len(kernel.back.steps)} of the reverse sweep"
-                )
-                lines.append(
-                    f"    {lifted.products} products of arrays, {lifted.table_reads} operands through tables, "
-                    f"{len(made.parameters):,} parameters in {len(program.of_role('param'))} arrays"
-                )
-                if program.padded:
-                    lines.append("    sums of different lengths share arrays, with masks")
-                lines += [f"    guarded: {line}" for line in made.guards.lines]
+            lines += entry.report(self.compiled.pinned)
         return "\n".join(lines)
 
 
@@ -527,16 +471,6 @@ def _in_child() -> None:
 in_child(_in_child)
 
 
-def _distinct(arguments: Arguments, count: int) -> list[int]:
-    """The first examples of a batch that differ from each other, as many as a recording is compared on."""
-    found: dict[Any, int] = {}
-    for number in range(count):
-        found.setdefault(tuple([np.asarray(x).tobytes() for x in arguments.example(number)]), number)
-        if len(found) == PROBATION:
-            break
-    return list(found.values())
-
-
 def _combined(values: Sequence[Any], how: str) -> Value:
     """The mean or the sum of Values, by the engine.
 
@@ -545,6 +479,8 @@ def _combined(values: Sequence[Any], how: str) -> Value:
     """
     for x in values:
         if isinstance(x, (list, tuple)) or getattr(x, "ndim", 0):
-            raise ArgumentError(f"{how} needs one Value an example, and the function gives a {type(x).__name__}: use map")
+            raise ArgumentError(
+                f"{how} needs one Value an example, and the function gives a {type(x).__name__}: use map"
+            )
     made = mean(values) if how == "mean" else total(values)
     return made if isinstance(made, Value) else Value(made)

@@ -44,7 +44,7 @@ class CompiledLosses:
         self.chunk: int = PIECE
         self._data, self._held_out = _arrays(task.examples), _arrays(task.held_out)
         self._cross_checked = 0
-        model, loss, metric = task.model, task.loss, task.metric  # of what a recorded function reads it sees the changes
+        model, loss, metric = task.model, task.loss, task.metric  # which a recording reads each time
 
         def example(x: Any, y: Any) -> Any:
             """What is compiled: the loss of an example and, where there is a metric, the prediction."""

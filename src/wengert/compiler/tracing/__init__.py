@@ -4,8 +4,8 @@ from wengert.compiler.tracing.arguments import Arguments, Form, Reader, called, 
 from wengert.compiler.tracing.recorder import Recorder, Unrecordable, is_watched, recorder_of_thread
 from wengert.compiler.tracing.recording import Recording
 from wengert.compiler.tracing.trace import Auxiliary, numbers_in, record, slopes_of
-from wengert.compiler.tracing.watch import DRAWS, Watch, random_state
+from wengert.compiler.tracing.watch import DRAWS, PlainRun, random_state
 
-__all__ = ["DRAWS", "Arguments", "Auxiliary", "Form", "Reader", "Recorder", "Recording", "Unrecordable", "Watch"]
+__all__ = ["DRAWS", "Arguments", "Auxiliary", "Form", "PlainRun", "Reader", "Recorder", "Recording", "Unrecordable"]
 __all__ += ["called", "examples", "flatten_argument", "is_watched", "numbers_in", "random_state", "record"]
 __all__ += ["recorder_of_thread", "slopes_of"]

@@ -324,6 +324,15 @@ class Arguments:
             return [known[n] if n in known else function(*row) for n, row in enumerate(zip(*columns, strict=True))]
         return [known[n] if n in known else self.plainly(function, self.example(n)) for n in range(count)]
 
+    def distinct(self, count: int, most: int) -> list[int]:
+        """The first examples of a batch that differ from each other, up to so many."""
+        found: dict[Any, int] = {}
+        for number in range(count):
+            found.setdefault(tuple([np.asarray(x).tobytes() for x in self.example(number)]), number)
+            if len(found) == most:
+                break
+        return list(found.values())
+
     def is_wide(self) -> bool:
         """Whether all arguments are as the function gets them: no narrower kinds of NumPy's numbers among them."""
         return not any(map(_is_narrow, tree_items(self.originals)))

@@ -25,7 +25,6 @@ import numpy as np
 from wengert.compiler.tracing.standins import STANDINS, ModuleView
 from wengert.compiler.tracing.tracers import Number, presented
 from wengert.engine import Value
-from wengert.nn import Module
 
 __all__ = ["Surroundings", "attributes_of", "codes_of", "globals_of", "is_users", "is_users_class", "is_users_module"]
 
@@ -36,7 +35,6 @@ LIBRARIES = tuple(
     {os.path.join(p, "") for name, p in sysconfig.get_paths().items() if name.endswith(("lib", "stdlib"))}
 )
 MISSING = object()
-BASES = (object, Module)
 
 
 def is_users(path: str) -> bool:
@@ -52,10 +50,14 @@ def is_users_module(name: str) -> bool:
 
 def is_users_class(kind: Any) -> bool:
     """Whether a class is a user's, of plain objects, so that another can be derived from it without a trace."""
-    if type(kind) is not type or kind in BASES:
+    if type(kind) is not type or not is_users_module(kind.__module__):
         return False
-    own = [base for base in kind.__mro__ if base not in BASES]
-    return all(is_users_module(base.__module__) and "__init_subclass__" not in vars(base) for base in own)
+    return all(base is object or _is_plain(base) for base in kind.__mro__)
+
+
+def _is_plain(base: Any) -> bool:
+    ours = base.__module__.startswith("wengert.") and not issubclass(base, Value)  # as `nn.Module`
+    return (ours or is_users_module(base.__module__)) and "__init_subclass__" not in vars(base)
 
 
 def attributes_of(x: Any) -> list[str]:
@@ -263,7 +265,7 @@ class Surroundings:
 
     def _class(self, x: Any, name: str) -> Any:
         made: Any = self._keep(x, type(x.__name__, (x,), {"__slots__": (), "__module__": x.__module__}))
-        for base in reversed([base for base in x.__mro__ if base not in BASES]):
+        for base in reversed([base for base in x.__mro__ if is_users_module(base.__module__)]):
             for n, thing in vars(base).items():
                 if isinstance(thing, FunctionType):
                     setattr(made, n, self._function(thing, n))

@@ -19,7 +19,7 @@ from wengert.compiler.tracing.recorder import Guard, Recorder, Unrecordable, tra
 from wengert.compiler.tracing.recording import Guards, Recording
 from wengert.compiler.tracing.surroundings import Surroundings
 from wengert.compiler.tracing.tracers import Integer, Number, as_operand, presented
-from wengert.compiler.tracing.watch import Watch, followed
+from wengert.compiler.tracing.watch import PlainRun, followed
 from wengert.engine import Value
 from wengert.graph import Graph
 
@@ -39,7 +39,7 @@ class Auxiliary(NamedTuple):
 
 
 def record(
-    function: Callable[..., Any], arguments: Arguments, example: Sequence[Any], backend: Backend, watch: Watch
+    function: Callable[..., Any], arguments: Arguments, example: Sequence[Any], backend: Backend, watch: PlainRun
 ) -> Recording:
     """Run a function on an example, and lift what it did for a back end.
 
@@ -117,7 +117,7 @@ class _Trace:
         function: Callable[..., Any],
         arguments: Arguments,
         example: Sequence[Any],
-        watch: Watch,
+        watch: PlainRun,
         integers: Sequence[int] = (),
         fixed: bool = False,
     ) -> None:

@@ -34,7 +34,7 @@ from wengert.compiler.tracing.surroundings import (
 )
 from wengert.engine import Value
 
-__all__ = ["DRAWS", "Watch", "followed", "random_state"]
+__all__ = ["DRAWS", "PlainRun", "followed", "random_state"]
 
 DRAWS = "it draws random numbers"
 
@@ -49,7 +49,7 @@ CONSUMED = tuple(map(type, [iter([]), iter(()), iter({}), iter(range(0)), zip(),
                             enumerate(()), reversed([]), (x for x in ())]))  # fmt: skip
 
 
-class Watch:
+class PlainRun:
     """What a call of a function with these arguments does besides giving its result.
 
     Attributes:
@@ -212,7 +212,7 @@ def random_state() -> Any:
 
 
 def followed(call: Callable[[], Any]) -> tuple[Any, list[Any]]:
-    """What a call gives, and the path of it as `Watch` has it."""
+    """What a call gives, and the path of it as `PlainRun` has it."""
     path: list[Any] = []
 
     def event(frame: Any, event: str, arg: Any) -> None:

@@ -1,0 +1,70 @@
+"""What is known of the calls of a compiled function with one form of arguments: its recordings, and how they did."""
+
+from __future__ import annotations
+
+from math import inf
+
+from wengert.compiler.tracing import Recording
+
+__all__ = ["PROBATION", "STALE", "Entry"]
+
+PROBATION = 4  # how many examples a recording is compared on before it is trusted
+STALE = 3  # how many recordings of one form may turn out to be wrong
+TOLERANCE = 1.1  # by how much the faster way has to be faster
+
+
+class Entry:
+    """The recordings for one form of arguments."""
+
+    def __init__(self) -> None:
+        self.specializations: list[Recording] = []
+        self.refusal = ""
+        self.calls = 0
+        self.compared = 0
+        self.stale = 0  # how many recordings were dropped
+        self.not_finite = 0  # how many calls were left to the engine for that
+        self.plain = inf  # seconds that the function itself took for one example, at best
+        self.seconds: dict[int, float] = {}  # and a recording, by the size of the batch
+
+    def is_due(self) -> bool:
+        """Whether this call is compared with the function itself."""
+        return self.compared < PROBATION or not self.calls & (self.calls - 1)
+
+    def note(self, count: int, seconds: float) -> None:
+        """Note how long a recording took for so many examples."""
+        size = count.bit_length()
+        self.seconds[size] = min(seconds, self.seconds.get(size, inf))
+
+    def prefers_engine(self, count: int, pinned: bool) -> bool:
+        """Whether the function itself is known to take less time, and nobody has said what is to run."""
+        faster = self.plain * count * TOLERANCE < self.seconds.get(count.bit_length(), inf)
+        return faster and self.compared >= PROBATION and not pinned
+
+    def report(self, pinned: bool) -> list[str]:
+        """What is known, line by line."""
+        lines = []
+        if self.refusal:
+            lines.append(f"  runs uncompiled: {self.refusal}")
+        if self.not_finite:
+            lines.append(f"  {self.not_finite} calls were left to the engine: not finite, or beyond 1e154")
+        if self.stale:
+            lines.append(f"  {self.stale} recordings were dropped: the function gave something else")
+        for size, seconds in self.seconds.items():
+            count = 2 ** (size - 1)
+            if self.prefers_engine(count, pinned):
+                lines.append(f"  {count} examples by the engine, in {self.plain * count:.1e} s for {seconds:.1e} s")
+        for number, made in enumerate(self.specializations, 1):
+            kernel, lifted = made.kernel, made.lifted
+            program = lifted.program
+            lines.append(
+                f"  specialization {number}: {made.nodes:,} scalar operations became {len(program.steps)} "
+                f"array operations and {len(kernel.back.steps)} of the reverse sweep"
+            )
+            lines.append(
+                f"    {lifted.products} products of arrays, {lifted.table_reads} operands through tables, "
+                f"{len(made.parameters):,} parameters in {len(program.of_role('param'))} arrays"
+            )
+            if program.padded:
+                lines.append("    sums of different lengths share arrays, with masks")
+            lines += [f"    guarded: {line}" for line in made.guards.lines]
+        return lines
