@@ -25,7 +25,7 @@ PROGRAM = '''
 import builtins, os, random, signal, sys, tempfile, threading, warnings
 import wengert
 from wengert import Graph, Value, checkpoint, engine, handmade, modes, nn
-from wengert.compiler.tracing.recorder import recording
+from wengert.compiler.tracing.recorder import recorder_of_thread
 
 warnings.simplefilter("ignore")
 names = {**vars(builtins)}  # of which a recording may replace some
@@ -110,7 +110,7 @@ def child():
         except BaseException as error:
             print(work.__name__, repr(error), file=sys.stderr, flush=True)
             os._exit(number)
-    os._exit(0 if modes._hooked == 0 and not recording() and vars(builtins) == names else 100)
+    os._exit(0 if modes._hooked == 0 and recorder_of_thread() is None and vars(builtins) == names else 100)
 '''
 
 INSIDE = """

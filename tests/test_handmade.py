@@ -509,7 +509,7 @@ def test_inside_compile_the_call_runs_uncompiled_with_the_reason() -> None:
     def g(x: Any) -> Any:
         return Value(1.0, (w * x,), "?") * w
 
-    for compiled, reason in ((f, "turns the data of a Value into a plain float"), (g, "makes a node by hand")):
+    for compiled in (f, g):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             for _ in range(3):
@@ -519,7 +519,7 @@ def test_inside_compile_the_call_runs_uncompiled_with_the_reason() -> None:
                 expected = (math.tanh(0.5), 0.25 * (1 - math.tanh(0.5) ** 2)) if compiled is f else (2.0, 1.0)
                 assert (y.data, w.grad) == pytest.approx(expected, rel=1e-12)
         assert len(caught) == 1
-        assert reason in str(caught[0].message)
+        assert "makes a node by hand" in str(caught[0].message)
 
 
 # ------------------------------------------------------------------------------------- local derivatives

@@ -65,14 +65,12 @@ def kernel(loss: Any, arguments: Sequence[Any], batched: bool, seed: float) -> C
     """The lifted program of a loss for these arguments.
 
     Raises:
-        RuntimeError: the function was not lifted.
+        ArgumentError: the function was not lifted.
     """
-    given = loss._runtime.arguments(arguments, {}, batched)
-    entry, path = loss._runtime.specialization_for(given)
-    if path is None:
-        raise RuntimeError(entry.refusal)
+    (loss.sum if batched else loss)(*arguments)
+    path = loss._runtime.latest()
     path.load()
-    return partial(path.kernel.both, given.arrays, seed)
+    return partial(path.kernel.both, loss._runtime.arguments(arguments, {}, batched).arrays, seed)
 
 
 def gpt_loss() -> tuple[problems.Names, list[Value], Any]:

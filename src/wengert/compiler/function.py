@@ -9,12 +9,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from wengert import errors
-from wengert.compiler.backends import Backend, preferred
+from wengert.compiler.backends import BACKENDS, Backend, preferred
 
 __all__ = ["Compiled", "compile"]
 
 
-def compile(function: Callable[..., Any] | None = None, *, static: Sequence[str] = ()) -> Any:
+def compile(
+    function: Callable[..., Any] | None = None, *, static: Sequence[str] = (), backend: str = "auto"
+) -> Any:
     """Record a function of scalars once and run it as an array program from then on.
 
     The result of a call is a Value as before, whose `backward()` gives the captured parameters, and Values among the
@@ -24,10 +26,12 @@ def compile(function: Callable[..., Any] | None = None, *, static: Sequence[str]
     Args:
         function: plain scalar code: one example in, a Value out (or lists of Values, for `map`).
         static: the names of arguments that are part of the program, as a size or a flag is.
+        backend: "auto" runs the program, or the function itself where that has been seen to be faster; "numpy" runs
+            the program whenever it holds.
 
     Raises:
         MissingExtraError: no back end can run here: NumPy is not installed.
-        ArgumentError: `static` names an argument that the function does not have.
+        ArgumentError: `static` names an argument that the function does not have, or there is no such back end.
 
     >>> from wengert import Value
     >>> w, b = Value(2.0), Value(1.0)
@@ -39,9 +43,11 @@ def compile(function: Callable[..., Any] | None = None, *, static: Sequence[str]
     >>> round(total.data, 6), round(w.grad, 6)
     (0.333333, -2.0)
     """
+    if backend not in (known := ("auto", *BACKENDS)):
+        raise errors.ArgumentError(f"backend is {backend!r}; expected one of {', '.join(map(repr, known))}")
     if function is None:
-        return functools.partial(compile, static=static)
-    return Compiled(function, static)
+        return functools.partial(compile, static=static, backend=backend)
+    return Compiled(function, static, BACKENDS.get(backend))
 
 
 class Compiled:
