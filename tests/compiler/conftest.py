@@ -11,6 +11,6 @@ import pytest
 def programs_serve(monkeypatch: pytest.MonkeyPatch) -> None:
     """Functions as small as those of the tests are soon left to the engine, which would then be compared with itself."""
     if find_spec("numpy"):
-        from wengert.compiler.dispatch import Entry
+        from wengert.compiler.entry import Entry
 
-        monkeypatch.setattr(Entry, "engine_is_faster", lambda entry, count: False)
+        monkeypatch.setattr(Entry, "prefers_engine", lambda entry, count, pinned: False)

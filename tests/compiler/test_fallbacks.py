@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import wengert
-from tests.compiler.checks import CLOSE, batch_of, difference, line_of, same, warned
+from tests.compiler.checks import CLOSE, batch_of, difference, lifted, line_of, same, specializations, warned
 from wengert import Value
 
 np = pytest.importorskip("numpy")
@@ -51,23 +51,43 @@ def leaking() -> list[tuple[str, Callable[..., Any]]]:
 
 @pytest.mark.parametrize("name", [name for name, _ in leaking()])
 def test_numbers_that_leave_the_graph(name: str) -> None:
-    """The engine computes, and one warning says where the number was taken out."""
+    """They are recorded, or the recording holds for that number alone, and the report says on which line."""
     function = dict(leaking())[name]
     loss = wengert.compile(function)
     w = function.__closure__[0].cell_contents  # type: ignore[index]
     X = [0.5, 1.5, 2.5]
-
-    def check() -> None:
+    for _ in range(4):
         for x in X:
             same(loss(x), function(x), [w])
         same(loss.mean(X), batch_of(function, X), [w])
         assert difference(loss.map(X), [function(x).data for x in X]) < CLOSE
+    lifted(loss)
+    recorded = name in ("to_float", "to_math", "to_int", "to_round")
+    assert specializations(loss) == ([1, 1] if recorded else [3, 3])
+    assert (line_of(function, 1) in loss.report()) is (name != "to_float")
+
+
+@pytest.mark.parametrize("name", [name for name, _ in leaking()])
+def test_more_than_32_numbers_that_leave_the_graph(name: str) -> None:
+    """Where each is a specialization the engine computes, and one warning says where the number was taken out."""
+    function = dict(leaking())[name]
+    loss = wengert.compile(function)
+    w = function.__closure__[0].cell_contents  # type: ignore[index]
+    X = [0.25 * n + 0.1 for n in range(40)]
+
+    def check() -> None:
+        for x in X:
+            same(loss(x), function(x), [w])
 
     said = warned(check, check)
-    assert len(set(said)) == len(said) == 1
-    assert line_of(function, 1) in said[0]
-    assert line_of(function, 1) in loss.report()
-    assert name in said[0]
+    if name in ("to_float", "to_math", "to_int", "to_round"):
+        assert said == []
+        assert specializations(loss) == [1]
+    else:
+        assert len(said) == 1
+        assert said[0].startswith(f"{name} runs uncompiled: it takes more than 32 specializations")
+        assert line_of(function, 1) in said[0]
+        assert said[0].partition(": ")[2] in loss.report()
 
 
 def test_a_gradient_that_is_read() -> None:
@@ -123,7 +143,7 @@ def test_a_backward_inside_is_left_to_the_engine() -> None:
             assert loss(2.0).data == pytest.approx(want)
 
 
-@pytest.mark.parametrize(("step", "said"), [("data", "sets the data"), ("grad", "reads the gradient")])
+@pytest.mark.parametrize(("step", "said"), [("data", "changes the data or the gradient of a Value"), ("grad", "reads the gradient")])
 def test_a_function_that_writes_or_reads_state_stays_with_the_engine(step: str, said: str) -> None:
     w = Value(0.7)
 
@@ -135,4 +155,6 @@ def test_a_function_that_writes_or_reads_state_stays_with_the_engine(step: str, 
 
     with pytest.warns(UserWarning, match=said):
         assert loss(2.0).data == (0.5 if step == "data" else 1.4)
+    w.data, w.grad = 0.5, 3.0
+    assert loss(2.0).data == (0.5 if step == "data" else 4.0)
     assert said in loss.report()

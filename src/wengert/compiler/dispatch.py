@@ -197,6 +197,7 @@ class Runtime:
             return None
         return Value(value) if seed is None else fused(value, tuple([p for p, _ in slopes]), partials, leaves)
 
+    @np.errstate(all="ignore")
     def is_finite(self, entry: Entry, numbers: Any) -> bool:
         """Whether numbers can be given: an array program also computes what is then masked out, and there 0 times
         infinity would not be 0.

@@ -279,6 +279,10 @@ class TracedArray(np.ndarray):  # type: ignore[type-arg]
     def __array_finalize__(self, other: Any) -> None:
         self.kind = getattr(other, "kind", None)
 
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return np.ndarray
+
     @property
     def dtype(self) -> Any:
         """That of the array that it stands for."""

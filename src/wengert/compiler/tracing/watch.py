@@ -235,9 +235,9 @@ def is_users_code(code: CodeType) -> bool:
 
 
 def _is_step(frame: Any) -> bool:
-    """Whether a frame is the user's: no method that Python wrote, as for a named tuple, and that this package calls."""
+    """Whether a frame is the user's: no method that Python wrote, as for a named tuple, and that others call."""
     caller = frame.f_back
-    written = frame.f_code.co_filename == "<string>" and caller and caller.f_code.co_filename.startswith(PACKAGE)
+    written = frame.f_code.co_filename == "<string>" and caller and not is_users_code(caller.f_code)
     return is_users_code(frame.f_code) and not written
 
 
