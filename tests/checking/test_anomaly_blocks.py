@@ -197,11 +197,11 @@ def test_compiled_functions_run_operation_by_operation() -> None:
     np = pytest.importorskip("numpy")
     w = Value(2.0, label="w")
 
-    @wengert.compile
+    @wengert.compile(backend="numpy")
     def masked(x: float) -> Value:
         return 1.0 / (w * x).exp()  # infinite inside, and 0 in the end
 
-    plain = masked(1.0)
+    plain = [masked(1.0) for _ in range(5)][-1]
     assert plain._op == "compiled"
     for x in (1.0, 500.0):
         assert masked(x).data == pytest.approx(math.exp(-2 * x))

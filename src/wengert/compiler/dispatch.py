@@ -36,6 +36,7 @@ from wengert.compiler.tracing import (
     called,
     examples,
     is_watched,
+    main_of,
     numbers_in,
     random_state,
     record,
@@ -255,7 +256,7 @@ class Runtime:
                 raise ArgumentError(
                     "map gives an array: the function's results differ in shape, or are irregular"
                 ) from None
-        return _combined([x.result if isinstance(x, Auxiliary) else x for x in results], how)
+        return _combined([main_of(x) for x in results], how)
 
     # -- the function itself ------------------------------------------------------------------------------------------
 
@@ -337,7 +338,7 @@ class Runtime:
             return False
         try:
             made = record(self.function, arguments, example, self.compiled.backend, watch)
-            made.is_number = made.shape == () and not isinstance(result, Value)  # also of what Values came to inside
+            made.is_number = made.shape == () and not isinstance(main_of(result), Value)  # also of what Values came to inside
             reason = self.difference(made, arguments, example, result)
         except (Unrecordable, Unliftable) as problem:
             reason = str(problem)
@@ -381,7 +382,7 @@ class Runtime:
     def difference(self, made: Recording, arguments: Arguments, example: Sequence[Any], result: Any) -> str:
         """In what a recording differs from what the function itself gave for an example; empty if in nothing."""
         arrays: Any = arguments.numbers(example)
-        if isinstance(result, Value) == made.is_number and made.shape == ():
+        if isinstance(main_of(result), Value) == made.is_number and made.shape == ():
             return "its result is now a number, now a Value"
         want: Any = np.asarray(numbers_in(result), float)
         slopes = None if modes.grad_disabled() else slopes_of(result, made, arguments.values())
