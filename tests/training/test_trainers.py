@@ -20,7 +20,6 @@ from wengert.nn import Module
 from wengert.optim import SGD, Adam
 from wengert.training import History, fit
 
-
 SEEN: list[Any] = []
 
 
@@ -193,7 +192,9 @@ def test_what_a_callback_changes_is_seen(changed: float, monkeypatch: pytest.Mon
         history = run("auto")
         assert history.backend == "numpy"
     else:
-        with pytest.warns(RuntimeWarning, match="fit goes on with the engine: what the loss or the model reads") as said:
+        with pytest.warns(
+            RuntimeWarning, match="fit goes on with the engine: what the loss or the model reads"
+        ) as said:
             history = run("auto")
         assert [record.filename for record in said] == [quiet.__code__.co_filename]
         assert history.backend == "eager"

@@ -27,7 +27,6 @@ from wengert.compiler.lifting import Unliftable
 from wengert.compiler.tracing import (
     DRAWS,
     Arguments,
-    Auxiliary,
     Form,
     PlainRun,
     Reader,
@@ -189,24 +188,18 @@ class Runtime:
             if not self.example(entry, arguments, int(waiting[0]), known):
                 return None
         if how == "map":
-            return values if self.is_finite(entry, values) else None
+            entry.not_finite += not np.isfinite(values).all()
+            return values if np.isfinite(values).all() else None
         if values.ndim > 1:
             raise ArgumentError(f"{how} needs one Value an example, and the function gives {values.shape[1:]}: use map")
         value = float(np.add.reduce(values)) * scale
         partials = np.array([slope for _, slope in slopes])
-        if not (self.is_finite(entry, value) and self.is_finite(entry, partials)):
+        if not (isfinite(value) and all_finite(partials)):  # what is masked out is computed too, as 0 times infinity
+            entry.not_finite += 1
             return None
         return Value(value) if seed is None else fused(value, tuple([p for p, _ in slopes]), partials, leaves)
 
     @np.errstate(all="ignore")
-    def is_finite(self, entry: Entry, numbers: Any) -> bool:
-        """Whether numbers can be given: an array program also computes what is then masked out, and there 0 times
-        infinity would not be 0.
-        """
-        finite = all_finite(numbers)
-        entry.not_finite += not finite
-        return finite
-
     def shares(self, entry: Entry, arguments: Arguments, count: int, seed: float | None) -> Any:
         """Each example by the specialization that holds for it: the values, the parameters with their slopes, whether
         all those are leaves, and the examples that are left; None if one cannot be computed.
@@ -338,7 +331,9 @@ class Runtime:
             return False
         try:
             made = record(self.function, arguments, example, self.compiled.backend, watch)
-            made.is_number = made.shape == () and not isinstance(main_of(result), Value)  # also of what Values came to inside
+            made.is_number = made.shape == () and not isinstance(
+                main_of(result), Value
+            )  # also of what Values came to inside
             reason = self.difference(made, arguments, example, result)
         except (Unrecordable, Unliftable) as problem:
             reason = str(problem)
@@ -481,7 +476,7 @@ def _combined(values: Sequence[Any], how: str) -> Value:
         ArgumentError: there is more than one Value an example.
     """
     for x in values:
-        if isinstance(x, (list, tuple)) or getattr(x, "ndim", 0):
+        if isinstance(x, (list, tuple)) or np.ndim(x):
             raise ArgumentError(
                 f"{how} needs one Value an example, and the function gives a {type(x).__name__}: use map"
             )
