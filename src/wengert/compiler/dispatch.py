@@ -114,6 +114,8 @@ class Runtime:
             known = [each.refusal or each.prefers_engine(1, self.compiled.pinned) for each in self.entries.values()]
             self.direct = all(known) and arguments.is_wide()
             return plainly()
+        if entry.specializations and entry.specializations[0].shape != ():
+            return plainly()  # a list, which is recorded for `map` and for what is shown
         made, value, free = self.run(entry, arguments)
         seconds = perf_counter() - began
         if not free or (made is not None and not due):
