@@ -343,6 +343,7 @@ class Runtime:
             return False
         try:
             made = record(self.function, arguments, example, self.compiled.backend, watch)
+            made.is_number = made.shape == () and not isinstance(result, Value)  # also of what Values came to inside
             reason = self.difference(made, arguments, example, result)
         except (Unrecordable, Unliftable) as problem:
             reason = str(problem)

@@ -14,9 +14,7 @@ from wengert.compiler.backends import BACKENDS, Backend, preferred
 __all__ = ["Compiled", "compile"]
 
 
-def compile(
-    function: Callable[..., Any] | None = None, *, static: Sequence[str] = (), backend: str = "auto"
-) -> Any:
+def compile(function: Callable[..., Any] | None = None, *, static: Sequence[str] = (), backend: str = "auto") -> Any:
     """Record a function of scalars once and run it as an array program from then on.
 
     The result of a call is a Value as before, whose `backward()` gives the captured parameters, and Values among the

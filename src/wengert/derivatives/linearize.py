@@ -24,6 +24,7 @@ from wengert import handmade, modes
 from wengert.engine import Value
 from wengert.errors import OperationError
 from wengert.graph import Graph
+from wengert.node import settle
 from wengert.ops import BY_NAME, coerce
 
 __all__ = ["LinearMap", "linearize"]
@@ -69,7 +70,7 @@ def _run(call: Callable[[list[Any]], list[Any]], points: Sequence[Any], kind: st
         began = Value(0.0)
         observed = type(began.data) is not float  # by a compiler, which is to see every operation
         linked = kind == "values" or observed
-        inputs = [x * 1.0 if linked and isinstance(x, Value) else Value(_number(x)) for x in points]
+        inputs = [x * 1.0 if linked and isinstance(x, Value) else Value(_number(x)) for x in settle([*points])]
         return LinearMap(inputs, call(inputs), began._made, kind, observed)
 
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from wengert.engine import Value
 from wengert.errors import ArgumentError, LengthError, OperandError
+from wengert.node import settle
 from wengert.ops import coerce
 
 __all__ = ["Block", "KeyPath", "Numbers", "PyTree", "argument_names", "array_of", "is_array", "keys_of"]
@@ -272,6 +273,8 @@ class Numbers:
         return list(_matched(self.tree, y, (), name))
 
     def _leaf(self, x: Any, path: KeyPath) -> Block | NumberRow | Constant | None:
+        if isinstance(x, (float, int)) and not coerce.is_number(x):
+            x = settle([x])[0]  # the Value that a recording has for a number
         if type(x) is float or isinstance(x, Value):
             self.leaves.append(x)
             return NUMBER

@@ -256,8 +256,9 @@ class Surroundings:
             for n in self.mentioned.intersection(attributes_of(x)):
                 self.found.append((_attribute(x), n, getattr(x, n), f"{name}.{n}"))
         for base in (x if isinstance(x, type) else type(x)).__mro__:
-            for f in vars(base).values() if is_users_module(base.__module__) else ():
+            for own, f in list(vars(base).items()) if is_users_module(base.__module__) else ():
                 if isinstance(f, FunctionType):
+                    self.found.append((vars(base).get, own, f, f"{name}.{own}"))
                     for n in globals_of(f.__code__):
                         if n in f.__globals__:
                             self.found.append((f.__globals__.get, n, f.__globals__[n], n))
@@ -267,6 +268,8 @@ class Surroundings:
         made: Any = self._keep(x, type(x.__name__, (x,), {"__slots__": (), "__module__": x.__module__}))
         for base in reversed([base for base in x.__mro__ if is_users_module(base.__module__)]):
             for n, thing in vars(base).items():
+                if callable(thing) or isinstance(thing, (staticmethod, classmethod, property)):
+                    self.found.append((vars(base).get, n, thing, f"{name}.{n}"))
                 if isinstance(thing, FunctionType):
                     setattr(made, n, self._function(thing, n))
                 elif isinstance(thing, (staticmethod, classmethod)):

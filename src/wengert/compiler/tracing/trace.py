@@ -290,7 +290,14 @@ def slopes_of(result: Any, recording: Recording, arguments: Sequence[Any]) -> An
     """
     if not isinstance(result, Value) or recording.shape != ():
         return None
-    wanted = [*recording.parameters, *arguments]
+    every = [*recording.parameters, *arguments]
+    made = np.zeros(len(every))  # by a float that is read anew there is none
+    own = (
+        np.arange(len(every))
+        if recording.own is None
+        else np.append(recording.own, np.arange(len(recording.parameters), len(every)))
+    )
+    wanted = [every[n] for n in own]
     if len(set(map(id, wanted))) < len(wanted):
         return None
     graph = Graph(result, *wanted)
@@ -304,7 +311,8 @@ def slopes_of(result: Any, recording: Recording, arguments: Sequence[Any]) -> An
     at = at[slopes[users[at]] != 0.0]  # elsewhere 0 times infinity is nan
     with np.errstate(all="ignore"):
         np.add.at(slopes, operands[at], np.array(graph.partials)[at] * slopes[users[at]])
-    return slopes[places]
+    made[own] = slopes[places]
+    return made
 
 
 def _age(value: Any) -> int:

@@ -16,6 +16,7 @@ import zlib
 from array import array
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from itertools import pairwise
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -74,24 +75,22 @@ class PlainRun:
     def _walk(self, waiting: list[tuple[Any, str]]) -> None:
         seen: dict[int, Any] = {}
         modules: list[tuple[ModuleType, str]] = []
-        while True:
-            while waiting:
-                x, name = waiting.pop()
-                kind = type(x)
-                if kind is float or kind in PLAIN or id(x) in seen:
-                    continue
+        looked_at: set[tuple[str, str]] = set()  # names in them
+        while waiting:
+            x, name = waiting.pop()
+            kind = type(x)
+            if not (kind is float or kind in PLAIN or id(x) in seen):
                 seen[id(x)] = x
-                if isinstance(x, ModuleType):
-                    if is_users_module(x.__name__):
-                        modules.append((x, name))
-                else:
+                if not isinstance(x, ModuleType):
                     waiting += self._entered(x, kind, name)
-            count = len(seen)
-            for module, name in modules:
-                found = [(vars(module)[n], f"{name}.{n}") for n in self.mentioned & vars(module).keys()]
-                waiting += [(x, n) for x, n in found if id(x) not in seen]
-            if not waiting and len(seen) == count:
-                break
+                elif is_users_module(x.__name__):
+                    modules.append((x, name))
+            if not waiting:  # by now all code has been seen that may name something in a module
+                for module, name in modules:
+                    for n in self.mentioned & vars(module).keys():
+                        if (module.__name__, n) not in looked_at:
+                            looked_at.add((module.__name__, n))
+                            waiting.append((vars(module)[n], f"{name}.{n}"))
 
     def _entered(self, x: Any, kind: Any, name: str) -> Any:
         """Take in one thing; what can be reached from it."""
@@ -269,6 +268,8 @@ def _is_pure(function: Any, by_user: bool) -> bool:
     """
     of = getattr(function, "__self__", None)
     if function.__name__ in (IMPURE if by_user else SAYING) and (of is builtins or isinstance(of, type)):
+        return False
+    if by_user and isinstance(of, ContextVar):  # whose number of now it would read
         return False
     module = getattr(function, "__module__", None) or (of if isinstance(of, type) else type(of)).__module__
     return module.partition(".")[0] in MODULES
