@@ -36,7 +36,8 @@ NOT_ASKED = {
 }  # fmt: skip
 pytestmark = pytest.mark.slow
 CANDIDATES: list[tuple[Any, ...]] = [
-    (), (2,), (1.5,), (True,), (0, 1), (1, 2, 5), (".3f",), ("real",), ("data",), ("x", 1.0), ({},), (float,), (W,), ([1],)
+    (), (2,), (1.5,), (True,), (0, 1), (1, 2, 5), (".3f",), ("real",), ("data",), ("x", 1.0), ({},), (float,), (W,),
+    ([1],),
 ]  # fmt: skip
 SUITABLE: dict[str, list[tuple[Any, ...]]] = {
     "__array_ufunc__": [(np.add, "__call__", 1.0, 2.0)],
@@ -59,7 +60,9 @@ def number_in(answer: Any, depth: int = 3) -> Any:
     if answer is None or answer is NotImplemented or not depth:
         return 0.5
     if isinstance(answer, (str, bytes)):
-        return float(sum((n + 1) * code for n, code in enumerate(answer.encode() if isinstance(answer, str) else answer)))
+        return float(
+            sum((n + 1) * code for n, code in enumerate(answer.encode() if isinstance(answer, str) else answer))
+        )
     if isinstance(answer, (Value, bool, int, float, np.integer, np.floating, np.bool_)):
         return answer
     if isinstance(answer, (complex, np.complexfloating)):
@@ -178,10 +181,10 @@ def test_every_attribute_is_recorded_guarded_or_refused(kind: str) -> None:
 
 # ------------------------------------------------------------------------------------- functions of numbers
 
-OF_BUILTINS = (
-    "abs all any ascii bin bool bytes callable chr complex dict divmod enumerate float format frozenset hash hex int "
-    "isinstance issubclass len list max min oct ord pow range repr reversed round set slice sorted str sum tuple type zip"
-).split()
+OF_BUILTINS = """
+    abs all any ascii bin bool bytes callable chr complex dict divmod enumerate float format frozenset hash hex int
+    isinstance issubclass len list max min oct ord pow range repr reversed round set slice sorted str sum tuple type zip
+""".split()
 BY_HAND: dict[str, Callable[[Any], Any]] = {
     "f-string": lambda x: f"{x:.1f} {x!r} {x}",
     "percent": lambda x: "%.2f %d %s" % (x, x, x),  # noqa: UP031

@@ -143,7 +143,9 @@ def test_a_backward_inside_is_left_to_the_engine() -> None:
             assert loss(2.0).data == pytest.approx(want)
 
 
-@pytest.mark.parametrize(("step", "said"), [("data", "changes the data or the gradient of a Value"), ("grad", "reads the gradient")])
+@pytest.mark.parametrize(
+    ("step", "said"), [("data", "changes the data or the gradient of a Value"), ("grad", "reads the gradient")]
+)
 def test_a_function_that_writes_or_reads_state_stays_with_the_engine(step: str, said: str) -> None:
     w = Value(0.7)
 

@@ -145,7 +145,10 @@ def test_what_is_not_seen_to_change_is_found_out_at_a_check(when: int, how: str,
     due = next(n for n in (2, 3, 4, 8, 16, 32) if n > when and (n != 3 or how == "single"))
     for _ in range(when + 1, due):  # stale, and nobody has noticed
         assert (loss(2.0) if how == "single" else loss.mean([2.0, 3.0])).data == (4.0 if how == "single" else 5.0)
-    with pytest.warns(UserWarning, match=r"a recording of of_hidden is dropped: the result .* is [46].0, that of the function [23]0.0: something"):
+    with pytest.warns(
+        UserWarning,
+        match=r"a recording of of_hidden is dropped: the result .* is [46].0, that of the function [23]0.0: something",
+    ):
         call()
     for _ in range(20):
         call()

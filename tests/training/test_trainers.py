@@ -20,7 +20,6 @@ from wengert.nn import Module
 from wengert.optim import SGD, Adam
 from wengert.training import History, fit
 
-
 SEEN: list[Any] = []
 
 
