@@ -9,7 +9,7 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def programs_serve(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Functions as small as those of the tests are soon left to the engine, which would then be compared with itself."""
+    """Functions as small as those of the tests are soon the engine's, which would then be compared with itself."""
     if find_spec("numpy"):
         from wengert.compiler.entry import Entry
 

@@ -36,7 +36,8 @@ NOT_ASKED = {
 }  # fmt: skip
 pytestmark = pytest.mark.slow
 CANDIDATES: list[tuple[Any, ...]] = [
-    (), (2,), (1.5,), (True,), (0, 1), (1, 2, 5), (".3f",), ("real",), ("data",), ("x", 1.0), ({},), (float,), (W,), ([1],)
+    (), (2,), (1.5,), (True,), (0, 1), (1, 2, 5), (".3f",), ("real",), ("data",), ("x", 1.0), ({},), (float,), (W,),
+    ([1],),
 ]  # fmt: skip
 SUITABLE: dict[str, list[tuple[Any, ...]]] = {
     "__array_ufunc__": [(np.add, "__call__", 1.0, 2.0)],
@@ -180,48 +181,10 @@ def test_every_attribute_is_recorded_guarded_or_refused(kind: str) -> None:
 
 # ------------------------------------------------------------------------------------- functions of numbers
 
-OF_BUILTINS = [
-    "abs",
-    "all",
-    "any",
-    "ascii",
-    "bin",
-    "bool",
-    "bytes",
-    "callable",
-    "chr",
-    "complex",
-    "dict",
-    "divmod",
-    "enumerate",
-    "float",
-    "format",
-    "frozenset",
-    "hash",
-    "hex",
-    "int",
-    "isinstance",
-    "issubclass",
-    "len",
-    "list",
-    "max",
-    "min",
-    "oct",
-    "ord",
-    "pow",
-    "range",
-    "repr",
-    "reversed",
-    "round",
-    "set",
-    "slice",
-    "sorted",
-    "str",
-    "sum",
-    "tuple",
-    "type",
-    "zip",
-]
+OF_BUILTINS = """
+    abs all any ascii bin bool bytes callable chr complex dict divmod enumerate float format frozenset hash hex int
+    isinstance issubclass len list max min oct ord pow range repr reversed round set slice sorted str sum tuple type zip
+""".split()
 BY_HAND: dict[str, Callable[[Any], Any]] = {
     "f-string": lambda x: f"{x:.1f} {x!r} {x}",
     "percent": lambda x: "%.2f %d %s" % (x, x, x),  # noqa: UP031

@@ -114,9 +114,11 @@ class Runtime:
             known = [each.refusal or each.prefers_engine(1, self.compiled.pinned) for each in self.entries.values()]
             self.direct = all(known) and arguments.is_wide()
             return plainly()
-        made, value = self.run(entry, arguments)
+        if entry.specializations and entry.specializations[0].shape != ():
+            return plainly()  # a list, which is recorded for `map` and for what is shown
+        made, value, free = self.run(entry, arguments)
         seconds = perf_counter() - began
-        if made is not None and not due:
+        if not free or (made is not None and not due):
             return plainly() if value is None else value
 
         result, watch = self.watched(entry, plainly, arguments, made is None)
@@ -126,8 +128,10 @@ class Runtime:
             entry.note(1, seconds)
         return result
 
-    def run(self, entry: Entry, arguments: Arguments) -> tuple[Recording | None, Any]:
-        """The specialization that holds for an example, and what it gives; None for the engine to take over."""
+    def run(self, entry: Entry, arguments: Arguments) -> tuple[Recording | None, Any, bool]:
+        """The specialization that holds for an example, and what it gives; None for the engine to take over. And
+        whether no other thread was at the kernels, else nobody knows.
+        """
         disabled = modes.grad_disabled()
         numbers = arguments.numbers(arguments.arrays)
         with self.alone() as free, np.errstate(all="ignore"):
@@ -143,16 +147,16 @@ class Runtime:
                 value, partials, operands = float(ran.outputs["out"]), made.kernel.slopes, made.parameters
                 if not (ran.finite and isfinite(value)):
                     entry.not_finite += 1
-                    return made, None
+                    return made, None, True
                 if disabled or made.is_number:
-                    return made, value if made.is_number else Value(value)
+                    return made, value if made.is_number else Value(value), True
                 if made.own is not None:
                     operands, partials = tuple([operands[n] for n in made.own]), partials[made.own]
                 if ran.by_inputs:
                     operands += arguments.values()
                     partials = np.concatenate([partials, *[np.asarray(x, float).reshape(-1) for x in ran.by_inputs]])
-                return made, fused(value, operands, partials, made.leaves and not ran.by_inputs)
-        return None, None
+                return made, fused(value, operands, partials, made.leaves and not ran.by_inputs), True
+        return None, None, free
 
     # -- batches ------------------------------------------------------------------------------------------------------
 
@@ -285,7 +289,9 @@ class Runtime:
         batch = [np.asarray(x)[None] for x in example]
         holding = None
         with self.alone() as free, np.errstate(all="ignore"):
-            for made in entry.specializations if free else ():
+            if not free:
+                return False
+            for made in entry.specializations:
                 if holding is None and not made.surroundings.changed():
                     made.load()
                     share = made.share(batch, 1)
