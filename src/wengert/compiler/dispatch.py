@@ -21,7 +21,7 @@ import numpy as np
 from wengert import modes
 from wengert._forks import in_child
 from wengert.compiler.backends import all_finite, source_of
-from wengert.compiler.entry import PROBATION, STALE, Entry
+from wengert.compiler.entry import PROBATION, STALE, Entry, combined, together
 from wengert.compiler.fused import fused
 from wengert.compiler.lifting import Unliftable
 from wengert.compiler.tracing import (
@@ -44,8 +44,6 @@ from wengert.compiler.tracing import (
 )
 from wengert.engine import Value
 from wengert.errors import ArgumentError, warn_once
-from wengert.functions import mean
-from wengert.functions import sum as total
 
 __all__ = ["Entry", "Runtime"]
 
@@ -64,7 +62,8 @@ class Runtime:
         self.last: Entry | None = None
         self.said: set[str] = set()
         self.lock: Any = threading.Lock()  # over a kernel's arrays; no code of the user's runs under it
-        self.direct: bool = False  # whether calls on one example all go to the function itself
+        self.direct: bool = False  # whether calls on one example all go to the function itself;
+        self.short: set[int] = set()  # and those on batches of such sizes
         _runtimes.add(self)
         self.arguments: Callable[..., Arguments] = Reader(compiled.signature, compiled.static).read
 
@@ -85,6 +84,10 @@ class Runtime:
             if self.direct or modes.eager_only():
                 return self.function(*args, **named)
             return self.one(perf_counter(), self.arguments(args, named, False), args, named)
+        if self.short and not named and set(map(type, args)) == {list}:
+            sizes = set(map(len, args))
+            if len(sizes) == 1 and next(iter(sizes)).bit_length() in self.short:
+                return together([self.function(*row) for row in zip(*args, strict=True)], how)
         arguments = self.arguments(args, named, True)
         count = arguments.count()
         return (self.eagerly if modes.eager_only() else self.batch)(arguments, count, how)
@@ -96,7 +99,7 @@ class Runtime:
         signature = self.compiled.signature
         rows = examples(signature, self.compiled.static, args, named)
         results = [called(function, signature, row) for row in rows]
-        return results if how == "map" else _combined(results, how)
+        return results if how == "map" else combined(results, how)
 
     def one(self, began: float, arguments: Arguments, args: Sequence[Any], named: dict[str, Any]) -> Any:
         """A call on one example."""
@@ -144,14 +147,13 @@ class Runtime:
                     continue
                 if place:  # the next call is likely to be of this kind too
                     entry.specializations.insert(0, entry.specializations.pop(place))
-                value, partials, operands = float(ran.outputs["out"]), made.kernel.slopes, made.parameters
+                value = float(ran.outputs["out"])
                 if not (ran.finite and isfinite(value)):
                     entry.not_finite += 1
                     return made, None, True
                 if disabled or made.is_number:
                     return made, value if made.is_number else Value(value), True
-                if made.own is not None:
-                    operands, partials = tuple([operands[n] for n in made.own]), partials[made.own]
+                operands, partials = made.derivatives()
                 if ran.by_inputs:
                     operands += arguments.values()
                     partials = np.concatenate([partials, *[np.asarray(x, float).reshape(-1) for x in ran.by_inputs]])
@@ -173,6 +175,8 @@ class Runtime:
             if found is not None:
                 entry.note(count, perf_counter() - began)
                 return found
+        if not due and all(each.refusal or each.prefers_engine(count, False) for each in self.entries.values()):
+            self.short.add(count.bit_length())
         return self.eagerly(arguments, count, how, known)
 
     def by_programs(self, entry: Entry, arguments: Arguments, count: int, how: str, known: dict[int, Any]) -> Any:
@@ -183,10 +187,11 @@ class Runtime:
         seed = None if how == "map" or modes.grad_disabled() else scale
         while True:
             with self.alone() as free, np.errstate(all="ignore"):
-                ran = self.shares(entry, arguments, count, seed) if free else None
+                task = entry, arguments, count, seed
+                ran = (self.at_once(*task) or self.shares(*task)) if free else None
             if ran is None:
                 return None
-            values, slopes, leaves, waiting = ran
+            values, operands, partials, leaves, waiting = ran
             if not len(waiting):
                 break
             if not self.example(entry, arguments, int(waiting[0]), known):
@@ -197,18 +202,32 @@ class Runtime:
         if values.ndim > 1:
             raise ArgumentError(f"{how} needs one Value an example, and the function gives {values.shape[1:]}: use map")
         value = float(np.add.reduce(values)) * scale
-        partials = np.array([slope for _, slope in slopes])
         with np.errstate(over="ignore"):
             finite = isfinite(value) and all_finite(partials)
         if not finite:  # what is masked out is computed too, as 0 times infinity
             entry.not_finite += 1
             return None
-        return Value(value) if seed is None else fused(value, tuple([p for p, _ in slopes]), partials, leaves)
+        return Value(value) if seed is None else fused(value, operands, partials, leaves)
+
+    def at_once(self, entry: Entry, arguments: Arguments, count: int, seed: float | None) -> Any:
+        """As `shares`, where the first specialization holds for all examples, as it mostly does; else None."""
+        made = next((made for made in entry.specializations if not made.surroundings.changed()), None)
+        if made is None:
+            return None
+        made.load()
+        ran = made.run(arguments.arrays, seed)
+        if ran is None:
+            return None
+        values = np.asarray(ran.outputs["out"], float)
+        shape = (count, *(made.shape or ()))
+        if values.shape != shape:
+            values = np.broadcast_to(values, shape).copy()
+        return values, *made.derivatives(), made.leaves, ()
 
     @np.errstate(all="ignore")
     def shares(self, entry: Entry, arguments: Arguments, count: int, seed: float | None) -> Any:
-        """Each example by the specialization that holds for it: the values, the parameters with their slopes, whether
-        all those are leaves, and the examples that are left; None if one cannot be computed.
+        """Each example by the specialization that holds for it: the values, the parameters, the derivatives by them,
+        whether all those are leaves, and the examples that are left; None if one cannot be computed.
         """
         waiting, arrays = np.arange(count), arguments.arrays
         values: Any = None
@@ -216,18 +235,14 @@ class Runtime:
         leaves = True
         for made in [made for made in entry.specializations if not made.surroundings.changed()]:
             made.load()
-            ran = made.run(arrays, seed) if values is None else None  # most often it holds for all of them
-            taken, out = waiting, None if ran is None else ran.outputs["out"]
-            if ran is None:
-                share = made.share([array[waiting] for array in arrays], len(waiting))
-                if share is None:
-                    return None
-                taken, out = waiting[share[0]], share[1]
-                if not len(taken):
-                    continue
-                if seed is not None and made.run([array[taken] for array in arrays], seed) is None:
-                    return None
-            out = np.broadcast_to(np.asarray(out, float), (len(taken), *(made.shape or ())))
+            share = made.share([array[waiting] for array in arrays], len(waiting))
+            if share is None:
+                return None
+            taken, out = waiting[share[0]], share[1]
+            if not len(taken):
+                continue
+            if seed is not None and made.run([array[taken] for array in arrays], seed) is None:
+                return None
             if values is None:
                 values = np.zeros((count, *out.shape[1:]))
             if out.shape[1:] != values.shape[1:]:
@@ -235,27 +250,20 @@ class Runtime:
             values[taken] = out
             if seed is not None:
                 leaves = leaves and made.leaves
-                own = range(len(made.parameters)) if made.own is None else made.own
-                found = made.kernel.slopes.tolist()
-                for n in own:
-                    p = made.parameters[n]
-                    slopes[id(p)] = p, slopes.get(id(p), (None, 0.0))[1] + found[n]
+                operands, partials = made.derivatives()
+                for p, slope in zip(operands, partials.tolist(), strict=True):
+                    slopes[id(p)] = p, slopes.get(id(p), (None, 0.0))[1] + slope
             waiting = np.setdiff1d(waiting, taken)
             if not len(waiting):
                 break
-        return values, list(slopes.values()), leaves, waiting
+        if values is None:
+            return np.zeros(0), (), np.zeros(0), True, waiting
+        found = list(slopes.values())
+        return values, tuple([p for p, _ in found]), np.array([slope for _, slope in found]), leaves, waiting
 
     def eagerly(self, arguments: Arguments, count: int, how: str, known: dict[int, Any] | None = None) -> Any:
         """The same by the engine, example by example; of some it is known already."""
-        results = arguments.all_plainly(self.function, count, known or {})
-        if how == "map":
-            try:
-                return np.array([numbers_in(result) for result in results])
-            except ValueError:
-                raise ArgumentError(
-                    "map gives an array: the function's results differ in shape, or are irregular"
-                ) from None
-        return _combined([main_of(x) for x in results], how)
+        return together(arguments.all_plainly(self.function, count, known or {}), how)
 
     # -- the function itself ------------------------------------------------------------------------------------------
 
@@ -299,7 +307,7 @@ class Runtime:
                     share = made.share(batch, 1)
                     holding = made if share is not None and len(share[0]) else None
         result, watch = self.watched(
-            entry, lambda: arguments.plainly(self.function, example), arguments, holding is None
+            entry, arguments.prepared(self.function, number), arguments, holding is None
         )
         known[number] = result
         if watch is not None:
@@ -475,18 +483,3 @@ def _in_child() -> None:
 
 
 in_child(_in_child)
-
-
-def _combined(values: Sequence[Any], how: str) -> Value:
-    """The mean or the sum of Values, by the engine.
-
-    Raises:
-        ArgumentError: there is more than one Value an example.
-    """
-    for x in values:
-        if isinstance(x, (list, tuple)) or np.ndim(x):
-            raise ArgumentError(
-                f"{how} needs one Value an example, and the function gives a {type(x).__name__}: use map"
-            )
-    made = mean(values) if how == "mean" else total(values)
-    return made if isinstance(made, Value) else Value(made)

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import inf
+from typing import Any
 
-from wengert.compiler.tracing import Recording
+import numpy as np
 
-__all__ = ["PROBATION", "STALE", "Entry"]
+from wengert.compiler.tracing import Recording, main_of, numbers_in
+from wengert.engine import Value
+from wengert.errors import ArgumentError
+from wengert.functions import mean
+from wengert.functions import sum as total
+
+__all__ = ["PROBATION", "STALE", "Entry", "combined", "together"]
 
 PROBATION = 4  # how many examples a recording is compared on before it is trusted
 STALE = 3  # how many recordings of one form may turn out to be wrong
@@ -68,3 +76,28 @@ class Entry:
                 lines.append("    sums of different lengths share arrays, with masks")
             lines += [f"    guarded: {line}" for line in made.guards.lines]
         return lines
+
+
+def together(results: list[Any], how: str) -> Any:
+    """What the function itself gave for the examples of a batch, as one."""
+    if how != "map":
+        return combined([main_of(x) for x in results], how)
+    try:
+        return np.array([x.data if type(x) is Value else numbers_in(x) for x in results])
+    except ValueError:
+        raise ArgumentError("map gives an array: the function's results differ in shape, or are irregular") from None
+
+
+def combined(values: Sequence[Any], how: str) -> Value:
+    """The mean or the sum of Values, by the engine.
+
+    Raises:
+        ArgumentError: there is more than one Value an example.
+    """
+    for x in values:
+        if isinstance(x, (list, tuple)) or (isinstance(x, np.ndarray) and x.ndim):
+            raise ArgumentError(
+                f"{how} needs one Value an example, and the function gives a {type(x).__name__}: use map"
+            )
+    made = mean(values) if how == "mean" else total(values)
+    return made if isinstance(made, Value) else Value(made)

@@ -8,25 +8,19 @@ from __future__ import annotations
 
 import functools
 import inspect
-import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
-from datetime import date, datetime
-from decimal import Decimal
-from fractions import Fraction
-from types import MethodType
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from wengert.compiler.tracing.keys import key_of
 from wengert.derivatives import KeyPath, keys_of, tree_flatten, tree_leaves, tree_map, tree_unflatten
 from wengert.engine import Value
 from wengert.errors import ArgumentError, DataError
 
 __all__ = ["Arguments", "Fixed", "Form", "Leaf", "Reader", "called", "examples", "flatten_argument", "ordinary"]
 
-BY_VALUE = (str, bytes, bool, int, complex, range, frozenset, Fraction, Decimal, date, datetime)
-PLAIN_ROWS = {"scalar", "list"}
 WIDE = (np.dtype(np.float64), np.dtype(np.int64), np.dtype(np.bool_))
 SCALARS: dict[Any, Any] = {np.floating: float, np.integer: int, np.bool_: bool}
 
@@ -183,49 +177,6 @@ def _held(made: Any, kinds: list[str]) -> Any:
     return tuple(rows) if kinds[0] == "tuple" else rows
 
 
-class Itself:
-    """An object as a key: equal to that object alone, which it keeps alive, so that no other gets its identity."""
-
-    __slots__ = ("thing",)
-
-    def __init__(self, thing: Any) -> None:
-        self.thing: Any = thing
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is Itself and self.thing is other.thing
-
-    def __hash__(self) -> int:
-        return id(self.thing)
-
-
-def key_of(x: Any) -> Any:
-    """What stands for an object where recordings are told apart: for numbers, strings and None type and value; for
-    tuples, frozen dataclasses and bound methods, which are often made anew, their parts; else the object itself.
-
-    >>> key_of(1) == key_of(True), key_of(0.0) == key_of(-0.0), key_of((1, "a")) == key_of((1, "a"))
-    (False, False, True)
-    """
-    kind = type(x)
-    if x is None or kind in BY_VALUE:
-        return kind, x
-    if kind is float or isinstance(x, np.generic):
-        return kind, repr(x)  # in which nan is equal to itself, and -0.0 not to 0.0
-    parts: Any
-    if isinstance(x, tuple):
-        parts = x
-    elif kind is MethodType:
-        parts = x.__func__, x.__self__
-    elif "__dataclass_params__" in vars(kind) and kind.__dataclass_params__.frozen:
-        parts = [getattr(x, field.name) for field in fields(x)]
-    elif kind is set:
-        return kind, frozenset(x)
-    elif hasattr(kind, "__next__") or isinstance(x, (random.Random, np.random.Generator)):
-        return kind  # another at each call, and none of them can be part of a program
-    else:
-        return Itself(x)
-    return kind, tuple([key_of(part) for part in parts])
-
-
 class Form:
     """What the arguments of a function are made of, by name. A recording holds for one form."""
 
@@ -311,18 +262,27 @@ class Arguments:
         given = {name: x if isinstance(shapes[name], Fixed) else ordinary(x) for name, x in self.originals.items()}
         return called(function, self.form.signature, given)
 
+    def columns(self, part: slice = slice(None)) -> list[list[Any]] | None:
+        """Of each argument what it is in each example, or in some, as `call` presents it; None if that is involved."""
+        held = {kind for x in self.form.shapes.values() for kind in (x.held.split() if isinstance(x, Leaf) else [""])}
+        if not self.form.by_place or held - {"scalar", "list"}:
+            return None
+        pairs = zip(self.form.leaves, self.arrays, strict=True)
+        return [(x[part].astype(bool) if leaf.kind == "b" else x[part]).tolist() for leaf, x in pairs]
+
     def all_plainly(self, function: Callable[..., Any], count: int, known: dict[int, Any]) -> list[Any]:
         """What a function gives for each example of a batch, but for those of which it is known."""
-        shapes = self.form.shapes
-        if self.form.by_place and all(
-            isinstance(x, Leaf) and set(x.held.split()) <= PLAIN_ROWS for x in shapes.values()
-        ):
-            kinds = [leaf.kind for leaf in self.form.leaves]  # each is presented as `call` presents it
-            columns = [
-                (x.astype(bool) if kind == "b" else x).tolist() for kind, x in zip(kinds, self.arrays, strict=True)
-            ]
-            return [known[n] if n in known else function(*row) for n, row in enumerate(zip(*columns, strict=True))]
-        return [known[n] if n in known else self.plainly(function, self.example(n)) for n in range(count)]
+        columns = self.columns()
+        if columns is None:
+            return [known[n] if n in known else self.plainly(function, self.example(n)) for n in range(count)]
+        return [known[n] if n in known else function(*row) for n, row in enumerate(zip(*columns, strict=True))]
+
+    def prepared(self, function: Callable[..., Any], number: int) -> Callable[[], Any]:
+        """The call of a function on one example, with its arguments ready."""
+        columns = self.columns(slice(number, number + 1)) if self.form.batched else None
+        if columns is None:
+            return functools.partial(self.plainly, function, self.example(number))
+        return functools.partial(function, *[column[0] for column in columns])
 
     def distinct(self, count: int, most: int) -> list[int]:
         """The first examples of a batch that differ from each other, up to so many."""

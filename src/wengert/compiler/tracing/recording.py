@@ -91,6 +91,12 @@ class Recording:
         """Read the parameters' numbers as they are now."""
         gather(self.parameters, self.kernel.numbers)
 
+    def derivatives(self) -> tuple[tuple[Any, ...], Any]:
+        """The parameters of the user's, and the derivatives by them that the last run has left."""
+        if self.own is None:
+            return self.parameters, self.kernel.slopes
+        return tuple([self.parameters[n] for n in self.own]), self.kernel.slopes[self.own]
+
     def run(self, arrays: Sequence[Any], seed: float | None) -> Result | None:
         """A run on some arguments; None if it does not hold for them.
 
