@@ -283,7 +283,7 @@ def test_a_compiled_node_of_a_finished_graph() -> None:
     np = pytest.importorskip("numpy")
     w, b = Value(1e150, label="w"), Value(1.0, label="b")
 
-    @wengert.compile
+    @wengert.compile(backend="numpy")
     def loss(x: float) -> Value:
         return w * x + b
 

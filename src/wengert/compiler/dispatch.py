@@ -27,7 +27,6 @@ from wengert.compiler.lifting import Unliftable
 from wengert.compiler.tracing import (
     DRAWS,
     Arguments,
-    Auxiliary,
     Form,
     PlainRun,
     Reader,
@@ -36,6 +35,7 @@ from wengert.compiler.tracing import (
     called,
     examples,
     is_watched,
+    main_of,
     numbers_in,
     random_state,
     record,
@@ -192,24 +192,18 @@ class Runtime:
             if not self.example(entry, arguments, int(waiting[0]), known):
                 return None
         if how == "map":
-            return values if self.is_finite(entry, values) else None
+            entry.not_finite += not np.isfinite(values).all()
+            return values if np.isfinite(values).all() else None
         if values.ndim > 1:
             raise ArgumentError(f"{how} needs one Value an example, and the function gives {values.shape[1:]}: use map")
         value = float(np.add.reduce(values)) * scale
         partials = np.array([slope for _, slope in slopes])
-        if not (self.is_finite(entry, value) and self.is_finite(entry, partials)):
+        if not (isfinite(value) and all_finite(partials)):  # what is masked out is computed too, as 0 times infinity
+            entry.not_finite += 1
             return None
         return Value(value) if seed is None else fused(value, tuple([p for p, _ in slopes]), partials, leaves)
 
     @np.errstate(all="ignore")
-    def is_finite(self, entry: Entry, numbers: Any) -> bool:
-        """Whether numbers can be given: an array program also computes what is then masked out, and there 0 times
-        infinity would not be 0.
-        """
-        finite = all_finite(numbers)
-        entry.not_finite += not finite
-        return finite
-
     def shares(self, entry: Entry, arguments: Arguments, count: int, seed: float | None) -> Any:
         """Each example by the specialization that holds for it: the values, the parameters with their slopes, whether
         all those are leaves, and the examples that are left; None if one cannot be computed.
@@ -259,7 +253,7 @@ class Runtime:
                 raise ArgumentError(
                     "map gives an array: the function's results differ in shape, or are irregular"
                 ) from None
-        return _combined([x.result if isinstance(x, Auxiliary) else x for x in results], how)
+        return _combined([main_of(x) for x in results], how)
 
     # -- the function itself ------------------------------------------------------------------------------------------
 
@@ -343,7 +337,9 @@ class Runtime:
             return False
         try:
             made = record(self.function, arguments, example, self.compiled.backend, watch)
-            made.is_number = made.shape == () and not isinstance(result, Value)  # also of what Values came to inside
+            made.is_number = made.shape == () and not isinstance(
+                main_of(result), Value
+            )  # also of what Values came to inside
             reason = self.difference(made, arguments, example, result)
         except (Unrecordable, Unliftable) as problem:
             reason = str(problem)
@@ -387,7 +383,7 @@ class Runtime:
     def difference(self, made: Recording, arguments: Arguments, example: Sequence[Any], result: Any) -> str:
         """In what a recording differs from what the function itself gave for an example; empty if in nothing."""
         arrays: Any = arguments.numbers(example)
-        if isinstance(result, Value) == made.is_number and made.shape == ():
+        if isinstance(main_of(result), Value) == made.is_number and made.shape == ():
             return "its result is now a number, now a Value"
         want: Any = np.asarray(numbers_in(result), float)
         slopes = None if modes.grad_disabled() else slopes_of(result, made, arguments.values())
@@ -486,7 +482,7 @@ def _combined(values: Sequence[Any], how: str) -> Value:
         ArgumentError: there is more than one Value an example.
     """
     for x in values:
-        if isinstance(x, (list, tuple)) or getattr(x, "ndim", 0):
+        if isinstance(x, (list, tuple)) or np.ndim(x):
             raise ArgumentError(
                 f"{how} needs one Value an example, and the function gives a {type(x).__name__}: use map"
             )

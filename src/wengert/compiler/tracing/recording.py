@@ -39,7 +39,9 @@ class Guards:
         for guard, (left, right) in zip(guards, sides, strict=True):
             pair = (guard.left if left < 0 else left), (guard.right if right < 0 else right)
             kinds.setdefault((guard.how, left < 0, right < 0), []).append((*pair, guard.outcome))
-        self._groups = [(*kind, *map(np.array, zip(*members, strict=True))) for kind, members in kinds.items()]
+        self._groups: list[Any] = [
+            (*kind, *map(np.array, zip(*members, strict=True))) for kind, members in kinds.items()
+        ]
 
     def __bool__(self) -> bool:
         return bool(self._groups)

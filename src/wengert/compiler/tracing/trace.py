@@ -23,7 +23,7 @@ from wengert.compiler.tracing.watch import PlainRun, followed
 from wengert.engine import Value
 from wengert.graph import Graph
 
-__all__ = ["Auxiliary", "numbers_in", "record", "slopes_of"]
+__all__ = ["Auxiliary", "main_of", "numbers_in", "record", "slopes_of"]
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 KINDS: dict[str, Any] = {"f": np.float64, "i": np.int64, "b": np.bool_}  # of what is in arrays
@@ -99,7 +99,7 @@ def _lifted(run: _Trace, picks: list[Pick], backend: Backend) -> Recording:
         Guards([guard.without_values() for guard in run.guards], run.sides, len(run.compared)),
         run.surroundings,
         run.shape,
-        is_number=not isinstance(run.result, Value),
+        is_number=not isinstance(main_of(run.result), Value),
         nodes=run.size,
         leaves=all(parameter.is_leaf for parameter in parameters),
         extents=extents,
@@ -284,10 +284,16 @@ class _Trace:
         return lift(graph, source, inputs, outputs, batched=batched, picks=picks, indices=indices)
 
 
+def main_of(result: Any) -> Any:
+    """What a function gave, without what stands beside it."""
+    return result.result if isinstance(result, Auxiliary) else result
+
+
 def slopes_of(result: Any, recording: Recording, arguments: Sequence[Any]) -> Any:
     """The derivatives of a result of the function itself, by a recording's parameters, then by Values among the
     arguments; None where they cannot be had from it: it was computed without a graph.
     """
+    result = main_of(result)
     if not isinstance(result, Value) or recording.shape != ():
         return None
     every = [*recording.parameters, *arguments]

@@ -271,7 +271,7 @@ def _whole(name: str, x: Any) -> Any:
 # -- arrays of them ---------------------------------------------------------------------------------------------------
 
 
-class TracedArray(np.ndarray):  # type: ignore[type-arg]
+class TracedArray(np.ndarray):
     """An array of traced numbers, which answers as the array of numbers that it stands for."""
 
     kind: Any = None  # of what numbers: a dtype
@@ -306,7 +306,8 @@ def _by_element(ufunc: Any, method: str, xs: tuple[Any, ...], options: dict[str,
     if "out" in options:
         options["out"] = tuple([_as_objects(x) for x in options["out"]])
     if method == "__call__" and name in BY_NAME and BY_NAME[name].arity == ufunc.nin and "where" not in options:
-        made = np.frompyfunc(PYTHON.get(name, BY_NAME[name]), ufunc.nin, 1)(*plain, **options)
+        function: Any = PYTHON[name] if name in PYTHON else BY_NAME[name]
+        made = np.frompyfunc(function, ufunc.nin, 1)(*plain, **options)
     else:
         made = getattr(ufunc, method)(*plain, **options)
     return presented(made)
@@ -323,7 +324,7 @@ def _as_objects(x: Any) -> Any:
 
 def presented(x: Any) -> Any:
     """An array of objects as one of traced numbers, if the first of them is such a number."""
-    first = x.flat[0] if isinstance(x, np.ndarray) and x.size and x.dtype == object else None
+    first: Any = x.flat[0] if isinstance(x, np.ndarray) and x.size and x.dtype == object else None
     if not is_traced(first):
         return x
     made = x.view(TracedArray)

@@ -46,8 +46,9 @@ MODULES = frozenset(["builtins", "math", "cmath", "_operator", "itertools", "_fu
                      "_random", "decimal", "fractions", "datetime", "collections", "types", "functools", "operator",
                      "_datetime", "_decimal", "_weakref", "random", "numpy", "wengert", "_string", "weakref",
                      "_contextvars", "_collections_abc", "enum", "string", "_pickle", "_codecs"])  # fmt: skip
-CONSUMED = tuple(map(type, [iter([]), iter(()), iter({}), iter(range(0)), zip(), map(abs, ()), filter(None, ()),
-                            enumerate(()), reversed([]), (x for x in ())]))  # fmt: skip
+_NOTHING: list[Any] = []
+CONSUMED = tuple(map(type, [iter(_NOTHING), iter(()), iter({}), iter(range(0)), zip(), map(abs, _NOTHING), enumerate(()),
+                            filter(None, _NOTHING), reversed(_NOTHING), (x for x in _NOTHING)]))  # fmt: skip
 
 
 class PlainRun:
@@ -206,7 +207,8 @@ class PlainRun:
 
 def random_state() -> Any:
     """The state of the random numbers that everybody draws from."""
-    _, numbers, place, *_ = np.random.get_state()
+    state: Any = np.random.get_state()
+    _, numbers, place, *_ = state
     return random.getstate(), numbers.tobytes(), place
 
 
@@ -256,7 +258,7 @@ def _inside(cell: Any, itself: bool = False) -> Any:
 
 
 def _checksum(x: Any) -> Any:
-    return [*map(id, x.ravel().tolist())] if x.dtype == object else (x.shape, zlib.crc32(np.ascontiguousarray(x)))
+    return [*map(id, x.ravel().tolist())] if x.dtype == object else (x.shape, zlib.crc32(x.tobytes()))
 
 
 def _is_pure(function: Any, by_user: bool) -> bool:
