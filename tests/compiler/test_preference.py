@@ -23,7 +23,7 @@ def programs_serve() -> None:
 
 
 def count_calls(compiled: Any, call: Any, monkeypatch: pytest.MonkeyPatch) -> int:
-    """How often the function itself runs in ten calls that no check is due in."""
+    """How often the function itself runs in ten calls, in which one check may be due."""
     calls = 0
     function = compiled.function
 
@@ -62,7 +62,7 @@ def test_the_faster_way_serves(how: str, faster: str, pinned: bool, monkeypatch:
     assert warned(*[call] * 17) == []
     timed(loss, *((1e-9, 1.0) if faster == "engine" else (1.0, 1e-9)))
     by_engine = faster == "engine" and not pinned
-    assert (count_calls(loss, call, monkeypatch) > 0) is by_engine
+    assert (count_calls(loss, call, monkeypatch) > 5) is by_engine
     assert ("by the engine, in" in loss.report()) is by_engine
     lifted(loss)
 
