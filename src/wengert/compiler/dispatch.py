@@ -198,7 +198,9 @@ class Runtime:
             raise ArgumentError(f"{how} needs one Value an example, and the function gives {values.shape[1:]}: use map")
         value = float(np.add.reduce(values)) * scale
         partials = np.array([slope for _, slope in slopes])
-        if not (isfinite(value) and all_finite(partials)):  # what is masked out is computed too, as 0 times infinity
+        with np.errstate(over="ignore"):
+            finite = isfinite(value) and all_finite(partials)
+        if not finite:  # what is masked out is computed too, as 0 times infinity
             entry.not_finite += 1
             return None
         return Value(value) if seed is None else fused(value, tuple([p for p, _ in slopes]), partials, leaves)

@@ -131,17 +131,20 @@ class Recording:
         Args:
             arrays: the arguments; of a batch some examples.
             want: the results of the function.
-            slopes: the derivatives of their sum by the parameters, then by the Values among the arguments; or None.
+            slopes: the derivatives of their sum by the parameters, then by the Values among the arguments, and below
+                each the size of what was added up to it; or None.
         """
         arrays = self.counted(arrays)
         if not self.in_bounds(arrays):
             return ""
         got = self._numbers(arrays, slopes is not None)
-        wanted = [np.asarray(want, float).reshape(-1), *([] if slopes is None else [slopes])]
+        wanted = [np.asarray(want, float).reshape(-1), *([] if slopes is None else [slopes[0]])]
         if got is None or got[0].shape != wanted[0].shape:
             return "the array program gives another kind of result"
         close = [np.abs(x - y) <= AGREE * np.abs(y) for x, y in zip(got, wanted, strict=True)]
         finite = [np.isfinite(x) & np.isfinite(y) for x, y in zip(got, wanted, strict=True)]  # else the engine runs
+        if slopes is not None:
+            close[1] |= np.abs(got[1] - wanted[1]) <= NUDGE * slopes[1]
         if all((near | ~known).all() for near, known in zip(close, finite, strict=True)):
             return ""
         room = [np.zeros_like(x) for x in got]

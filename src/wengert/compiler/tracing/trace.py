@@ -291,13 +291,14 @@ def main_of(result: Any) -> Any:
 
 def slopes_of(result: Any, recording: Recording, arguments: Sequence[Any]) -> Any:
     """The derivatives of a result of the function itself, by a recording's parameters, then by Values among the
-    arguments; None where they cannot be had from it: it was computed without a graph.
+    arguments, and below each the size of what was added up to it; None where they cannot be had from the result: it was
+    computed without a graph.
     """
     result = main_of(result)
     if not isinstance(result, Value) or recording.shape != ():
         return None
     every = [*recording.parameters, *arguments]
-    made = np.zeros(len(every))  # by a float that is read anew there is none
+    made = np.zeros((2, len(every)))  # by a float that is read anew there is none
     own = (
         np.arange(len(every))
         if recording.own is None
@@ -313,11 +314,14 @@ def slopes_of(result: Any, recording: Recording, arguments: Sequence[Any]) -> An
     slopes = np.array(graph.pull_back({graph.outputs[0]: 1.0}, first))
     operands, starts = np.array(graph.operands, np.int64), np.array(graph.starts, np.int64)
     users = np.repeat(np.arange(len(graph)), np.diff(starts))
-    at = np.flatnonzero((operands >= 0) & (operands < first) & (users >= first))
+    at = np.flatnonzero((operands >= 0) & (users >= first))
     at = at[slopes[users[at]] != 0.0]  # elsewhere 0 times infinity is nan
+    sizes, older = np.zeros(len(graph)), operands[at] < first
     with np.errstate(all="ignore"):
-        np.add.at(slopes, operands[at], np.array(graph.partials)[at] * slopes[users[at]])
-    made[own] = slopes[places]
+        terms = np.array(graph.partials)[at] * slopes[users[at]]
+        np.add.at(slopes, operands[at[older]], terms[older])
+        np.add.at(sizes, operands[at], np.abs(terms))
+    made[:, own] = slopes[places], sizes[places]
     return made
 
 
