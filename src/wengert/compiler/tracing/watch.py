@@ -47,8 +47,9 @@ MODULES = frozenset(["builtins", "math", "cmath", "_operator", "itertools", "_fu
                      "_datetime", "_decimal", "_weakref", "random", "numpy", "wengert", "_string", "weakref",
                      "_contextvars", "_collections_abc", "enum", "string", "_pickle", "_codecs"])  # fmt: skip
 _NOTHING: list[Any] = []
-CONSUMED = tuple(map(type, [iter(_NOTHING), iter(()), iter({}), iter(range(0)), zip(), map(abs, _NOTHING), enumerate(()),
-                            filter(None, _NOTHING), reversed(_NOTHING), (x for x in _NOTHING)]))  # fmt: skip
+CONSUMED = tuple(map(type, [iter(_NOTHING), iter(()), iter({}), iter(range(0)), zip(), map(abs, _NOTHING),
+                            enumerate(()), filter(None, _NOTHING), reversed(_NOTHING),
+                            (x for x in _NOTHING)]))  # fmt: skip
 
 
 class PlainRun:
