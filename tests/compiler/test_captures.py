@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -135,6 +136,17 @@ def of_a_default() -> tuple[Callable[[], float], Callable[[float], None]]:
         return options[0]
 
     return helper, lambda number: options.__setitem__(0, number)
+
+
+def test_a_counter_outside_is_what_it_is() -> None:
+    w, counter = Value(0.7), Counter("aab")
+    loss = wengert.compile(lambda x: w * x * counter["a"] + counter["z"])
+    for _ in range(6):
+        same(loss(1.5), loss.function(1.5), [w])
+    lifted(loss)
+    counter["a"] = 5
+    same(loss(1.5), w * 7.5, [w])
+    assert specializations(loss) == [2]
 
 
 @pytest.mark.parametrize(

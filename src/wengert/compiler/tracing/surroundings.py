@@ -225,7 +225,8 @@ class Surroundings:
     def _dict(self, x: dict[Any, Any], name: str) -> Any:
         made: dict[Any, Any] = self._keep(x, copy.copy(x))  # of its kind: one with a default, in an order
         self._note(lambda _: tuple(x), f"the keys of {name}")
-        made.update({key: self.read(x.get, key, f"{name}[{key!r}]") for key in x})
+        for key in x:  # `update` of a Counter would add
+            made[key] = self.read(x.get, key, f"{name}[{key!r}]")
         return made
 
     def _set(self, x: Any, name: str) -> Any:
