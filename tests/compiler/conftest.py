@@ -14,3 +14,4 @@ def programs_serve(monkeypatch: pytest.MonkeyPatch) -> None:
         from wengert.compiler.entry import Entry
 
         monkeypatch.setattr(Entry, "prefers_engine", lambda entry, count, pinned: False)
+        monkeypatch.setattr(Entry, "tries_engine", lambda entry, count, pinned: False)

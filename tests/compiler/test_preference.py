@@ -42,8 +42,10 @@ def count_calls(compiled: Any, call: Any, monkeypatch: pytest.MonkeyPatch) -> in
 def timed(compiled: Any, plain: float, program: float) -> None:
     """As if the function itself, and its program, had taken so long."""
     compiled._runtime.direct = False
+    compiled._runtime.short.clear()
     for entry in compiled._runtime.entries.values():
         entry.plain = plain
+        entry.engine = dict.fromkeys(entry.seconds, (9, plain))
         entry.seconds = dict.fromkeys(entry.seconds, program)
 
 

@@ -88,9 +88,11 @@ class Runtime:
             sizes = set(map(len, args))
             if len(sizes) == 1 and next(iter(sizes)).bit_length() in self.short:
                 return together([self.function(*row) for row in zip(*args, strict=True)], how)
+        began = perf_counter()
         arguments = self.arguments(args, named, True)
-        count = arguments.count()
-        return (self.eagerly if modes.eager_only() else self.batch)(arguments, count, how)
+        if modes.eager_only():
+            return self.eagerly(arguments, arguments.count(), how)
+        return self.batch(began, arguments, arguments.count(), how)
 
     def inline(self, function: Any, args: Sequence[Any], named: dict[str, Any], how: str) -> Any:
         """The same as part of another function, which is being recorded."""
@@ -162,22 +164,28 @@ class Runtime:
 
     # -- batches ------------------------------------------------------------------------------------------------------
 
-    def batch(self, arguments: Arguments, count: int, how: str) -> Any:
+    def batch(self, began: float, arguments: Arguments, count: int, how: str) -> Any:
         """A call on a batch."""
         entry = self.entry_for(arguments)
         known: dict[int, Any] = {}  # what the function itself gave for some of the examples
         due = entry.is_due()
         if due and not entry.refusal:
             self.compare_some(entry, arguments, count, known)
-        if not entry.refusal and (due or not entry.prefers_engine(count, self.compiled.pinned)):
-            began = perf_counter()
+        pinned = self.compiled.pinned
+        by_engine = not due and (entry.prefers_engine(count, pinned) or entry.tries_engine(count, pinned))
+        if not entry.refusal and not by_engine:
             found = self.by_programs(entry, arguments, count, how, known)
             if found is not None:
-                entry.note(count, perf_counter() - began)
+                if not due:  # then it would have taken longer
+                    entry.note(count, perf_counter() - began)
                 return found
         if not due and all(each.refusal or each.prefers_engine(count, False) for each in self.entries.values()):
             self.short.add(count.bit_length())
-        return self.eagerly(arguments, count, how, known)
+        ready = perf_counter()
+        made = self.eagerly(arguments, count, how, known)
+        if by_engine:
+            entry.note_engine(count, perf_counter() - ready)
+        return made
 
     def by_programs(self, entry: Entry, arguments: Arguments, count: int, how: str, known: dict[int, Any]) -> Any:
         """The result by the specializations that hold for the examples, some of them recorded now; None for the engine
@@ -306,9 +314,7 @@ class Runtime:
                     made.load()
                     share = made.share(batch, 1)
                     holding = made if share is not None and len(share[0]) else None
-        result, watch = self.watched(
-            entry, arguments.prepared(self.function, number), arguments, holding is None
-        )
+        result, watch = self.watched(entry, arguments.prepared(self.function, number), arguments, holding is None)
         known[number] = result
         if watch is not None:
             return self.another(entry, arguments, example, result, watch)

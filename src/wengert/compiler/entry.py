@@ -18,6 +18,7 @@ __all__ = ["PROBATION", "STALE", "Entry", "combined", "together"]
 
 PROBATION = 4  # how many examples a recording is compared on before it is trusted
 STALE = 3  # how many recordings of one form may turn out to be wrong
+FEW = 4  # how often the function itself is tried for batches of one size
 TOLERANCE = 1.1  # by how much the faster way has to be faster
 
 
@@ -32,7 +33,8 @@ class Entry:
         self.stale = 0  # how many recordings were dropped
         self.not_finite = 0  # how many calls were left to the engine for that
         self.plain = inf  # seconds that the function itself took for one example, at best
-        self.seconds: dict[int, float] = {}  # and a recording, by the size of the batch
+        self.engine: dict[int, tuple[int, float]] = {}  # for batches by their size: how often it was seen, and at best
+        self.seconds: dict[int, float] = {}  # and a recording
 
     def is_due(self) -> bool:
         """Whether this call is compared with the function itself."""
@@ -43,10 +45,22 @@ class Entry:
         size = count.bit_length()
         self.seconds[size] = min(seconds, self.seconds.get(size, inf))
 
+    def note_engine(self, count: int, seconds: float) -> None:
+        """Note how long the function itself took for a batch of so many examples."""
+        times, best = self.engine.get(count.bit_length(), (0, inf))
+        self.engine[count.bit_length()] = times + 1, min(seconds, best)
+
+    def tries_engine(self, count: int, pinned: bool) -> bool:
+        """Whether a batch goes to the function itself to see how long it takes: a few times, if that may be less."""
+        times, best = self.engine.get(count.bit_length(), (0, self.plain * count))
+        may_be_less = best < FEW * self.seconds.get(count.bit_length(), 0.0)
+        return self.compared >= PROBATION and times < FEW and may_be_less and not pinned
+
     def prefers_engine(self, count: int, pinned: bool) -> bool:
         """Whether the function itself is known to take less time, and nobody has said what is to run."""
-        faster = self.plain * count * TOLERANCE < self.seconds.get(count.bit_length(), inf)
-        return faster and self.compared >= PROBATION and not pinned
+        size = count.bit_length()
+        best = self.plain if size == 1 else self.engine.get(size, (0, inf))[1]
+        return best * TOLERANCE < self.seconds.get(size, inf) and self.compared >= PROBATION and not pinned
 
     def report(self, pinned: bool) -> list[str]:
         """What is known, line by line."""
@@ -60,7 +74,8 @@ class Entry:
         for size, seconds in self.seconds.items():
             count = 2 ** (size - 1)
             if self.prefers_engine(count, pinned):
-                lines.append(f"  {count} examples by the engine, in {self.plain * count:.1e} s for {seconds:.1e} s")
+                best = self.plain if count == 1 else self.engine[size][1]
+                lines.append(f"  {count} examples by the engine, in {best:.1e} s for {seconds:.1e} s")
         for number, made in enumerate(self.specializations, 1):
             kernel, lifted = made.kernel, made.lifted
             program = lifted.program
