@@ -87,7 +87,8 @@ class View(dict[str, Any]):
 
     def __init__(self, surroundings: Surroundings, names: dict[str, Any]) -> None:
         super().__init__(__builtins__=names.get("__builtins__", __builtins__), __name__=names.get("__name__"))
-        self.surroundings, self.names = surroundings, names
+        self.surroundings: Surroundings = surroundings
+        self.names: dict[str, Any] = names
 
     def __missing__(self, name: str) -> Any:
         if name in self.names:
