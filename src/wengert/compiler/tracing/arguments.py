@@ -95,8 +95,8 @@ def _one(name: str, kind: str, shape: tuple[int, ...] = (), held: str = "scalar"
 def _array(name: str, x: Any, batched: bool) -> tuple[Leaf, Any] | None:
     if x.dtype.kind not in "fiub":
         if x.dtype == object and not batched:
-            items = x.tolist()
-            return _values(name, items, "list") if isinstance(items, list) else None
+            of_values = x.ndim and x.size and all(isinstance(item, Value) for item in x.flat)
+            return (Leaf(name, "v", x.shape, "ndarray"), x) if of_values else None
         raise DataError(f"{name} is an array of {x.dtype}: a compiled function takes arrays of floats or integers")
     if batched and not x.ndim:
         raise DataError(f"{name} is one number: a batch has an example in each row")
@@ -208,7 +208,7 @@ class Arguments:
     def values(self) -> tuple[Any, ...]:
         """The Values among the arguments."""
         found = [(leaf, array) for leaf, array in zip(self.form.leaves, self.arrays, strict=True) if leaf.kind == "v"]
-        return tuple([x for leaf, array in found for x in (array if leaf.shape else [array])])
+        return tuple([x for leaf, array in found for x in (np.ravel(array).tolist() if leaf.shape else [array])])
 
     def count(self) -> int:
         """How many examples a batch has.
@@ -451,5 +451,5 @@ def _plain(leaf: Leaf, array: Any) -> Any:
 
 def _numbers_of(leaf: Leaf, array: Any) -> Any:
     if leaf.kind == "v":
-        return np.array([v.data for v in array]) if leaf.shape else np.float64(array.data)
+        return np.array([v.data for v in np.ravel(array)]).reshape(leaf.shape) if leaf.shape else np.float64(array.data)
     return array

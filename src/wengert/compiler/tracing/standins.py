@@ -7,7 +7,9 @@ answer as those do. The function finds them under its own names (`surroundings.p
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable
+from datetime import timedelta
 from types import ModuleType
 from typing import Any
 
@@ -113,13 +115,26 @@ def _type(*args: Any, **named: Any) -> Any:
     return np.ndarray if found is TracedArray else KINDS.get(found, found)
 
 
+def _distance(p: Any, q: Any) -> Any:
+    p, q = list(p), list(q)
+    if not any(map(is_traced, (*p, *q))) or len(p) != len(q):
+        return math.dist([*map(taken, p)], [*map(taken, q)])
+    return STANDINS[id(math.sqrt)](sum((a - b) * (a - b) for a, b in zip(p, q, strict=True)))
+
+
+def _taking(real: Any) -> Callable[..., Any]:
+    """What C makes of numbers is made of the numbers themselves."""
+    return lambda *args, **named: real(*map(taken, args), **{name: taken(x) for name, x in named.items()})
+
+
 def _value(x: Any, *args: Any, **named: Any) -> Any:
     return x.operand() * 1.0 if is_traced(x) and not args and not named else Value(x, *args, **named)
 
 
+_OF_C = [(real, _taking(real)) for real in (deque, timedelta)]
 KINDS: dict[Any, Any] = {  # by what they stand for
     real: _Kind(real.__name__, (), {"real": real, "make": staticmethod(make), "__doc__": real.__doc__})
-    for real, make in ((float, _float), (int, _int), (type, _type), (Value, _value))
+    for real, make in ((float, _float), (int, _int), (type, _type), (Value, _value), *_OF_C)
 }
 STANDINS: dict[int, Any] = {id(real): made for real, made in KINDS.items()}
 STANDINS |= {id(getattr(math, row)): _function(getattr(math, row), row) for row in ROWS if hasattr(math, row)}
@@ -129,6 +144,8 @@ STANDINS |= {
     id(math.isfinite): _asks(lambda x: x.recorder.guard("within", x, FINITE), math.isfinite),
     id(math.isinf): _asks(lambda x: not x.recorder.guard("within", x, FINITE) and bool(x == x), math.isinf),
 }
+STANDINS |= {id(math.dist): _distance}
+STANDINS |= {id(math.radians): lambda x: x * (math.pi / 180.0), id(math.degrees): lambda x: x * (180.0 / math.pi)}
 STANDINS |= {id(max): _extreme(max, "max"), id(min): _extreme(min, "min")}
 
 

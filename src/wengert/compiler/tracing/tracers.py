@@ -9,10 +9,10 @@ no subclass of those, which C functions read in silence.
 
 from __future__ import annotations
 
+import math
 import operator
 import sys
 from collections.abc import Callable
-from math import trunc
 from typing import Any
 
 import numpy as np
@@ -113,7 +113,7 @@ class Number:
     def __floor__(self) -> Any: return _whole("floor", self)
     def __ceil__(self) -> Any: return -_whole("floor", -self)
     def __trunc__(self) -> Any: return self.__floor__() if self >= 0.0 else self.__ceil__()
-    def __int__(self) -> Any: return trunc(self.taken())
+    def __int__(self) -> Any: return math.trunc(self.taken())
     def __index__(self) -> Any: return operator.index(self.taken())
     def __and__(self, other: Any) -> Any: return self.taken() & taken(other)
     def __rand__(self, other: Any) -> Any: return taken(other) & self.taken()
@@ -294,6 +294,22 @@ class TracedArray(np.ndarray):
     def astype(self, dtype: Any, *args: Any, **named: Any) -> Any:
         """A copy; floats as floats stay traced."""
         return self.copy() if np.dtype(dtype) == self.dtype else super().astype(dtype, *args, **named)
+
+    def mean(self, axis: Any = None, *args: Any, **named: Any) -> Any:
+        """The mean, traced too."""
+        named = {name: x for name, x in named.items() if x is not None}
+        count = self.size if axis is None else math.prod(np.take(self.shape, axis, mode="wrap").reshape(-1).tolist())
+        return self.sum(axis, **named) / count
+
+    def var(self, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, **named: Any) -> Any:
+        """The variance."""
+        count = self.size if axis is None else math.prod(np.take(self.shape, axis, mode="wrap").reshape(-1).tolist())
+        away = self - self.mean(axis, keepdims=True)
+        return (away * away).sum(axis, **named) / (count - ddof)
+
+    def std(self, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, **named: Any) -> Any:
+        """The standard deviation."""
+        return np.sqrt(self.var(axis, ddof=ddof, **named))
 
     def __reduce__(self) -> Any:
         return np.array([taken(x) for x in self.ravel().tolist()], self.kind).reshape(self.shape).__reduce__()

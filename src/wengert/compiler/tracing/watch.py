@@ -45,7 +45,7 @@ MODULES = frozenset(["builtins", "math", "cmath", "_operator", "itertools", "_fu
                      "_bisect", "_statistics", "_struct", "_json", "_sre", "re", "copy", "copyreg", "_abc", "array",
                      "_random", "decimal", "fractions", "datetime", "collections", "types", "functools", "operator",
                      "_datetime", "_decimal", "_weakref", "random", "numpy", "wengert", "_string", "weakref",
-                     "_contextvars", "_collections_abc", "enum", "string", "_pickle", "_codecs"])  # fmt: skip
+                     "_contextvars", "_collections_abc", "enum", "string", "_pickle", "_codecs", "_csv"])  # fmt: skip
 _NOTHING: list[Any] = []
 CONSUMED = tuple(map(type, [iter(_NOTHING), iter(()), iter({}), iter(range(0)), zip(), map(abs, _NOTHING),
                             enumerate(()), filter(None, _NOTHING), reversed(_NOTHING),
@@ -130,8 +130,11 @@ class PlainRun:
         elif isinstance(x, type):
             return self._of_class(x, name) if is_users_module(x.__module__) else ()
         elif is_users_module(kind.__module__) or hasattr(x, "__dict__"):
-            names = attributes_of(x)
-            self._keep(x, name, lambda x: [id(getattr(x, n, None)) for n in attributes_of(x)])
+            own = is_users_module(kind.__module__)
+            names = [n for n in attributes_of(x) if own or not n.startswith("_")]  # else what a library keeps to itself
+            self._keep(x, name, lambda x: [
+                id(getattr(x, n, None)) for n in attributes_of(x) if own or not n.startswith("_")
+            ])
             return [(kind, kind.__name__), *[(getattr(x, n), f"{name}.{n}") for n in names]]
         return ()
 
@@ -275,4 +278,4 @@ def _is_pure(function: Any, by_user: bool) -> bool:
     if by_user and isinstance(of, ContextVar):  # whose number of now it would read
         return False
     module = getattr(function, "__module__", None) or (of if isinstance(of, type) else type(of)).__module__
-    return module.partition(".")[0] in MODULES
+    return module.partition(".")[0] in MODULES or (module == "_thread" and not by_user)
