@@ -405,7 +405,7 @@ class Runtime:
         slopes = None if modes.grad_disabled() else slopes_of(result, made, arguments.values())
         if arguments.form.batched:  # in a batch of one nothing shows of how examples are added up
             arrays = [np.repeat(np.asarray(x)[None], 2, 0) for x in arrays]
-            want, slopes = np.tile(want.reshape(-1), 2), None if slopes is None else 2.0 * slopes
+            want, slopes = np.tile(want.reshape(-1), 2), slopes and (2.0 * slopes[0], slopes[1])
         with self.alone() as free:
             if not free:
                 return ""

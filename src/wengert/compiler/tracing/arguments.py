@@ -250,8 +250,10 @@ class Arguments:
             made = made if leaf.held == "scalar" else _held(made, leaf.held.split())
             return known.setdefault(id(original), made) if _has_identity(original) else made
 
-        shapes = self.form.shapes.items()
-        given = {name: tree_unflatten(shape, put, self.originals[name]) for name, shape in shapes}
+        given = {}
+        for name, shape in self.form.shapes.items():
+            made, original = tree_unflatten(shape, put, self.originals[name]), self.originals[name]
+            given[name] = known.setdefault(id(original), made) if isinstance(original, (tuple, dict)) else made
         return called(function, self.form.signature, given)
 
     def plainly(self, function: Callable[..., Any], example: Sequence[Any]) -> Any:
@@ -361,6 +363,7 @@ class Reader:
                 shapes[name], found = flatten_argument(name, x, batched)
                 arrays += found
         same = [id(x) for x in tree_items(originals) if _has_identity(x)]
+        same += [id(x) for x in originals.values() if isinstance(x, (tuple, dict))]
         aliases = () if len(same) == len(set(same)) else tuple(map(same.index, same))
         key = (batched, aliases, *shapes.items())
         form = self.forms.get(key)

@@ -156,7 +156,9 @@ class _TracingHook(threading.local):
         """Whether two Values are one; it is asked for a key, too."""
         if self.recorder is not None:
             known = [any(v is value for v in self.recorder.arguments.values()) for value in (x, other)]
-            if known != [False, False] and (known != [True, True] or x is other):  # which are the same is part of a form
+            if known != [False, False] and (
+                known != [True, True] or x is other
+            ):  # which are the same is part of a form
                 self.recorder.refuse("asks which Value an argument is")
         return x is other
 

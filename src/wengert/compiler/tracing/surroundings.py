@@ -179,7 +179,8 @@ class Surroundings:
         return made
 
     def _function(self, f: FunctionType, name: str) -> Any:
-        return self.clone(f) if is_users(f.__code__.co_filename) else f
+        """A user's function, or what a library has wrapped around one, as a clone."""
+        return self.clone(f) if is_users(f.__code__.co_filename) or hasattr(f, "__wrapped__") else f
 
     def _method(self, x: MethodType, name: str) -> Any:
         return MethodType(self.stand_in(x.__func__, name), self.stand_in(x.__self__, name))
@@ -189,7 +190,7 @@ class Surroundings:
         return functools.partial(self.stand_in(x.func, name), *args, **self.stand_in(x.keywords, name))
 
     def _module(self, x: ModuleType, name: str) -> Any:
-        if x.__name__ in ("math", "numpy"):
+        if x.__name__ in ("math", "numpy", "wengert"):
             return self._keep(x, ModuleView(x, lambda key, found: self.stand_in(found, key)))
         if not is_users_module(x.__name__):
             return x
@@ -243,7 +244,9 @@ class Surroundings:
         return self._keep(x, presented(made))
 
     def _object(self, x: Any, name: str) -> Any:
-        made = self._keep(x, object.__new__(self.stand_in(type(x), type(x).__name__)))
+        kind = type(x)
+        made = SimpleNamespace() if kind is SimpleNamespace else object.__new__(self.stand_in(kind, kind.__name__))
+        self._keep(x, made)
         for n in attributes_of(x):
             seen = n in self.mentioned or not DYNAMIC.isdisjoint(self.mentioned)
             object.__setattr__(made, n, self.read(_attribute(x), n, f"{name}.{n}") if seen else getattr(x, n))
@@ -329,7 +332,7 @@ MAKERS: dict[Any, Callable[[Surroundings, Any, str], Any]] = {
     FunctionType: Surroundings._function, MethodType: Surroundings._method, functools.partial: Surroundings._partial,
     ModuleType: Surroundings._module, list: Surroundings._list, tuple: Surroundings._tuple, dict: Surroundings._dict,
     set: Surroundings._set, np.ndarray: Surroundings._array, deque: Surroundings._deque,
-    **dict.fromkeys((defaultdict, OrderedDict, Counter), Surroundings._dict),
+    SimpleNamespace: Surroundings._object, **dict.fromkeys((defaultdict, OrderedDict, Counter), Surroundings._dict),
 }  # fmt: skip
 BY_VALUE = (*PLAIN, float, tuple, frozenset, np.generic)
 DYNAMIC = frozenset(

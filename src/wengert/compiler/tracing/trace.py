@@ -291,19 +291,16 @@ def main_of(result: Any) -> Any:
 
 def slopes_of(result: Any, recording: Recording, arguments: Sequence[Any]) -> Any:
     """The derivatives of a result of the function itself, by a recording's parameters, then by Values among the
-    arguments, and below each the size of what was added up to it; None where they cannot be had from the result: it was
-    computed without a graph.
+    arguments, and a function that gives the size of what was added up to each, all along; None where they cannot be had
+    from the result: it was computed without a graph.
     """
     result = main_of(result)
     if not isinstance(result, Value) or recording.shape != ():
         return None
     every = [*recording.parameters, *arguments]
-    made = np.zeros((2, len(every)))  # by a float that is read anew there is none
-    own = (
-        np.arange(len(every))
-        if recording.own is None
-        else np.append(recording.own, np.arange(len(recording.parameters), len(every)))
-    )
+    own: Sequence[int] = range(len(every))  # by a float that is read anew there is no derivative
+    if recording.own is not None:
+        own = [*recording.own, *range(len(recording.parameters), len(every))]
     wanted = [every[n] for n in own]
     if len(set(map(id, wanted))) < len(wanted):
         return None
@@ -314,15 +311,26 @@ def slopes_of(result: Any, recording: Recording, arguments: Sequence[Any]) -> An
     slopes = np.array(graph.pull_back({graph.outputs[0]: 1.0}, first))
     operands, starts = np.array(graph.operands, np.int64), np.array(graph.starts, np.int64)
     users = np.repeat(np.arange(len(graph)), np.diff(starts))
-    at = np.flatnonzero((operands >= 0) & (users >= first))
+    at = np.flatnonzero((operands >= 0) & (operands < first) & (users >= first))
     at = at[slopes[users[at]] != 0.0]  # elsewhere 0 times infinity is nan
-    sizes, older = np.zeros(len(graph)), operands[at] < first
     with np.errstate(all="ignore"):
-        terms = np.array(graph.partials)[at] * slopes[users[at]]
-        np.add.at(slopes, operands[at[older]], terms[older])
-        np.add.at(sizes, operands[at], np.abs(terms))
-    made[:, own] = slopes[places], sizes[places]
-    return made
+        np.add.at(slopes, operands[at], np.array(graph.partials)[at] * slopes[users[at]])
+
+    def sizes() -> Any:
+        added = [0.0] * len(graph)
+        added[graph.outputs[0]] = 1.0
+        for node in range(len(graph) - 1, first - 1, -1):
+            for n in range(graph.starts[node], graph.starts[node + 1] if added[node] else 0):
+                if graph.operands[n] >= 0:
+                    added[graph.operands[n]] += abs(graph.partials[n]) * added[node]
+        return spread(np.array(added))
+
+    def spread(numbers: Any) -> Any:
+        made = np.zeros(len(every))
+        made[list(own)] = numbers[places]
+        return made
+
+    return spread(slopes), sizes
 
 
 def _age(value: Any) -> int:

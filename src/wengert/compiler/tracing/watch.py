@@ -132,9 +132,9 @@ class PlainRun:
         elif is_users_module(kind.__module__) or hasattr(x, "__dict__"):
             own = is_users_module(kind.__module__)
             names = [n for n in attributes_of(x) if own or not n.startswith("_")]  # else what a library keeps to itself
-            self._keep(x, name, lambda x: [
-                id(getattr(x, n, None)) for n in attributes_of(x) if own or not n.startswith("_")
-            ])
+            self._keep(
+                x, name, lambda x: [id(getattr(x, n, None)) for n in attributes_of(x) if own or not n.startswith("_")]
+            )
             return [(kind, kind.__name__), *[(getattr(x, n), f"{name}.{n}") for n in names]]
         return ()
 
