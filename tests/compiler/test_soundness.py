@@ -451,3 +451,50 @@ def test_max_is_what_it_was_before() -> None:
         assert builtins.max is own
     finally:
         builtins.max = before
+
+
+def test_functions_that_call_each_other_are_first_called_in_two_threads() -> None:
+    import threading
+
+    w = Value(2.0)
+    first: Any = wengert.compile(lambda x, n: w * x if n < 1 else second(x, n - 1) + 1.0)
+    second: Any = wengert.compile(lambda x, n: w + x if n < 1 else first(x, n - 1) * 2.0)
+    found: dict[str, list[float]] = {}
+    begin = threading.Barrier(2)
+
+    def work(name: str, function: Any) -> None:
+        begin.wait()
+        found[name] = [function(1.0 + k, 3).data for k in range(20)]
+
+    threads = [threading.Thread(target=work, args=pair, daemon=True) for pair in (("a", first), ("b", second))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30.0)
+    assert not any(thread.is_alive() for thread in threads)
+    assert found == {
+        name: [f.function(1.0 + k, 3).data for k in range(20)] for name, f in (("a", first), ("b", second))
+    }
+
+
+def test_what_python_calls_when_it_collects_garbage_is_none_of_the_functions() -> None:
+    import gc
+    import time
+
+    def note(phase: str, info: Any) -> None:
+        time.perf_counter()
+
+    w = Value(2.0)
+
+    def loss(x: float) -> Any:
+        for _ in range(3):
+            [[] for _ in range(2000)]  # so that it is time to
+        return w * x
+
+    gc.callbacks.append(note)
+    try:
+        compiled = wengert.compile(loss)
+        assert [compiled(x).data for x in (1.0, 2.0, 3.0)] == [2.0, 4.0, 6.0]
+    finally:
+        gc.callbacks.remove(note)
+    lifted(compiled)

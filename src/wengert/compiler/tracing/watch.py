@@ -10,6 +10,7 @@ from __future__ import annotations
 import builtins
 import dis
 import functools
+import gc
 import random
 import sys
 import zlib
@@ -201,7 +202,8 @@ class PlainRun:
             if _is_step(frame):
                 self.path.append(code)
         elif event == "c_call":
-            if not self.effect and not code.co_filename.startswith(PACKAGE) and not _is_pure(arg, is_users_code(code)):
+            pure = self.effect or code.co_filename.startswith(PACKAGE) or _is_pure(arg, is_users_code(code))
+            if not pure and not _is_collecting(frame):
                 of = getattr(arg, "__self__", None)
                 owner = "" if of is None or isinstance(of, ModuleType) else f"{type(of).__name__}."
                 self.effect = f"it calls {owner}{arg.__name__}, whose effects or results are not the same each time"
@@ -245,6 +247,14 @@ def _is_step(frame: Any) -> bool:
     caller = frame.f_back
     written = frame.f_code.co_filename == "<string>" and caller and not is_users_code(caller.f_code)
     return is_users_code(frame.f_code) and not written
+
+
+def _is_collecting(frame: Any) -> bool:
+    """Whether a frame belongs to what somebody has Python call whenever it collects garbage."""
+    called = {getattr(callback, "__code__", None) for callback in gc.callbacks}
+    while frame is not None and frame.f_code not in called:
+        frame = frame.f_back
+    return frame is not None
 
 
 def _tells_bools(code: CodeType) -> bool:
