@@ -243,18 +243,25 @@ def is_users_code(code: CodeType) -> bool:
 
 
 def _is_step(frame: Any) -> bool:
-    """Whether a frame is the user's: no method that Python wrote, as for a named tuple, and that others call."""
+    """Whether a frame is the user's: no method that Python wrote, as for a named tuple, and that this package calls, and
+    nothing that Python calls when it collects garbage.
+    """
     caller = frame.f_back
-    written = frame.f_code.co_filename == "<string>" and caller and not is_users_code(caller.f_code)
-    return is_users_code(frame.f_code) and not written
+    written = frame.f_code.co_filename == "<string>" and caller and caller.f_code.co_filename.startswith(PACKAGE)
+    return is_users_code(frame.f_code) and not written and frame.f_code not in _collecting()
 
 
 def _is_collecting(frame: Any) -> bool:
     """Whether a frame belongs to what somebody has Python call whenever it collects garbage."""
-    called = {getattr(callback, "__code__", None) for callback in gc.callbacks}
+    called = _collecting()
     while frame is not None and frame.f_code not in called:
         frame = frame.f_back
     return frame is not None
+
+
+def _collecting() -> list[Any]:
+    """The code of what Python calls when it collects garbage."""
+    return [getattr(callback, "__code__", None) for callback in gc.callbacks]
 
 
 def _tells_bools(code: CodeType) -> bool:
