@@ -243,7 +243,7 @@ def is_users_code(code: CodeType) -> bool:
 
 
 def _is_step(frame: Any) -> bool:
-    """Whether a frame is the user's: no method that Python wrote, as for a named tuple, and that this package calls, and
+    """Whether a frame is the user's: no method that Python wrote, as for a named tuple, and that this package calls;
     nothing that Python calls when it collects garbage.
     """
     caller = frame.f_back
