@@ -187,3 +187,33 @@ def test_no_property_takes_a_lock_that_no_child_can_renew() -> None:
     """As functools.cached_property does in Python 3.11: one lock for all objects, held while a value is computed."""
     files = [*Path(wengert.__file__).parent.rglob("*.py")]
     assert [path.name for path in files if "cached_property" in path.read_text(encoding="utf-8")] == []
+
+
+def test_what_a_child_does_first_keeps_what_its_only_thread_holds() -> None:
+    import threading
+
+    from wengert import Graph, Value, engine, handmade, modes
+
+    with wengert.no_grad():
+        for renew in (handmade._in_child, modes._in_child):
+            renew()
+        assert (Value(2.0) * 3.0)._prev == ()
+    assert (Value(2.0) * 3.0)._prev != ()
+    held, done, lock = threading.Event(), threading.Event(), engine.walking
+
+    def hold() -> None:
+        with lock:
+            held.set()
+            done.wait(30.0)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    try:
+        assert held.wait(30.0)
+        handmade._in_child()
+        assert engine.walking is not lock
+        assert len(Graph(Value(2.0) * 3.0)) == 2
+    finally:
+        engine.walking = lock
+        done.set()
+        thread.join()

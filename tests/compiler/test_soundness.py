@@ -498,3 +498,10 @@ def test_what_python_calls_when_it_collects_garbage_is_none_of_the_functions() -
     finally:
         gc.callbacks.remove(note)
     lifted(compiled)
+
+
+def test_a_value_among_the_arguments_that_is_a_key_is_told_by_the_engine() -> None:
+    weights = {W: 3.0}
+    compiled = wengert.compile(lambda v: v * weights.get(v, 1.0))
+    with pytest.warns(UserWarning, match="asks which Value an argument is"):
+        assert [compiled(v).data for v in (W, Value(2.0), W)] == [6.0, 2.0, 6.0]

@@ -27,6 +27,7 @@ from wengert.compiler.tracing.tracers import Number, presented
 from wengert.engine import Value
 
 __all__ = ["Surroundings", "attributes_of", "codes_of", "globals_of", "is_users", "is_users_class", "is_users_module"]
+__all__ += ["spelt"]
 
 FLOATS = (float, np.float64)
 PLAIN = (int, bool, str, bytes, complex, type(None))
@@ -35,6 +36,11 @@ LIBRARIES = tuple(
     {os.path.join(p, "") for name, p in sysconfig.get_paths().items() if name.endswith(("lib", "stdlib"))}
 )
 MISSING = object()
+
+
+def spelt(key: Any) -> str:
+    """A key in a name; of an object of the user's, whose `repr` may do anything, its kind."""
+    return repr(key) if type(key) in PLAIN else type(key).__name__
 
 
 def is_users(path: str) -> bool:
@@ -228,7 +234,7 @@ class Surroundings:
         made: dict[Any, Any] = self._keep(x, copy.copy(x))  # of its kind: one with a default, in an order
         self._note(lambda _: tuple(x), f"the keys of {name}")
         for key in x:  # `update` of a Counter would add
-            made[key] = self.read(x.get, key, f"{name}[{key!r}]")
+            made[key] = self.read(x.get, key, f"{name}[{spelt(key)}]")
         return made
 
     def _set(self, x: Any, name: str) -> Any:

@@ -33,6 +33,7 @@ from wengert.compiler.tracing.surroundings import (
     globals_of,
     is_users,
     is_users_module,
+    spelt,
 )
 from wengert.engine import Value
 
@@ -113,7 +114,7 @@ class PlainRun:
             return [(item, f"{name}[{n}]") for n, item in enumerate(x)]
         if isinstance(x, dict):
             self._keep(x, name, lambda x: [*map(id, x), *map(id, x.values())])
-            return [(item, f"{name}[{key!r}]") for key, item in x.items()]
+            return [(item, f"{name}[{spelt(key)}]") for key, item in x.items()]
         if isinstance(x, (set, bytearray, array)):
             self._keep(x, name, frozenset if isinstance(x, set) else bytes)
             return ()
