@@ -255,3 +255,28 @@ def test_numbers_outside_that_are_equal_and_of_other_types() -> None:
     for k in (1, True, 1.0, 1):  # noqa: B007
         same(loss(2.0), loss.function(2.0), [w])
     lifted(loss)
+
+
+def test_a_number_that_takes_the_place_of_another_in_memory_is_seen() -> None:
+    """What is changed twice in a call may stand, in the end, where the first number stood."""
+    w, state = Value(0.7), {"mean": float("0.5")}
+
+    def loss(x: float) -> Any:
+        for _ in range(2):
+            state["mean"] = 0.9 * state["mean"] + 0.1
+        return w * x * state["mean"]
+
+    compiled = wengert.compile(loss)
+    with pytest.warns(UserWarning, match="it changes state"):
+        got = [compiled(1.0).data for _ in range(6)]
+    state["mean"] = float("0.5")
+    assert got == [loss(1.0).data for _ in range(6)]
+
+
+def test_an_array_of_which_only_the_shape_is_read() -> None:
+    w, table = Value(0.7), np.ones((2, 3))
+    loss = wengert.compile(lambda x: w * x * len(table))
+    for shape in ((2, 3), (2, 3), (3, 2), (6, 1), (2, 3)):
+        table.shape = shape
+        same(loss(2.0), loss.function(2.0), [w])
+    lifted(loss)

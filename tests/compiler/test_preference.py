@@ -41,7 +41,7 @@ def count_calls(compiled: Any, call: Any, monkeypatch: pytest.MonkeyPatch) -> in
 
 def timed(compiled: Any, plain: float, program: float) -> None:
     """As if the function itself, and its program, had taken so long."""
-    compiled._runtime.direct = False
+    compiled._runtime.direct.clear()
     compiled._runtime.short.clear()
     for entry in compiled._runtime.entries.values():
         entry.plain = plain

@@ -62,8 +62,8 @@ class Runtime:
         self.last: Entry | None = None
         self.said: set[str] = set()
         self.lock: Any = threading.Lock()  # over a kernel's arrays; no code of the user's runs under it
-        self.direct: bool = False  # whether calls on one example all go to the function itself;
-        self.short: set[int] = set()  # and those on batches of such sizes
+        self.direct: set[tuple[Any, ...]] = set()  # calls on one example that go to the function itself, by `_alike`;
+        self.short: set[int] = set()  # and those on batches of lists, by their size
         _runtimes.add(self)
         self.arguments: Callable[..., Arguments] = Reader(compiled.signature, compiled.static).read
 
@@ -81,7 +81,7 @@ class Runtime:
         if is_watched():
             return self.inline(self.function, args, named, how)
         if not how:
-            if self.direct or modes.eager_only():
+            if modes.eager_only() or (self.direct and not named and _alike(args) in self.direct):
                 return self.function(*args, **named)
             return self.one(perf_counter(), self.arguments(args, named, False), args, named)
         if self.short and not named and set(map(type, args)) == {list}:
@@ -106,18 +106,18 @@ class Runtime:
     def one(self, began: float, arguments: Arguments, args: Sequence[Any], named: dict[str, Any]) -> Any:
         """A call on one example."""
         entry = self.entry_for(arguments)
-        if entry.refusal:
-            return self.function(*args, **named)
 
         def plainly() -> Any:
             if arguments.is_wide():
                 return self.function(*args, **named)
             return arguments.plainly(self.function, arguments.arrays)
 
+        if entry.refusal:
+            return plainly()
         due = entry.is_due()
         if not due and entry.prefers_engine(1, self.compiled.pinned):
-            known = [each.refusal or each.prefers_engine(1, self.compiled.pinned) for each in self.entries.values()]
-            self.direct = all(known) and arguments.is_wide()
+            if arguments.is_wide() and not named:
+                self.direct.add(_alike(args))
             return plainly()
         if entry.specializations and entry.specializations[0].shape != ():
             return plainly()  # a list, which is recorded for `map` and for what is shown
@@ -179,7 +179,7 @@ class Runtime:
                 if not due:  # then it would have taken longer
                     entry.note(count, perf_counter() - began)
                 return found
-        if not due and all(each.refusal or each.prefers_engine(count, False) for each in self.entries.values()):
+        if not due and all(each.refusal or each.prefers_engine(count, pinned) for each in self.entries.values()):
             self.short.add(count.bit_length())
         ready = perf_counter()
         made = self.eagerly(arguments, count, how, known)
@@ -353,9 +353,8 @@ class Runtime:
             return False
         try:
             made = record(self.function, arguments, example, self.compiled.backend, watch)
-            made.is_number = made.shape == () and not isinstance(
-                main_of(result), Value
-            )  # also of what Values came to inside
+            plain = main_of(result)  # a number also where it is one of Values inside
+            made.is_number = made.shape == () and not isinstance(plain, Value)
             reason = self.difference(made, arguments, example, result)
         except (Unrecordable, Unliftable) as problem:
             reason = str(problem)
@@ -477,6 +476,11 @@ class Runtime:
             lines.append(f"{name}, {'a batch' if form.batched else 'one example'}: {entry.calls} calls")
             lines += entry.report(self.compiled.pinned)
         return "\n".join(lines)
+
+
+def _alike(args: Sequence[Any]) -> tuple[Any, ...]:
+    """What arguments look like from outside: their types, and how long they are."""
+    return tuple([(type(x), len(x)) if hasattr(x, "__len__") else type(x) for x in args])
 
 
 _runtimes: WeakSet[Runtime] = WeakSet()

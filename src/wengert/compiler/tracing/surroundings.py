@@ -245,6 +245,7 @@ class Surroundings:
         if x.dtype != np.float64:
             self.lists.append((x, x.copy(), (), name))
             return self._keep(x, x.copy())
+        self._note(lambda _: x.shape, f"the shape of {name}")
         made = np.empty(x.shape, object)
         made.reshape(-1)[:] = self._plain(x, x.ravel().tolist(), name)
         return self._keep(x, presented(made))
@@ -319,7 +320,7 @@ class Surroundings:
                 return name
             leaf.data = now
         for n, (x, then, leaves, name) in enumerate(self.lists):
-            items = x.ravel().tolist() if leaves and type(x) is np.ndarray else x
+            items = x.ravel().tolist() if type(then) is list and type(x) is np.ndarray else x
             if type(items) is np.ndarray:
                 if items.shape != then.shape or items.dtype != then.dtype or not (items == then).all():
                     return name

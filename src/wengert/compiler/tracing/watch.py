@@ -19,6 +19,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from itertools import pairwise
+from operator import is_
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -110,10 +111,10 @@ class PlainRun:
         if kind is tuple:
             return [(item, f"{name}[{n}]") for n, item in enumerate(x)]
         if isinstance(x, (list, deque)):
-            self._keep(x, name, lambda x: [*map(id, x)])
+            self._keep(x, name, list)
             return [(item, f"{name}[{n}]") for n, item in enumerate(x)]
         if isinstance(x, dict):
-            self._keep(x, name, lambda x: [*map(id, x), *map(id, x.values())])
+            self._keep(x, name, lambda x: [*x, *x.values()])
             return [(item, f"{name}[{spelt(key)}]") for key, item in x.items()]
         if isinstance(x, (set, bytearray, array)):
             self._keep(x, name, frozenset if isinstance(x, set) else bytes)
@@ -135,13 +136,13 @@ class PlainRun:
             own = is_users_module(kind.__module__)
             names = [n for n in attributes_of(x) if own or not n.startswith("_")]  # else what a library keeps to itself
             self._keep(
-                x, name, lambda x: [id(getattr(x, n, None)) for n in attributes_of(x) if own or not n.startswith("_")]
+                x, name, lambda x: [getattr(x, n, None) for n in attributes_of(x) if own or not n.startswith("_")]
             )
             return [(kind, kind.__name__), *[(getattr(x, n), f"{name}.{n}") for n in names]]
         return ()
 
     def _of_class(self, x: Any, name: str) -> Any:
-        self._keep(x, name, lambda x: [*map(id, vars(x).values())])
+        self._keep(x, name, lambda x: [*vars(x).values()])
         things = [
             (thing, n) for base in x.__mro__ if is_users_module(base.__module__) for n, thing in vars(base).items()
         ]
@@ -160,7 +161,7 @@ class PlainRun:
                 found.append((f.__globals__[name], name))
         for name, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
             self._keep(cell, name, _inside)
-            found.append((_inside(cell, True), name))
+            found.append((_inside(cell)[0], name))
         written = sorted(globals_of(f.__code__, ("STORE_GLOBAL", "DELETE_GLOBAL")))
         if written:
             self.effect = self.effect or f"it sets the global {written[0]}"
@@ -174,7 +175,7 @@ class PlainRun:
         if self.effect:
             return
         for x, name, state, then in self._kept:
-            if state(x) != then:
+            if not _same(state(x), then):
                 self.effect = f"it changes {name}"
                 return
         now = [(v._data, v.grad) for v in self._values]
@@ -244,11 +245,11 @@ def is_users_code(code: CodeType) -> bool:
 
 
 def _is_step(frame: Any) -> bool:
-    """Whether a frame is the user's: no method that Python wrote, as for a named tuple, and that this package calls;
-    nothing that Python calls when it collects garbage.
+    """Whether a frame is the user's: no method that Python wrote, as for a named tuple, and that others call; nothing
+    that Python calls when it collects garbage.
     """
     caller = frame.f_back
-    written = frame.f_code.co_filename == "<string>" and caller and caller.f_code.co_filename.startswith(PACKAGE)
+    written = frame.f_code.co_filename == "<string>" and caller and not is_users_code(caller.f_code)
     return is_users_code(frame.f_code) and not written and frame.f_code not in _collecting()
 
 
@@ -271,16 +272,23 @@ def _tells_bools(code: CodeType) -> bool:
     return any(b.opname == "IS_OP" and a.argval in (True, False) for a, b in pairwise(steps))
 
 
-def _inside(cell: Any, itself: bool = False) -> Any:
-    """What is in a variable of an enclosing function, or its identity."""
+def _inside(cell: Any) -> list[Any]:
+    """What is in a variable of an enclosing function."""
     try:
-        return cell.cell_contents if itself else id(cell.cell_contents)
+        return [cell.cell_contents]
     except ValueError:  # not assigned yet
-        return None
+        return [None]
 
 
 def _checksum(x: Any) -> Any:
-    return [*map(id, x.ravel().tolist())] if x.dtype == object else (x.shape, zlib.crc32(x.tobytes()))
+    return x.ravel().tolist() if x.dtype == object else (x.shape, zlib.crc32(x.tobytes()))
+
+
+def _same(now: Any, then: Any) -> bool:
+    """Whether two states are one. Things in lists are told by identity; held there, they leave theirs to no other."""
+    if isinstance(then, list):
+        return len(now) == len(then) and all(map(is_, now, then))
+    return bool(now == then)
 
 
 def _is_pure(function: Any, by_user: bool) -> bool:
