@@ -76,3 +76,4 @@ def preferred() -> Backend:
 
 
 register(Backend("numpy", lambda: import_module(f"{__name__}.numpy").NumPyKernel, "numpy", "array", overhead=2000))
+register(Backend("native", lambda: import_module(f"{__name__}.native").NativeKernel, "llvmlite", "native", overhead=0))
