@@ -16,7 +16,7 @@ from wengert.compiler.backends.native.machine import Loaded, compiled, descripti
 from wengert.compiler.backends.native.rows import Unsupported
 from wengert.compiler.backends.numpy import NumPyKernel
 from wengert.compiler.ir import BATCH, Array, Compute, Program
-from wengert.errors import ShapeError
+from wengert.errors import LengthError
 
 __all__ = ["NativeKernel"]
 
@@ -117,7 +117,7 @@ class NativeKernel(Kernel):
             self._addresses[number] = x.ctypes.data
         for array, x in zip(self.inputs, held, strict=True):
             if x.size != array.size * (count if array.batched else 1):
-                raise ShapeError(f"{array.name} has {x.size} numbers; expected {array.size} for each example")
+                raise LengthError(f"{array.name} has {x.size} numbers; expected {array.size} for each example")
         for number, extent in self._extents.items():
             x = held[number]
             if x.size and not 0 <= x.min() <= x.max() < extent:

@@ -525,13 +525,16 @@ class Lowering:
                 self.to.read.add(id(out))
                 old = self.to.load(memory, place, self.width if out.batched else lanes, True)
             value = self.to.arithmetic("add", old, value)
-        if cell[1] or lanes > 1 or not self.unrolled:
-            self.forget(out)
+        self.forget(out, single=bool(cell[1]) or lanes > 1 or not self.unrolled)
         self.leave(out, cell, value, self.block, lanes)
 
-    def forget(self, out: Array) -> None:
-        """An array changes at places that are not known: none of it is in a register any more."""
-        self.registers = {key: value for key, value in self.registers.items() if key[0] != id(out)}
+    def forget(self, out: Array, single: bool = True) -> None:
+        """An array changes: the vectors of its cells in registers hold no longer, and unless it is known where, no
+        single one does.
+        """
+        gone = [key for key in self.registers if key[0] == id(out) and (single or key[2] > 1)]
+        for key in gone:
+            del self.registers[key]
 
     def scatter(self, access: Access, part: Array, example: tuple[Place, Place, Place]) -> None:
         """One example of a batched part, added to an array without a batch: one after another, as two may meet."""
