@@ -63,8 +63,12 @@ class Emitter(ABC):
 
     Attributes:
         width: of vectors, in lanes.
+        unrolled: up to how many points of a step are written out one by one.
+        registers: how many rows of a product are summed at once.
         read: the arrays that were read from memory: what is stored for others is left out in the end.
     """
+
+    unrolled, registers = 16, 8
 
     def __init__(self, width: int) -> None:
         self.width = width
@@ -122,6 +126,10 @@ class Emitter(ABC):
     @abstractmethod
     def call(self, name: str, *xs: Value) -> Value:
         """A function of the C library."""
+
+    @abstractmethod
+    def shared(self, x: Value) -> Value:
+        """The same, to be used several times."""
 
     @abstractmethod
     def as_float(self, x: Value) -> Value:

@@ -90,6 +90,9 @@ class LLVM(Emitter):
             f"shufflevector <{lanes} x {ty}> {first.text}, <{lanes} x {ty}> poison, {zeros}", x.kind, lanes
         ).text
 
+    def shared(self, x: Value) -> Value:
+        return x
+
     def spread(self, x: Value, lanes: int) -> Value:
         return Value(self.wide(x, lanes), x.kind, lanes)
 

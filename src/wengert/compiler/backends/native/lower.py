@@ -20,9 +20,7 @@ from wengert.compiler.ir import BATCH, Access, Array, Assemble, Compute, Program
 
 __all__ = ["Lowering", "Storage"]
 
-UNROLLED = 16  # points of a step that are written out one by one
 LINES = 1500  # of a function: to generate code takes longer than in proportion
-REGISTERS = 8  # rows of a product that are summed at once
 
 
 class Storage(NamedTuple):
@@ -190,7 +188,7 @@ class Lowering:
     def leave(self, array: Array, cell: Place, value: Value, block: Place | None, lanes: int = 1) -> None:
         """Put a value into a cell, or its lanes into those that follow."""
         if not cell[1]:
-            self.registers[(id(array), cell[0], lanes)] = value
+            value = self.registers[(id(array), cell[0], lanes)] = self.to.shared(value)
         memory, place = self.place(array, cell, block, lanes)
         self.to.store(memory, place, self.to.spread(value, self.width if array.batched else lanes), id(array))
 
@@ -262,7 +260,7 @@ class Lowering:
         lengths = {i: n for i, n in enumerate(axes) if n != BATCH}
         expr = expanded(step.expr, lambda k: step.operands[k].array.nonnegative)
         points = prod(lengths.values())
-        self.unrolled = points <= UNROLLED
+        self.unrolled = points <= self.to.unrolled
         lane, tiles = self.plan(step)
 
         def value(expr: Any, point: Point) -> Value:
@@ -331,18 +329,18 @@ class Lowering:
         across = (BATCH in axes and not out.batched) or lane >= len(out.shape)
         if across:  # sums over the lanes: as many at once as there are lanes come out as a vector
             last = free[-1]
-            tiles = {last: self.width if self.width > 1 else 4}
+            tiles = {last: self.width if self.width > 1 else self.to.registers // 2 or 1}
             others = sorted(free[:-1], key=lambda i: axes[i])
             if others and self.width > 1:
                 tiles[others[-1]] = 2
             return lane, tiles
 
         def shared(axis: int) -> tuple[int, int]:
-            return sum([not x.depends_on(axis, axes) for x in step.operands]), min(axes[axis], REGISTERS)
+            return sum([not x.depends_on(axis, axes) for x in step.operands]), min(axes[axis], self.to.registers)
 
         best = max(free, key=shared)
         length = axes[best]
-        return lane, {best: next((n for n in range(REGISTERS, 3, -1) if length % n == 0), REGISTERS)}
+        return lane, {best: next((n for n in range(self.to.registers, self.to.registers // 2 - 1, -1) if length % n == 0), self.to.registers)}
 
     def best_lane(self, step: Compute) -> int:
         """The axis of a step without a batch that vectors are read and written along at the least cost; -1 for none."""
@@ -471,7 +469,7 @@ class Lowering:
                 stored[cells] = True
             adds.append(not new)
         empty = np.flatnonzero(~stored)
-        self.unrolled = out.size <= UNROLLED
+        self.unrolled = out.size <= self.to.unrolled
         for run in np.split(empty, np.flatnonzero(np.diff(empty) != 1) + 1) if len(empty) else ():
             first, zero = int(run[0]), self.to.number(0.0)
 
@@ -480,7 +478,7 @@ class Lowering:
 
             self.over([0], {0: len(run)}, -1 if out.batched or self.unrolled else 0, {}, clear)
         for (access, part), add in zip(step.parts, adds, strict=True):
-            self.unrolled = part.size <= UNROLLED
+            self.unrolled = part.size <= self.to.unrolled
             if part.batched and not out.batched:
                 self.to.each_example(lambda example, part=part, access=access: self.scatter(access, part, example))
             else:
@@ -574,7 +572,7 @@ class Lowering:
                 values.append(self.to.as_float(value) if home.memory.kind == "i" else value)
             self.leave(array, places[0][0], self.to.packed(values), self.block)
 
-        self.unrolled = array.size <= UNROLLED
+        self.unrolled = array.size <= self.to.unrolled
         self.over([0], {0: array.size}, -1, {}, put)
 
     def copy(self, array: Array | None, shape: Array, memory: Memory, base: int) -> None:
@@ -592,7 +590,7 @@ class Lowering:
                 where = affine(base, [(cell, 1), (self.to.row(block, k), shape.size)])
                 self.to.store(memory, where, self.to.lane(value, k))
 
-        self.unrolled = shape.size <= UNROLLED
+        self.unrolled = shape.size <= self.to.unrolled
         self.over([0], {0: shape.size}, -1 if shape.batched or self.unrolled else 0, {}, put)
 
 
