@@ -24,14 +24,15 @@ class BackgroundKernel(NativeKernel):
     """A program that NumPy runs until there is machine code for it; from then on what was the faster of both."""
 
     def prepare(self) -> None:
+        """Have the code made by the worker."""
         self._ready = threading.Event()
-        self._made: Any = None
         self._seconds = {False: inf, True: inf}  # by whether it was machine code: at best
         self._trials = 0
         self._decided = False
         WORKER.submit(self)
 
     def make(self) -> None:
+        """Make the code, and say when that is done."""
         try:
             super().make()
         finally:
@@ -75,6 +76,7 @@ class _Worker:
         in_child(self.restart)
 
     def renew(self) -> None:
+        """Begin with nothing to do."""
         self.lock = threading.Lock()
         self.waiting: deque[ref[BackgroundKernel]] = deque()
         self.thread: threading.Thread | None = None

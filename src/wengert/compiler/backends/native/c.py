@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from wengert.compiler.backends.base import Kernel
+from wengert.compiler.backends.native.access import Storage
 from wengert.compiler.backends.native.emitter import Body, Emitter, Memory, Place, Scope, Value
-from wengert.compiler.backends.native.lower import Lowering, Storage
+from wengert.compiler.backends.native.lower import Copy, Lowering
 from wengert.compiler.backends.native.rows import C_FUNCTIONS, Unsupported
 from wengert.compiler.ir import Array
 from wengert.errors import ArgumentError
@@ -23,8 +24,42 @@ COMPARE = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 INLINE = 60  # an expression up to this length stands where it is used
 TYPES = {"f": "double", "b": "int", "i": "int64_t"}
 LETTERS = "ijklmpqrstuv"
-KEYWORDS = """auto break case char const continue default do double else enum extern float for goto if inline int long
-register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while""".split()
+KEYWORDS = [
+    "auto",
+    "break",
+    "case",
+    "char",
+    "const",
+    "continue",
+    "default",
+    "do",
+    "double",
+    "else",
+    "enum",
+    "extern",
+    "float",
+    "for",
+    "goto",
+    "if",
+    "inline",
+    "int",
+    "long",
+    "register",
+    "restrict",
+    "return",
+    "short",
+    "signed",
+    "sizeof",
+    "static",
+    "struct",
+    "switch",
+    "typedef",
+    "union",
+    "unsigned",
+    "void",
+    "volatile",
+    "while",
+]
 TAKEN = [*KEYWORDS, *C_FUNCTIONS, "main", "n", "example", "seed", "mean", "work", "malloc", "free", "rint", "fabs"]
 TAKEN += ["sqrt", "floor", "copysign", *LETTERS]
 
@@ -40,7 +75,11 @@ class C(Emitter):
         self.level: dict[str, int] = {}  # of the texts that are no atoms: what binds in them
         self.functions: list[None] = []
         self.constants: dict[bytes, tuple[str, str]] = {}
-        self.size = 0  # one function takes everything
+
+    @property
+    def size(self) -> int:
+        """None: one function takes everything."""
+        return 0
 
     def text(self, x: Value, needed: int) -> str:
         """A value where what stands beside it binds so tightly."""
@@ -122,6 +161,9 @@ class C(Emitter):
         """The same: the compiler's sanitizer checks it where that is asked for."""
         return place
 
+    def real(self, first: Place) -> Value:
+        raise NotImplementedError("there is one lane")
+
     def row(self, first: Place, lane: int) -> Place:
         """The example."""
         return first
@@ -129,7 +171,10 @@ class C(Emitter):
     def item(self, memory: Memory, place: Place) -> str:
         """An element of an array."""
         number, names = place
-        terms = [name if times == 1 else f"{times} * {name}" for name, times in sorted(names.items(), key=lambda term: -term[1])]
+        terms = [
+            name if times == 1 else f"{times} * {name}"
+            for name, times in sorted(names.items(), key=lambda term: -term[1])
+        ]
         terms += [str(number)] if number or not terms else []
         return f"{memory.name}[{' + '.join(terms).replace('+ -', '- ')}]"
 
@@ -224,7 +269,7 @@ class _Source:
     def free(self, name: str) -> str:
         """A name like this that nothing else has."""
         made, number = name, 1
-        while made in self.taken or made[:1] in "tsc" and made[1:].isdigit():
+        while made in self.taken or (made[:1] in "tsc" and made[1:].isdigit()):
             made, number = f"{name}_{number}", number + 1
         self.taken.add(made)
         return made
@@ -245,7 +290,7 @@ class _Source:
             notes.append(f"   {title}: {array.written_shape}".replace("N", "n"))
         for array in kernel.program.of_role("const"):
             self.storage[id(array)] = Storage(to.constant(np.asarray(array.value)), 0)
-        copies: list[tuple[Array | None, Array, Memory, int]] = []
+        copies: list[Copy] = []
         for array in kernel.params if back is not None else ():
             slope, title = back.gradients.get(array.name) if back is not None else None, self.free(f"d{array.name}")
             parameters.append(f"double *{title}")

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-__all__ = ["Body", "Emitter", "Memory", "Place", "Scope", "Value", "affine", "at"]
+__all__ = ["BitEmitter", "Body", "Emitter", "Memory", "Place", "Scope", "Value", "affine", "at"]
 
 
 class Value(NamedTuple):
@@ -41,7 +41,8 @@ def affine(base: int, terms: Sequence[tuple[Place, int]]) -> Place:
     >>> affine(3, [((1, {"i": 1}), 4), ((2, {}), 10)])
     (27, {'i': 4})
     """
-    total, names = base, {}
+    total = base
+    names: dict[str, int] = {}
     for (number, places), factor in terms:
         if factor:
             total += number * factor
@@ -63,12 +64,19 @@ class Emitter(ABC):
 
     Attributes:
         width: of vectors, in lanes.
+        examples: how many there are, as many as fill whole vectors.
+        seed: the number that a reverse sweep begins with.
+        size: how many lines the function has so far.
+        functions: those that are finished.
         unrolled: up to how many points of a step are written out one by one.
         registers: how many rows of a product are summed at once.
         read: the arrays that were read from memory: what is stored for others is left out in the end.
     """
 
     unrolled, registers = 16, 8
+    examples: str
+    seed: Value
+    functions: list[Any]
 
     def __init__(self, width: int) -> None:
         self.width = width
@@ -92,6 +100,11 @@ class Emitter(ABC):
     def kept(self, lines: Sequence[Any]) -> list[str]:
         """The lines without the stores that nothing reads."""
         return [line if type(line) is str else line[1] for line in lines if type(line) is str or line[0] in self.read]
+
+    @property
+    def size(self) -> int:
+        """How many lines the function has so far."""
+        return sum([len(scope.lines) for scope in self.scopes])
 
     # What a printer has to say: numbers.
 
@@ -138,6 +151,18 @@ class Emitter(ABC):
     # Lanes.
 
     @abstractmethod
+    def spread(self, x: Value, lanes: int) -> Value:
+        """A value in that many lanes: a single number in each."""
+
+    @abstractmethod
+    def row(self, first: Place, lane: int) -> Place:
+        """The example in a lane of the block that begins there; behind the last one that again."""
+
+    @abstractmethod
+    def real(self, first: Place) -> Value:
+        """Which lanes of the block that begins there are examples."""
+
+    @abstractmethod
     def lane(self, x: Value, lane: int) -> Value:
         """One of the numbers."""
 
@@ -174,5 +199,39 @@ class Emitter(ABC):
         """A loop; what is carried from turn to turn, as it is in the end. There is one turn at least."""
 
     @abstractmethod
+    def each_example(self, body: Callable[[tuple[Place, Place, Place]], None]) -> None:
+        """A loop over the examples: each by its number, as the first of its block and its lane there."""
+
+    @abstractmethod
+    def checked(self, place: Place, lanes: int, extent: int) -> Place:
+        """The place, once it was seen, if that is asked for, that so many numbers from there on are among the first
+        `extent`.
+        """
+
+    @abstractmethod
+    def begin(self) -> None:
+        """Begin a function."""
+
+    @abstractmethod
+    def end(self) -> None:
+        """End it."""
+
+    @abstractmethod
     def constant(self, values: Any) -> Memory:
         """An array of numbers that are known."""
+
+
+class BitEmitter(Emitter):
+    """One that also has the bits of numbers."""
+
+    @abstractmethod
+    def integer(self, x: int) -> Value:
+        """An integer constant."""
+
+    @abstractmethod
+    def bits(self, how: str, a: Value, b: Value) -> Value:
+        """Of integers: add, sub, shl, ashr."""
+
+    @abstractmethod
+    def reread(self, x: Value, kind: str) -> Value:
+        """The bits of a float as an integer, or the reverse."""

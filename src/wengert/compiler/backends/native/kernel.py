@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from wengert.compiler.backends import cache
 from wengert.compiler.backends.base import Kernel, MachineCode
-from wengert.compiler.backends.native import cache
 from wengert.compiler.backends.native.layout import Module, module
 from wengert.compiler.backends.native.machine import Loaded, compiled, description, linked, native_width
 from wengert.compiler.backends.native.rows import Unsupported
@@ -77,6 +77,7 @@ class NativeKernel(Kernel):
         return None if self._loaded is None else self._loaded.code
 
     def work(self, count: int) -> int:
+        """How many doubles of scratch the code takes for so many examples."""
         return self._module.work(count)
 
     def forward(self, arrays: Sequence[Any]) -> dict[str, Any]:

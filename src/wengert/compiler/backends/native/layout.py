@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from wengert.compiler.backends.native.access import Storage
 from wengert.compiler.backends.native.emitter import Memory
 from wengert.compiler.backends.native.llvm import LLVM
-from wengert.compiler.backends.native.lower import Lowering, Storage
+from wengert.compiler.backends.native.lower import Copy, Lowering
 from wengert.compiler.ir import Array, Program
 
 __all__ = ["Module", "module"]
@@ -101,10 +102,10 @@ class _Layout:
             if not array.batched or self.to.width == 1:
                 self.storage[id(array)] = home
 
-    def results(self) -> list[tuple[Array | None, Array, Memory, int]]:
+    def results(self) -> list[Copy]:
         """Lay what is asked for where it is to be left; what has to be copied there."""
         made = {id(step.out) for step in self.steps}
-        copies: list[tuple[Array | None, Array, Memory, int]] = []
+        copies: list[Copy] = []
 
         def leave(array: Array | None, shape: Array, memory: Memory, base: int) -> None:
             if array is not None and id(array) in made and id(array) not in self.storage and not array.batched:
@@ -113,7 +114,7 @@ class _Layout:
             else:
                 copies.append((array, shape, memory, base))
 
-        results = [(array, array) for array in self.program.outputs.values()]
+        results: list[tuple[Array | None, Array]] = [(array, array) for array in self.program.outputs.values()]
         if self.back is not None:
             gradients = self.back.gradients
             results += [(gradients.get(array.name), array) for array in self.wanted]
@@ -121,6 +122,6 @@ class _Layout:
             for array in self.program.of_role("param"):
                 leave(gradients.get(array.name), array, Memory("%slopes"), at)
                 at += array.size
-        for number, (array, shape) in enumerate(results):
-            leave(array, shape, Memory(f"%y{number}"), 0)
+        for number, (result, shape) in enumerate(results):
+            leave(result, shape, Memory(f"%y{number}"), 0)
         return copies

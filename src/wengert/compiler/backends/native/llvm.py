@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from wengert.compiler.backends.native.emitter import Body, Emitter, Memory, Place, Scope, Value
+from wengert.compiler.backends.native.emitter import BitEmitter, Body, Memory, Place, Scope, Value
 from wengert.compiler.backends.native.mathematics import VECTOR_FUNCTIONS
 
 __all__ = ["LLVM"]
@@ -35,7 +35,7 @@ in:
 }"""
 
 
-class LLVM(Emitter):
+class LLVM(BitEmitter):
     """LLVM's text.
 
     Args:
@@ -105,7 +105,6 @@ class LLVM(Emitter):
         return Value(f"0x{struct.unpack('<Q', struct.pack('<d', x))[0]:016X}")
 
     def integer(self, x: int) -> Value:
-        """An integer constant."""
         return Value(str(x), "i")
 
     def arithmetic(self, sign: str, a: Value, b: Value) -> Value:
@@ -113,12 +112,10 @@ class LLVM(Emitter):
         return self.emit(f"f{sign} {self.type('f', lanes)} {x}, {y}", "f", lanes)
 
     def bits(self, how: str, a: Value, b: Value) -> Value:
-        """Of integers: add, sub, shl, ashr."""
         lanes, (x, y) = self.alike(a, b)
         return self.emit(f"{how} {self.type('i', lanes)} {x}, {y}", "i", lanes)
 
     def reread(self, x: Value, kind: str) -> Value:
-        """The bits of a float as an integer, or the reverse."""
         ty = self.type(x.kind, x.lanes)
         return self.emit(f"bitcast {ty} {x.text} to {self.type(kind, x.lanes)}", kind, x.lanes)
 
@@ -227,7 +224,6 @@ class LLVM(Emitter):
         return self.emit(f"getelementptr {ty}, ptr {text}, i64 {number}", "p").text if number else text
 
     def checked(self, place: Place, lanes: int, extent: int) -> Place:
-        """The place, once it was seen that so many numbers from there on are among the first `extent`."""
         if not self.checks:
             return place
         number, names = place
@@ -254,7 +250,6 @@ class LLVM(Emitter):
         return 0, {index.text: 1}
 
     def row(self, first: Place, lane: int) -> Place:
-        """The example in a lane of the block that begins there; behind the last one that again."""
         if self.width == 1:
             return first
         (name,) = first[1]
@@ -264,10 +259,11 @@ class LLVM(Emitter):
         return self.offset(self.emit(f"select i1 {inside}, i64 {text}, i64 {last}", "i"))
 
     def real(self, first: Place) -> Value:
-        """Which lanes of the block that begins there are examples."""
         lanes, ty = self.width, self.type("i", self.width)
         start = Value(next(iter(first[1])), "i")
-        here = self.emit(f"add {ty} {self.wide(start, lanes)}, <{', '.join([f'i64 {k}' for k in range(lanes)])}>", "i", lanes)
+        here = self.emit(
+            f"add {ty} {self.wide(start, lanes)}, <{', '.join([f'i64 {k}' for k in range(lanes)])}>", "i", lanes
+        )
         return self.emit(f"icmp slt {ty} {here.text}, {self.wide(Value('%n', 'i'), lanes)}", "b", lanes)
 
     def constant(self, values: Any) -> Memory:
@@ -281,8 +277,6 @@ class LLVM(Emitter):
         return Memory(self.globals[key][0], kind, array.size)
 
     def each_example(self, body: Callable[[tuple[Place, Place, Place]], None]) -> None:
-        """A loop over the examples: each by its number, as the first of its block and its lane there."""
-
         def turn(whole: Place, _: list[Value]) -> Sequence[Value]:
             (name,) = whole[1]
             block = self.emit(f"and i64 {name}, {-self.width}", "i")
@@ -324,13 +318,7 @@ class LLVM(Emitter):
         self.label = after
         return made
 
-    @property
-    def size(self) -> int:
-        """How many lines the function has so far."""
-        return sum([len(scope.lines) for scope in self.scopes])
-
     def begin(self) -> None:
-        """Begin a function."""
         self.scopes, self.depth, self.label = [Scope()], {}, "entry"
         self.scopes[0].lines += [
             f" %upper = add i64 %n, {self.width - 1}",
@@ -338,11 +326,10 @@ class LLVM(Emitter):
         ]
 
     def end(self) -> None:
-        """End it."""
         self.functions.append((f"part{len(self.functions)}", self.scopes[0].lines))
         self.scopes = [Scope()]
 
-    def text(self, entries: dict[str, Sequence[int]]) -> str:
+    def text(self, entries: Mapping[str, Sequence[int]]) -> str:
         """The module: the functions, and entries that call some of them in turn."""
         lines = [text for _, text in self.globals.values()]
         if self.checks:
@@ -350,7 +337,13 @@ class LLVM(Emitter):
         for name in self.needed:
             lines += self.vector_function(name)
         for name, body in self.functions:
-            lines += [f"define internal void @{name}({SIGNATURE}) noinline #0 {{", "entry:", *self.kept(body), " ret void", "}"]
+            lines += [
+                f"define internal void @{name}({SIGNATURE}) noinline #0 {{",
+                "entry:",
+                *self.kept(body),
+                " ret void",
+                "}",
+            ]
         for name, parts in entries.items():
             lines += [f"define void @{name}({SIGNATURE}) #0 {{"]
             lines += [f" call void @part{k}({ARGUMENTS})" for k in parts]

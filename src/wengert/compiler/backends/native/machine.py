@@ -26,7 +26,9 @@ __all__ = ["Loaded", "compiled", "description", "is_usable", "linked", "native_w
 
 Function = Callable[..., None]
 PROTOTYPE = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_double, *[ctypes.c_void_p] * 5)
-LONG = 5_000  # lines of text from which on code is generated without optimizing: that runs as fast and takes half as long
+LONG = (
+    5_000  # lines of text from which on code is generated without optimizing: that runs as fast and takes half as long
+)
 
 _alone = threading.RLock()  # over LLVM
 _usable = True

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import factorial, inf, log, nan
-from typing import Any
 
-from wengert.compiler.backends.native.emitter import Value
+from wengert.compiler.backends.native.emitter import BitEmitter, Value
 
 __all__ = ["VECTOR_FUNCTIONS"]
 
@@ -21,13 +20,13 @@ SHIFTER_BITS = 0x4338000000000000
 HALF_BITS = 0x3FE6A09E667F3BCD  # of the square root of 1/2
 
 
-def _clamped(to: Any, x: Value, low: float, high: float) -> Value:
+def _clamped(to: BitEmitter, x: Value, low: float, high: float) -> Value:
     """x within bounds; nan stays."""
     x = to.select(to.compare("lt", x, to.number(low)), to.number(low), x)
     return to.select(to.compare("gt", x, to.number(high)), to.number(high), x)
 
 
-def _reduced(to: Any, x: Value) -> tuple[Value, Value]:
+def _reduced(to: BitEmitter, x: Value) -> tuple[Value, Value]:
     """The whole number nearest to x / log 2, and e**r - 1 for what is left."""
     whole = to.call("rint", to.arithmetic("mul", x, to.number(1.0 / log(2.0))))
     minus = to.negative(whole)
@@ -40,11 +39,11 @@ def _reduced(to: Any, x: Value) -> tuple[Value, Value]:
     return to.bits("sub", shifted, to.integer(SHIFTER_BITS)), power
 
 
-def _power_of_two(to: Any, exponent: Value) -> Value:
+def _power_of_two(to: BitEmitter, exponent: Value) -> Value:
     return to.reread(to.bits("shl", to.bits("add", exponent, to.integer(1023)), to.integer(52)), "f")
 
 
-def exp(to: Any, x: Value) -> Value:
+def exp(to: BitEmitter, x: Value) -> Value:
     """e**x, in two steps of the exponent so that subnormal results come out."""
     whole, power = _reduced(to, _clamped(to, x, -760.0, 711.0))
     half = to.bits("ashr", whole, to.integer(1))
@@ -52,7 +51,7 @@ def exp(to: Any, x: Value) -> Value:
     return to.arithmetic("mul", made, _power_of_two(to, to.bits("sub", whole, half)))
 
 
-def expm1(to: Any, x: Value) -> Value:
+def expm1(to: BitEmitter, x: Value) -> Value:
     """e**x - 1; tiny and zero stay themselves."""
     whole, power = _reduced(to, _clamped(to, x, -50.0, 709.7))
     scale = _power_of_two(to, whole)
@@ -61,7 +60,7 @@ def expm1(to: Any, x: Value) -> Value:
     return to.select(to.compare("gt", x, to.number(709.7)), exp(to, x), made)
 
 
-def tanh(to: Any, x: Value) -> Value:
+def tanh(to: BitEmitter, x: Value) -> Value:
     """From e**(-2|x|) - 1."""
     size = to.call("fabs", x)
     whole, power = _reduced(to, _clamped(to, to.arithmetic("mul", size, to.number(-2.0)), -50.0, 1.0))
@@ -72,7 +71,7 @@ def tanh(to: Any, x: Value) -> Value:
     return to.call("copysign", made, x)
 
 
-def logarithm(to: Any, x: Value) -> Value:
+def logarithm(to: BitEmitter, x: Value) -> Value:
     """The natural logarithm; -inf at 0, nan below."""
     tiny = to.compare("lt", x, to.number(2.3e-308))
     scaled = to.select(tiny, to.arithmetic("mul", x, to.number(2.0**54)), x)
@@ -95,7 +94,7 @@ def logarithm(to: Any, x: Value) -> Value:
     return to.select(to.compare("gt", x, to.number(0.0)), made, pole)
 
 
-def log1p(to: Any, x: Value) -> Value:
+def log1p(to: BitEmitter, x: Value) -> Value:
     """log(1 + x), the rounding of 1 + x being made up for."""
     above = to.arithmetic("add", x, to.number(1.0))
     plain = logarithm(to, above)
@@ -105,7 +104,7 @@ def log1p(to: Any, x: Value) -> Value:
     return to.select(to.compare("le", above, to.number(0.0)), plain, made)
 
 
-VECTOR_FUNCTIONS: dict[str, Callable[[Any, Value], Value]] = {
+VECTOR_FUNCTIONS: dict[str, Callable[[BitEmitter, Value], Value]] = {
     "exp": exp,
     "expm1": expm1,
     "tanh": tanh,

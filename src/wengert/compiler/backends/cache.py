@@ -13,18 +13,13 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["digest", "folder", "load", "save"]
+__all__ = ["cache_folder", "digest", "load", "save"]
 
 SETTING = "WENGERT_CACHE"
 
 
-def folder() -> Path | None:
-    """Where it is kept: the folder that WENGERT_CACHE names, else one in the user's cache; None if that is to be none.
-
-    >>> os.environ["WENGERT_CACHE"] = "off"
-    >>> folder() is None
-    True
-    """
+def cache_folder() -> Path | None:
+    """Where it is kept: the folder that WENGERT_CACHE names, else one in the user's cache; None if that is to be none."""
     set_to = os.environ.get(SETTING)
     if set_to is not None:
         return None if set_to in ("", "0", "off") else Path(set_to)
@@ -48,7 +43,7 @@ def digest(*parts: bytes) -> str:
 
 def load(name: str) -> bytes | None:
     """What was saved under a name; None if there is none, or it is damaged."""
-    where = folder()
+    where = cache_folder()
     if where is None:
         return None
     try:
@@ -61,7 +56,7 @@ def load(name: str) -> bytes | None:
 
 def save(name: str, data: bytes) -> None:
     """Keep it under a name, if there is a place."""
-    where = folder()
+    where = cache_folder()
     if where is None:
         return
     with suppress(OSError):
