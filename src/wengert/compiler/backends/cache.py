@@ -19,7 +19,7 @@ SETTING = "WENGERT_CACHE"
 
 
 def cache_folder() -> Path | None:
-    """Where it is kept: the folder that WENGERT_CACHE names, else one in the user's cache; None if that is to be none."""
+    """Where it is kept: in the folder that WENGERT_CACHE names, else in one of the user's cache; None for nowhere."""
     set_to = os.environ.get(SETTING)
     if set_to is not None:
         return None if set_to in ("", "0", "off") else Path(set_to)

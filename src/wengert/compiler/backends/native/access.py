@@ -104,7 +104,7 @@ class Cells:
                 start = end
             size = size // 2 if at_lane else length - start
 
-    # -- cells ------------------------------------------------------------------------------------------------------------
+    # -- cells ---------------------------------------------------------------------------------------------------------
 
     def place(self, array: Array, cell: Place, block: Place | None, lanes: int) -> tuple[Memory, Place]:
         """Where a cell of an array lies."""

@@ -40,6 +40,7 @@ class NativeKernel(Kernel):
         self._module = Module("", 0, 0, 1)
         self._count = -1
         self._scratch: Any = None
+        self._own: list[int] = []  # the addresses of what is the same in each run
         self._results: list[Array] = [*program.outputs.values(), *self.wanted]
         self._addresses = np.zeros(len(self.inputs) + 1, np.int64)
         self._places = np.zeros(len(self._results) + 1, np.int64)
@@ -110,27 +111,31 @@ class NativeKernel(Kernel):
         """Call the code on arrays."""
         count, held = 1, []
         for number, (array, given) in enumerate(zip(self.inputs, arrays, strict=True)):
-            kind = np.int64 if array.role == "index" else np.float64
-            x = np.ascontiguousarray(given, kind)
+            x = np.ascontiguousarray(given, np.int64 if array.role == "index" else np.float64)
             if array.batched:
                 count = len(x)
-            held.append(x)
-            self._addresses[number] = x.ctypes.data
-        for array, x in zip(self.inputs, held, strict=True):
             if x.size != array.size * (count if array.batched else 1):
                 raise LengthError(f"{array.name} has {x.size} numbers; expected {array.size} for each example")
-        for number, extent in self._extents.items():
-            x = held[number]
-            if x.size and not 0 <= x.min() <= x.max() < extent:
-                raise IndexError(f"{self.inputs[number].name} chooses from {extent} items, and one is out of bounds")
+            extent = self._extents.get(number)
+            if extent is not None and x.size and not 0 <= x.min() <= x.max() < extent:
+                raise IndexError(f"{array.name} chooses from {extent} items, and one is out of bounds")
+            held.append(x)
+            self._addresses[number] = _address(x)
         results = [np.empty([count if n == BATCH else n for n in array.shape]) for array in self._results]
         for number, made in enumerate(results):
-            self._places[number] = made.ctypes.data
+            self._places[number] = _address(made)
         if count != self._count:
             self._count, self._scratch = count, _aligned(self.work(count))
-        where = self._addresses, self.numbers, self.slopes, self._places, self._scratch
-        function(count, seed, *[array.ctypes.data for array in where])
+            own = self._addresses, self.numbers, self.slopes, self._places, self._scratch
+            self._own = [_address(array) for array in own]
+        function(count, seed, *self._own)
         return [made if made.shape else made[()] for made in results]
+
+
+def _address(array: Any) -> int:
+    """Where the numbers of an array begin."""
+    address: int = array.__array_interface__["data"][0]
+    return address
 
 
 def _aligned(count: int) -> Any:

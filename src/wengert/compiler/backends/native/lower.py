@@ -49,10 +49,11 @@ class Lowering(Computes):
                 and the memory.
         """
         first = len(self.to.functions)
-        ready = {id(array) for array in self.given()}
+        made = {id(step.out) for step in self.steps} | {id(array) for array in packs}
+        asked = [*[array for step in self.steps for array in step.reads], *[array for array, *_ in copies]]
+        ready = {id(array) for array in asked} - made
         work: list[tuple[bool, set[int], int, Callable[[], None]]] = []
         for array in packs:
-            ready.discard(id(array))
             work.append((True, set(), id(array), partial(self.pack, array)))
         for step in self.steps:
             needs = {id(array) for array in step.reads}
@@ -75,17 +76,6 @@ class Lowering(Computes):
             self.phase(now, blocks)
             work, blocks = later, not blocks
         return list(range(first, len(self.to.functions)))
-
-    def given(self) -> list[Array]:
-        """What is there before the first step."""
-        made = {id(step.out) for step in self.steps}
-        return [array for step in self.steps for array in self.arrays_of(step) if id(array) not in made]
-
-    @staticmethod
-    def arrays_of(step: Compute | Assemble) -> list[Array]:
-        """What a step reads, integers too."""
-        accesses = step.operands if isinstance(step, Compute) else [access for access, _ in step.parts]
-        return [*step.reads, *[access.index.array for access in accesses if access.index is not None]]
 
     def phase(self, actions: list[Callable[[], None]], blocks: bool) -> None:
         """Steps that run one after another, of a block of examples each time or once."""
