@@ -12,7 +12,7 @@ import numpy as np
 from wengert.compiler.backends import cache
 from wengert.compiler.backends.base import Kernel, MachineCode
 from wengert.compiler.backends.native.layout import Module, module
-from wengert.compiler.backends.native.machine import Loaded, compiled, description, linked, native_width
+from wengert.compiler.backends.native.machine import Loaded, compiled, description, is_usable, linked, native_width
 from wengert.compiler.backends.native.rows import Unsupported
 from wengert.compiler.backends.numpy import NumPyKernel
 from wengert.compiler.ir import BATCH, Array, Compute, Program
@@ -53,6 +53,9 @@ class NativeKernel(Kernel):
 
     def make(self) -> None:
         """Make the code, or find it."""
+        if not is_usable():
+            self.refusal = "this process was forked while another thread was making machine code"
+            return
         try:
             made, code = self.object_code()
         except Unsupported as why:

@@ -20,7 +20,6 @@ import llvmlite.binding as llvm
 from wengert._forks import in_child, is_orphaned
 from wengert.compiler.backends.base import MachineCode
 from wengert.compiler.backends.native.rows import C_FUNCTIONS
-from wengert.errors import WengertError
 
 __all__ = ["Loaded", "compiled", "description", "is_usable", "linked", "native_width"]
 
@@ -49,7 +48,7 @@ in_child(_renew)
 
 
 def is_usable() -> bool:
-    """Whether code can be made in this process."""
+    """Whether code can be made in this process: it was not forked while another thread was in LLVM."""
     return _usable
 
 
@@ -124,7 +123,6 @@ def description() -> str:
 def compiled(text: str) -> bytes:
     """The object code of a module."""
     with _alone:
-        _demand_usable()
         level = 1 if text.count("\n") < LONG else 0
         machine = _machine(level)
         module = llvm.parse_assembly(text)
@@ -134,15 +132,9 @@ def compiled(text: str) -> bytes:
 def linked(code: bytes) -> Loaded:
     """Object code, made callable."""
     with _alone:
-        _demand_usable()
         builder = llvm.JITLibraryBuilder().add_object_img(code)
         for name, address in _c_functions().items():
             builder.import_symbol(name, address)
         library = builder.export_symbol("forward").export_symbol("both").link(_linker(), f"kernel{next(_numbers)}")
         _held.add(library)
         return Loaded(library)
-
-
-def _demand_usable() -> None:
-    if not _usable:
-        raise WengertError("this process was forked while another thread was making machine code: it makes none itself")
