@@ -113,7 +113,7 @@ class NativeKernel(Kernel):
 
     def _fit(self, arrays: Sequence[Any]) -> bool:
         """Whether the integers that are only numbers, and may be floats here, are within 64 bits."""
-        return all([bool((np.abs(np.asarray(arrays[n], float)) < LARGE).all()) for n in self._whole])
+        return all(bool((np.abs(np.asarray(arrays[n], float)) < LARGE).all()) for n in self._whole)
 
     def _run(self, function: Any, arrays: Sequence[Any], seed: float) -> list[Any]:
         """Call the code on arrays."""
