@@ -25,9 +25,9 @@ __all__ = ["Loaded", "compiled", "description", "is_usable", "linked", "native_w
 
 Function = Callable[..., None]
 PROTOTYPE = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_double, *[ctypes.c_void_p] * 5)
-LONG = (
-    5_000  # lines of text from which on code is generated without optimizing: that runs as fast and takes half as long
-)
+# From so many lines on code is generated without optimizing: where they run straight on that costs little, and nothing
+# else is in time where there are very many.
+STRAIGHT, LONG = 2_000, 30_000
 
 _alone = threading.RLock()  # over LLVM
 _usable = True
@@ -123,7 +123,8 @@ def description() -> str:
 def compiled(text: str) -> bytes:
     """The object code of a module."""
     with _alone:
-        level = 1 if text.count("\n") < LONG else 0
+        lines, branches = text.count("\n"), text.count(" br i1")
+        level = 0 if lines > (STRAIGHT if 100 * branches < lines else LONG) else 1
         machine = _machine(level)
         module = llvm.parse_assembly(text)
         return bytes(machine.emit_object(module))
