@@ -49,8 +49,9 @@ PEERS = (
     Peer("compiled", "wengert_compiled", "**Wengert**, compiled loss (NumPy)"),
     Peer("kernel", "wengert_compiled", "Wengert, lifted kernel only", kernel=True),
     *[
-        Peer(f"compiled-{name}", "wengert_compiled", f"Wengert, compiled loss ({name})", {"WENGERT_BACKEND": name})
+        Peer(f"{key}-{name}", "wengert_compiled", f"Wengert, {what} ({name})", {"WENGERT_BACKEND": name}, kernel)
         for name in list(BACKENDS)[1:]  # the first is what a compiled loss runs by
+        for key, what, kernel in (("compiled", "compiled loss", False), ("kernel", "lifted kernel only", True))
     ],
     Peer("interpreted", "wengert_unchanged", "Wengert interpreted, program unchanged", INTERPRETED),
     Peer("interpreted-mlp", "wengert_library", "Wengert interpreted, its own MLP, dot and optimizer", INTERPRETED),

@@ -26,8 +26,8 @@ INLINE = 60  # an expression up to this length stands where it is used
 TYPES = {"f": "double", "b": "int", "i": "int64_t"}
 LETTERS = "ijklmpqrstuv"
 TAKEN = """auto break case char const continue default do double else enum extern float for goto if inline int long
-register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while n example seed
-mean work main NAN INFINITY
+register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while n example
+seed mean work main NAN INFINITY
 abort abs atexit atof atoi atol atoll bsearch calloc ceil copysign div exit fabs fdim floor fma fmax fmin free frexp
 getenv ilogb isfinite isinf isnan isnormal labs ldexp ldiv lgamma llabs lldiv llrint llround logb lrint lround malloc
 mblen mbstowcs mbtowc modf nan nearbyint nextafter nexttoward qsort rand realloc remainder remquo rint round scalbln

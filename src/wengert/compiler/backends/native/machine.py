@@ -12,7 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from itertools import count
 from pathlib import Path
 from typing import Any
-from weakref import WeakSet
+from weakref import WeakSet, ref
 
 import llvmlite
 import llvmlite.binding as llvm
@@ -33,6 +33,10 @@ _alone = threading.RLock()  # over LLVM
 _usable = True
 _held: WeakSet[Any] = WeakSet()  # what LLVM owns a part of
 _numbers = count()
+# By what is still called of them; of the others LLVM is told when it is at work again. The collector may come upon them
+# in the midst of a run that is watched, where a call of LLVM's would be taken for the function's own.
+_libraries: dict[ref[Loaded], Any] = {}
+_gone: list[ref[Loaded]] = []
 
 
 def _renew() -> None:
@@ -56,7 +60,6 @@ class Loaded:
     """Machine code that can be called."""
 
     def __init__(self, library: Any) -> None:
-        self._library = library  # as long as it is held the addresses are good
         self.code = MachineCode(library["forward"], library["both"])
         self.forward: Function = PROTOTYPE(self.code.forward)
         self.both: Function = PROTOTYPE(self.code.both)
@@ -138,4 +141,8 @@ def linked(code: bytes) -> Loaded:
             builder.import_symbol(name, address)
         library = builder.export_symbol("forward").export_symbol("both").link(_linker(), f"kernel{next(_numbers)}")
         _held.add(library)
-        return Loaded(library)
+        made = Loaded(library)
+        while _gone:
+            del _libraries[_gone.pop()]
+        _libraries[ref(made, _gone.append)] = library
+        return made
