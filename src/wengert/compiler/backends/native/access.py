@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
-from wengert.compiler.backends.native.emitter import Body, Emitter, Memory, Place, Value, affine, at
+from wengert.compiler.backends.native.emitter import Body, Emitter, Memory, Place, Register, affine, at
 from wengert.compiler.ir import BATCH, Access, Array, contiguous
 
-__all__ = ["Cells", "Point", "Storage", "points_of"]
+__all__ = ["Cells", "Location", "Point", "points_of"]
 
 
-class Storage(NamedTuple):
+class Location(NamedTuple):
     """Where an array lies: ``memory[base + pitch * example + step * cell]``, the example being the first of a block."""
 
     memory: Memory
@@ -55,21 +55,23 @@ class Cells:
         seed: the array that is the number `seed`.
     """
 
-    def __init__(self, to: Emitter, storage: dict[int, Storage], rows: dict[int, Storage], seed: Array | None) -> None:
+    def __init__(
+        self, to: Emitter, storage: dict[int, Location], rows: dict[int, Location], seed: Array | None
+    ) -> None:
         self.to = to
         self.width: int = to.width
         self.storage = storage
         self.rows = rows
         self.seed = seed
-        self.registers: dict[int, dict[tuple[int, int], Value]] = {}  # by array, then by cell and lanes
+        self.registers: dict[int, dict[tuple[int, int], Register]] = {}  # by array, then by cell and lanes
         self.block: Place | None = None
         self.unrolled = False
 
     # -- loops --------------------------------------------------------------------------------------------------------
 
     def loop(
-        self, low: int, high: int, step: int, body: Body, carried: Sequence[Value] = (), lanes: int = 0
-    ) -> list[Value]:
+        self, low: int, high: int, step: int, body: Body, carried: Sequence[Register] = (), lanes: int = 0
+    ) -> list[Register]:
         """A loop, or its turns written out."""
         if not self.unrolled:
             return list(self.to.loop(low, high, step, body, carried, lanes))
@@ -95,7 +97,7 @@ class Cells:
             if length - start >= size:
                 end = start + (length - start) // size * size
 
-                def turn(i: Place, _: Any, size: int = size) -> Sequence[Value]:
+                def turn(i: Place, _: Any, size: int = size) -> Sequence[Register]:
                     own = [i] if at_lane else [affine(k, [(i, 1)]) for k in range(size)]
                     self.over(left[1:], lengths, lane, tiles, body, {**places, axis: own}, size if at_lane else lanes)
                     return ()
@@ -115,7 +117,7 @@ class Cells:
             terms.append((block, home.pitch))
         return home.memory, affine(home.base, terms)
 
-    def fetch(self, array: Array, cell: Place, block: Place | None, lanes: int = 1) -> Value:
+    def fetch(self, array: Array, cell: Place, block: Place | None, lanes: int = 1) -> Register:
         """A cell of an array, and those that follow it; of a batched one that of each example of the block."""
         if array is self.seed:
             return self.to.seed
@@ -128,7 +130,7 @@ class Cells:
         made = self.to.load(memory, place, self.width if array.batched else lanes)
         return self.to.as_float(made) if memory.kind == "i" else made
 
-    def leave(self, array: Array, cell: Place, value: Value, block: Place | None, lanes: int = 1) -> None:
+    def leave(self, array: Array, cell: Place, value: Register, block: Place | None, lanes: int = 1) -> None:
         """Put a value into a cell, or its lanes into those that follow."""
         if not cell[1]:
             value = self.to.shared(value)
@@ -147,7 +149,7 @@ class Cells:
         where = affine(0, list(zip([point.places[i] for i in plain], contiguous(table.shape), strict=True)))
         return self.to.offset(self.to.load(self.to.constant(table), where))
 
-    def read(self, access: Access, axes: Sequence[int], point: Point) -> Value:
+    def read(self, access: Access, axes: Sequence[int], point: Point) -> Register:
         """What an access gives at a point: one number for all lanes where they do not differ."""
         lanes, index = 1, access.index
         if point.lane >= 0 and access.depends_on(point.lane, axes):
@@ -179,7 +181,7 @@ class Cells:
         chosen = self.to.load(home.memory, affine(home.base, [(where, 1)]))
         return affine(0, [(cell, 1), (self.to.offset(chosen), index.step)])
 
-    def mask(self, values: Any, axes: Sequence[int], point: Point) -> Value | bool:
+    def mask(self, values: Any, axes: Sequence[int], point: Point) -> Register | bool:
         """What a mask says at a point."""
         plain = [i for i in range(len(axes)) if axes[i] != BATCH]
         places = [point.places[i] for i in plain[: values.ndim]]
@@ -191,7 +193,7 @@ class Cells:
         steps = [0 if n == 1 else s for s, n in zip(contiguous(values.shape), values.shape, strict=True)]
         memory = self.to.constant(values)
 
-        def number(shift: int, lanes: int) -> Value:
+        def number(shift: int, lanes: int) -> Register:
             moved = [affine(shift if k == along else 0, [(place, 1)]) for k, place in enumerate(places)]
             return self.to.load(memory, affine(0, list(zip(moved, steps, strict=True))), lanes)
 
@@ -201,7 +203,7 @@ class Cells:
             held = number(0, point.lanes if along >= 0 else 1)
         return self.to.compare("ne", held, self.to.number(0.0))
 
-    def spill(self, out: Array, axes: Sequence[int], point: Point, value: Value) -> None:
+    def spill(self, out: Array, axes: Sequence[int], point: Point, value: Register) -> None:
         """Leave a value in its cell of the result."""
         kept = len(out.shape)
         access = Access(out, 0, out.strides)

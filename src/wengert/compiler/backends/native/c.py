@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from wengert.compiler.backends.base import Kernel
-from wengert.compiler.backends.native.access import Storage
-from wengert.compiler.backends.native.emitter import Body, Emitter, Memory, Place, Scope, Value
+from wengert.compiler.backends.native.access import Location
+from wengert.compiler.backends.native.emitter import Body, Emitter, Memory, Place, Register, Scope
 from wengert.compiler.backends.native.lower import Copy, Lowering
 from wengert.compiler.backends.native.rows import C_FUNCTIONS, Unsupported
 from wengert.compiler.ir import Array
@@ -43,7 +43,7 @@ class C(Emitter):
 
     def __init__(self) -> None:
         super().__init__(1)
-        self.examples, self.seed = "n", Value("seed")
+        self.examples, self.seed = "n", Register("seed")
         self.level: dict[str, int] = {}  # of the texts that are no atoms: what binds in them
         self.functions: list[None] = []
         self.constants: dict[bytes, tuple[str, str]] = {}
@@ -53,87 +53,87 @@ class C(Emitter):
         """None: one function takes everything."""
         return 0
 
-    def text(self, x: Value, needed: int) -> str:
+    def text(self, x: Register, needed: int) -> str:
         """A value where what stands beside it binds so tightly."""
         return x.text if self.level.get(x.text, ATOM) >= needed else f"({x.text})"
 
-    def made(self, text: str, level: int, kind: str = "f") -> Value:
+    def made(self, text: str, level: int, kind: str = "f") -> Register:
         """An expression; a long one gets a name."""
         self.level[text] = level
-        return Value(text, kind) if len(text) <= INLINE else self.named(text, kind)
+        return Register(text, kind) if len(text) <= INLINE else self.named(text, kind)
 
-    def named(self, text: str, kind: str = "f", again: bool = False) -> Value:
+    def named(self, text: str, kind: str = "f", again: bool = False) -> Register:
         """A name for an expression, which is computed here."""
         found = None if again else self.known(text)
         if found is None:
-            found = Value(self.fresh("t"), kind)
+            found = Register(self.fresh("t"), kind)
             self.scopes[-1].lines.append(f"const {TYPES[kind]} {found.text} = {text};")
             if not again:
                 self.scopes[-1].memo[text] = found
         return found
 
-    def number(self, x: float) -> Value:
+    def number(self, x: float) -> Register:
         if abs(x) < inf:
             text = repr(x)
         else:
             text = "NAN" if x != x else "INFINITY" if x > 0.0 else "-INFINITY"
         if text[0] == "-":
             self.level[text] = UNARY
-        return Value(text)
+        return Register(text)
 
-    def arithmetic(self, sign: str, a: Value, b: Value) -> Value:
+    def arithmetic(self, sign: str, a: Register, b: Register) -> Register:
         written, level = SIGNS[sign]
         if sign == "add" and a.text == "0.0":  # where a sum begins
             return b
         return self.made(f"{self.text(a, level)} {written} {self.text(b, level + 1)}", level)
 
-    def fma(self, a: Value, b: Value, c: Value) -> Value:
+    def fma(self, a: Register, b: Register, c: Register) -> Register:
         return self.arithmetic("add", c, self.arithmetic("mul", a, b))
 
-    def negative(self, x: Value) -> Value:
+    def negative(self, x: Register) -> Register:
         return self.made(f"-{self.text(x, ATOM)}", UNARY)
 
-    def compare(self, how: str, a: Value, b: Value) -> Value:
+    def compare(self, how: str, a: Register, b: Register) -> Register:
         level = EQUALITY if how in ("eq", "ne") else COMPARISON
         return self.made(f"{self.text(a, SUM)} {COMPARE[how]} {self.text(b, SUM)}", level, "b")
 
-    def either(self, a: Value, b: Value) -> Value:
+    def either(self, a: Register, b: Register) -> Register:
         return self.made(f"{self.text(a, EQUALITY)} || {self.text(b, EQUALITY)}", EITHER, "b")
 
-    def select(self, condition: Value, a: Value, b: Value) -> Value:
+    def select(self, condition: Register, a: Register, b: Register) -> Register:
         parts = self.text(condition, EITHER), self.text(a, EITHER), self.text(b, EITHER)
         return self.made("{} ? {} : {}".format(*parts), CHOICE, a.kind)
 
-    def call(self, name: str, *xs: Value) -> Value:
+    def call(self, name: str, *xs: Register) -> Register:
         return self.named(f"{name}({', '.join([x.text for x in xs])})")
 
-    def as_float(self, x: Value) -> Value:
+    def as_float(self, x: Register) -> Register:
         return self.made(f"(double){self.text(x, UNARY)}", UNARY)
 
-    def shared(self, x: Value) -> Value:
+    def shared(self, x: Register) -> Register:
         return x if self.level.get(x.text, ATOM) >= UNARY else self.named(x.text, x.kind)
 
-    def spread(self, x: Value, lanes: int) -> Value:
+    def spread(self, x: Register, lanes: int) -> Register:
         """The same: there is one lane."""
         return x
 
-    def lane(self, x: Value, lane: int) -> Value:
+    def lane(self, x: Register, lane: int) -> Register:
         return x
 
-    def packed(self, xs: Sequence[Value]) -> Value:
+    def packed(self, xs: Sequence[Register]) -> Register:
         return xs[0]
 
-    def halves(self, x: Value) -> tuple[Value, Value]:
+    def halves(self, x: Register) -> tuple[Register, Register]:
         raise NotImplementedError("there is one lane")
 
-    def sums(self, xs: Sequence[Value]) -> Value:
+    def sums(self, xs: Sequence[Register]) -> Register:
         raise NotImplementedError("there is one lane")
 
     def checked(self, place: Place, lanes: int, extent: int) -> Place:
         """The same: the compiler's sanitizer checks it where that is asked for."""
         return place
 
-    def real(self, first: Place) -> Value:
+    def real(self, first: Place) -> Register:
         raise NotImplementedError("there is one lane")
 
     def row(self, first: Place, lane: int) -> Place:
@@ -150,20 +150,20 @@ class C(Emitter):
         terms += [str(number)] if number or not terms else []
         return f"{memory.name}[{' + '.join(terms).replace('+ -', '- ')}]"
 
-    def load(self, memory: Memory, place: Place, lanes: int = 1, again: bool = False) -> Value:
+    def load(self, memory: Memory, place: Place, lanes: int = 1, again: bool = False) -> Register:
         text = self.item(memory, place)
-        return self.named(text, memory.kind, again=True) if again else Value(text, memory.kind)
+        return self.named(text, memory.kind, again=True) if again else Register(text, memory.kind)
 
-    def store(self, memory: Memory, place: Place, value: Value, tag: Any = None) -> None:
+    def store(self, memory: Memory, place: Place, value: Register, tag: Any = None) -> None:
         line = f"{self.item(memory, place)} = {value.text};"
         self.scopes[-1].lines.append(line if tag is None else (tag, line))
 
-    def offset(self, index: Value) -> Place:
+    def offset(self, index: Register) -> Place:
         return 0, {self.named(index.text, "i").text: 1}
 
     def loop(
-        self, low: int, high: int | str, step: int, body: Body, carried: Sequence[Value] = (), lanes: int = 0
-    ) -> list[Value]:
+        self, low: int, high: int | str, step: int, body: Body, carried: Sequence[Register] = (), lanes: int = 0
+    ) -> list[Register]:
         if isinstance(high, int):
             if high <= low:
                 return list(carried)
@@ -171,7 +171,7 @@ class C(Emitter):
                 return list(body((low, {}), list(carried)))
         name = "example" if high == "n" else LETTERS[len(self.scopes) - 1]
         outer = self.scopes[-1].lines
-        totals = [Value(self.fresh("s"), x.kind) for x in carried]
+        totals = [Register(self.fresh("s"), x.kind) for x in carried]
         outer += [f"{TYPES[x.kind]} {x.text} = {start.text};" for x, start in zip(totals, carried, strict=True)]
         self.scopes.append(Scope())
         made = body((0, {name: 1}), totals)
@@ -186,7 +186,7 @@ class C(Emitter):
     def each_example(self, body: Callable[[tuple[Place, Place, Place]], None]) -> None:
         """A loop over the examples."""
 
-        def turn(whole: Place, _: list[Value]) -> Sequence[Value]:
+        def turn(whole: Place, _: list[Register]) -> Sequence[Register]:
             body((whole, whole, (0, {})))
             return ()
 
@@ -235,8 +235,8 @@ class _Source:
         self.taken = {*TAKEN.split(), *C_FUNCTIONS, *LETTERS}
         plain = name.strip("<>")
         self.title = self.free(f"{plain}_and_gradients" if gradient else plain)
-        self.storage: dict[int, Storage] = {}
-        self.rows: dict[int, Storage] = {}
+        self.storage: dict[int, Location] = {}
+        self.rows: dict[int, Location] = {}
 
     def free(self, name: str) -> str:
         """A name like this that nothing else has."""
@@ -258,18 +258,18 @@ class _Source:
         for array in (*kernel.inputs, *kernel.params):
             title = self.free(array.name)
             kind = "i" if array.role == "index" else "f"
-            self.storage[id(array)] = Storage(Memory(title, kind), 0, array.size if array.batched else 0)
+            self.storage[id(array)] = Location(Memory(title, kind), 0, array.size if array.batched else 0)
             self.rows[id(array)] = self.storage[id(array)]
             parameters.append(f"const {TYPES[kind]} *{title}")
             notes.append(f"   {title}: {array.written_shape}".replace("N", "n"))
         for array in kernel.program.of_role("const"):
-            self.storage[id(array)] = Storage(to.constant(np.asarray(array.value)), 0)
+            self.storage[id(array)] = Location(to.constant(np.asarray(array.value)), 0)
         copies: list[Copy] = []
         for array in kernel.params if back is not None else ():
             slope, title = back.gradients.get(array.name) if back is not None else None, self.free(f"d{array.name}")
             parameters.append(f"double *{title}")
             if slope is not None and id(slope) in made and id(slope) not in self.storage and not slope.batched:
-                self.storage[id(slope)] = Storage(Memory(title), 0)
+                self.storage[id(slope)] = Location(Memory(title), 0)
                 to.read.add(id(slope))
             else:
                 copies.append((slope, array, Memory(title), 0))
@@ -277,7 +277,7 @@ class _Source:
         for step in steps:
             if id(step.out) not in self.storage:
                 pitch = step.out.size if step.out.batched else 0
-                self.storage[id(step.out)] = Storage(Memory(self.free(step.out.name)), 0, pitch)
+                self.storage[id(step.out)] = Location(Memory(self.free(step.out.name)), 0, pitch)
                 local.append(step.out)
         result = self.storage[id(out)].memory.name
         to.read.add(id(out))

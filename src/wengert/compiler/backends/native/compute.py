@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf, prod
 
 from wengert.compiler.backends.native.access import Cells, Point, points_of
-from wengert.compiler.backends.native.emitter import Place, Value
+from wengert.compiler.backends.native.emitter import Place, Register
 from wengert.compiler.backends.native.rows import evaluate, expanded, extreme
 from wengert.compiler.ir import BATCH, Compute, Expr
 
@@ -33,10 +33,10 @@ class Computes(Cells):
 
         self.over([i for i in range(len(step.out.shape)) if i in lengths], lengths, lane, tiles, write)
 
-    def value(self, step: Compute, expr: Expr, point: Point) -> Value:
+    def value(self, step: Compute, expr: Expr, point: Point) -> Register:
         """What an expression comes to at a point of a step."""
 
-        def leaf(part: Expr) -> Value | bool:
+        def leaf(part: Expr) -> Register | bool:
             if part[0] == "mask":
                 return self.mask(part[1], step.axes, point)
             return self.read(step.operands[part[1]], step.axes, point)
@@ -152,16 +152,16 @@ class Reduction:
             point = self.points[first]._replace(lane=len(out.shape) - 1, lanes=width)
             cells.spill(out, self.step.axes, point, made)
 
-    def leave(self, totals: list[Value]) -> None:
+    def leave(self, totals: list[Register]) -> None:
         """Leave one for each point."""
         for point, total in zip(self.points, totals, strict=True):
             self.cells.spill(self.step.out, self.step.axes, point, total)
 
-    def start(self) -> Value:
+    def start(self) -> Register:
         """What is there before the first term."""
         return self.to.number({"sum": 0.0, "max": -inf, "min": inf}[self.step.reduce])
 
-    def combined(self, total: Value, x: Value) -> Value:
+    def combined(self, total: Register, x: Register) -> Register:
         """The sum, or the greater or the less."""
         if x == self.start():
             return total
@@ -169,7 +169,7 @@ class Reduction:
             return self.to.arithmetic("add", total, x)
         return extreme(self.to, "maximum" if self.step.reduce == "max" else "minimum", total, x)
 
-    def across(self, total: Value) -> Value:
+    def across(self, total: Register) -> Register:
         """That of all lanes."""
         total = self.to.spread(total, self.cells.width)
         while total.lanes > 1:
@@ -181,9 +181,9 @@ class Reduction:
         axes: list[int],
         known: dict[int, Place],
         block: Place | None,
-        totals: list[Value],
+        totals: list[Register],
         span: tuple[int, int, int] | None = None,
-    ) -> list[Value]:
+    ) -> list[Register]:
         """The loops over some axes; `span` says from where to where that of the lanes goes, and how far at a time."""
         cells, to = self.cells, self.to
         if not axes:
@@ -205,17 +205,17 @@ class Reduction:
             low, high, step, lambda i, t: self.nest(axes[1:], {**known, axis: i}, block, t, span), totals, lanes
         )
 
-    def term(self, total: Value, point: Point) -> Value:
+    def term(self, total: Register, point: Point) -> Register:
         """A total with the term of a point."""
         cells, to, step, expr = self.cells, self.to, self.step, self.expr
-        taken: Value | bool = True if step.mask is None else cells.mask(step.mask, step.axes, point)
+        taken: Register | bool = True if step.mask is None else cells.mask(step.mask, step.axes, point)
         if taken is False:
             return total
         if step.reduce == "sum" and expr[0] == "mul":
             made = to.fma(cells.value(step, expr[1], point), cells.value(step, expr[2], point), total)
         else:
             made = self.combined(total, cells.value(step, expr, point))
-        if isinstance(taken, Value):
+        if isinstance(taken, Register):
             made = to.select(taken, made, total)
         if self.over_batch and cells.width > 1 and point.block is not None:
             made = to.select(to.real(point.block), made, total)

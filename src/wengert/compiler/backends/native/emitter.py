@@ -6,10 +6,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-__all__ = ["BitEmitter", "Body", "Emitter", "Memory", "Place", "Scope", "Value", "affine", "at"]
+__all__ = ["BitEmitter", "Body", "Emitter", "Memory", "Place", "Register", "Scope", "affine", "at"]
 
 
-class Value(NamedTuple):
+class Register(NamedTuple):
     """A number, or one for each lane, as the text has it."""
 
     text: str
@@ -27,7 +27,7 @@ class Memory(NamedTuple):
 
 
 Place = tuple[int, dict[str, int]]  # an offset: a number, and multiples of integers that are known when it runs
-Body = Callable[[Place, list[Value]], Sequence[Value]]
+Body = Callable[[Place, list[Register]], Sequence[Register]]
 
 
 def at(number: int) -> Place:
@@ -56,7 +56,7 @@ class Scope:
 
     def __init__(self) -> None:
         self.lines: list[Any] = []  # texts; a store also with the array that it is for
-        self.memo: dict[str, Value] = {}  # by their text the values that stand in these lines
+        self.memo: dict[str, Register] = {}  # by their text the values that stand in these lines
 
 
 class Emitter(ABC):
@@ -75,7 +75,7 @@ class Emitter(ABC):
 
     unrolled, registers = 16, 8
     examples: str
-    seed: Value
+    seed: Register
     functions: list[Any]
 
     def __init__(self, width: int) -> None:
@@ -90,7 +90,7 @@ class Emitter(ABC):
         self.count += 1
         return f"{stem}{self.count}"
 
-    def known(self, text: str) -> Value | None:
+    def known(self, text: str) -> Register | None:
         """The value of that text, if it is there already."""
         for scope in reversed(self.scopes):
             if text in scope.memo:
@@ -109,49 +109,49 @@ class Emitter(ABC):
     # What a printer has to say: numbers.
 
     @abstractmethod
-    def number(self, x: float) -> Value:
+    def number(self, x: float) -> Register:
         """A constant."""
 
     @abstractmethod
-    def arithmetic(self, sign: str, a: Value, b: Value) -> Value:
+    def arithmetic(self, sign: str, a: Register, b: Register) -> Register:
         """Of two numbers: add, sub, mul, div."""
 
     @abstractmethod
-    def fma(self, a: Value, b: Value, c: Value) -> Value:
+    def fma(self, a: Register, b: Register, c: Register) -> Register:
         """a * b + c, rounded once where the machine does so."""
 
     @abstractmethod
-    def negative(self, x: Value) -> Value:
+    def negative(self, x: Register) -> Register:
         """-x."""
 
     @abstractmethod
-    def compare(self, how: str, a: Value, b: Value) -> Value:
+    def compare(self, how: str, a: Register, b: Register) -> Register:
         """lt, le, gt, ge, eq, ne; with nan only the last holds."""
 
     @abstractmethod
-    def either(self, a: Value, b: Value) -> Value:
+    def either(self, a: Register, b: Register) -> Register:
         """Whether one of two bools is true."""
 
     @abstractmethod
-    def select(self, condition: Value, a: Value, b: Value) -> Value:
+    def select(self, condition: Register, a: Register, b: Register) -> Register:
         """a where a bool is true, else b."""
 
     @abstractmethod
-    def call(self, name: str, *xs: Value) -> Value:
+    def call(self, name: str, *xs: Register) -> Register:
         """A function of the C library."""
 
     @abstractmethod
-    def shared(self, x: Value) -> Value:
+    def shared(self, x: Register) -> Register:
         """The same, to be used several times."""
 
     @abstractmethod
-    def as_float(self, x: Value) -> Value:
+    def as_float(self, x: Register) -> Register:
         """An integer as a float."""
 
     # Lanes.
 
     @abstractmethod
-    def spread(self, x: Value, lanes: int) -> Value:
+    def spread(self, x: Register, lanes: int) -> Register:
         """A value in that many lanes: a single number in each."""
 
     @abstractmethod
@@ -159,43 +159,43 @@ class Emitter(ABC):
         """The example in a lane of the block that begins there; behind the last one that again."""
 
     @abstractmethod
-    def real(self, first: Place) -> Value:
+    def real(self, first: Place) -> Register:
         """Which lanes of the block that begins there are examples."""
 
     @abstractmethod
-    def lane(self, x: Value, lane: int) -> Value:
+    def lane(self, x: Register, lane: int) -> Register:
         """One of the numbers."""
 
     @abstractmethod
-    def packed(self, xs: Sequence[Value]) -> Value:
+    def packed(self, xs: Sequence[Register]) -> Register:
         """Numbers as lanes."""
 
     @abstractmethod
-    def halves(self, x: Value) -> tuple[Value, Value]:
+    def halves(self, x: Register) -> tuple[Register, Register]:
         """The lower lanes and the upper ones."""
 
     @abstractmethod
-    def sums(self, xs: Sequence[Value]) -> Value:
+    def sums(self, xs: Sequence[Register]) -> Register:
         """The sums over the lanes of as many values as there are lanes."""
 
     # Memory and loops.
 
     @abstractmethod
-    def load(self, memory: Memory, place: Place, lanes: int = 1, again: bool = False) -> Value:
+    def load(self, memory: Memory, place: Place, lanes: int = 1, again: bool = False) -> Register:
         """What stands at a place; `again` if it may have changed."""
 
     @abstractmethod
-    def store(self, memory: Memory, place: Place, value: Value, tag: Any = None) -> None:
+    def store(self, memory: Memory, place: Place, value: Register, tag: Any = None) -> None:
         """Put a value there; with a tag it is left out unless that is in `read` in the end."""
 
     @abstractmethod
-    def offset(self, index: Value) -> Place:
+    def offset(self, index: Register) -> Place:
         """An integer as an offset."""
 
     @abstractmethod
     def loop(
-        self, low: int, high: int | str, step: int, body: Body, carried: Sequence[Value] = (), lanes: int = 0
-    ) -> list[Value]:
+        self, low: int, high: int | str, step: int, body: Body, carried: Sequence[Register] = (), lanes: int = 0
+    ) -> list[Register]:
         """A loop; what is carried from turn to turn, as it is in the end. There is one turn at least."""
 
     @abstractmethod
@@ -225,13 +225,13 @@ class BitEmitter(Emitter):
     """One that also has the bits of numbers."""
 
     @abstractmethod
-    def integer(self, x: int) -> Value:
+    def integer(self, x: int) -> Register:
         """An integer constant."""
 
     @abstractmethod
-    def bits(self, how: str, a: Value, b: Value) -> Value:
+    def bits(self, how: str, a: Register, b: Register) -> Register:
         """Of integers: add, sub, shl, ashr."""
 
     @abstractmethod
-    def reread(self, x: Value, kind: str) -> Value:
+    def reread(self, x: Register, kind: str) -> Register:
         """The bits of a float as an integer, or the reverse."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from wengert.compiler.backends import cache
 from wengert.compiler.backends.base import Kernel, MachineCode
-from wengert.compiler.backends.native.layout import Module, module
+from wengert.compiler.backends.native.layout import Lowered, module
 from wengert.compiler.backends.native.machine import Loaded, compiled, description, is_usable, linked, native_width
 from wengert.compiler.backends.native.rows import Unsupported
 from wengert.compiler.backends.numpy import NumPyKernel
@@ -37,7 +37,7 @@ class NativeKernel(Kernel):
         super().__init__(program, back, wanted)
         self._plain: NumPyKernel | None = None
         self._loaded: Loaded | None = None
-        self._module = Module("", 0, 0, 1)
+        self._module = Lowered("", 0, 0, 1)
         self._count = -1
         self._scratch: Any = None
         self._own: list[int] = []  # the addresses of what is the same in each run
@@ -64,13 +64,13 @@ class NativeKernel(Kernel):
             return
         self._module, self._loaded = made, linked(code)
 
-    def object_code(self) -> tuple[Module, bytes]:
+    def object_code(self) -> tuple[Lowered, bytes]:
         """What the program is as object code, from the disk if it is there."""
         width = native_width()
         name = cache.digest(pickle.dumps((self.program, self.back, self.wanted)), description().encode())
         kept = cache.load(name)
         if kept is not None and len(kept) > HEADER.size:
-            return Module("", *HEADER.unpack(kept[: HEADER.size])), kept[HEADER.size :]
+            return Lowered("", *HEADER.unpack(kept[: HEADER.size])), kept[HEADER.size :]
         made = module(self.program, self.back, self.wanted, width)
         code = compiled(made.text)
         cache.save(name, HEADER.pack(made.fixed, made.each, made.width) + code)

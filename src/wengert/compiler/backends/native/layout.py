@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from wengert.compiler.backends.native.access import Storage
+from wengert.compiler.backends.native.access import Location
 from wengert.compiler.backends.native.emitter import Memory
 from wengert.compiler.backends.native.llvm import LLVM
 from wengert.compiler.backends.native.lower import Copy, Lowering
 from wengert.compiler.ir import Array, Assemble, Compute, Program
 
-__all__ = ["Module", "module"]
+__all__ = ["Lowered", "module"]
 
 
-class Module(NamedTuple):
+class Lowered(NamedTuple):
     """The text of a kernel, and what it works in."""
 
     text: str
@@ -27,7 +27,7 @@ class Module(NamedTuple):
         return self.fixed + self.each * (-(-count // self.width) * self.width)
 
 
-def module(program: Program, back: Program, wanted: Sequence[Array], width: int, checks: bool = False) -> Module:
+def module(program: Program, back: Program, wanted: Sequence[Array], width: int, checks: bool = False) -> Lowered:
     """A program and its reverse as a text of LLVM's, with the functions `forward` and `both`.
 
     Raises:
@@ -37,7 +37,7 @@ def module(program: Program, back: Program, wanted: Sequence[Array], width: int,
     plan = _Layout(to, program, back, wanted)
     forward = plan.write(program.steps, plan.outputs)
     reverse = plan.write(back.steps, plan.derivatives)
-    return Module(to.text({"forward": forward, "both": [*forward, *reverse]}), plan.fixed, plan.each, width)
+    return Lowered(to.text({"forward": forward, "both": [*forward, *reverse]}), plan.fixed, plan.each, width)
 
 
 class _Layout:
@@ -49,8 +49,8 @@ class _Layout:
         self.back = back
         self.wanted = list(wanted)
         self.steps = [*program.steps, *back.steps]
-        self.storage: dict[int, Storage] = {}
-        self.rows: dict[int, Storage] = {}
+        self.storage: dict[int, Location] = {}
+        self.rows: dict[int, Location] = {}
         self.fixed = 8  # the first is where what is out of bounds is noted
         self.each = 0
         self.given()
@@ -75,11 +75,11 @@ class _Layout:
             if array.batched:
                 blocks.append(array)
             elif id(array) not in self.storage:
-                self.storage[id(array)] = Storage(Memory("%work"), self.room(array.size))
+                self.storage[id(array)] = Location(Memory("%work"), self.room(array.size))
         self.each = sum([array.size for array in blocks])
         at = self.fixed
         for array in blocks:
-            self.storage[id(array)] = Storage(Memory("%work"), at, self.each, self.to.width)
+            self.storage[id(array)] = Location(Memory("%work"), at, self.each, self.to.width)
             at += array.size * self.to.width
 
     def room(self, size: int) -> int:
@@ -92,13 +92,13 @@ class _Layout:
         """The parameters, constants and inputs."""
         at = 0
         for array in self.program.of_role("param"):
-            self.storage[id(array)] = Storage(Memory("%numbers"), at)
+            self.storage[id(array)] = Location(Memory("%numbers"), at)
             at += array.size
         for array in self.program.of_role("const"):
-            self.storage[id(array)] = Storage(self.to.constant(array.value), 0)
+            self.storage[id(array)] = Location(self.to.constant(array.value), 0)
         for number, array in enumerate([a for a in self.program.arrays if a.role in ("input", "index")]):
             memory = Memory(f"%x{number}", "i" if array.role == "index" else "f")
-            home = Storage(memory, 0, array.size if array.batched else 0)
+            home = Location(memory, 0, array.size if array.batched else 0)
             self.rows[id(array)] = home
             if not array.batched or self.to.width == 1:
                 self.storage[id(array)] = home
@@ -109,7 +109,7 @@ class _Layout:
 
         def leave(copies: list[Copy], array: Array | None, shape: Array, memory: Memory, base: int = 0) -> None:
             if array is not None and id(array) in made and id(array) not in self.storage and not array.batched:
-                self.storage[id(array)] = Storage(memory, base)
+                self.storage[id(array)] = Location(memory, base)
                 self.to.read.add(id(array))
             else:
                 copies.append((array, shape, memory, base))

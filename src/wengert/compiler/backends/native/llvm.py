@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.compiler.backends.native.emitter import BitEmitter, Body, Memory, Place, Scope, Value
+from wengert.compiler.backends.native.emitter import BitEmitter, Body, Memory, Place, Register, Scope
 from wengert.compiler.backends.native.mathematics import VECTOR_FUNCTIONS
 
 __all__ = ["LLVM"]
@@ -49,7 +49,7 @@ class LLVM(BitEmitter):
         self.checks = checks
         self.label = "entry"
         self.examples = "%padded"
-        self.seed = Value("%seed")
+        self.seed = Register("%seed")
         self.functions: list[tuple[str, list[Any]]] = []
         self.globals: dict[bytes, tuple[str, str]] = {}
         self.declared: dict[str, str] = {}
@@ -57,7 +57,7 @@ class LLVM(BitEmitter):
 
     # -- values -------------------------------------------------------------------------------------------------------
 
-    def emit(self, text: str, kind: str = "f", lanes: int = 1, depth: int = -1, again: bool = False) -> Value:
+    def emit(self, text: str, kind: str = "f", lanes: int = 1, depth: int = -1, again: bool = False) -> Register:
         """The value of an instruction, in the innermost loop or an outer one; the same one if it is there already."""
         scopes = self.scopes
         depth = len(scopes) - 1 if depth < 0 else depth
@@ -67,7 +67,7 @@ class LLVM(BitEmitter):
                 if found is not None:
                     return found
         self.count += 1
-        made = Value(f"%t{self.count}", kind, lanes)
+        made = Register(f"%t{self.count}", kind, lanes)
         scopes[depth].lines.append(f" {made.text} = {text}")
         if not again:
             scopes[depth].memo[text] = made
@@ -77,7 +77,7 @@ class LLVM(BitEmitter):
         """How a type is written."""
         return TYPES[kind] if lanes == 1 else f"<{lanes} x {TYPES[kind]}>"
 
-    def wide(self, x: Value, lanes: int) -> str:
+    def wide(self, x: Register, lanes: int) -> str:
         """A value in that many lanes: a single number in each."""
         if x.lanes == lanes:
             return x.text
@@ -90,39 +90,39 @@ class LLVM(BitEmitter):
             f"shufflevector <{lanes} x {ty}> {first.text}, <{lanes} x {ty}> poison, {zeros}", x.kind, lanes
         ).text
 
-    def shared(self, x: Value) -> Value:
+    def shared(self, x: Register) -> Register:
         return x
 
-    def spread(self, x: Value, lanes: int) -> Value:
-        return Value(self.wide(x, lanes), x.kind, lanes)
+    def spread(self, x: Register, lanes: int) -> Register:
+        return Register(self.wide(x, lanes), x.kind, lanes)
 
-    def alike(self, *xs: Value) -> tuple[int, list[str]]:
+    def alike(self, *xs: Register) -> tuple[int, list[str]]:
         """The lanes of the widest, and all in as many."""
         lanes = max([x.lanes for x in xs])
         return lanes, [self.wide(x, lanes) for x in xs]
 
-    def number(self, x: float) -> Value:
-        return Value(f"0x{struct.unpack('<Q', struct.pack('<d', x))[0]:016X}")
+    def number(self, x: float) -> Register:
+        return Register(f"0x{struct.unpack('<Q', struct.pack('<d', x))[0]:016X}")
 
-    def integer(self, x: int) -> Value:
-        return Value(str(x), "i")
+    def integer(self, x: int) -> Register:
+        return Register(str(x), "i")
 
-    def arithmetic(self, sign: str, a: Value, b: Value) -> Value:
+    def arithmetic(self, sign: str, a: Register, b: Register) -> Register:
         lanes, (x, y) = self.alike(a, b)
         return self.emit(f"f{sign} {self.type('f', lanes)} {x}, {y}", "f", lanes)
 
-    def bits(self, how: str, a: Value, b: Value) -> Value:
+    def bits(self, how: str, a: Register, b: Register) -> Register:
         lanes, (x, y) = self.alike(a, b)
         return self.emit(f"{how} {self.type('i', lanes)} {x}, {y}", "i", lanes)
 
-    def reread(self, x: Value, kind: str) -> Value:
+    def reread(self, x: Register, kind: str) -> Register:
         ty = self.type(x.kind, x.lanes)
         return self.emit(f"bitcast {ty} {x.text} to {self.type(kind, x.lanes)}", kind, x.lanes)
 
-    def as_float(self, x: Value) -> Value:
+    def as_float(self, x: Register) -> Register:
         return self.emit(f"sitofp {self.type('i', x.lanes)} {x.text} to {self.type('f', x.lanes)}", "f", x.lanes)
 
-    def intrinsic(self, name: str, *xs: Value) -> Value:
+    def intrinsic(self, name: str, *xs: Register) -> Register:
         """A function that LLVM has for each number of lanes."""
         lanes, texts = self.alike(*xs)
         ty = self.type("f", lanes)
@@ -130,28 +130,28 @@ class LLVM(BitEmitter):
         self.declared[full] = f"declare {ty} {full}({', '.join([ty] * len(xs))})"
         return self.emit(f"call {ty} {full}({', '.join([f'{ty} {x}' for x in texts])})", "f", lanes)
 
-    def fma(self, a: Value, b: Value, c: Value) -> Value:
+    def fma(self, a: Register, b: Register, c: Register) -> Register:
         return self.intrinsic("fmuladd", a, b, c)
 
-    def negative(self, x: Value) -> Value:
+    def negative(self, x: Register) -> Register:
         return self.emit(f"fneg {self.type('f', x.lanes)} {x.text}", "f", x.lanes)
 
-    def compare(self, how: str, a: Value, b: Value) -> Value:
+    def compare(self, how: str, a: Register, b: Register) -> Register:
         lanes, (x, y) = self.alike(a, b)
         return self.emit(f"fcmp {COMPARE[how]} {self.type('f', lanes)} {x}, {y}", "b", lanes)
 
-    def either(self, a: Value, b: Value) -> Value:
+    def either(self, a: Register, b: Register) -> Register:
         lanes, (x, y) = self.alike(a, b)
         return self.emit(f"or {self.type('b', lanes)} {x}, {y}", "b", lanes)
 
-    def select(self, condition: Value, a: Value, b: Value) -> Value:
+    def select(self, condition: Register, a: Register, b: Register) -> Register:
         lanes = max(condition.lanes, a.lanes, b.lanes)
         ty = self.type(a.kind, lanes)
         c = condition.text if condition.lanes == 1 else self.wide(condition, lanes)
         of = f"{self.type('b', condition.lanes)} {c}"
         return self.emit(f"select {of}, {ty} {self.wide(a, lanes)}, {ty} {self.wide(b, lanes)}", a.kind, lanes)
 
-    def call(self, name: str, *xs: Value) -> Value:
+    def call(self, name: str, *xs: Register) -> Register:
         if name in INTRINSICS:
             return self.intrinsic(name, *xs)
         lanes, texts = self.alike(*xs)
@@ -163,41 +163,41 @@ class LLVM(BitEmitter):
         self.needed[name] = None
         width, x = self.width, texts[0]
         if lanes < width:
-            x = self.shuffle(Value(x, "f", lanes), [k % lanes for k in range(width)]).text
+            x = self.shuffle(Register(x, "f", lanes), [k % lanes for k in range(width)]).text
         ty = self.type("f", width)
         made = self.emit(f"call {ty} @{name}.vector({ty} {x})", "f", width)
         return made if lanes == width else self.shuffle(made, list(range(lanes)))
 
     # -- lanes --------------------------------------------------------------------------------------------------------
 
-    def shuffle(self, x: Value, order: Sequence[int], y: Value | None = None) -> Value:
+    def shuffle(self, x: Register, order: Sequence[int], y: Register | None = None) -> Register:
         """Lanes of one value or two, in some order."""
         ty, places = self.type(x.kind, x.lanes), ", ".join([f"i32 {k}" for k in order])
         other = "poison" if y is None else y.text
         lanes = len(order)
         return self.emit(f"shufflevector {ty} {x.text}, {ty} {other}, <{lanes} x i32> <{places}>", x.kind, lanes)
 
-    def lane(self, x: Value, lane: int) -> Value:
+    def lane(self, x: Register, lane: int) -> Register:
         if x.lanes == 1:
             return x
         return self.emit(f"extractelement {self.type(x.kind, x.lanes)} {x.text}, i64 {lane}", x.kind)
 
-    def packed(self, xs: Sequence[Value]) -> Value:
+    def packed(self, xs: Sequence[Register]) -> Register:
         kind, lanes = xs[0].kind, len(xs)
         if lanes == 1:
             return xs[0]
-        ty, made = self.type(kind, lanes), Value("poison", kind, lanes)
+        ty, made = self.type(kind, lanes), Register("poison", kind, lanes)
         for k, x in enumerate(xs):
             made = self.emit(f"insertelement {ty} {made.text}, {TYPES[kind]} {x.text}, i64 {k}", kind, lanes)
         return made
 
-    def halves(self, x: Value) -> tuple[Value, Value]:
+    def halves(self, x: Register) -> tuple[Register, Register]:
         half = x.lanes // 2
         if half == 1:
             return self.lane(x, 0), self.lane(x, 1)
         return self.shuffle(x, range(half)), self.shuffle(x, range(half, x.lanes))
 
-    def sums(self, xs: Sequence[Value]) -> Value:
+    def sums(self, xs: Sequence[Register]) -> Register:
         lanes = xs[0].lanes
         while len(xs) > 1:  # each of the next has sums of neighbours, of two values one behind the other
             even, odd = list(range(0, 2 * lanes, 2)), list(range(1, 2 * lanes, 2))
@@ -234,16 +234,16 @@ class LLVM(BitEmitter):
         asked = f"i64 {total}, i64 {lanes}, i64 {extent}, ptr %work"
         return self.offset(self.emit(f"call i64 @in_bounds({asked})", "i"))
 
-    def load(self, memory: Memory, place: Place, lanes: int = 1, again: bool = False) -> Value:
+    def load(self, memory: Memory, place: Place, lanes: int = 1, again: bool = False) -> Register:
         pointer = self.pointer(memory, place)
         return self.emit(f"load {self.type(memory.kind, lanes)}, ptr {pointer}, align 8", memory.kind, lanes, -1, again)
 
-    def store(self, memory: Memory, place: Place, value: Value, tag: Any = None) -> None:
+    def store(self, memory: Memory, place: Place, value: Register, tag: Any = None) -> None:
         pointer = self.pointer(memory, place)
         line = f" store {self.type(value.kind, value.lanes)} {value.text}, ptr {pointer}, align 8"
         self.scopes[-1].lines.append(line if tag is None else (tag, line))
 
-    def offset(self, index: Value) -> Place:
+    def offset(self, index: Register) -> Place:
         if index.text[0] != "%":
             return int(index.text), {}
         self.depth.setdefault(index.text, len(self.scopes) - 1)
@@ -258,13 +258,13 @@ class LLVM(BitEmitter):
         inside = self.emit(f"icmp slt i64 {text}, {last}", "b").text
         return self.offset(self.emit(f"select i1 {inside}, i64 {text}, i64 {last}", "i"))
 
-    def real(self, first: Place) -> Value:
+    def real(self, first: Place) -> Register:
         lanes, ty = self.width, self.type("i", self.width)
-        start = Value(next(iter(first[1])), "i")
+        start = Register(next(iter(first[1])), "i")
         here = self.emit(
             f"add {ty} {self.wide(start, lanes)}, <{', '.join([f'i64 {k}' for k in range(lanes)])}>", "i", lanes
         )
-        return self.emit(f"icmp slt {ty} {here.text}, {self.wide(Value('%n', 'i'), lanes)}", "b", lanes)
+        return self.emit(f"icmp slt {ty} {here.text}, {self.wide(Register('%n', 'i'), lanes)}", "b", lanes)
 
     def constant(self, values: Any) -> Memory:
         array = np.ascontiguousarray(values, np.int64 if values.dtype.kind == "i" else np.float64)
@@ -277,7 +277,7 @@ class LLVM(BitEmitter):
         return Memory(self.globals[key][0], kind, array.size)
 
     def each_example(self, body: Callable[[tuple[Place, Place, Place]], None]) -> None:
-        def turn(whole: Place, _: list[Value]) -> Sequence[Value]:
+        def turn(whole: Place, _: list[Register]) -> Sequence[Register]:
             (name,) = whole[1]
             block = self.emit(f"and i64 {name}, {-self.width}", "i")
             lane = self.emit(f"and i64 {name}, {self.width - 1}", "i")
@@ -289,8 +289,8 @@ class LLVM(BitEmitter):
     # -- loops and functions ------------------------------------------------------------------------------------------
 
     def loop(
-        self, low: int, high: int | str, step: int, body: Body, carried: Sequence[Value] = (), lanes: int = 0
-    ) -> list[Value]:
+        self, low: int, high: int | str, step: int, body: Body, carried: Sequence[Register] = (), lanes: int = 0
+    ) -> list[Register]:
         lanes = lanes or self.width
         if isinstance(high, int):
             if high <= low:
@@ -302,9 +302,9 @@ class LLVM(BitEmitter):
         name, label, after = f"%i{number}", f"L{number}", f"X{number}"
         self.scopes.append(Scope())
         self.depth[name] = len(self.scopes) - 1
-        inner = [Value(f"%p{number}.{k}", x.kind, lanes) for k, x in enumerate(carried)]
+        inner = [Register(f"%p{number}.{k}", x.kind, lanes) for k, x in enumerate(carried)]
         self.label = label
-        made = [Value(self.wide(x, lanes), x.kind, lanes) for x in body((0, {name: 1}), inner)]
+        made = [Register(self.wide(x, lanes), x.kind, lanes) for x in body((0, {name: 1}), inner)]
         lines = self.scopes.pop().lines
         outer = self.scopes[-1].lines
         outer += [f" br label %{label}", f"{label}:"]
@@ -357,7 +357,7 @@ class LLVM(BitEmitter):
         """One of `VECTOR_FUNCTIONS` for the width of the machine."""
         inner = LLVM(self.width)
         ty = self.type("f", self.width)
-        made = VECTOR_FUNCTIONS[name](inner, Value("%x", "f", self.width))
+        made = VECTOR_FUNCTIONS[name](inner, Register("%x", "f", self.width))
         self.declared.update(inner.declared)
         body = inner.kept(inner.scopes[0].lines)
         return [f"define internal {ty} @{name}.vector({ty} %x) noinline #0 {{", *body, f" ret {ty} {made.text}", "}"]

@@ -12,9 +12,9 @@ from functools import partial
 
 import numpy as np
 
-from wengert.compiler.backends.native.access import Storage, points_of
+from wengert.compiler.backends.native.access import Location, points_of
 from wengert.compiler.backends.native.compute import Computes
-from wengert.compiler.backends.native.emitter import Emitter, Memory, Place, Value, affine, at
+from wengert.compiler.backends.native.emitter import Emitter, Memory, Place, Register, affine, at
 from wengert.compiler.backends.native.rows import Unsupported
 from wengert.compiler.ir import BATCH, Access, Array, Assemble, Compute, addresses
 
@@ -31,8 +31,8 @@ class Lowering(Computes):
         self,
         to: Emitter,
         steps: Sequence[Compute | Assemble],
-        storage: dict[int, Storage],
-        rows: dict[int, Storage],
+        storage: dict[int, Location],
+        rows: dict[int, Location],
         seed: Array | None,
     ) -> None:
         super().__init__(to, storage, rows, seed)
@@ -87,7 +87,7 @@ class Lowering(Computes):
                 self.unrolled = False
                 waiting.pop()()
 
-        def turn(block: Place, _: list[Value]) -> Sequence[Value]:
+        def turn(block: Place, _: list[Register]) -> Sequence[Register]:
             self.block = block
             some()
             return ()
@@ -127,7 +127,7 @@ class Lowering(Computes):
         for run in np.split(empty, np.flatnonzero(np.diff(empty) != 1) + 1) if len(empty) else ():
             first, zero = int(run[0]), self.to.number(0.0)
 
-            def clear(places: dict[int, list[Place]], lanes: int, first: int = first, zero: Value = zero) -> None:
+            def clear(places: dict[int, list[Place]], lanes: int, first: int = first, zero: Register = zero) -> None:
                 self.leave(out, affine(first, [(places[0][0], 1)]), zero, self.block, lanes)
 
             self.over([0], {0: len(run)}, -1 if out.batched or self.unrolled else 0, {}, clear)
@@ -173,7 +173,7 @@ class Lowering(Computes):
 
         self.over(plain, {i: axes[i] for i in plain}, lane, {}, put)
 
-    def put(self, out: Array, cell: Place, value: Value, lanes: int, add: bool) -> None:
+    def put(self, out: Array, cell: Place, value: Register, lanes: int, add: bool) -> None:
         """A value in a cell, or added to it."""
         if add:
             old = None if cell[1] or not self.unrolled else self.registers.get(id(out), {}).get((cell[0], lanes))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import factorial, inf, log, nan
 
-from wengert.compiler.backends.native.emitter import BitEmitter, Value
+from wengert.compiler.backends.native.emitter import BitEmitter, Register
 
 __all__ = ["VECTOR_FUNCTIONS"]
 
@@ -20,13 +20,13 @@ SHIFTER_BITS = 0x4338000000000000
 HALF_BITS = 0x3FE6A09E667F3BCD  # of the square root of 1/2
 
 
-def _clamped(to: BitEmitter, x: Value, low: float, high: float) -> Value:
+def _clamped(to: BitEmitter, x: Register, low: float, high: float) -> Register:
     """x within bounds; nan stays."""
     x = to.select(to.compare("lt", x, to.number(low)), to.number(low), x)
     return to.select(to.compare("gt", x, to.number(high)), to.number(high), x)
 
 
-def _reduced(to: BitEmitter, x: Value) -> tuple[Value, Value]:
+def _reduced(to: BitEmitter, x: Register) -> tuple[Register, Register]:
     """The whole number nearest to x / log 2, and e**r - 1 for what is left."""
     whole = to.call("rint", to.arithmetic("mul", x, to.number(1.0 / log(2.0))))
     minus = to.negative(whole)
@@ -39,11 +39,11 @@ def _reduced(to: BitEmitter, x: Value) -> tuple[Value, Value]:
     return to.bits("sub", shifted, to.integer(SHIFTER_BITS)), power
 
 
-def _power_of_two(to: BitEmitter, exponent: Value) -> Value:
+def _power_of_two(to: BitEmitter, exponent: Register) -> Register:
     return to.reread(to.bits("shl", to.bits("add", exponent, to.integer(1023)), to.integer(52)), "f")
 
 
-def exp(to: BitEmitter, x: Value) -> Value:
+def exp(to: BitEmitter, x: Register) -> Register:
     """e**x, in two steps of the exponent so that subnormal results come out."""
     whole, power = _reduced(to, _clamped(to, x, -760.0, 711.0))
     half = to.bits("ashr", whole, to.integer(1))
@@ -51,7 +51,7 @@ def exp(to: BitEmitter, x: Value) -> Value:
     return to.arithmetic("mul", made, _power_of_two(to, to.bits("sub", whole, half)))
 
 
-def expm1(to: BitEmitter, x: Value) -> Value:
+def expm1(to: BitEmitter, x: Register) -> Register:
     """e**x - 1; tiny and zero stay themselves."""
     whole, power = _reduced(to, _clamped(to, x, -50.0, 709.7))
     scale = _power_of_two(to, whole)
@@ -60,7 +60,7 @@ def expm1(to: BitEmitter, x: Value) -> Value:
     return to.select(to.compare("gt", x, to.number(709.7)), exp(to, x), made)
 
 
-def tanh(to: BitEmitter, x: Value) -> Value:
+def tanh(to: BitEmitter, x: Register) -> Register:
     """From e**(-2|x|) - 1."""
     size = to.call("fabs", x)
     whole, power = _reduced(to, _clamped(to, to.arithmetic("mul", size, to.number(-2.0)), -50.0, 1.0))
@@ -71,7 +71,7 @@ def tanh(to: BitEmitter, x: Value) -> Value:
     return to.call("copysign", made, x)
 
 
-def logarithm(to: BitEmitter, x: Value) -> Value:
+def logarithm(to: BitEmitter, x: Register) -> Register:
     """The natural logarithm; -inf at 0, nan below."""
     tiny = to.compare("lt", x, to.number(2.3e-308))
     scaled = to.select(tiny, to.arithmetic("mul", x, to.number(2.0**54)), x)
@@ -94,7 +94,7 @@ def logarithm(to: BitEmitter, x: Value) -> Value:
     return to.select(to.compare("gt", x, to.number(0.0)), made, pole)
 
 
-def log1p(to: BitEmitter, x: Value) -> Value:
+def log1p(to: BitEmitter, x: Register) -> Register:
     """log(1 + x), the rounding of 1 + x being made up for."""
     above = to.arithmetic("add", x, to.number(1.0))
     plain = logarithm(to, above)
@@ -104,7 +104,7 @@ def log1p(to: BitEmitter, x: Value) -> Value:
     return to.select(to.compare("le", above, to.number(0.0)), plain, made)
 
 
-VECTOR_FUNCTIONS: dict[str, Callable[[BitEmitter, Value], Value]] = {
+VECTOR_FUNCTIONS: dict[str, Callable[[BitEmitter, Register], Register]] = {
     "exp": exp,
     "expm1": expm1,
     "tanh": tanh,

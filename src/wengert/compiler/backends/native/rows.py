@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import inf, pi, sqrt
 
-from wengert.compiler.backends.native.emitter import Emitter, Value
+from wengert.compiler.backends.native.emitter import Emitter, Register
 from wengert.compiler.backends.spellings import Library
 from wengert.compiler.ir import COMPARISONS, LEAVES, Expr
 from wengert.errors import WengertError
@@ -26,7 +26,7 @@ class Unsupported(WengertError):  # noqa: N818  (as the lifter has Unliftable)
     """Something that machine code is not made of: the program runs as NumPy."""
 
 
-Truth = Value | bool  # a mask is known where the point is
+Truth = Register | bool  # a mask is known where the point is
 
 
 def expanded(expr: Expr, nonnegative: Callable[[int], bool]) -> Expr:
@@ -51,12 +51,12 @@ def _see(expr: Expr) -> None:
         _see(branch)
 
 
-def evaluate(to: Emitter, expr: Expr, leaf: Callable[[Expr], Truth]) -> Value:
+def evaluate(to: Emitter, expr: Expr, leaf: Callable[[Expr], Truth]) -> Register:
     """The number that an expression comes to; `leaf` gives its operands and masks."""
     return _number(to, _evaluate(to, expr, leaf, {}))
 
 
-def _number(to: Emitter, x: Truth) -> Value:
+def _number(to: Emitter, x: Truth) -> Register:
     if isinstance(x, bool):
         return to.number(float(x))
     return to.select(x, to.number(1.0), to.number(0.0)) if x.kind == "b" else x
@@ -91,7 +91,7 @@ def _made(to: Emitter, expr: Expr, value: Callable[[Expr], Truth]) -> Truth:
     return ROWS[name](to, *xs)
 
 
-def _power(to: Emitter, x: Value, exponent: float) -> Value:
+def _power(to: Emitter, x: Register, exponent: float) -> Register:
     if exponent == -1.0:
         return to.arithmetic("div", to.number(1.0), x)
     if exponent == 1.0:
@@ -100,26 +100,26 @@ def _power(to: Emitter, x: Value, exponent: float) -> Value:
     return squared if exponent == 2.0 else to.arithmetic("mul", squared, x if exponent == 3.0 else squared)
 
 
-def extreme(to: Emitter, name: str, x: Value, y: Value) -> Value:
+def extreme(to: Emitter, name: str, x: Register, y: Register) -> Register:
     """maximum or minimum; nan if either is."""
     beyond = to.compare("gt" if name == "maximum" else "lt", x, y)
     return to.select(to.either(beyond, to.compare("ne", x, x)), x, y)
 
 
-def _relu(to: Emitter, x: Value) -> Value:
+def _relu(to: Emitter, x: Register) -> Register:
     return to.select(to.compare("le", x, to.number(0.0)), to.number(0.0), x)
 
 
-def _clip(to: Emitter, x: Value, low: Value, high: Value) -> Value:
+def _clip(to: Emitter, x: Register, low: Register, high: Register) -> Register:
     return extreme(to, "minimum", extreme(to, "maximum", x, low), high)
 
 
-def _sign(to: Emitter, x: Value) -> Value:
+def _sign(to: Emitter, x: Register) -> Register:
     one = to.call("copysign", to.number(1.0), x)
     return to.select(to.compare("gt", to.call("fabs", x), to.number(0.0)), one, x)
 
 
-def _remainder(to: Emitter, x: Value, y: Value) -> Value:
+def _remainder(to: Emitter, x: Register, y: Register) -> Register:
     zero = to.number(0.0)
     rest = to.call("fmod", x, y)
     moved = to.arithmetic("add", rest, y)
@@ -129,7 +129,7 @@ def _remainder(to: Emitter, x: Value, y: Value) -> Value:
     return to.select(to.compare("gt", rest, zero), above, to.select(to.compare("lt", rest, zero), below, whole))
 
 
-def _cbrt(to: Emitter, x: Value) -> Value:
+def _cbrt(to: Emitter, x: Register) -> Register:
     y, size = to.call("cbrt", x), to.call("fabs", x)
     step = to.arithmetic("sub", y, to.arithmetic("div", x, to.arithmetic("mul", y, y)))
     better = to.arithmetic("sub", y, to.arithmetic("div", step, to.number(3.0)))
@@ -137,7 +137,7 @@ def _cbrt(to: Emitter, x: Value) -> Value:
     return to.select(to.compare("gt", size, to.number(0.0)), ordinary, y)
 
 
-def _bell(to: Emitter, x: Value, factor: float) -> tuple[Value, Value]:
+def _bell(to: Emitter, x: Register, factor: float) -> tuple[Register, Register]:
     """As `special._bell`: exp(-factor * x*x), and the relative error of that."""
     low = to.select(to.compare("lt", x, to.number(-40.0)), to.number(-40.0), x)
     x = to.select(to.compare("gt", low, to.number(40.0)), to.number(40.0), low)
@@ -147,29 +147,29 @@ def _bell(to: Emitter, x: Value, factor: float) -> tuple[Value, Value]:
     return power, to.call("expm1", to.arithmetic("mul", to.number(factor), rest))
 
 
-def _gaussian(to: Emitter, x: Value) -> Value:
+def _gaussian(to: Emitter, x: Register) -> Register:
     power, rest = _bell(to, x, 1.0)
     return to.arithmetic("add", power, to.arithmetic("mul", power, rest))
 
 
-def _normal_pdf(to: Emitter, x: Value) -> Value:
+def _normal_pdf(to: Emitter, x: Register) -> Register:
     power, rest = _bell(to, x, 0.5)
     peak = to.number(special.PEAK)
     small = to.arithmetic("add", to.arithmetic("mul", peak, rest), to.number(special.PEAK_REST))
     return to.arithmetic("mul", power, to.arithmetic("add", peak, small))
 
 
-def _normal_cdf(to: Emitter, x: Value) -> Value:
+def _normal_cdf(to: Emitter, x: Register) -> Register:
     """As `special.normal_cdf`."""
     root, split = to.number(special.ROOT), to.number(special.SPLIT)
     upper_root, lower_root = to.number(special.ROOT_UPPER), to.number(special.ROOT_LOWER)
     far = to.select(to.compare("lt", x, to.number(-38.6)), to.number(-38.6), x)
     y = to.select(to.compare("gt", far, to.number(8.3)), to.number(8.3), far)
 
-    def mul(a: Value, b: Value) -> Value:
+    def mul(a: Register, b: Register) -> Register:
         return to.arithmetic("mul", a, b)
 
-    def add(a: Value, b: Value) -> Value:
+    def add(a: Register, b: Register) -> Register:
         return to.arithmetic("add", a, b)
 
     t = mul(to.negative(y), root)
@@ -184,15 +184,15 @@ def _normal_cdf(to: Emitter, x: Value) -> Value:
     return to.select(to.compare("ge", x, to.number(8.3)), to.number(1.0), made)
 
 
-def _in_c(name: str) -> Callable[..., Value]:
+def _in_c(name: str) -> Callable[..., Register]:
     return lambda to, *xs: to.call(name, *xs)
 
 
-def _signed(sign: str) -> Callable[..., Value]:
+def _signed(sign: str) -> Callable[..., Register]:
     return lambda to, a, b: to.arithmetic(sign, a, b)
 
 
-ROWS: dict[str, Callable[..., Value]] = {
+ROWS: dict[str, Callable[..., Register]] = {
     **{name: _in_c(name) for name in (*SAME.split(), "pow")},
     **{sign: _signed(sign) for sign in SIGNS},
     "abs": _in_c("fabs"),
