@@ -19,7 +19,7 @@ from importlib.util import find_spec
 from typing import Any, NoReturn
 
 from wengert import __version__, _loader
-from wengert.compiler.backends import BACKENDS
+from wengert.compiler.backends import BACKENDS, cache_folder
 from wengert.demo import SETTINGS, run, source
 from wengert.errors import WengertError
 from wengert.view import formula as formulas
@@ -208,6 +208,7 @@ def _info() -> int:
     for extra, library in EXTRAS.items():
         missing = f'not installed: pip install "wengert[{extra}]"'
         print(f"{library:<12} {'installed' if find_spec(library) else missing}")
+    print(f"cache    {cache_folder() or 'none'}")
     return 0
 
 

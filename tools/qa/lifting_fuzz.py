@@ -158,12 +158,12 @@ def difference(got: Any, want: Any) -> float:
     return float(np.abs(got - want)[finite].max() / max(1.0, np.abs(want[finite]).max()))
 
 
-def run(seed: int, poison: bool = False) -> tuple[float, str]:
+def run(seed: int, poison: bool = False, backend: str = "auto") -> tuple[float, str]:
     """The error of one program, batch and single, and why it was left to the engine, if it was."""
     made = program(seed)
     generator = random.Random(seed + 2)
     batch = [[generator.gauss(0.0, 0.6) for _ in range(made.width)] for _ in range(4)]
-    compiled = wengert.compile(made.function)
+    compiled = wengert.compile(made.function, backend=backend)
     worst = 0.0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -191,10 +191,11 @@ def main() -> None:
     """Run the seeds of the command line, and say what went wrong."""
     first, last = int(sys.argv[1]), int(sys.argv[2])
     poison = "--poison" in sys.argv
+    backend = sys.argv[sys.argv.index("--backend") + 1] if "--backend" in sys.argv else "auto"
     worst, bad, refused = 0.0, 0, 0
     for seed in range(first, last):
         try:
-            error, why = run(seed, poison)
+            error, why = run(seed, poison, backend)
         except Exception as problem:
             print(f"seed {seed}: {type(problem).__name__}: {problem}")
             bad += 1

@@ -14,7 +14,13 @@ from wengert.compiler.backends import BACKENDS, Backend, preferred
 __all__ = ["Compiled", "compile"]
 
 
-def compile(function: Callable[..., Any] | None = None, *, static: Sequence[str] = (), backend: str = "auto") -> Any:
+def compile(
+    function: Callable[..., Any] | None = None,
+    *,
+    static: Sequence[str] = (),
+    backend: str = "auto",
+    wait: bool = True,
+) -> Any:
     """Record a function of scalars once and run it as an array program from then on.
 
     The result of a call is a Value as before, whose `backward()` gives the captured parameters, and Values among the
@@ -25,7 +31,9 @@ def compile(function: Callable[..., Any] | None = None, *, static: Sequence[str]
         function: plain scalar code: one example in, a Value out (or lists of Values, for `map`).
         static: the names of arguments that are part of the program, as a size or a flag is.
         backend: "auto" runs the program, or the function itself where that has been seen to be faster; "numpy" runs
-            the program whenever it holds.
+            the program whenever it holds, and so does "native", as machine code.
+        wait: whether machine code is there before the first result; else NumPy serves until it is, and further on where
+            it takes less time.
 
     Raises:
         MissingExtraError: no back end can run here: NumPy is not installed.
@@ -44,19 +52,26 @@ def compile(function: Callable[..., Any] | None = None, *, static: Sequence[str]
     if backend not in (known := ("auto", *BACKENDS)):
         raise errors.ArgumentError(f"backend is {backend!r}; expected one of {', '.join(map(repr, known))}")
     if function is None:
-        return functools.partial(compile, static=static, backend=backend)
-    return Compiled(function, static, BACKENDS.get(backend))
+        return functools.partial(compile, static=static, backend=backend, wait=wait)
+    return Compiled(function, static, BACKENDS.get(backend), wait)
 
 
 class Compiled:
     """A function that `compile` has decorated. Call it as before, or on a whole batch."""
 
     def __init__(
-        self, function: Callable[..., Any], static: Sequence[str] = (), backend: Backend | None = None
+        self,
+        function: Callable[..., Any],
+        static: Sequence[str] = (),
+        backend: Backend | None = None,
+        wait: bool = True,
     ) -> None:
         self.pinned: bool = backend is not None  # else calls that the engine does faster go to the engine
         self.backend: Backend = preferred() if backend is None else backend
         self.backend.require()
+        self.wait: bool = wait
+        if not wait and self.backend.background is not None:
+            self.backend = self.backend._replace(kernel=self.backend.background)
         functools.update_wrapper(self, function)
         self.function = function
         self.signature: inspect.Signature = inspect.signature(function)
@@ -97,8 +112,8 @@ class Compiled:
         """The array program of the last call as runnable code.
 
         Args:
-            language: "numpy", "torch" or "jax".
-            gradient: whether the derivatives are computed too (NumPy; the others have their own).
+            language: "numpy", "torch", "jax" or "c".
+            gradient: whether the derivatives are computed too (NumPy and C; the others have their own).
 
         Raises:
             ArgumentError: another language, or nothing has been compiled yet.
@@ -117,7 +132,9 @@ class Compiled:
         """Another compiled function, without recordings: of a function of the same, as `copy.deepcopy` leaves
         functions as they are, of a bound method or a model of its copy.
         """
-        return Compiled(copy.deepcopy(self.function, memo), self.static, self.backend if self.pinned else None)
+        return Compiled(
+            copy.deepcopy(self.function, memo), self.static, self.backend if self.pinned else None, self.wait
+        )
 
     def __repr__(self) -> str:
         return f"<compiled {getattr(self.function, '__name__', 'function')}>"

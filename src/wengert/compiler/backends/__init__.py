@@ -15,18 +15,20 @@ from wengert.errors import require
 if TYPE_CHECKING:
     from wengert.compiler.backends.base import Kernel as Kernel
     from wengert.compiler.backends.base import all_finite as all_finite
+    from wengert.compiler.backends.cache import cache_folder as cache_folder
     from wengert.compiler.backends.export import source_of as source_of
 
 __all__ = ["BACKENDS", "Backend", "preferred", "register"]
 
-_NEED_NUMPY = {"Kernel": "base", "all_finite": "base", "source_of": "export"}  # so they are imported when asked for
+# What is imported when it is asked for: most of it needs NumPy.
+_LATER = {"Kernel": "base", "all_finite": "base", "source_of": "export", "cache_folder": "cache"}
 
 
 def __getattr__(name: str) -> Any:
-    """What is named in `_NEED_NUMPY`."""
-    if name not in _NEED_NUMPY:
+    """What is named in `_LATER`."""
+    if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_NEED_NUMPY[name]}"), name)
+    return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
 
 
 class Backend(NamedTuple):
@@ -37,6 +39,7 @@ class Backend(NamedTuple):
     library: str  # that it needs
     extra: str  # that brings the library: pip install "wengert[extra]"
     overhead: int  # a pass over all examples of fewer scalar operations takes the engine less time than its calls
+    background: Callable[[], type[Any]] | None = None  # a kind that is prepared while another back end serves
 
     def is_available(self) -> bool:
         """Whether its library is installed."""
@@ -76,3 +79,13 @@ def preferred() -> Backend:
 
 
 register(Backend("numpy", lambda: import_module(f"{__name__}.numpy").NumPyKernel, "numpy", "array", overhead=2000))
+register(
+    Backend(
+        "native",
+        lambda: import_module(f"{__name__}.native").NativeKernel,
+        "llvmlite",
+        "native",
+        overhead=500,
+        background=lambda: import_module(f"{__name__}.native").BackgroundKernel,
+    )
+)

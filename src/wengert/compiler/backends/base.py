@@ -9,15 +9,31 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from math import isfinite
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from wengert.compiler.ir import Array, Program
 
-__all__ = ["Kernel", "all_finite"]
+__all__ = ["Kernel", "MachineCode", "all_finite"]
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
+
+
+class MachineCode(NamedTuple):
+    """The addresses of two C functions, each
+    ``void f(int64_t n, double seed, const void *const *inputs, const double *numbers, double *slopes,
+    double *const *outputs, double *work)``.
+
+    They are given the number of examples (1 where nothing is batched), the data of each of a kernel's `inputs`, its
+    `numbers`, room for its `slopes` (which only `both` fills), for each output and, for `both`, each derivative by a
+    wanted input, and `Kernel.work` doubles, aligned to 64 bytes. All arrays are C-contiguous; inputs of role "index"
+    are int64, everything else float64. Whoever calls has seen that indices are in bounds. They hold no state, raise
+    nothing, and need no GIL.
+    """
+
+    forward: int
+    both: int
 
 
 class Kernel(ABC):
@@ -35,6 +51,7 @@ class Kernel(ABC):
         inputs: what is given for each run, in this order.
         numbers: the parameters, end to end, to be filled before a run.
         slopes: after `both`, the derivative by each of them.
+        code: its functions as machine code; None where it has none, or none yet.
     """
 
     name: ClassVar[str]
@@ -49,6 +66,15 @@ class Kernel(ABC):
         self.slopes: Floats = np.zeros(len(self.numbers))
         self.values: list[Any] = _cut(self.numbers, self.params)  # of the parameters: views of `numbers`
         self.gradients: list[Any] = _cut(self.slopes, self.params)  # and of `slopes`
+
+    @property
+    def code(self) -> MachineCode | None:
+        """Its functions as machine code; None where it has none, or none yet."""
+        return None
+
+    def work(self, count: int) -> int:
+        """How many doubles of scratch the machine code takes for so many examples."""
+        return 0
 
     @abstractmethod
     def forward(self, arrays: Sequence[Any]) -> dict[str, Any]:

@@ -1,4 +1,6 @@
-"""A program as a complete text to run elsewhere: NumPy with its own gradient, PyTorch or JAX with theirs."""
+"""A program as a complete text to run elsewhere: NumPy and C with its own gradient, PyTorch or
+JAX with theirs.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from wengert.compiler.backends.base import Kernel
+from wengert.compiler.backends.native import source as c_source
 from wengert.compiler.backends.numpy import Writer
 from wengert.compiler.backends.spellings import LIBRARIES, Library
 from wengert.compiler.backends.syntax import call, infix, item, method, node, path, written
@@ -23,8 +26,10 @@ def source_of(kernel: Kernel, name: str, language: str, gradient: bool) -> str:
     Raises:
         ArgumentError: the language is unknown, or has no way to write an operation of the user's own.
     """
+    if language == "c":
+        return c_source(kernel, name, gradient)
     if language not in LIBRARIES:
-        *most, last = map('"{}"'.format, LIBRARIES)
+        *most, last = map('"{}"'.format, (*LIBRARIES, "c"))
         raise ArgumentError(f"source() writes {', '.join(most)} or {last}, not {language!r}")
     library = LIBRARIES[language]
     program, back = kernel.program, kernel.back

@@ -1,0 +1,221 @@
+"""How the numbers of arrays are read and written: where they lie, in which lanes, and what is in a register already."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import product
+from typing import Any, NamedTuple
+
+from wengert.compiler.backends.native.emitter import Body, Emitter, Memory, Place, Value, affine, at
+from wengert.compiler.ir import BATCH, Access, Array, contiguous
+
+__all__ = ["Cells", "Point", "Storage", "points_of"]
+
+
+class Storage(NamedTuple):
+    """Where an array lies: ``memory[base + pitch * example + step * cell]``, the example being the first of a block."""
+
+    memory: Memory
+    base: int
+    pitch: int = 0
+    step: int = 1
+
+
+class Point(NamedTuple):
+    """Where in a step's axes a number is computed, or one for each lane from there on."""
+
+    places: dict[int, Place]
+    block: Place | None = None  # the first example
+    lane: int = -1  # the axis that the lanes lie along
+    lanes: int = 1
+
+    def shifted(self, by: int) -> Point:
+        """That of one lane alone."""
+        moved = affine(by, [(self.places[self.lane], 1)])
+        return Point({**self.places, self.lane: moved}, self.block)
+
+
+def points_of(places: dict[int, list[Place]], block: Place | None, lane: int, lanes: int) -> list[Point]:
+    """The points of a tile."""
+    return [Point(dict(zip(places, chosen, strict=True)), block, lane, lanes) for chosen in product(*places.values())]
+
+
+def _known(place: Place | None) -> Place:
+    assert place is not None
+    return place
+
+
+class Cells:
+    """The arrays of one function.
+
+    Args:
+        to: the printer.
+        storage: by the id of an array where it lies.
+        rows: by the id of an array of integers, or of a batched input, where its rows lie as they were given.
+        seed: the array that is the number `seed`.
+    """
+
+    def __init__(self, to: Emitter, storage: dict[int, Storage], rows: dict[int, Storage], seed: Array | None) -> None:
+        self.to = to
+        self.width: int = to.width
+        self.storage = storage
+        self.rows = rows
+        self.seed = seed
+        self.registers: dict[tuple[int, int, int], Value] = {}  # by array, cell and lanes
+        self.block: Place | None = None
+        self.unrolled = False
+
+    # -- loops --------------------------------------------------------------------------------------------------------
+
+    def loop(
+        self, low: int, high: int, step: int, body: Body, carried: Sequence[Value] = (), lanes: int = 0
+    ) -> list[Value]:
+        """A loop, or its turns written out."""
+        if not self.unrolled:
+            return list(self.to.loop(low, high, step, body, carried, lanes))
+        values = list(carried)
+        for turn in range(low, high, step):
+            values = list(body(at(turn), values))
+        return values
+
+    def over(
+        self, left: list[int], lengths: dict[int, int], lane: int, tiles: dict[int, int],
+        body: Callable[[dict[int, list[Place]], int], None],
+        places: dict[int, list[Place]] | None = None, lanes: int = 1,
+    ) -> None:  # fmt: skip
+        """Loops over some axes: one of them in vectors, and ever smaller ones at its end; some in tiles."""
+        places = places or {}
+        if not left:
+            body(places, lanes)
+            return
+        axis, length, at_lane = left[0], lengths[left[0]], left[0] == lane
+        size = self.width if at_lane else min(tiles.get(axis, 1), length)
+        start = 0
+        while start < length:
+            if length - start >= size:
+                end = start + (length - start) // size * size
+
+                def turn(i: Place, _: Any, size: int = size) -> Sequence[Value]:
+                    own = [i] if at_lane else [affine(k, [(i, 1)]) for k in range(size)]
+                    self.over(left[1:], lengths, lane, tiles, body, {**places, axis: own}, size if at_lane else lanes)
+                    return ()
+
+                self.loop(start, end, size, turn)
+                start = end
+            size = size // 2 if at_lane else length - start
+
+    # -- cells ---------------------------------------------------------------------------------------------------------
+
+    def place(self, array: Array, cell: Place, block: Place | None, lanes: int) -> tuple[Memory, Place]:
+        """Where a cell of an array lies."""
+        home = self.storage[id(array)]
+        cell = self.to.checked(cell, lanes, array.size)
+        terms = [(cell, home.step)]
+        if array.batched and block is not None:
+            terms.append((block, home.pitch))
+        return home.memory, affine(home.base, terms)
+
+    def fetch(self, array: Array, cell: Place, block: Place | None, lanes: int = 1) -> Value:
+        """A cell of an array, and those that follow it; of a batched one that of each example of the block."""
+        if array is self.seed:
+            return self.to.seed
+        if not cell[1]:
+            found = self.registers.get((id(array), cell[0], lanes))
+            if found is not None:
+                return found
+        memory, place = self.place(array, cell, block, lanes)
+        self.to.read.add(id(array))
+        made = self.to.load(memory, place, self.width if array.batched else lanes)
+        return self.to.as_float(made) if memory.kind == "i" else made
+
+    def leave(self, array: Array, cell: Place, value: Value, block: Place | None, lanes: int = 1) -> None:
+        """Put a value into a cell, or its lanes into those that follow."""
+        if not cell[1]:
+            value = self.registers[(id(array), cell[0], lanes)] = self.to.shared(value)
+        memory, place = self.place(array, cell, block, lanes)
+        self.to.store(memory, place, self.to.spread(value, self.width if array.batched else lanes), id(array))
+
+    def cell(self, access: Access, axes: Sequence[int], point: Point) -> Place:
+        """The cell that an access names at a point, without what its index adds."""
+        plain = [i for i in range(len(axes)) if axes[i] != BATCH]
+        table = access.table
+        if table is None:
+            return affine(access.base, [(point.places[i], access.strides[i]) for i in plain])
+        if all(not point.places[i][1] for i in plain):
+            return at(int(table[tuple([point.places[i][0] for i in plain])]))
+        where = affine(0, list(zip([point.places[i] for i in plain], contiguous(table.shape), strict=True)))
+        return self.to.offset(self.to.load(self.to.constant(table), where))
+
+    def read(self, access: Access, axes: Sequence[int], point: Point) -> Value:
+        """What an access gives at a point: one number for all lanes where they do not differ."""
+        lanes, index = 1, access.index
+        if point.lane >= 0 and access.depends_on(point.lane, axes):
+            if access.table is not None or access.strides[point.lane] != 1 or (index and index.strides[point.lane]):
+                return self.to.packed([self.read(access, axes, point.shifted(k)) for k in range(point.lanes)])
+            lanes = point.lanes
+        cell = self.cell(access, axes, point)
+        if index is None:
+            return self.fetch(access.array, cell, point.block, lanes)
+        if not index.array.batched or self.width == 1:
+            return self.fetch(access.array, self.moved(cell, access, axes, point, 0), point.block, lanes)
+        values = []
+        for k in range(self.width):
+            memory, place = self.place(access.array, self.moved(cell, access, axes, point, k), point.block, 1)
+            self.to.read.add(id(access.array))
+            values.append(self.to.load(memory, affine(k if access.array.batched else 0, [(place, 1)])))
+        return self.to.packed(values)
+
+    def moved(self, cell: Place, access: Access, axes: Sequence[int], point: Point, lane: int) -> Place:
+        """A cell with what the index adds for the example in a lane."""
+        index = access.index
+        assert index is not None
+        home = self.rows[id(index.array)]
+        plain = [i for i in range(len(axes)) if axes[i] != BATCH]
+        where = affine(index.base, [(point.places[i], index.strides[i]) for i in plain])
+        where = self.to.checked(where, 1, index.array.size)
+        if index.array.batched:
+            where = affine(0, [(where, 1), (self.to.row(_known(point.block), lane), home.pitch)])
+        chosen = self.to.load(home.memory, affine(home.base, [(where, 1)]))
+        return affine(0, [(cell, 1), (self.to.offset(chosen), index.step)])
+
+    def mask(self, values: Any, axes: Sequence[int], point: Point) -> Value | bool:
+        """What a mask says at a point."""
+        plain = [i for i in range(len(axes)) if axes[i] != BATCH]
+        places = [point.places[i] for i in plain[: values.ndim]]
+        along = plain.index(point.lane) if point.lane in plain[: values.ndim] else -1
+        if along >= 0 and values.shape[along] == 1:
+            along = -1
+        if along < 0 and all(not number[1] for number in places):
+            return bool(values[tuple([0 if n == 1 else p[0] for p, n in zip(places, values.shape, strict=True)])])
+        steps = [0 if n == 1 else s for s, n in zip(contiguous(values.shape), values.shape, strict=True)]
+        memory = self.to.constant(values)
+
+        def number(shift: int, lanes: int) -> Value:
+            moved = [affine(shift if k == along else 0, [(place, 1)]) for k, place in enumerate(places)]
+            return self.to.load(memory, affine(0, list(zip(moved, steps, strict=True))), lanes)
+
+        if along >= 0 and steps[along] != 1:
+            held = self.to.packed([number(k, 1) for k in range(point.lanes)])
+        else:
+            held = number(0, point.lanes if along >= 0 else 1)
+        return self.to.compare("ne", held, self.to.number(0.0))
+
+    def spill(self, out: Array, axes: Sequence[int], point: Point, value: Value) -> None:
+        """Leave a value in its cell of the result."""
+        kept = len(out.shape)
+        access = Access(out, 0, out.strides)
+        places = {i: place for i, place in point.places.items() if i < kept}
+        if point.lane < 0 or point.lane >= kept or out.strides[point.lane] == 1:
+            self.leave(out, self.cell(access, out.shape, Point(places)), value, self.block, point.lanes)
+            return
+        value = self.to.spread(value, point.lanes)
+        for k in range(point.lanes):
+            self.leave(out, self.cell(access, out.shape, point.shifted(k)), self.to.lane(value, k), self.block)
+
+    def forget(self, out: Array, single: bool = True) -> None:
+        """An array changes: the vectors of its cells in registers hold no longer, and unless it is known where, no
+        single one does.
+        """
+        gone = [key for key in self.registers if key[0] == id(out) and (single or key[2] > 1)]
+        for key in gone:
+            del self.registers[key]

@@ -1,0 +1,344 @@
+"""C99: a printer of the lowering, and a program as a function that stands alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from wengert.compiler.backends.base import Kernel
+from wengert.compiler.backends.native.access import Storage
+from wengert.compiler.backends.native.emitter import Body, Emitter, Memory, Place, Scope, Value
+from wengert.compiler.backends.native.lower import Copy, Lowering
+from wengert.compiler.backends.native.rows import C_FUNCTIONS, Unsupported
+from wengert.compiler.ir import Array
+from wengert.errors import ArgumentError
+
+__all__ = ["C", "source"]
+
+ATOM, UNARY, PRODUCT, SUM, COMPARISON, EQUALITY, EITHER, CHOICE = range(9, 1, -1)  # which binds the tightest
+SIGNS = {"add": ("+", SUM), "sub": ("-", SUM), "mul": ("*", PRODUCT), "div": ("/", PRODUCT)}
+COMPARE = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
+INLINE = 60  # an expression up to this length stands where it is used
+TYPES = {"f": "double", "b": "int", "i": "int64_t"}
+LETTERS = "ijklmpqrstuv"
+KEYWORDS = [
+    "auto",
+    "break",
+    "case",
+    "char",
+    "const",
+    "continue",
+    "default",
+    "do",
+    "double",
+    "else",
+    "enum",
+    "extern",
+    "float",
+    "for",
+    "goto",
+    "if",
+    "inline",
+    "int",
+    "long",
+    "register",
+    "restrict",
+    "return",
+    "short",
+    "signed",
+    "sizeof",
+    "static",
+    "struct",
+    "switch",
+    "typedef",
+    "union",
+    "unsigned",
+    "void",
+    "volatile",
+    "while",
+]
+TAKEN = [*KEYWORDS, *C_FUNCTIONS, "main", "n", "example", "seed", "mean", "work", "malloc", "free", "rint", "fabs"]
+TAKEN += ["sqrt", "floor", "copysign", *LETTERS]
+
+
+class C(Emitter):
+    """C99, one number at a time: what the compiler makes vectors of is left to it."""
+
+    unrolled, registers = 1, 1
+
+    def __init__(self) -> None:
+        super().__init__(1)
+        self.examples, self.seed = "n", Value("seed")
+        self.level: dict[str, int] = {}  # of the texts that are no atoms: what binds in them
+        self.functions: list[None] = []
+        self.constants: dict[bytes, tuple[str, str]] = {}
+
+    @property
+    def size(self) -> int:
+        """None: one function takes everything."""
+        return 0
+
+    def text(self, x: Value, needed: int) -> str:
+        """A value where what stands beside it binds so tightly."""
+        return x.text if self.level.get(x.text, ATOM) >= needed else f"({x.text})"
+
+    def made(self, text: str, level: int, kind: str = "f") -> Value:
+        """An expression; a long one gets a name."""
+        self.level[text] = level
+        return Value(text, kind) if len(text) <= INLINE else self.named(text, kind)
+
+    def named(self, text: str, kind: str = "f", again: bool = False) -> Value:
+        """A name for an expression, which is computed here."""
+        found = None if again else self.known(text)
+        if found is None:
+            found = Value(self.fresh("t"), kind)
+            self.scopes[-1].lines.append(f"const {TYPES[kind]} {found.text} = {text};")
+            if not again:
+                self.scopes[-1].memo[text] = found
+        return found
+
+    def number(self, x: float) -> Value:
+        if abs(x) < inf:
+            text = repr(x)
+        else:
+            text = "NAN" if x != x else "INFINITY" if x > 0.0 else "-INFINITY"
+        if text[0] == "-":
+            self.level[text] = UNARY
+        return Value(text)
+
+    def arithmetic(self, sign: str, a: Value, b: Value) -> Value:
+        written, level = SIGNS[sign]
+        if sign == "add" and a.text == "0.0":  # where a sum begins
+            return b
+        return self.made(f"{self.text(a, level)} {written} {self.text(b, level + 1)}", level)
+
+    def fma(self, a: Value, b: Value, c: Value) -> Value:
+        return self.arithmetic("add", c, self.arithmetic("mul", a, b))
+
+    def negative(self, x: Value) -> Value:
+        return self.made(f"-{self.text(x, ATOM)}", UNARY)
+
+    def compare(self, how: str, a: Value, b: Value) -> Value:
+        level = EQUALITY if how in ("eq", "ne") else COMPARISON
+        return self.made(f"{self.text(a, SUM)} {COMPARE[how]} {self.text(b, SUM)}", level, "b")
+
+    def either(self, a: Value, b: Value) -> Value:
+        return self.made(f"{self.text(a, EQUALITY)} || {self.text(b, EQUALITY)}", EITHER, "b")
+
+    def select(self, condition: Value, a: Value, b: Value) -> Value:
+        parts = self.text(condition, EITHER), self.text(a, EITHER), self.text(b, EITHER)
+        return self.made("{} ? {} : {}".format(*parts), CHOICE, a.kind)
+
+    def call(self, name: str, *xs: Value) -> Value:
+        return self.named(f"{name}({', '.join([x.text for x in xs])})")
+
+    def as_float(self, x: Value) -> Value:
+        return self.made(f"(double){self.text(x, UNARY)}", UNARY)
+
+    def shared(self, x: Value) -> Value:
+        return x if self.level.get(x.text, ATOM) >= UNARY else self.named(x.text, x.kind)
+
+    def spread(self, x: Value, lanes: int) -> Value:
+        """The same: there is one lane."""
+        return x
+
+    def lane(self, x: Value, lane: int) -> Value:
+        return x
+
+    def packed(self, xs: Sequence[Value]) -> Value:
+        return xs[0]
+
+    def halves(self, x: Value) -> tuple[Value, Value]:
+        raise NotImplementedError("there is one lane")
+
+    def sums(self, xs: Sequence[Value]) -> Value:
+        raise NotImplementedError("there is one lane")
+
+    def checked(self, place: Place, lanes: int, extent: int) -> Place:
+        """The same: the compiler's sanitizer checks it where that is asked for."""
+        return place
+
+    def real(self, first: Place) -> Value:
+        raise NotImplementedError("there is one lane")
+
+    def row(self, first: Place, lane: int) -> Place:
+        """The example."""
+        return first
+
+    def item(self, memory: Memory, place: Place) -> str:
+        """An element of an array."""
+        number, names = place
+        terms = [
+            name if times == 1 else f"{times} * {name}"
+            for name, times in sorted(names.items(), key=lambda term: -term[1])
+        ]
+        terms += [str(number)] if number or not terms else []
+        return f"{memory.name}[{' + '.join(terms).replace('+ -', '- ')}]"
+
+    def load(self, memory: Memory, place: Place, lanes: int = 1, again: bool = False) -> Value:
+        text = self.item(memory, place)
+        return self.named(text, memory.kind, again=True) if again else Value(text, memory.kind)
+
+    def store(self, memory: Memory, place: Place, value: Value, tag: Any = None) -> None:
+        line = f"{self.item(memory, place)} = {value.text};"
+        self.scopes[-1].lines.append(line if tag is None else (tag, line))
+
+    def offset(self, index: Value) -> Place:
+        return 0, {self.named(index.text, "i").text: 1}
+
+    def loop(
+        self, low: int, high: int | str, step: int, body: Body, carried: Sequence[Value] = (), lanes: int = 0
+    ) -> list[Value]:
+        if isinstance(high, int):
+            if high <= low:
+                return list(carried)
+            if low + step >= high:
+                return list(body((low, {}), list(carried)))
+        name = "example" if high == "n" else LETTERS[len(self.scopes) - 1]
+        outer = self.scopes[-1].lines
+        totals = [Value(self.fresh("s"), x.kind) for x in carried]
+        outer += [f"{TYPES[x.kind]} {x.text} = {start.text};" for x, start in zip(totals, carried, strict=True)]
+        self.scopes.append(Scope())
+        made = body((0, {name: 1}), totals)
+        lines = self.scopes.pop().lines
+        lines += [_set(x.text, end.text) for x, end in zip(totals, made, strict=True)]
+        count = f"{name}++" if step == 1 else f"{name} += {step}"
+        outer.append(f"for (int64_t {name} = {low}; {name} < {high}; {count}) {{")
+        outer += [(line[0], f"    {line[1]}") if type(line) is tuple else f"    {line}" for line in lines]
+        outer.append("}")
+        return totals
+
+    def each_example(self, body: Callable[[tuple[Place, Place, Place]], None]) -> None:
+        """A loop over the examples."""
+
+        def turn(whole: Place, _: list[Value]) -> Sequence[Value]:
+            body((whole, whole, (0, {})))
+            return ()
+
+        self.loop(0, "n", 1, turn)
+
+    def constant(self, values: Any) -> Memory:
+        kind = "i" if values.dtype.kind == "i" else "f"
+        numbers = np.ravel(values).astype(np.int64 if kind == "i" else np.float64).tolist()
+        key = kind.encode() + repr(numbers).encode()
+        if key not in self.constants:
+            name = f"c{len(self.constants) + 1}"
+            texts = [str(x) if kind == "i" else self.number(x).text for x in numbers]
+            self.constants[key] = name, f"static const {TYPES[kind]} {name}[{len(texts)}] = {{{', '.join(texts)}}};"
+        return Memory(self.constants[key][0], kind)
+
+    def begin(self) -> None:
+        """Everything is one function."""
+
+    def end(self) -> None:
+        """Everything is one function."""
+
+
+def _set(name: str, value: str) -> str:
+    return f"{name} += {value[len(name) + 3 :]};" if value.startswith(f"{name} + ") else f"{name} = {value};"
+
+
+def source(kernel: Kernel, name: str, gradient: bool) -> str:
+    """A kernel's program as a C function, which needs the C library and nothing else.
+
+    Raises:
+        ArgumentError: it has an operation that is computed in Python.
+    """
+    try:
+        return _Source(kernel, name, gradient and bool(kernel.back.gradients)).write()
+    except Unsupported as why:
+        raise ArgumentError(f"source(): {why}, which C cannot: write its rule with the operations of wengert") from why
+
+
+class _Source:
+    """The names and the text of one function."""
+
+    def __init__(self, kernel: Kernel, name: str, gradient: bool) -> None:
+        self.kernel = kernel
+        self.back = kernel.back if gradient else None
+        self.to = C()
+        self.taken = set(TAKEN)
+        plain = name.strip("<>")
+        self.title = self.free(f"{plain}_and_gradients" if gradient else plain)
+        self.storage: dict[int, Storage] = {}
+        self.rows: dict[int, Storage] = {}
+
+    def free(self, name: str) -> str:
+        """A name like this that nothing else has."""
+        made, number = name, 1
+        while made in self.taken or (made[:1] in "tsc" and made[1:].isdigit()):
+            made, number = f"{name}_{number}", number + 1
+        self.taken.add(made)
+        return made
+
+    def write(self) -> str:
+        """The text."""
+        to, kernel, back = self.to, self.kernel, self.back
+        out = kernel.program.outputs["out"]
+        steps = [*kernel.program.steps, *(back.steps if back is not None else ())]
+        made = {id(step.out) for step in steps}
+        parameters, notes = ["int64_t n"] if any(a.batched for a in kernel.inputs) else [], []
+        for array in (*kernel.inputs, *kernel.params):
+            title = self.free(array.name)
+            kind = "i" if array.role == "index" else "f"
+            self.storage[id(array)] = Storage(Memory(title, kind), 0, array.size if array.batched else 0)
+            self.rows[id(array)] = self.storage[id(array)]
+            parameters.append(f"const {TYPES[kind]} *{title}")
+            notes.append(f"   {title}: {array.written_shape}".replace("N", "n"))
+        for array in kernel.program.of_role("const"):
+            self.storage[id(array)] = Storage(to.constant(np.asarray(array.value)), 0)
+        copies: list[Copy] = []
+        for array in kernel.params if back is not None else ():
+            slope, title = back.gradients.get(array.name) if back is not None else None, self.free(f"d{array.name}")
+            parameters.append(f"double *{title}")
+            if slope is not None and id(slope) in made and id(slope) not in self.storage and not slope.batched:
+                self.storage[id(slope)] = Storage(Memory(title), 0)
+                to.read.add(id(slope))
+            else:
+                copies.append((slope, array, Memory(title), 0))
+        local = []
+        for step in steps:
+            if id(step.out) not in self.storage:
+                pitch = step.out.size if step.out.batched else 0
+                self.storage[id(step.out)] = Storage(Memory(self.free(step.out.name)), 0, pitch)
+                local.append(step.out)
+        result = self.storage[id(out)].memory.name
+        to.read.add(id(out))
+        Lowering(to, steps, self.storage, self.rows, back.seed if back is not None else None).run((), copies)
+        lines = to.kept(to.scopes[0].lines)
+        head, tail = self.memory([array for array in local if id(array) in to.read])
+        if back is not None and back.seed is not None:
+            head.append("const double seed = 1.0 / n;")
+        if out.batched:
+            lines += ["double mean = 0.0;", f"for (int64_t i = 0; i < n; i++) mean += {result}[i];", "mean /= n;"]
+        else:
+            lines.append(f"const double mean = {result}[0];")
+        body = [*head, *lines, *tail, "return mean;"]
+        what = "mean over the examples" if out.batched else "value"
+        note = ["/*", f"   The {what}{', and its derivatives' if back is not None else ''}; row by row:", *notes, "*/"]
+        header = ["#include <math.h>", "#include <stdint.h>", "#include <stdlib.h>", ""]
+        constants = [text for _, text in to.constants.values()]
+        title = f"double {self.title}({', '.join(parameters) or 'void'}) {{"
+        return "\n".join([*header, *constants, *note, title, *[f"    {line}" for line in body], "}", ""])
+
+    def memory(self, arrays: list[Array]) -> tuple[list[str], list[str]]:
+        """What gives these arrays room, and what gives it back."""
+        if not arrays:
+            return [], []
+        fixed = sum([a.size for a in arrays if not a.batched])
+        each = sum([a.size for a in arrays if a.batched])
+        total = " + ".join([f"{each} * (size_t)n"] * bool(each) + [str(fixed)] * bool(fixed))
+        lines = [f"double *const work = malloc(({total}) * sizeof(double));", "if (work == NULL) return NAN;"]
+        past, past_each = 0, 0
+        for array in sorted(arrays, key=lambda array: array.batched):
+            place = " + ".join([str(past)] * bool(past) + [f"{past_each} * n"] * bool(past_each))
+            name = self.storage[id(array)].memory.name
+            lines.append(f"double *const {name} = work{f' + {place}' if place else ''};")
+            if array.batched:
+                past_each += array.size
+            else:
+                past += array.size
+        return lines, ["free(work);"]

@@ -1,0 +1,222 @@
+"""Steps that fill an array with an expression, sums and extremes among them: how their loops are laid."""
+
+from __future__ import annotations
+
+from math import inf, prod
+
+from wengert.compiler.backends.native.access import Cells, Point, points_of
+from wengert.compiler.backends.native.emitter import Place, Value
+from wengert.compiler.backends.native.rows import evaluate, expanded, extreme
+from wengert.compiler.ir import BATCH, Compute, Expr
+
+__all__ = ["Computes"]
+
+SCATTERED = 2.0  # what it costs to bring one number into its lane; a vector costs 1
+
+
+class Computes(Cells):
+    """With these steps."""
+
+    def compute(self, step: Compute) -> None:
+        """One step."""
+        lengths = {i: n for i, n in enumerate(step.axes) if n != BATCH}
+        expr = expanded(step.expr, lambda k: step.operands[k].array.nonnegative)
+        self.unrolled = prod(lengths.values()) <= self.to.unrolled
+        lane, tiles = self.plan(step)
+
+        def write(places: dict[int, list[Place]], lanes: int) -> None:
+            if step.reduce:
+                Reduction(self, step, expr, places, lane, lanes).write()
+                return
+            for point in points_of(places, self.block, lane, lanes):
+                self.spill(step.out, step.axes, point, self.value(step, expr, point))
+
+        self.over([i for i in range(len(step.out.shape)) if i in lengths], lengths, lane, tiles, write)
+
+    def value(self, step: Compute, expr: Expr, point: Point) -> Value:
+        """What an expression comes to at a point of a step."""
+
+        def leaf(part: Expr) -> Value | bool:
+            if part[0] == "mask":
+                return self.mask(part[1], step.axes, point)
+            return self.read(step.operands[part[1]], step.axes, point)
+
+        return evaluate(self.to, expr, leaf)
+
+    def plan(self, step: Compute) -> tuple[int, dict[int, int]]:
+        """The axis that lanes lie along, and how many points of others are computed at once."""
+        out, axes = step.out, step.axes
+        kept = [i for i in range(len(out.shape)) if axes[i] != BATCH]
+        lane = -1 if BATCH in axes or self.unrolled else self.best_lane(step)
+        if not step.reduce:
+            return lane, {}
+        free = [i for i in kept if i != lane]
+        if not free:
+            return lane, {}
+        across = (BATCH in axes and not out.batched) or lane >= len(out.shape)
+        if across:  # sums over the lanes: as many at once as there are lanes come out as a vector
+            last = free[-1]
+            tiles = {last: self.width if self.width > 1 else self.to.registers // 2 or 1}
+            others = sorted(free[:-1], key=lambda i: axes[i])
+            if others and self.width > 1:
+                tiles[others[-1]] = 2
+            return lane, tiles
+
+        def shared(axis: int) -> tuple[int, int]:
+            return sum([not x.depends_on(axis, axes) for x in step.operands]), min(axes[axis], self.to.registers)
+
+        best = max(free, key=shared)
+        length = axes[best]
+        return lane, {
+            best: next(
+                (n for n in range(self.to.registers, self.to.registers // 2 - 1, -1) if length % n == 0),
+                self.to.registers,
+            )
+        }
+
+    def best_lane(self, step: Compute) -> int:
+        """The axis of a step without a batch that vectors are read and written along at the least cost; -1 for none."""
+        axes, kept, width = step.axes, len(step.out.shape), self.width
+        if width == 1:
+            return -1
+        summed = prod(axes[kept:])
+        best, least = -1, float(len(step.operands) + 1.0 / summed + 1.0)
+        for i, length in enumerate(axes):
+            if length < 2:
+                continue
+            cost = 1.0
+            for x in step.operands:
+                index = x.index is not None and bool(x.index.strides[i])
+                plain = x.table is None and not index and x.strides[i] in (0, 1)
+                cost += (0.5 + 0.5 * bool(x.strides[i])) if plain else SCATTERED * width
+            if i < kept:
+                cost += (1.0 if step.out.strides[i] == 1 else SCATTERED * width) / summed
+            else:
+                cost += 4.0 * width / summed
+            turns = length // width + bin(length % width).count("1") if i < kept else length // width + length % width
+            cost *= turns / length
+            if cost < least:
+                best, least = i, cost
+        return best
+
+
+class Reduction:
+    """A sum, or a greatest or least one, for some points of the result at once.
+
+    The lanes are points of the result, or terms: examples, or along an axis that is reduced. Terms are brought together
+    in the end.
+    """
+
+    def __init__(
+        self, cells: Computes, step: Compute, expr: Expr, places: dict[int, list[Place]], lane: int, lanes: int
+    ) -> None:
+        self.cells = cells
+        self.to = cells.to
+        self.step = step
+        self.expr = expr
+        kept = len(step.out.shape)
+        self.lane = lane
+        self.inner = lane >= kept
+        self.over_batch = BATCH in step.axes and not step.out.batched
+        self.points = points_of(places, cells.block, -1 if self.inner else lane, lanes)
+        self.lanes = cells.width if self.over_batch or self.inner or step.out.batched else lanes
+        self.axes = sorted(range(kept, len(step.axes)), key=lambda i: step.axes[i] == BATCH)
+        last = len(step.out.shape) - 1
+        self.makes_vectors = step.reduce == "sum" and len(places.get(last, ())) == cells.width > 1
+
+    def write(self) -> None:
+        """Write the loops, and leave what they come to."""
+        cells, out, width = self.cells, self.step.out, self.cells.width
+        ends = [self.start()] * len(self.points)
+        if self.inner:
+            length = self.step.axes[self.lane]
+            split = length // width * width
+            if split < length:
+                ends = self.nest(self.axes, {}, cells.block, ends, (split, length, 1))
+            if not split:
+                self.leave(ends)
+                return
+            totals = self.nest(self.axes, {}, cells.block, [self.start()] * len(self.points), (0, split, width))
+        else:
+            totals = self.nest(self.axes, {}, cells.block, ends)
+        if not (self.inner or self.over_batch) or width == 1:
+            self.leave(totals)
+            return
+        if not self.makes_vectors:
+            together = [self.across(total) for total in totals]
+            self.leave([self.combined(x, end) for x, end in zip(together, ends, strict=True)])
+            return
+        for first in range(0, len(totals), width):
+            made = self.to.sums([self.to.spread(total, width) for total in totals[first : first + width]])
+            made = self.combined(made, self.to.packed(ends[first : first + width]))
+            point = self.points[first]._replace(lane=len(out.shape) - 1, lanes=width)
+            cells.spill(out, self.step.axes, point, made)
+
+    def leave(self, totals: list[Value]) -> None:
+        """Leave one for each point."""
+        for point, total in zip(self.points, totals, strict=True):
+            self.cells.spill(self.step.out, self.step.axes, point, total)
+
+    def start(self) -> Value:
+        """What is there before the first term."""
+        return self.to.number({"sum": 0.0, "max": -inf, "min": inf}[self.step.reduce])
+
+    def combined(self, total: Value, x: Value) -> Value:
+        """The sum, or the greater or the less."""
+        if x == self.start():
+            return total
+        if self.step.reduce == "sum":
+            return self.to.arithmetic("add", total, x)
+        return extreme(self.to, "maximum" if self.step.reduce == "max" else "minimum", total, x)
+
+    def across(self, total: Value) -> Value:
+        """That of all lanes."""
+        total = self.to.spread(total, self.cells.width)
+        while total.lanes > 1:
+            total = self.combined(*self.to.halves(total))
+        return total
+
+    def nest(
+        self,
+        axes: list[int],
+        known: dict[int, Place],
+        block: Place | None,
+        totals: list[Value],
+        span: tuple[int, int, int] | None = None,
+    ) -> list[Value]:
+        """The loops over some axes; `span` says from where to where that of the lanes goes, and how far at a time."""
+        cells, to = self.cells, self.to
+        if not axes:
+            terms = []
+            for total, point in zip(totals, self.points, strict=True):
+                here = point._replace(places={**point.places, **known}, block=block)
+                if span is not None and span[2] > 1:
+                    here = here._replace(lane=self.lane, lanes=span[2])
+                terms.append(self.term(total, here))
+            return terms
+        axis = axes[0]
+        lanes = span[2] if span is not None else self.lanes
+        if self.step.axes[axis] == BATCH:
+            return to.loop(
+                0, to.examples, cells.width, lambda i, t: self.nest(axes[1:], known, i, t, span), totals, lanes
+            )
+        low, high, step = span if span is not None and axis == self.lane else (0, self.step.axes[axis], 1)
+        return cells.loop(
+            low, high, step, lambda i, t: self.nest(axes[1:], {**known, axis: i}, block, t, span), totals, lanes
+        )
+
+    def term(self, total: Value, point: Point) -> Value:
+        """A total with the term of a point."""
+        cells, to, step, expr = self.cells, self.to, self.step, self.expr
+        taken: Value | bool = True if step.mask is None else cells.mask(step.mask, step.axes, point)
+        if taken is False:
+            return total
+        if step.reduce == "sum" and expr[0] == "mul":
+            made = to.fma(cells.value(step, expr[1], point), cells.value(step, expr[2], point), total)
+        else:
+            made = self.combined(total, cells.value(step, expr, point))
+        if isinstance(taken, Value):
+            made = to.select(taken, made, total)
+        if self.over_batch and cells.width > 1 and point.block is not None:
+            made = to.select(to.real(point.block), made, total)
+        return made

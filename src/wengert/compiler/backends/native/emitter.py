@@ -1,0 +1,237 @@
+"""What the lowering writes with: values, places in memory, and loops; how they are spelt is each printer's own."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+__all__ = ["BitEmitter", "Body", "Emitter", "Memory", "Place", "Scope", "Value", "affine", "at"]
+
+
+class Value(NamedTuple):
+    """A number, or one for each lane, as the text has it."""
+
+    text: str
+    kind: str = "f"  # f: double, b: bool, i: int64, p: a pointer
+    lanes: int = 1
+
+
+class Memory(NamedTuple):
+    """An array of numbers that is read or written."""
+
+    name: str  # of the pointer to its first element
+    kind: str = "f"
+    fixed: int = 0  # how many elements it has,
+    each: int = 0  # and how many more for each example
+
+
+Place = tuple[int, dict[str, int]]  # an offset: a number, and multiples of integers that are known when it runs
+Body = Callable[[Place, list[Value]], Sequence[Value]]
+
+
+def at(number: int) -> Place:
+    """An offset that is known."""
+    return number, {}
+
+
+def affine(base: int, terms: Sequence[tuple[Place, int]]) -> Place:
+    """``base`` plus each place as often as is said.
+
+    >>> affine(3, [((1, {"i": 1}), 4), ((2, {}), 10)])
+    (27, {'i': 4})
+    """
+    total = base
+    names: dict[str, int] = {}
+    for (number, places), factor in terms:
+        if factor:
+            total += number * factor
+            for name, times in places.items():
+                names[name] = names.get(name, 0) + times * factor
+    return total, names
+
+
+class Scope:
+    """The body of a loop, or of a function."""
+
+    def __init__(self) -> None:
+        self.lines: list[Any] = []  # texts; a store also with the array that it is for
+        self.memo: dict[str, Value] = {}  # by their text the values that stand in these lines
+
+
+class Emitter(ABC):
+    """Text of functions, one at a time.
+
+    Attributes:
+        width: of vectors, in lanes.
+        examples: how many there are, as many as fill whole vectors.
+        seed: the number that a reverse sweep begins with.
+        size: how many lines the function has so far.
+        functions: those that are finished.
+        unrolled: up to how many points of a step are written out one by one.
+        registers: how many rows of a product are summed at once.
+        read: the arrays that were read from memory: what is stored for others is left out in the end.
+    """
+
+    unrolled, registers = 16, 8
+    examples: str
+    seed: Value
+    functions: list[Any]
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+        self.scopes: list[Scope] = [Scope()]
+        self.depth: dict[str, int] = {}  # of what an offset is made of: the loop that it stands in
+        self.count = 0
+        self.read: set[Any] = set()
+
+    def fresh(self, stem: str) -> str:
+        """A name that is not in use."""
+        self.count += 1
+        return f"{stem}{self.count}"
+
+    def known(self, text: str) -> Value | None:
+        """The value of that text, if it is there already."""
+        for scope in reversed(self.scopes):
+            if text in scope.memo:
+                return scope.memo[text]
+        return None
+
+    def kept(self, lines: Sequence[Any]) -> list[str]:
+        """The lines without the stores that nothing reads."""
+        return [line if type(line) is str else line[1] for line in lines if type(line) is str or line[0] in self.read]
+
+    @property
+    def size(self) -> int:
+        """How many lines the function has so far."""
+        return sum([len(scope.lines) for scope in self.scopes])
+
+    # What a printer has to say: numbers.
+
+    @abstractmethod
+    def number(self, x: float) -> Value:
+        """A constant."""
+
+    @abstractmethod
+    def arithmetic(self, sign: str, a: Value, b: Value) -> Value:
+        """Of two numbers: add, sub, mul, div."""
+
+    @abstractmethod
+    def fma(self, a: Value, b: Value, c: Value) -> Value:
+        """a * b + c, rounded once where the machine does so."""
+
+    @abstractmethod
+    def negative(self, x: Value) -> Value:
+        """-x."""
+
+    @abstractmethod
+    def compare(self, how: str, a: Value, b: Value) -> Value:
+        """lt, le, gt, ge, eq, ne; with nan only the last holds."""
+
+    @abstractmethod
+    def either(self, a: Value, b: Value) -> Value:
+        """Whether one of two bools is true."""
+
+    @abstractmethod
+    def select(self, condition: Value, a: Value, b: Value) -> Value:
+        """a where a bool is true, else b."""
+
+    @abstractmethod
+    def call(self, name: str, *xs: Value) -> Value:
+        """A function of the C library."""
+
+    @abstractmethod
+    def shared(self, x: Value) -> Value:
+        """The same, to be used several times."""
+
+    @abstractmethod
+    def as_float(self, x: Value) -> Value:
+        """An integer as a float."""
+
+    # Lanes.
+
+    @abstractmethod
+    def spread(self, x: Value, lanes: int) -> Value:
+        """A value in that many lanes: a single number in each."""
+
+    @abstractmethod
+    def row(self, first: Place, lane: int) -> Place:
+        """The example in a lane of the block that begins there; behind the last one that again."""
+
+    @abstractmethod
+    def real(self, first: Place) -> Value:
+        """Which lanes of the block that begins there are examples."""
+
+    @abstractmethod
+    def lane(self, x: Value, lane: int) -> Value:
+        """One of the numbers."""
+
+    @abstractmethod
+    def packed(self, xs: Sequence[Value]) -> Value:
+        """Numbers as lanes."""
+
+    @abstractmethod
+    def halves(self, x: Value) -> tuple[Value, Value]:
+        """The lower lanes and the upper ones."""
+
+    @abstractmethod
+    def sums(self, xs: Sequence[Value]) -> Value:
+        """The sums over the lanes of as many values as there are lanes."""
+
+    # Memory and loops.
+
+    @abstractmethod
+    def load(self, memory: Memory, place: Place, lanes: int = 1, again: bool = False) -> Value:
+        """What stands at a place; `again` if it may have changed."""
+
+    @abstractmethod
+    def store(self, memory: Memory, place: Place, value: Value, tag: Any = None) -> None:
+        """Put a value there; with a tag it is left out unless that is in `read` in the end."""
+
+    @abstractmethod
+    def offset(self, index: Value) -> Place:
+        """An integer as an offset."""
+
+    @abstractmethod
+    def loop(
+        self, low: int, high: int | str, step: int, body: Body, carried: Sequence[Value] = (), lanes: int = 0
+    ) -> list[Value]:
+        """A loop; what is carried from turn to turn, as it is in the end. There is one turn at least."""
+
+    @abstractmethod
+    def each_example(self, body: Callable[[tuple[Place, Place, Place]], None]) -> None:
+        """A loop over the examples: each by its number, as the first of its block and its lane there."""
+
+    @abstractmethod
+    def checked(self, place: Place, lanes: int, extent: int) -> Place:
+        """The place, once it was seen, if that is asked for, that so many numbers from there on are among the first
+        `extent`.
+        """
+
+    @abstractmethod
+    def begin(self) -> None:
+        """Begin a function."""
+
+    @abstractmethod
+    def end(self) -> None:
+        """End it."""
+
+    @abstractmethod
+    def constant(self, values: Any) -> Memory:
+        """An array of numbers that are known."""
+
+
+class BitEmitter(Emitter):
+    """One that also has the bits of numbers."""
+
+    @abstractmethod
+    def integer(self, x: int) -> Value:
+        """An integer constant."""
+
+    @abstractmethod
+    def bits(self, how: str, a: Value, b: Value) -> Value:
+        """Of integers: add, sub, shl, ashr."""
+
+    @abstractmethod
+    def reread(self, x: Value, kind: str) -> Value:
+        """The bits of a float as an integer, or the reverse."""

@@ -1,0 +1,363 @@
+"""LLVM's text: a printer of the lowering, and the functions of many lanes that no C library has everywhere."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert.compiler.backends.native.emitter import BitEmitter, Body, Memory, Place, Scope, Value
+from wengert.compiler.backends.native.mathematics import VECTOR_FUNCTIONS
+
+__all__ = ["LLVM"]
+
+TYPES = {"f": "double", "b": "i1", "i": "i64", "p": "ptr"}
+SIGNATURE = (
+    "i64 %n, double %seed, ptr noalias readonly %inputs, ptr noalias readonly %numbers, ptr noalias %slopes, "
+    "ptr noalias readonly %outputs, ptr noalias %work"
+)
+ARGUMENTS = "i64 %n, double %seed, ptr %inputs, ptr %numbers, ptr %slopes, ptr %outputs, ptr %work"
+COMPARE = {"lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "eq": "oeq", "ne": "une"}
+INTRINSICS = {"sqrt": 1, "fabs": 1, "floor": 1, "rint": 1, "copysign": 2}
+CHECK = """define internal i64 @in_bounds(i64 %place, i64 %lanes, i64 %extent, ptr %work) noinline {
+ %end = add i64 %place, %lanes
+ %a = icmp sge i64 %place, 0
+ %b = icmp sle i64 %end, %extent
+ %good = and i1 %a, %b
+ br i1 %good, label %in, label %out
+out:
+ store double 1.0, ptr %work
+ ret i64 0
+in:
+ ret i64 %place
+}"""
+
+
+class LLVM(BitEmitter):
+    """LLVM's text.
+
+    Args:
+        width: how many lanes a vector of the machine has.
+        checks: whether each access is checked against the extent of its array: of one that is not within, nothing is
+            read, and the first number of `work` becomes 1.
+    """
+
+    def __init__(self, width: int, checks: bool = False) -> None:
+        super().__init__(width)
+        self.checks = checks
+        self.label = "entry"
+        self.examples = "%padded"
+        self.seed = Value("%seed")
+        self.functions: list[tuple[str, list[Any]]] = []
+        self.globals: dict[bytes, tuple[str, str]] = {}
+        self.declared: dict[str, str] = {}
+        self.needed: dict[str, None] = {}  # the vector functions
+
+    # -- values -------------------------------------------------------------------------------------------------------
+
+    def emit(self, text: str, kind: str = "f", lanes: int = 1, depth: int = -1, again: bool = False) -> Value:
+        """The value of an instruction, in the innermost loop or an outer one; the same one if it is there already."""
+        scopes = self.scopes
+        depth = len(scopes) - 1 if depth < 0 else depth
+        if not again:
+            for scope in scopes[depth::-1]:
+                found = scope.memo.get(text)
+                if found is not None:
+                    return found
+        self.count += 1
+        made = Value(f"%t{self.count}", kind, lanes)
+        scopes[depth].lines.append(f" {made.text} = {text}")
+        if not again:
+            scopes[depth].memo[text] = made
+        return made
+
+    def type(self, kind: str, lanes: int) -> str:
+        """How a type is written."""
+        return TYPES[kind] if lanes == 1 else f"<{lanes} x {TYPES[kind]}>"
+
+    def wide(self, x: Value, lanes: int) -> str:
+        """A value in that many lanes: a single number in each."""
+        if x.lanes == lanes:
+            return x.text
+        ty = TYPES[x.kind]
+        if x.text[0] != "%":
+            return f"<{', '.join([f'{ty} {x.text}'] * lanes)}>"
+        first = self.emit(f"insertelement <{lanes} x {ty}> poison, {ty} {x.text}, i64 0", x.kind, lanes)
+        zeros = f"<{lanes} x i32> zeroinitializer"
+        return self.emit(
+            f"shufflevector <{lanes} x {ty}> {first.text}, <{lanes} x {ty}> poison, {zeros}", x.kind, lanes
+        ).text
+
+    def shared(self, x: Value) -> Value:
+        return x
+
+    def spread(self, x: Value, lanes: int) -> Value:
+        return Value(self.wide(x, lanes), x.kind, lanes)
+
+    def alike(self, *xs: Value) -> tuple[int, list[str]]:
+        """The lanes of the widest, and all in as many."""
+        lanes = max([x.lanes for x in xs])
+        return lanes, [self.wide(x, lanes) for x in xs]
+
+    def number(self, x: float) -> Value:
+        return Value(f"0x{struct.unpack('<Q', struct.pack('<d', x))[0]:016X}")
+
+    def integer(self, x: int) -> Value:
+        return Value(str(x), "i")
+
+    def arithmetic(self, sign: str, a: Value, b: Value) -> Value:
+        lanes, (x, y) = self.alike(a, b)
+        return self.emit(f"f{sign} {self.type('f', lanes)} {x}, {y}", "f", lanes)
+
+    def bits(self, how: str, a: Value, b: Value) -> Value:
+        lanes, (x, y) = self.alike(a, b)
+        return self.emit(f"{how} {self.type('i', lanes)} {x}, {y}", "i", lanes)
+
+    def reread(self, x: Value, kind: str) -> Value:
+        ty = self.type(x.kind, x.lanes)
+        return self.emit(f"bitcast {ty} {x.text} to {self.type(kind, x.lanes)}", kind, x.lanes)
+
+    def as_float(self, x: Value) -> Value:
+        return self.emit(f"sitofp {self.type('i', x.lanes)} {x.text} to {self.type('f', x.lanes)}", "f", x.lanes)
+
+    def intrinsic(self, name: str, *xs: Value) -> Value:
+        """A function that LLVM has for each number of lanes."""
+        lanes, texts = self.alike(*xs)
+        ty = self.type("f", lanes)
+        full = f"@llvm.{name}.{'f64' if lanes == 1 else f'v{lanes}f64'}"
+        self.declared[full] = f"declare {ty} {full}({', '.join([ty] * len(xs))})"
+        return self.emit(f"call {ty} {full}({', '.join([f'{ty} {x}' for x in texts])})", "f", lanes)
+
+    def fma(self, a: Value, b: Value, c: Value) -> Value:
+        return self.intrinsic("fmuladd", a, b, c)
+
+    def negative(self, x: Value) -> Value:
+        return self.emit(f"fneg {self.type('f', x.lanes)} {x.text}", "f", x.lanes)
+
+    def compare(self, how: str, a: Value, b: Value) -> Value:
+        lanes, (x, y) = self.alike(a, b)
+        return self.emit(f"fcmp {COMPARE[how]} {self.type('f', lanes)} {x}, {y}", "b", lanes)
+
+    def either(self, a: Value, b: Value) -> Value:
+        lanes, (x, y) = self.alike(a, b)
+        return self.emit(f"or {self.type('b', lanes)} {x}, {y}", "b", lanes)
+
+    def select(self, condition: Value, a: Value, b: Value) -> Value:
+        lanes = max(condition.lanes, a.lanes, b.lanes)
+        ty = self.type(a.kind, lanes)
+        c = condition.text if condition.lanes == 1 else self.wide(condition, lanes)
+        of = f"{self.type('b', condition.lanes)} {c}"
+        return self.emit(f"select {of}, {ty} {self.wide(a, lanes)}, {ty} {self.wide(b, lanes)}", a.kind, lanes)
+
+    def call(self, name: str, *xs: Value) -> Value:
+        if name in INTRINSICS:
+            return self.intrinsic(name, *xs)
+        lanes, texts = self.alike(*xs)
+        if lanes == 1:
+            self.declared[name] = f"declare double @{name}({', '.join(['double'] * len(xs))})"
+            return self.emit(f"call double @{name}({', '.join([f'double {x}' for x in texts])})")
+        if name not in VECTOR_FUNCTIONS:
+            return self.packed([self.call(name, *[self.lane(x, k) for x in xs]) for k in range(lanes)])
+        self.needed[name] = None
+        width, x = self.width, texts[0]
+        if lanes < width:
+            x = self.shuffle(Value(x, "f", lanes), [k % lanes for k in range(width)]).text
+        ty = self.type("f", width)
+        made = self.emit(f"call {ty} @{name}.vector({ty} {x})", "f", width)
+        return made if lanes == width else self.shuffle(made, list(range(lanes)))
+
+    # -- lanes --------------------------------------------------------------------------------------------------------
+
+    def shuffle(self, x: Value, order: Sequence[int], y: Value | None = None) -> Value:
+        """Lanes of one value or two, in some order."""
+        ty, places = self.type(x.kind, x.lanes), ", ".join([f"i32 {k}" for k in order])
+        other = "poison" if y is None else y.text
+        lanes = len(order)
+        return self.emit(f"shufflevector {ty} {x.text}, {ty} {other}, <{lanes} x i32> <{places}>", x.kind, lanes)
+
+    def lane(self, x: Value, lane: int) -> Value:
+        if x.lanes == 1:
+            return x
+        return self.emit(f"extractelement {self.type(x.kind, x.lanes)} {x.text}, i64 {lane}", x.kind)
+
+    def packed(self, xs: Sequence[Value]) -> Value:
+        kind, lanes = xs[0].kind, len(xs)
+        if lanes == 1:
+            return xs[0]
+        ty, made = self.type(kind, lanes), Value("poison", kind, lanes)
+        for k, x in enumerate(xs):
+            made = self.emit(f"insertelement {ty} {made.text}, {TYPES[kind]} {x.text}, i64 {k}", kind, lanes)
+        return made
+
+    def halves(self, x: Value) -> tuple[Value, Value]:
+        half = x.lanes // 2
+        if half == 1:
+            return self.lane(x, 0), self.lane(x, 1)
+        return self.shuffle(x, range(half)), self.shuffle(x, range(half, x.lanes))
+
+    def sums(self, xs: Sequence[Value]) -> Value:
+        lanes = xs[0].lanes
+        while len(xs) > 1:  # each of the next has sums of neighbours, of two values one behind the other
+            even, odd = list(range(0, 2 * lanes, 2)), list(range(1, 2 * lanes, 2))
+            xs = [
+                self.arithmetic("add", self.shuffle(x, even, y), self.shuffle(x, odd, y))
+                for x, y in zip(xs[::2], xs[1::2], strict=True)
+            ]
+        return xs[0]
+
+    # -- memory -------------------------------------------------------------------------------------------------------
+
+    def pointer(self, memory: Memory, place: Place) -> str:
+        """Where a place is; what it is made of is computed in the outermost loop that knows it."""
+        ty, text = TYPES[memory.kind], memory.name
+        if text[:2] in ("%x", "%y"):  # an address that stands in an array of such
+            of = "%inputs" if text[1] == "x" else "%outputs"
+            where = self.emit(f"getelementptr ptr, ptr {of}, i64 {text[2:]}", "p", depth=0)
+            text = self.emit(f"load ptr, ptr {where.text}", "p", depth=0).text
+        number, names = place
+        for name, factor in sorted(names.items(), key=lambda term: self.depth[term[0]]):
+            depth = self.depth[name]
+            times = name if factor == 1 else self.emit(f"mul i64 {name}, {factor}", "i", depth=depth).text
+            text = self.emit(f"getelementptr {ty}, ptr {text}, i64 {times}", "p", depth=depth).text
+        return self.emit(f"getelementptr {ty}, ptr {text}, i64 {number}", "p").text if number else text
+
+    def checked(self, place: Place, lanes: int, extent: int) -> Place:
+        if not self.checks:
+            return place
+        number, names = place
+        total = str(number)
+        for name, factor in names.items():
+            times = self.emit(f"mul i64 {name}, {factor}", "i").text
+            total = self.emit(f"add i64 {total}, {times}", "i").text
+        asked = f"i64 {total}, i64 {lanes}, i64 {extent}, ptr %work"
+        return self.offset(self.emit(f"call i64 @in_bounds({asked})", "i"))
+
+    def load(self, memory: Memory, place: Place, lanes: int = 1, again: bool = False) -> Value:
+        pointer = self.pointer(memory, place)
+        return self.emit(f"load {self.type(memory.kind, lanes)}, ptr {pointer}, align 8", memory.kind, lanes, -1, again)
+
+    def store(self, memory: Memory, place: Place, value: Value, tag: Any = None) -> None:
+        pointer = self.pointer(memory, place)
+        line = f" store {self.type(value.kind, value.lanes)} {value.text}, ptr {pointer}, align 8"
+        self.scopes[-1].lines.append(line if tag is None else (tag, line))
+
+    def offset(self, index: Value) -> Place:
+        if index.text[0] != "%":
+            return int(index.text), {}
+        self.depth.setdefault(index.text, len(self.scopes) - 1)
+        return 0, {index.text: 1}
+
+    def row(self, first: Place, lane: int) -> Place:
+        if self.width == 1:
+            return first
+        (name,) = first[1]
+        text = self.emit(f"add i64 {name}, {lane}", "i").text if lane else name
+        last = self.emit("sub i64 %n, 1", "i", depth=0).text
+        inside = self.emit(f"icmp slt i64 {text}, {last}", "b").text
+        return self.offset(self.emit(f"select i1 {inside}, i64 {text}, i64 {last}", "i"))
+
+    def real(self, first: Place) -> Value:
+        lanes, ty = self.width, self.type("i", self.width)
+        start = Value(next(iter(first[1])), "i")
+        here = self.emit(
+            f"add {ty} {self.wide(start, lanes)}, <{', '.join([f'i64 {k}' for k in range(lanes)])}>", "i", lanes
+        )
+        return self.emit(f"icmp slt {ty} {here.text}, {self.wide(Value('%n', 'i'), lanes)}", "b", lanes)
+
+    def constant(self, values: Any) -> Memory:
+        array = np.ascontiguousarray(values, np.int64 if values.dtype.kind == "i" else np.float64)
+        kind, data = array.dtype.kind, array.tobytes()
+        key = kind.encode() + data
+        if key not in self.globals:
+            name = f"@c{len(self.globals)}"
+            text = "".join([f"\\{byte:02X}" for byte in data])
+            self.globals[key] = name, f'{name} = internal constant [{len(data)} x i8] c"{text}", align 64'
+        return Memory(self.globals[key][0], kind, array.size)
+
+    def each_example(self, body: Callable[[tuple[Place, Place, Place]], None]) -> None:
+        def turn(whole: Place, _: list[Value]) -> Sequence[Value]:
+            (name,) = whole[1]
+            block = self.emit(f"and i64 {name}, {-self.width}", "i")
+            lane = self.emit(f"and i64 {name}, {self.width - 1}", "i")
+            body((whole, self.offset(block), self.offset(lane)))
+            return ()
+
+        self.loop(0, "%n", 1, turn)
+
+    # -- loops and functions ------------------------------------------------------------------------------------------
+
+    def loop(
+        self, low: int, high: int | str, step: int, body: Body, carried: Sequence[Value] = (), lanes: int = 0
+    ) -> list[Value]:
+        lanes = lanes or self.width
+        if isinstance(high, int):
+            if high <= low:
+                return list(carried)
+            if low + step >= high:
+                return list(body((low, {}), list(carried)))
+        first = [self.wide(x, lanes) for x in carried]
+        number, entry = self.fresh(""), self.label
+        name, label, after = f"%i{number}", f"L{number}", f"X{number}"
+        self.scopes.append(Scope())
+        self.depth[name] = len(self.scopes) - 1
+        inner = [Value(f"%p{number}.{k}", x.kind, lanes) for k, x in enumerate(carried)]
+        self.label = label
+        made = [Value(self.wide(x, lanes), x.kind, lanes) for x in body((0, {name: 1}), inner)]
+        lines = self.scopes.pop().lines
+        outer = self.scopes[-1].lines
+        outer += [f" br label %{label}", f"{label}:"]
+        outer.append(f" {name} = phi i64 [ {low}, %{entry} ], [ %m{number}, %{self.label} ]")
+        for x, start, end in zip(inner, first, made, strict=True):
+            ty = self.type(x.kind, lanes)
+            outer.append(f" {x.text} = phi {ty} [ {start}, %{entry} ], [ {end.text}, %{self.label} ]")
+        outer += lines
+        outer += [f" %m{number} = add nuw nsw i64 {name}, {step}", f" %d{number} = icmp slt i64 %m{number}, {high}"]
+        outer += [f" br i1 %d{number}, label %{label}, label %{after}", f"{after}:"]
+        self.label = after
+        return made
+
+    def begin(self) -> None:
+        self.scopes, self.depth, self.label = [Scope()], {}, "entry"
+        self.scopes[0].lines += [
+            f" %upper = add i64 %n, {self.width - 1}",
+            f" %padded = and i64 %upper, {-self.width}",
+        ]
+
+    def end(self) -> None:
+        self.functions.append((f"part{len(self.functions)}", self.scopes[0].lines))
+        self.scopes = [Scope()]
+
+    def text(self, entries: Mapping[str, Sequence[int]]) -> str:
+        """The module: the functions, and entries that call some of them in turn."""
+        lines = [text for _, text in self.globals.values()]
+        if self.checks:
+            lines.append(CHECK)
+        for name in self.needed:
+            lines += self.vector_function(name)
+        for name, body in self.functions:
+            lines += [
+                f"define internal void @{name}({SIGNATURE}) noinline #0 {{",
+                "entry:",
+                *self.kept(body),
+                " ret void",
+                "}",
+            ]
+        for name, parts in entries.items():
+            lines += [f"define void @{name}({SIGNATURE}) #0 {{"]
+            lines += [f" call void @part{k}({ARGUMENTS})" for k in parts]
+            lines += [" ret void", "}"]
+        bits = 64 * self.width
+        wide = f'"min-legal-vector-width"="{bits}" "prefer-vector-width"="{bits}"'
+        lines.append(f'attributes #0 = {{ nounwind {wide} "no-trapping-math"="true" }}')
+        return "\n".join([*self.declared.values(), *lines])
+
+    def vector_function(self, name: str) -> list[str]:
+        """One of `VECTOR_FUNCTIONS` for the width of the machine."""
+        inner = LLVM(self.width)
+        ty = self.type("f", self.width)
+        made = VECTOR_FUNCTIONS[name](inner, Value("%x", "f", self.width))
+        self.declared.update(inner.declared)
+        body = inner.kept(inner.scopes[0].lines)
+        return [f"define internal {ty} @{name}.vector({ty} %x) noinline #0 {{", *body, f" ret {ty} {made.text}", "}"]

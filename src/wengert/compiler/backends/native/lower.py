@@ -1,0 +1,249 @@
+"""A program and its reverse as loops over numbers: the one lowering, which every printer prints.
+
+What has a batch runs in loops over blocks of examples, as many as a vector has lanes, and one example to each lane;
+what has none runs with its lanes along an axis. The last block repeats the last example in what lanes are left: it
+computes that once more, and sums over the batch leave it out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+
+from wengert.compiler.backends.native.access import Storage, points_of
+from wengert.compiler.backends.native.compute import Computes
+from wengert.compiler.backends.native.emitter import Emitter, Memory, Place, Value, affine, at
+from wengert.compiler.backends.native.rows import Unsupported
+from wengert.compiler.ir import BATCH, Access, Array, Assemble, Compute, addresses
+
+__all__ = ["Copy", "Lowering"]
+
+LINES = 1500  # of a function: to generate code takes longer than in proportion
+Copy = tuple[Array | None, Array, Memory, int]
+
+
+class Lowering(Computes):
+    """One function's worth of it: `steps` are what is computed, the rest as `Cells` says."""
+
+    def __init__(
+        self,
+        to: Emitter,
+        steps: Sequence[Compute | Assemble],
+        storage: dict[int, Storage],
+        rows: dict[int, Storage],
+        seed: Array | None,
+    ) -> None:
+        super().__init__(to, storage, rows, seed)
+        self.steps = steps
+
+    # -- the order of the work ----------------------------------------------------------------------------------------
+
+    def run(self, packs: Sequence[Array], copies: Sequence[Copy]) -> list[int]:
+        """Write the functions; their numbers.
+
+        Args:
+            packs: inputs whose examples are to lie in lanes.
+            copies: the results that do not lie where they are to be left: each (None for zeros), an array of its shape,
+                and the memory.
+        """
+        first = len(self.to.functions)
+        made = {id(step.out) for step in self.steps} | {id(array) for array in packs}
+        asked = [*[array for step in self.steps for array in step.reads], *[array for array, *_ in copies]]
+        ready = {id(array) for array in asked} - made
+        work: list[tuple[bool, set[int], int, Callable[[], None]]] = []
+        for array in packs:
+            work.append((True, set(), id(array), partial(self.pack, array)))
+        for step in self.steps:
+            needs = {id(array) for array in step.reads}
+            do = partial(self.compute, step) if isinstance(step, Compute) else partial(self.assemble, step)
+            work.append((step.out.batched, needs, id(step.out), do))
+        for result, shape, memory, base in copies:
+            needs = set() if result is None else {id(result)}
+            work.append((shape.batched, needs, 0, partial(self.copy, result, shape, memory, base)))
+        blocks = False
+        while work:
+            now, later = [], []
+            for one in work:
+                if one[0] == blocks and one[1] <= ready:
+                    now.append(one[3])
+                    ready.add(one[2])
+                else:
+                    later.append(one)
+            if len(later) == len(work) and not any(one[1] <= ready for one in work):
+                raise Unsupported("a step reads what is not made")
+            self.phase(now, blocks)
+            work, blocks = later, not blocks
+        return list(range(first, len(self.to.functions)))
+
+    def phase(self, actions: list[Callable[[], None]], blocks: bool) -> None:
+        """Steps that run one after another, of a block of examples each time or once."""
+        waiting = actions[::-1]
+
+        def some() -> None:
+            self.registers = {}
+            while waiting and self.to.size < LINES:
+                self.unrolled = False
+                waiting.pop()()
+
+        def turn(block: Place, _: list[Value]) -> Sequence[Value]:
+            self.block = block
+            some()
+            return ()
+
+        while waiting:
+            self.to.begin()
+            if blocks:
+                self.to.loop(0, self.to.examples, self.width, turn)
+            else:
+                some()
+            self.block = None
+            self.to.end()
+
+    # -- Assemble -----------------------------------------------------------------------------------------------------
+
+    def assemble(self, step: Assemble) -> None:
+        """Zeros, and parts stored where they are the first to come, or added."""
+        out = step.out
+        touched, stored = np.zeros(out.size, bool), np.zeros(out.size, bool)
+        adds = []
+        for access, part in step.parts:
+            shape = part.cell_shape
+            if access.index is not None:
+                touched[:] = True
+                adds.append(True)
+                continue
+            own = access.strides[int(part.batched) :]
+            cells = (access.table if access.table is not None else addresses(access.base, own, shape)).reshape(-1)
+            new = len(np.unique(cells)) == len(cells) and not touched[cells].any()
+            new = new and (out.batched or not part.batched)
+            touched[cells] = True
+            if new:
+                stored[cells] = True
+            adds.append(not new)
+        empty = np.flatnonzero(~stored)
+        self.unrolled = out.size <= self.to.unrolled
+        for run in np.split(empty, np.flatnonzero(np.diff(empty) != 1) + 1) if len(empty) else ():
+            first, zero = int(run[0]), self.to.number(0.0)
+
+            def clear(places: dict[int, list[Place]], lanes: int, first: int = first, zero: Value = zero) -> None:
+                self.leave(out, affine(first, [(places[0][0], 1)]), zero, self.block, lanes)
+
+            self.over([0], {0: len(run)}, -1 if out.batched or self.unrolled else 0, {}, clear)
+        for (access, part), add in zip(step.parts, adds, strict=True):
+            self.unrolled = part.size <= self.to.unrolled
+            if part.batched and not out.batched:
+                self.to.each_example(partial(self.scatter, access, part))
+            else:
+                self.part(access, part, add)
+
+    def part(self, access: Access, part: Array, add: bool) -> None:
+        """One part of an array, lane by lane where each lane is another example."""
+        axes, out = part.shape, access.array
+        plain = [i for i, n in enumerate(axes) if n != BATCH]
+        lane = -1
+        if plain and not out.batched and not self.unrolled and self.width > 1 and access.table is None:
+            last = plain[-1]
+            if access.strides[last] == 1 and (access.index is None or not access.index.strides[last]):
+                lane = last
+        own = Access(part, 0, part.strides)
+
+        def put(places: dict[int, list[Place]], lanes: int) -> None:
+            point = points_of(places, self.block, lane, lanes)[0]
+            value, index = self.read(own, axes, point), access.index
+            cell = self.cell(access, axes, point)
+            if index is not None and index.array.batched and self.width > 1:
+                value = self.to.spread(value, self.width)
+                for k in range(self.width):
+                    memory, where = self.place(out, self.moved(cell, access, axes, point, k), self.block, 1)
+                    where = affine(k, [(where, 1)])
+                    self.to.read.add(id(out))
+                    self.to.store(
+                        memory,
+                        where,
+                        self.to.arithmetic("add", self.to.load(memory, where, 1, True), self.to.lane(value, k)),
+                        id(out),
+                    )
+                self.forget(out)
+                return
+            if index is not None:
+                cell = self.moved(cell, access, axes, point, 0)
+            self.put(out, cell, value, lanes, add)
+
+        self.over(plain, {i: axes[i] for i in plain}, lane, {}, put)
+
+    def put(self, out: Array, cell: Place, value: Value, lanes: int, add: bool) -> None:
+        """A value in a cell, or added to it."""
+        if add:
+            old = None if cell[1] or not self.unrolled else self.registers.get((id(out), cell[0], lanes))
+            if old is None:
+                memory, place = self.place(out, cell, self.block, lanes)
+                self.to.read.add(id(out))
+                old = self.to.load(memory, place, self.width if out.batched else lanes, True)
+            value = self.to.arithmetic("add", old, value)
+        self.forget(out, single=bool(cell[1]) or lanes > 1 or not self.unrolled)
+        self.leave(out, cell, value, self.block, lanes)
+
+    def scatter(self, access: Access, part: Array, example: tuple[Place, Place, Place]) -> None:
+        """One example of a batched part, added to an array without a batch: one after another, as two may meet."""
+        axes, out = part.shape, access.array
+        whole, block, lane = example
+        plain = [i for i, n in enumerate(axes) if n != BATCH]
+        own = Access(part, 0, part.strides)
+
+        def put(places: dict[int, list[Place]], lanes: int) -> None:
+            point = points_of(places, whole, -1, 1)[0]
+            memory, place = self.place(part, self.cell(own, axes, point), block, 1)
+            self.to.read.add(id(part))
+            value = self.to.load(memory, affine(0, [(place, 1), (lane, 1)]))
+            cell = self.cell(access, axes, point)
+            if access.index is not None:
+                cell = self.moved(cell, access, axes, point, 0)
+            memory, place = self.place(out, cell, None, 1)
+            self.to.read.add(id(out))
+            old = self.to.load(memory, place, 1, True)
+            self.to.store(memory, place, self.to.arithmetic("add", old, value), id(out))
+
+        self.forget(out)
+        self.over(plain, {i: axes[i] for i in plain}, -1, {}, put)
+
+    # -- what is given and what is left -------------------------------------------------------------------------------
+
+    def pack(self, array: Array) -> None:
+        """The examples of an input into lanes."""
+        home = self.rows[id(array)]
+        block = self.block or at(0)
+
+        def put(places: dict[int, list[Place]], lanes: int) -> None:
+            values = []
+            for k in range(self.width):
+                where = affine(home.base, [(places[0][0], 1), (self.to.row(block, k), home.pitch)])
+                value = self.to.load(home.memory, where)
+                values.append(self.to.as_float(value) if home.memory.kind == "i" else value)
+            self.leave(array, places[0][0], self.to.packed(values), self.block)
+
+        self.unrolled = array.size <= self.to.unrolled
+        self.over([0], {0: array.size}, -1, {}, put)
+
+    def copy(self, array: Array | None, shape: Array, memory: Memory, base: int) -> None:
+        """A result to where it is to be left."""
+        block = self.block or at(0)
+
+        def put(places: dict[int, list[Place]], lanes: int) -> None:
+            cell = places[0][0]
+            value = (
+                self.to.number(0.0)
+                if array is None
+                else self.fetch(array, cell, block if array.batched else None, lanes)
+            )
+            if not shape.batched:
+                self.to.store(memory, affine(base, [(cell, 1)]), self.to.spread(value, lanes))
+                return
+            value = self.to.spread(value, self.width)
+            for k in range(self.width):
+                where = affine(base, [(cell, 1), (self.to.row(block, k), shape.size)])
+                self.to.store(memory, where, self.to.lane(value, k))
+
+        self.unrolled = shape.size <= self.to.unrolled
+        self.over([0], {0: shape.size}, -1 if shape.batched or self.unrolled else 0, {}, put)

@@ -1,0 +1,148 @@
+"""LLVM at work: text to object code for this machine, object code to addresses; one at a time."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import threading
+from collections.abc import Callable
+from ctypes.util import find_library
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from itertools import count
+from pathlib import Path
+from typing import Any
+from weakref import WeakSet
+
+import llvmlite
+import llvmlite.binding as llvm
+
+from wengert._forks import in_child, is_orphaned
+from wengert.compiler.backends.base import MachineCode
+from wengert.compiler.backends.native.rows import C_FUNCTIONS
+from wengert.errors import WengertError
+
+__all__ = ["Loaded", "compiled", "description", "is_usable", "linked", "native_width"]
+
+Function = Callable[..., None]
+PROTOTYPE = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_double, *[ctypes.c_void_p] * 5)
+LONG = (
+    5_000  # lines of text from which on code is generated without optimizing: that runs as fast and takes half as long
+)
+
+_alone = threading.RLock()  # over LLVM
+_usable = True
+_held: WeakSet[Any] = WeakSet()  # what LLVM owns a part of
+_numbers = count()
+
+
+def _renew() -> None:
+    """In a forked child: where another thread was in LLVM, its locks are held for ever, and nothing calls it again."""
+    global _usable
+    if is_orphaned(_alone):
+        _usable = False
+        for thing in list(_held):
+            thing.detach()
+
+
+in_child(_renew)
+
+
+def is_usable() -> bool:
+    """Whether code can be made in this process."""
+    return _usable
+
+
+class Loaded:
+    """Machine code that can be called."""
+
+    def __init__(self, library: Any) -> None:
+        self._library = library  # as long as it is held the addresses are good
+        self.code = MachineCode(library["forward"], library["both"])
+        self.forward: Function = PROTOTYPE(self.code.forward)
+        self.both: Function = PROTOTYPE(self.code.both)
+
+
+@cache
+def _machine(level: int) -> Any:
+    """What makes code for this machine."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    target = llvm.Target.from_default_triple()
+    features = llvm.get_host_cpu_features().flatten()
+    made = target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, opt=level, jit=True)
+    _held.add(made)
+    return made
+
+
+@cache
+def _linker() -> Any:
+    _machine(1)
+    made = llvm.create_lljit_compiler(llvm.Target.from_default_triple().create_target_machine(jit=True))
+    _held.add(made)
+    return made
+
+
+@cache
+def native_width() -> int:
+    """How many floats a vector of this machine holds."""
+    features = llvm.get_host_cpu_features()
+    if features.get("avx512f") and features.get("avx512dq"):
+        return 8
+    return 4 if features.get("avx2") else 2
+
+
+@cache
+def _c_functions() -> dict[str, int]:
+    """The addresses of the C library's functions."""
+    try:
+        library = ctypes.CDLL(find_library("m"))
+    except OSError:
+        library = ctypes.CDLL(None)
+    found = {}
+    for name in C_FUNCTIONS:
+        address = ctypes.cast(getattr(library, name), ctypes.c_void_p).value
+        found[name] = address or 0
+    return found
+
+
+@cache
+def description() -> str:
+    """What object code depends on besides the program: versions, the machine, and how this folder lowers."""
+    try:
+        own = version("wengert")
+    except PackageNotFoundError:
+        own = ""
+    lowering = hashlib.sha256()
+    for file in sorted(Path(__file__).parent.glob("*.py")):
+        lowering.update(file.read_bytes())
+    features = llvm.get_host_cpu_features().flatten()
+    parts = (own, llvmlite.__version__, llvm.llvm_version_info, llvm.get_process_triple(), llvm.get_host_cpu_name())
+    return repr((*parts, features, lowering.hexdigest()))
+
+
+def compiled(text: str) -> bytes:
+    """The object code of a module."""
+    with _alone:
+        _demand_usable()
+        level = 1 if text.count("\n") < LONG else 0
+        machine = _machine(level)
+        module = llvm.parse_assembly(text)
+        return bytes(machine.emit_object(module))
+
+
+def linked(code: bytes) -> Loaded:
+    """Object code, made callable."""
+    with _alone:
+        _demand_usable()
+        builder = llvm.JITLibraryBuilder().add_object_img(code)
+        for name, address in _c_functions().items():
+            builder.import_symbol(name, address)
+        library = builder.export_symbol("forward").export_symbol("both").link(_linker(), f"kernel{next(_numbers)}")
+        _held.add(library)
+        return Loaded(library)
+
+
+def _demand_usable() -> None:
+    if not _usable:
+        raise WengertError("this process was forked while another thread was making machine code: it makes none itself")

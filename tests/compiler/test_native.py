@@ -1,0 +1,348 @@
+"""Machine code beside NumPy's kernel and the engine: the same numbers for every width of vectors and every batch."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import random
+import threading
+from typing import Any
+
+import pytest
+
+import wengert
+from tests.compiler.checks import difference, gradients
+from wengert import Value, nn, ops
+from wengert.errors import ArgumentError
+
+np = pytest.importorskip("numpy")
+pytest.importorskip("llvmlite", reason="machine code is made by llvmlite")
+
+from wengert.compiler.backends.base import MachineCode  # noqa: E402
+from wengert.compiler.backends.native import BackgroundKernel, NativeKernel  # noqa: E402
+from wengert.compiler.backends.native.layout import module  # noqa: E402
+from wengert.compiler.backends.native.llvm import LLVM  # noqa: E402
+from wengert.compiler.backends.native.machine import compiled, linked, native_width  # noqa: E402
+from wengert.compiler.backends.native.mathematics import VECTOR_FUNCTIONS  # noqa: E402
+from wengert.compiler.backends.numpy import NumPyKernel  # noqa: E402
+from wengert.ops import BY_NAME  # noqa: E402
+
+lifting_fuzz = pytest.importorskip("tools.qa.lifting_fuzz")
+
+WIDTHS = [width for width in (1, 2, 4, 8) if width <= native_width()]  # vectors of 64, 128, 256 and 512 bits
+SIZES = [*range(1, 18), 64, 100]
+CLOSE = 1e-12
+
+
+def kernel_of(function: Any, *columns: Any, batched: bool = True) -> Any:
+    """The kernel of NumPy's that a function is lifted to for these arguments."""
+    made = wengert.compile(function, backend="numpy")
+    made.map(*columns) if batched else made(*columns)
+    recording = made._runtime.latest()
+    recording.load()
+    return recording.kernel
+
+
+class Checked:
+    """A kernel's program as code for some width of vectors, in which each access is checked."""
+
+    def __init__(self, kernel: Any, width: int) -> None:
+        self.kernel = kernel
+        self.made = module(kernel.program, kernel.back, kernel.wanted, width, checks=True)
+        self.loaded = linked(compiled(self.made.text))
+
+    def run(self, arrays: Any, seed: float | None) -> tuple[list[Any], Any]:
+        """The outputs and derivatives by inputs, and those by the parameters, by the seam's own convention."""
+        kernel, both = self.kernel, seed is not None
+        count = next((len(x) for x, a in zip(arrays, kernel.inputs, strict=True) if a.batched), 1)
+        kinds = [np.int64 if a.role == "index" else np.float64 for a in kernel.inputs]
+        given = [np.ascontiguousarray(x, kind) for x, kind in zip(arrays, kinds, strict=True)]
+        asked = [*kernel.program.outputs.values(), *(kernel.wanted if both else ())]
+        left = [np.full([count if n < 0 else n for n in array.shape], 1234.5) for array in asked]
+        slopes = np.full(len(kernel.numbers), 1234.5)
+        room = np.full(self.made.work(count) + 8, math.nan)
+        work = room[-room.ctypes.data % 64 // 8 :]
+        work[0] = 0.0
+        pointers = [np.array([x.ctypes.data for x in some] + [0], np.int64) for some in (given, left)]
+        function = self.loaded.both if both else self.loaded.forward
+        function(
+            count, 1.0 if seed is None else seed, pointers[0].ctypes.data, kernel.numbers.ctypes.data,
+            slopes.ctypes.data, pointers[1].ctypes.data, work.ctypes.data,
+        )  # fmt: skip
+        assert work[0] == 0.0, "an access was out of bounds"
+        if not both:
+            assert (slopes == 1234.5).all()
+        return left, slopes
+
+
+def agree(made: Checked, arrays: Any) -> None:
+    """Code gives what NumPy's kernel gives, forward alone and with derivatives."""
+    kernel = made.kernel
+    for seed in (None, 0.75):
+        got, slopes = made.run(arrays, seed)
+        with np.errstate(all="ignore"):
+            if seed is None:
+                want: list[Any] = list(kernel.forward(arrays).values())
+            else:
+                outputs, by_inputs = kernel.both(arrays, seed)
+                want = [*outputs.values(), *by_inputs]
+                assert difference(slopes, kernel.slopes) < CLOSE
+        for x, y in zip(got, want, strict=True):
+            assert difference(x, np.broadcast_to(y, x.shape)) < CLOSE
+
+
+def network(x: Any, y: Any) -> Any:
+    return (MODEL(x) - y) ** 2 + 1e-3 * sum(p * p for p in MODEL.parameters())
+
+
+MODEL = nn.MLP(3, [9, 5, 1], rng=random.Random(1))
+W = [[Value(random.Random(7 * n + k).gauss(0, 1)) for k in range(5)] for n in range(11)]
+
+
+def attention(x: Any) -> Any:
+    """Masks, ragged sums and an extreme."""
+    scores = [wengert.tanh(sum(w * v for w, v in zip(row, x, strict=True))) for row in W[:6]]
+    out = [wengert.logsumexp(scores[: t + 1]) for t in range(6)]
+    return sum(o * s for o, s in zip(out, wengert.softmax(scores), strict=True)) + wengert.max(scores) - wengert.min(out)
+
+
+def table(tokens: Any, target: int) -> Any:
+    """Indices that are known when it runs."""
+    rows = [W[t] for t in tokens]
+    total = [sum(r[k] for r in rows).tanh() for k in range(5)]
+    return total[0] * total[1] - wengert.softmax(total)[target].log()
+
+
+def vector(x: Any) -> Any:
+    """A list of results, as `map` takes it, and Values among the arguments."""
+    return [a * W[0][0] + b for a, b in zip(x, x[1:], strict=False)]
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_batches_of_every_size_at_every_width(width: int) -> None:
+    made = {name: Checked(kernel, width) for name, kernel in KERNELS.items()}
+    for count in SIZES:
+        draw = np.random.default_rng(count)
+        agree(made["network"], [draw.normal(size=(count, 3)), draw.normal(size=count)])
+        agree(made["attention"], [draw.normal(size=(count, 5))])
+        agree(made["table"], [draw.integers(0, 11, (count, 4)), draw.integers(0, 5, count)])
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_one_example_and_lists_of_results(width: int) -> None:
+    draw = np.random.default_rng(5)
+    one = kernel_of(network, [0.3, 0.2, 0.5], 0.7, batched=False)
+    agree(Checked(one, width), [draw.normal(size=3), np.float64(0.1)])
+    one = kernel_of(table, [1, 2, 3, 1], 2, batched=False)
+    agree(Checked(one, width), [np.array([10, 0, 3, 10]), np.int64(4)])
+    agree(Checked(kernel_of(vector, draw.normal(size=(3, 7))), width), [draw.normal(size=(13, 7))])
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_products_larger_than_registers(width: int) -> None:
+    generator = random.Random(3)
+    big = nn.MLP(19, [23, 17], rng=generator)
+
+    def loss(x: Any) -> Any:
+        return sum(v * v for v in big(x)).log()
+
+    draw = np.random.default_rng(6)
+    agree(Checked(kernel_of(loss, draw.normal(size=(2, 19))), width), [draw.normal(size=(21, 19))])
+    one = kernel_of(loss, draw.normal(size=19).tolist(), batched=False)
+    agree(Checked(one, width), [draw.normal(size=19)])
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_random_programs_access_what_is_theirs(width: int) -> None:
+    for seed in range(4 * width, 4 * width + 4):
+        made = lifting_fuzz.program(seed)
+        generator = np.random.default_rng(seed)
+        kernel = kernel_of(made.function, generator.normal(size=(4, made.width)))
+        agree(Checked(kernel, width), [generator.normal(size=(11, made.width))])
+
+
+@pytest.mark.parametrize("poison", [False, True])
+def test_random_programs(poison: bool) -> None:
+    for seed in range(20_000, 20_006):
+        error, refusal = lifting_fuzz.run(seed, poison, "native")
+        assert error < CLOSE
+        assert not refusal
+
+
+# ------------------------------------------------------------------------------------------------- operations
+
+
+SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 1e-300, 5e-324, -5e-324, 1e300, 800.0, -800.0, 40.0, -40.0]
+SPECIAL += [math.inf, -math.inf, math.nan]
+ROWS = [row for row in ops.TABLE if row.value and row.arity in (1, 2) and row.name not in ("polygamma",)]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_every_operation_at_special_values(row: Any) -> None:
+    """nan and infinity, zeros and subnormal numbers: as the engine has it, or NumPy's kernel runs."""
+    points = [(x,) for x in SPECIAL] if row.arity == 1 else [(x, y) for x in SPECIAL for y in SPECIAL]
+    count = len(points)
+    columns = [np.array(column) for column in zip(*points, strict=True)]
+    draw = [[low + (high - low) * u for u in (0.3, 0.6)] for low, high in row.domain[: row.arity]]
+    function = (lambda x: row(x)) if row.arity == 1 else (lambda x, y: row(x, y))
+    made = wengert.compile(function, backend="native")
+    made.map(*[np.array(x) for x in draw])
+    kernel = made._runtime.latest().kernel
+    assert kernel.name == "native"
+    if kernel.refusal:
+        assert kernel.refusal == "polygamma is computed in Python" or row.name in kernel.refusal
+        return
+    got = kernel.forward(columns)["out"]
+    for number, point in enumerate(points):
+        want, x = row.value(*point), float(np.broadcast_to(got, count)[number])
+        same = x == want or (x != x and want != want)
+        assert same or abs(x - want) <= 1e-13 * abs(want) + 5e-324, (row.name, point, x, want)
+
+
+@pytest.mark.parametrize("name", sorted(VECTOR_FUNCTIONS))
+@pytest.mark.parametrize("width", [width for width in WIDTHS if width > 1])
+def test_vector_functions_keep_the_promise(name: str, width: int) -> None:
+    """Within 4 units in the last place of the C library, whose own error is below one."""
+    to = LLVM(width)
+    to.needed[name] = None
+    ty = f"<{width} x double>"
+    call = f"define void @both(ptr %x, ptr %y) {{\n %a = load {ty}, ptr %x, align 8\n"
+    call += f" %b = call {ty} @{name}.vector({ty} %a)\n store {ty} %b, ptr %y, align 8\n ret void\n}}\n"
+    loaded = linked(compiled(to.text({}) + "\n" + call + "define void @forward() {\n ret void\n}"))
+    function = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(loaded.code.both)
+    draw = np.random.default_rng(8)
+    numbers = [draw.normal(size=4000) * 10.0 ** draw.integers(-12, 3, 4000), draw.uniform(-1, 3, 4000), np.array(SPECIAL)]
+    numbers += [10.0 ** draw.uniform(-320, 308, 4000), np.nextafter(1.0, [0.0, 2.0]), draw.uniform(-745.2, 709.8, 1000)]
+    x = np.concatenate([*numbers, np.zeros(width)])
+    x = x[: len(x) // width * width]
+    y = np.empty_like(x)
+    for at in range(0, len(x), width):
+        function(x.ctypes.data + 8 * at, y.ctypes.data + 8 * at)
+    want = np.array([BY_NAME[name].value(float(v)) for v in x])
+    with np.errstate(invalid="ignore"):
+        far = np.abs(y - want) / np.spacing(np.abs(want))
+    wrong = np.flatnonzero(~((y == want) | (np.isnan(y) & np.isnan(want)) | (far <= 3.0)))
+    assert not len(wrong), [(x[k], y[k], want[k]) for k in wrong[:5]]
+
+
+# ------------------------------------------------------------------------------------------------- the kernel
+
+
+def test_what_only_python_can_do_is_numpys() -> None:
+    row = wengert.op("third_native", lambda x: math.sin(x) / 3.0, lambda out, x: math.cos(x) / 3.0, arity=1)
+    made = wengert.compile(lambda x: row(x) * W[0][0], backend="native")
+    total = made.mean([0.5, 1.0, 2.0])
+    kernel = made._runtime.latest().kernel
+    assert kernel.code is None
+    assert "third_native" in kernel.refusal
+    assert total.data == pytest.approx(sum(math.sin(x) / 3.0 for x in (0.5, 1.0, 2.0)) / 3.0 * W[0][0].data, rel=1e-14)
+
+
+def test_a_kernel_has_code_of_the_seam() -> None:
+    kernel = KERNELS["network"]
+    native = NativeKernel(kernel.program, kernel.back, kernel.wanted)
+    assert isinstance(native.code, MachineCode)
+    assert native.code.forward != native.code.both
+    assert native.work(9) >= native.work(1) > 0
+    assert NumPyKernel(kernel.program, kernel.back).code is None
+
+
+def test_indices_out_of_bounds_never_reach_the_code() -> None:
+    kernel = KERNELS["table"]
+    native = NativeKernel(kernel.program, kernel.back, kernel.wanted)
+    good = [np.array([[0, 1, 2, 10]]), np.array([4])]
+    native.forward(good)
+    for bad in ([np.array([[0, 1, 2, 11]]), good[1]], [good[0], np.array([-1])]):
+        with pytest.raises(IndexError, match="out of bounds"):
+            native.forward(bad)
+    made = wengert.compile(table, backend="native")
+    made([1, 2, 3, 4], 1)
+    with pytest.raises(IndexError):
+        made([1, 2, 3, 99], 1)
+    assert made([1, 2, 3, -1], 1).data == pytest.approx(table([1, 2, 3, -1], 1).data, rel=1e-13)
+
+
+def test_the_first_result_is_the_codes() -> None:
+    made = wengert.compile(network, backend="native")
+    parameters = MODEL.parameters()
+    got = made.mean([[0.1, 0.2, 0.3]] * 5, [0.5] * 5)
+    assert made._runtime.latest().kernel.code is not None
+    want = network([0.1, 0.2, 0.3], 0.5)
+    assert difference(got.data, want.data) < CLOSE
+    assert difference(gradients(got, parameters), gradients(want, parameters)) < CLOSE
+
+
+def test_numpy_serves_until_the_code_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    gate = threading.Event()
+    make = NativeKernel.make
+    monkeypatch.setattr(NativeKernel, "make", lambda kernel: (gate.wait(), make(kernel)))
+    made = wengert.compile(network, backend="native", wait=False)
+    arguments = [[0.1, 0.2, 0.3]] * 5, [0.5] * 5
+    first = made.mean(*arguments)
+    kernel = made._runtime.latest().kernel
+    assert isinstance(kernel, BackgroundKernel)
+    assert kernel.code is None
+    gate.set()
+    kernel.wait()
+    results = [made.mean(*arguments).data for _ in range(20)]  # by both, then by the faster
+    assert difference(results, [first.data] * 20) < CLOSE
+    assert (kernel.code is None) == bool(kernel.refusal)
+
+
+def test_a_failure_in_the_background_leaves_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(kernel: Any) -> None:
+        raise RuntimeError("no code today")
+
+    monkeypatch.setattr(NativeKernel, "object_code", fail)
+    made = wengert.compile(network, backend="native", wait=False)
+    first = made.mean([[0.1, 0.2, 0.3]] * 5, [0.5] * 5)
+    kernel = made._runtime.latest().kernel
+    kernel.wait()
+    assert "no code today" in kernel.refusal
+    assert made.mean([[0.1, 0.2, 0.3]] * 5, [0.5] * 5).data == first.data
+
+
+def test_threads_share_code() -> None:
+    kernel = KERNELS["network"]
+    made = linked(compiled(module(kernel.program, kernel.back, kernel.wanted, native_width()).text))
+    draw = np.random.default_rng(3)
+    arrays = [draw.normal(size=(50, 3)), draw.normal(size=50)]
+    kernel.both(arrays, 1.0)
+    want, wrong = kernel.slopes.copy(), []
+
+    def work() -> None:
+        one = Checked.__new__(Checked)
+        one.kernel, one.loaded = kernel, made
+        one.made = module(kernel.program, kernel.back, kernel.wanted, native_width())
+        for _ in range(50):
+            if not difference(one.run(arrays, 1.0)[1], want) < CLOSE:
+                wrong.append(1)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_wait_without_a_library_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    from wengert.compiler.backends import BACKENDS
+
+    monkeypatch.setitem(BACKENDS, "native", BACKENDS["native"]._replace(library="no_such_library"))
+    with pytest.raises(wengert.errors.MissingExtraError, match=r'pip install "wengert\[native\]"'):
+        wengert.compile(network, backend="native")
+    with pytest.raises(ArgumentError, match="expected one of 'auto', 'numpy', 'native'"):
+        wengert.compile(network, backend="nativ")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def kernels() -> None:
+    """Those that several tests run."""
+    draw = np.random.default_rng(0)
+    KERNELS["network"] = kernel_of(network, draw.normal(size=(2, 3)), draw.normal(size=2))
+    KERNELS["attention"] = kernel_of(attention, draw.normal(size=(2, 5)))
+    KERNELS["table"] = kernel_of(table, draw.integers(0, 11, (5, 4)), draw.integers(0, 5, 5))
+
+
+KERNELS: dict[str, Any] = {}
