@@ -16,7 +16,7 @@ from typing import Any
 
 from wengert import node
 from wengert._forks import in_child
-from wengert.compiler.tracing.tracers import HOLDS, Integer, Number, as_operand, number_of
+from wengert.compiler.tracing.tracers import HOLDS, Integer, Number, as_operand, number_of, values_in
 from wengert.engine import Value
 from wengert.errors import Line, running
 from wengert.ops import BY_NAME
@@ -105,8 +105,7 @@ class Recorder:
 
     def choose(self, index: Integer, items: Any) -> None:
         """Note that an integer chooses an item; each becomes an operand now, whichever is chosen."""
-        for item in items:
-            as_operand(item)
+        values_in(items)
         self.picked.append(Picked(index, items))
 
     def indexed(self, frame: Any, number: int) -> Any:
@@ -142,6 +141,12 @@ class _TracingHook(threading.local):
     def read(self, x: Any, number: float) -> Any:
         """`x.data`."""
         return number if self.recorder is None else Number(self.recorder, number, x, attached=True)
+
+    def copied(self, x: Any) -> Any:
+        """What stands for a copy of `x`, which is another leaf; None where nothing records."""
+        if type(x) is not Value:
+            self.refuse("copies a Value")
+        return None if self.recorder is None else STOP(x)
 
     def detached(self, x: Any, number: float) -> Any:
         """`x.detach()`."""
@@ -241,7 +246,10 @@ def _subscripted(frame: Any) -> Any:
         return None
     lines[-1] = lines[-1][:end]
     lines[0] = lines[0][begin:]
-    harmless = (ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.Load, ast.UnaryOp, ast.USub, ast.Slice)
+    harmless = (
+        *(ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.Load, ast.UnaryOp, ast.USub, ast.Slice),
+        *(ast.BinOp, ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod),
+    )
     try:
         tree = ast.parse("(" + b"".join(lines).decode() + ")", mode="eval").body
         if not isinstance(tree, ast.Subscript) or not all(isinstance(x, harmless) for x in ast.walk(tree.value)):
