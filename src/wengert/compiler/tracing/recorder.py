@@ -70,6 +70,7 @@ class Recorder:
     def __post_init__(self) -> None:
         self.began: int = Value(0.0)._made  # every node of the run is younger
         self.surroundings: Any = None
+        self.returned: tuple[Any, Any, Any] = None, None, None
 
     def refuse(self, why: str) -> None:
         """Leave the recording.
@@ -108,14 +109,18 @@ class Recorder:
         values_in(items)
         self.picked.append(Picked(index, items))
 
+    def note_return(self, frame: Any, code: Any, x: Any) -> None:
+        """Remember what a function has last returned to a frame: a list may be indexed there at once."""
+        self.returned = frame, code, x
+
     def indexed(self, frame: Any, number: int) -> Any:
         """The list in ``rows[index]``, if that is what the frame is doing."""
         if self._looking:  # for the list in front of another index
             return [None] * (number + 1)
-        self._looking, count = True, len(self.picked)
+        self._looking, count, returned = True, len(self.picked), self.returned
         try:
             with _hook.told_to(None):
-                items = _subscripted(frame)
+                items = _subscripted(frame, *returned)
         finally:
             self._looking = False
             del self.picked[count:]
@@ -229,11 +234,12 @@ def _in_child() -> None:
 in_child(_in_child)
 
 
-def _subscripted(frame: Any) -> Any:
+def _subscripted(frame: Any, caller: Any, called: Any, returned: Any) -> Any:
     """What stands before the brackets in ``rows[index]``; None if the frame is doing something else.
 
     A list does not show itself to the index. Its expression stands in the source, and if it is made of names,
-    attributes and items alone, evaluating it once more has no effect.
+    attributes, items and arithmetic alone, evaluating it once more has no effect. In ``function(x)[index]`` it is what
+    that function was the last to return.
     """
     import ast
 
@@ -252,8 +258,15 @@ def _subscripted(frame: Any) -> Any:
     )
     try:
         tree = ast.parse("(" + b"".join(lines).decode() + ")", mode="eval").body
-        if not isinstance(tree, ast.Subscript) or not all(isinstance(x, harmless) for x in ast.walk(tree.value)):
+        asked: Any = tree.value if isinstance(tree, ast.Subscript) else None
+        by_call = isinstance(asked, ast.Call)
+        asked = asked.func if by_call else asked
+        if asked is None or not all(isinstance(x, harmless) for x in ast.walk(asked)):
             return None
-        return eval(compile(ast.Expression(tree.value), __file__, "eval"), frame.f_globals, frame.f_locals)
+        found = eval(compile(ast.Expression(asked), __file__, "eval"), frame.f_globals, frame.f_locals)
+        if not by_call:
+            return found
+        code = getattr(found, "__code__", None) or getattr(type(found).__call__, "__code__", None)
+        return returned if frame is caller and code is called else None
     except Exception:  # whatever it is, it is not a list that can be read again
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -18,14 +19,15 @@ from wengert.compiler.tracing.arguments import Arguments, Leaf
 from wengert.compiler.tracing.recorder import Guard, Recorder, Unrecordable, tracing
 from wengert.compiler.tracing.recording import Guards, Recording
 from wengert.compiler.tracing.surroundings import Surroundings
-from wengert.compiler.tracing.tracers import Integer, Number, as_operand, presented, values_in
-from wengert.compiler.tracing.watch import PlainRun, followed
+from wengert.compiler.tracing.tracers import HOLDS, Integer, Number, as_operand, presented, values_in
+from wengert.compiler.tracing.watch import Path, PlainRun
 from wengert.engine import Value
 from wengert.graph import Graph
 
 __all__ = ["Auxiliary", "main_of", "numbers_in", "record", "slopes_of"]
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
+EQUAL = (("eq", True), ("ne", False), ("is", True))  # guards that hold a number to another
 KINDS: dict[str, Any] = {"f": np.float64, "i": np.int64, "b": np.bool_}  # of what is in arrays
 
 
@@ -147,12 +149,13 @@ class _Trace:
 
         try:
             with tracing(self.recorder):
-                self.result, path = followed(run)
+                path = Path(watch.cached, self.recorder.note_return)
+                self.result = path.follow(run)
         finally:
-            self.recorder.open = False
+            self.recorder.open, self.recorder.returned = False, (None, None, None)
         if self.recorder.refusal:
             raise Unrecordable(self.recorder.refusal)
-        if path != watch.path:
+        if path.steps != watch.path.steps:
             raise Unrecordable("it takes another way while it is recorded, perhaps by the type of a number")
         self.recorder.open = True  # for the operands of what was computed last
         self.extents = self.bounds()
@@ -219,19 +222,48 @@ class _Trace:
 
     def other_integers(self) -> list[list[int]]:
         """Other indices for some more runs, so that each operand shows which integer has chosen it: by how far each
-        of the runs moves it, which is another sequence of steps for each integer.
+        of the runs moves it, which is another sequence of steps for each integer. Those that the guards hold equal move
+        together, those that a guard holds to a number stay, and all others so that the guards come out the same.
+
+        Raises:
+            Unrecordable: there are none.
         """
+        place_of = {id(integer._node): place for place, integer in enumerate(self.integers)}
+        leader = list(range(len(self.integers)))
+        held: set[int | None] = set()
+        relations: list[tuple[Guard, int | None, int | None]] = []  # with the integers on its sides
+        for guard in self.guards:
+            left, right = place_of.get(id(guard.left)), place_of.get(id(guard.right))
+            if all(
+                place is not None or not isinstance(x, Value) for x, place in ((guard.left, left), (guard.right, right))
+            ):
+                relations.append((guard, left, right))
+                if (guard.how, guard.outcome) in EQUAL:
+                    if left is not None and right is not None:
+                        leader = [leader[left] if one == leader[right] else one for one in leader]
+                    else:
+                        held |= {left, right}
+        groups: dict[int, list[int]] = {}
+        for place, one in enumerate(leader):
+            groups.setdefault(one, []).append(place)
+        sizes = {one: [n for place in group if (n := self.integers[place].extent)] for one, group in groups.items()}
+        moving = [one for one, group in groups.items() if min(sizes[one], default=0) > 1 and held.isdisjoint(group)]
+        radix = min([min(sizes[one]) for one in moving], default=2)
+        count = next(n for n in itertools.count(1) if radix**n > len(moving))
+        steps = [[code // radix**n % radix for n in range(count)] for code in range(1, radix**count)]
         numbers = [int(integer.number) for integer in self.integers]
-        movable = [place for place, integer in enumerate(self.integers) if integer.extent > 1]
-        radix = min([self.integers[place].extent for place in movable], default=2)
-        others: list[list[int]] = []
-        scale = 1
-        while scale <= len(movable) or not others:
-            run = list(numbers)
-            for code, place in enumerate(movable, 1):  # the digits of a code that is not 0
-                run[place] = (numbers[place] + code // scale % radix) % self.integers[place].extent
-            others.append(run)
-            scale *= radix
+        others = [list(numbers) for _ in range(count)]
+        for one in moving:
+            touching = [each for each in relations if not {*groups[one]}.isdisjoint(each[1:])]
+            for code, step in enumerate(steps):
+                for other, by in zip(others, step, strict=True):
+                    for place in groups[one]:
+                        other[place] = (numbers[place] + by) % min(sizes[one])
+                if all(_comes_out(*each, other) for other in others for each in touching):
+                    del steps[code]
+                    break
+            else:
+                raise Unrecordable("other integers take another branch")
         return others
 
     def compare(self, others: list[_Trace]) -> list[Pick]:
@@ -359,6 +391,12 @@ def slopes_of(result: Any, recording: Recording, arguments: Sequence[Any]) -> An
 def _age(value: Any) -> int:
     """When a Value was made."""
     return int(value._made)
+
+
+def _comes_out(guard: Guard, left: int | None, right: int | None, integers: Sequence[int]) -> bool:
+    """Whether a guard comes out as it did, for other integers on its sides."""
+    x, y = (x if place is None else integers[place] for x, place in ((guard.left, left), (guard.right, right)))
+    return bool(HOLDS[guard.how](float(x), float(y)) == guard.outcome)
 
 
 def _is_open(guard: Guard) -> bool:

@@ -193,8 +193,12 @@ class Integer(Number):
             return made
         return Integer(self.recorder, made.number, made._node, self.name, self.fixed, self.base, self.steps + by)
 
+    def select(self, items: Any) -> Any:
+        """The item of a list that this integer stands for: for `wengert.take`."""
+        return items[self.chosen(items)]
+
     def chosen(self, items: Any) -> int:
-        """Which item that is, noted as chosen at run time where it can be."""
+        """Which item of a list it stands for, noted as chosen at run time where it can be."""
         number = int(self.number)
         count = len(items) - self.steps  # of the numbers from 0 on that the argument may be
         if self.fixed or not -len(items) <= number < len(items) or (self.steps and not 0 <= self.base.number < count):
