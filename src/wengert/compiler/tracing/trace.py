@@ -28,6 +28,7 @@ __all__ = ["Auxiliary", "main_of", "numbers_in", "record", "slopes_of"]
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 EQUAL = (("eq", True), ("ne", False), ("is", True))  # guards that hold a number to another
+ATTEMPTS = 3  # how many choices of other integers are tried
 KINDS: dict[str, Any] = {"f": np.float64, "i": np.int64, "b": np.bool_}  # of what is in arrays
 
 
@@ -68,11 +69,13 @@ def _record(trace: Callable[..., _Trace], backend: Backend) -> Recording:
     except Exception as problem:
         raise Unrecordable(f"while it is being recorded it raises {type(problem).__name__}: {problem}") from problem
     picks: list[Pick] = []
-    if run.extents:
+    for attempt in range(ATTEMPTS if run.extents else 0):
         try:
-            picks = run.compare([trace(others) for others in run.other_integers()])
-        except Exception:  # other integers take another branch, or raise: each gets a specialization
-            run = trace(fixed=True)
+            picks = run.compare([trace(others) for others in run.other_integers(attempt)])
+            break
+        except Exception:  # other integers take another branch, or raise: if all do, each gets a specialization
+            if attempt == ATTEMPTS - 1:
+                run = trace(fixed=True)
     try:
         made = _lifted(run, picks, backend)
     except (Unrecordable, Unliftable):
@@ -220,7 +223,7 @@ class _Trace:
         elsewhere += np.frombuffer(self.graph.operands or b"", np.int64).tolist()
         return len(sizes) == 1 and places.isdisjoint(elsewhere)
 
-    def other_integers(self) -> list[list[int]]:
+    def other_integers(self, attempt: int) -> list[list[int]]:
         """Other indices for some more runs, so that each operand shows which integer has chosen it: by how far each
         of the runs moves it, which is another sequence of steps for each integer. Those that the guards hold equal move
         together, those that a guard holds to a number stay, and all others so that the guards come out the same.
@@ -251,6 +254,7 @@ class _Trace:
         radix = min([min(sizes[one]) for one in moving], default=2)
         count = next(n for n in itertools.count(1) if radix**n > len(moving))
         steps = [[code // radix**n % radix for n in range(count)] for code in range(1, radix**count)]
+        steps = steps[attempt:] + steps[:attempt]
         numbers = [int(integer.number) for integer in self.integers]
         others = [list(numbers) for _ in range(count)]
         for one in moving:

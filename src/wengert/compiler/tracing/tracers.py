@@ -150,7 +150,8 @@ class Number:
         if name in ("conjugate", "item"):
             return self
         if name == "is_integer":
-            return bool(self.recorder.guard("eq", self, _whole("floor", self))) if math.isfinite(self.number) else False
+            finite = self.recorder.guard("within", self, FINITE)
+            return finite and self == recorded("floor", BY_NAME["floor"](self.number), self)
         found = getattr(self.taken(), name)
         return found(*map(taken, args), **named) if callable(found) else found
 
@@ -278,7 +279,9 @@ def _computed(name: str, *xs: Any) -> Any:
     else:
         made = recorded(name, result, *xs)
     if isinstance(result, (int, np.integer)):
-        recorder.guard("within", made, EXACT)
+        if not recorder.guard("within", made, EXACT):
+            for x in xs:
+                taken(x)
         if name == "pow":
             recorder.guard("ge", xs[1], 0.0)  # else a float
     elif name == "pow" and not by_numpy:
@@ -298,7 +301,8 @@ def _whole(name: str, x: Any) -> Any:
     if not is_traced(x):
         return int(BY_NAME[name](x))
     made = recorded(name, computed(lambda number: int(BY_NAME[name](float(number))), x), x)
-    x.recorder.guard("within", made, EXACT)
+    if not x.recorder.guard("within", made, EXACT):
+        taken(x)
     return made
 
 
