@@ -103,7 +103,7 @@ def test_equal_integers_and_other_ones() -> None:
     same_everywhere(lambda a, b: table[a] * w if a == b else table[b] * v, whole(5, 40), 2)
 
     def games(winners: list[int], losers: list[int]) -> Any:
-        return sum(((table[a] - table[b]).logsigmoid() for a, b in zip(winners, losers) if a != b), w)
+        return sum(((table[a] - table[b]).logsigmoid() for a, b in zip(winners, losers, strict=True) if a != b), w)
 
     same_everywhere(games, [[a, b] for a, b in zip(whole(5, 40, 4), whole(5, 40, 4), strict=True)], 16)
 
@@ -208,7 +208,7 @@ def test_patterns() -> None:
 
 
 def test_what_is_kept_in_a_cache_is_no_other_way() -> None:
-    @functools.lru_cache(maxsize=None)
+    @functools.cache
     def twiddles(n: int) -> list[float]:
         return [math.cos(k / n) for k in range(n)]
 

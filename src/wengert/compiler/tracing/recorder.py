@@ -70,7 +70,7 @@ class Recorder:
     def __post_init__(self) -> None:
         self.began: int = Value(0.0)._made  # every node of the run is younger
         self.surroundings: Any = None
-        self.returned: tuple[Any, Any, Any] = None, None, None
+        self.path: Any = None  # which knows what a function has last returned: a list may be indexed there at once
 
     def refuse(self, why: str) -> None:
         """Leave the recording.
@@ -109,15 +109,11 @@ class Recorder:
         values_in(items)
         self.picked.append(Picked(index, items))
 
-    def note_return(self, frame: Any, code: Any, x: Any) -> None:
-        """Remember what a function has last returned to a frame: a list may be indexed there at once."""
-        self.returned = frame, code, x
-
     def indexed(self, frame: Any, number: int) -> Any:
         """The list in ``rows[index]``, if that is what the frame is doing."""
         if self._looking:  # for the list in front of another index
             return [None] * (number + 1)
-        self._looking, count, returned = True, len(self.picked), self.returned
+        self._looking, count, returned = True, len(self.picked), self.path.returned
         try:
             with _hook.told_to(None):
                 items = _subscripted(frame, *returned)

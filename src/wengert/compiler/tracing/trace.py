@@ -29,6 +29,7 @@ __all__ = ["Auxiliary", "main_of", "numbers_in", "record", "slopes_of"]
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 EQUAL = (("eq", True), ("ne", False), ("is", True))  # guards that hold a number to another
 ATTEMPTS = 3  # how many choices of other integers are tried
+SPARE = 64  # more sequences of steps than there are integers
 KINDS: dict[str, Any] = {"f": np.float64, "i": np.int64, "b": np.bool_}  # of what is in arrays
 
 
@@ -150,12 +151,12 @@ class _Trace:
             clone = self.surroundings.root(function)
             return arguments.call(clone, example, stand_in, lambda x: self.surroundings.stand_in(x, "an argument"))
 
+        path = self.recorder.path = Path(watch.cached)
         try:
             with tracing(self.recorder):
-                path = Path(watch.cached, self.recorder.note_return)
                 self.result = path.follow(run)
         finally:
-            self.recorder.open, self.recorder.returned = False, (None, None, None)
+            self.recorder.open = False
         if self.recorder.refusal:
             raise Unrecordable(self.recorder.refusal)
         if path.steps != watch.path.steps:
@@ -225,49 +226,40 @@ class _Trace:
 
     def other_integers(self, attempt: int) -> list[list[int]]:
         """Other indices for some more runs, so that each operand shows which integer has chosen it: by how far each
-        of the runs moves it, which is another sequence of steps for each integer. Those that the guards hold equal move
-        together, those that a guard holds to a number stay, and all others so that the guards come out the same.
+        of the runs moves it, which is another sequence of steps for each integer. The guards come out the same: those
+        that are held equal move together, and one that is held to a number stays.
 
         Raises:
             Unrecordable: there are none.
         """
         place_of = {id(integer._node): place for place, integer in enumerate(self.integers)}
-        leader = list(range(len(self.integers)))
-        held: set[int | None] = set()
-        relations: list[tuple[Guard, int | None, int | None]] = []  # with the integers on its sides
-        for guard in self.guards:
-            left, right = place_of.get(id(guard.left)), place_of.get(id(guard.right))
-            if all(
-                place is not None or not isinstance(x, Value) for x, place in ((guard.left, left), (guard.right, right))
-            ):
-                relations.append((guard, left, right))
-                if (guard.how, guard.outcome) in EQUAL:
-                    if left is not None and right is not None:
-                        leader = [leader[left] if one == leader[right] else one for one in leader]
-                    else:
-                        held |= {left, right}
-        groups: dict[int, list[int]] = {}
-        for place, one in enumerate(leader):
-            groups.setdefault(one, []).append(place)
-        sizes = {one: [n for place in group if (n := self.integers[place].extent)] for one, group in groups.items()}
-        moving = [one for one, group in groups.items() if min(sizes[one], default=0) > 1 and held.isdisjoint(group)]
-        radix = min([min(sizes[one]) for one in moving], default=2)
+        sides = [
+            [place_of.get(id(x), x if isinstance(x, Value) else float(x)) for x in (guard.left, guard.right)]
+            for guard in self.guards
+        ]
+        between = [(g, x) for g, x in zip(self.guards, sides, strict=True) if not any(isinstance(y, Value) for y in x)]
+        equal = [{y for y in x if type(y) is int} for g, x in between if (g.how, g.outcome) in EQUAL]
+        held = {place for places in equal if len(places) == 1 for place in places}
+        moving = [n for n, integer in enumerate(self.integers) if integer.extent > 1 and n not in held]
+        moving += sorted({n for places in equal if not places.isdisjoint(moving) for n in places} - {*moving})
+        extents = [self.integers[n].extent for n in moving]
+        radix = min([extent for extent in extents if extent], default=2)
         count = next(n for n in itertools.count(1) if radix**n > len(moving))
-        steps = [[code // radix**n % radix for n in range(count)] for code in range(1, radix**count)]
-        steps = steps[attempt:] + steps[:attempt]
-        numbers = [int(integer.number) for integer in self.integers]
-        others = [list(numbers) for _ in range(count)]
-        for one in moving:
-            touching = [each for each in relations if not {*groups[one]}.isdisjoint(each[1:])]
-            for code, step in enumerate(steps):
+        codes = range(1, min(radix**count, len(moving) + SPARE))
+        free = [[code // radix**n % radix for n in range(count)] for code in (*codes[attempt:], *codes[:attempt])]
+        others = [[int(integer.number) for integer in self.integers] for _ in range(count)]
+        for at, (place, extent) in enumerate(zip(moving, extents, strict=True)):
+            touching = [(g, x) for g, x in between if place in x and not {*moving[at + 1 :]}.intersection(x)]
+            twins = [n for places in equal if place in places for n in moving[:at] if n in places]
+            number = others[0][place]
+            for step in free:
                 for other, by in zip(others, step, strict=True):
-                    for place in groups[one]:
-                        other[place] = (numbers[place] + by) % min(sizes[one])
-                if all(_comes_out(*each, other) for other in others for each in touching):
-                    del steps[code]
+                    other[place] = other[twins[0]] if twins else (number + by) % extent
+                if all(_comes_out(guard, x, other) for other in others for guard, x in touching):
                     break
             else:
                 raise Unrecordable("other integers take another branch")
+            free = free if twins else [each for each in free if each is not step]
         return others
 
     def compare(self, others: list[_Trace]) -> list[Pick]:
@@ -397,10 +389,10 @@ def _age(value: Any) -> int:
     return int(value._made)
 
 
-def _comes_out(guard: Guard, left: int | None, right: int | None, integers: Sequence[int]) -> bool:
-    """Whether a guard comes out as it did, for other integers on its sides."""
-    x, y = (x if place is None else integers[place] for x, place in ((guard.left, left), (guard.right, right)))
-    return bool(HOLDS[guard.how](float(x), float(y)) == guard.outcome)
+def _comes_out(guard: Guard, sides: list[Any], integers: Sequence[int]) -> bool:
+    """Whether a guard comes out as it did, for other integers on its sides, which are named by their places."""
+    x, y = (float(integers[side] if type(side) is int else side) for side in sides)
+    return bool(HOLDS[guard.how](x, y) == guard.outcome)
 
 
 def _is_open(guard: Guard) -> bool:

@@ -122,9 +122,9 @@ class Number:
     def __ror__(self, other: Any) -> Any: return taken(other) | self.taken()
     def __xor__(self, other: Any) -> Any: return self.taken() ^ taken(other)
     def __rxor__(self, other: Any) -> Any: return taken(other) ^ self.taken()
-    def __lshift__(self, other: Any) -> Any: return self * (1 << taken(other))
+    def __lshift__(self, other: Any) -> Any: return self * (type(self.number)(1) << taken(other))
     def __rlshift__(self, other: Any) -> Any: return taken(other) << self.taken()
-    def __rshift__(self, other: Any) -> Any: return self // (1 << taken(other))
+    def __rshift__(self, other: Any) -> Any: return self // (type(self.number)(1) << taken(other))
     def __rrshift__(self, other: Any) -> Any: return taken(other) >> self.taken()
     def __invert__(self) -> Any: return ~self.taken()
     # fmt: on
@@ -404,7 +404,9 @@ def _by_element(ufunc: Any, method: str, xs: tuple[Any, ...], options: dict[str,
 
 def _as_numbers(x: Any) -> Any:
     """An array of the numbers themselves, for which alone the recording holds then."""
-    if type(x) is TracedArray and x.kind is not None:
+    if type(x) is TracedArray and x.kind is None:  # of Values
+        return x.view(np.ndarray)
+    if type(x) is TracedArray:
         return np.array([taken(item) for item in x.ravel().tolist()], x.kind).reshape(x.shape)
     return [_as_numbers(item) for item in x] if type(x) in (list, tuple) else taken(x)
 

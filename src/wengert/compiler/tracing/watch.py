@@ -226,22 +226,22 @@ class Path:
 
     Args:
         cached: functions whose results are kept: what happens in them is no part of it, as it happens but once.
-        tell: is told what is returned, by what code, to which frame.
+
+    Attributes:
+        returned: the frame that something was last returned to, by what code, and that.
     """
 
-    def __init__(self, cached: Container[Any], tell: Callable[[Any, Any, Any], None] | None = None) -> None:
+    def __init__(self, cached: Container[Any]) -> None:
         self.steps: list[Any] = []
+        self.returned: tuple[Any, Any, Any] = None, None, None
         self.cached: Container[Any] = cached
-        self.tell: Callable[[Any, Any, Any], None] | None = tell
         self._inside: Any = None  # the frame of a cached function
 
     def note(self, frame: Any, event: str, arg: Any) -> None:
         """An event of Python's profiler."""
         if event == "return":
-            if frame is self._inside:
-                self._inside = None
-            elif self.tell is not None:
-                self.tell(frame.f_back, frame.f_code, arg)
+            self.returned = frame.f_back, frame.f_code, arg
+            self._inside = None if frame is self._inside else self._inside
         elif self._inside is None and event in ("call", "c_exception") and _is_step(frame):
             if event == "call" and frame.f_code in self.cached:
                 self._inside = frame
@@ -255,6 +255,7 @@ class Path:
             return call()
         finally:
             sys.setprofile(None)
+            self.returned = None, None, None
 
 
 PACKAGE = __file__.rpartition("compiler")[0]
