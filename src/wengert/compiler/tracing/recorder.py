@@ -21,7 +21,7 @@ from wengert.engine import Value
 from wengert.errors import Line, running
 from wengert.ops import BY_NAME
 
-__all__ = ["Guard", "Picked", "Recorder", "Unrecordable", "is_watched", "recorder_of_thread", "tracing", "watching"]
+__all__ = ["Guard", "Recorder", "Unrecordable", "is_watched", "recorder_of_thread", "tracing", "watching"]
 
 STOP = BY_NAME["stop_gradient"]
 
@@ -46,20 +46,12 @@ class Guard:
         return Guard(self.how, left, right, self.outcome, self.line)
 
 
-@dataclass(frozen=True)
-class Picked:
-    """An item of a list that an integer argument chose at run time."""
-
-    index: Integer
-    items: list[Any]
-
-
 @dataclass
 class Recorder:
     """What one run of a function has shown."""
 
     guards: dict[tuple[Any, ...], Guard] = field(default_factory=dict)
-    picked: list[Picked] = field(default_factory=list)
+    picked: list[tuple[Integer, list[Any]]] = field(default_factory=list)  # what an integer chose from at run time
     refusal: str = ""
     arguments: dict[int, Value] = field(default_factory=dict)  # what stands for each Value that is one, by identity
     open: bool = True  # whether the run still goes on
@@ -107,7 +99,7 @@ class Recorder:
     def choose(self, index: Integer, items: Any) -> None:
         """Note that an integer chooses an item; each becomes an operand now, whichever is chosen."""
         values_in(items)
-        self.picked.append(Picked(index, items))
+        self.picked.append((index, items))
 
     def indexed(self, frame: Any, number: int) -> Any:
         """The list in ``rows[index]``, if that is what the frame is doing."""

@@ -42,6 +42,8 @@ class Auxiliary(NamedTuple):
     auxiliary: Any
 
 
+@modes.suspended()  # recorded under no_grad() or not, it is the same recording
+@np.errstate(all="ignore")
 def record(
     function: Callable[..., Any], arguments: Arguments, example: Sequence[Any], backend: Backend, watch: PlainRun
 ) -> Recording:
@@ -57,11 +59,7 @@ def record(
     Raises:
         Unrecordable, Unliftable: it cannot be compiled; the message says why.
     """
-    with modes.suspended(), np.errstate(all="ignore"):  # recorded under no_grad() or not, it is the same recording
-        return _record(partial(_Trace, function, arguments, example, watch), backend)
-
-
-def _record(trace: Callable[..., _Trace], backend: Backend) -> Recording:
+    trace = partial(_Trace, function, arguments, example, watch)
     began = perf_counter()
     try:
         run = trace()
@@ -151,7 +149,7 @@ class _Trace:
             clone = self.surroundings.root(function)
             return arguments.call(clone, example, stand_in, lambda x: self.surroundings.stand_in(x, "an argument"))
 
-        path = self.recorder.path = Path(watch.cached)
+        path = self.recorder.path = Path(watch.path.cached)
         try:
             with tracing(self.recorder):
                 self.result = path.follow(run)
@@ -174,7 +172,7 @@ class _Trace:
         number = {id(side): n for n, side in enumerate(self.compared)}
         self.sides = [(number.get(id(guard.left), -1), number.get(id(guard.right), -1)) for guard in self.guards]
         inputs = [x for a in self.inputs.values() for x in a.reshape(-1)]
-        self.choices = [(picked.index, list(map(values_in, picked.items))) for picked in self.recorder.picked]
+        self.choices = [(index, list(map(values_in, items))) for index, items in self.recorder.picked]
         items = [x for _, rows in self.choices for row in rows for x in row]
         among = {*map(id, items)}  # what is chosen is an operand, also where nothing else is made of it
         for asked in (self.results, self.auxiliary, self.compared):
@@ -203,8 +201,8 @@ class _Trace:
 
     def bounds(self) -> dict[str, int]:
         """For each input that chooses from how many items; for an integer of it that has fewer there is a guard."""
-        for picked in self.recorder.picked:
-            picked.index.extent = min(len(picked.items), picked.index.extent or len(picked.items))
+        for index, items in self.recorder.picked:
+            index.extent = min(len(items), index.extent or len(items))
         choosing = [integer for integer in self.integers if integer.extent]
         extents: dict[str, int] = {}
         for integer in choosing:
@@ -219,7 +217,7 @@ class _Trace:
         else is made of it.
         """
         places = {self.place[id(x)] for x in self.inputs[name].reshape(-1)}
-        sizes = {len(picked.items) for picked in self.recorder.picked if self.place[id(picked.index._node)] in places}
+        sizes = {len(items) for index, items in self.recorder.picked if self.place[id(index._node)] in places}
         elsewhere = [self.place[id(x)] for x in (*self.results, *self.auxiliary, *self.compared)]
         elsewhere += np.frombuffer(self.graph.operands or b"", np.int64).tolist()
         return len(sizes) == 1 and places.isdisjoint(elsewhere)

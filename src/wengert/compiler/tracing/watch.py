@@ -16,7 +16,7 @@ import sys
 import zlib
 from array import array
 from collections import deque
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from itertools import pairwise
 from operator import is_
@@ -63,7 +63,6 @@ class PlainRun:
         mentioned: the names in the code that it can reach.
         tells_bools: whether it asks if something is True, or is False, itself.
         effect: what it did, in words; empty while nothing was seen.
-        cached: the code of functions that `functools.lru_cache` keeps the results of.
         path: what it called.
     """
 
@@ -71,8 +70,7 @@ class PlainRun:
         self.mentioned: set[str] = set()
         self.tells_bools: bool = False
         self.effect: str = ""
-        self.cached: set[Any] = set()
-        self.path: Path = Path(self.cached)
+        self.path: Path = Path(set())
         self._kept: list[tuple[Any, str, Callable[[Any], Any], Any]] = []
         self._values: list[Value] = []
         self._walk([(function, "itself"), *[(x, name) for name, x in arguments]])
@@ -110,7 +108,7 @@ class PlainRun:
         if kind is MethodType:
             return (x.__func__, name), (x.__self__, name)
         if isinstance(x, CACHED):
-            self.cached.add(getattr(x.__wrapped__, "__code__", None))
+            self.path.cached.add(getattr(x.__wrapped__, "__code__", None))
         if isinstance(x, functools.partial):
             return (x.func, name), (x.args, name), (x.keywords, name)
         if kind is tuple:
@@ -225,16 +223,16 @@ class Path:
     """The functions of the user's that were called, in order, and the errors that C functions raised.
 
     Args:
-        cached: functions whose results are kept: what happens in them is no part of it, as it happens but once.
+        cached: the code of functions whose results are kept: what happens there is no part of it, as it happens once.
 
     Attributes:
         returned: the frame that something was last returned to, by what code, and that.
     """
 
-    def __init__(self, cached: Container[Any]) -> None:
+    def __init__(self, cached: set[Any]) -> None:
         self.steps: list[Any] = []
         self.returned: tuple[Any, Any, Any] = None, None, None
-        self.cached: Container[Any] = cached
+        self.cached: set[Any] = cached
         self._inside: Any = None  # the frame of a cached function
 
     def note(self, frame: Any, event: str, arg: Any) -> None:
