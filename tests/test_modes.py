@@ -181,7 +181,7 @@ def test_a_recording_is_told_of_a_pass() -> None:
     x = Value(2.0)
     set_tracing_hook(Recording())
     try:
-        with pytest.raises(RuntimeError, match="^calls backward"):
+        with pytest.raises(RuntimeError, match=r"^calls backward"):
             x.backward()
     finally:
         set_tracing_hook(None)
