@@ -263,8 +263,8 @@ def test_a_row_of_the_users_that_takes_floats_is_called_on_each_element() -> Non
 
 
 def test_every_language_is_named_where_another_is_asked_for() -> None:
-    with pytest.raises(ArgumentError, match='source\\(\\) writes "numpy", "torch" or "jax", not \'c\''):
-        moons().source("c")
+    with pytest.raises(ArgumentError, match='source\\(\\) writes "numpy", "torch", "jax" or "c", not \'rust\''):
+        moons().source("rust")
 
 
 # ------------------------------------------------------------------------------------- names

@@ -87,6 +87,8 @@ class Entry:
                 f"    {lifted.products} products of arrays, {lifted.table_reads} operands through tables, "
                 f"{len(made.parameters):,} parameters in {len(program.of_role('param'))} arrays"
             )
+            if kernel.refusal:
+                lines.append(f"    not run as {kernel.name}: {kernel.refusal}")
             if program.padded:
                 lines.append("    sums of different lengths share arrays, with masks")
             lines += [f"    guarded: {line}" for line in made.guards.lines]

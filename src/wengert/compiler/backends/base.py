@@ -52,9 +52,11 @@ class Kernel(ABC):
         numbers: the parameters, end to end, to be filled before a run.
         slopes: after `both`, the derivative by each of them.
         code: its functions as machine code; None where it has none, or none yet.
+        refusal: why another back end runs the program after all; empty if none does.
     """
 
     name: ClassVar[str]
+    refusal: str = ""
 
     def __init__(self, program: Program, back: Program, wanted: Sequence[Array] = ()) -> None:
         self.program: Program = program

@@ -61,7 +61,7 @@ class Cells:
         self.storage = storage
         self.rows = rows
         self.seed = seed
-        self.registers: dict[tuple[int, int, int], Value] = {}  # by array, cell and lanes
+        self.registers: dict[int, dict[tuple[int, int], Value]] = {}  # by array, then by cell and lanes
         self.block: Place | None = None
         self.unrolled = False
 
@@ -120,7 +120,7 @@ class Cells:
         if array is self.seed:
             return self.to.seed
         if not cell[1]:
-            found = self.registers.get((id(array), cell[0], lanes))
+            found = self.registers.get(id(array), {}).get((cell[0], lanes))
             if found is not None:
                 return found
         memory, place = self.place(array, cell, block, lanes)
@@ -131,7 +131,8 @@ class Cells:
     def leave(self, array: Array, cell: Place, value: Value, block: Place | None, lanes: int = 1) -> None:
         """Put a value into a cell, or its lanes into those that follow."""
         if not cell[1]:
-            value = self.registers[(id(array), cell[0], lanes)] = self.to.shared(value)
+            value = self.to.shared(value)
+            self.registers.setdefault(id(array), {})[cell[0], lanes] = value
         memory, place = self.place(array, cell, block, lanes)
         self.to.store(memory, place, self.to.spread(value, self.width if array.batched else lanes), id(array))
 
@@ -216,6 +217,6 @@ class Cells:
         """An array changes: the vectors of its cells in registers hold no longer, and unless it is known where, no
         single one does.
         """
-        gone = [key for key in self.registers if key[0] == id(out) and (single or key[2] > 1)]
-        for key in gone:
-            del self.registers[key]
+        held = self.registers.pop(id(out), {})
+        if not single:
+            self.registers[id(out)] = {key: value for key, value in held.items() if key[1] == 1}

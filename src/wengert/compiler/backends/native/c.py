@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from math import inf
 from typing import Any
@@ -24,44 +25,15 @@ COMPARE = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 INLINE = 60  # an expression up to this length stands where it is used
 TYPES = {"f": "double", "b": "int", "i": "int64_t"}
 LETTERS = "ijklmpqrstuv"
-KEYWORDS = [
-    "auto",
-    "break",
-    "case",
-    "char",
-    "const",
-    "continue",
-    "default",
-    "do",
-    "double",
-    "else",
-    "enum",
-    "extern",
-    "float",
-    "for",
-    "goto",
-    "if",
-    "inline",
-    "int",
-    "long",
-    "register",
-    "restrict",
-    "return",
-    "short",
-    "signed",
-    "sizeof",
-    "static",
-    "struct",
-    "switch",
-    "typedef",
-    "union",
-    "unsigned",
-    "void",
-    "volatile",
-    "while",
-]
-TAKEN = [*KEYWORDS, *C_FUNCTIONS, "main", "n", "example", "seed", "mean", "work", "malloc", "free", "rint", "fabs"]
-TAKEN += ["sqrt", "floor", "copysign", *LETTERS]
+TAKEN = """auto break case char const continue default do double else enum extern float for goto if inline int long
+register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while n example seed
+mean work main NAN INFINITY
+abort abs atexit atof atoi atol atoll bsearch calloc ceil copysign div exit fabs fdim floor fma fmax fmin free frexp
+getenv ilogb isfinite isinf isnan isnormal labs ldexp ldiv lgamma llabs lldiv llrint llround logb lrint lround malloc
+mblen mbstowcs mbtowc modf nan nearbyint nextafter nexttoward qsort rand realloc remainder remquo rint round scalbln
+scalbn signbit sqrt srand strtod strtof strtol strtold strtoll strtoul strtoull system tgamma trunc wcstombs wctomb
+NULL"""
+# keywords, our own names, and what <math.h> and <stdlib.h> declare besides C_FUNCTIONS
 
 
 class C(Emitter):
@@ -260,7 +232,7 @@ class _Source:
         self.kernel = kernel
         self.back = kernel.back if gradient else None
         self.to = C()
-        self.taken = set(TAKEN)
+        self.taken = {*TAKEN.split(), *C_FUNCTIONS, *LETTERS}
         plain = name.strip("<>")
         self.title = self.free(f"{plain}_and_gradients" if gradient else plain)
         self.storage: dict[int, Storage] = {}
@@ -268,7 +240,9 @@ class _Source:
 
     def free(self, name: str) -> str:
         """A name like this that nothing else has."""
-        made, number = name, 1
+        name = re.sub(r"\W", "_", name, flags=re.ASCII)
+        name = made = f"x{name}" if name[:1].isdigit() or not name else name
+        number = 1
         while made in self.taken or (made[:1] in "tsc" and made[1:].isdigit()):
             made, number = f"{name}_{number}", number + 1
         self.taken.add(made)

@@ -12,7 +12,7 @@ import numpy as np
 from wengert.compiler.backends import cache
 from wengert.compiler.backends.base import Kernel, MachineCode
 from wengert.compiler.backends.native.layout import Module, module
-from wengert.compiler.backends.native.machine import Loaded, compiled, description, linked, native_width
+from wengert.compiler.backends.native.machine import Loaded, compiled, description, is_usable, linked, native_width
 from wengert.compiler.backends.native.rows import Unsupported
 from wengert.compiler.backends.numpy import NumPyKernel
 from wengert.compiler.ir import BATCH, Array, Compute, Program
@@ -22,6 +22,7 @@ __all__ = ["NativeKernel"]
 
 HEADER = struct.Struct("<qqq")
 ALIGNED = 64  # bytes
+LARGE = 2.0**63
 
 
 class NativeKernel(Kernel):
@@ -34,7 +35,6 @@ class NativeKernel(Kernel):
 
     def __init__(self, program: Program, back: Program, wanted: Sequence[Array] = ()) -> None:
         super().__init__(program, back, wanted)
-        self.refusal = ""
         self._plain: NumPyKernel | None = None
         self._loaded: Loaded | None = None
         self._module = Module("", 0, 0, 1)
@@ -45,6 +45,7 @@ class NativeKernel(Kernel):
         self._addresses = np.zeros(len(self.inputs) + 1, np.int64)
         self._places = np.zeros(len(self._results) + 1, np.int64)
         self._extents = _extents(program, back)
+        self._whole = [n for n, a in enumerate(self.inputs) if a.role == "index" and n not in self._extents]
         self.prepare()
 
     def prepare(self) -> None:
@@ -53,6 +54,9 @@ class NativeKernel(Kernel):
 
     def make(self) -> None:
         """Make the code, or find it."""
+        if not is_usable():
+            self.refusal = "this process was forked while another thread was making machine code"
+            return
         try:
             made, code = self.object_code()
         except Unsupported as why:
@@ -83,13 +87,13 @@ class NativeKernel(Kernel):
 
     def forward(self, arrays: Sequence[Any]) -> dict[str, Any]:
         """The outputs by name."""
-        if self._loaded is None:
+        if self._loaded is None or not self._fit(arrays):
             return self.by_numpy(arrays, None)[0]
         return dict(zip(self.program.outputs, self._run(self._loaded.forward, arrays, 1.0), strict=False))
 
     def both(self, arrays: Sequence[Any], seed: float) -> tuple[dict[str, Any], list[Any]]:
         """The outputs by name, and the derivatives by the wanted inputs."""
-        if self._loaded is None:
+        if self._loaded is None or not self._fit(arrays):
             return self.by_numpy(arrays, seed)
         results = self._run(self._loaded.both, arrays, seed)
         count = len(self.program.outputs)
@@ -106,6 +110,10 @@ class NativeKernel(Kernel):
         made = plain.both(arrays, seed)
         self.slopes[...] = plain.slopes
         return made
+
+    def _fit(self, arrays: Sequence[Any]) -> bool:
+        """Whether the integers that are only numbers, and may be floats here, are within 64 bits."""
+        return all(bool((np.abs(np.asarray(arrays[n], float)) < LARGE).all()) for n in self._whole)
 
     def _run(self, function: Any, arrays: Sequence[Any], seed: float) -> list[Any]:
         """Call the code on arrays."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from wengert.compiler.backends.native.access import Storage
 from wengert.compiler.backends.native.emitter import Memory
 from wengert.compiler.backends.native.llvm import LLVM
 from wengert.compiler.backends.native.lower import Copy, Lowering
-from wengert.compiler.ir import Array, Program
+from wengert.compiler.ir import Array, Assemble, Compute, Program
 
 __all__ = ["Module", "module"]
 
@@ -34,52 +34,53 @@ def module(program: Program, back: Program, wanted: Sequence[Array], width: int,
         Unsupported: something in it can only be computed in Python.
     """
     to = LLVM(width, checks)
-    entries, fixed, each = {}, 0, 0
-    for name, reverse in (("forward", None), ("both", back)):
-        plan = _Layout(to, program, reverse, wanted)
-        entries[name] = plan.write()
-        fixed, each = max(fixed, plan.fixed), max(each, plan.each)
-    return Module(to.text(entries), fixed, each, width)
+    plan = _Layout(to, program, back, wanted)
+    forward = plan.write(program.steps, plan.outputs)
+    reverse = plan.write(back.steps, plan.derivatives)
+    return Module(to.text({"forward": forward, "both": [*forward, *reverse]}), plan.fixed, plan.each, width)
 
 
 class _Layout:
-    """The memory of one function."""
+    """The memory of both functions: `both` runs what `forward` does, and then the reverse sweep."""
 
-    def __init__(self, to: Any, program: Program, back: Program | None, wanted: Sequence[Array]) -> None:
+    def __init__(self, to: LLVM, program: Program, back: Program, wanted: Sequence[Array]) -> None:
         self.to = to
         self.program = program
         self.back = back
-        self.wanted = list(wanted) if back is not None else []
-        self.steps = [*program.steps, *(back.steps if back is not None else ())]
+        self.wanted = list(wanted)
+        self.steps = [*program.steps, *back.steps]
         self.storage: dict[int, Storage] = {}
         self.rows: dict[int, Storage] = {}
         self.fixed = 8  # the first is where what is out of bounds is noted
         self.each = 0
-
-    def write(self) -> list[int]:
-        """Write it; the numbers of its parts."""
-        to, program, seed = self.to, self.program, self.back.seed if self.back is not None else None
         self.given()
-        copies = self.results()
-        blocks = []
+        self.outputs: list[Copy] = []  # what has to be copied to where it is left
+        self.derivatives: list[Copy] = []
+        self.results()
+        read = {id(array) for step in self.steps for array in step.reads}
+        read |= {id(array) for array, *_ in (*self.outputs, *self.derivatives)}
+        self.packs = [a for a in program.arrays if id(a) in self.rows and a.batched and id(a) in read and to.width > 1]
+        self.made()
+
+    def write(self, steps: Sequence[Compute | Assemble], copies: Sequence[Copy]) -> list[int]:
+        """Write one of the two; the numbers of its parts."""
+        packs, self.packs = self.packs, []
+        return Lowering(self.to, steps, self.storage, self.rows, self.back.seed).run(packs, copies)
+
+    def made(self) -> None:
+        """What steps make."""
+        blocks = list(self.packs)
         for step in self.steps:
             array = step.out
-            if id(array) in self.storage:
-                continue
             if array.batched:
                 blocks.append(array)
-            else:
+            elif id(array) not in self.storage:
                 self.storage[id(array)] = Storage(Memory("%work"), self.room(array.size))
-        read = {id(array) for step in self.steps for array in step.reads}
-        read |= {id(array) for array, *_ in copies}
-        packs = [a for a in program.arrays if id(a) in self.rows and a.batched and id(a) in read and to.width > 1]
-        for array in (*packs, *blocks):
-            self.storage[id(array)] = Storage(Memory("%work"), self.each, -1, to.width)
-            self.each += array.size
-        for key, home in self.storage.items():
-            if home.pitch == -1:  # known now that all are counted
-                self.storage[key] = home._replace(base=self.fixed + home.base * to.width, pitch=self.each)
-        return Lowering(to, self.steps, self.storage, self.rows, seed).run(packs, copies)
+        self.each = sum([array.size for array in blocks])
+        at = self.fixed
+        for array in blocks:
+            self.storage[id(array)] = Storage(Memory("%work"), at, self.each, self.to.width)
+            at += array.size * self.to.width
 
     def room(self, size: int) -> int:
         """Where the next numbers without a batch lie."""
@@ -102,26 +103,23 @@ class _Layout:
             if not array.batched or self.to.width == 1:
                 self.storage[id(array)] = home
 
-    def results(self) -> list[Copy]:
-        """Lay what is asked for where it is to be left; what has to be copied there."""
+    def results(self) -> None:
+        """Lay what is asked for where it is to be left, or see that it is copied there."""
         made = {id(step.out) for step in self.steps}
-        copies: list[Copy] = []
 
-        def leave(array: Array | None, shape: Array, memory: Memory, base: int) -> None:
+        def leave(copies: list[Copy], array: Array | None, shape: Array, memory: Memory, base: int = 0) -> None:
             if array is not None and id(array) in made and id(array) not in self.storage and not array.batched:
                 self.storage[id(array)] = Storage(memory, base)
                 self.to.read.add(id(array))
             else:
                 copies.append((array, shape, memory, base))
 
-        results: list[tuple[Array | None, Array]] = [(array, array) for array in self.program.outputs.values()]
-        if self.back is not None:
-            gradients = self.back.gradients
-            results += [(gradients.get(array.name), array) for array in self.wanted]
-            at = 0
-            for array in self.program.of_role("param"):
-                leave(gradients.get(array.name), array, Memory("%slopes"), at)
-                at += array.size
-        for number, (result, shape) in enumerate(results):
-            leave(result, shape, Memory(f"%y{number}"), 0)
-        return copies
+        outputs, gradients = list(self.program.outputs.values()), self.back.gradients
+        for number, array in enumerate(outputs):
+            leave(self.outputs, array, array, Memory(f"%y{number}"))
+        at = 0
+        for array in self.program.of_role("param"):
+            leave(self.derivatives, gradients.get(array.name), array, Memory("%slopes"), at)
+            at += array.size
+        for number, array in enumerate(self.wanted, len(outputs)):
+            leave(self.derivatives, gradients.get(array.name), array, Memory(f"%y{number}"))

@@ -176,7 +176,7 @@ class Lowering(Computes):
     def put(self, out: Array, cell: Place, value: Value, lanes: int, add: bool) -> None:
         """A value in a cell, or added to it."""
         if add:
-            old = None if cell[1] or not self.unrolled else self.registers.get((id(out), cell[0], lanes))
+            old = None if cell[1] or not self.unrolled else self.registers.get(id(out), {}).get((cell[0], lanes))
             if old is None:
                 memory, place = self.place(out, cell, self.block, lanes)
                 self.to.read.add(id(out))

@@ -20,15 +20,14 @@ import llvmlite.binding as llvm
 from wengert._forks import in_child, is_orphaned
 from wengert.compiler.backends.base import MachineCode
 from wengert.compiler.backends.native.rows import C_FUNCTIONS
-from wengert.errors import WengertError
 
 __all__ = ["Loaded", "compiled", "description", "is_usable", "linked", "native_width"]
 
 Function = Callable[..., None]
 PROTOTYPE = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_double, *[ctypes.c_void_p] * 5)
-LONG = (
-    5_000  # lines of text from which on code is generated without optimizing: that runs as fast and takes half as long
-)
+# From so many lines on code is generated without optimizing: where they run straight on that costs little, and nothing
+# else is in time where there are very many.
+STRAIGHT, LONG = 2_000, 30_000
 
 _alone = threading.RLock()  # over LLVM
 _usable = True
@@ -49,7 +48,7 @@ in_child(_renew)
 
 
 def is_usable() -> bool:
-    """Whether code can be made in this process."""
+    """Whether code can be made in this process: it was not forked while another thread was in LLVM."""
     return _usable
 
 
@@ -124,8 +123,8 @@ def description() -> str:
 def compiled(text: str) -> bytes:
     """The object code of a module."""
     with _alone:
-        _demand_usable()
-        level = 1 if text.count("\n") < LONG else 0
+        lines, branches = text.count("\n"), text.count(" br i1")
+        level = 0 if lines > (STRAIGHT if 100 * branches < lines else LONG) else 1
         machine = _machine(level)
         module = llvm.parse_assembly(text)
         return bytes(machine.emit_object(module))
@@ -134,15 +133,9 @@ def compiled(text: str) -> bytes:
 def linked(code: bytes) -> Loaded:
     """Object code, made callable."""
     with _alone:
-        _demand_usable()
         builder = llvm.JITLibraryBuilder().add_object_img(code)
         for name, address in _c_functions().items():
             builder.import_symbol(name, address)
         library = builder.export_symbol("forward").export_symbol("both").link(_linker(), f"kernel{next(_numbers)}")
         _held.add(library)
         return Loaded(library)
-
-
-def _demand_usable() -> None:
-    if not _usable:
-        raise WengertError("this process was forked while another thread was making machine code: it makes none itself")

@@ -1,0 +1,198 @@
+"""Machine code on disk: found again, and never where it is damaged, another machine's, or half written."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import wengert
+from wengert import Value
+
+np = pytest.importorskip("numpy")
+pytest.importorskip("llvmlite", reason="machine code is made by llvmlite")
+
+from wengert.compiler.backends import cache  # noqa: E402
+from wengert.compiler.backends.native import kernel as native  # noqa: E402
+
+w = Value(0.5)
+
+
+def loss(x: Any) -> Any:
+    return (w * x).tanh() + x * x
+
+
+def result() -> float:
+    """What machine code gives, made or found."""
+    made = wengert.compile(loss, backend="native")
+    got = made.mean([1.0, 2.0, 3.0]).data
+    assert made._runtime.latest().kernel.code is not None
+    return float(got)
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
+    """The texts that were compiled, with a cache of the test's own."""
+    monkeypatch.setenv("WENGERT_CACHE", str(tmp_path / "cache"))
+    texts: list[str] = []
+    compiled = native.compiled
+    monkeypatch.setattr(native, "compiled", lambda text: (texts.append(text), compiled(text))[1])
+    return texts
+
+
+def files(tmp_path: Path) -> list[Path]:
+    return sorted((tmp_path / "cache").iterdir())
+
+
+def test_a_program_is_compiled_once(made: list[str], tmp_path: Path) -> None:
+    first = result()
+    assert result() == first
+    assert len(made) == len(files(tmp_path)) == 1
+
+
+@pytest.mark.parametrize("damage", [b"", b"short", None])
+def test_what_is_damaged_is_compiled_again(made: list[str], tmp_path: Path, damage: bytes | None) -> None:
+    first = result()
+    (file,) = files(tmp_path)
+    content = file.read_bytes()
+    changed = content[:-9] + bytes([content[-9] ^ 1]) + content[-8:]
+    file.write_bytes(changed if damage is None else content[: len(content) // 2] if damage else damage)
+    assert result() == first
+    assert len(made) == 2
+    assert file.read_bytes() == content  # and is whole again
+    assert result() == first
+    assert len(made) == 2
+
+
+def test_another_machine_or_version_compiles_its_own(
+    made: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result()
+    monkeypatch.setattr(native, "description", lambda: "another instruction set")
+    result()
+    assert len(made) == len(files(tmp_path)) == 2
+
+
+def test_without_a_folder_nothing_is_kept(made: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for setting in ("", "off", "/dev/null/no/such/folder"):
+        monkeypatch.setenv("WENGERT_CACHE", setting)
+        result()
+    assert len(made) == 3
+    monkeypatch.delenv("WENGERT_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache.cache_folder() == tmp_path / "wengert"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setattr(Path, "home", lambda: (_ for _ in ()).throw(RuntimeError("no home")))
+    assert cache.cache_folder() is None
+
+
+def test_a_folder_that_cannot_be_written(made: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("WENGERT_CACHE", str(tmp_path / "file"))
+    result()
+    assert len(made) == 1
+
+
+def test_writers_at_once_leave_one_whole_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WENGERT_CACHE", str(tmp_path / "cache"))
+    contents = [bytes([k]) * 100_000 for k in range(6)]
+    seen: list[bytes | None] = []
+
+    def write(data: bytes) -> None:
+        for _ in range(20):
+            cache.save("name", data)
+            seen.append(cache.load("name"))
+
+    threads = [threading.Thread(target=write, args=(data,)) for data in contents]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert set(seen) <= set(contents)
+    assert [file.name for file in files(tmp_path)] == ["name"]
+
+
+PROGRAM = """
+import os, sys, threading, time
+import wengert
+from wengert import Value
+from wengert.compiler.backends.native import BackgroundKernel
+from wengert.compiler.backends.native import machine, kernel as native
+
+w = Value(0.5)
+inside, gate = threading.Event(), threading.Event()
+
+@wengert.compile(backend="native", wait=False)
+def loss(x):
+    return (w * x).tanh() + x * x
+
+def results(f):
+    return [f.mean([1.0, 2.0, 3.0]).data for _ in range(12)]
+"""
+
+FORKS = """
+compiled = native.compiled
+
+def slow(text):
+    inside.set()
+    with machine._alone if {held} else threading.Lock():
+        gate.wait(20)
+        return compiled(text)
+
+native.compiled = slow
+first = loss.mean([1.0, 2.0, 3.0]).data
+inside.wait()
+time.sleep(0.1)
+pid = os.fork()
+if not pid:
+    gate.set()
+    native.compiled = compiled
+    made = loss._runtime.latest().kernel
+    made.wait()
+    assert abs(max(results(loss)) - first) < 1e-12
+    @wengert.compile(backend="native")
+    def other(x):
+        return w * x * x.exp() if isinstance(x, Value) else w * x * x
+    assert abs(other.mean([1.0, 2.0]).data - 1.25) < 1e-12
+    assert (other._runtime.latest().kernel.code is None) == {held}
+    os._exit(0)
+gate.set()
+_, status = os.waitpid(pid, 0)
+print("child", status)
+loss._runtime.latest().kernel.wait()
+print("parent", abs(max(results(loss)) - first) < 1e-12)
+"""
+
+
+def run(program: str, tmp_path: Path) -> str:
+    environment = {**os.environ, "WENGERT_CACHE": str(tmp_path / "cache")}
+    done = subprocess.run(
+        [sys.executable, "-W", "error::RuntimeWarning", "-c", PROGRAM + program],
+        capture_output=True, text=True, timeout=120, env=environment, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert not done.stderr
+    return done.stdout
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.parametrize("held", [False, True])
+def test_a_child_forked_while_code_is_made(tmp_path: Path, held: bool) -> None:
+    """It makes its own; where the other thread was in LLVM, whose locks it then has for ever, NumPy serves."""
+    assert run(FORKS.format(held=held), tmp_path) == "child 0\nparent True\n"
+
+
+def test_the_interpreter_ends_while_code_is_made(tmp_path: Path) -> None:
+    assert run("loss.mean([1.0, 2.0, 3.0])\nprint('end')\n", tmp_path) == "end\n"
+
+
+def test_processes_share_the_folder(tmp_path: Path) -> None:
+    program = "print(wengert.compile(loss.function, backend='native').mean([1.0, 2.0, 3.0]).data)\n"
+    first = run(program, tmp_path)
+    assert run(program, tmp_path) == first
+    assert len(files(tmp_path)) == 1

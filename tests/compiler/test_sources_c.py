@@ -1,0 +1,150 @@
+"""The C function that a compiled function prints: it stands alone, compiles without a warning, and gives the same."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import math
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import wengert
+from tests.compiler.checks import difference
+from wengert import Value
+from wengert.errors import ArgumentError
+
+np = pytest.importorskip("numpy")
+
+from tests.compiler.test_sources import FUNCTIONS, MODELS  # noqa: E402  (they need NumPy)
+
+GCC = shutil.which("gcc") or ""
+SANITIZED = ["-fsanitize=address,undefined", "-fno-sanitize-recover"]
+needs_gcc = pytest.mark.skipif(not GCC, reason="the C compiler gcc is not installed")
+counter = itertools.count()
+
+
+def built(text: str, tmp_path: Path, *options: str) -> Path:
+    """The library that a text is compiled to, with all warnings taken for errors."""
+    source = tmp_path / f"program{next(counter)}.c"
+    source.write_text(text)
+    library = source.with_suffix(".so")
+    command = [GCC, "-std=c99", "-Wall", "-Werror", "-O1", *options, str(source), "-lm"]
+    subprocess.run([*command, "-shared", "-fPIC", "-o", str(library)], check=True, capture_output=True, text=True)
+    return library
+
+
+def title(text: str) -> str:
+    return text.partition("\ndouble ")[2].partition("(")[0]
+
+
+def called(text: str, tmp_path: Path, kernel: Any, arrays: Any, gradient: bool) -> tuple[float, list[Any]]:
+    """What the C function gives: its value, and the derivatives that it leaves."""
+    function = ctypes.CDLL(str(built(text, tmp_path)))[title(text)]
+    function.restype = ctypes.c_double
+    count = next((len(x) for x, a in zip(arrays, kernel.inputs, strict=True) if a.batched), None)
+    kinds = [np.int64 if a.role == "index" else np.float64 for a in kernel.inputs]
+    given = [np.ascontiguousarray(x, kind) for x, kind in zip(arrays, kinds, strict=True)]
+    slopes = [np.full(np.shape(x), 1234.5) for x in kernel.values] if gradient else []
+    pointers = [*given, *map(np.ascontiguousarray, kernel.values), *slopes]
+    counts = [] if count is None else [ctypes.c_int64(count)]
+    value = function(*counts, *[ctypes.c_void_p(x.ctypes.data) for x in pointers])
+    return value, slopes
+
+
+def arguments(kernel: Any, count: int) -> list[Any]:
+    draw = np.random.default_rng(count)
+    shapes = [[count if n < 0 else n for n in a.shape] for a in kernel.inputs]
+    return [
+        draw.integers(0, 4, shape) if a.role == "index" else draw.normal(size=shape)
+        for a, shape in zip(kernel.inputs, shapes, strict=True)
+    ]
+
+
+@needs_gcc
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
+def test_a_c_function_gives_the_same(model: Any, tmp_path: Path) -> None:
+    compiled = model()
+    kernel = compiled._runtime.latest().kernel
+    text = {gradient: compiled.source("c", gradient=gradient) for gradient in (False, True)}
+    assert "wengert" not in "".join(text.values())
+    for count in (1, 7):
+        arrays = arguments(kernel, count)
+        batched = any(a.batched for a in kernel.inputs)
+        with np.errstate(all="ignore"):
+            outputs, _ = kernel.both(arrays, 1.0 / count if batched else 1.0)
+        for gradient in (False, True):
+            value, slopes = called(text[gradient], tmp_path, kernel, arrays, gradient)
+            assert value == pytest.approx(np.mean(outputs["out"]), rel=1e-12)
+            assert len(slopes) == gradient * len(kernel.params)
+            for got, want in zip(slopes, kernel.gradients, strict=False):
+                assert difference(got, want) < 1e-12
+
+
+@needs_gcc
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
+def test_a_c_function_reads_and_writes_what_is_its_own(model: Any, tmp_path: Path) -> None:
+    """The same in a program of its own, under the sanitizers of addresses and of undefined behaviour."""
+    compiled = model()
+    kernel = compiled._runtime.latest().kernel
+    text = compiled.source("c")
+    batched, count = any(a.batched for a in kernel.inputs), 3
+    lines, passed = [], ["3"] * batched
+    for a in kernel.inputs:
+        kind = "int64_t" if a.role == "index" else "double"
+        lines.append(f"{kind} *x{len(lines)} = calloc({a.size * (count if a.batched else 1)}, 8);")
+    for a in (*kernel.params, *kernel.params):
+        lines.append(f"double *x{len(lines)} = calloc({a.size}, 8);")
+    passed += [f"x{k}" for k in range(len(lines))]
+    ends = [f"free(x{k});" for k in range(len(lines))]
+    body = "\n".join([*lines, f"double made = {title(text)}({', '.join(passed)});", *ends, "return made == 0.125;"])
+    source = tmp_path / "whole.c"
+    source.write_text(f"{text}\nint main(void) {{\n{body}\n}}\n")
+    command = [GCC, "-std=c99", "-Wall", "-Werror", "-g", *SANITIZED, str(source), "-lm", "-o", str(tmp_path / "whole")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if "cannot find" in done.stderr:
+        pytest.skip("the sanitizers of gcc are not installed")
+    assert not done.returncode, done.stderr
+    ran = subprocess.run([str(tmp_path / "whole")], capture_output=True, text=True, check=False)
+    assert not ran.returncode, ran.stderr
+
+
+@needs_gcc
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_whatever_things_are_called_the_c_function_compiles(name: str, tmp_path: Path) -> None:
+    function, count = FUNCTIONS[name]
+    compiled = wengert.compile(function)
+    numbers = [0.1 * n - 0.3 for n in range(count)]
+    want = compiled(*numbers).data
+    kernel = compiled._runtime.latest().kernel
+    for gradient in (False, True):
+        value, _ = called(compiled.source("c", gradient=gradient), tmp_path, kernel, numbers, gradient)
+        assert value == pytest.approx(want, rel=1e-12)
+
+
+@needs_gcc
+@pytest.mark.parametrize("name", ["div", "main", "for", "tanh", "t1", "été"])
+def test_a_function_that_is_called_as_one_of_cs(name: str, tmp_path: Path) -> None:
+    w = Value(0.7)
+
+    def function(x: Any) -> Any:
+        return (w * x).tanh() if x > -5.0 else w * math.inf
+
+    function.__name__ = name
+    compiled = wengert.compile(function)
+    want = compiled(0.5).data
+    kernel = compiled._runtime.latest().kernel
+    value, _ = called(compiled.source("c", gradient=False), tmp_path, kernel, [0.5], False)
+    assert value == pytest.approx(want, rel=1e-12)
+
+
+def test_a_row_of_the_users_is_refused() -> None:
+    row = wengert.op("third_in_c", value=lambda x: math.sin(x) / 3.0, partials=lambda out, x: math.cos(x) / 3.0)
+    w = Value(0.7)
+    compiled = wengert.compile(lambda x: row(w * x))
+    compiled(0.5)
+    with pytest.raises(ArgumentError, match="third_in_c is computed in Python, which C cannot"):
+        compiled.source("c")
