@@ -81,6 +81,11 @@ def test_an_index_some_steps_away() -> None:
         same_everywhere(lambda n, k=steps: table[n + k] * w, [[n] for n in (2, 1, 3, 0, 4, 5, 6, -1, -3, -6, -8)], 9)
 
 
+def test_a_negative_index_beside_a_moved_one() -> None:
+    calls = [[n % 10 - 5] for n in range(30)]
+    same_everywhere(lambda n: table[n] * w - table[n - 1 if n > -5 else 4], calls, 6)
+
+
 def test_a_choice_that_is_not_used_has_bounds() -> None:
     def f(n: int, x: float) -> Any:
         limits[n]

@@ -38,7 +38,7 @@ from wengert.compiler.tracing.surroundings import (
 )
 from wengert.engine import Value
 
-__all__ = ["DRAWS", "Trail", "PlainRun", "random_state"]
+__all__ = ["DRAWS", "PlainRun", "Trail", "random_state"]
 
 DRAWS = "it draws random numbers"
 
