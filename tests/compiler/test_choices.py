@@ -81,12 +81,23 @@ def test_an_index_some_steps_away() -> None:
         same_everywhere(lambda n, k=steps: table[n + k] * w, [[n] for n in (2, 1, 3, 0, 4, 5, 6, -1, -3, -6, -8)], 9)
 
 
+def test_a_negative_index_beside_a_moved_one() -> None:
+    calls = [[n % 10 - 5] for n in range(30)]
+    same_everywhere(lambda n: table[n] * w - table[n - 1 if n > -5 else 4], calls, 6)
+
+
 def test_a_choice_that_is_not_used_has_bounds() -> None:
     def f(n: int, x: float) -> Any:
         limits[n]
         return w * x
 
     same_everywhere(f, [[n % 3, 0.5 + n] for n in range(9)] + [[3, 1.0], [-3, 1.0], [-4, 1.0]], 1)
+
+
+def test_slices_are_no_choice() -> None:
+    same_everywhere(lambda n: w * len(table[:n]) + sum(table[n:4]), [[n % 4] for n in range(20)], 4)
+    rows = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
+    same_everywhere(lambda i, j: w * np.array(rows)[i, j] * table[j], [[i, j % 2] for i, j in whole(3, 20)], 6)
 
 
 def test_the_sign_of_an_index_is_asked() -> None:

@@ -246,7 +246,8 @@ def _subscripted(frame: Any, caller: Any, called: Any, returned: Any) -> Any:
     )
     try:
         tree = ast.parse("(" + b"".join(lines).decode() + ")", mode="eval").body
-        asked: Any = tree.value if isinstance(tree, ast.Subscript) else None
+        one = isinstance(tree, ast.Subscript) and not isinstance(tree.slice, (ast.Slice, ast.Tuple))
+        asked: Any = tree.value if one else None  # type: ignore[attr-defined]
         by_call = isinstance(asked, ast.Call)
         asked = asked.func if by_call else asked
         if asked is None or not all(isinstance(x, harmless) for x in ast.walk(asked)):

@@ -20,7 +20,7 @@ from wengert.compiler.tracing.recorder import Guard, Recorder, Unrecordable, tra
 from wengert.compiler.tracing.recording import Guards, Recording
 from wengert.compiler.tracing.surroundings import Surroundings
 from wengert.compiler.tracing.tracers import HOLDS, Integer, Number, as_operand, presented, values_in
-from wengert.compiler.tracing.watch import Path, PlainRun
+from wengert.compiler.tracing.watch import PlainRun, Trail
 from wengert.engine import Value
 from wengert.graph import Graph
 
@@ -68,6 +68,8 @@ def record(
     except Exception as problem:
         raise Unrecordable(f"while it is being recorded it raises {type(problem).__name__}: {problem}") from problem
     picks: list[Pick] = []
+    if any(integer.extent and integer.number < 0 and not run.wraps(integer.name) for integer in run.integers):
+        run = trace(fixed=True)
     for attempt in range(ATTEMPTS if run.extents else 0):
         try:
             picks = run.compare([trace(others) for others in run.other_integers(attempt)])
@@ -149,7 +151,7 @@ class _Trace:
             clone = self.surroundings.root(function)
             return arguments.call(clone, example, stand_in, lambda x: self.surroundings.stand_in(x, "an argument"))
 
-        path = self.recorder.path = Path(watch.path.cached)
+        path = self.recorder.path = Trail(watch.path.cached)
         try:
             with tracing(self.recorder):
                 self.result = path.follow(run)

@@ -38,7 +38,7 @@ from wengert.compiler.tracing.surroundings import (
 )
 from wengert.engine import Value
 
-__all__ = ["DRAWS", "Path", "PlainRun", "random_state"]
+__all__ = ["DRAWS", "PlainRun", "Trail", "random_state"]
 
 DRAWS = "it draws random numbers"
 
@@ -70,7 +70,7 @@ class PlainRun:
         self.mentioned: set[str] = set()
         self.tells_bools: bool = False
         self.effect: str = ""
-        self.path: Path = Path(set())
+        self.path: Trail = Trail(set())
         self._kept: list[tuple[Any, str, Callable[[Any], Any], Any]] = []
         self._values: list[Value] = []
         self._walk([(function, "itself"), *[(x, name) for name, x in arguments]])
@@ -219,7 +219,7 @@ def random_state() -> Any:
     return random.getstate(), numbers.tobytes(), place
 
 
-class Path:
+class Trail:
     """The functions of the user's that were called, in order, and the errors that C functions raised.
 
     Args:
