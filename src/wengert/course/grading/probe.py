@@ -85,9 +85,8 @@ def converse(
     for wanted in plan["trials"]:
         kit = kits.Kit(kind, names, space, kits.TrialPlan(*plan["plan"]))
         kit.loop = watch
-        tell(start=wanted)
         tell(**attempt(trials[wanted], kit, path, load))
-    return tell(end=True)
+    return None
 
 
 def _there(kit: Any, trials: Iterable[Any], parts: Mapping[str, Any]) -> list[str]:
