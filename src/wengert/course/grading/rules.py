@@ -71,25 +71,8 @@ class Rule(NamedTuple):
         return [slope * above for slope in formula(f"({', '.join(self.slopes)},)", "o, g, x, y=0.0")(o, g, *operands)]
 
 
-RULES: dict[str, Rule] = {
-    "add": Rule("x + y", ("1", "1"), symbol="+", written="a + b"),
-    "sub": Rule("x - y", ("1", "-1"), symbol="-", written="a - b"),
-    "mul": Rule("x * y", ("y", "x"), symbol="*", written="a * b"),
-    "div": Rule("x / y", ("1 / y", "-x / y**2"), symbol="/", written="a / b"),
-    "neg": Rule("-x", ("-1",), written="-a"),
-    "pow": Rule("power(x, y)", ("y * x**(y - 1)", "0"), written="a ** n"),
-    "powv": Rule("power(x, y)", ("y * x**(y - 1)", "o * log(x)"), written="a ** b"),
-    "rpow": Rule("power(x, y)", ("0", "o * log(x)"), written="2 ** a"),
-    "relu": Rule("max(0.0, x)", ("(o > 0)",)),
-    "tanh": Rule("tanh(x)", ("(1 - o**2)",)),
-    "sigmoid": Rule("sigmoid(x)", ("o * (1 - o)",)),
-    "exp": Rule("exp(x)", ("o",)),
-    "log": Rule("log(x)", ("1 / x",)),
-    "sqrt": Rule("sqrt(x)", ("0.5 / o",)),
-    "sin": Rule("sin(x)", ("cos(x)",)),
-    "cos": Rule("cos(x)", ("-sin(x)",)),
-    "abs": Rule("abs(x)", ("(1 if x > 0 else -1)",), written="abs(a)"),
-}
+TEXTS = texts("slips")
+RULES = {op: Rule(**rule | {"slopes": tuple(rule["slopes"])}) for op, rule in TEXTS["rules"].items()}
 OPERANDS = {"pow": ("self.data", "n"), "rpow": ("base", "self.data")}
 
 
@@ -126,7 +109,6 @@ def closure(op: str) -> tuple[str, ...]:
     return tuple(lines)
 
 
-TEXTS = texts("slips")
 SLOPES: dict[str, list[tuple[str, ...]]] = {op: [*map(tuple, those)] for op, those in TEXTS["slopes"].items()}
 """Operation -> slips: a name, what is wrong, and the slopes that it gives; those of g are what operands get as they are."""
 

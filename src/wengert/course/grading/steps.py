@@ -6,13 +6,13 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from wengert.course.grading import kit, load, loop_trials, network_trials, notes, probe, trials
+from wengert.course.grading import kit, load, loop_trials, network_trials, probe, trials
 from wengert.course.grading.kit import NAMES, Trial, TrialPlan
 from wengert.course.grading.texts import texts
 
 __all__ = ["LAST", "MODULES", "NOT_TRIED", "TEXTS", "TITLES", "TRIALS", "About", "Seen", "ask", "found"]
 
-MODULES = dict(zip(probe.CHILD, (kit, load, trials, notes, network_trials, loop_trials), strict=True))
+MODULES = dict(zip(probe.CHILD, (kit, load, trials, network_trials, loop_trials), strict=True))
 TRIALS: dict[str, Trial] = probe.gather(MODULES)
 
 TEXTS = texts("steps")
