@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from importlib import import_module
 from math import inf, isfinite
 from typing import Any
@@ -65,13 +65,8 @@ class History:
         >>> History([0.5], seconds=2.0, backend="eager").state_dict()["seconds"]
         2.0
         """
-        return {
-            **{name: [*getattr(self, name)] for name in (*CURVES, "best_parameters")},
-            **{name: bool(getattr(self, name)) for name in ENDS},
-            "seconds": self.seconds,
-            "backend": self.backend,
-            "fallback": self.fallback,
-        }
+        parts = {part.name: getattr(self, part.name) for part in fields(self)}
+        return {name: [*part] if isinstance(part, list) else part for name, part in parts.items()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take over what `state_dict` of another gave, or change nothing at all.
