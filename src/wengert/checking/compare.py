@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import deepcopy
 from math import inf, isfinite, isnan, ulp
 from typing import Any, NamedTuple
 
@@ -140,20 +139,18 @@ def compare(f: Callable[..., Any], inputs: Any, against: str = "torch") -> Compa
         raise ArgumentError(f"against is one of {', '.join(map(repr, PEERS))}, not {against!r:.40}")
     with modes.recorded():
         result = _result(f, inputs)
-    graph = Graph(deepcopy(result))
-    for value in graph.values:
-        value.grad = 0.0
-    graph.values[graph.outputs[0]].backward()
+    graph = Graph(result)
+    grads = graph.pull_back({graph.outputs[0]: 1.0})
     version, results = PEERS[against](graph)
     lines: list[ComparedLine] = []
-    for (op, arguments, value), other in zip(graph, results, strict=True):
+    for (op, arguments, value), grad, other in zip(graph, grads, results, strict=True):
         place = len(lines)
         label = value.label or f"#{place}"
         if op.name == "pow" and value._op != "**":
             arguments = arguments[:1]  # a constant exponent belongs to the operation
         expression = label if op.arity == 0 else _written(op.name, value._op, arguments, graph)
-        own, peer = (value.data, value.grad), (float(other.value), float(other.grad))
-        apart = _apart(value.data, other.value), _apart(value.grad, other.grad)
+        own, peer = (value.data, grad), (float(other.value), float(other.grad))
+        apart = _apart(value.data, other.value), _apart(grad, other.grad)
         lines.append(ComparedLine(place, expression, value._op, arguments, *own, *peer, *apart, other.counterpart))
     return Comparison(version, tuple(lines))
 
