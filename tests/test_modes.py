@@ -12,6 +12,7 @@ import pytest
 import wengert
 from tests.threads import together
 from wengert import Value, modes, no_grad
+from wengert.node import set_tracing_hook
 
 EVERY_KIND: list[Callable[[Any], Any]] = [
     lambda x: x + x,
@@ -168,3 +169,20 @@ def test_what_declines_an_operand_is_not_shown() -> None:
     with modes.hooked(seen.append, no_check), pytest.raises(TypeError):
         Value(1.0) + object()
     assert seen == []
+
+
+def test_a_recording_is_told_of_a_pass() -> None:
+    """Which writes gradients: it is told before one is written, and may raise."""
+
+    class Recording:
+        def refuse(self, why: str) -> None:
+            raise RuntimeError(why)
+
+    x = Value(2.0)
+    set_tracing_hook(Recording())
+    try:
+        with pytest.raises(RuntimeError, match=r"^calls backward"):
+            x.backward()
+    finally:
+        set_tracing_hook(None)
+    assert x.grad == 0.0

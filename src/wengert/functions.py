@@ -125,8 +125,7 @@ def take(rows: Any, index: Any) -> Any:
     >>> take([[1.0, 2.0], [3.0, 4.0]], 1)
     [3.0, 4.0]
     """
-    select = getattr(index, "select", None)  # an integer of a recording
-    return rows[index] if select is None else select(rows)
+    return rows[index]
 
 
 def pick(values: Any, index: Any) -> Any:

@@ -210,7 +210,8 @@ class Node:
 
     def __copy__(self) -> Any:
         """A leaf of the same number: what it was computed from stays with this node."""
-        refuse("copies a Value")
+        if _tracing_hook is not None and (copied := _tracing_hook.copied(self)) is not None:
+            return copied
         if self._made & CODE:
             return self._leaf(self._data)  # type: ignore[attr-defined]  # a Value has it
         restore, arguments, state = self.__reduce__()
@@ -221,7 +222,8 @@ class Node:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         """A copy of the whole graph under this node; no recursion, however deep it is."""
-        refuse("copies a Value")
+        if _tracing_hook is not None and (copied := _tracing_hook.copied(self)) is not None:
+            return copied
         return _supplied["copy"](self, memo)
 
     def __reduce__(self) -> Any:
@@ -292,8 +294,8 @@ def refuse(why: str) -> None:
 
 
 def set_tracing_hook(hook: Any) -> None:
-    """Tell a recording what is read (`read`, `detached`), compared (`compared`, `same`), computed from its own numbers
-    (`operands`) or cannot be recorded (`refuse`).
+    """Tell a recording what is read or copied (`read`, `detached`, `copied`), compared (`compared`, `same`), computed
+    from its own numbers (`operands`) or cannot be recorded (`refuse`).
     """
     global _tracing_hook
     _tracing_hook = hook

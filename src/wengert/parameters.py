@@ -2,7 +2,7 @@
 
 Nothing is remembered from one walk to the next. So whatever was added, shared, replaced or taken out in the meantime
 counts, by whatever means. Like the engine, this file runs as it stands and is compiled by Cython: 101,770 parameters
-are found in 0.3 ms, and in 15 ms as it stands.
+are found in 0.3 ms, most of which it takes to count the references, and in 15 ms as it stands.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _walk(root: Any, module: type, found: Any, starts: Nodes) -> None:
         item, is_module = items[i], ieee.held(ieee.at(items, i, module))
         i += 1
         if is_module or isinstance(item, (dict, list, tuple)):
-            key = id(item)
+            key = ieee.identity(item)
             if key not in seen:
                 seen[key] = item
                 waiting.append((items, i))
@@ -73,6 +73,8 @@ def _items(container: Any, is_module: bool) -> Nodes:
     if type(container) is list:
         return container
     attributes = container.__dict__ if is_module else container
+    if type(attributes) is dict:
+        return ieee.contents(attributes)
     return list(attributes.values()) if isinstance(attributes, dict) else list(attributes)
 
 
@@ -97,9 +99,9 @@ def _reset(items: Nodes, i: Int) -> Any:
         p = ieee.at(items, i, Value)
         if ieee.held(p) and p._made & CODE == 0:
             p._grad = 0.0
-            i += 1
-        else:
+        elif not ieee.is_bare(items, i):
             return i
+        i += 1
     return i
 
 

@@ -158,36 +158,8 @@ def _written(operation: str, xs: Sequence[str]) -> str:
 # -- growing ----------------------------------------------------------------------------------------------------------
 
 
-class _Gene(NamedTuple):
-    """What a step is drawn from: whole numbers that shrink to 0, to be read against what is there."""
-
-    row: Op
-    domain: int
-    picks: tuple[int, ...]  # for each operand which of the numbers that fit, or where in the domain a constant stands
-
-
 MOST = 4  # operands of an operation that takes any number of them
 PICKS = 1 << 16
-
-
-def _grow(point: Sequence[float], genes: Iterable[_Gene]) -> RandomProgram:
-    """The program that the genes describe, with what cannot be in it left out."""
-    values, slopes = list(point), [1.0] * len(point)
-    steps: list[ProgramStep] = []
-    used: set[int] = set()
-    left_out: list[str] = []
-    for row, domain, picks in genes:
-        operands = _operands(row, _domains(row)[domain], picks, values)
-        reason, value, slope = _judged(row, operands, values, slopes)
-        if reason:
-            left_out.append(reason)
-            continue
-        steps.append(ProgramStep(row.name, operands))
-        values.append(value)
-        slopes.append(slope)
-        used.update(x for x in operands if type(x) is int)
-    results = [place for place in range(len(point), len(values)) if place not in used] or [0]
-    return RandomProgram(tuple(point), tuple(steps), tuple(results), tuple(left_out))
 
 
 def _domains(row: Op) -> list[tuple[tuple[float, float], ...]]:
@@ -276,14 +248,26 @@ def random_program(
     """
     rows = _rows(operations, inputs, steps)
     draw = seed if isinstance(seed, random.Random) else random.Random(seed)
-    point = [draw.uniform(*REAL) for _ in range(draw.randint(1, inputs))]
-
-    def gene() -> _Gene:
+    point = tuple([draw.uniform(*REAL) for _ in range(draw.randint(1, inputs))])
+    values, slopes = list(point), [1.0] * len(point)
+    grown: list[ProgramStep] = []
+    used: set[int] = set()
+    left_out: list[str] = []
+    for _ in range(draw.randint(1, steps)):
         row = draw.choice(rows)
-        picks = tuple([draw.randrange(PICKS) for _ in range(draw.choice(_counts(row)))])
-        return _Gene(row, draw.randrange(len(_domains(row))), picks)
-
-    return _grow(point, [gene() for _ in range(draw.randint(1, steps))])
+        picks = [draw.randrange(PICKS) for _ in range(draw.choice(_counts(row)))]
+        domains = _domains(row)
+        operands = _operands(row, domains[draw.randrange(len(domains))], picks, values)
+        reason, value, slope = _judged(row, operands, values, slopes)
+        if reason:
+            left_out.append(reason)
+            continue
+        grown.append(ProgramStep(row.name, operands))
+        values.append(value)
+        slopes.append(slope)
+        used.update(x for x in operands if type(x) is int)
+    results = [place for place in range(len(point), len(values)) if place not in used] or [0]
+    return RandomProgram(point, tuple(grown), tuple(results), tuple(left_out))
 
 
 def programs(
@@ -304,14 +288,8 @@ def programs(
     >>> the_rows_are_what_is_written()
     """
     st: Any = require("hypothesis", "testing").strategies
-    rows = _rows(operations, inputs, steps)
-    pick = st.integers(0, PICKS - 1)
-
-    def gene(row: Op) -> Any:
-        picks = st.one_of([st.tuples(*[pick] * count) for count in _counts(row)])
-        return st.builds(_Gene, st.just(row), st.integers(0, len(_domains(row)) - 1), picks)
-
-    genes = st.lists(st.sampled_from(rows).flatmap(gene), max_size=steps)
-    point = st.lists(st.floats(*REAL, width=32), min_size=1, max_size=inputs)
-    strategy: SearchStrategy[RandomProgram] = st.builds(_grow, point, genes)
+    names = [row.name for row in _rows(operations, inputs, steps)]
+    strategy: SearchStrategy[RandomProgram] = st.randoms(use_true_random=False).map(
+        lambda draw: random_program(draw, names, inputs=inputs, steps=steps)
+    )
     return strategy

@@ -227,6 +227,13 @@ def test_each_slip_of_each_rule_is_told_from_all_the_others(op: str, step: int) 
         assert {finding.slip for finding in verdict.findings if not finding.note} == {slip.name}, slip
 
 
+def test_what_is_told_is_of_operations_and_trials_that_there_are() -> None:
+    assert rules.SLOPES.keys() | rules.VALUES.keys() <= rules.RULES.keys()
+    assert slips.OF_TRIALS.keys() | slips.OTHERS.keys() <= TRIALS.keys()
+    assert steps.ASKS.keys() | slips.DERIVED.keys() <= {trial.row for trial in TRIALS.values()}
+    assert set(training_loop.ASKED) <= set(training_loop.ROWS)
+
+
 # ------------------------------------------------------------------------------------- the documentation
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import deepcopy
 from math import inf, isfinite, isnan, ulp
 from typing import Any, NamedTuple
 
@@ -87,29 +86,19 @@ class Comparison(NamedTuple):
             "ulp",
             words,
         ]
-        rows = [
-            [
-                f"#{line.place}",
-                line.expression,
-                line.op,
-                places(line.operands),
-                f"{line.value:.10g}",
-                f"{line.grad:.10g}",
-                f"{line.peer_value:.10g}",
-                f"{line.peer_grad:.10g}",
-                f"{line.value_ulp:.3g}",
-                f"{line.grad_ulp:.3g}",
-                line.counterpart,
-            ]
-            for line in self.lines
-        ]
+        rows = [head]
+        for line in self.lines:
+            numbers = [f"{x:.10g}" for x in (line.value, line.grad, line.peer_value, line.peer_grad)]
+            apart = [f"{x:.3g}" for x in (line.value_ulp, line.grad_ulp)]
+            made_of = [line.expression, line.op, places(line.operands)]
+            rows.append([f"#{line.place}", *made_of, *numbers, *apart, line.counterpart])
         right = {4, 5, 6, 7, 8, 9}
-        widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = [
             "  ".join(
                 [f"{x:>{w}}" if i in right else f"{x:<{w}}" for i, (x, w) in enumerate(zip(row, widths, strict=True))]
             )
-            for row in [head, *rows]
+            for row in rows
         ]
         worst = self.worst
         if self.largest == 0.0:
@@ -150,33 +139,19 @@ def compare(f: Callable[..., Any], inputs: Any, against: str = "torch") -> Compa
         raise ArgumentError(f"against is one of {', '.join(map(repr, PEERS))}, not {against!r:.40}")
     with modes.recorded():
         result = _result(f, inputs)
-    graph = Graph(deepcopy(result))
-    for value in graph.values:
-        value.grad = 0.0
-    graph.values[graph.outputs[0]].backward()
+    graph = Graph(result)
+    grads = graph.pull_back({graph.outputs[0]: 1.0})
     version, results = PEERS[against](graph)
     lines: list[ComparedLine] = []
-    for (op, arguments, value), other in zip(graph, results, strict=True):
+    for (op, arguments, value), grad, other in zip(graph, grads, results, strict=True):
         place = len(lines)
         label = value.label or f"#{place}"
         if op.name == "pow" and value._op != "**":
             arguments = arguments[:1]  # a constant exponent belongs to the operation
         expression = label if op.arity == 0 else _written(op.name, value._op, arguments, graph)
-        lines.append(
-            ComparedLine(
-                place,
-                expression,
-                value._op,
-                arguments,
-                value.data,
-                value.grad,
-                float(other.value),
-                float(other.grad),
-                _apart(value.data, other.value),
-                _apart(value.grad, other.grad),
-                other.counterpart,
-            )
-        )
+        own, peer = (value.data, grad), (float(other.value), float(other.grad))
+        apart = _apart(value.data, other.value), _apart(grad, other.grad)
+        lines.append(ComparedLine(place, expression, value._op, arguments, *own, *peer, *apart, other.counterpart))
     return Comparison(version, tuple(lines))
 
 

@@ -54,6 +54,21 @@ def _run(
     return values
 
 
+def _results(
+    graph: Graph,
+    numbers: Sequence[tuple[Any, Any]],
+    table: dict[str, Function],
+    leaf: str,
+    counterpart: Callable[[int], str],
+) -> list[PeerResult]:
+    """What a peer says of each instruction, from its numbers, and from what it calls a leaf and one of its table."""
+    names = [
+        leaf if op.arity == 0 else counterpart(place) if op.name in table else NOTHING
+        for place, (op, *_) in enumerate(graph)
+    ]
+    return [PeerResult(*both, name) for both, name in zip(numbers, names, strict=True)]
+
+
 OPERATORS: dict[str, Function] = {"div": operator.truediv, "pow": operator.pow}
 
 
@@ -164,17 +179,11 @@ def by_torch(graph: Graph) -> tuple[str, list[PeerResult]]:
         for thing in both
         if thing is not None
     }
-    results = []
-    for place, ((op, *_), value) in enumerate(zip(graph, values, strict=True)):
-        grad = 0.0 if value.grad is None else value.grad.item()
-        if op.arity == 0:
-            name = "leaf (AccumulateGrad)"
-        elif op.name not in table:
-            name = NOTHING
-        else:
-            name = _named_by_torch(functions[place], lines)
-        results.append(PeerResult(value.item(), grad, name))
-    return f"torch {torch.__version__}", results
+    numbers = [(value.item(), 0.0 if value.grad is None else value.grad.item()) for value in values]
+    told = _results(
+        graph, numbers, table, "leaf (AccumulateGrad)", lambda place: _named_by_torch(functions[place], lines)
+    )
+    return f"torch {torch.__version__}", told
 
 
 def _named_by_torch(own: Any, lines: dict[int, int]) -> str:
@@ -241,18 +250,15 @@ def by_jax(graph: Graph) -> tuple[str, list[PeerResult]]:
         still = [jax.numpy.float64(0.0)] * len(graph)
         numbers = values(still)
         grads = jax.grad(lambda moves: values(moves)[graph.outputs[0]])(still)
-        results = []
-        for place, (op, operands, _) in enumerate(graph):
-            if op.arity == 0:
-                name = "leaf (an argument)"
-            elif op.name not in table:
-                name = NOTHING
-            else:
-                xs = [x if isinstance(x, float) else numbers[x] for x in operands]
-                own = ", ".join(dict.fromkeys(_primitives(jax.make_jaxpr(table[op.name])(*xs).jaxpr)))
-                name = f"{own or 'nothing'} of ({places(operands)})"
-            results.append(PeerResult(float(numbers[place]), float(grads[place]), name))
-    return f"jax {jax.__version__}", results
+
+        def primitives(place: int) -> str:
+            op, operands, _ = graph[place]
+            xs = [x if isinstance(x, float) else numbers[x] for x in operands]
+            own = ", ".join(dict.fromkeys(_primitives(jax.make_jaxpr(table[op.name])(*xs).jaxpr)))
+            return f"{own or 'nothing'} of ({places(operands)})"
+
+        both = [(float(number), float(grad)) for number, grad in zip(numbers, grads, strict=True)]
+        return f"jax {jax.__version__}", _results(graph, both, table, "leaf (an argument)", primitives)
 
 
 def _primitives(jaxpr: Any) -> list[str]:
@@ -317,7 +323,6 @@ def by_mpmath(graph: Graph) -> tuple[str, list[PeerResult]]:
         )
         grads = [mp.mpf(0)] * len(graph)
         grads[graph.outputs[0]] = mp.mpf(1)
-        results = [PeerResult(None, None, "")] * len(graph)
         for place in range(len(graph) - 1, -1, -1):
             op, operands, _ = graph[place]
             xs = [mp.mpf(x) if isinstance(x, float) else values[x] for x in operands]
@@ -330,9 +335,11 @@ def by_mpmath(graph: Graph) -> tuple[str, list[PeerResult]]:
             for x, slope in zip(operands, slopes, strict=True):
                 if not isinstance(x, float):
                     grads[x] += slope * grads[place]
-            name = NOTHING if op.name not in table else f"{op.name} of ({places(operands)})"
-            results[place] = PeerResult(values[place], grads[place], "leaf" if op.arity == 0 else name)
-    return f"mpmath {mpmath.__version__}", results
+        both = list(zip(values, grads, strict=True))
+        told = _results(
+            graph, both, table, "leaf", lambda place: f"{graph[place].op.name} of ({places(graph[place].operands)})"
+        )
+    return f"mpmath {mpmath.__version__}", told
 
 
 def _slope(mp: Any, function: Function, xs: list[Any], place: int) -> Any:

@@ -170,6 +170,9 @@ cdef extern from *:
         return Py_IS_TYPE(x, value) || PyType_IsSubtype(Py_TYPE(x), value) ? (struct wengert_node *)x : NULL;
     }
 
+    /* Whether an item holds nothing that Python's collector of cycles would look at, as a number or a text does. */
+    #define wengert_bare(items, i) (!PyObject_IS_GC(PySequence_Fast_GET_ITEM(items, i)))
+
     /* An empty list with room for so many items: that they are appended moves nothing. */
     static CYTHON_UNUSED PyObject *wengert_room(Py_ssize_t n)
     {
@@ -178,31 +181,41 @@ cdef extern from *:
         return list;
     }
 
-    /* Appends the items of another list from one on, as long as they are leaves and each is younger than the last. */
+    /* Appends the items of another list from one on, as long as they are leaves and each is younger than the last; what
+       holds nothing, as a number, is passed over. The inner loop is for as many as there is room for. */
     static CYTHON_UNUSED Py_ssize_t wengert_take(PyObject *list, PyObject *items, Py_ssize_t i, PyTypeObject *value)
     {
         PyListObject *to = (PyListObject *)list;
-        PyObject **from = ((PyListObject *)items)->ob_item, **out = to->ob_item;
-        Py_ssize_t n = PyList_GET_SIZE(list), end = PyList_GET_SIZE(items), room = to->allocated;
-        long long last = n ? WENGERT_MADE(out[n - 1]) : -1;
-        for (; i < end; i++) {
-            struct wengert_node *x = (struct wengert_node *)from[i];
-            if (!Py_IS_TYPE(x, value) && !PyType_IsSubtype(Py_TYPE(x), value)) break;
-            if (x->made & 0xffff || x->made <= last) break;
-            last = x->made;
-            if (n < room) {
+        Py_ssize_t n = PyList_GET_SIZE(list);
+        PyObject **from = ((PyListObject *)items)->ob_item, **next = from + i, **end = from + PyList_GET_SIZE(items);
+        long long last = n ? WENGERT_MADE(to->ob_item[n - 1]) : -1, made;
+        for (; next < end; next++) {
+            PyObject **out = to->ob_item + n, *x;
+            PyObject **stop = end - next < to->allocated - n ? end : next + (to->allocated - n);
+            while (next < stop) {
+                x = *next;
+                if (!Py_IS_TYPE(x, value)) break;
+                made = WENGERT_MADE(x);
+                if (made & 0xffff || made <= last) break;
+                last = made;
                 Py_INCREF(x);
-                out[n++] = (PyObject *)x;
+                *out++ = x;
+                next++;
+            }
+            n = out - to->ob_item;
+            Py_SET_SIZE(to, n);
+            if (next == end) break;
+            x = *next;
+            if (!Py_IS_TYPE(x, value) && !PyType_IsSubtype(Py_TYPE(x), value)) {
+                if (PyObject_IS_GC(x)) break;
                 continue;
             }
-            Py_SET_SIZE(to, n);
-            if (PyList_Append(list, (PyObject *)x) < 0) return -1;
+            if (WENGERT_MADE(x) & 0xffff || WENGERT_MADE(x) <= last) break;
+            last = WENGERT_MADE(x);
+            if (PyList_Append(list, x) < 0) return -1;
             n++;
-            out = to->ob_item;
-            room = to->allocated;
         }
-        Py_SET_SIZE(to, n);
-        return i;
+        return next - from;
     }
 
     /* Sorts nodes by tick. No two nodes share a tick, and most of a graph is made in one go: so the nodes that are not
@@ -272,6 +285,9 @@ cdef extern from *:
     long long tick "wengert_tick"() noexcept nogil
     object new "wengert_new"(type value)
     int recycle "wengert_recycle"(type value, type many, object kind) except -1
+    bint is_bare "wengert_bare"(object items, Py_ssize_t i) noexcept
+    object identity "PyLong_FromVoidPtr"(object x)
+    list contents "PyDict_Values"(object x)
     list room "wengert_room"(Py_ssize_t n)
     Py_ssize_t take "wengert_take"(list found, list items, Py_ssize_t i, type value) except -1
     int sort "wengert_sort"(list nodes) except -1

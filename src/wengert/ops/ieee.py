@@ -14,8 +14,9 @@ from math import fabs, inf, nan, sqrt, tanh
 from operator import attrgetter
 from typing import Any, TypeVar
 
-__all__ = ["COMPILED", "Array", "Int", "Nodes", "at", "cython", "divide", "exp", "fabs", "floats", "held", "log", "new"]
-__all__ += ["is_float", "power", "recycle", "room", "root", "sort", "sqrt", "take", "tanh", "tick", "untrack", "whole"]
+__all__ = ["COMPILED", "Array", "Int", "Nodes", "at", "contents", "cython", "divide", "exp", "fabs", "floats", "held"]
+__all__ += ["identity", "is_bare", "is_float", "log", "new", "power", "recycle", "room", "root", "sort", "sqrt"]
+__all__ += ["take", "tanh", "tick", "untrack", "whole"]
 
 COMPILED = False  # ieee.pxd says True
 
@@ -134,8 +135,23 @@ def room(n: int) -> Nodes:
     return []
 
 
+def contents(attributes: dict[str, Any]) -> Nodes:
+    """What a dict holds, without its keys."""
+    return list(attributes.values())
+
+
+def is_bare(items: Nodes, i: int) -> bool:
+    """Whether an item holds nothing, as a number or a text does."""
+    return isinstance(items[i], (float, int, str, type(None)))
+
+
+identity = id  # an int for an object, which no other has while it lives
+
+
 def take(found: Nodes, items: Nodes, i: int, value: Any) -> int:
-    """Append items from the i-th on, as long as they are leaves and each is younger than the last; where that ends."""
+    """Append items from the i-th on, as long as they are leaves and each is younger than the last; where that ends.
+    Compiled, it passes over what holds nothing, too.
+    """
     last = found[-1]._made if found else -1
     for place in range(i, len(items)):
         x = items[place]

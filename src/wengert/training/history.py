@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from importlib import import_module
 from math import inf, isfinite
 from typing import Any
@@ -17,44 +18,36 @@ CURVES = ("loss", "val_loss", "accuracy", "val_accuracy")
 ENDS = ("interrupted", "stopped_early", "diverged")
 
 
+@dataclass(eq=False, repr=False)
 class History:
     """What happened in each epoch of a training run, and how the run ended."""
 
-    def __init__(
-        self,
-        loss: Iterable[float] = (),
-        val_loss: Iterable[float] = (),
-        accuracy: Iterable[float] = (),
-        val_accuracy: Iterable[float] = (),
-        seconds: float = 0.0,
-        interrupted: bool = False,
-        stopped_early: bool = False,
-        diverged: bool = False,
-        backend: str = "",
-        fallback: str = "",
-    ) -> None:
-        self.loss: list[float] = [*loss]
-        """What was minimised, averaged over the epoch's batches while they were learnt: regularization included."""
-        self.val_loss: list[float] = [*val_loss]
-        """The mean loss over the validation data after the epoch, without regularization; empty without such data."""
-        self.accuracy: list[float] = [*accuracy]
-        """The metric, averaged like `loss`: a share from 0 to 1; empty if the loss has no metric of its own."""
-        self.val_accuracy: list[float] = [*val_accuracy]
-        """The metric over the validation data after the epoch."""
-        self.seconds: float = seconds
-        """How long the run took."""
-        self.interrupted: bool = interrupted
-        """Whether Ctrl-C ended it."""
-        self.stopped_early: bool = stopped_early
-        """Whether patience, or the callback, ended it."""
-        self.diverged: bool = diverged
-        """Whether a loss that was not finite ended it."""
-        self.backend: str = backend
-        """What computed it: "eager" for the engine, else the back end of the array program: "numpy"."""
-        self.fallback: str = fallback
-        """Why it was the engine, where it was not asked for; else empty."""
-        self.best_parameters: list[float] = []
-        """The data of the optimizer's parameters after the best epoch, where `patience` asked for them."""
+    loss: list[float] = field(default_factory=list)
+    """What was minimised, averaged over the epoch's batches while they were learnt: regularization included."""
+    val_loss: list[float] = field(default_factory=list)
+    """The mean loss over the validation data after the epoch, without regularization; empty without such data."""
+    accuracy: list[float] = field(default_factory=list)
+    """The metric, averaged like `loss`: a share from 0 to 1; empty if the loss has no metric of its own."""
+    val_accuracy: list[float] = field(default_factory=list)
+    """The metric over the validation data after the epoch."""
+    seconds: float = 0.0
+    """How long the run took."""
+    interrupted: bool = False
+    """Whether Ctrl-C ended it."""
+    stopped_early: bool = False
+    """Whether patience, or the callback, ended it."""
+    diverged: bool = False
+    """Whether a loss that was not finite ended it."""
+    backend: str = ""
+    """What computed it: "eager" for the engine, else the back end of the array program: "numpy"."""
+    fallback: str = ""
+    """Why it was the engine, where it was not asked for; else empty."""
+    best_parameters: list[float] = field(default_factory=list, init=False)
+    """The data of the optimizer's parameters after the best epoch, where `patience` asked for them."""
+
+    def __post_init__(self) -> None:
+        for name in CURVES:  # which grow, and are not the caller's
+            setattr(self, name, [*getattr(self, name)])
 
     def __len__(self) -> int:
         """The number of epochs that were completed."""
@@ -72,13 +65,8 @@ class History:
         >>> History([0.5], seconds=2.0, backend="eager").state_dict()["seconds"]
         2.0
         """
-        return {
-            **{name: [*getattr(self, name)] for name in (*CURVES, "best_parameters")},
-            **{name: bool(getattr(self, name)) for name in ENDS},
-            "seconds": self.seconds,
-            "backend": self.backend,
-            "fallback": self.fallback,
-        }
+        parts = {part.name: getattr(self, part.name) for part in fields(self)}
+        return {name: [*part] if isinstance(part, list) else part for name, part in parts.items()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take over what `state_dict` of another gave, or change nothing at all.
@@ -133,9 +121,8 @@ class History:
 
     def last(self) -> str:
         """The numbers of the last epoch, in one line."""
-        curves = {"loss": self.loss, "accuracy": self.accuracy}
-        curves |= {"val_loss": self.val_loss, "val_accuracy": self.val_accuracy}
-        return ", ".join(f"{name} {numbers[-1]:.4g}" for name, numbers in curves.items() if numbers)
+        curves = [(name, getattr(self, name)) for name in ("loss", "accuracy", "val_loss", "val_accuracy")]
+        return ", ".join(f"{name} {numbers[-1]:.4g}" for name, numbers in curves if numbers)
 
 
 class Progress:

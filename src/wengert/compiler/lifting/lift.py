@@ -56,7 +56,6 @@ class Lifted:
     parameters: list[int]  # the places of the leaves, in the order of the param arrays' elements
     table_reads: int  # how many operands are read through a table
     products: int  # how many steps are matrix products
-    extents: dict[Array, int]  # of the inputs that choose: how many items there are to choose from
 
 
 class _Lifter(Storage):
@@ -470,13 +469,7 @@ def lift(
     parameters = back[np.concatenate(slots)].tolist() if slots else []
     tables = sum(x.table is not None for step in program.steps if isinstance(step, Compute) for x in step.operands)
     products = sum(isinstance(step, Compute) and _is_matrix_product(step) for step in program.steps)
-    extents: dict[Array, int] = {}
-    for step in program.steps:
-        for x in step.operands if isinstance(step, Compute) else ():
-            if x.index is not None:
-                array = x.index.array
-                extents[array] = min(x.index.extent, extents.get(array, x.index.extent))
-    return Lifted(program, parameters, tables, products, extents)
+    return Lifted(program, parameters, tables, products)
 
 
 def _output(lifter: _Lifter, node_ids: Ints) -> Array:

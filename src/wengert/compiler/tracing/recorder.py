@@ -16,12 +16,12 @@ from typing import Any
 
 from wengert import node
 from wengert._forks import in_child
-from wengert.compiler.tracing.tracers import HOLDS, Integer, Number, as_operand, number_of
+from wengert.compiler.tracing.tracers import HOLDS, Integer, Number, as_operand, number_of, values_in
 from wengert.engine import Value
 from wengert.errors import Line, running
 from wengert.ops import BY_NAME
 
-__all__ = ["Guard", "Picked", "Recorder", "Unrecordable", "is_watched", "recorder_of_thread", "tracing", "watching"]
+__all__ = ["Guard", "Recorder", "Unrecordable", "is_watched", "recorder_of_thread", "tracing", "watching"]
 
 STOP = BY_NAME["stop_gradient"]
 
@@ -46,20 +46,12 @@ class Guard:
         return Guard(self.how, left, right, self.outcome, self.line)
 
 
-@dataclass(frozen=True)
-class Picked:
-    """An item of a list that an integer argument chose at run time."""
-
-    index: Integer
-    items: list[Any]
-
-
 @dataclass
 class Recorder:
     """What one run of a function has shown."""
 
     guards: dict[tuple[Any, ...], Guard] = field(default_factory=dict)
-    picked: list[Picked] = field(default_factory=list)
+    picked: list[tuple[Integer, list[Any]]] = field(default_factory=list)  # what an integer chose from at run time
     refusal: str = ""
     arguments: dict[int, Value] = field(default_factory=dict)  # what stands for each Value that is one, by identity
     open: bool = True  # whether the run still goes on
@@ -70,6 +62,7 @@ class Recorder:
     def __post_init__(self) -> None:
         self.began: int = Value(0.0)._made  # every node of the run is younger
         self.surroundings: Any = None
+        self.path: Any = None  # which knows what a function has last returned: a list may be indexed there at once
 
     def refuse(self, why: str) -> None:
         """Leave the recording.
@@ -105,18 +98,17 @@ class Recorder:
 
     def choose(self, index: Integer, items: Any) -> None:
         """Note that an integer chooses an item; each becomes an operand now, whichever is chosen."""
-        for item in items:
-            as_operand(item)
-        self.picked.append(Picked(index, items))
+        values_in(items)
+        self.picked.append((index, items))
 
     def indexed(self, frame: Any, number: int) -> Any:
         """The list in ``rows[index]``, if that is what the frame is doing."""
         if self._looking:  # for the list in front of another index
             return [None] * (number + 1)
-        self._looking, count = True, len(self.picked)
+        self._looking, count, returned = True, len(self.picked), self.path.returned
         try:
             with _hook.told_to(None):
-                items = _subscripted(frame)
+                items = _subscripted(frame, *returned)
         finally:
             self._looking = False
             del self.picked[count:]
@@ -142,6 +134,12 @@ class _TracingHook(threading.local):
     def read(self, x: Any, number: float) -> Any:
         """`x.data`."""
         return number if self.recorder is None else Number(self.recorder, number, x, attached=True)
+
+    def copied(self, x: Any) -> Any:
+        """What stands for a copy of `x`, which is another leaf; None where nothing records."""
+        if type(x) is not Value:
+            self.refuse("copies a Value")
+        return None if self.recorder is None else STOP(x)
 
     def detached(self, x: Any, number: float) -> Any:
         """`x.detach()`."""
@@ -224,11 +222,12 @@ def _in_child() -> None:
 in_child(_in_child)
 
 
-def _subscripted(frame: Any) -> Any:
+def _subscripted(frame: Any, caller: Any, called: Any, returned: Any) -> Any:
     """What stands before the brackets in ``rows[index]``; None if the frame is doing something else.
 
     A list does not show itself to the index. Its expression stands in the source, and if it is made of names,
-    attributes and items alone, evaluating it once more has no effect.
+    attributes, items and arithmetic alone, evaluating it once more has no effect. In ``function(x)[index]`` it is what
+    that function was the last to return.
     """
     import ast
 
@@ -241,11 +240,22 @@ def _subscripted(frame: Any) -> Any:
         return None
     lines[-1] = lines[-1][:end]
     lines[0] = lines[0][begin:]
-    harmless = (ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.Load, ast.UnaryOp, ast.USub, ast.Slice)
+    harmless = (
+        *(ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.Load, ast.UnaryOp, ast.USub, ast.Slice),
+        *(ast.BinOp, ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod),
+    )
     try:
         tree = ast.parse("(" + b"".join(lines).decode() + ")", mode="eval").body
-        if not isinstance(tree, ast.Subscript) or not all(isinstance(x, harmless) for x in ast.walk(tree.value)):
+        one = isinstance(tree, ast.Subscript) and not isinstance(tree.slice, (ast.Slice, ast.Tuple))
+        asked: Any = tree.value if one else None  # type: ignore[attr-defined]
+        by_call = isinstance(asked, ast.Call)
+        asked = asked.func if by_call else asked
+        if asked is None or not all(isinstance(x, harmless) for x in ast.walk(asked)):
             return None
-        return eval(compile(ast.Expression(tree.value), __file__, "eval"), frame.f_globals, frame.f_locals)
+        found = eval(compile(ast.Expression(asked), __file__, "eval"), frame.f_globals, frame.f_locals)
+        if not by_call:
+            return found
+        code = getattr(found, "__code__", None) or getattr(type(found).__call__, "__code__", None)
+        return returned if frame is caller and code is called else None
     except Exception:  # whatever it is, it is not a list that can be read again
         return None

@@ -34,16 +34,23 @@ __all__ = ["STANDINS", "ModuleView"]
 ROWS = ["exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "cbrt", "sin", "cos", "tan", "asin", "acos",
         "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "lgamma"]  # fmt: skip
 
+ONE_FAULT = frozenset(ROWS) - {"lgamma", "atan2"}  # of a finite number they raise one kind of error, if any
+
 
 def _function(function: Any, row: str) -> Callable[..., Any]:
     """A function of `math`; where it would raise for other numbers, the recording does not hold."""
 
     def call(*xs: Any) -> Any:
+        if row == "atan2":  # a zero has a sign there, that of an integer none
+            xs = tuple([0 if is_traced(x) and type(x.number) is int and not x else x for x in xs])
         if not any(map(is_traced, xs)) or len(xs) != BY_NAME[row].arity:
             return function(*map(taken, xs))
         numbers = [*map(number_of, xs)]
         made = recorded(row, BY_NAME[row](*numbers), *xs)
-        if not made.recorder.guard("within", made, FINITE) or row == "pow":
+        finite = made.recorder.guard("within", made, FINITE)
+        if not finite and row in ONE_FAULT and made.recorder.guard("within", xs[0], FINITE):
+            function(*numbers)  # which raises, as for every such number
+        if not finite or row == "pow":
             computed(function, *xs)  # which raises, or knows better
         made.number = function(*numbers)
         return made
@@ -55,9 +62,9 @@ def _extreme(builtin: Any, row: str) -> Callable[..., Any]:
     """Python's max or min: of traced numbers it is an operation, not a chain of comparisons."""
 
     def extreme(*xs: Any, **options: Any) -> Any:
-        if options:
-            return builtin(*xs, **options)
         found = list(xs[0]) if len(xs) == 1 else xs  # a generator is read once
+        if options and not (found and options.keys() == {"default"}):
+            return builtin(found, **options)
         numbers = [number_of(x) for x in found]
         mixed = any(isinstance(x, Value) for x in found) or any(n is NotImplemented for n in numbers)
         if mixed or not any(map(is_traced, found)) or any(n != n for n in numbers):  # a nan's place would matter
@@ -122,6 +129,25 @@ def _distance(p: Any, q: Any) -> Any:
     return STANDINS[id(math.sqrt)](sum((a - b) * (a - b) for a, b in zip(p, q, strict=True)))
 
 
+def _copysign(x: Any, y: Any) -> Any:
+    signed = is_traced(y) and y != 0.0  # a zero has a sign, too
+    sign = recorded("sign", BY_NAME["sign"](y.number), y) if signed else math.copysign(1.0, taken(y))
+    return abs(x) * sign if is_traced(x) or signed else math.copysign(x, sign)
+
+
+def _fmod(x: Any, y: Any) -> Any:
+    if not any(map(is_traced, (x, y))):
+        return math.fmod(x, y)
+    computed(math.fmod, x, y)
+    return _copysign(abs(x) % abs(y), x)
+
+
+def _fsum(xs: Any) -> Any:
+    found = list(xs)
+    traced = any(map(is_traced, found)) and not any(isinstance(x, Value) for x in found)
+    return sum(found, 0.0) if traced else math.fsum(found)
+
+
 def _taking(real: Any) -> Callable[..., Any]:
     """What C makes of numbers is made of the numbers themselves."""
     return lambda *args, **named: real(*map(taken, args), **{name: taken(x) for name, x in named.items()})
@@ -133,7 +159,11 @@ def _value(x: Any, *args: Any, **named: Any) -> Any:
 
 _OF_C = [(real, _taking(real)) for real in (deque, timedelta)]
 KINDS: dict[Any, Any] = {  # by what they stand for
-    real: _Kind(real.__name__, (), {"real": real, "make": staticmethod(make), "__doc__": real.__doc__})
+    real: _Kind(
+        real.__name__,
+        (real,) if real in (float, int) else (),
+        {"real": real, "make": staticmethod(make), "__doc__": real.__doc__},
+    )
     for real, make in ((float, _float), (int, _int), (type, _type), (Value, _value), *_OF_C)
 }
 STANDINS: dict[int, Any] = {id(real): made for real, made in KINDS.items()}
@@ -144,7 +174,7 @@ STANDINS |= {
     id(math.isfinite): _asks(lambda x: x.recorder.guard("within", x, FINITE), math.isfinite),
     id(math.isinf): _asks(lambda x: not x.recorder.guard("within", x, FINITE) and bool(x == x), math.isinf),
 }
-STANDINS |= {id(math.dist): _distance}
+STANDINS |= {id(math.dist): _distance, id(math.copysign): _copysign, id(math.fmod): _fmod, id(math.fsum): _fsum}
 STANDINS |= {id(math.radians): lambda x: x * (math.pi / 180.0), id(math.degrees): lambda x: x * (180.0 / math.pi)}
 STANDINS |= {id(max): _extreme(max, "max"), id(min): _extreme(min, "min")}
 

@@ -244,7 +244,7 @@ class Surroundings:
     def _array(self, x: Any, name: str) -> Any:
         if x.dtype != np.float64:
             self.lists.append((x, x.copy(), (), name))
-            return self._keep(x, x.copy())
+            return self._keep(x, presented(x.copy()))
         self._note(lambda _: x.shape, f"the shape of {name}")
         made = np.empty(x.shape, object)
         made.reshape(-1)[:] = self._plain(x, x.ravel().tolist(), name)

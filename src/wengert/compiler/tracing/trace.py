@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -18,14 +19,17 @@ from wengert.compiler.tracing.arguments import Arguments, Leaf
 from wengert.compiler.tracing.recorder import Guard, Recorder, Unrecordable, tracing
 from wengert.compiler.tracing.recording import Guards, Recording
 from wengert.compiler.tracing.surroundings import Surroundings
-from wengert.compiler.tracing.tracers import Integer, Number, as_operand, presented
-from wengert.compiler.tracing.watch import PlainRun, followed
+from wengert.compiler.tracing.tracers import HOLDS, Integer, Number, as_operand, presented, values_in
+from wengert.compiler.tracing.watch import PlainRun, Trail
 from wengert.engine import Value
 from wengert.graph import Graph
 
 __all__ = ["Auxiliary", "main_of", "numbers_in", "record", "slopes_of"]
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
+EQUAL = (("eq", True), ("ne", False), ("is", True))  # guards that hold a number to another
+ATTEMPTS = 3  # how many choices of other integers are tried
+SPARE = 64  # more sequences of steps than there are integers
 KINDS: dict[str, Any] = {"f": np.float64, "i": np.int64, "b": np.bool_}  # of what is in arrays
 
 
@@ -38,6 +42,8 @@ class Auxiliary(NamedTuple):
     auxiliary: Any
 
 
+@modes.suspended()  # recorded under no_grad() or not, it is the same recording
+@np.errstate(all="ignore")
 def record(
     function: Callable[..., Any], arguments: Arguments, example: Sequence[Any], backend: Backend, watch: PlainRun
 ) -> Recording:
@@ -53,11 +59,7 @@ def record(
     Raises:
         Unrecordable, Unliftable: it cannot be compiled; the message says why.
     """
-    with modes.suspended(), np.errstate(all="ignore"):  # recorded under no_grad() or not, it is the same recording
-        return _record(partial(_Trace, function, arguments, example, watch), backend)
-
-
-def _record(trace: Callable[..., _Trace], backend: Backend) -> Recording:
+    trace = partial(_Trace, function, arguments, example, watch)
     began = perf_counter()
     try:
         run = trace()
@@ -66,11 +68,15 @@ def _record(trace: Callable[..., _Trace], backend: Backend) -> Recording:
     except Exception as problem:
         raise Unrecordable(f"while it is being recorded it raises {type(problem).__name__}: {problem}") from problem
     picks: list[Pick] = []
-    if any(integer.used for integer in run.integers):
+    if any(integer.extent and integer.number < 0 and not run.wraps(integer.name) for integer in run.integers):
+        run = trace(fixed=True)
+    for attempt in range(ATTEMPTS if run.extents else 0):
         try:
-            picks = run.compare([trace(others) for others in run.other_integers()])
-        except Exception:  # other integers take another branch, or raise: each gets a specialization
-            run = trace(fixed=True)
+            picks = run.compare([trace(others) for others in run.other_integers(attempt)])
+            break
+        except Exception:  # other integers take another branch, or raise: if all do, each gets a specialization
+            if attempt == ATTEMPTS - 1:
+                run = trace(fixed=True)
     try:
         made = _lifted(run, picks, backend)
     except (Unrecordable, Unliftable):
@@ -90,7 +96,7 @@ def _lifted(run: _Trace, picks: list[Pick], backend: Backend) -> Recording:
     verify(back, lifted.program.arrays)
     kernel = backend.kernel()(lifted.program, back, wanted)
     parameters = tuple([run.graph.values[place] for place in lifted.parameters])
-    extents = {kernel.inputs.index(array): extent for array, extent in lifted.extents.items()}
+    extents = {n: run.extents[a.name] for n, a in enumerate(kernel.inputs) if a.name in run.extents}
     own = run.surroundings.keep({id(parameter) for parameter in parameters})
     return Recording(
         kernel,
@@ -135,7 +141,7 @@ class _Trace:
             flat = np.asarray(array, dtype=object).reshape(-1).tolist() if leaf.shape else [array]
             self.inputs[name] = np.empty(leaf.shape, dtype=object)
             for place, x in enumerate(flat):
-                node, made.reshape(-1)[place : place + 1] = self.input(leaf, x, given, fixed)
+                node, made.reshape(-1)[place : place + 1] = self.input(leaf, name, x, given, fixed)
                 self.inputs[name].reshape(-1)[place] = node
             if leaf.kind == "v":
                 self.value_inputs.append(name)
@@ -145,20 +151,22 @@ class _Trace:
             clone = self.surroundings.root(function)
             return arguments.call(clone, example, stand_in, lambda x: self.surroundings.stand_in(x, "an argument"))
 
+        path = self.recorder.path = Trail(watch.path.cached)
         try:
             with tracing(self.recorder):
-                self.result, path = followed(run)
+                self.result = path.follow(run)
         finally:
             self.recorder.open = False
         if self.recorder.refusal:
             raise Unrecordable(self.recorder.refusal)
-        if path != watch.path:
+        if path.steps != watch.path.steps:
             raise Unrecordable("it takes another way while it is recorded, perhaps by the type of a number")
+        self.recorder.open = True  # for the operands of what was computed last
+        self.extents = self.bounds()
         self.guards = [guard for guard in self.recorder.guards.values() if _is_open(guard)]
         self.shape, results = _flat_result(self.result)
         beside = self.result.auxiliary if isinstance(self.result, Auxiliary) else None
         self.auxiliary_shape, auxiliary = (None, []) if beside is None else _flat_result(beside)
-        self.recorder.open = True  # for the operands of what was computed last
         self.auxiliary = [_as_value(x) for x in auxiliary]
         self.results = [_as_value(x) for x in results]
         both = [side for guard in self.guards for side in (guard.left, guard.right) if isinstance(side, Value)]
@@ -166,8 +174,11 @@ class _Trace:
         number = {id(side): n for n, side in enumerate(self.compared)}
         self.sides = [(number.get(id(guard.left), -1), number.get(id(guard.right), -1)) for guard in self.guards]
         inputs = [x for a in self.inputs.values() for x in a.reshape(-1)]
-        lists = {id(picked.items): picked.items for picked in self.recorder.picked}  # one is often read many times
-        items = [x for chosen_from in lists.values() for x in _values_in(chosen_from)]
+        self.choices = [(index, list(map(values_in, items))) for index, items in self.recorder.picked]
+        items = [x for _, rows in self.choices for row in rows for x in row]
+        among = {*map(id, items)}  # what is chosen is an operand, also where nothing else is made of it
+        for asked in (self.results, self.auxiliary, self.compared):
+            asked[:] = [x * 1.0 if id(x) in among else x for x in asked]
         self.recorder.open = False
         roots = {id(x): x for x in (*inputs, *self.results, *self.auxiliary, *self.compared, *items)}
         self.graph = Graph(*roots.values())
@@ -176,7 +187,7 @@ class _Trace:
         self.given = bisect_left(self.graph.values, self.recorder.began, key=_age)  # what was there before comes first
         self.keep = (roots, items)  # alive, so that no id is used again
 
-    def input(self, leaf: Leaf, x: Any, integers: Any, fixed: bool) -> tuple[Value, list[Any]]:
+    def input(self, leaf: Leaf, name: str, x: Any, integers: Any, fixed: bool) -> tuple[Value, list[Any]]:
         """The node for one number of an argument, and what the function gets for it."""
         if leaf.kind == "v":
             node = self.recorder.arguments[id(x)] = Value(x._data)
@@ -185,39 +196,70 @@ class _Trace:
         number = kind(next(integers, int(x)) if leaf.kind == "i" else x)
         node = Value(float(number))
         if leaf.kind == "i":
-            self.integers.append(Integer(self.recorder, number, node, fixed))
+            self.integers.append(Integer(self.recorder, number, node, name, fixed))
             return node, [self.integers[-1]]
         made = Number(self.recorder, number, node)
         return node, [made.taken() if leaf.kind == "b" and self.tells_bools else made]
 
+    def bounds(self) -> dict[str, int]:
+        """For each input that chooses from how many items; for an integer of it that has fewer there is a guard."""
+        for index, items in self.recorder.picked:
+            index.extent = min(len(items), index.extent or len(items))
+        choosing = [integer for integer in self.integers if integer.extent]
+        extents: dict[str, int] = {}
+        for integer in choosing:
+            extents[integer.name] = max(integer.extent, extents.get(integer.name, 0))
+        for integer in choosing:
+            if integer.extent < extents[integer.name]:
+                self.recorder.guard("lt", integer, integer.extent)
+        return extents
+
     def wraps(self, name: str) -> bool:
         """Whether a negative integer of an argument can be counted from the end: of lists of one length, and nothing
-        is computed from it.
+        else is made of it.
         """
         places = {self.place[id(x)] for x in self.inputs[name].reshape(-1)}
-        sizes = {len(picked.items) for picked in self.recorder.picked if self.place[id(picked.index._node)] in places}
-        return len(sizes) == 1 and places.isdisjoint(np.frombuffer(self.graph.operands or b"", np.int64).tolist())
+        sizes = {len(items) for index, items in self.recorder.picked if self.place[id(index._node)] in places}
+        elsewhere = [self.place[id(x)] for x in (*self.results, *self.auxiliary, *self.compared)]
+        elsewhere += np.frombuffer(self.graph.operands or b"", np.int64).tolist()
+        return len(sizes) == 1 and places.isdisjoint(elsewhere)
 
-    def other_integers(self) -> list[list[int]]:
+    def other_integers(self, attempt: int) -> list[list[int]]:
         """Other indices for some more runs, so that each operand shows which integer has chosen it: by how far each
-        of the runs moves it, which is another sequence of steps for each integer.
+        of the runs moves it, which is another sequence of steps for each integer. The guards come out the same: those
+        that are held equal move together, and one that is held to a number stays.
+
+        Raises:
+            Unrecordable: there are none.
         """
-        extent: dict[int, int] = {}
-        for picked in self.recorder.picked:
-            size = len(picked.items)
-            extent[id(picked.index)] = min(size, extent.get(id(picked.index), size))
-        numbers = [int(integer.number) for integer in self.integers]
-        movable = [place for place, integer in enumerate(self.integers) if extent.get(id(integer), 0) > 1]
-        radix = min([extent[id(self.integers[place])] for place in movable], default=2)
-        others: list[list[int]] = []
-        scale = 1
-        while scale <= len(movable) or not others:
-            run = list(numbers)
-            for code, place in enumerate(movable, 1):  # the digits of a code that is not 0
-                size = extent[id(self.integers[place])]
-                run[place] = (numbers[place] + code // scale % radix) % size
-            others.append(run)
-            scale *= radix
+        place_of = {id(integer._node): place for place, integer in enumerate(self.integers)}
+        sides = [
+            [place_of.get(id(x), x if isinstance(x, Value) else float(x)) for x in (guard.left, guard.right)]
+            for guard in self.guards
+        ]
+        between = [(g, x) for g, x in zip(self.guards, sides, strict=True) if not any(isinstance(y, Value) for y in x)]
+        equal = [{y for y in x if type(y) is int} for g, x in between if (g.how, g.outcome) in EQUAL]
+        held = {place for places in equal if len(places) == 1 for place in places}
+        moving = [n for n, integer in enumerate(self.integers) if integer.extent > 1 and n not in held]
+        moving += sorted({n for places in equal if not places.isdisjoint(moving) for n in places} - {*moving})
+        extents = [self.integers[n].extent for n in moving]
+        radix = min([extent for extent in extents if extent], default=2)
+        count = next(n for n in itertools.count(1) if radix**n > len(moving))
+        codes = range(1, min(radix**count, len(moving) + SPARE))
+        free = [[code // radix**n % radix for n in range(count)] for code in (*codes[attempt:], *codes[:attempt])]
+        others = [[int(integer.number) for integer in self.integers] for _ in range(count)]
+        for at, (place, extent) in enumerate(zip(moving, extents, strict=True)):
+            touching = [(g, x) for g, x in between if place in x and not {*moving[at + 1 :]}.intersection(x)]
+            twins = [n for places in equal if place in places for n in moving[:at] if n in places]
+            number = others[0][place]
+            for step in free:
+                for other, by in zip(others, step, strict=True):
+                    other[place] = other[twins[0]] if twins else (number + by) % extent
+                if all(_comes_out(guard, x, other) for other in others for guard, x in touching):
+                    break
+            else:
+                raise Unrecordable("other integers take another branch")
+            free = free if twins else [each for each in free if each is not step]
         return others
 
     def compare(self, others: list[_Trace]) -> list[Pick]:
@@ -232,17 +274,23 @@ class _Trace:
             raise Unrecordable(
                 "the function takes another branch for other integers: declare the argument static=(name,)"
             )
-        chosen: dict[tuple[int, ...], tuple[int, tuple[int, ...]]] = {}
-        columns: dict[int, list[tuple[int, ...]]] = {}  # by list: for each place in its items, where those stand
-        for mine, *its in zip(self.recorder.picked, *[run.recorder.picked for run in others], strict=True):
-            key = id(mine.items)
-            if key not in columns:
-                rows = [[self.place[id(x)] for x in _values_in([item])] for item in mine.items]
-                columns[key] = list(zip(*rows, strict=False))
-            index = self.place[id(mine.index._node)]
-            for places in columns[key]:
-                chosen[tuple([places[int(one.index.number)] for one in (mine, *its)])] = index, places
         runs = (self, *others)
+        chosen: dict[tuple[int, ...], tuple[Any, ...]] = {}  # what stands there in each run: (*candidates, index)
+        for event in zip(*[run.choices for run in runs], strict=True):
+            lists = [
+                [[run.place[id(x)] for x in row] for row in rows] for run, (_, rows) in zip(runs, event, strict=True)
+            ]
+            if len(set(map(len, lists))) > 1:
+                raise Unrecordable("the length of a list depends on an integer argument")
+            first, numbers = event[0][0], [int(index.number) for index, _ in event]
+            extent = self.extents[first.name]  # beyond its own list's end a guard does not hold
+            for columns in zip(*[zip(*rows, strict=False) for rows in lists], strict=False):
+                here = list(zip(*columns, strict=True))  # in each run; or what was chosen before: rows[i][j]
+                candidates = [places[0] if len(set(places)) == 1 else chosen.get(places) for places in here]
+                if None not in candidates:
+                    candidates = (candidates + candidates[-1:] * extent)[:extent]
+                    taken = tuple([column[number] for column, number in zip(columns, numbers, strict=True)])
+                    chosen[taken] = *candidates, self.place[id(first._node)]
         operands = np.array([np.frombuffer(run.graph.operands or b"", np.int64) for run in runs])
         starts = np.frombuffer(a.starts, np.int64)
         picks = []
@@ -251,9 +299,12 @@ class _Trace:
             if pair not in chosen:
                 raise Unrecordable("an integer argument changes more than which item of a list is read")
             user = int(np.searchsorted(starts, at, "right")) - 1
-            picks.append(Pick(user, at - int(starts[user]), *chosen[pair]))
+            *candidates, index = chosen[pair]
+            picks.append(Pick(user, at - int(starts[user]), index, tuple(candidates)))
         outs = [[run.place[id(x)] for x in (*run.results, *run.auxiliary, *run.compared)] for run in runs]
-        asked = [[(g.how, g.outcome, side) for g, side in zip(run.guards, run.sides, strict=True)] for run in runs]
+        asked = [
+            [(str(g.without_values()), *side) for g, side in zip(run.guards, run.sides, strict=True)] for run in runs
+        ]
         if any(out != outs[0] for out in outs) or any(guards != asked[0] for guards in asked):
             raise Unrecordable("an integer argument chooses the result itself, or what is compared")
         return picks
@@ -338,6 +389,12 @@ def _age(value: Any) -> int:
     return int(value._made)
 
 
+def _comes_out(guard: Guard, sides: list[Any], integers: Sequence[int]) -> bool:
+    """Whether a guard comes out as it did, for other integers on its sides, which are named by their places."""
+    x, y = (float(integers[side] if type(side) is int else side) for side in sides)
+    return bool(HOLDS[guard.how](x, y) == guard.outcome)
+
+
 def _is_open(guard: Guard) -> bool:
     return isinstance(guard.left, Value) or isinstance(guard.right, Value)
 
@@ -356,14 +413,6 @@ def numbers_in(x: Any) -> Any:
 def _as_value(x: Any) -> Any:
     x = as_operand(x)
     return x if isinstance(x, Value) else Value(float(x))
-
-
-def _values_in(x: Any) -> list[Any]:
-    """The Values in nested lists; numbers beside them become Values."""
-    if isinstance(x, (list, tuple, np.ndarray)):
-        return [value for item in x for value in _values_in(item)]
-    x = as_operand(x)
-    return [x] if isinstance(x, Value) else []
 
 
 def _flat_result(result: Any) -> tuple[tuple[int, ...] | None, list[Any]]:

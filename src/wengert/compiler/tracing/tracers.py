@@ -9,6 +9,7 @@ no subclass of those, which C functions read in silence.
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 import sys
@@ -21,7 +22,7 @@ from wengert.engine import Value
 from wengert.ops import BY_NAME, Op, coerce
 
 __all__ = ["EXACT", "FINITE", "HOLDS", "Integer", "Number", "TracedArray", "as_operand", "is_traced", "number_of"]
-__all__ += ["computed", "presented", "recorded", "taken"]
+__all__ += ["computed", "presented", "recorded", "taken", "values_in"]
 
 EXACT = 2.0**53  # as far as every integer is a float
 FINITE = sys.float_info.max
@@ -70,7 +71,7 @@ class Number:
 
     def taken(self) -> Any:
         """The number itself; the recording holds for no other."""
-        self.recorder.guard("is", self, float(self.number))
+        self.recorder.guard("eq" if isinstance(self.number, (int, np.integer)) else "is", self, float(self.number))
         return self.number
 
     def __add__(self, other: Any) -> Any: return _computed("add", self, other)
@@ -121,9 +122,9 @@ class Number:
     def __ror__(self, other: Any) -> Any: return taken(other) | self.taken()
     def __xor__(self, other: Any) -> Any: return self.taken() ^ taken(other)
     def __rxor__(self, other: Any) -> Any: return taken(other) ^ self.taken()
-    def __lshift__(self, other: Any) -> Any: return self.taken() << taken(other)
+    def __lshift__(self, other: Any) -> Any: return self * (type(self.number)(1) << taken(other))
     def __rlshift__(self, other: Any) -> Any: return taken(other) << self.taken()
-    def __rshift__(self, other: Any) -> Any: return self.taken() >> taken(other)
+    def __rshift__(self, other: Any) -> Any: return self // (type(self.number)(1) << taken(other))
     def __rrshift__(self, other: Any) -> Any: return taken(other) >> self.taken()
     def __invert__(self) -> Any: return ~self.taken()
     # fmt: on
@@ -139,9 +140,20 @@ class Number:
             raise AttributeError(name)
         if name in UNTOUCHED or not hasattr(self.number, name):
             return getattr(self.number, name)
+        if name in ("real", "numerator"):
+            return self
+        if name == "imag":
+            return type(self.number)(0)
+        return functools.partial(self._method, name) if callable(getattr(self.number, name)) else self._method(name)
+
+    def _method(self, name: str, *args: Any, **named: Any) -> Any:
         if name in ("conjugate", "item"):
-            return lambda: self
-        return self if name in ("real", "numerator") else getattr(self.taken(), name)
+            return self
+        if name == "is_integer":
+            finite = self.recorder.guard("within", self, FINITE)
+            return finite and self == recorded("floor", BY_NAME["floor"](self.number), self)
+        found = getattr(self.taken(), name)
+        return found(*map(taken, args), **named) if callable(found) else found
 
     def __array_ufunc__(self, ufunc: Any, method: str, *xs: Any, **options: Any) -> Any:
         return _by_element(ufunc, method, xs, options)
@@ -154,29 +166,47 @@ class Number:
 
 
 class Integer(Number):
-    """An integer argument. As an index it chooses an item of a list at run time."""
+    """An integer argument, or one a few steps from it. As an index it chooses an item of a list at run time."""
 
-    __slots__ = ("fixed", "used")
+    __slots__ = ("base", "extent", "fixed", "name", "steps")
 
-    def __init__(self, recorder: Any, number: Any, node: Any, fixed: bool = False) -> None:
+    def __init__(
+        self, recorder: Any, number: Any, node: Any, name: str, fixed: bool = False, base: Any = None, steps: int = 0
+    ) -> None:
         super().__init__(recorder, number, node)
+        self.name: str = name  # of the input that it belongs to
         self.fixed: bool = fixed  # whether another index is another specialization
-        self.used: bool = False  # as an index
+        self.base: Any = self if base is None else base  # the argument,
+        self.steps: int = steps  # and how many it is from it
+        self.extent: int = 0  # of how many items it chooses, if it does: of the shortest list
 
-    def select(self, items: Any) -> Any:
-        """The item of a list that this integer stands for, noted as chosen at run time."""
-        if self.fixed or not -len(items) <= self.number < len(items):
-            return items[self.taken()]
-        return items[self._chosen(items)]
+    def __add__(self, other: Any) -> Any:
+        return self._moved(super().__add__(other), other)
+
+    def __sub__(self, other: Any) -> Any:
+        return self._moved(super().__sub__(other), -other if type(other) is int else other)
+
+    def __radd__(self, other: Any) -> Any:
+        return self._moved(super().__radd__(other), other)
+
+    def _moved(self, made: Any, by: Any) -> Any:
+        if type(by) is not int or not is_traced(made):
+            return made
+        return Integer(self.recorder, made.number, made._node, self.name, self.fixed, self.base, self.steps + by)
+
+    def chosen(self, items: Any) -> int:
+        """Which item of a list it stands for, noted as chosen at run time where it can be."""
+        number = int(self.number)
+        count = len(items) - self.steps  # of the numbers from 0 on that the argument may be
+        if self.fixed or not -len(items) <= number < len(items) or (self.steps and not 0 <= self.base.number < count):
+            return operator.index(self.taken())
+        reached = [items[n + self.steps] for n in range(count)] if self.steps else list(items)
+        self.recorder.choose(self.base, reached)
+        return number
 
     def __index__(self) -> int:
         items = None if self.fixed else self.recorder.indexed(sys._getframe(1), int(self.number))
-        return operator.index(self.taken()) if items is None else self._chosen(items)  # range(n), a slice
-
-    def _chosen(self, items: Any) -> int:
-        self.used = True
-        self.recorder.choose(self, items)
-        return int(self.number)
+        return operator.index(self.taken()) if items is None else self.chosen(items)  # range(n), a slice
 
 
 # -- what is computed from numbers ------------------------------------------------------------------------------------
@@ -233,8 +263,9 @@ def _computed(name: str, *xs: Any) -> Any:
         return PYTHON[name](*map(taken, xs)) if known else NotImplemented
     recorder = next(x for x in xs if is_traced(x)).recorder
     by_numpy = any(isinstance(x, np.generic) for x in numbers)
-    if name in ("remainder", "floordiv") or (name == "div" and not by_numpy):
-        recorder.guard("ne", xs[1], 0.0)
+    divides = name in ("remainder", "floordiv") or (name == "div" and not by_numpy)
+    if divides and not recorder.guard("ne", xs[1], 0.0) and not by_numpy:
+        return PYTHON[name](*numbers)  # which raises, whatever is divided
     result = computed(PYTHON[name], *xs)
     if isinstance(result, complex):
         return PYTHON[name](*map(taken, xs))
@@ -244,7 +275,9 @@ def _computed(name: str, *xs: Any) -> Any:
     else:
         made = recorded(name, result, *xs)
     if isinstance(result, (int, np.integer)):
-        recorder.guard("within", made, EXACT)
+        if not recorder.guard("within", made, EXACT):
+            for x in xs:
+                taken(x)
         if name == "pow":
             recorder.guard("ge", xs[1], 0.0)  # else a float
     elif name == "pow" and not by_numpy:
@@ -264,7 +297,8 @@ def _whole(name: str, x: Any) -> Any:
     if not is_traced(x):
         return int(BY_NAME[name](x))
     made = recorded(name, computed(lambda number: int(BY_NAME[name](float(number))), x), x)
-    x.recorder.guard("within", made, EXACT)
+    if not x.recorder.guard("within", made, EXACT):
+        taken(x)
     return made
 
 
@@ -291,6 +325,34 @@ class TracedArray(np.ndarray):
     def __array_ufunc__(self, ufunc: Any, method: str, *xs: Any, **options: Any) -> Any:
         return _by_element(ufunc, method, xs, options)
 
+    def __array_function__(self, function: Any, types: Any, args: Any, named: Any) -> Any:
+        """A function of NumPy; one that takes no objects gets the numbers."""
+        try:
+            return presented(super().__array_function__(function, types, args, named))
+        except TypeError:
+            return function(*map(_as_numbers, args), **{name: _as_numbers(x) for name, x in named.items()})
+
+    def __getitem__(self, key: Any) -> Any:
+        """An item, a part or some rows; what integers choose is noted as chosen at run time."""
+        parts = key if isinstance(key, tuple) else (key,)
+        if not any(is_traced(x) or type(x) is TracedArray for x in parts):
+            return presented(super().__getitem__(key))
+        rows: Any = self.view(np.ndarray)
+        if len(parts) == 1 and type(key) is TracedArray and all(type(x) is Integer for x in key.flat):
+            made = np.empty(key.shape + rows.shape[1:], object)
+            for place in np.ndindex(key.shape):
+                made[place] = rows[key.item(place).chosen(rows)]
+            return presented(made)
+        if not all(type(x) in (Integer, int, slice) for x in parts):
+            return presented(rows[tuple([_as_numbers(x) for x in parts])])
+        axis = 0
+        for x in parts:
+            items = np.moveaxis(rows, axis, 0)
+            rows = items[x.chosen(items) if type(x) is Integer else x]
+            if isinstance(x, slice):
+                rows, axis = np.moveaxis(rows, 0, axis), axis + 1
+        return presented(rows)
+
     def astype(self, dtype: Any, *args: Any, **named: Any) -> Any:
         """A copy; floats as floats stay traced."""
         return self.copy() if np.dtype(dtype) == self.dtype else super().astype(dtype, *args, **named)
@@ -312,21 +374,37 @@ class TracedArray(np.ndarray):
         return np.sqrt(self.var(axis, ddof=ddof, **named))
 
     def __reduce__(self) -> Any:
-        return np.array([taken(x) for x in self.ravel().tolist()], self.kind).reshape(self.shape).__reduce__()
+        return _as_numbers(self).__reduce__() if self.kind is not None else super().__reduce__()
 
 
 def _by_element(ufunc: Any, method: str, xs: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """A function of NumPy over traced numbers: that of the table, or of Python, on each."""
+    """A function of NumPy over traced numbers: that of the table, or of Python, on each.
+
+    Of Values NumPy calls the methods, and compares them; Python's operators are the same for both.
+    """
     name = UFUNCS.get(ufunc.__name__, ufunc.__name__.replace("arc", "a"))
     plain = [_as_objects(x) for x in xs]
     if "out" in options:
         options["out"] = tuple([_as_objects(x) for x in options["out"]])
-    if method == "__call__" and name in BY_NAME and BY_NAME[name].arity == ufunc.nin and "where" not in options:
-        function: Any = PYTHON[name] if name in PYTHON else BY_NAME[name]
+    function: Any = PYTHON.get(name) if name in BY_NAME else None
+    if function is None and not any(isinstance(item, Value) for x in plain for item in np.ravel(x)):
+        function = BY_NAME.get(name)
+    if method == "__call__" and function and BY_NAME[name].arity == ufunc.nin and "where" not in options:
         made = np.frompyfunc(function, ufunc.nin, 1)(*plain, **options)
+    elif method == "reduce" and function and name in ("maximum", "minimum"):
+        made = np.frompyfunc(function, 2, 1, identity=None).reduce(*plain, **options)
     else:
         made = getattr(ufunc, method)(*plain, **options)
     return presented(made)
+
+
+def _as_numbers(x: Any) -> Any:
+    """An array of the numbers themselves, for which alone the recording holds then."""
+    if type(x) is TracedArray and x.kind is None:  # of Values
+        return x.view(np.ndarray)
+    if type(x) is TracedArray:
+        return np.array([taken(item) for item in x.ravel().tolist()], x.kind).reshape(x.shape)
+    return [_as_numbers(item) for item in x] if type(x) in (list, tuple) else taken(x)
 
 
 def _as_objects(x: Any) -> Any:
@@ -339,10 +417,18 @@ def _as_objects(x: Any) -> Any:
 
 
 def presented(x: Any) -> Any:
-    """An array of objects as one of traced numbers, if the first of them is such a number."""
-    first: Any = x.flat[0] if isinstance(x, np.ndarray) and x.size and x.dtype == object else None
-    if not is_traced(first):
+    """An array of objects as one of traced numbers, or of Values, if the first of them is such a one."""
+    first: Any = x.flat[0] if isinstance(x, np.ndarray) and x.size else None
+    if not is_traced(first) and not isinstance(first, Value):
         return x
     made = x.view(TracedArray)
-    made.kind = np.dtype(type(first.number))
+    made.kind = np.dtype(type(first.number)) if is_traced(first) else None
     return made
+
+
+def values_in(x: Any) -> list[Value]:
+    """The Values in nested lists, and those that stand for traced numbers there."""
+    if isinstance(x, (list, tuple, np.ndarray)):
+        return [value for item in x for value in values_in(item)]
+    x = as_operand(x)
+    return [x] if isinstance(x, Value) else []

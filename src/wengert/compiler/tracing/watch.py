@@ -38,7 +38,7 @@ from wengert.compiler.tracing.surroundings import (
 )
 from wengert.engine import Value
 
-__all__ = ["DRAWS", "PlainRun", "followed", "random_state"]
+__all__ = ["DRAWS", "PlainRun", "Trail", "random_state"]
 
 DRAWS = "it draws random numbers"
 
@@ -53,6 +53,7 @@ _NOTHING: list[Any] = []
 CONSUMED = tuple(map(type, [iter(_NOTHING), iter(()), iter({}), iter(range(0)), zip(), map(abs, _NOTHING),
                             enumerate(()), filter(None, _NOTHING), reversed(_NOTHING),
                             (x for x in _NOTHING)]))  # fmt: skip
+CACHED = type(functools.lru_cache(len))
 
 
 class PlainRun:
@@ -62,14 +63,14 @@ class PlainRun:
         mentioned: the names in the code that it can reach.
         tells_bools: whether it asks if something is True, or is False, itself.
         effect: what it did, in words; empty while nothing was seen.
-        path: the functions of the user's that were called, in order, and the errors that C functions raised.
+        path: what it called.
     """
 
     def __init__(self, function: Any, arguments: Sequence[tuple[str, Any]]) -> None:
         self.mentioned: set[str] = set()
         self.tells_bools: bool = False
         self.effect: str = ""
-        self.path: list[Any] = []
+        self.path: Trail = Trail(set())
         self._kept: list[tuple[Any, str, Callable[[Any], Any], Any]] = []
         self._values: list[Value] = []
         self._walk([(function, "itself"), *[(x, name) for name, x in arguments]])
@@ -106,6 +107,8 @@ class PlainRun:
             return self._names(x) if is_users(x.__code__.co_filename) or name == "itself" else ()
         if kind is MethodType:
             return (x.__func__, name), (x.__self__, name)
+        if isinstance(x, CACHED):
+            self.path.cached.add(getattr(x.__wrapped__, "__code__", None))
         if isinstance(x, functools.partial):
             return (x.func, name), (x.args, name), (x.keywords, name)
         if kind is tuple:
@@ -200,17 +203,13 @@ class PlainRun:
 
     def _event(self, frame: Any, event: str, arg: Any) -> None:
         code = frame.f_code
-        if event == "call":
-            if _is_step(frame):
-                self.path.append(code)
-        elif event == "c_call":
+        self.path.note(frame, event, arg)
+        if event == "c_call":
             pure = self.effect or code.co_filename.startswith(PACKAGE) or _is_pure(arg, is_users_code(code))
             if not pure and not _is_collecting(frame):
                 of = getattr(arg, "__self__", None)
                 owner = "" if of is None or isinstance(of, ModuleType) else f"{type(of).__name__}."
                 self.effect = f"it calls {owner}{arg.__name__}, whose effects or results are not the same each time"
-        elif event == "c_exception" and _is_step(frame) and id(arg) not in STANDINS:
-            self.path.append(arg.__name__)
 
 
 def random_state() -> Any:
@@ -220,19 +219,41 @@ def random_state() -> Any:
     return random.getstate(), numbers.tobytes(), place
 
 
-def followed(call: Callable[[], Any]) -> tuple[Any, list[Any]]:
-    """What a call gives, and the path of it as `PlainRun` has it."""
-    path: list[Any] = []
+class Trail:
+    """The functions of the user's that were called, in order, and the errors that C functions raised.
 
-    def event(frame: Any, event: str, arg: Any) -> None:
-        if event in ("call", "c_exception") and _is_step(frame) and id(arg) not in STANDINS:
-            path.append(frame.f_code if event == "call" else arg.__name__)
+    Args:
+        cached: the code of functions whose results are kept: what happens there is no part of it, as it happens once.
 
-    sys.setprofile(event)
-    try:
-        return call(), path
-    finally:
-        sys.setprofile(None)
+    Attributes:
+        returned: the frame that something was last returned to, by what code, and that.
+    """
+
+    def __init__(self, cached: set[Any]) -> None:
+        self.steps: list[Any] = []
+        self.returned: tuple[Any, Any, Any] = None, None, None
+        self.cached: set[Any] = cached
+        self._inside: Any = None  # the frame of a cached function
+
+    def note(self, frame: Any, event: str, arg: Any) -> None:
+        """An event of Python's profiler."""
+        if event == "return":
+            self.returned = frame.f_back, frame.f_code, arg
+            self._inside = None if frame is self._inside else self._inside
+        elif self._inside is None and event in ("call", "c_exception") and _is_step(frame):
+            if event == "call" and frame.f_code in self.cached:
+                self._inside = frame
+            elif id(arg) not in STANDINS:
+                self.steps.append(frame.f_code if event == "call" else arg.__name__)
+
+    def follow(self, call: Callable[[], Any]) -> Any:
+        """What a call gives."""
+        sys.setprofile(self.note)
+        try:
+            return call()
+        finally:
+            sys.setprofile(None)
+            self.returned = None, None, None
 
 
 PACKAGE = __file__.rpartition("compiler")[0]

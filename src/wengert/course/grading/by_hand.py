@@ -4,42 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from wengert.course.grading.report import FOLLOWS, LikelySlip, Verdict, close
 from wengert.course.grading.rules import formula
+from wengert.course.grading.steps import TEXTS
 
 __all__ = ["EXPRESSIONS", "judge"]
 
-EXPRESSIONS: dict[str, tuple[dict[str, float], dict[str, str], dict[str, tuple[str, str]]]] = {
-    "L = (a * b + c) * f": (
-        {"a": 2.0, "b": -3.0, "c": 10.0, "f": -2.0},
-        {"e": "a * b", "d": "e + c", "L": "d * f"},
-        {
-            "L": ("", "1"),
-            "d": ("L", "f"),
-            "f": ("L", "d"),
-            "e": ("d", "1"),
-            "c": ("d", "1"),
-            "a": ("e", "b"),
-            "b": ("e", "a"),
-        },
-    ),
-    "o = tanh(x1 * w1 + x2 * w2 + b)": (
-        {"x1": 2.0, "w1": -3.0, "x2": 0.0, "w2": 1.0, "b": 6.8813735870195432},
-        {"n": "x1 * w1 + x2 * w2 + b", "o": "tanh(n)"},
-        {
-            "o": ("", "1"),
-            "n": ("o", "1 - o**2"),
-            "b": ("n", "1"),
-            "x1": ("n", "w1"),
-            "w1": ("n", "x1"),
-            "x2": ("n", "w2"),
-            "w2": ("n", "x2"),
-        },
-    ),
-}
-"""The expression -> its leaves in the lesson, its results, and of each name the result it goes into, and the local
-derivative of that by it."""
+
+class Expression(NamedTuple):
+    """An expression whose gradients are written by hand."""
+
+    leaves: dict[str, float]  # their numbers in the lesson
+    results: dict[str, str]
+    slopes: dict[str, tuple[str, str]]  # of each name the result it goes into, and the local derivative of that by it
+
+
+EXPRESSIONS = {row: Expression(**parts) for row, parts in TEXTS["by_hand"].items()}
 
 
 def _at(text: str, numbers: Mapping[str, float]) -> float:

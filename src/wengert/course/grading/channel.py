@@ -18,8 +18,7 @@ LONGEST = 1 << 16  # bytes of a line
 MOST = 2_000  # numbers of a trial whose count depends on the file
 HAS = {need for trial in TRIALS.values() for need in trial.needs.split() if need not in NAMES}
 HAS |= {"by hand", "Neuron", "Layer", "MLP", "loop"}
-SHAPES: tuple[set[str], ...] = ({"stop", "place"}, {"name", "names", "has"}, {"start"}, {"end"})
-SHAPES += ({"done", "numbers"}, {"done", "numbers", "error"})
+SHAPES = ({"stop", "place"}, {"name", "names", "has"}, {"done", "numbers"}, {"done", "numbers", "error"})
 TEXTS = {"stop": 5_000, "place": 100, "name": 200, "kind": 100, "says": 400}  # so many characters at most
 
 

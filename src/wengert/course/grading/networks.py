@@ -17,82 +17,15 @@ from wengert.course.grading.kit import Draw
 from wengert.course.grading.network_trials import OBJECTS
 from wengert.course.grading.report import FOLLOWS, MAY_FOLLOW, Verdict
 from wengert.course.grading.steps import TRIALS, Seen
+from wengert.course.grading.texts import slips, texts
 
 __all__ = ["judge"]
 
-ASKED: dict[str, str] = {
-    "Neuron": "a class Neuron, made with its number of inputs, that holds a weight for each and a bias: drawn Values",
-    "Neuron.__call__": "Neuron.__call__(x): the weighted sum of the inputs and the bias, through tanh or ReLU",
-    "Neuron.parameters": "Neuron.parameters(): a list of its weights and its bias",
-    "Layer": "a class Layer, made with its numbers of inputs and of outputs, that holds a Neuron for each output",
-    "Layer.__call__": "Layer.__call__(x): the output of each of its neurons",
-    "Layer.parameters": "Layer.parameters(): those of all its neurons, in one list",
-    "MLP": "a class MLP, made with its number of inputs and a list of the layers' sizes, that holds the Layers",
-    "MLP.__call__": "MLP.__call__(x): each layer reads what the one before it gives",
-    "MLP.parameters": "MLP.parameters(): those of all its layers, in one list",
-}
+TEXTS = texts("networks")
+ASKED: dict[str, str] = TEXTS["asked"]
 """What step 8 asks for, in the order to do it."""
 
-SUM = "act = sum((wi * xi for wi, xi in zip(self.w, x)), self.b)"
-ACT = (SUM, "return act.tanh()")
-WEIGHTS = ("self.w = [Value(random.uniform(-1, 1)) for _ in range(nin)]",)
-BIAS = ("self.b = Value(random.uniform(-1, 1))",)
-NEURONS = ("self.neurons = [Neuron(nin) for _ in range(nout)]",)
-SIZES = ("sizes = [nin] + nouts", "self.layers = [Layer(sizes[i], sizes[i + 1]) for i in range(len(nouts))]")
-EACH = ("def __call__(self, x):", "    return [n(x) for n in self.neurons]")
-CHAIN = ("for layer in self.layers:", "    x = layer(x)", "return x")
-LISTS = (
-    "return self.w + [self.b]  # in Neuron",
-    "return [p for n in self.neurons for p in n.parameters()]  # in Layer",
-    "return [p for layer in self.layers for p in layer.parameters()]  # in MLP",
-)
-
-SLIPS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "bias left out": ("the bias is left out of the sum", (SUM,)),
-    "bias after the activation": ("the bias is added behind the activation, where it belongs inside", ACT),
-    "activation of each product": ("the activation is taken of each product; it belongs around the whole sum", ACT),
-    "bias in each product": ("the bias is added once for each input, where it belongs into the sum once", (SUM,)),
-    "one product only": (
-        "only one product is in the sum: the others are overwritten (= for +=), or the return is inside the loop",
-        (SUM,),
-    ),
-    "sum for product": ("weights and inputs are added, where they are to be multiplied", (SUM,)),
-    "bias as a factor": ("the sum is multiplied with the bias, where they are to be added", (SUM,)),
-    "no activation": ("there is no activation: many such layers together are still one weighted sum", ACT[1:]),
-    "inputs to each layer": ("each layer reads the network's inputs, not what the layer before it gives", CHAIN),
-    "one layer only": ("what the first layer gives is returned, and the others never run", CHAIN),
-    "one neuron only": ("one neuron's output is returned, and the others are lost: is the return in the loop?", EACH),
-    "layer's output lost": ("the inputs come back: what a layer gives is thrown away", CHAIN),
-    "plain result": ("{row}(x) gives a plain number, and the graph is lost: Values all the way", ACT),
-    "nothing returned": ("{row} gives None", ("return ...",)),
-    "no Value returned": ("{row}(x) gives something else than Values", EACH),
-    "number of outputs": ("{row}(x) gives another number of outputs than it has neurons", EACH),
-    "graph cut": ("no gradient reaches {which}: on the way, a .data is used or a new Value made of a number", ACT),
-    "gradients": ("{row}: the output is right, its gradients are wrong: check the Value itself (--step 7)", ()),
-    "unknown": ("{row}(x): no weighted sum through an activation gives this, and no slip that is known", ACT),
-    "sum from zero": ("sum() starts with the number 0, and 0 + Value needs __radd__; or start with the bias", (SUM,)),
-    "error": ("{row} {ends}", ()),
-    "plain weights": ("the weights are plain numbers, which no gradient reaches: they have to be Values", WEIGHTS),
-    "no bias": ("a neuron holds no bias that is a Value", BIAS),
-    "shared bias": ("one bias is shared by all neurons: each has to make its own", BIAS),
-    "repeated neuron": ("a layer is one neuron several times: [Neuron(nin)] * nout makes one, and repeats it", NEURONS),
-    "number of neurons": ("{row} has another number of neurons than its sizes say", NEURONS + SIZES),
-    "number of weights": ("in {row}, a neuron that reads {nin} inputs has {has} weights", WEIGHTS + SIZES),
-    "nested parameters": ("{row} gives lists in a list: it has to be one list of Values", LISTS),
-    "plain parameters": ("{row} gives what is no Value: nothing can be trained through a number", LISTS),
-    "parameters made anew": ("{row} makes new Values: what trains them leaves the network as it is", LISTS),
-    "parameters repeated": ("{row} gives a parameter several times, and each is moved so often", LISTS),
-    "bias not a parameter": ("{row} leaves the bias out: it is never trained", LISTS),
-    "parameters missing": ("{row} leaves parameters out: they are never trained", LISTS),
-    "number of parameters": ("{row} gives another number of parameters than the sizes say", LISTS),
-    "parameter computed": ("a parameter is the result of an operation: make it a Value of its number", WEIGHTS),
-    "equal weights": ("all weights start with one number: the neurons of a layer give and learn the same", WEIGHTS),
-    "neurons alike": (
-        "neurons start with the same weights, and learn the same: is the seed set for each neuron?",
-        ("random.seed(1337)  # once, before the MLP is made",),
-    ),
-    "one-sided weights": ("all weights start on one side of 0; they are better drawn from (-1, 1)", WEIGHTS),
-}
+SLIPS = slips(TEXTS)
 """The name of a slip: what it says, and what to write."""
 
 Function = Callable[[float], float]

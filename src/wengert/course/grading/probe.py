@@ -24,7 +24,7 @@ __all__ = ["CHILD", "Find", "attempt", "converse", "gather", "limit", "serve"]
 Find = Callable[[Any], tuple[str, type, Mapping[str, Any]]]
 """What gives the class to try, while a Watch may look on: its name, itself, and the names of the file."""
 
-CHILD = ("kit", "load", "trials", "notes", "network_trials", "loop_trials")
+CHILD = ("kit", "load", "trials", "network_trials", "loop_trials")
 """The files that this process loads; they stand beside this one. Behind the first two, each has a list of trials."""
 
 
@@ -85,9 +85,8 @@ def converse(
     for wanted in plan["trials"]:
         kit = kits.Kit(kind, names, space, kits.TrialPlan(*plan["plan"]))
         kit.loop = watch
-        tell(start=wanted)
         tell(**attempt(trials[wanted], kit, path, load))
-    return tell(end=True)
+    return None
 
 
 def _there(kit: Any, trials: Iterable[Any], parts: Mapping[str, Any]) -> list[str]:

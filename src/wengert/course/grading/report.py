@@ -178,24 +178,12 @@ class Report:
 
     def as_dict(self) -> dict[str, Any]:
         """The report for a program: the names are those of the attributes."""
-        right, of = self.score
-        findings = [
-            {**asdict(finding), "expected": _for_json(finding.expected), "got": _for_json(finding.got)}
-            for finding in self.findings
-        ]
-        return {
-            "file": self.file,
-            "class": self.name,
-            "step": self.step,
-            "right": right,
-            "of": of,
-            "rows": [asdict(row) for row in self.rows],
-            "findings": findings,
-            "not_yet": [asdict(one) for one in self.not_yet],
-            "remarks": list(self.remarks),
-            "output": self.output,
-            "seed": self.seed,
-        }
+        told, (right, of) = asdict(self), self.score
+        head = {"file": told.pop("file"), "class": told.pop("name"), "step": told.pop("step"), "right": right, "of": of}
+        del told["title"]
+        for finding in told["findings"]:
+            finding |= {"expected": _for_json(finding["expected"]), "got": _for_json(finding["got"])}
+        return head | told
 
     def __str__(self) -> str:
         right, of = self.score

@@ -62,10 +62,8 @@ class Supervisor:
         self.given_up: bool = False
         self.here: bool = find is not None and not hasattr(os, "fork")  # in this process, as there can be no copy
         self.printed: list[str] = []
-        self.todo: list[str] = []  # what the process is to try
-        self.doing: str = ""  # what it tries
-        self.turn: str = "name"  # what it has to say next
-        self.limit: float = self.end  # when it has to be said
+        self.todo: list[str] | None = None  # what the process tries and is to try; None until it has said its name
+        self.limit: float = self.end  # when it has to say something
 
     def run(self) -> None:
         """Start one process after the other, until every trial is done or the time is up."""
@@ -78,15 +76,20 @@ class Supervisor:
                 self._one_process()
             except channel.ForeignError as foreign:
                 self.stopped = f": the file wrote to the check's own channel: {foreign}"
-            if self.turn == "" or self.stopped:
+            if self.over:
                 return
             if self.about is None or attempt == PATIENCE - 1 or time.monotonic() >= self.end:
                 self.given_up = True
                 return
 
+    @property
+    def over(self) -> bool:
+        """Whether there is nothing more to be said."""
+        return self.todo == [] or bool(self.stopped)
+
     def _one_process(self) -> None:
-        """Run one process, to its end or until it is broken off."""
-        self.turn, self.doing, self.limit = "name", "", self.end
+        """Run one process, until all is tried or it is broken off."""
+        self.todo, self.limit = None, self.end
         try:
             process = _Process(self.path, self.options, self.find)
         except OSError as error:
@@ -95,59 +98,50 @@ class Supervisor:
         for pipe, take in ((process.words, lines.put), (process.errors, self._keep)):
             threading.Thread(target=_drain, args=(pipe, take), daemon=True).start()
         try:
-            while self.turn:
+            while not self.over:
                 line = lines.get(timeout=max(self.limit - time.monotonic(), 0.0))
                 if line is None:
                     return self._broken_off("died", process.status())
-                begins = self.turn == "name"
+                begins = self.todo is None
                 self.hear(line)
-                if begins and self.turn:
+                if begins and not self.over:
                     process.tell(self.plan())
         except Empty:
-            seconds = self.timeout / 4 if self.doing else self.timeout
+            seconds = self.timeout / 4 if self.todo else self.timeout
             self._broken_off("timeout", f"after {seconds:g} seconds it was stopped")
         finally:
             process.kill()
 
     def hear(self, line: bytes) -> None:
         """Write down what the process says; ForeignError, where it is not what it has to say next."""
-        said, turn = channel.read(line), self.turn
+        said = channel.read(line)
         if "stop" in said:
             at = f", {said['place']}" if said["place"] else ""
-            self.stopped, self.turn = f"{at}: {said['stop']}", ""
-            return
-        expected = {"start": self.todo[:1], "done": [self.doing]}.get(turn)
-        if turn not in said or (expected is not None and [said[turn]] != expected):
-            raise channel.ForeignError("a message out of its turn")
-        if turn == "name":
+            self.stopped = f"{at}: {said['stop']}"
+        elif self.todo is None and "name" in said:
             self.name, self.names = said["name"], said["names"]
             parts, has = frozenset(self.names), frozenset(said["has"])
             self.about = About(self.step or steps.found(parts, has), self.step is not None, parts, has, self.seed)
             asked = [trial for trial in self.about.trials() if not self.about.lacks(trial)]
             self.todo = [trial.id for trial in asked if trial.id not in self.seen]
-        elif turn == "start":
-            self.doing = self.todo.pop(0)
-            self.limit = min(self.end, time.monotonic() + self.timeout / 4)
-        elif turn == "done":
-            self._done(said)
-            self.doing, self.limit = "", self.end
-        self.turn = "" if turn == "end" else "done" if self.doing else "start" if self.todo else "end"
+        elif self.todo and said.get("done") == self.todo[0]:
+            assert self.about is not None
+            error = channel.error(said["error"]) if "error" in said else None
+            count = how_many(TRIALS[self.todo[0]], self.about)
+            numbers = channel.numbers(said["numbers"], count, error is not None)
+            self.seen[self.todo.pop(0)] = Seen(numbers, *(error or ()))
+        else:
+            raise channel.ForeignError("a message out of its turn")
+        self.limit = min(self.end, time.monotonic() + self.timeout / 4)
 
     def plan(self) -> str:
         """What it is to try, and how."""
         assert self.about is not None
         return json.dumps({"trials": self.todo, "plan": self.about.plan}) + "\n"
 
-    def _done(self, said: dict[str, Any]) -> None:
-        assert self.about is not None
-        error = channel.error(said["error"]) if "error" in said else None
-        count = how_many(TRIALS[self.doing], self.about)
-        numbers = channel.numbers(said["numbers"], count, error is not None)
-        self.seen[self.doing] = Seen(numbers, *(error or ()))
-
     def _broken_off(self, kind: str, says: str) -> None:
-        if self.doing:
-            self.seen[self.doing] = Seen((), kind, says)
+        if self.todo:
+            self.seen[self.todo[0]] = Seen((), kind, says)
         elif self.about is None:
             self.stopped = f": while it was imported, {says}"
             if kind == "timeout":

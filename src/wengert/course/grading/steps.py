@@ -6,63 +6,19 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from wengert.course.grading import kit, load, loop_trials, network_trials, notes, probe, trials
+from wengert.course.grading import kit, load, loop_trials, network_trials, probe, trials
 from wengert.course.grading.kit import NAMES, Trial, TrialPlan
+from wengert.course.grading.texts import texts
 
-__all__ = ["LAST", "MODULES", "NOT_TRIED", "TITLES", "TRIALS", "About", "Seen", "ask", "found"]
+__all__ = ["LAST", "MODULES", "NOT_TRIED", "TEXTS", "TITLES", "TRIALS", "About", "Seen", "ask", "found"]
 
-MODULES = dict(zip(probe.CHILD, (kit, load, trials, notes, network_trials, loop_trials), strict=True))
+MODULES = dict(zip(probe.CHILD, (kit, load, trials, network_trials, loop_trials), strict=True))
 TRIALS: dict[str, Trial] = probe.gather(MODULES)
 
-TITLES = {
-    1: "a number that remembers",
-    2: "where it came from",
-    3: "backpropagation by hand",
-    4: "the chain rule in a closure",
-    5: "in which order",
-    6: "used twice",
-    7: "the rest of arithmetic",
-    8: "Neuron, Layer, MLP",
-    9: "learning",
-}
+TEXTS = texts("steps")
+TITLES: dict[int, str] = {int(step): title for step, title in TEXTS["titles"].items()}
 LAST = max(TITLES)
-
-ASKS: dict[str, tuple[str, ...]] = {
-    "Value(2.0)": ("a class whose Value(2.0) keeps its number in .data",),
-    "repr(a)": ("a __repr__ of its own, that shows the number",),
-    "a + b": (
-        "__add__ gives a new Value that holds the sum",
-        "a closure, kept in out._backward, that hands out.grad on to both operands, by the derivatives of a sum",
-    ),
-    "a + 3": ("a plain number on the right of + is made a Value first",),
-    "a * b": (
-        "__mul__ gives a new Value that holds the product",
-        "a closure, kept in out._backward, that hands out.grad on to both operands, by the product rule",
-    ),
-    "a * 3": ("a plain number on the right of * is made a Value first",),
-    "c._prev": ("the result of an operation remembers its operands in _prev; a leaf has none",),
-    "c._op": ("the result of an operation remembers its symbol in _op, such as '+'; a leaf has ''",),
-    "Value(2.0, label='a')": ("the constructor takes a label, '' if none is given, and keeps it in .label",),
-    "a.grad, at first": ("each Value has a .grad, which is 0 before anything is derived",),
-    "a.tanh()": (
-        "a method tanh that gives a Value",
-        "a closure _backward for tanh, whose derivative can be said by its result",
-    ),
-    "gradients inside an expression": (
-        "backward(): the nodes in topological order, the result's gradient at 1, and each _backward called once",
-    ),
-    "a value used twice": ("backward(), and then what a value receives from all its uses has to add up",),
-    "3 + a": ("a number on the left of +: Python asks the right operand, by a method of its own",),
-    "3 * a": ("a number on the left of *, likewise",),
-    "-a": ("the minus sign in front of a Value",),
-    "a - b": ("the difference of two Values: it can be said by what there is already",),
-    "a - 3": ("a difference with a number on its right",),
-    "a ** n": ("a power whose exponent is an int or a float, with the power rule",),
-    "a / b": ("the quotient of two Values: it can be said by a product and a power",),
-    "a / 4": ("a quotient with a number on its right",),
-    "sum([a, b, c])": ("Python's sum(), which starts at 0: it works as soon as 0 + a does",),
-    "a.exp()": ("a method exp that gives a Value: its derivative is its result",),
-}
+ASKS: dict[str, list[str]] = TEXTS["asks"]
 """Row -> what it asks for: its value; and, where there are two, its closure."""
 
 INSTEAD = {"a.tanh()": "relu", "a.exp()": "relu"}
@@ -157,5 +113,5 @@ def found(parts: Collection[str], has: Collection[str]) -> int:
 
 def ask(row: str, of_gradient: bool) -> str:
     """What to do for a row that is not there yet, in a sentence, not the solution; empty where it comes by itself."""
-    asks = ASKS.get(row, ())
+    asks = ASKS.get(row, [])
     return asks[of_gradient] if of_gradient < len(asks) else ""

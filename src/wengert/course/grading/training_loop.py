@@ -16,67 +16,17 @@ from typing import Any, NamedTuple
 from wengert.course.grading.load import outside_engine
 from wengert.course.grading.report import FOLLOWS, Row, Verdict
 from wengert.course.grading.steps import Seen
+from wengert.course.grading.texts import lines, slips, texts
 
 __all__ = ["judge"]
 
-ASKED = {
-    "pass": "a loop that makes the predictions and the loss, and calls loss.backward(), anew in every round",
-    "update": "the update: each parameter's data moves a little against its gradient",
-}
+TEXTS = texts("training_loop")
+ASKED: dict[str, str] = TEXTS["asked"]
 """What step 9 asks for, in the order to do it."""
 
-ROWS = {
-    "pass": "backward() in a loop",
-    "forward": "predictions and loss made anew",
-    "zero": "gradients zeroed before each pass",
-    "update": "data moved against the gradient",
-    "examples": "every example in the loss",
-    "falls": "the loss falls",
-}
-
-BACKWARD = ("loss.backward()",)
-ZERO = ("for p in n.parameters():", "    p.grad = 0.0", *BACKWARD)
-UPDATE = ("for p in n.parameters():", "    p.data += -0.05 * p.grad")
-LOSS = ("ypred = [n(x) for x in xs]", "loss = sum((yout - ygt)**2 for ygt, yout in zip(ys, ypred))")
-
-SLIPS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "backward forgotten": ("backward() is forgotten: nothing puts a gradient into the parameters", BACKWARD),
-    "backward not called": ("loss.backward is named and not called: it needs its parentheses", BACKWARD),
-    "error": ("the function that trains was called, and {ends}", ()),
-    "graph cut": ("no gradient reaches the parameters: the loss is made of numbers (.data, float()), not Values", LOSS),
-    "no gradient": (
-        "every gradient is 0, so that nothing can be learnt: ReLUs that are 0 for all examples, or saturated tanhs",
-        ("random.seed(7)  # other weights at the start",),
-    ),
-    "loss made once": ("the loss is made before the loop, and every pass goes through the same old expression", LOSS),
-    "predictions made once": ("the predictions are made before the loop: the loss never hears of the update", LOSS),
-    "zero forgotten": ("{which} not set to zero before backward(): it adds to what earlier passes left", ZERO),
-    "zeroed before the update": (
-        "gradients are set to zero between backward() and the update, and what was computed is lost",
-        (*ZERO, *UPDATE),
-    ),
-    "update's sign": ("the update goes up the gradient, and the loss rises: its sign is wrong", UPDATE),
-    ".data forgotten": ("the update gives the name a new object, and the parameter stays as it is: .data", UPDATE),
-    "parameters replaced": (
-        "results of operations take the parameters' place, and each pass goes through all updates before it",
-        UPDATE,
-    ),
-    "data made a Value": (
-        "a parameter's data has become a Value: what stands right of the update has to be a number",
-        ("p.data = p.data - 0.05 * p.grad",),
-    ),
-    "gradient updated": ("the gradient is changed, where the data has to be", UPDATE),
-    "data overwritten": ("the data is overwritten with the step (=), where the step has to be added (+=)", UPDATE),
-    "update without effect": ("the update moves nothing: is it in the loop, and its rate above 0?", UPDATE),
-    "update outside the loop": ("the data moves once, behind the loop, and not in each of its rounds", UPDATE),
-    "parameters left out": ("{count} of {of} parameters have a gradient and never move", UPDATE),
-    "one example only": ("one example alone is in the loss: the others' losses are overwritten (=), not added", LOSS),
-    "loss does not fall": (
-        "the loss goes from {first:.4g} to {last:.4g}: too large a rate makes it jump, saturated or dead neurons stand",
-        ("p.data += -0.01 * p.grad",),
-    ),
-    "stopped": ("the loop was stopped after {count} passes, when its time was up; all is told of those", ()),
-}
+ROWS: dict[str, str] = TEXTS["rows"]
+UPDATE = lines(TEXTS, ["update"])
+SLIPS = slips(TEXTS)
 """The name of a slip: what it says, and what to write."""
 
 

@@ -7,20 +7,19 @@ or products with parameters added up by hand. It bears the name that its paramet
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from math import isfinite
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
+from math import isfinite, nan
 from typing import Any, NamedTuple
 
 from wengert.engine import Value
-from wengert.functions import sum as total
 from wengert.graph import Graph, Instruction
 from wengert.ops import BY_NAME
 
 __all__ = ["Activity", "Evidence", "Path", "layer_of", "named", "one_pass", "shared"]
 
 Path = tuple[str, ...]  # ("layers", "2", "neurons", "0")
-Term = tuple[Path | None, tuple[float, float] | None]  # its path; its number today, its derivative along the gradient
 
 # Where an activation is flat.
 ENDS: dict[str, tuple[float, ...]] = {"relu": (0.0,), "tanh": (-1.0, 1.0), "sigmoid": (0.0, 1.0)}
@@ -80,21 +79,18 @@ class Evidence:
         self.names: Mapping[Value, Path] = names
         self.graph: Graph = Graph(*losses)
         self._steps = list(self.graph)
-        self._root = losses[0] if len(losses) == 1 else total(losses)
         self.neurons: list[Activity] = []
         self.targets: list[tuple[Path, str, float]] = []
         self.inputs: dict[Path, dict[int, list[float]]] = {}
-        # Of each weighted sum of inputs: what it was, its change since, its derivative along the gradient.
-        self._moves: list[tuple[float, float, float]] = []
+        self._shown: list[int] = []  # the weighted sums of inputs, in which an update of the parameters shows
         n = len(self._steps)
         self._path: list[Path | None] = [None] * n  # of a parameter, or what those of a weighted sum have in common
         self._sum = [False] * n  # whether it is a weighted sum
         self._first: dict[Path, Path] = {}  # the weights of a layer's first neuron, whose inputs stand for all
-        # What a weighted sum of inputs is with the parameters as they are now, and its derivative along the gradient.
-        self._now: list[tuple[float, float] | None] = [None] * n
+        self._linear = [False] * n  # whether it is one of inputs, linear in the parameters
         active: dict[int, tuple[Path, str]] = {}
         self._read(active)
-        pulls = self._pulls()
+        pulls = self.graph.pull_back(Counter(self.graph.outputs))  # the derivative of the losses' sum by every value
         inner = self._inner()
         found: dict[tuple[Path, str, bool], Activity] = {}
         for place, (path, name) in active.items():
@@ -125,23 +121,24 @@ class Evidence:
         The weighted sums of the first layer are linear in the parameters, so they tell it: each has changed by that
         multiple of its derivative along the gradient, if the parameters have. Returned with it: the loss today.
         """
-        if len(self._moves) < FEWEST:
+        if len(self._shown) < FEWEST:
             return None
-        size, change, along = (sum([x * x for x in column]) for column in zip(*self._moves, strict=True))
+        today, values = self._today(), self.graph.values
+        slopes = self.graph.push_forward({i: values[i].grad for i in self.graph.leaves if values[i] in self.names})
+        moves = [(values[i].data, today[i] - values[i].data, slopes[i]) for i in self._shown]
+        size, change, along = (sum([x * x for x in column]) for column in zip(*moves, strict=True))
         if not (change > 1e-20 * size and along > 0.0 and isfinite(change) and isfinite(along)):
             return None  # they have moved by no more than rounding, or there is no gradient to compare with
-        multiple = sum([c * d for _, c, d in self._moves]) / along
-        rest = sum([(c - multiple * d) ** 2 for _, c, d in self._moves])
+        multiple = sum([c * d for _, c, d in moves]) / along
+        rest = sum([(c - multiple * d) ** 2 for _, c, d in moves])
         if rest > 1e-9 * change:  # an update by another rule: momentum, Adam
             return None
-        today = self._today()
-        return multiple, sum([today[i] for i in self.graph.outputs]) if today else float("nan")
+        return multiple, sum([today[i] for i in self.graph.outputs])
 
     def unmoved(self) -> bool:
         """Whether the parameters are those of the losses still: all that is under these comes out as it did."""
-        pairs = zip(self._today(), self.graph.values, strict=False)
-        close = [abs(today - value.data) <= 1e-12 * (1.0 + abs(value.data)) for today, value in pairs]
-        return bool(close) and all(close)
+        pairs = zip(self._today(), self.graph.values, strict=True)
+        return all(abs(today - value.data) <= 1e-12 * (1.0 + abs(value.data)) for today, value in pairs)
 
     # -- reading the graph --------------------------------------------------------------------------------------------
 
@@ -185,7 +182,8 @@ class Evidence:
         if not self._has_parameter(operands):
             return
         half = len(operands) // 2
-        terms: list[Term] = []
+        paths: list[Path | None] = []
+        linear = True
         for pair in zip(operands[:half], operands[half : 2 * half], strict=True):
             weight, x = pair if self._parameter(pair[0]) else pair[::-1]
             number = self._given(x)
@@ -194,48 +192,30 @@ class Evidence:
                 layer = layer_of(own[:-2] or own[:-1])
                 if self._first.setdefault(layer, own[:-1]) == own[:-1]:
                     self.inputs.setdefault(layer, {}).setdefault(int(own[-1]), []).append(number)
-            terms.append(self._term(weight, number) if self._parameter(weight) else (None, None))
+            paths.append(own or None)
+            linear &= self._parameter(weight) and number is not None
         for b in operands[2 * half :]:
-            number = self._given(b)
-            terms.append(
-                self._term(b, 1.0) if self._parameter(b) else (None, None if number is None else (number, 0.0))
-            )
-        self._note_sum(place, terms, shows=step.op.name == "dot")
+            paths.append(self._path[int(b)] if self._parameter(b) else None)
+            linear &= self._parameter(b) or self._given(b) is not None
+        self._note_sum(place, paths, linear, shows=step.op.name == "dot")
 
     def _add(self, place: int, step: Instruction) -> None:
         """A sum: weighted if all that is added is, or a parameter; so may the 0 be that sum() starts with."""
-        terms: list[Term] = []
-        for number, x in enumerate(step.operands):
+        paths: list[Path | None] = []
+        linear = True
+        for x in step.operands:
             if self._parameter(x) or self._is_sum(x):
-                minus = step.op.name == "neg" or (step.op.name == "sub" and number)
-                terms.append(self._term(x, -1.0 if minus else 1.0))
+                paths.append(self._path[int(x)])
+                linear &= self._parameter(x) or self._linear[int(x)]
             elif x != 0.0 or isinstance(x, int):
                 return
-        self._note_sum(place, terms, shows=True)
+        self._note_sum(place, paths, linear, shows=True)
 
-    def _term(self, operand: float, factor: float | None) -> Term:
-        """A parameter or a weighted sum times a factor, which is None if it is not given."""
-        p = self.graph.values[int(operand)]
-        now = (p.data, p.grad) if self._parameter(operand) else self._now[int(operand)]
-        path = self._path[int(operand)]
-        return path, None if now is None or factor is None else (factor * now[0], factor * now[1])
-
-    def _note_sum(self, place: int, terms: Iterable[Term], shows: bool) -> None:
-        """A weighted sum stands here; `shows`: it shows an update of the parameters."""
-        path: Path | None = None
-        today, along, linear = 0.0, 0.0, True
-        for own, now in terms:
-            path = _common(path, own)
-            if now is None:
-                linear = False
-            else:
-                today, along = today + now[0], along + now[1]
-        self._path[place], self._sum[place] = path, True
-        if linear:
-            self._now[place] = today, along
-            if shows:
-                was = self._steps[place].value.data
-                self._moves.append((was, today - was, along))
+    def _note_sum(self, place: int, paths: Iterable[Path | None], linear: bool, shows: bool) -> None:
+        """A weighted sum stands here; `shows`: it shows an update of the parameters, if it is linear in them."""
+        self._path[place], self._sum[place], self._linear[place] = reduce(_common, paths, None), True, linear
+        if linear and shows:
+            self._shown.append(place)
 
     def _note_error(
         self, place: int, step: Instruction, active: Mapping[int, tuple[Path, str]], errors: dict[int, Any]
@@ -258,14 +238,8 @@ class Evidence:
                         inner[x] = True
         return inner
 
-    def _pulls(self) -> list[float]:
-        """The derivative of the losses' sum by every value, of one pass; what stood in `grad` stands there again."""
-        with _kept_gradients(self.graph.values):
-            self._root.backward()
-            return [v.grad for v in self.graph.values]
-
     def _today(self) -> list[float]:
-        """Every value with the parameters as they are now; nothing if that cannot be computed."""
+        """Every value with the parameters as they are now; nan where that cannot be computed."""
         numbers: list[float] = []
         for op, operands, value in self._steps:
             if op.name == "leaf":
@@ -274,29 +248,15 @@ class Evidence:
             try:
                 numbers.append(float(op.value(*[numbers[x] if isinstance(x, int) else x for x in operands])))
             except (TypeError, NotImplementedError):
-                return []
+                numbers.append(nan)
         return numbers
 
 
 def one_pass(loss: Value, parameters: Iterable[Value]) -> list[float]:
     """What one `loss.backward()` adds to the gradients, of the size it was last called with; `grad` stays."""
-    wanted = [*parameters]
-    with _kept_gradients([*Graph(loss).values, *wanted]):
-        for p in wanted:
-            p.grad = 0.0
-        loss.backward(loss.grad)
-        return [p.grad for p in wanted]
-
-
-@contextmanager
-def _kept_gradients(values: Sequence[Value]) -> Iterator[None]:
-    """After the block these gradients are what they were."""
-    kept = [v.grad for v in values]
-    try:
-        yield
-    finally:
-        for v, grad in zip(values, kept, strict=True):
-            v.grad = grad
+    graph = Graph(loss)
+    found = dict(zip(graph.values, graph.pull_back({graph.outputs[0]: loss.grad}), strict=True))
+    return [found.get(p, 0.0) for p in parameters]
 
 
 def _common(path: Path | None, other: Path | None) -> Path | None:

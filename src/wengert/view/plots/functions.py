@@ -8,9 +8,9 @@ from itertools import pairwise
 from math import inf, isfinite, isnan, nan
 from typing import Any, NamedTuple
 
-from wengert import engine
-from wengert.engine import Value, tape
+from wengert.engine import Value
 from wengert.errors import ArgumentError, OperandError
+from wengert.graph import Graph
 from wengert.view.plots.base import BLUE, INK, PALE, VERMILION, axes_for, quiet
 
 __all__ = ["plot_function"]
@@ -89,21 +89,15 @@ def _name(f: Callable[[Any], Any]) -> str:
 
 
 def _at(f: Callable[[Any], Any], x: float) -> _Point:
-    """Value and derivative at x. Every node that the function met has the gradient afterwards that it had before."""
+    """Value and derivative at x. No gradient of a node that the function meets is read or written."""
     leaf = Value(x)
     y = f(leaf)
     if not isinstance(y, Value):
         what = "expected a function that computes one Value with + - * / ** and the functions of wengert"
         raise OperandError(f"{_name(f)}(Value({x!r})) is {y!r:.60}; {what}")
-    with engine.walking:
-        nodes = tape([y])
-        kept = [node.grad for node in nodes]
-        leaf.grad = 0.0
-        y.backward()
-        point = _Point(x, y.data, leaf.grad)
-        for node, grad in zip(nodes, kept, strict=True):
-            node.grad = grad
-    return point
+    graph = Graph(y)
+    slopes = zip(graph.values, graph.pull_back({graph.outputs[0]: 1.0}), strict=True)
+    return _Point(x, y.data, next((slope for value, slope in slopes if value is leaf), 0.0))
 
 
 def _sample(f: Callable[[Any], Any], low: float, high: float) -> tuple[list[_Point], list[set[float]], list[_Range]]:
