@@ -25,11 +25,11 @@ class MachineCode(NamedTuple):
     ``void f(int64_t n, double seed, const void *const *inputs, const double *numbers, double *slopes,
     double *const *outputs, double *work)``.
 
-    They are given the number of examples (1 where nothing is batched), the data of each of a kernel's `inputs`, its
-    `numbers`, room for its `slopes` (which only `both` fills), for each output and, for `both`, each derivative by a
-    wanted input, and `Kernel.work` doubles, aligned to 64 bytes. All arrays are C-contiguous; inputs of role "index"
-    are int64, everything else float64. Whoever calls has seen that indices are in bounds. They hold no state, raise
-    nothing, and need no GIL.
+    They are given the number of examples (at least 1; 1 where nothing is batched), the data of each of a kernel's
+    `inputs`, its `numbers`, room for its `slopes` (which only `both` fills), for each output and, for `both`, each
+    derivative by a wanted input, and `Kernel.work` doubles, aligned to 64 bytes. All arrays are C-contiguous; inputs of
+    role "index" are int64, everything else float64. Whoever calls has seen that indices are in bounds. They hold no
+    state, raise nothing, and need no GIL.
     """
 
     forward: int

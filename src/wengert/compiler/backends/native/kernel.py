@@ -112,7 +112,11 @@ class NativeKernel(Kernel):
         return made
 
     def _fit(self, arrays: Sequence[Any]) -> bool:
-        """Whether the integers that are only numbers, and may be floats here, are within 64 bits."""
+        """Whether there is an example, and the integers that are only numbers, and may be floats here, are within 64
+        bits.
+        """
+        if any(array.batched and not len(x) for array, x in zip(self.inputs, arrays, strict=True)):
+            return False
         return all(bool((np.abs(np.asarray(arrays[n], float)) < LARGE).all()) for n in self._whole)
 
     def _run(self, function: Any, arrays: Sequence[Any], seed: float) -> list[Any]:
