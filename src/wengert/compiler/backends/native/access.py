@@ -65,7 +65,15 @@ class Cells:
         self.seed = seed
         self.registers: dict[int, dict[tuple[int, int], Register]] = {}  # by array, then by cell and lanes
         self.block: Place | None = None
-        self.unrolled = False
+        self.unrolled: bool = False
+
+    def at_block(self, block: Place | None) -> None:
+        """Go on at a block of examples, or outside of any."""
+        self.block = block
+
+    def unroll(self, points: int) -> None:
+        """Go on with a step of so many points: written out one by one if they are few."""
+        self.unrolled = points <= self.to.unrolled
 
     # -- loops --------------------------------------------------------------------------------------------------------
 

@@ -77,7 +77,7 @@ class _Worker:
 
     def renew(self) -> None:
         """Begin with nothing to do."""
-        self.lock = threading.Lock()
+        self.lock: Any = threading.Lock()
         self.waiting: deque[ref[BackgroundKernel]] = deque()
         self.thread: threading.Thread | None = None
 

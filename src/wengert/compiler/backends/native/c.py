@@ -39,11 +39,13 @@ NULL"""
 class C(Emitter):
     """C99, one number at a time: what the compiler makes vectors of is left to it."""
 
-    unrolled, registers = 1, 1
+    unrolled: int = 1
+    registers: int = 1
 
     def __init__(self) -> None:
         super().__init__(1)
-        self.examples, self.seed = "n", Register("seed")
+        self.examples: str = "n"
+        self.seed: Register = Register("seed")
         self.level: dict[str, int] = {}  # of the texts that are no atoms: what binds in them
         self.functions: list[None] = []
         self.constants: dict[bytes, tuple[str, str]] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf, prod
 
 from wengert.compiler.backends.native.access import Cells, Point, points_of
-from wengert.compiler.backends.native.emitter import Place, Register
+from wengert.compiler.backends.native.emitter import Emitter, Place, Register
 from wengert.compiler.backends.native.rows import evaluate, expanded, extreme
 from wengert.compiler.ir import BATCH, Compute, Expr
 
@@ -21,7 +21,7 @@ class Computes(Cells):
         """One step."""
         lengths = {i: n for i, n in enumerate(step.axes) if n != BATCH}
         expr = expanded(step.expr, lambda k: step.operands[k].array.nonnegative)
-        self.unrolled = prod(lengths.values()) <= self.to.unrolled
+        self.unroll(prod(lengths.values()))
         lane, tiles = self.plan(step)
 
         def write(places: dict[int, list[Place]], lanes: int) -> None:
@@ -111,18 +111,18 @@ class Reduction:
         self, cells: Computes, step: Compute, expr: Expr, places: dict[int, list[Place]], lane: int, lanes: int
     ) -> None:
         self.cells = cells
-        self.to = cells.to
+        self.to: Emitter = cells.to
         self.step = step
         self.expr = expr
         kept = len(step.out.shape)
         self.lane = lane
-        self.inner = lane >= kept
-        self.over_batch = BATCH in step.axes and not step.out.batched
-        self.points = points_of(places, cells.block, -1 if self.inner else lane, lanes)
-        self.lanes = cells.width if self.over_batch or self.inner or step.out.batched else lanes
-        self.axes = sorted(range(kept, len(step.axes)), key=lambda i: step.axes[i] == BATCH)
+        self.inner: bool = lane >= kept
+        self.over_batch: bool = BATCH in step.axes and not step.out.batched
+        self.points: list[Point] = points_of(places, cells.block, -1 if self.inner else lane, lanes)
+        self.lanes: int = cells.width if self.over_batch or self.inner or step.out.batched else lanes
+        self.axes: list[int] = sorted(range(kept, len(step.axes)), key=lambda i: step.axes[i] == BATCH)
         last = len(step.out.shape) - 1
-        self.makes_vectors = step.reduce == "sum" and len(places.get(last, ())) == cells.width > 1
+        self.makes_vectors: bool = step.reduce == "sum" and len(places.get(last, ())) == cells.width > 1
 
     def write(self) -> None:
         """Write the loops, and leave what they come to."""

@@ -73,16 +73,17 @@ class Emitter(ABC):
         read: the arrays that were read from memory: what is stored for others is left out in the end.
     """
 
-    unrolled, registers = 16, 8
+    unrolled: int = 16
+    registers: int = 8
     examples: str
     seed: Register
     functions: list[Any]
 
     def __init__(self, width: int) -> None:
-        self.width = width
+        self.width: int = width
         self.scopes: list[Scope] = [Scope()]
         self.depth: dict[str, int] = {}  # of what an offset is made of: the loop that it stands in
-        self.count = 0
+        self.count: int = 0
         self.read: set[Any] = set()
 
     def fresh(self, stem: str) -> str:

@@ -55,7 +55,7 @@ class NativeKernel(Kernel):
     def make(self) -> None:
         """Make the code, or find it."""
         if not is_usable():
-            self.refusal = "this process was forked while another thread was making machine code"
+            self.refusal: str = "this process was forked while another thread was making machine code"
             return
         try:
             made, code = self.object_code()

@@ -47,9 +47,9 @@ class LLVM(BitEmitter):
     def __init__(self, width: int, checks: bool = False) -> None:
         super().__init__(width)
         self.checks = checks
-        self.label = "entry"
-        self.examples = "%padded"
-        self.seed = Register("%seed")
+        self.label: str = "entry"
+        self.examples: str = "%padded"
+        self.seed: Register = Register("%seed")
         self.functions: list[tuple[str, list[Any]]] = []
         self.globals: dict[bytes, tuple[str, str]] = {}
         self.declared: dict[str, str] = {}
@@ -66,8 +66,7 @@ class LLVM(BitEmitter):
                 found = scope.memo.get(text)
                 if found is not None:
                     return found
-        self.count += 1
-        made = Register(f"%t{self.count}", kind, lanes)
+        made = Register(self.fresh("%t"), kind, lanes)
         scopes[depth].lines.append(f" {made.text} = {text}")
         if not again:
             scopes[depth].memo[text] = made
@@ -319,7 +318,9 @@ class LLVM(BitEmitter):
         return made
 
     def begin(self) -> None:
-        self.scopes, self.depth, self.label = [Scope()], {}, "entry"
+        self.scopes: list[Scope] = [Scope()]
+        self.depth: dict[str, int] = {}
+        self.label = "entry"
         self.scopes[0].lines += [
             f" %upper = add i64 %n, {self.width - 1}",
             f" %padded = and i64 %upper, {-self.width}",

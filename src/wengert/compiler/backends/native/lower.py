@@ -82,13 +82,12 @@ class Lowering(Computes):
         waiting = actions[::-1]
 
         def some() -> None:
-            self.registers = {}
+            self.registers.clear()
             while waiting and self.to.size < LINES:
-                self.unrolled = False
                 waiting.pop()()
 
         def turn(block: Place, _: list[Register]) -> Sequence[Register]:
-            self.block = block
+            self.at_block(block)
             some()
             return ()
 
@@ -98,7 +97,7 @@ class Lowering(Computes):
                 self.to.loop(0, self.to.examples, self.width, turn)
             else:
                 some()
-            self.block = None
+            self.at_block(None)
             self.to.end()
 
     # -- Assemble -----------------------------------------------------------------------------------------------------
@@ -123,7 +122,7 @@ class Lowering(Computes):
                 stored[cells] = True
             adds.append(not new)
         empty = np.flatnonzero(~stored)
-        self.unrolled = out.size <= self.to.unrolled
+        self.unroll(out.size)
         for run in np.split(empty, np.flatnonzero(np.diff(empty) != 1) + 1) if len(empty) else ():
             first, zero = int(run[0]), self.to.number(0.0)
 
@@ -132,7 +131,7 @@ class Lowering(Computes):
 
             self.over([0], {0: len(run)}, -1 if out.batched or self.unrolled else 0, {}, clear)
         for (access, part), add in zip(step.parts, adds, strict=True):
-            self.unrolled = part.size <= self.to.unrolled
+            self.unroll(part.size)
             if part.batched and not out.batched:
                 self.to.each_example(partial(self.scatter, access, part))
             else:
@@ -223,7 +222,7 @@ class Lowering(Computes):
                 values.append(self.to.as_float(value) if home.memory.kind == "i" else value)
             self.leave(array, places[0][0], self.to.packed(values), self.block)
 
-        self.unrolled = array.size <= self.to.unrolled
+        self.unroll(array.size)
         self.over([0], {0: array.size}, -1, {}, put)
 
     def copy(self, array: Array | None, shape: Array, memory: Memory, base: int) -> None:
@@ -245,5 +244,5 @@ class Lowering(Computes):
                 where = affine(base, [(cell, 1), (self.to.row(block, k), shape.size)])
                 self.to.store(memory, where, self.to.lane(value, k))
 
-        self.unrolled = shape.size <= self.to.unrolled
+        self.unroll(shape.size)
         self.over([0], {0: shape.size}, -1 if shape.batched or self.unrolled else 0, {}, put)

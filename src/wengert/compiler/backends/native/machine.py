@@ -60,7 +60,7 @@ class Loaded:
     """Machine code that can be called."""
 
     def __init__(self, library: Any) -> None:
-        self.code = MachineCode(library["forward"], library["both"])
+        self.code: MachineCode = MachineCode(library["forward"], library["both"])
         self.forward: Function = PROTOTYPE(self.code.forward)
         self.both: Function = PROTOTYPE(self.code.both)
 
