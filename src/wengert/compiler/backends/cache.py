@@ -60,7 +60,7 @@ def save(name: str, data: bytes) -> None:
     if where is None:
         return
     with suppress(OSError):
-        where.mkdir(parents=True, exist_ok=True)
+        where.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle, path = tempfile.mkstemp(dir=where, prefix=".")
         try:
             with os.fdopen(handle, "wb") as file:

@@ -15,8 +15,9 @@ from wengert.compiler.backends.native.layout import Lowered, module
 from wengert.compiler.backends.native.machine import Loaded, compiled, description, is_usable, linked, native_width
 from wengert.compiler.backends.native.rows import Unsupported
 from wengert.compiler.backends.numpy import NumPyKernel
-from wengert.compiler.ir import BATCH, Array, Compute, Program
+from wengert.compiler.ir import BATCH, LEAVES, Array, Compute, Expr, Program
 from wengert.errors import LengthError
+from wengert.ops import BUILT_IN, BY_NAME
 
 __all__ = ["NativeKernel"]
 
@@ -67,6 +68,11 @@ class NativeKernel(Kernel):
     def object_code(self) -> tuple[Lowered, bytes]:
         """What the program is as object code, from the disk if it is there."""
         width = native_width()
+        if any(
+            _has_own_row(step.expr) for step in (*self.program.steps, *self.back.steps) if isinstance(step, Compute)
+        ):
+            made = module(self.program, self.back, self.wanted, width)
+            return made._replace(text=""), compiled(made.text)
         name = cache.digest(pickle.dumps((self.program, self.back, self.wanted)), description().encode())
         kept = cache.load(name)
         if kept is not None and len(kept) > HEADER.size:
@@ -155,6 +161,14 @@ def _aligned(count: int) -> Any:
     room = np.empty(count + ALIGNED // 8)
     first = -room.ctypes.data % ALIGNED // 8
     return room[first : first + count]
+
+
+def _has_own_row(expr: Expr) -> bool:
+    """Whether an expression has a row of the user's: its rule may be another one the next time."""
+    if expr[0] in LEAVES:
+        return False
+    row = BY_NAME.get(expr[0])
+    return (row is not None and row.code >= BUILT_IN) or any(map(_has_own_row, expr[1:]))
 
 
 def _extents(program: Program, back: Program) -> dict[int, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import os
 import threading
 from collections.abc import Callable
 from ctypes.util import find_library
@@ -97,10 +98,7 @@ def native_width() -> int:
 @cache
 def _c_functions() -> dict[str, int]:
     """The addresses of the C library's functions."""
-    try:
-        library = ctypes.CDLL(find_library("m"))
-    except OSError:
-        library = ctypes.CDLL(None)
+    library = ctypes.CDLL(find_library("m") or ("ucrtbase" if os.name == "nt" else None))
     found = {}
     for name in C_FUNCTIONS:
         address = ctypes.cast(getattr(library, name), ctypes.c_void_p).value
@@ -110,14 +108,16 @@ def _c_functions() -> dict[str, int]:
 
 @cache
 def description() -> str:
-    """What object code depends on besides the program: versions, the machine, and how this folder lowers."""
+    """What object code depends on besides the program: versions, the machine, and the files that say how it is made."""
     try:
         own = version("wengert")
     except PackageNotFoundError:
         own = ""
-    lowering = hashlib.sha256()
-    for file in sorted(Path(__file__).parent.glob("*.py")):
-        lowering.update(file.read_bytes())
+    package = Path(__file__).parents[3]
+    files = sorted(
+        [*package.glob("ops/*.py"), *package.glob("compiler/ir/*.py"), *package.glob("compiler/backends/**/*.py")]
+    )
+    lowering = hashlib.sha256(b"".join([file.read_bytes() for file in files]))
     features = llvm.get_host_cpu_features().flatten()
     parts = (own, llvmlite.__version__, llvm.llvm_version_info, llvm.get_process_triple(), llvm.get_host_cpu_name())
     return repr((*parts, features, lowering.hexdigest()))
