@@ -37,6 +37,7 @@ from wengert.compiler.tracing.surroundings import (
     spelt,
 )
 from wengert.engine import Value
+from wengert.ops import TABLE
 
 __all__ = ["DRAWS", "PlainRun", "Trail", "random_state"]
 
@@ -70,7 +71,8 @@ class PlainRun:
         self.mentioned: set[str] = set()
         self.tells_bools: bool = False
         self.effect: str = ""
-        self.path: Trail = Trail(set())
+        rules = [rule for row in TABLE for rule in (row.value, row.partials)]  # called for a Value, not for a number
+        self.path: Trail = Trail({getattr(rule, "__code__", None) for rule in rules} - {None})
         self._kept: list[tuple[Any, str, Callable[[Any], Any], Any]] = []
         self._values: list[Value] = []
         self._walk([(function, "itself"), *[(x, name) for name, x in arguments]])
@@ -223,7 +225,8 @@ class Trail:
     """The functions of the user's that were called, in order, and the errors that C functions raised.
 
     Args:
-        cached: the code of functions whose results are kept: what happens there is no part of it, as it happens once.
+        cached: the code of functions whose results are kept, and of operations' rules: what happens there is no part of
+            it, as it happens once, or only of Values.
 
     Attributes:
         returned: the frame that something was last returned to, by what code, and that.
