@@ -89,3 +89,4 @@ register(
         background=lambda: import_module(f"{__name__}.native").BackgroundKernel,
     )
 )
+register(Backend("xla", lambda: import_module(f"{__name__}.xla").XLAKernel, "jax", "xla", overhead=20000))
