@@ -56,7 +56,10 @@ class XLAKernel(Kernel):
         if both not in self._compiled:
             self._compiled[both] = self._define(both)
         with jax.enable_x64(True):
-            given = [np.asarray(x, np.int64 if a.role == "index" else float) for x, a in zip(arrays, self.inputs, strict=True)]
+            given = [
+                np.asarray(x, np.int64 if a.role == "index" else float)
+                for x, a in zip(arrays, self.inputs, strict=True)
+            ]
             run = self._compiled[both]
             pieces = [jax.device_get(run(self.numbers, float(seed), piece)) for piece in self._pieces(given)]
         outputs, slopes, by_inputs = pieces[0] if len(pieces) == 1 else self._together(pieces)
