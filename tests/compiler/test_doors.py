@@ -205,11 +205,11 @@ def test_what_onnx_runs(case: Callable[[], Case], torch: Any) -> None:
     runtime = pytest.importorskip("onnxruntime", reason="needs onnxruntime")
     made, compiled, want, _ = called(case)
     given, file = tuple(tensors(torch, made.others)), io.BytesIO()
-    torch.onnx.export(compiled.to_torch(), given, dynamo=True, verbose=False).save(file)
+    torch.onnx.export(compiled.to_torch().float(), given, dynamo=True, verbose=False).save(file)
     session = runtime.InferenceSession(file.getvalue())
     names = [x.name for x in session.get_inputs()]
     (got,) = session.run(None, {name: x.numpy() for name, x in zip(names, given, strict=True)})
-    assert difference(got, want) < 1e-9
+    assert difference(got, want) < 1e-5  # in single precision, which onnxruntime has every operation in
 
 
 # ------------------------------------------------------------------------------------- what they do not hold for

@@ -20,11 +20,16 @@ class RecordedModule(torch.nn.Module):
     def __init__(self, runtime: Runtime) -> None:
         super().__init__()
         self._made = Exported(runtime, "torch", {"torch": torch})
+        self._mixed: dict[str, bool] = {}
         for name, numbers in self._made.parameters.items():
-            if self._made.own[name].any():
+            own = self._made.own[name]
+            self._mixed[name] = bool(own.any()) and not own.all()
+            if own.any():
                 self.register_parameter(name, torch.nn.Parameter(torch.tensor(numbers)))
             else:
                 self.register_buffer(name, torch.tensor(numbers))  # floats that are read outside
+            if self._mixed[name]:
+                self.register_buffer(f"{name}_own", torch.tensor(own), persistent=False)
         for number, constant in enumerate(self._made.constants):
             self.register_buffer(f"constant_{number}", torch.tensor(constant), persistent=False)
 
@@ -36,9 +41,10 @@ class RecordedModule(torch.nn.Module):
             torch.as_tensor(x, device=like.device).to(torch.int64 if n in made.recording.extents else like.dtype)
             for n, x in enumerate(made.arrays(args, named))
         ]
-        parameters = []
-        for name, own in made.own.items():
-            numbers = getattr(self, name)
-            mixed = own.any() and not own.all()
-            parameters.append(torch.where(torch.as_tensor(own), numbers, numbers.detach()) if mixed else numbers)
+        parameters = [self._of_own(name) for name in made.own]
         return made.outcome(arrays, parameters, [getattr(self, f"constant_{n}") for n in range(len(made.constants))])
+
+    def _of_own(self, name: str) -> Any:
+        """A parameter, of which floats that were read outside get no derivative."""
+        numbers = getattr(self, name)
+        return torch.where(getattr(self, f"{name}_own"), numbers, numbers.detach()) if self._mixed[name] else numbers
