@@ -45,6 +45,7 @@ STANDS_ON = {
     "training": ["compiler", "losses", "optim"],
     "checkpoint": ["training"],
     "demo": ["checkpoint", "data", "nn", "view", "_loader"],
+    "estimator": ["training", "nn"],
     "course": ["ops"],
     "cli": ["demo", "course"],
     "__main__": ["cli"],
