@@ -1,4 +1,4 @@
-"""`to_jax` and `to_torch`: what a compiled function is in another library, by whose rules it is differentiated there."""
+"""`to_jax` and `to_torch`: a compiled function in another library, by whose rules it is differentiated there."""
 
 from __future__ import annotations
 
