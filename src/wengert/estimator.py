@@ -105,7 +105,7 @@ class WengertEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         if self.model is not None:
             made: Any = self.model(features, outputs)
         else:
-            made = MLP(features, [*self.hidden_layer_sizes, outputs], self.activation, rng=rng)
+            made = MLP(features, [*self.hidden_layer_sizes, outputs], self.activation, weights="scaled", rng=rng)
         self.model_: Any = made
         called, measured = made, loss
         strength = self.alpha / (2.0 * (len(X) if sample_weight is None else sample_weight.sum()))

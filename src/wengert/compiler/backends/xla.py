@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
@@ -109,10 +109,10 @@ class XLAKernel(Kernel):
 
 def _by_element(name: str, operand: int | None = None) -> Callable[..., Any]:
     """A row that computes floats one by one, or its partial derivative, which XLA calls Python for."""
-    function = by_element(name, operand)
+    function, shaped = by_element(name, operand), cast(Any, jax.ShapeDtypeStruct)
 
     def called(*xs: Any) -> Any:
-        shape = jax.ShapeDtypeStruct(jnp.broadcast_shapes(*map(jnp.shape, xs)), jnp.result_type(float))
+        shape = shaped(jnp.broadcast_shapes(*map(jnp.shape, xs)), jnp.result_type(float))
         return jax.pure_callback(lambda *numbers: function(*map(np.asarray, numbers)), shape, *xs)
 
     return called
