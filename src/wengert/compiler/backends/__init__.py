@@ -94,4 +94,5 @@ register(
         background=lambda: import_module(f"{__name__}.native").BackgroundKernel,
     )
 )
+# JAX brings NumPy, so that "auto" never comes to this one.
 register(Backend("xla", lambda: import_module(f"{__name__}.xla").XLAKernel, "jax", "xla", overhead=20000))
