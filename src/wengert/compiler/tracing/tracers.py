@@ -194,6 +194,10 @@ class Integer(Number):
             return made
         return Integer(self.recorder, made.number, made._node, self.name, self.fixed, self.base, self.steps + by)
 
+    def select(self, items: Any) -> Any:
+        """The item of a list that this integer stands for: for the library's own functions."""
+        return items[self.chosen(items)]
+
     def chosen(self, items: Any) -> int:
         """Which item of a list it stands for, noted as chosen at run time where it can be."""
         number = int(self.number)
