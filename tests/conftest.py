@@ -14,7 +14,15 @@ import pytest
 
 from wengert import Value, _loader, functions, ops, steps
 
-NEEDS = {"torch": "torch", "mpmath": "mpmath", "plot": "matplotlib", "png": "resvg_py", "browser": "selenium"}
+NEEDS = {
+    "torch": "torch",
+    "jax": "jax",
+    "sklearn": "sklearn",
+    "mpmath": "mpmath",
+    "plot": "matplotlib",
+    "png": "resvg_py",
+    "browser": "selenium",
+}
 """Marker -> library. What the markers mean stands in pyproject.toml."""
 
 pytest.register_assert_rewrite("tests.compiler.checks", "tests.compiler.models")  # their assertions show numbers

@@ -120,6 +120,28 @@ class Compiled:
         """
         return self._runtime.source(language, gradient)
 
+    def to_jax(self) -> tuple[Callable[..., Any], dict[str, Any]]:
+        """The last call as a function of JAX: ``function(parameters, *arguments)``, and the parameters as they are now.
+
+        Where the last call was on a batch, it takes batches, and gives the result of each example. Where the recording
+        does not hold, as an example that takes another branch, the result is nan.
+
+        Raises:
+            MissingExtraError: JAX is not installed.
+            ArgumentError: nothing has been compiled yet, or the function takes several ways.
+        """
+        errors.require("jax", "xla")
+        from wengert.compiler.to_jax import to_jax
+
+        return to_jax(self._runtime)
+
+    def to_torch(self) -> Any:
+        """The last call as a `torch.nn.Module` with named parameters, in double precision; all else as of `to_jax`."""
+        errors.require("torch", "torch")
+        from wengert.compiler.to_torch import RecordedModule
+
+        return RecordedModule(self._runtime)
+
     def report(self) -> str:
         """What became of the function: nodes, array operations, products, tables, guards, and why it fell back."""
         return self._runtime.report()

@@ -46,17 +46,21 @@ class Guards:
     def __bool__(self) -> bool:
         return bool(self._groups)
 
-    def hold(self, outputs: dict[str, Any]) -> Any:
-        """Whether a run, or each example of it, came to the same comparisons as the recorded one."""
+    def hold(self, outputs: dict[str, Any], xp: Any = np) -> Any:
+        """Whether a run, or each example of it, came to the same comparisons as the recorded one, by NumPy or another
+        library of arrays.
+        """
+        same: Any = np.True_
         if not self._groups:
-            return np.True_
-        sides = np.asarray(outputs["sides"])
+            return same
+        sides = np.asarray(outputs["sides"]) if xp is np else outputs["sides"]
         if self._only:
             sides = sides[..., None]
-        same: Any = np.True_
-        for how, left_fixed, right_fixed, left, right, outcomes in self._groups:
+        for how, left_fixed, right_fixed, *of_each in self._groups:
+            left, right, outcomes = of_each if xp is np else map(xp.asarray, of_each)
             here, there = (left if left_fixed else sides[..., left]), (right if right_fixed else sides[..., right])
-            same = same & (HOLDS[how](here, there) == outcomes).all(-1)
+            alike = (HOLDS[how](here, there, xp) == outcomes).all(-1)
+            same = alike if same is np.True_ else same & alike
         return same
 
 

@@ -26,15 +26,15 @@ __all__ += ["computed", "presented", "recorded", "taken", "values_in"]
 
 EXACT = 2.0**53  # as far as every integer is a float
 FINITE = sys.float_info.max
-HOLDS: dict[str, Callable[[Any, Any], Any]] = {  # how a guard compares, of numbers and of arrays
-    "lt": lambda x, y: x < y,
-    "le": lambda x, y: x <= y,
-    "gt": lambda x, y: x > y,
-    "ge": lambda x, y: x >= y,
-    "eq": lambda x, y: x == y,
-    "ne": lambda x, y: x != y,
-    "is": lambda x, y: (x == y) & (np.signbit(x) == np.signbit(y)) | (x != x) & (y != y),
-    "within": lambda x, y: np.abs(x) <= y,
+HOLDS: dict[str, Callable[..., Any]] = {  # how a guard compares, of numbers and of a library's arrays
+    "lt": lambda x, y, xp=np: x < y,
+    "le": lambda x, y, xp=np: x <= y,
+    "gt": lambda x, y, xp=np: x > y,
+    "ge": lambda x, y, xp=np: x >= y,
+    "eq": lambda x, y, xp=np: x == y,
+    "ne": lambda x, y, xp=np: x != y,
+    "is": lambda x, y, xp=np: (x == y) & (xp.signbit(x) == xp.signbit(y)) | (x != x) & (y != y),
+    "within": lambda x, y, xp=np: xp.abs(x) <= y,
 }
 PYTHON: dict[str, Callable[..., Any]] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv, "pow": operator.pow,
