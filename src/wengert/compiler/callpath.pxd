@@ -1,0 +1,60 @@
+cimport cython
+from wengert.compiler cimport memory
+from wengert.compiler.fused cimport gather
+from wengert.compiler.plan cimport Plan
+from wengert.engine cimport Many, Value, _many
+from wengert.ops cimport ieee
+cdef int COMPILED, FIXED, FLOAT, WHOLE, VALUE, NUMBERS, VALUES, ITEMS, KEYED, FEW
+cdef object MISSING
+cdef list in_force
+cdef tuple ALIKE
+cdef class Slot:
+    cdef int kind
+    cdef object want
+    cdef Py_ssize_t place, size
+    cdef tuple shape, held, keys
+    cdef list children
+    cdef bint whole, takes_arrays, is_one, has_float
+    cdef long long at
+cdef class Served:
+    cdef public list specializations
+    cdef public long long calls, trusted
+    cdef readonly bint was_finite
+    cdef public object waiting, ran
+    cdef list slots, arrays, memory, values, seen
+    cdef tuple names
+    cdef Py_ssize_t first, last, count
+    cdef bint batched
+    cdef object numpy
+    @cython.locals(size=int, following="long long")
+    cdef bint is_served(self, Py_ssize_t count) except -1
+    @cython.locals(n=Py_ssize_t, given=Py_ssize_t)
+    cdef bint read(self, tuple args, dict named) except -1
+    @cython.locals(n=Py_ssize_t)
+    cdef bint _take(self, Slot slot, object x) except -1
+    @cython.locals(end="long long")
+    cdef bint _take_numbers(self, Slot slot, object x) except -1
+    cdef bint _take_values(self, Slot slot, object x) except -1
+    cdef bint _is_count(self, Py_ssize_t count) except -1
+    @cython.locals(place=Py_ssize_t, slopes=bint, value=double)
+    cdef object run_one(self, list arrays, object values, bint disabled)
+    @cython.locals(place=Py_ssize_t, slopes=bint, scale=double, n=Py_ssize_t, value=double)
+    cdef object run_batch(self, list arrays, Py_ssize_t count, str how, bint disabled)
+    cdef object _each(self, object values)
+    cdef object _combined(self, double value, object node, bint finite)
+    @cython.locals(n=Py_ssize_t)
+    cdef object _shares(self, list arrays, Py_ssize_t count, bint slopes, double seed)
+cdef long long _fill_rows(Slot slot, object x) except -1
+cdef long long _fill(Slot slot, object x, Py_ssize_t axis, long long at) except -1
+cdef long long _fill_items(Slot slot, object x, long long at) except -1
+@cython.locals(n=Py_ssize_t, k=Py_ssize_t, count=Py_ssize_t)
+cdef bint _are_different(list things) except -1
+cdef class CallPath:
+    cdef public object function, runtime
+    cdef public list ones, batches, direct, seat
+    cdef public object last
+    @cython.locals(form=Served, count=Py_ssize_t)
+    cdef object run(self, tuple args, dict named, str how, bint disabled, bint asked)
+    cdef bint goes_direct(self, tuple args, dict named) except -1
+@cython.locals(n=Py_ssize_t, length=Py_ssize_t)
+cdef bint _looks_like(tuple args, tuple places) except -1
