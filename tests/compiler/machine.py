@@ -73,6 +73,7 @@ def compiled_by_hand(kernel: Any, calls: list[str]) -> None:
         calls.append("both" if both else "forward")
 
     functions = [FUNCTION(lambda *given, both=both: run(both, *given)) for both in (False, True)]
-    kernel.kept = functions  # alive as long as the kernel
-    kernel.work = lambda n: n
-    kernel.code = Code(*[ctypes.cast(f, ctypes.c_void_p).value for f in functions])
+    code = Code(*[int(ctypes.cast(f, ctypes.c_void_p).value or 0) for f in functions])
+    kind: Any = type(kernel)
+    space = {"code": code, "work": lambda kernel, n: n, "kept": functions}  # the functions live as long as the kernel
+    kernel.__class__ = type(kind.__name__, (kind,), space)

@@ -3,10 +3,6 @@ from wengert.compiler cimport memory
 from wengert.engine cimport Value
 cdef class Contents:
     cdef object cell
-cdef class Attribute:
-    cdef object x
-cdef class Item:
-    cdef object x
 cdef class Place:
     cdef object get, key, then, leaf, names
     cdef str name

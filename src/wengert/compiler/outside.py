@@ -14,16 +14,14 @@ from wengert.ops.ieee import cython
 if False:  # what the compiler reads instead of the stand-in
     import cython  # type: ignore[no-redef]
 
-__all__ = ["MISSING", "Attribute", "Contents", "Item", "Outside"]
+__all__ = ["MISSING", "Contents", "Outside"]
 
 MISSING = object()  # what is found where nothing is
 
 
 @cython.cclass
 class Contents:
-    """Reads a variable of an enclosing function."""
-
-    cell: Any
+    """Reads a variable of an enclosing function, whatever its key."""
 
     def __init__(self, cell: Any) -> None:
         self.cell = cell
@@ -34,43 +32,8 @@ class Contents:
 
 
 @cython.cclass
-class Attribute:
-    """Reads the attributes of an object."""
-
-    x: Any
-
-    def __init__(self, x: Any) -> None:
-        self.x = x
-
-    def __call__(self, key: Any) -> Any:
-        """The one of a name."""
-        return getattr(self.x, key, MISSING)
-
-
-@cython.cclass
-class Item:
-    """Reads the items of a list."""
-
-    x: Any
-
-    def __init__(self, x: Any) -> None:
-        self.x = x
-
-    def __call__(self, key: Any) -> Any:
-        """The one of a number."""
-        return self.x[key] if key < len(self.x) else MISSING
-
-
-@cython.cclass
 class Place:
     """Where something was read, and what was found there: a thing, or a float, of which a Value holds the number."""
-
-    get: Any
-    key: Any
-    then: Any
-    leaf: Any
-    name: str
-    names: Any
 
     def __init__(self, get: Any, key: Any, then: Any, leaf: Any, name: str) -> None:
         self.get, self.key, self.then, self.leaf, self.name = get, key, then, leaf, name
@@ -101,7 +64,7 @@ class Outside:
 
     def __init__(self, found: Any, numbers: Any, lists: Any, by_value: tuple[Any, ...]) -> None:
         self.places: list[Any] = [Place(get, key, then, None, name) for get, key, then, name in found]
-        self.places += [Place(*place[:4], place[4]) for place in numbers]
+        self.places += [Place(get, key, then, leaf, name) for get, key, then, leaf, name in numbers]
         self.lists: list[Any] = [(x, then, leaves, name, _bits(x)) for x, then, leaves, name in lists]
         self.by_value = by_value
 

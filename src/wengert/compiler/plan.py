@@ -33,55 +33,43 @@ class Plan:
     Machine code works at addresses: of the inputs, of the parameters and their derivatives, of what it is to fill.
     """
 
-    def prepare(
-        self,
-        kernel: Any,
-        parameters: tuple[Any, ...],
-        own: Any,
-        shape: Any,
-        leaves: bool,
-        indices: list[Any],
-        guards: list[Any],
-        outputs: list[Any],
-        outside: Outside,
-        numpy: Any,
-    ) -> None:
-        """Make ready to run.
-
-        Args:
-            kernel, parameters, own, shape, leaves: as a recording has them.
-            indices: of each input how many items an integer in it chooses from, and whether negative ones count from
-                the end; 0 of integers that choose nothing, and of what is no integer None.
-            guards: how they compare, the places of their sides among the output "sides", or -1 and a number, the
-                outcome.
-            outputs: of each output and each derivative by an input its name, whether it is batched, and its shape.
-            outside: what is read outside.
-            numpy: the module.
-        """
-        self.kernel, self.parameters, self.shape, self.leaves, self.numpy = kernel, parameters, shape, leaves, numpy
+    def prepare(self, made: Any, numpy: Any) -> None:
+        """Make ready to run this recording, which is given as Python sees it."""
+        kernel, parameters, own = made.kernel, made.parameters, made.own
+        self.kernel, self.parameters, self.shape, self.leaves, self.numpy = (
+            kernel,
+            parameters,
+            made.shape,
+            made.leaves,
+            numpy,
+        )
         self.is_number = False  # whether it gives a number, on which no Value has a say
-        arity = len(indices)
-        self.outside = outside
+        self.outside = made.surroundings.outside()
         self.numbers, self.slopes = kernel.numbers, kernel.slopes
         self.numbers_at, self.slopes_at = kernel.numbers.ctypes.data, kernel.slopes.ctypes.data
-        self.arity = arity
-        self.extents = numpy.array([-1 if x is None else x[0] for x in indices], numpy.int64)
-        self.wraps = numpy.array([x is not None and x[1] for x in indices], numpy.int64)
+        self.arity = arity = len(kernel.inputs)
+        chosen = [made.extents.get(n, 0) if a.role == "index" else -1 for n, a in enumerate(kernel.inputs)]
+        self.extents = numpy.array(chosen, numpy.int64)  # 0 of integers that choose nothing, -1 of what is no integer
+        self.wraps = numpy.array([n in made.wraps for n in range(arity)], numpy.int64)
+        outputs = [(name, a.batched, a.cell_shape) for name, a in kernel.program.outputs.items()]
+        outputs += [("", a.batched, a.cell_shape) for a in kernel.wanted]  # the derivatives by inputs
         reals, wholes, inputs = numpy.zeros(arity), numpy.zeros(arity, numpy.int64), numpy.zeros(arity, numpy.int64)
         targets = numpy.zeros(len(outputs), numpy.int64)
         self.reals, self.wholes, self.inputs, self.targets = reals, wholes, inputs, targets
         self.reals_at, self.wholes_at = reals.ctypes.data, wholes.ctypes.data
         self.inputs_at, self.targets_at = inputs.ctypes.data, targets.ctypes.data
         self.kept = [None] * arity
-        columns = list(zip(*guards, strict=True)) or [()] * 6
-        self.hows, self.lefts, self.rights, self.outcomes = [numpy.array(columns[n], numpy.int64) for n in (0, 1, 3, 5)]
-        self.left, self.right = numpy.array(columns[2], float), numpy.array(columns[4], float)
+        guards, sides = made.guards
+        self.hows = numpy.array([HOWS.index(guard.how) for guard in guards], numpy.int64)
+        self.outcomes = numpy.array([guard.outcome for guard in guards], numpy.int64)
+        self.lefts, self.rights = numpy.array(sides or numpy.zeros((0, 2)), numpy.int64).T.copy()
+        self.left, self.right = [numpy.array([getattr(guard, n) for guard in guards], float) for n in ("left", "right")]
         self.outputs = outputs
         self.memory: list[Any] = []
         self.by = numpy.zeros(0)
         self.places = numpy.arange(len(parameters), dtype=numpy.int64) if own is None else own.astype(numpy.int64)
         self.operands = parameters if own is None else tuple([parameters[n] for n in own])
-        self.is_one = shape == ()
+        self.is_one = made.shape == ()
         self.count = self.forward_code = self.both_code = self.work = self.sides_at = self.sides_step = 0
         self.results: Any = None
         self.shapes: list[Any] = []  # of the outputs, for the examples that there is memory for
@@ -96,13 +84,9 @@ class Plan:
         """Read the parameters' numbers as they are now."""
         gather(self.parameters, self.numbers)
 
-    def compute(self, arrays: list[Any], count: Int, slopes: bool, seed: float) -> bool:
-        """What `run_on` does, for who is not compiled."""
-        return self.run_on(arrays, count, slopes, seed)
-
-    def holds_for(self, count: Int) -> bool:
-        """What `hold` says, for who is not compiled."""
-        return self.hold(count)
+    def compute(self, arrays: list[Any], count: Int, slopes: bool, seed: float, guarded: bool = False) -> bool:
+        """What `run_on` does, for who is not compiled; perhaps only if the guards hold."""
+        return self.run_on(arrays, count, slopes, seed) and (not guarded or self.hold(count))
 
     def run_on(self, arrays: list[Any], count: Int, slopes: bool, seed: float) -> bool:
         """Run on some arguments, whether the guards hold or not; False if an index is out of bounds or nothing can be

@@ -10,7 +10,7 @@ import numpy as np
 
 from wengert.compiler.backends import Kernel, all_finite
 from wengert.compiler.lifting import Lifted
-from wengert.compiler.plan import HOWS, Plan
+from wengert.compiler.plan import Plan
 from wengert.compiler.tracing.recorder import Guard
 from wengert.compiler.tracing.surroundings import Surroundings
 
@@ -34,11 +34,6 @@ class Guards(NamedTuple):
     def lines(self) -> list[str]:
         """The lines that compare."""
         return [str(line) for line in dict.fromkeys(guard.line for guard in self.guards)]
-
-    def rows(self) -> list[Any]:
-        """Each as `Plan.prepare` takes it."""
-        pairs = zip(self.guards, self.sides, strict=True)
-        return [(HOWS.index(x.how), left, x.left, right, x.right, x.outcome) for x, (left, right) in pairs]
 
 
 class Result(NamedTuple):
@@ -67,21 +62,14 @@ class Recording(Plan):
     seconds: float = 0.0  # what recording and lifting took, without the function's own run and the check
 
     def __post_init__(self) -> None:
-        inputs, program = self.kernel.inputs, self.kernel.program
-        indices = [
-            (self.extents.get(n, 0), n in self.wraps) if a.role == "index" else None for n, a in enumerate(inputs)
-        ]
-        outputs = [(name, a.batched, a.cell_shape) for name, a in program.outputs.items()]
-        outputs += [("", a.batched, a.cell_shape) for a in self.kernel.wanted]
-        named = self.parameters, self.own, self.shape, self.leaves
-        self.prepare(self.kernel, *named, indices, self.guards.rows(), outputs, self.surroundings.outside(), np)
+        self.prepare(self, np)
 
     def run(self, arrays: Sequence[Any], seed: float) -> Result | None:
         """A run on some arguments; None if it does not hold for them. The derivatives of ``seed * out.sum()`` by the
         parameters are left in the kernel's `slopes`.
         """
         count = len(arrays[0]) if arrays else 1
-        if not self.compute([*arrays], count, True, seed) or not self.holds_for(count):
+        if not self.compute([*arrays], count, True, seed, guarded=True):
             return None
         return Result(
             self.total(count),

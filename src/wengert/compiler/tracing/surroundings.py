@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.compiler.outside import MISSING, Attribute, Contents, Item, Outside
+from wengert.compiler.outside import MISSING, Contents, Outside
 from wengert.compiler.tracing.standins import STANDINS, ModuleView
 from wengert.compiler.tracing.tracers import Number, presented
 from wengert.engine import Value
@@ -171,7 +171,7 @@ class Surroundings:
         cells = tuple([CellType() for _ in f.__closure__ or ()])
         made = self._keep(f, FunctionType(f.__code__, view, f.__name__, None, cells or None))  # before it finds itself
         for inner, outer, free in zip(cells, f.__closure__ or (), f.__code__.co_freevars, strict=True):
-            get = _contents(outer)
+            get = Contents(outer)
             if free == "__class__":  # which super() asks for
                 inner.cell_contents = outer.cell_contents
             elif get(None) is not MISSING:
@@ -323,4 +323,11 @@ BY_VALUE = (*PLAIN, float, tuple, frozenset, np.generic)
 DYNAMIC = frozenset(
     ["__dict__", "asdict", "astuple", "getattr", "named_parameters", "parameters", "state_dict", "vars"]
 )
-_contents, _attribute, _item = Contents, Attribute, Item  # how a thing is read, by its key
+
+
+def _attribute(x: Any) -> Callable[[Any], Any]:
+    return lambda name: getattr(x, name, MISSING)
+
+
+def _item(x: Any) -> Callable[[Any], Any]:
+    return lambda n: x[n] if n < len(x) else MISSING
