@@ -1,21 +1,13 @@
 cimport cython
 from wengert.compiler cimport memory
 from wengert.compiler.fused cimport gather
-from wengert.compiler.plan cimport Plan
+from wengert.compiler.plan cimport Plan, Slot
 from wengert.engine cimport Many, Value, _many
 from wengert.ops cimport ieee
 cdef int COMPILED, FIXED, FLOAT, WHOLE, VALUE, NUMBERS, VALUES, ITEMS, KEYED, FEW
 cdef object MISSING
 cdef list in_force
 cdef tuple ALIKE
-cdef class Slot:
-    cdef int kind
-    cdef object want
-    cdef Py_ssize_t place, size
-    cdef tuple shape, held, keys
-    cdef list children
-    cdef bint whole, takes_arrays, is_one, has_float
-    cdef long long at
 cdef class Served:
     cdef public list specializations
     cdef public long long calls, trusted
@@ -44,9 +36,6 @@ cdef class Served:
     cdef object _combined(self, double value, object node, bint finite)
     @cython.locals(n=Py_ssize_t)
     cdef object _shares(self, list arrays, Py_ssize_t count, bint slopes, double seed)
-cdef long long _fill_rows(Slot slot, object x) except -1
-cdef long long _fill(Slot slot, object x, Py_ssize_t axis, long long at) except -1
-cdef long long _fill_items(Slot slot, object x, long long at) except -1
 @cython.locals(n=Py_ssize_t, k=Py_ssize_t, count=Py_ssize_t)
 cdef bint _are_different(list things) except -1
 cdef class CallPath:

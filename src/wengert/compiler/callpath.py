@@ -1,12 +1,12 @@
 """The path of a call: from what is passed to a compiled function to the node that it gives.
 
-A `Slot` says what an argument is to be, and puts its numbers where a kernel finds them; a `Plan` runs one recording.
-A `Served` has the slots of one form of arguments and its plans, and a `CallPath` has all of those. What none of them
-knows goes to `dispatch.py`, which alone records, compares and falls back. Like the engine, this file runs as it stands
-and is compiled by Cython, with `callpath.pxd`.
+A `Slot` says what an argument is to be, and a `Plan` runs one recording: see `plan.py`. A `Served` has the slots of one
+form of arguments and its plans, and a `CallPath` has all of those. What none of them knows goes to `dispatch.py`, which
+alone records, compares and falls back. Like the engine, this file runs as it stands and is compiled by Cython, with
+`callpath.pxd`.
 
-While a call is under way it has the function's one seat. Who finds it taken, another thread or code that the call itself
-runs, goes to `dispatch.py`, and from there to the engine; nobody ever waits.
+While a call is under way it has the function's one seat. Who finds it taken, another thread or code that the call
+itself runs, goes to `dispatch.py`, and from there to the engine; nobody ever waits.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 from wengert.compiler import memory
 from wengert.compiler.fused import gather
-from wengert.compiler.plan import Plan
+from wengert.compiler.plan import Plan, Slot
 from wengert.engine import Many, Value, _many
 from wengert.errors import ArgumentError
 from wengert.modes import in_force
@@ -26,53 +26,13 @@ from wengert.ops.ieee import Int, cython
 if False:  # what the compiler reads instead of the stand-in
     import cython  # type: ignore[no-redef]
 
-__all__ = ["CallPath", "Served", "Slot", "alike"]
+__all__ = ["CallPath", "Served", "alike"]
 
 COMPILED = BY_NAME["compiled"].code
-FIXED, FLOAT, WHOLE, VALUE, NUMBERS, VALUES, ITEMS, KEYED = range(8)  # what a slot is for,
-KINDS = ("fixed", "float", "whole", "value", "numbers", "values", "items", "keyed")  # as others say it
+FIXED, FLOAT, WHOLE, VALUE, NUMBERS, VALUES, ITEMS, KEYED = range(8)  # what a slot is for: see `Slot`
 ALIKE = (str, int, bytes)  # equal ones of these are one to a program
 FEW = 16  # among so many things it is quickly seen whether two are one
 MISSING = object()  # what stands for an argument that was not passed
-
-
-@cython.cclass
-class Slot:
-    """What an argument is to be, or an item of one, and where its numbers go.
-
-    Args:
-        kind: fixed is part of the program; float, whole and value are one number, numbers and values arrays or nested
-            lists of them; items is a list or tuple of slots, keyed a dict of them.
-        want: the thing that is fixed, or the type of the items.
-        place: of its array among those of a call.
-        shape: of an example of it.
-        held: the type of each axis of nested lists: list or tuple.
-        children: the slots in it.
-        keys: of these.
-        is_one: whether it matters if the same thing is passed elsewhere too.
-    """
-
-    def __init__(
-        self,
-        kind: str,
-        want: Any = None,
-        place: int = 0,
-        shape: tuple[int, ...] = (),
-        held: tuple[Any, ...] = (),
-        children: Sequence[Any] = (),
-        keys: Sequence[Any] = (),
-        whole: bool = False,
-        takes_arrays: bool = False,
-        is_one: bool = False,
-    ) -> None:
-        self.kind, self.want, self.place, self.shape, self.held = KINDS.index(kind), want, place, shape, held
-        self.children, self.keys, self.whole = list(children), tuple(keys), whole
-        self.takes_arrays, self.is_one = takes_arrays, is_one
-        self.size = 1
-        for n in shape:
-            self.size *= n
-        self.at = 0
-        self.has_float = False
 
 
 @cython.cclass
@@ -169,7 +129,7 @@ class Served:
                 if not self._take(slot.children[n], item):
                     return False
             return True
-        for n in range(len(slot.children)):
+        for n in range(len(slot.children)):  # noqa: SIM110  (a generator takes longer than all the rest)
             if not self._take(slot.children[n], x[n]):
                 return False
         return True
@@ -199,7 +159,7 @@ class Served:
                 self.memory[slot.place] = made  # and the slot's address is its, from now on
         self.arrays[slot.place] = made
         slot.has_float = False
-        end = _fill(slot, x, 0, slot.at) if not self.batched else _fill_rows(slot, x)
+        end = slot.fill_rows(x) if self.batched else slot.fill(x, 0, slot.at)
         return end != 0 and (slot.whole or slot.has_float)
 
     def _take_values(self, slot: Slot, x: Any) -> bool:
@@ -306,7 +266,7 @@ class Served:
         return None
 
     def _combined(self, value: float, node: Any, finite: bool) -> Any:
-        """A node with this value, or a leaf, if all is finite; what is masked out is computed too, as 0 times infinity."""
+        """A node with this value, or a leaf, if all is finite."""
         if not finite or not memory.isfinite(value):
             self.was_finite = False
             return None
@@ -356,53 +316,10 @@ class Served:
 def _length(slots: Sequence[Any]) -> Int:
     """How many arrays slots make."""
     slot: Slot
-    return sum([_length(slot.children) if slot.kind in (ITEMS, KEYED) else slot.kind != FIXED for slot in slots])
-
-
-def _fill_rows(slot: Slot, x: Any) -> Int:
-    """Write the numbers of a batch: see `_fill`."""
-    at = slot.at
-    if not slot.shape:
-        return _fill_items(slot, x, at)
-    for row in x:
-        at = _fill(slot, row, 0, at)
-        if not at:
-            return 0
-    return at
-
-
-def _fill(slot: Slot, x: Any, axis: Int, at: Int) -> Int:
-    """Write the numbers of nested lists to an address; returns the one behind, or 0 if they are not as they should be."""
-    if type(x) is not slot.held[axis] or len(x) != slot.shape[axis]:
-        return 0
-    if axis == len(slot.shape) - 1:
-        return _fill_items(slot, x, at)
-    for row in x:
-        at = _fill(slot, row, axis + 1, at)
-        if not at:
-            return 0
-    return at
-
-
-def _fill_items(slot: Slot, x: Any, at: Int) -> Int:
-    for item in x:
-        if type(item) is float:
-            if slot.whole:
-                return 0
-            slot.has_float = True
-            memory.put(at, item)
-        elif type(item) is not int:
-            return 0
-        else:
-            try:
-                if slot.whole:
-                    memory.put_whole(at, item)
-                else:
-                    memory.put(at, item)
-            except OverflowError:
-                return 0
-        at += 8
-    return at
+    count = 0
+    for slot in slots:
+        count += _length(slot.children) if slot.kind in (ITEMS, KEYED) else slot.kind != FIXED
+    return count
 
 
 def _are_different(things: list[Any]) -> bool:
@@ -461,7 +378,8 @@ class CallPath:
         """What a plan gives; None if the call is none that plans serve.
 
         Args:
-            args, named: of the call.
+            args: of the call.
+            named: of the call, by name.
             how: empty for one example.
             disabled: whether nobody asks for derivatives.
             asked: whether it is tried out, and not the call itself.
@@ -495,7 +413,7 @@ class CallPath:
     def goes_direct(self, args: tuple[Any, ...], named: dict[str, Any]) -> bool:
         """Whether arguments look like those that go to the function itself."""
         for places, names in self.direct:
-            if _looks_like(args, places) and (not named and not names or alike((), named)[1] == names):
+            if _looks_like(args, places) and ((not named and not names) or alike((), named)[1] == names):
                 return True
         return False
 

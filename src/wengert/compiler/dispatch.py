@@ -39,6 +39,7 @@ from wengert.compiler.tracing import (
     record,
     recorder_of_thread,
     slopes_of,
+    slots_of,
 )
 from wengert.engine import Value
 from wengert.errors import ArgumentError, warn_once
@@ -264,7 +265,7 @@ class Runtime:
         if arguments.form not in self.entries:
             if len(self.entries) < SPECIALIZATIONS:
                 self.entries[arguments.form] = entry
-                slots = arguments.slots()
+                slots = slots_of(arguments)
                 if slots is not None:
                     entry.open(*slots, arguments.form.batched)
                     (self.compiled.batches if arguments.form.batched else self.compiled.ones).append(entry)
@@ -388,7 +389,8 @@ class Runtime:
     @property
     def last(self) -> Entry | None:
         """What is known of calls like the last one."""
-        return self.compiled.last
+        last: Entry | None = self.compiled.last
+        return last
 
     def latest(self) -> Recording:
         """The recording of the last call."""
@@ -396,7 +398,8 @@ class Runtime:
             raise ArgumentError("call the function first: nothing has been compiled yet")
         if not self.last.specializations:
             raise ArgumentError(f"nothing has been compiled yet{': ' * bool(self.last.refusal)}{self.last.refusal}")
-        return self.last.specializations[0]
+        last: Recording = self.last.specializations[0]
+        return last
 
     def source(self, language: str, gradient: bool) -> str:
         """The program as text."""

@@ -47,3 +47,14 @@ cdef class Plan:
     cdef bint is_finite(self) except -1
     @cython.locals(n=Py_ssize_t, count=Py_ssize_t)
     cdef object node(self, double value, object values)
+cdef class Slot:
+    cdef int kind
+    cdef object want
+    cdef Py_ssize_t place, size
+    cdef tuple shape, held, keys
+    cdef list children
+    cdef bint whole, takes_arrays, is_one, has_float
+    cdef long long at
+    cdef long long fill_rows(self, object x) except -1
+    cdef long long fill(self, object x, Py_ssize_t axis, long long at) except -1
+    cdef long long fill_items(self, object x, long long at) except -1

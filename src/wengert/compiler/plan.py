@@ -1,4 +1,4 @@
-"""How one recording runs: by machine code, or by the functions of its kernel.
+"""How one recording runs, by machine code or by the functions of its kernel; and where the numbers of arguments go.
 
 Like the engine, this file runs as it stands and is compiled by Cython, with `plan.pxd`.
 """
@@ -19,11 +19,12 @@ from wengert.ops.ieee import Int, cython
 if False:  # what the compiler reads instead of the stand-in
     import cython  # type: ignore[no-redef]
 
-__all__ = ["HOWS", "Plan"]
+__all__ = ["Plan", "Slot"]
 
 COMPILED = BY_NAME["compiled"].code
 LT, LE, GT, GE, EQ, NE, IS, WITHIN = range(8)
 HOWS = ("lt", "le", "gt", "ge", "eq", "ne", "is", "within")  # how guards compare
+KINDS = ("fixed", "float", "whole", "value", "numbers", "values", "items", "keyed")  # what slots are for
 
 
 @cython.cclass
@@ -44,7 +45,7 @@ class Plan:
             numpy,
         )
         self.is_number = False  # whether it gives a number, on which no Value has a say
-        self.outside = made.surroundings.outside()
+        self.outside: Outside = made.surroundings.outside()
         self.numbers, self.slopes = kernel.numbers, kernel.slopes
         self.numbers_at, self.slopes_at = kernel.numbers.ctypes.data, kernel.slopes.ctypes.data
         self.arity = arity = len(kernel.inputs)
@@ -222,7 +223,7 @@ class Plan:
         return True
 
     def _is_batched(self, name: str) -> bool:
-        return next(batched for its, batched, _ in self.outputs if its == name)
+        return any(batched for its, batched, _ in self.outputs if its == name)
 
     def output(self, name: str) -> Any:
         """What the last run gave, as an array."""
@@ -331,3 +332,86 @@ class Plan:
                 low = -extent if self.wraps[n] else 0
                 fits &= ((arrays[n] >= low) & (arrays[n] < extent)).reshape(count, -1).all(1)
         return self.numpy.flatnonzero(fits)
+
+
+@cython.cclass
+class Slot:
+    """What an argument is to be, or an item of one, and where its numbers go.
+
+    Args:
+        kind: fixed is part of the program; float, whole and value are one number, numbers and values arrays or nested
+            lists of them; items is a list or tuple of slots, keyed a dict of them.
+        want: the thing that is fixed, or the type of the items.
+        place: of its array among those of a call.
+        shape: of an example of it.
+        held: the type of each axis of nested lists: list or tuple.
+        children: the slots in it.
+        keys: of these.
+        is_one: whether it matters if the same thing is passed elsewhere too.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        want: Any = None,
+        place: int = 0,
+        shape: tuple[int, ...] = (),
+        held: tuple[Any, ...] = (),
+        children: Sequence[Any] = (),
+        keys: Sequence[Any] = (),
+        whole: bool = False,
+        takes_arrays: bool = False,
+        is_one: bool = False,
+    ) -> None:
+        self.kind, self.want, self.place, self.shape, self.held = KINDS.index(kind), want, place, shape, held
+        self.children, self.keys, self.whole = list(children), tuple(keys), whole
+        self.takes_arrays, self.is_one = takes_arrays, is_one
+        self.size = 1
+        for n in shape:
+            self.size *= n
+        self.at = 0
+        self.has_float = False
+
+    def fill_rows(self, x: Any) -> Int:
+        """Write the numbers of a batch: see `fill`."""
+        at = self.at
+        if not self.shape:
+            return self.fill_items(x, at)
+        for row in x:
+            at = self.fill(row, 0, at)
+            if not at:
+                return 0
+        return at
+
+    def fill(self, x: Any, axis: Int, at: Int) -> Int:
+        """Write the numbers of nested lists to an address; returns the one behind, or 0 if they are others."""
+        if type(x) is not self.held[axis] or len(x) != self.shape[axis]:
+            return 0
+        if axis == len(self.shape) - 1:
+            return self.fill_items(x, at)
+        for row in x:
+            at = self.fill(row, axis + 1, at)
+            if not at:
+                return 0
+        return at
+
+    def fill_items(self, x: Any, at: Int) -> Int:
+        """Write the numbers of one list."""
+        for item in x:
+            if type(item) is float:
+                if self.whole:
+                    return 0
+                self.has_float = True
+                memory.put(at, item)
+            elif type(item) is not int:
+                return 0
+            else:
+                try:
+                    if self.whole:
+                        memory.put_whole(at, item)
+                    else:
+                        memory.put(at, item)
+                except OverflowError:
+                    return 0
+            at += 8
+        return at

@@ -3,6 +3,7 @@
 from wengert.compiler.tracing.arguments import Arguments, Form, Reader, called, examples, flatten_argument
 from wengert.compiler.tracing.recorder import Recorder, Unrecordable, is_watched, recorder_of_thread
 from wengert.compiler.tracing.recording import Recording, Result
+from wengert.compiler.tracing.slots import slots_of
 from wengert.compiler.tracing.trace import Auxiliary, main_of, numbers_in, record, slopes_of
 from wengert.compiler.tracing.watch import DRAWS, PlainRun, random_state
 
@@ -18,4 +19,4 @@ __all__ += [
     "random_state",
     "record",
 ]
-__all__ += ["recorder_of_thread", "slopes_of"]
+__all__ += ["recorder_of_thread", "slopes_of", "slots_of"]

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from wengert.compiler.callpath import Slot
-from wengert.compiler.tracing.keys import Itself, key_of
+from wengert.compiler.tracing.keys import key_of
 from wengert.derivatives import KeyPath, keys_of, tree_flatten, tree_leaves, tree_map, tree_unflatten
 from wengert.engine import Value
 from wengert.errors import ArgumentError, DataError
@@ -23,10 +22,6 @@ from wengert.errors import ArgumentError, DataError
 __all__ = ["Arguments", "Fixed", "Form", "Leaf", "Reader", "called", "examples", "flatten_argument", "ordinary"]
 
 WIDE = (np.dtype(np.float64), np.dtype(np.int64), np.dtype(np.bool_))
-SCALAR_SLOTS = {"f": "float", "i": "whole", "v": "value"}
-HELD = {"list": list, "tuple": tuple}
-TUPLES = tuple.__len__, tuple.__getitem__
-CONSTANTS = (int, float, bool, str, bytes, complex, type(None))
 SCALARS: dict[Any, Any] = {np.floating: float, np.integer: int, np.bool_: bool}
 
 
@@ -304,73 +299,9 @@ class Arguments:
                 break
         return list(found.values())
 
-    def slots(self) -> tuple[list[Slot], list[str], int, int] | None:
-        """What the path of a call is told of such arguments: slots, their names, how many come by place alone, and how
-        many may come by place. None if they are too involved for it.
-        """
-        names = [name for name in self.form.shapes if name in self.passed]
-        defaults = [x for name, x in self.originals.items() if name not in self.passed]
-        if self.form.aliased or not all(map(_is_constant, defaults)):
-            return None
-        places = iter(range(len(self.arrays)))
-        slots = [_slot(self.form.shapes[n], self.originals[n], places, self.form.batched, True, True) for n in names]
-        kinds = [p.kind for name, p in self.form.signature.parameters.items() if name in self.form.shapes]
-        first = sum([kind is inspect.Parameter.POSITIONAL_ONLY for kind in kinds[: len(names)]])
-        last = 0
-        while (
-            last < len(names)
-            and names[last] == [*self.form.shapes][last]
-            and kinds[last] <= kinds[last].POSITIONAL_OR_KEYWORD
-        ):
-            last += 1
-        return None if None in slots else (slots, names, first, last)
-
     def is_wide(self) -> bool:
         """Whether all arguments are as the function gets them: no narrower kinds of NumPy's numbers among them."""
         return not any(map(_is_narrow, tree_items(self.originals)))
-
-
-def _slot(shape: Any, x: Any, places: Iterator[int], batched: bool, top: bool, counted: bool) -> Slot | None:
-    """The slot of an argument, or an item of it; None if it is too involved.
-
-    Args:
-        shape: what it is made of.
-        x: it.
-        places: the numbers of the arrays to come.
-        batched: whether it is one of each example.
-        top: whether it is an argument.
-        counted: whether its being passed twice is part of a form.
-    """
-    if isinstance(shape, Fixed):
-        return Slot("fixed", x) if _is_constant(x) else None
-    is_one = top if isinstance(x, (tuple, dict)) else counted
-    if isinstance(shape, Leaf):
-        place, held = next(places), tuple([HELD.get(kind) for kind in shape.held.split()])
-        if shape.held == "scalar" and not batched and shape.kind in SCALAR_SLOTS:
-            return Slot(SCALAR_SLOTS[shape.kind], None, place, is_one=is_one)
-        if shape.kind == "v" and type(x) in (list, tuple):
-            return Slot("values", type(x), place, shape.shape, is_one=is_one)
-        if shape.kind not in "fi":
-            return None
-        takes_arrays = shape.held == "ndarray" or (batched and not shape.shape)
-        nested = () if None in held else held
-        return Slot("numbers", None, place, shape.shape, nested, (), (), shape.kind == "i", takes_arrays, is_one)
-    kind, plain = shape.kind, shape.kind in (list, tuple, dict)
-    if not plain and not (issubclass(kind, tuple) and (kind.__len__, kind.__getitem__) == TUPLES):
-        return None
-    items = x.values() if kind is dict else x
-    inner = counted and kind is not list
-    made = [_slot(s, item, places, batched, False, inner) for s, item in zip(shape.children, items, strict=True)]
-    keys = shape.keys if kind is dict else ()
-    return (
-        None if None in made else Slot("keyed" if kind is dict else "items", kind, 0, (), (), made, keys, is_one=is_one)
-    )
-
-
-def _is_constant(x: Any) -> bool:
-    """Whether a thing that is part of the program is what it is as long as it is the same."""
-    key = key_of(x)
-    return type(key) is Itself and not isinstance(x, (list, np.ndarray, Value, dict)) or type(x) in CONSTANTS
 
 
 def _is_narrow(x: Any) -> bool:
