@@ -39,6 +39,12 @@ MISSING = object()  # what stands for an argument that was not passed
 class Served:
     """The calls with one form of arguments, and the plans that there are for them."""
 
+    batched: Any
+    count: Any
+    first: Any
+    last: Any
+    was_finite: Any
+
     def __init__(self, numpy: Any) -> None:
         self.numpy = numpy
         self.specializations: list[Any] = []
@@ -340,6 +346,9 @@ def _are_different(things: list[Any]) -> bool:
 @cython.cclass
 class CallPath:
     """What a compiled function does first when it is called."""
+
+    function: Any
+    runtime: Any
 
     def begin(self, function: Any, runtime: Any) -> None:
         """Say what runs, and who takes over."""

@@ -35,6 +35,13 @@ class Contents:
 class Place:
     """Where something was read, and what was found there: a thing, or a float, of which a Value holds the number."""
 
+    get: Any
+    key: Any
+    leaf: Any
+    name: Any
+    names: Any
+    then: Any
+
     def __init__(self, get: Any, key: Any, then: Any, leaf: Any, name: str) -> None:
         self.get, self.key, self.then, self.leaf, self.name = get, key, then, leaf, name
         of = getattr(get, "__self__", None)  # of the `get` of a dict, such as a module's globals

@@ -34,6 +34,46 @@ class Plan:
     Machine code works at addresses: of the inputs, of the parameters and their derivatives, of what it is to fill.
     """
 
+    arity: Any
+    both_code: Any
+    by: Any
+    count: Any
+    extents: Any
+    forward_code: Any
+    hows: Any
+    inputs: Any
+    inputs_at: Any
+    is_bounded: Any
+    is_given: Any
+    is_one: Any
+    kept: Any
+    kernel: Any
+    leaves: Any
+    left: Any
+    lefts: Any
+    numbers: Any
+    numbers_at: Any
+    numpy: Any
+    operands: Any
+    outcomes: Any
+    parameters: Any
+    places: Any
+    reals: Any
+    reals_at: Any
+    right: Any
+    rights: Any
+    shape: Any
+    sides_at: Any
+    sides_step: Any
+    slopes: Any
+    slopes_at: Any
+    targets: Any
+    targets_at: Any
+    wholes: Any
+    wholes_at: Any
+    work: Any
+    wraps: Any
+
     def prepare(self, made: Any, numpy: Any) -> None:
         """Make ready to run this recording, which is given as Python sees it."""
         kernel, parameters, own = made.kernel, made.parameters, made.own
@@ -349,6 +389,19 @@ class Slot:
         keys: of these.
         is_one: whether it matters if the same thing is passed elsewhere too.
     """
+
+    children: Any
+    has_float: Any
+    held: Any
+    is_one: Any
+    keys: Any
+    kind: Any
+    place: Any
+    shape: Any
+    size: Any
+    takes_arrays: Any
+    want: Any
+    whole: Any
 
     def __init__(
         self,

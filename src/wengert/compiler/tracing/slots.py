@@ -16,8 +16,8 @@ from wengert.engine import Value
 __all__ = ["slots_of"]
 
 SCALAR_SLOTS = {"f": "float", "i": "whole", "v": "value"}
-HELD = {"list": list, "tuple": tuple}
-TUPLES = tuple.__len__, tuple.__getitem__
+HELD: dict[str, Any] = {"list": list, "tuple": tuple}
+TUPLES: Any = tuple.__len__, tuple.__getitem__
 CONSTANTS = (int, float, bool, str, bytes, complex, type(None))
 
 
