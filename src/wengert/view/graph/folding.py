@@ -15,11 +15,10 @@ from heapq import heappop, heappush
 from itertools import pairwise
 
 from wengert.graph import Graph
-from wengert.nn import registered_names
 from wengert.view.graph.read import computed, constants, edges, steepest, stopping
-from wengert.view.graph.scene import PATH, TITLE, Box, Cell, Edge, Picture, cell_of, ending, value_box, with_constants
+from wengert.view.graph.scene import PATH, Box, Cell, Edge, Picture, cell_of, value_box, with_constants
 from wengert.view.graph.scopes import Scope, assigned, common, levels
-from wengert.view.naming import clean, number
+from wengert.view.naming import TITLE, clean, ending, number, owned
 
 __all__ = ["FEWEST", "MOST", "OUTSIDE", "Cluster", "Folding", "folded"]
 
@@ -60,6 +59,7 @@ class Folding:
         graph: the computation.
         limit: as given.
         whole: the part that is everything.
+        scopes: the layer, neuron and example of each value; nothing where no model is alive that has made them.
     """
 
     def __init__(self, graph: Graph, limit: int = 300, rankdir: str = "LR", *, names: list[str] | None = None) -> None:
@@ -72,19 +72,17 @@ class Folding:
         self._path = frozenset(steepest(graph, self._gradients))  # of places in graph.operands
         self._hot = frozenset([len(graph) - 1, *(graph.operands[at] for at in self._path)] if self._path else [])
         self._stops, self._notes = stopping(graph)
-        self._scopes = [] if names else self._owned()
+        self.scopes: list[Scope] = [] if names else self._owned()
         places: Sequence[int] = range(len(graph))
-        items = _grouped(places, self._scopes, 0) if self._scopes else places
+        items = _grouped(places, self.scopes, 0) if self.scopes else places
         self.whole: Cluster = Cluster("everything", items, places)
 
     def _owned(self) -> list[Scope]:
         """The scopes of every value; nothing if no model that is alive owns any. Names parameters on the way."""
         leaves = [self.graph.values[place] for place in self.graph.leaves]
         if len(self.graph) <= self.limit and all(leaf.label for leaf in leaves):
-            return []  # nothing to name and nothing to fold: no model need be looked through
-        owned = registered_names(leaves)
-        named = ((place, owned.get(self.graph.values[place])) for place in self.graph.leaves)
-        found = {place: names for place, names in named if names}
+            return []  # nothing to fold: no model need be looked through
+        found = owned(self.graph)
         several = len({names[0].partition(" ")[0] for names in found.values()}) > 1
         known = {}
         for place, names in found.items():
@@ -204,8 +202,8 @@ class Folding:
     def _outside(self, part: Cluster, place: int, known: dict[str, int], boxes: list[Box]) -> int:
         """The box of a value outside of the part that something in it uses: one box for all of one scope."""
         name = self._names[place] or "earlier values"
-        if self._scopes:
-            theirs, ours = self._scopes[place], self._scopes[part.places[0]]
+        if self.scopes:
+            theirs, ours = self.scopes[place], self.scopes[part.places[0]]
             name = ([*theirs[len(common([theirs, ours])) :], name])[0]
         if name not in known and len(known) >= OUTSIDE:
             name = "other values"

@@ -9,9 +9,8 @@ from __future__ import annotations
 from wengert.view.graph.folding import OUTSIDE, Cluster, folded
 from wengert.view.graph.formats import Drawn
 from wengert.view.graph.formats.svg import sheet, style, themed
-from wengert.view.graph.scene import ending
 from wengert.view.markup import attribute, document, escape
-from wengert.view.naming import clean
+from wengert.view.naming import clean, ending
 
 __all__ = ["write"]
 
