@@ -132,7 +132,8 @@ def test_rules_are_pythons(shown: Any, root: Callable[[], Value]) -> None:
         const all = [];
         for (let k = 1; k <= end; k++) {
           go(k);
-          all.push([...document.querySelectorAll("#said .rule")].map((e) => e.textContent.replace("local derivative: ", "")));
+          const told = [...document.querySelectorAll("#said .rule")].map((e) => e.textContent);
+          all.push(told.map((text) => text.replace("local derivative: ", "")));
         }
         return all;
     """
@@ -141,8 +142,8 @@ def test_rules_are_pythons(shown: Any, root: Callable[[], Value]) -> None:
 
 
 PATHS = """
-    const lines = [...document.querySelector(arguments[0]).querySelectorAll("path")].map((p) => [p.getAttribute("class"), p.getAttribute("d")]);
-    return lines.filter(([kind]) => kind !== "axis");
+    const lines = [...document.querySelector(arguments[0]).querySelectorAll("path:not(.axis)")];
+    return lines.map((line) => [line.getAttribute("class"), line.getAttribute("d")]);
 """
 
 

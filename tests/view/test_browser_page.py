@@ -198,8 +198,8 @@ def test_it_fits_a_telephone(shown: Any) -> None:
         unpacked(page)
         assert page.execute_script("return document.documentElement.scrollWidth") == 390
         controls = "#bar button, #zoom button, #bar select, #time, #switch, aside button, aside input"
-        small = """return [...document.querySelectorAll(arguments[0])].filter((e) => e.getBoundingClientRect().height < 44)
-            .map((e) => e.outerHTML)"""
+        small = """return [...document.querySelectorAll(arguments[0])]
+            .filter((e) => e.getBoundingClientRect().height < 44).map((e) => e.outerHTML)"""
         assert page.execute_script(small, controls) == []
         order = "return ['view', 'bar', 'step', 'leaves'].map((id) => byId(id).getBoundingClientRect().top)"
         tops = page.execute_script(order)

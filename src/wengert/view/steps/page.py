@@ -169,9 +169,8 @@ def _layers(graph: Graph, boxes: list[list[int]]) -> list[int]:
     scopes = Folding(graph).scopes
     numbers: dict[Any, int] = {}
     outer = ("example ", "step ", "parameters")
-    keys = [scope[: 2 if scope[0].startswith(outer) else 1] if scope else () for scope in scopes] or [
-        x for x, *_ in boxes
-    ]
+    layers: list[Any] = [scope[: 2 if scope[0].startswith(outer) else 1] if scope else () for scope in scopes]
+    keys = layers or [corner for corner, *_ in boxes]
     return [numbers.setdefault(key, len(numbers)) for key in keys]
 
 
