@@ -552,7 +552,7 @@ sliders();
 let wide = 0, zoomed = false;
 new ResizeObserver(() => {
   if (ui.view.clientWidth !== wide && !zoomed) {
-    scale(Math.max(Math.min(fitted(), 1.4), 0.8));
+    scale(Math.max(Math.min(fitted(), 1.4), 0.72));
     show();
   }
   wide = ui.view.clientWidth;
