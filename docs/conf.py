@@ -1,8 +1,10 @@
 """How Sphinx builds the documentation: `sphinx-build -W docs docs/_build`."""
 
+import contextlib
 import os
 import re
 import shutil
+import tempfile
 from pathlib import Path
 
 os.environ["WENGERT_INTERPRETED"] = "1"  # Python files show their signatures; extensions do not
@@ -83,9 +85,10 @@ class Played(SphinxDirective):
 
     def run(self):
         names = {}
-        for block in self.state.document.findall(nodes.literal_block):
-            if block.get("language") == "python":
-                exec(block.astext(), names)
+        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):  # where blocks save their files
+            for block in self.state.document.findall(nodes.literal_block):
+                if block.get("language") == "python":
+                    exec(block.astext(), names)
         page = wengert.steps(eval(self.arguments[0], names)).page()
         file = f"steps-{self.env.docname}-{self.lineno}.html"
         folder = Path(self.env.app.outdir, "_static")

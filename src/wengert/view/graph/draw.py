@@ -154,7 +154,7 @@ class Drawing:
         return f"Drawing({values:,} value{'s' * (values > 1)} in {boxes} box{'es' * (boxes > 1)}{of_them})"
 
 
-def draw(root: Any, *, limit: int = 300, theme: str = "auto", rankdir: str = "LR") -> Drawing:
+def draw(root: Any, *, limit: int = 60, theme: str = "auto", rankdir: str = "LR") -> Drawing:
     """The graph of a Value: boxes with label, data and gradient, left to right, each operation a small node of its own.
 
     Of all paths from the root to a leaf, that along which the largest gradient flows is marked. What no backward pass

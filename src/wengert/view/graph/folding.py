@@ -62,7 +62,7 @@ class Folding:
         scopes: the layer, neuron and example of each value; nothing where no model is alive that has made them.
     """
 
-    def __init__(self, graph: Graph, limit: int = 300, rankdir: str = "LR", *, names: list[str] | None = None) -> None:
+    def __init__(self, graph: Graph, limit: int = 60, rankdir: str = "LR", *, names: list[str] | None = None) -> None:
         self.graph: Graph = graph
         self.limit: int = limit
         self.rankdir: str = rankdir
