@@ -113,7 +113,7 @@ def test_a_wide_layer_unfolds_by_neuron() -> None:
     _, parts = folding.picture()
     (wide,) = [part for part in parts.values() if part.name == "parameters of layers.1"]
     inner = {part.name for part in folding.picture(wide)[1].values()}
-    assert {f"parameters of layers.1.neurons.{k}" for k in range(16)} == inner
+    assert {f"parameters of layers.1.neurons.{k}.w" for k in range(16)} == inner
 
 
 def test_runs_without_a_model_are_called_by_what_is_in_them() -> None:

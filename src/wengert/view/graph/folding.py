@@ -28,7 +28,6 @@ __all__ = ["FEWEST", "MOST", "OUTSIDE", "Cluster", "Folding", "folded"]
 FEWEST, MOST = 50, 5_000  # boxes that can be asked for
 
 BRANCHES = 32  # how many runs a long sequence is folded into
-ROOM = 2 / 3  # once a picture is folded, this share of the boxes that it may have is enough
 SMALL = 3  # so few values need no part of their own
 FEW = 8  # places where a long sequence may be cut because its items are of another kind
 TOLD = 3  # labels or operations by which a run of values is called
@@ -122,7 +121,7 @@ class Folding:
                     opened += item.items if len(item.items) <= 2 * BRANCHES else self._runs(self._sorted(item.items))
                 else:
                     opened.append(item)
-            if not self._fits(opened, int(self.limit * ROOM)):
+            if not self._fits(opened, self.limit):
                 break
             items = opened
         return items
