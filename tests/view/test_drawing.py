@@ -424,6 +424,15 @@ def test_no_module_bears_the_name_of_a_public_function() -> None:
     assert callable(wengert.draw)
 
 
+def test_the_chart_of_the_readme_is_drawn_from_the_page_of_benchmarks() -> None:
+    root = Path(__file__).resolve().parents[2]
+    maker = runpy.run_path(str(root / "tools" / "make_readme_picture.py"))
+    page = (root / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    for theme in ("light", "dark"):
+        kept = (root / "docs" / "images" / f"speed-{theme}.svg").read_text(encoding="utf-8")
+        assert maker["chart"](page, theme) == kept, "run python tools/make_readme_picture.py speed"
+
+
 def test_the_pictures_of_the_documentation_are_what_is_drawn_today() -> None:
     root = Path(__file__).resolve().parents[2]
     for name, text in runpy.run_path(str(root / "tools" / "make_pictures.py"))["pictures"]().items():

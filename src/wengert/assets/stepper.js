@@ -292,20 +292,21 @@ let journey = 0;
 function travel(passing, moves) {
   const tokens = [];
   for (const i of passing)
-    (moves ?? operands[i].map((operand, slot) => ({ operand, slot }))).slice(0, 8).forEach(({ operand, slot, product, gradient, partial }) => {
+    (moves ?? operands[i].map((operand, slot) => ({ operand, slot }))).slice(0, 8).forEach(({ operand, slot, product, gradient, partial }, k) => {
       const path = edges[i][slot];
       if (operand < 0 || !path) return;
       const first = moves ? fill("@0 × #1", [number(gradient), number(partial)]) : number(values[operand]);
-      tokens.push({ path, long: path.getTotalLength(), then: moves ? number(product) : first, text: svg("text", { class: "token" }, stage.gains, first) });
+      tokens.push({ k, path, long: path.getTotalLength(), then: moves ? number(product) : first, text: svg("text", { class: "token" }, stage.gains, first) });
     });
   const mine = ++journey, begun = performance.now(), lasts = Math.min(1000, ui.speed.value * 0.7);
   const move = (time) => {
     const share = Math.min((time - begun) / lasts, 1), gone = moves ? Math.max(share - 0.35, 0) / 0.65 : share;
     if (mine !== journey || share === 1) return tokens.forEach(({ text }) => text.remove());
-    for (const { path, long, text, then } of tokens) {
+    for (const { k, path, long, text, then } of tokens) {
       const { x, y } = path.getPointAtLength(long * (moves ? 1 - gone : gone));
       text.setAttribute("x", x);
-      text.setAttribute("y", y - 8);
+      // At the operator they stand one above the other.
+      text.setAttribute("y", y - 8 - (moves ? 15 * k * (1 - gone) : 0));
       if (gone > 0) set(text, then);
     }
     requestAnimationFrame(move);
