@@ -16,24 +16,8 @@ from wengert.graph import Graph
 from wengert.nn import registered_names
 from wengert.ops import TABLE, by_hand
 
-__all__ = [
-    "TITLE",
-    "clean",
-    "derivative",
-    "ending",
-    "fill",
-    "formula",
-    "formulas",
-    "is_compound",
-    "names",
-    "number",
-    "owned",
-    "parameters",
-    "second",
-    "spelled",
-    "template",
-    "written",
-]
+__all__ = ["TITLE", "clean", "derivative", "ending", "fill", "formula", "formulas", "is_compound", "names", "number"]
+__all__ += ["owned", "parameters", "second", "spelled", "template", "written"]
 
 LONGEST, NAME = 24, 36  # characters of a label that are shown, and of a name that comes from a model
 TITLE = 10_000  # characters of a label that are kept in full, to be read under the pointer
