@@ -7,6 +7,7 @@ import pkgutil
 import re
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,6 +35,21 @@ def test_examples_of(name: str) -> None:
     # What a compiled module took over by cimport is not among its names, though its text says so.
     failed, _ = doctest.testmod(import_module(name), optionflags=OPTIONS, extraglobs={"Value": wengert.Value})
     assert not failed, "see the captured output"
+
+
+def test_the_numpy_of_the_readme_is_what_its_first_program_becomes() -> None:
+    pytest.importorskip("numpy", reason="needs numpy")
+    program, shown = [block[2] for block in FENCED.finditer(PAGES[0].read_text(encoding="utf-8"))][:2]
+    names: dict[str, Any] = {}
+    exec(program, names)
+    comment, _, text = shown.partition("\n")
+    assert comment == "# print(batch.source(gradient=False))"
+    assert text.split() == names["batch"].source(gradient=False).split()
+    (gradient,) = re.findall(r"w\[0\].grad: (\S+)", program)
+    again = names["loss"]([1.0, 2.0], 1.0)
+    before = names["w"][0].grad
+    again.backward()
+    assert names["w"][0].grad - before == pytest.approx(float(gradient), abs=5e-4)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
