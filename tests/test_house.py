@@ -17,7 +17,7 @@ from wengert import _loader
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "wengert"
-FILES = sorted(PACKAGE.rglob("*.py"))
+FILES = sorted(path for path in PACKAGE.rglob("*.py") if path.parent.name != "lessons")  # which are notebooks
 
 # ------------------------------------------------------------------------------------- imports run one way
 

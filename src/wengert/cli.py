@@ -2,7 +2,7 @@
 
 ``wengert demo`` trains a network of scalar Values on real handwritten digits; ``wengert draw "tanh(x*w + b)" x=2 w=-1
 b=0.5`` draws a formula and its gradients; ``wengert check`` tries anyone's Value-like class, and names what is wrong;
-``wengert info`` says what runs here.
+``wengert course`` puts the lessons of the course into a folder; ``wengert info`` says what runs here.
 A mistake of the user's is answered with one sentence and exit status 2, never with a traceback.
 """
 
@@ -16,6 +16,7 @@ import platform
 import sys
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, NoReturn
 
 from wengert import __version__, _loader
@@ -67,6 +68,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             status = _info()
         elif given.command == "check":
             status = _check(given)
+        elif given.command == "course":
+            status = _course(given.folder, given.solutions)
         elif given.command == "draw":
             status = _draw(given.formula, dict(given.numbers), given.out, given.html, given.steps)
         elif given.program:
@@ -128,7 +131,7 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument(
         "targets", nargs="+", metavar="FILE[:Class]", help=".py or .ipynb, and its class where there are several"
     )
-    check.add_argument("--step", type=_whole, help="the step of the course, 1 to 9 (default: found by what is there)")
+    check.add_argument("--step", type=_step, help="the step of the course, 0 to 12 (default: found by what is there)")
     check.add_argument("--json", action="store_true", help="print the report as JSON, of several files a list")
     check.add_argument("--table", action="store_true", help="print a row for each file")
     check.add_argument("--strict", action="store_true", help="exit with status 1 for what is only noted, too")
@@ -139,6 +142,11 @@ def _parser() -> argparse.ArgumentParser:
         "--memory", type=_whole, default=2048, metavar="MIB", help="the most memory the file may use (default: 2048)"
     )
     check.add_argument("--seed", type=_seed, help="decides the numbers that are tried (default: others in each run)")
+    course = commands.add_parser("course", help="write the lessons of the course, as notebooks, into a folder")
+    course.add_argument(
+        "folder", nargs="?", type=_path, default="wengert-course", help="where to (default: wengert-course)"
+    )
+    course.add_argument("--solutions", action="store_true", help="with every gap filled in, for teachers")
     commands.add_parser("info", help="say which engine runs, and what is installed")
     return parser
 
@@ -169,6 +177,32 @@ def _check(given: argparse.Namespace) -> int:
         print("\n\n\n".join(str(one) for _, one in told))
     failed = [2 if isinstance(one, WengertError) else int(not one.passes(given.strict)) for _, one in told]
     return max(failed)
+
+
+def _course(folder: str, solutions: bool) -> int:
+    """Write the notebooks, and say what to open; what is there already stays as it is."""
+    from wengert.course import write
+
+    try:
+        written, kept = write(Path(folder), solutions)
+    except OSError as error:
+        print(f"wengert course: cannot write {error.filename}: {error.strerror}", file=sys.stderr)
+        return 2
+    if written:
+        print(f"{len(written)} lessons written to {folder}")
+    if kept:
+        was = "was there already and stays as it is" if len(kept) == 1 else "were there already and stay as they are"
+        print(f"{len(kept)} {was}: {', '.join(path.name for path in kept)}")
+        print("for a lesson anew: rename yours, or name another folder")
+    first = (written or kept)[0]
+    program = next((name for name, of in (("lab", "jupyterlab"), ("notebook", "notebook")) if find_spec(of)), "")
+    if program:
+        print(f"begin with: jupyter {program} {first}")
+    else:
+        print('Jupyter is not here: pip install "wengert[course]", then: jupyter lab ' + str(first))
+        print("(or open it in an editor that has notebooks; the lessons can be read in the documentation, too)")
+    print(f"and to be told how far you are: wengert check {first} --step {int(first.name[:2])}")
+    return 0
 
 
 def _draw(formula: str, numbers: dict[str, float], out: str | None, html: str | None, in_steps: bool) -> int:
@@ -245,6 +279,7 @@ def _reader(kind: type[float], fits: Callable[[float], bool], expected: str) -> 
 
 
 _whole = _reader(int, lambda number: number >= 1, "a whole number from 1 up")
+_step = _reader(int, lambda number: number >= 0, "a whole number from 0 up")
 _seconds = _reader(float, lambda number: 0.0 < number <= DAY, "a number of seconds above 0, at most a day's")
 _seed = _reader(int, lambda number: number == number, "a whole number")
 _rate = _reader(float, lambda number: 0.0 < number < math.inf, "a positive number")

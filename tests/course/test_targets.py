@@ -371,8 +371,8 @@ def test_the_exit_status(capsys: pytest.CaptureFixture[str]) -> None:
     assert status("gone.py") == 2
     told = capsys.readouterr()
     assert (told.out, told.err) == ("", "wengert check: gone.py cannot be read: No such file or directory\n")
-    assert status("right.py", "--step", "10") == 2
-    assert "step is 10; expected a whole number from 1 to 9" in capsys.readouterr().err
+    assert status("right.py", "--step", "13") == 2
+    assert "step is 13; expected a whole number from 0 to 12" in capsys.readouterr().err
     for option in ("--timeout", "--memory"):
         with pytest.raises(SystemExit) as caught:
             status(option, "0", "gone.py")

@@ -18,5 +18,6 @@
 from __future__ import annotations
 
 from wengert.course.grading import LikelySlip, NotYet, Report, Row, check
+from wengert.course.notebooks import Lesson, LessonCell, lessons, write
 
-__all__ = ["LikelySlip", "NotYet", "Report", "Row", "check"]
+__all__ = ["Lesson", "LessonCell", "LikelySlip", "NotYet", "Report", "Row", "check", "lessons", "write"]

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
-from wengert.course.grading import by_hand, networks, rules, slips, steps, training_loop
+from wengert.course.grading import by_hand, exercise_trials, exercises, networks, rules, slips, steps, training_loop
 from wengert.course.grading.kit import Outcome, Trial
 from wengert.course.grading.model import ModelEngine, TooLongError, model_kit
 from wengert.course.grading.report import FOLLOWS, MAY_FOLLOW, LikelySlip, NotYet, Row, Verdict, close
@@ -44,6 +44,8 @@ def diagnose(seen: Mapping[str, Seen], about: About, text: str = "") -> Verdict:
     missing = {t.id: Seen((), "unfit absent", t.id.split()[0].split(".")[0]) for t in asked if about.lacks(t)}
     judged = {trial.step for trial in asked}
     try:
+        if about.step in exercise_trials.ARGUMENTS:
+            verdict.add(exercises.judge(seen, about.step, about.seed))
         if 8 in judged:
             verdict.add(networks.judge({**seen, **missing}, about.seed))
         if 9 in judged:
@@ -56,7 +58,7 @@ def diagnose(seen: Mapping[str, Seen], about: About, text: str = "") -> Verdict:
 
 def _is_stream(trial: Trial) -> bool:
     """Whether the numbers of a trial are a stream that is judged by its own rules."""
-    return trial.step >= 8 or trial.id.startswith("by hand")
+    return trial.step >= 8 or trial.id.startswith(("by hand", "exercise"))
 
 
 @lru_cache(256)
@@ -67,7 +69,7 @@ def expected(trial: Trial, about: About) -> list[Outcome]:
 
 def how_many(trial: Trial, about: About) -> int | None:
     """How many numbers a trial gives; None, where that depends on the file."""
-    return None if trial.step >= 8 else len(expected(trial, about))
+    return None if trial.step >= 8 or trial.step == 0 else len(expected(trial, about))
 
 
 FIRST = ("leaf", "parts", "mul", "mul a * 3", "add", "add a + 3")

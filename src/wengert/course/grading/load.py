@@ -123,10 +123,11 @@ def _python(source: str) -> str:
 # -- the run ----------------------------------------------------------------------------------------------------------
 
 
-def load(path: str, watch: Any = None) -> ModuleType:
+def load(path: str, watch: Any = None, failed: list[CannotTryError] | None = None) -> ModuleType:
     """Run the file as the module that it is, so that what stands under ``if __name__ == "__main__":`` does not run.
 
-    Where a loop is watched, what it did is not lost when the file ends in an error.
+    Where a loop is watched, what it did is not lost when the file ends in an error. Nor is what the other cells of a
+    notebook make, where one fails because another is not filled in yet: what failed is noted in `failed`.
     """
     folder, file = os.path.split(path)
     name = os.path.splitext(file)[0]
@@ -144,11 +145,18 @@ def load(path: str, watch: Any = None) -> ModuleType:
         watch.start(vars(module))
     try:
         for name, text in parts:
-            _run(path, name, text, vars(module))
-    except CannotTryError as error:
-        if watch is None or not watch.passes:
-            raise
-        print(f"{error.place}: {error}" if not watch.stopped else "", file=sys.stderr)
+            try:
+                _run(path, name, text, vars(module))
+            except CannotTryError as error:
+                seen = watch is not None and watch.passes
+                stopped = watch is not None and watch.stopped
+                cell = len(parts) > 1 and not isinstance(error.__context__, SyntaxError)
+                if not (seen or (cell and failed is not None)):
+                    raise
+                print(f"{error.place}: {error}" if not stopped else "", file=sys.stderr)
+                if stopped or not cell or failed is None:
+                    break
+                failed.append(error)
     finally:
         if watch is not None:
             watch.stop()

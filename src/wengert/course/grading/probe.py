@@ -24,7 +24,7 @@ __all__ = ["CHILD", "Find", "attempt", "converse", "gather", "limit", "serve"]
 Find = Callable[[Any], tuple[str, type, Mapping[str, Any]]]
 """What gives the class to try, while a Watch may look on: its name, itself, and the names of the file."""
 
-CHILD = ("kit", "load", "trials", "network_trials", "loop_trials")
+CHILD = ("kit", "load", "trials", "network_trials", "loop_trials", "exercise_trials")
 """The files that this process loads; they stand beside this one. Behind the first two, each has a list of trials."""
 
 
@@ -137,7 +137,7 @@ def _beside(name: str) -> Any:
 
 
 def main() -> None:
-    """Try the class of a file: ``python probe.py PATH CLASS MEMORY STEP SECONDS``; STEP is 0 where none is given."""
+    """Try the class of a file: ``python probe.py PATH CLASS MEMORY STEP SECONDS``; STEP may be empty."""
     path, wanted, memory, step, seconds = sys.argv[1:]
     words, plans = os.fdopen(os.dup(1), "w", encoding="ascii"), os.fdopen(os.dup(0), encoding="ascii")
     os.dup2(2, 1)
@@ -147,16 +147,22 @@ def main() -> None:
     limit(int(memory))
     sys.modules["__main__"] = ModuleType("__main__")  # the file finds nothing of this program in it
     watch = None
-    if step == "9" or (step == "0" and load.trains(path)):
+    if step == "9" or (not step and load.trains(path)):
         watch = modules["loop_trials"].Watch(float(seconds))
         os.environ["WENGERT_INTERPRETED"] = "1"  # what is compiled cannot be watched
 
     def find(watch: Any) -> tuple[str, type, Mapping[str, Any]]:
-        module = load.load(path, watch)
+        failed: list[Exception] = []
+        module = load.load(path, watch, failed)
         space = vars(module)
         if watch is not None:
             watch.seconds /= 2  # for a loop that a trial has to start
-        return *load.choose(space, module.__name__, wanted, modules["kit"].NAMES, os.path.basename(path)), space
+        if step in map(str, modules["exercise_trials"].ARGUMENTS):
+            return "", object, space  # it is about no class
+        try:
+            return *load.choose(space, module.__name__, wanted, modules["kit"].NAMES, os.path.basename(path)), space
+        except load.CannotTryError as error:
+            raise failed[0] if failed else error from None
 
     serve(find, path, words, plans, modules, watch)
 

@@ -49,7 +49,8 @@ class Supervisor:
     ) -> None:
         self.path: str = path
         self.find: probe.Find | None = find
-        self.options: tuple[str, ...] = (wanted, str(memory << 20), str(step or 0), str(0.4 * timeout))
+        held_to = "" if step is None else str(step)
+        self.options: tuple[str, ...] = (wanted, str(memory << 20), held_to, str(0.4 * timeout))
         self.step: int | None = step
         self.seed: int = seed
         self.timeout: float = timeout
@@ -121,7 +122,8 @@ class Supervisor:
         elif self.todo is None and "name" in said:
             self.name, self.names = said["name"], said["names"]
             parts, has = frozenset(self.names), frozenset(said["has"])
-            self.about = About(self.step or steps.found(parts, has), self.step is not None, parts, has, self.seed)
+            step = steps.found(parts, has) if self.step is None else self.step
+            self.about = About(step, self.step is not None, parts, has, self.seed)
             asked = [trial for trial in self.about.trials() if not self.about.lacks(trial)]
             self.todo = [trial.id for trial in asked if trial.id not in self.seen]
         elif self.todo and said.get("done") == self.todo[0]:

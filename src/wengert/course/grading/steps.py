@@ -6,13 +6,13 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from wengert.course.grading import kit, load, loop_trials, network_trials, probe, trials
+from wengert.course.grading import exercise_trials, kit, load, loop_trials, network_trials, probe, trials
 from wengert.course.grading.kit import NAMES, Trial, TrialPlan
 from wengert.course.grading.texts import texts
 
 __all__ = ["LAST", "MODULES", "NOT_TRIED", "TEXTS", "TITLES", "TRIALS", "About", "Seen", "ask", "found"]
 
-MODULES = dict(zip(probe.CHILD, (kit, load, trials, network_trials, loop_trials), strict=True))
+MODULES = dict(zip(probe.CHILD, (kit, load, trials, network_trials, loop_trials, exercise_trials), strict=True))
 TRIALS: dict[str, Trial] = probe.gather(MODULES)
 
 TEXTS = texts("steps")
@@ -73,6 +73,8 @@ class About:
         return [trial for trial in TRIALS.values() if self._tries(trial)]
 
     def _tries(self, trial: Trial) -> bool:
+        if {self.step, trial.step} & set(exercise_trials.ARGUMENTS):
+            return trial.step == self.step
         if trial.step == 8:  # a loop may train what is no network
             return self.step == 8 or (self.step == 9 and bool(NETWORKS & self.has))
         if trial.kind == "own":
@@ -83,7 +85,8 @@ class About:
 
     def lacks(self, trial: Trial) -> bool:
         """Whether something is missing that a trial needs."""
-        parts = {3: (), 8: ("data", "grad", "backward")}.get(trial.step if trial.kind != "kept" else 0, ("data",))
+        parts = {3: (), 8: ("data", "grad", "backward")}.get(trial.step if trial.kind != "kept" else 1, ("data",))
+        parts = () if trial.step in exercise_trials.ARGUMENTS else parts
         needs = {*trial.needs.split(), *parts}
         return any(need not in (self.parts if need in NAMES else self.has) for need in needs)
 

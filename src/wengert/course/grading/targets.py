@@ -7,10 +7,11 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeGuard
 
 from wengert.course.grading import by_hand, load, probe, steps
 from wengert.course.grading.diagnosis import diagnose
+from wengert.course.grading.exercise_trials import ARGUMENTS
 from wengert.course.grading.kit import NAMES, Kit
 from wengert.course.grading.report import LikelySlip, Report, Verdict, printable
 from wengert.course.grading.runner import Supervisor
@@ -37,7 +38,7 @@ def check(
         thing: a file, "engine.py" or "notebook.ipynb", with its class where there are several, as in
             "engine.py:Value"; a module, whose file is then read; a class; or the names of a notebook's cell,
             ``globals()``. A class or names of this session are tried in a copy of this process.
-        step: the step of the course, from 1 to 9; without it, the step that the class has come to.
+        step: the step of the course, from 0 to 12; without it, the step that the class has come to.
         timeout: seconds for the whole; a single trial may take a quarter of them.
         memory: the most memory, in MiB, that the file may use, on systems that can hold it to that.
         seed: what decides the numbers that are tried; without it, others in each call.
@@ -46,7 +47,7 @@ def check(
         ArgumentError: the file cannot be read or run, or holds no such class; a limit is none. The message says why.
     """
     if step is not None and (type(step) is not int or step not in steps.TITLES):
-        raise ArgumentError(f"step is {step!r}; expected a whole number from 1 to {steps.LAST}")
+        raise ArgumentError(f"step is {step!r}; expected a whole number from 0 to {steps.LAST}")
     if not (is_number(timeout) and 0.0 < timeout <= threading.TIMEOUT_MAX):
         raise ArgumentError(f"timeout is {timeout!r}; expected a number of seconds above 0")
     if type(memory) is not int or memory < 1:
@@ -61,8 +62,8 @@ def check(
         file, wanted = _split(os.fspath(thing))
         path = os.path.abspath(file)
     else:
-        path, find = _live(thing)
-        if isinstance(thing, dict) and "__name__" not in thing and not any(isinstance(x, type) for x in thing.values()):
+        path, find = _live(thing, step)
+        if step not in ARGUMENTS and _is_numbers(thing):
             return _numbers(thing, step, seed)
     watch = Supervisor(path, wanted, find, step, timeout, memory, seed)
     watch.run()
@@ -113,7 +114,7 @@ def _in_cell(path: str, finding: LikelySlip) -> LikelySlip:
     return finding
 
 
-def _live(thing: Any) -> tuple[str, probe.Find]:
+def _live(thing: Any, step: int | None) -> tuple[str, probe.Find]:
     """What stands for the file in messages, and what gives a class of this session."""
     if isinstance(thing, type):
         code = getattr(getattr(thing, "__init__", None), "__code__", None)
@@ -124,7 +125,14 @@ def _live(thing: Any) -> tuple[str, probe.Find]:
         expected = "the name of a file, such as 'engine.py', a module, a class, or the names of a cell, globals()"
         raise ArgumentError(f"thing is {named(thing)}; expected {expected}")
     name = str(space.get("__name__", "the names"))
+    if step in ARGUMENTS:
+        return name, lambda _: ("", object, space)  # it is about no class
     return name, lambda _: (*load.choose(space, name, "", NAMES, name), space)
+
+
+def _is_numbers(thing: Thing) -> TypeGuard[dict[str, Any]]:
+    """Whether a dict holds neither the names of a cell nor a class."""
+    return isinstance(thing, dict) and "__name__" not in thing and not any(isinstance(x, type) for x in thing.values())
 
 
 def _numbers(given: Mapping[str, Any], step: int | None, seed: int) -> Report:

@@ -1,0 +1,178 @@
+# %% [markdown]
+# # 5. In which order
+#
+# Five closures, five calls, written down by hand: `o`, `n`, `both`, `x2w2`, `x1w1`. **What if the order is wrong, and who
+# writes it down for a graph of ten thousand nodes?**
+#
+# A node may hand its gradient on when it has got all of it, and not before. So it has to wait for every node that was made
+# from it. An order in which each node stands behind everything it was made *from* is a **topological order**; walk it from
+# its end, and each node comes after everything that was made from *it*.
+#
+# Such an order is easily had. To put a node on the list: first put each of its operands there, by the same rule; then the
+# node itself. And whoever is there already is not put there again.
+#
+# ## Your turn
+#
+# Write `backward()`. It makes the list, sets the gradient of the result to 1, and calls each `_backward` once, from the end
+# of the list to its beginning. The rest of the class is that of lesson 4.
+
+# %%
+import math
+
+from wengert import course, draw, steps
+
+
+class Value:
+    def __init__(self, data, _children=(), _op="", label=""):
+        self.data = data
+        self.grad = 0.0
+        self._backward = lambda: None
+        self._prev = tuple(_children)
+        self._op = _op
+        self.label = label
+
+    def __repr__(self):
+        return f"Value(data={self.data}, grad={self.grad})"
+
+    def __add__(self, other):
+        other = other if isinstance(other, Value) else Value(other)
+        out = Value(self.data + other.data, (self, other), "+")
+
+        def _backward():
+            self.grad = 1.0 * out.grad
+            other.grad = 1.0 * out.grad
+
+        out._backward = _backward
+        return out
+
+    def __mul__(self, other):
+        other = other if isinstance(other, Value) else Value(other)
+        out = Value(self.data * other.data, (self, other), "*")
+
+        def _backward():
+            self.grad = other.data * out.grad
+            other.grad = self.data * out.grad
+
+        out._backward = _backward
+        return out
+
+    def tanh(self):
+        t = math.tanh(self.data)
+        out = Value(t, (self,), "tanh")
+
+        def _backward():
+            self.grad = (1 - t**2) * out.grad
+
+        out._backward = _backward
+        return out
+
+    # YOUR CODE HERE: backward
+    ### BEGIN SOLUTION
+    def backward(self):
+        order = []
+        visited = set()
+
+        def put(node):
+            if node not in visited:
+                visited.add(node)
+                for operand in node._prev:
+                    put(operand)
+                order.append(node)
+
+        put(self)
+        self.grad = 1.0
+        for node in reversed(order):
+            node._backward()
+
+    ### END SOLUTION
+
+
+# %%
+course.check(Value, step=5)
+
+# %%
+x1, x2 = Value(2.0, label="x1"), Value(0.0, label="x2")
+w1, w2 = Value(-3.0, label="w1"), Value(1.0, label="w2")
+b = Value(6.8813735870195432, label="b")
+n = x1 * w1 + x2 * w2 + b
+n.label = "n"
+o = n.tanh()
+o.label = "o"
+o.backward()
+draw(o)
+
+# %% [markdown]
+# One call. And this plays it, node by node, in the order that a right `backward()` takes:
+
+# %%
+steps(o)
+
+# %% [markdown]
+# ## The mistake that everybody makes
+#
+# `reversed` is forgotten, and the walk begins at the leaves. They have nothing to hand on yet, and hand on that:
+
+
+# %%
+def from_the_leaves(root):
+    order, visited = [], set()
+
+    def put(node):
+        if node not in visited:
+            visited.add(node)
+            for operand in node._prev:
+                put(operand)
+            order.append(node)
+
+    put(root)
+    root.grad = 1.0
+    for node in order:  # reversed(order)
+        node._backward()
+
+
+y = Value(3.0, label="y")
+for _ in range(3):
+    y = y.tanh()
+from_the_leaves(y)
+draw(y)
+
+# %% [markdown]
+# Only the last step has run when there was something to hand on. Everything before it shows 0, and 0 looks like a result:
+# as if the input had no part in it. If a gradient is 0 everywhere but at the end, look at the order.
+#
+# The other shortcut is to do without a list: call your own `_backward`, then `backward` of each operand. It is right on
+# every chain and on every tree, and wrong where a result is used twice: there it hands on the first half, then the whole.
+
+# %%
+calls = []
+
+
+def without_a_list(node):
+    calls.append(node.label)
+    node._backward()
+    for operand in node._prev:
+        without_a_list(operand)
+
+
+s = Value(0.5, label="s0")
+for k in range(1, 5):
+    s = s + s
+    s.label = f"s{k}"
+s.grad = 1.0
+without_a_list(s)
+len(calls), "calls for 5 nodes"
+
+# %% [markdown]
+# Twice as many with each sum. Twenty sums in a row make two million calls, and forty do not end before you do.
+#
+# ## Exercises
+#
+# 1. Print the order for the neuron. Is it the only right one?
+# 2. Take the set `visited` away. On which of the graphs above does that change the number of calls?
+# 3. Make a chain of 2,000 sums and call `backward()`. What does Python say, and how would you walk without a function that
+#    calls itself?
+#
+# ## A way on
+#
+# Try `a + a`: your engine says that the slope by $a$ is 1. Nudge, and it is 2. In lesson 6 you find the one character that
+# is missing.

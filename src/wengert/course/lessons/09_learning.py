@@ -1,0 +1,329 @@
+# %% [markdown]
+# # 9. Learning
+#
+# Here are four points, and what a network should say of each. Yours says something else, since its weights were drawn at
+# random. **Which way do you turn forty-one numbers so that it comes closer, at all four points at once?**
+#
+# One number says how far off it is, the **loss**: the sum of $(\text{prediction} - \text{target})^2$ over the points. It is
+# a Value, made from all 41 parameters, and you know how to get its slope by each of them. Turn each a little the other way,
+# since the loss is to *fall*. And again. A round of it has four parts:
+#
+# 1. **forward**: the predictions and the loss, anew, from the parameters as they are now
+# 2. **zero**: the gradients of the last round go
+# 3. **backward**
+# 4. **update**: `p.data -= rate * p.grad`
+#
+# The cells below are what you wrote in lessons 7 and 8, and the points.
+
+# %% tags=["hide-input"]
+import math
+import random
+
+
+class Value:
+    def __init__(self, data, _children=(), _op="", label=""):
+        self.data = data
+        self.grad = 0.0
+        self._backward = lambda: None
+        self._prev = tuple(_children)
+        self._op = _op
+        self.label = label
+
+    def __repr__(self):
+        return f"Value(data={self.data}, grad={self.grad})"
+
+    def __add__(self, other):
+        other = other if isinstance(other, Value) else Value(other)
+        out = Value(self.data + other.data, (self, other), "+")
+
+        def _backward():
+            self.grad += 1.0 * out.grad
+            other.grad += 1.0 * out.grad
+
+        out._backward = _backward
+        return out
+
+    def __mul__(self, other):
+        other = other if isinstance(other, Value) else Value(other)
+        out = Value(self.data * other.data, (self, other), "*")
+
+        def _backward():
+            self.grad += other.data * out.grad
+            other.grad += self.data * out.grad
+
+        out._backward = _backward
+        return out
+
+    def tanh(self):
+        t = math.tanh(self.data)
+        out = Value(t, (self,), "tanh")
+
+        def _backward():
+            self.grad += (1 - t**2) * out.grad
+
+        out._backward = _backward
+        return out
+
+    def backward(self):
+        order = []
+        visited = set()
+
+        def put(node):
+            if node not in visited:
+                visited.add(node)
+                for operand in node._prev:
+                    put(operand)
+                order.append(node)
+
+        put(self)
+        self.grad = 1.0
+        for node in reversed(order):
+            node._backward()
+
+    def __pow__(self, n):
+        out = Value(self.data**n, (self,), f"**{n}")
+
+        def _backward():
+            self.grad += n * self.data ** (n - 1) * out.grad
+
+        out._backward = _backward
+        return out
+
+    def exp(self):
+        out = Value(math.exp(self.data), (self,), "exp")
+
+        def _backward():
+            self.grad += out.data * out.grad
+
+        out._backward = _backward
+        return out
+
+    def __neg__(self):
+        return self * -1
+
+    def __sub__(self, other):
+        return self + (-other)
+
+    def __truediv__(self, other):
+        return self * other**-1
+
+    def __radd__(self, other):
+        return self + other
+
+    def __rmul__(self, other):
+        return self * other
+
+    def __rsub__(self, other):
+        return (-self) + other
+
+    def __rtruediv__(self, other):
+        return self**-1 * other
+
+
+# %% tags=["hide-input"]
+class Neuron:
+    def __init__(self, nin):
+        self.w = [Value(random.uniform(-1, 1)) for _ in range(nin)]
+        self.b = Value(random.uniform(-1, 1))
+
+    def __call__(self, x):
+        act = sum((wi * xi for wi, xi in zip(self.w, x)), self.b)
+        return act.tanh()
+
+    def parameters(self):
+        return self.w + [self.b]
+
+
+class Layer:
+    def __init__(self, nin, nout):
+        self.neurons = [Neuron(nin) for _ in range(nout)]
+
+    def __call__(self, x):
+        outs = [neuron(x) for neuron in self.neurons]
+        return outs[0] if len(outs) == 1 else outs
+
+    def parameters(self):
+        return [p for neuron in self.neurons for p in neuron.parameters()]
+
+
+class MLP:
+    def __init__(self, nin, nouts):
+        sizes = [nin] + nouts
+        self.layers = [Layer(sizes[i], sizes[i + 1]) for i in range(len(nouts))]
+
+    def __call__(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+    def parameters(self):
+        return [p for layer in self.layers for p in layer.parameters()]
+
+
+# %%
+xs = [[2.0, 3.0, -1.0], [3.0, -1.0, 0.5], [0.5, 1.0, 1.0], [1.0, 1.0, -1.0]]
+ys = [1.0, -1.0, -1.0, 1.0]
+
+random.seed(9)
+untaught = MLP(3, [4, 4, 1])
+[round(untaught(x).data, 2) for x in xs]
+
+# %% [markdown]
+# ## The mistake that everybody makes
+#
+# This time it comes first, so that you know it when you meet it. Here is a loop as one writes it late in the evening. Can
+# you see what is missing? Its losses can.
+
+
+# %%
+def forgetful(model, xs, ys, steps, rate):
+    losses = []
+    for _ in range(steps):
+        loss = sum((model(x) - y) ** 2 for x, y in zip(xs, ys))
+        loss.backward()
+        for p in model.parameters():
+            p.data -= rate * p.grad
+        losses.append(loss.data)
+    return losses
+
+
+random.seed(9)
+without_zero = forgetful(MLP(3, [4, 4, 1]), xs, ys, 60, 0.05)
+[round(loss, 2) for loss in without_zero[::6]]
+
+# %% [markdown]
+# No gradient is ever set to zero, so each round adds its own to all that were before (lesson 6). The steps grow longer, run
+# past the valley and up the other side: this network had it right, and was thrown out again for good. The worst is that from
+# most seeds nothing of the kind shows, on a task as small as this. On a larger one it does.
+#
+# ## Your turn
+#
+# Write `train(model, xs, ys, steps, rate)`, with all four parts. It gives the list of the losses, one for each round.
+
+
+# %%
+# YOUR CODE HERE: train(model, xs, ys, steps, rate)
+### BEGIN SOLUTION
+def train(model, xs, ys, steps, rate):
+    losses = []
+    for _ in range(steps):
+        loss = sum((model(x) - y) ** 2 for x, y in zip(xs, ys))
+        for p in model.parameters():
+            p.grad = 0.0
+        loss.backward()
+        for p in model.parameters():
+            p.data -= rate * p.grad
+        losses.append(loss.data)
+    return losses
+
+
+### END SOLUTION
+
+# %%
+random.seed(9)
+n = MLP(3, [4, 4, 1])
+losses = train(n, xs, ys, 60, 0.05)
+[round(loss, 2) for loss in losses[::6]], [round(n(x).data, 2) for x in xs]
+
+# %%
+from wengert import course
+
+course.check(globals(), step=9)
+
+# %% [markdown]
+# It has learnt. Nobody told the network how; it was told how wrong it is, and 41 slopes did the rest. Here are both curves:
+
+# %%
+import matplotlib.pyplot as plt
+
+plt.figure(figsize=(6, 3))
+plt.plot(losses, label="with all four parts")
+plt.plot(without_zero, label="gradients never set to zero")
+plt.xlabel("round")
+plt.ylabel("loss")
+plt.legend()
+# %% [markdown]
+# And this is the loss of the last round, your own graph: four examples, each through the same network. To keep it small
+# enough to be looked at, here is one point and a network of one hidden layer, which you can step through.
+
+# %%
+from wengert import draw, steps
+
+small = MLP(1, [2, 1])
+loss = (small([0.5]) - 1.0) ** 2
+loss.label = "loss"
+loss.backward()
+draw(loss)
+
+# %%
+steps(loss)
+
+# %% [markdown]
+# ## How fast?
+#
+# A rate that is too small takes all day. And one that is too large? Six networks each, from six seeds:
+
+# %%
+for rate in (0.005, 0.05, 0.5):
+    ends = []
+    for seed in range(6):
+        random.seed(seed)
+        ends.append(train(MLP(3, [4, 4, 1]), xs, ys, 25, rate)[-1])
+    print(
+        f"rate {rate}: {sum(end < 0.5 for end in ends)} of 6 below 0.5, {sum(end > 3.9 for end in ends)} stuck at 4 or above"
+    )
+
+# %% [markdown]
+# With 0.5 the first steps are so long that a $\tanh$ lands where it is flat, near $-1$ or $1$. There its slope, $1 - t^2$, is
+# nearly 0, and no gradient gets through any more. The loss stands, and nothing says why.
+#
+# ## Why ReLU gets stuck
+#
+# A network with $\max(0, x)$ in the place of $\tanh$, *also at its end*, has the same trouble in a plainer form. Here is
+# exclusive or: 1 where one of the two inputs is 1.
+
+
+# %%
+def relu(x):
+    out = Value(max(0.0, x.data), (x,), "relu")
+
+    def _backward():
+        x.grad += (out.data > 0) * out.grad
+
+    out._backward = _backward
+    return out
+
+
+class ReLU(Neuron):
+    def __call__(self, x):
+        return relu(sum((wi * xi for wi, xi in zip(self.w, x)), self.b))
+
+
+def network_of_relus():
+    model = MLP(2, [4, 4, 1])
+    for layer in model.layers:
+        layer.neurons = [ReLU(len(neuron.w)) for neuron in layer.neurons]
+    return model
+
+
+corners, either = [[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], [0.0, 1.0, 1.0, 0.0]
+random.seed(4)
+relus = network_of_relus()
+stuck = train(relus, corners, either, 100, 0.05)
+stuck[-1], [relus(x).data for x in corners], max(abs(p.grad) for p in relus.parameters())
+
+# %% [markdown]
+# The output is 0 at every corner and every gradient is 0: the last ReLU is below 0 for all four, its slope there is 0, and
+# from there nothing gets back. It is **dead**, and stays so for as long as you train. About half of all seeds end like this,
+# and none if the last neuron has no ReLU.
+#
+# ## Exercises
+#
+# 1. Swap "zero" and "update", so that gradients are set to zero just before the update. What does the loss do?
+# 2. Give exclusive or a linear end (`layer.neurons` of the last layer without `relu`), and train from ten seeds.
+# 3. Move the line of the loss in front of the loop. Why does the loss stay what it is, although all parameters move?
+#
+# ## A way on
+#
+# That is all of learning by gradients; the rest is size. Lesson 10 has the exercises that everybody sets, each solved on less
+# than a screen. If you want to go on at once: lesson 11, where your engine meets ten million numbers.

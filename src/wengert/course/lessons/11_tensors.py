@@ -1,0 +1,291 @@
+# %% [markdown]
+# # 11. Tensors
+#
+# Your engine is right. **How far does it carry?** A network of today has not forty-one parameters. Three things stand in the
+# way: how deep a graph may be, how many digits are right, and how long it takes. We take them one after the other.
+
+# %% tags=["hide-input"]
+import math
+import random
+
+
+class Own:
+    def __init__(self, data, _children=(), _op="", label=""):
+        self.data = data
+        self.grad = 0.0
+        self._backward = lambda: None
+        self._prev = tuple(_children)
+        self._op = _op
+        self.label = label
+
+    def __repr__(self):
+        return f"Own(data={self.data}, grad={self.grad})"
+
+    def __add__(self, other):
+        other = other if isinstance(other, Own) else Own(other)
+        out = Own(self.data + other.data, (self, other), "+")
+
+        def _backward():
+            self.grad += 1.0 * out.grad
+            other.grad += 1.0 * out.grad
+
+        out._backward = _backward
+        return out
+
+    def __mul__(self, other):
+        other = other if isinstance(other, Own) else Own(other)
+        out = Own(self.data * other.data, (self, other), "*")
+
+        def _backward():
+            self.grad += other.data * out.grad
+            other.grad += self.data * out.grad
+
+        out._backward = _backward
+        return out
+
+    def tanh(self):
+        t = math.tanh(self.data)
+        out = Own(t, (self,), "tanh")
+
+        def _backward():
+            self.grad += (1 - t**2) * out.grad
+
+        out._backward = _backward
+        return out
+
+    def backward(self):
+        order = []
+        visited = set()
+
+        def put(node):
+            if node not in visited:
+                visited.add(node)
+                for operand in node._prev:
+                    put(operand)
+                order.append(node)
+
+        put(self)
+        self.grad = 1.0
+        for node in reversed(order):
+            node._backward()
+
+    def __pow__(self, n):
+        out = Own(self.data**n, (self,), f"**{n}")
+
+        def _backward():
+            self.grad += n * self.data ** (n - 1) * out.grad
+
+        out._backward = _backward
+        return out
+
+    def exp(self):
+        out = Own(math.exp(self.data), (self,), "exp")
+
+        def _backward():
+            self.grad += out.data * out.grad
+
+        out._backward = _backward
+        return out
+
+    def __neg__(self):
+        return self * -1
+
+    def __sub__(self, other):
+        return self + (-other)
+
+    def __truediv__(self, other):
+        return self * other**-1
+
+    def __radd__(self, other):
+        return self + other
+
+    def __rmul__(self, other):
+        return self * other
+
+    def __rsub__(self, other):
+        return (-self) + other
+
+    def __rtruediv__(self, other):
+        return self**-1 * other
+
+
+# %% [markdown]
+# ## Ten million nodes
+#
+# Your class of lesson 7, called `Own` here. `put` calls itself once for every node on the way, and Python ends that at a
+# thousand or so:
+
+# %%
+x = Own(0.001)
+y = x
+for _ in range(5_000):
+    y = y + x
+try:
+    y.backward()
+except RecursionError as error:
+    print("RecursionError:", error)
+
+# %% [markdown]
+# Wengert's walk is a loop, and its nodes are small: eighty bytes each. Compiled, it has room for ten million of them, which
+# take about a gigabyte. It is the same code, with another name for the class.
+
+# %%
+import time
+
+import wengert
+from wengert import Value
+
+n = 10_000_000 if wengert.engine.compiled else 500_000
+x = Value(1e-7)
+y = x
+began = time.perf_counter()
+for _ in range(n // 2):
+    y = y * 1.0000001 + x
+built = time.perf_counter()
+y.backward()
+print(
+    f"{n:,} nodes, built in {built - began:.1f} s, backward in {time.perf_counter() - built:.1f} s; dy/dx = {x.grad:.6g}"
+)
+del y
+
+# %% [markdown]
+# ## Digits
+#
+# The slope of $\tanh$ is $1 - t^2$, and that is how you wrote it. Where $t$ is nearly 1, the difference of two numbers that
+# agree in most of their digits has only the others left:
+
+# %%
+for at in (1.0, 5.0, 10.0, 20.0):
+    own, theirs = Own(at), Value(at)
+    own.tanh().backward()
+    theirs.tanh().backward()
+    print(f"at {at:4}: own {own.grad:.15e}   wengert {theirs.grad:.15e}")
+
+# %% [markdown]
+# At 10, half of the digits of yours are wrong; at 20, all of them. The formula that loses nothing is $4 e^{-2x} / (1 +
+# e^{-2x})^2$. Every operation of Wengert's is measured against sixty digits: none is off by more than four units in the last
+# place of a float.
+#
+# ## Your turn: loops, and what becomes of them
+#
+# Write `loss(w, b, xs, ys)`, the mean of the squared errors of $w_0 x_0 + w_1 x_1 + \dots + b$ over some examples: `xs` is a
+# list of rows, `ys` the targets. Write it as you would for one number at a time, with loops.
+
+
+# %%
+# YOUR CODE HERE: loss(w, b, xs, ys)
+### BEGIN SOLUTION
+def loss(w, b, xs, ys):
+    total = Value(0.0)
+    for x, y in zip(xs, ys):
+        predicted = b
+        for wi, xi in zip(w, x):
+            predicted = predicted + wi * xi
+        total = total + (predicted - y) ** 2
+    return total / len(ys)
+
+
+### END SOLUTION
+
+# %%
+from wengert import course, draw, steps
+
+course.check(globals(), step=11)
+
+# %%
+w, b = [Value(0.5, label="w0"), Value(-1.0, label="w1")], Value(0.25, label="b")
+small = loss(w, b, [[1.0, 2.0]], [3.0])
+small.label = "loss"
+small.backward()
+draw(small)
+
+# %%
+steps(small)
+
+# %% [markdown]
+# ## The loops become matrices
+#
+# `wengert.compile` runs a function once, looks at the graph that it leaves, and finds the arrays in it: the same operation many
+# times over, on numbers that lie side by side. Here is a layer and its loss for one example, in plain loops:
+
+# %%
+rng = random.Random(1)
+W = [[Value(rng.uniform(-1, 1)) for _ in range(8)] for _ in range(16)]
+V = [Value(rng.uniform(-1, 1)) for _ in range(16)]
+
+
+@wengert.compile
+def error(x, y):
+    hidden = []
+    for row in W:
+        act = 0.0
+        for wi, xi in zip(row, x):
+            act = act + wi * xi
+        hidden.append(act.tanh())
+    predicted = 0.0
+    for vi, hi in zip(V, hidden):
+        predicted = predicted + vi * hi
+    return (predicted - y) ** 2
+
+
+X = [[rng.uniform(-1, 1) for _ in range(8)] for _ in range(2_000)]
+Y = [rng.uniform(-1, 1) for _ in X]
+compiled = error.mean(X, Y)
+print(error.source())
+
+# %% [markdown]
+# Two loops have become `@`, the product of matrices, and what runs backward was made from it by the same rule as yours. It is
+# compared with the scalar engine while it is used. The numbers are the same, and the time is not:
+
+# %%
+function = error.__wrapped__
+
+
+def eager(X, Y):
+    return sum((function(x, y) for x, y in zip(X, Y)), Value(0.0)) / len(X)
+
+
+for p in [*V, *sum(W, [])]:
+    p.grad = 0.0
+began = time.perf_counter()
+scalars = eager(X, Y)
+scalars.backward()
+by_scalars, gradient = time.perf_counter() - began, V[0].grad
+V[0].grad = 0.0
+began = time.perf_counter()
+compiled = error.mean(X, Y)
+compiled.backward()
+by_arrays = time.perf_counter() - began
+print(f"{scalars.data:.12f} {compiled.data:.12f}   {gradient:.12f} {V[0].grad:.12f}")
+print(f"scalars {1000 * by_scalars:.0f} ms, arrays {1000 * by_arrays:.1f} ms: {by_scalars / by_arrays:.0f} times")
+
+# %% [markdown]
+# ## The mistake that everybody makes
+#
+# To be quick, somebody takes the numbers out of the Values "just for this line". The value is right. The gradient is gone, and
+# nothing says so:
+
+
+# %%
+def cut(w, b, xs, ys):
+    errors = [(sum(wi.data * xi for wi, xi in zip(w, x)) + b.data - y) ** 2 for x, y in zip(xs, ys)]
+    return Value(sum(errors) / len(ys))
+
+
+for p in w:
+    p.grad = 0.0
+broken = cut(w, b, [[1.0, 2.0]], [3.0])
+broken.backward()
+broken.data, small.data, [p.grad for p in w]
+
+# %% [markdown]
+# ## Exercises
+#
+# 1. Walk without recursion: a stack of your own in `backward()`. Does your engine manage five thousand sums then?
+# 2. Ask `error.report()`. How many scalar operations became how many of arrays?
+# 3. Put an `if` on a Value's number into `error`. What does the report say?
+#
+# ## A way on
+#
+# The engine that you have made is Wengert in small: the same graph, the same order, the same sum over ways. You may use either
+# from here on. In lesson 12, letters.
