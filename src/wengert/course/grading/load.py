@@ -86,13 +86,16 @@ def trains(path: str) -> bool:
 
 
 def _cells(text: bytes) -> list[tuple[int, str]]:
-    """The code cells of a notebook, with their numbers among all its cells, from 1, without what is no Python."""
+    """The code cells of a notebook, with their numbers among all its cells, from 1, without what is no Python.
+
+    A cell with the tag "unchecked", as one that shows a mistake, is left out.
+    """
     try:
         found = []
         for number, cell in enumerate(json.loads(text)["cells"], 1):
-            if cell["cell_type"] == "code":
+            if cell["cell_type"] == "code" and "unchecked" not in cell.get("metadata", {}).get("tags", ()):
                 found.append((number, _python("".join(cell["source"]))))
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         message = "it is no notebook: expected JSON with a list of cells, each with cell_type and source"
         line = getattr(error, "lineno", 0)
         raise CannotTryError(message, f"line {line}" if line else "") from None

@@ -6,6 +6,8 @@
 # it is.
 
 # %%
+from wengert import course
+
 2.0 * -3.0 + 10.0
 
 # %% [markdown]
@@ -53,9 +55,7 @@ class Value:
     ### END SOLUTION
 
 
-# %%
-from wengert import course
-
+# %% tags=["unchecked"]
 course.check(Value, step=1)
 
 # %%

@@ -16,6 +16,9 @@
 # `__init__(self, data, _children=(), _op="", label="")`, and the operators tell it what they know.
 
 # %%
+from wengert import course
+
+
 class Value:
     def __repr__(self):
         return f"Value({self.data})"
@@ -42,9 +45,7 @@ class Value:
     ### END SOLUTION
 
 
-# %%
-from wengert import course
-
+# %% tags=["unchecked"]
 course.check(Value, step=2)
 
 # %% [markdown]

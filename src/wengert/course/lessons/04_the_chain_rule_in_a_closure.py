@@ -72,7 +72,7 @@ class Value:
     ### END SOLUTION
 
 
-# %%
+# %% tags=["unchecked"]
 course.check(Value, step=4)
 
 # %% [markdown]

@@ -87,7 +87,7 @@ class Value:
     ### END SOLUTION
 
 
-# %%
+# %% tags=["unchecked"]
 course.check(Value, step=5)
 
 # %%

@@ -134,7 +134,7 @@ class Value:
     ### END SOLUTION
 
 
-# %%
+# %% tags=["unchecked"]
 course.check(Value, step=7)
 
 # %% [markdown]

@@ -17,6 +17,8 @@
 import math
 import random
 
+from wengert import course, draw, steps
+
 
 class Value:
     def __init__(self, data, _children=(), _op="", label=""):
@@ -177,9 +179,7 @@ class MLP:
 
 ### END SOLUTION
 
-# %%
-from wengert import course, draw, steps
-
+# %% tags=["unchecked"]
 course.check(globals(), step=8)
 
 # %% [markdown]

@@ -19,6 +19,8 @@
 import math
 import random
 
+from wengert import course
+
 
 class Value:
     def __init__(self, data, _children=(), _op="", label=""):
@@ -175,7 +177,7 @@ untaught = MLP(3, [4, 4, 1])
 # you see what is missing? Its losses can.
 
 
-# %%
+# %% tags=["unchecked"]
 def forgetful(model, xs, ys, steps, rate):
     losses = []
     for _ in range(steps):
@@ -225,15 +227,13 @@ n = MLP(3, [4, 4, 1])
 losses = train(n, xs, ys, 60, 0.05)
 [round(loss, 2) for loss in losses[::6]], [round(n(x).data, 2) for x in xs]
 
-# %%
-from wengert import course
-
+# %% tags=["unchecked"]
 course.check(globals(), step=9)
 
 # %% [markdown]
 # It has learnt. Nobody told the network how; it was told how wrong it is, and 41 slopes did the rest. Here are both curves:
 
-# %%
+# %% tags=["unchecked"]
 import matplotlib.pyplot as plt
 
 plt.figure(figsize=(6, 3))
@@ -246,7 +246,7 @@ plt.legend()
 # And this is the loss of the last round, your own graph: four examples, each through the same network. To keep it small
 # enough to be looked at, here is one point and a network of one hidden layer, which you can step through.
 
-# %%
+# %% tags=["unchecked"]
 from wengert import draw, steps
 
 small = MLP(1, [2, 1])
@@ -255,7 +255,7 @@ loss.label = "loss"
 loss.backward()
 draw(loss)
 
-# %%
+# %% tags=["unchecked"]
 steps(loss)
 
 # %% [markdown]
@@ -263,7 +263,7 @@ steps(loss)
 #
 # A rate that is too small takes all day. And one that is too large? Six networks each, from six seeds:
 
-# %%
+# %% tags=["unchecked"]
 for rate in (0.005, 0.05, 0.5):
     ends = []
     for seed in range(6):
@@ -283,7 +283,7 @@ for rate in (0.005, 0.05, 0.5):
 # exclusive or: 1 where one of the two inputs is 1.
 
 
-# %%
+# %% tags=["unchecked"]
 def relu(x):
     out = Value(max(0.0, x.data), (x,), "relu")
 

@@ -139,6 +139,8 @@ def sigmoid(self):
 
 
 Value.log, Value.sigmoid = log, sigmoid
+
+# %% tags=["unchecked"]
 course.check(Value, step=7)
 
 # %% [markdown]
@@ -217,7 +219,7 @@ steps(surprise)
 # some twenty times faster; delete the import and all of it runs on yours. One thing is added to the update, *momentum*: a
 # step keeps nine tenths of the one before it, as a ball that rolls.
 
-# %%
+# %% tags=["unchecked"]
 import matplotlib.pyplot as plt
 
 from wengert import Value, data
@@ -246,7 +248,7 @@ def chosen(x):
 
 sum(chosen(x) == k for x, k in zip(X, y)), "of", len(X)
 
-# %%
+# %% tags=["unchecked"]
 plt.figure(figsize=(6, 3))
 plt.plot(losses)
 plt.xlabel("round")
@@ -254,7 +256,7 @@ plt.ylabel("mean surprise")
 # %% [markdown]
 # ## The same with `fit`
 
-# %%
+# %% tags=["unchecked"]
 from wengert import fit
 from wengert.losses import cross_entropy as loss_of_one
 from wengert.optim import Adam
@@ -272,7 +274,7 @@ history.accuracy[-1]
 # An engine is as right as its slopes. Wengert's operations stand in one table, and so one loop tries them all: each at a point
 # where it has a slope, `backward()` beside lesson 0.
 
-# %%
+# %% tags=["unchecked"]
 import wengert
 from wengert.ops import TABLE
 
@@ -302,7 +304,7 @@ len(worst), max(worst.items(), key=lambda item: item[1])
 # PyTorch writes it with other words: `requires_grad` for "this one gets a gradient", `grad_fn` for `_op`, and `.item()` for
 # the number.
 
-# %%
+# %% tags=["unchecked"]
 from importlib.util import find_spec
 
 
@@ -392,7 +394,7 @@ weights.grad  # the sum of each column
 # %% [markdown]
 # Now the check: it tries `matmul`, `softmax`, `cross_entropy` and `summed`.
 
-# %%
+# %% tags=["unchecked"]
 course.check(globals(), step=10)
 
 # %% [markdown]
@@ -401,7 +403,7 @@ course.check(globals(), step=10)
 # A softmax that follows the formula to the letter. It is right until a logit is large, which a network that learns well
 # will see to:
 
-# %%
+# %% tags=["unchecked"]
 for size in (10.0, 100.0, 1000.0):
     zs = [Value(size), Value(0.0)]
     try:

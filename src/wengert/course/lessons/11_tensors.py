@@ -8,6 +8,8 @@
 import math
 import random
 
+from wengert import course, draw, steps
+
 
 class Own:
     def __init__(self, data, _children=(), _op="", label=""):
@@ -135,6 +137,7 @@ import time
 import wengert
 from wengert import Value
 
+# %% tags=["unchecked"]
 n = 10_000_000 if wengert.engine.compiled else 500_000
 x = Value(1e-7)
 y = x
@@ -187,9 +190,7 @@ def loss(w, b, xs, ys):
 
 ### END SOLUTION
 
-# %%
-from wengert import course, draw, steps
-
+# %% tags=["unchecked"]
 course.check(globals(), step=11)
 
 # %%
@@ -208,7 +209,7 @@ steps(small)
 # `wengert.compile` runs a function once, looks at the graph that it leaves, and finds the arrays in it: the same operation many
 # times over, on numbers that lie side by side. Here is a layer and its loss for one example, in plain loops:
 
-# %%
+# %% tags=["unchecked"]
 rng = random.Random(1)
 W = [[Value(rng.uniform(-1, 1)) for _ in range(8)] for _ in range(16)]
 V = [Value(rng.uniform(-1, 1)) for _ in range(16)]
@@ -237,7 +238,7 @@ print(error.source())
 # Two loops have become `@`, the product of matrices, and what runs backward was made from it by the same rule as yours. It is
 # compared with the scalar engine while it is used. The numbers are the same, and the time is not:
 
-# %%
+# %% tags=["unchecked"]
 function = error.__wrapped__
 
 

@@ -76,14 +76,14 @@ def loss(logits, counts):
 
 ### END SOLUTION
 
-# %%
+# %% tags=["unchecked"]
 course.check(globals(), step=12)
 
 # %% [markdown]
 # The loop is that of lesson 9. A letter that is rare has a small part in the loss, and so a small gradient; Adam gives each
 # parameter a step of its own size, so that rare rows learn as well.
 
-# %%
+# %% tags=["unchecked"]
 from wengert.optim import Adam
 
 logits = [[Value(0.0) for _ in letters] for _ in letters]
@@ -97,7 +97,7 @@ for _ in range(150):
     curve.append(now.data)
 print(f"at first {curve[0]:.4f}, learnt {curve[-1]:.4f}, counted {best:.4f}")
 
-# %%
+# %% tags=["unchecked"]
 import matplotlib.pyplot as plt
 
 figure, (left, middle, right) = plt.subplots(1, 3, figsize=(10, 3.4))
@@ -134,7 +134,7 @@ steps(tiny_loss)
 # %% [markdown]
 # And names that the table draws, letter by letter, each after the one before it:
 
-# %%
+# %% tags=["unchecked"]
 import random
 
 
