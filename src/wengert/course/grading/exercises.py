@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from wengert.course.grading.exercise_trials import ARGUMENTS, LETTERS, PROBES, arguments, flat
 from wengert.course.grading.kit import Draw
-from wengert.course.grading.report import LikelySlip, Verdict, close
+from wengert.course.grading.report import LikelySlip, Verdict
 from wengert.course.grading.steps import NOT_TRIED, TRIALS, Seen
 
 __all__ = ["judge"]
@@ -239,7 +239,7 @@ class _Functions(Verdict):
             return self.row(row)
         given = [gradient for _, gradients in told.numbers for gradient in gradients]
         right = [gradient for call in calls for gradient in _gradients(one.right, call, kinds)]
-        if len(given) == len(right) and all(_near(a, b, 1e-6) for a, b in zip(right, given, strict=True)):
+        if len(given) == len(right) and all(_near(a, b, 1e-6, 1e-6) for a, b in zip(right, given, strict=True)):
             return self.row(row, "ok", "ok")
         slip = self.find("gradients" if any(map(any, given)) else "graph cut", row)
         return self.row(row, "ok", "wrong", slip)
@@ -247,19 +247,19 @@ class _Functions(Verdict):
     def slip(self, row: str, one: Exercise, calls: list[list[Any]], seen: list[list[float]]) -> str:
         """The slip of numbers that are not right; empty where they are."""
         right = [flat(one.right(*call)) for call in calls]
-        if all(_near(a, b, one.within) for a, b in zip(right, seen, strict=True)):
+        if all(_near(a, b, one.within, one.within) for a, b in zip(right, seen, strict=True)):
             return ""
         gives = [
             (name, says, write)
             for name, says, write, wrong in one.slips
-            if all(_near(flat(wrong(*call)), b, one.within) for call, b in zip(calls, seen, strict=True))
+            if all(_near(flat(wrong(*call)), b, 10 * one.within) for call, b in zip(calls, seen, strict=True))
         ]
         if not gives:
             told = {"got": len(seen[0]), "of": len(right[0])}
             return self.find("unknown" if told["got"] == told["of"] else "number of outputs", row, told=told)
         name, says, write = gives[0]
         pairs = [pair for both in zip(right, seen, strict=True) for pair in zip(*both, strict=False)]
-        off = next(((x, y) for x, y in pairs if not _near([x], [y], one.within)), None)
+        off = next(((x, y) for x, y in pairs if not _near([x], [y], one.within, one.within)), None)
         finding = LikelySlip(name, f"{row}: {says}", (row,), write=(write,))
         if off is not None:
             finding = replace(finding, what="a number that it gives", expected=off[0], got=off[1])
@@ -267,10 +267,10 @@ class _Functions(Verdict):
         return name
 
 
-def _near(xs: Row, ys: Row, within: float) -> bool:
-    """Whether numbers agree, one by one."""
-    tell = close if within == 1e-6 else lambda x, y: math.isclose(x, y, rel_tol=within, abs_tol=within)
-    return len(xs) == len(ys) and all(map(tell, xs, ys))
+def _near(xs: Row, ys: Row, within: float, floor: float = 1e-12) -> bool:
+    """Whether numbers agree, one by one: to a part of their size, or to `floor`, where they are small."""
+    pairs = zip(xs, ys, strict=False)
+    return len(xs) == len(ys) and all(x == y or math.isclose(x, y, rel_tol=within, abs_tol=floor) for x, y in pairs)
 
 
 def _gradients(f: Function, call: Sequence[Any], kinds: Sequence[str]) -> Iterator[list[float]]:

@@ -159,7 +159,8 @@ class _Training(Verdict):
         """Gradients are there, and no number moves. Where the numbers cannot tell why, the text has to."""
         both = [(a, b) for one, two in self.loop.pairs() for a, b in zip(one.after, two.stale, strict=True)]
         left = {round(b / a, 9) for a, b in both if abs(a) > 1e-9}  # how much of a gradient is there at the next pass
-        if len(left) == 1 and not left & {0.0, 1.0}:
+        alone = "gradient" in self.lines and not self.lines.keys() & {"update", "name"}
+        if alone or (len(left) == 1 and not left & {0.0, 1.0}):
             self.slip("update", "gradient updated", "gradient")
         elif "update" not in self.lines and "name" in self.lines:
             self.slip("update", ".data forgotten", "name")

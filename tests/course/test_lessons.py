@@ -1,0 +1,228 @@
+"""The course, walked from 0 to 12 as learners walk it; and that its sources are what they seem."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.course.checked import counted
+from tests.course.lessons import LESSONS, SLIPS, handed_in
+from wengert import course
+from wengert.cli import main
+from wengert.course import Report, check
+from wengert.course.grading import steps
+from wengert.course.grading.exercises import EXERCISES
+
+pytestmark = pytest.mark.once  # what is tried are the classes of readers
+NOTEBOOKS = [12, 11, 10]  # these run over Wengert's own Value
+
+
+def graded(path: Path, number: int) -> Report:
+    return check(path, number, seed=0, timeout=60)
+
+
+# ------------------------------------------------------------------------------------- as a learner walks it
+
+
+@pytest.mark.parametrize("number", LESSONS)
+def test_a_gap_that_is_empty_is_not_yet_and_nothing_is_wrong(number: int, tmp_path: Path) -> None:
+    report = graded(handed_in(tmp_path, number, solved=False), number)
+    assert report.not_yet
+    assert counted(report) == [], str(report)
+    assert not report.right
+
+
+@pytest.mark.parametrize("number", LESSONS)
+def test_the_solution_passes_its_step(number: int, tmp_path: Path) -> None:
+    report = graded(handed_in(tmp_path, number), number)
+    assert report.right, str(report)
+    assert counted(report) == []
+    assert (report.step, report.not_yet) == (number, ())
+    assert f"Step {number} is done." in str(report) or number == 12
+
+
+@pytest.mark.parametrize(
+    ("number", "which"), [(number, i) for number, slips in SLIPS.items() for i in range(len(slips))]
+)
+def test_a_slip_gets_its_name(number: int, which: int, tmp_path: Path) -> None:
+    name, slip = SLIPS[number][which]
+    report = graded(handed_in(tmp_path, number, slip), number)
+    assert name in counted(report), str(report)
+    assert not report.right
+
+
+def test_each_lesson_has_four_slips_that_are_told_apart() -> None:
+    assert list(SLIPS) == list(LESSONS) == list(steps.TITLES) == list(range(13))
+    for number, slips in SLIPS.items():
+        assert len({slip for _, slip in slips}) == len(slips)
+        assert len({name for name, _ in slips}) >= (3 if number == 6 else 4), number
+    assert all(len(slips) >= 4 for slips in SLIPS.values())
+
+
+def test_the_slips_of_functions_are_told_from_what_is_right() -> None:
+    """No two slips of a function have one result, and none is right: each is tried as if somebody had written it."""
+    from wengert.course.grading.exercise_trials import ARGUMENTS, PROBES, arguments, flat
+    from wengert.course.grading.kit import Draw
+
+    for step, functions in ARGUMENTS.items():
+        for name, kinds in functions.items():
+            one = EXERCISES[f"{step} {name}"]
+            draw = Draw(0, name)
+            calls = [arguments(kinds, draw, float) for _ in range(PROBES)]
+            right = [flat(one.right(*call)) for call in calls]
+            gave: dict[str, str] = {}
+            for slip, _, _, wrong in one.slips:
+                given = [flat(wrong(*call)) for call in calls]
+                assert flat(given) != pytest.approx(flat(right), rel=one.within), (name, slip)
+                assert gave.setdefault(repr(given), slip) == slip, (name, slip)
+
+
+# ------------------------------------------------------------------------------------- the sources
+
+
+def code(number: int, solved: bool = True) -> str:
+    """All cells of code of a lesson."""
+    return "\n".join(cell.shown(solved) for cell in LESSONS[number].cells() if cell.kind == "code")
+
+
+def prose(number: int) -> str:
+    return "\n\n".join(cell.shown(False) for cell in LESSONS[number].cells() if cell.kind == "markdown")
+
+
+@pytest.mark.parametrize("number", LESSONS)
+def test_a_lesson_has_all_its_parts(number: int) -> None:
+    text, program = prose(number), code(number)
+    assert "?**" in text or "?" in text.split("\n\n")[1], "its question"
+    for title in ("The mistake that everybody makes", "Exercises", "A way on"):
+        assert f"\n## {title}\n" in text
+    assert (
+        len(re.findall(r"^\d\. ", text.partition("## Exercises\n\n1.")[0] + text.rpartition("## Exercises")[2], re.M))
+        >= 2
+    )
+    assert LESSONS[number].text.count("YOUR CODE HERE") == LESSONS[number].text.count("### BEGIN SOLUTION") + (
+        number == 0
+    )
+    assert f"step={number})" in program, "its check"
+    if number >= 2:
+        assert "draw(" in program
+        assert number == 3 or "steps(" in program
+    words = len(text.split())
+    assert words < 1_400, f"{words} words: more than fifteen minutes"
+
+
+@pytest.mark.parametrize("number", LESSONS)
+def test_no_solution_is_in_a_learners_notebook(number: int) -> None:
+    empty, solved = (json.dumps(LESSONS[number].notebook(solved)) for solved in (False, True))
+    assert "SOLUTION" not in empty + solved
+    for _, (old, _) in SLIPS[number]:
+        gap = [cell for cell in LESSONS[number].cells() if cell.is_gap and old in cell.shown(True)]
+        assert gap
+        assert all(old not in cell.shown(False) or old == "h = 0.0001" for cell in gap)
+    ast.parse(code(number, solved=False))  # it can be run as it is
+
+
+def test_jupytext_reads_the_same_cells() -> None:
+    jupytext = pytest.importorskip("jupytext", reason="needs jupytext")
+    nbformat = pytest.importorskip("nbformat", reason="needs nbformat")
+    for lesson in LESSONS.values():
+        theirs = jupytext.reads(lesson.text, fmt="py:percent").cells
+        ours = list(lesson.cells())
+        assert [(cell.cell_type, cell.source) for cell in theirs] == [(cell.kind, cell.text) for cell in ours]
+        assert [tuple(cell.metadata.get("tags", ())) for cell in theirs] == [cell.tags for cell in ours]
+        for solved in (False, True):
+            nbformat.validate(nbformat.from_dict(lesson.notebook(solved)))
+
+
+def methods(number: int, name: str = "Value") -> Iterator[tuple[str, str]]:
+    """The methods of the first class of that name in a lesson, solved, without blank lines and comments."""
+    tree = ast.parse(code(number))
+    cls = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name)
+    for node in cls.body:
+        if isinstance(node, ast.FunctionDef):
+            yield node.name, ast.unparse(node).replace("Own", "Value")
+
+
+def test_each_lesson_goes_on_from_what_the_one_before_left() -> None:
+    def same(a: dict[str, str], b: dict[str, str]) -> set[str]:
+        return {name for name in a.keys() & b.keys() if a[name] == b[name]}
+
+    one, two, three, four, five, six, seven = (dict(methods(number)) for number in range(1, 8))
+    assert same(one, two) == {"__repr__"}  # the others are told to remember
+    assert same(two, three) == {"__add__", "__mul__"}
+    assert same(three, four) == {"__repr__"}
+    assert same(four, five) == set(four)
+    assert same(five, six) == set(five) - {"__add__", "__mul__", "tanh"}
+    assert same(six, seven) == set(six)
+    for number in (8, 9, 10):
+        assert dict(methods(number)) == seven
+    assert dict(methods(11, "Own")) == seven
+    for name in ("Neuron", "Layer", "MLP"):
+        assert dict(methods(8, name)) == dict(methods(9, name))
+
+
+# ------------------------------------------------------------------------------------- the command
+
+
+def written(folder: Path, *options: str) -> list[str]:
+    assert main(["course", str(folder), *options]) == 0
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_the_command_writes_every_lesson_and_says_what_to_open(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert written(tmp_path / "here") == [f"{lesson.name}.ipynb" for lesson in LESSONS.values()]
+    told = capsys.readouterr().out
+    assert told.startswith(f"13 lessons written to {tmp_path / 'here'}\n")
+    first = tmp_path / "here" / "00_what_a_slope_is.ipynb"
+    assert f"wengert check {first} --step 0" in told
+    assert json.loads(first.read_text(encoding="utf-8")) == LESSONS[0].notebook()
+    written(tmp_path / "solved", "--solutions")
+    assert json.loads((tmp_path / "solved" / first.name).read_text(encoding="utf-8")) == LESSONS[0].notebook(True)
+
+
+@pytest.mark.parametrize(
+    ("there", "words"),
+    [
+        ((), 'pip install "wengert[course]"'),
+        (("notebook",), "begin with: jupyter notebook "),
+        (("notebook", "jupyterlab"), "begin with: jupyter lab "),
+    ],
+)
+def test_what_to_open_depends_on_what_is_there(
+    there: tuple[str, ...], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: Any
+) -> None:
+    monkeypatch.setattr("wengert.cli.find_spec", lambda name: name in there or None)
+    written(tmp_path)
+    assert words in capsys.readouterr().out
+
+
+def test_a_learners_file_is_never_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    written(tmp_path)
+    mine = tmp_path / f"{LESSONS[4].name}.ipynb"
+    mine.write_text("mine")
+    (tmp_path / f"{LESSONS[5].name}.ipynb").unlink()
+    capsys.readouterr()
+    written(tmp_path)
+    assert mine.read_text() == "mine"
+    told = capsys.readouterr().out
+    assert told.startswith(f"1 lessons written to {tmp_path}\n12 were there already and stay as they are: ")
+    assert "for a lesson anew: rename yours, or name another folder\n" in told
+
+
+def test_a_folder_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").write_text("")
+    assert main(["course", str(tmp_path / "file")]) == 2
+    assert capsys.readouterr().err.startswith(f"wengert course: cannot write {tmp_path / 'file'}: ")
+
+
+def test_the_names_are_as_they_were_found() -> None:
+    names = (Path(course.__file__).parent / "lessons" / "names.txt").read_text(encoding="utf-8").split()
+    assert len(names) == len(set(names)) == 2_000
+    assert {letter for name in names for letter in name} <= set("abcdefghijklmnopqrstuvwxyz")
