@@ -1,9 +1,9 @@
 """How Sphinx builds the documentation: `sphinx-build -W docs docs/_build`."""
 
 import contextlib
+import json
 import os
 import re
-import shutil
 import tempfile
 from pathlib import Path
 
@@ -14,14 +14,38 @@ from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective
 
 import wengert
+from wengert.course import lessons
 from wengert.ops import TABLE
+
+del os.environ["WENGERT_INTERPRETED"]  # the lessons run as they do for learners, compiled where it is
 
 project = "Wengert"
 author = copyright = "The Wengert developers"
 release = version = wengert.__version__
 
-here = Path(__file__).parent
-shutil.copy(here.parent / "examples" / "first-steps.ipynb", here)  # Sphinx reads only what lies in its folder
+
+
+def page(lesson):
+    """A lesson as a page: the gap as it is, and what fills it folded in under it."""
+    notebook = lesson.notebook(solved=True)
+    cells = []
+    for cell, made in zip(lesson.cells(), notebook["cells"], strict=True):
+        if cell.is_gap:
+            gap = f"```python\n{cell.shown(solved=False)}\n```"
+            cells.append({"cell_type": "markdown", "id": f"{made['id']}-gap", "metadata": {}, "source": gap})
+            made["metadata"] = {"tags": ["hide-input"], "mystnb": {"code_prompt_show": "One way to write it"}}
+        cells.append(made)
+    return notebook | {"cells": cells}
+
+
+folder = Path(__file__).parent / "course"
+folder.mkdir(exist_ok=True)
+for lesson in lessons():  # Sphinx reads only what lies in its folder
+    text = json.dumps(page(lesson), indent=1) + "\n"
+    path = folder / f"{lesson.name}.ipynb"
+    if not path.exists() or path.read_text(encoding="utf-8") != text:  # what is as it was need not be built again
+        path.write_text(text, encoding="utf-8")
+
 
 extensions = [
     "myst_nb",
@@ -30,7 +54,10 @@ extensions = [
     "sphinx.ext.mathjax",
 ]
 exclude_patterns = ["_build", "jupyter_execute"]
-nb_execution_mode = "force"  # the notebook is kept without outputs; the examples of pages are no cells
+nb_execution_mode = "force"  # the lessons are kept without outputs; the examples of pages are no cells
+nb_execution_timeout = 120
+nb_code_prompt_show = "Show the code, as you have it already"
+nb_code_prompt_hide = "Hide it"
 nb_execution_raise_on_error = True
 myst_enable_extensions = ["dollarmath", "deflist"]
 myst_heading_anchors = 3

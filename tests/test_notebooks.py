@@ -1,75 +1,22 @@
-"""The notebook of first steps runs from top to bottom, and every cell shows what calculus says."""
+"""The lessons of the course run from top to bottom, solved, as notebooks; their cells show what calculus says."""
 
 from __future__ import annotations
 
+import json
 import re
+import runpy
 from ast import literal_eval
 from collections.abc import Callable
-from math import tanh
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-NOTEBOOK = Path(__file__).resolve().parent.parent / "examples" / "first-steps.ipynb"
+from wengert.course import lessons
 
-
-def approx(expected: Any, digits: int = 6) -> Any:
-    return pytest.approx(expected, abs=10.0**-digits)
-
-
-E3 = {"a": 6.0, "b": -4.0, "c": -2.0, "d": -2.0, "e": -2.0, "f": 4.0, "L": 1.0}
-E5 = {"n": 0.5, "x1": -1.5, "w1": 1.0, "x2": 0.5, "w2": 0.0, "b": 0.5}
-
-SHOWN: dict[str, Callable[[Any], bool]] = {
-    "expression": lambda out: out == 4.0,
-    "differences": lambda out: out == approx((-3.0, 2.0, 1.0)),
-    "memory": lambda out: out == ("+", ["e", "c"], "*", ["a", "b"]),
-    "by-hand": lambda out: out == E3,
-    "check": lambda out: out == approx({name: E3[name] for name in "abcf"}, 4),
-    "nudge": lambda out: out == approx(-7.286496),
-    "neuron-by-hand": lambda out: out == approx(E5),
-    "neuron-backward": lambda out: out == approx(E5),
-    "tanh-apart": lambda out: out[0] == round(tanh(0.8813735870195432), 4) and out[1] == approx(E5),
-    "used-twice": lambda out: out == 2.0,
-    "not-cleared": lambda out: out == ([2.0, 4.0], 2.0),
-    "train": lambda out: out[0] > 1.0 and out[1] < 0.1,
-    "predictions": lambda out: out == approx([1.0, -1.0, -1.0, 1.0], 0.5),
-}
-"""What the last expression of a cell has to be."""
-
-VALUES = {
-    "value": "4.0",
-    "loss": "-8.0",
-    "neuron-forward": "0.707",
-    "neuron-drawn": "0.707",
-    "loss-graph": "Drawing(125 values in 8 boxes",
-}
-"""A Value, or a drawing, at the end of a cell: what it says as text; its graph is to be seen too."""
-
-PICTURES = ("loss-curve", "network-picture", "function")
-"""Cells that show a plot."""
-
-
-@pytest.fixture(scope="module")
-def cells() -> dict[str, Any]:
-    """The code cells of the notebook, run in a kernel of their own, under their names."""
-    nbformat = pytest.importorskip("nbformat", reason="needs nbclient")
-    nbclient = pytest.importorskip("nbclient", reason="needs nbclient")
-    pytest.importorskip("ipykernel", reason="needs ipykernel, which runs notebooks")
-    notebook = nbformat.read(NOTEBOOK, as_version=4)
-    nbformat.validate(notebook)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("MPLBACKEND", raising=False)  # the notebook shows its plots itself
-        nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3").execute()
-    return {cell.id: cell for cell in notebook.cells if cell.cell_type == "code"}
-
-
-def plain(cell: Any) -> str:
-    """What the last expression of a cell is, as text."""
-    (text,) = [output.data["text/plain"] for output in cell.outputs if output.output_type == "execute_result"]
-    return str(text)
-
+ROOT = Path(__file__).resolve().parent.parent
+LESSONS = {lesson.number: lesson for lesson in lessons()}
 
 pytestmark = [
     pytest.mark.slow,
@@ -78,41 +25,130 @@ pytestmark = [
 ]
 
 
-@pytest.mark.parametrize("name", SHOWN)
-def test_a_cell_shows(cells: dict[str, Any], name: str) -> None:
-    text = plain(cells[name])
-    assert SHOWN[name](literal_eval(text)), text
+def approx(expected: Any, digits: int = 6) -> Any:
+    return pytest.approx(expected, abs=10.0**-digits)
 
 
-@pytest.mark.parametrize("name", VALUES)
-def test_a_value_shows_its_number_and_its_graph(cells: dict[str, Any], name: str) -> None:
-    assert VALUES[name] in plain(cells[name])
-    (output,) = cells[name].outputs
-    assert "<svg" in output.data["image/svg+xml"]
+SHOWN: dict[tuple[int, str], Callable[[Any], bool]] = {
+    (0, "slope(f, 3.0)"): lambda out: out == approx(14.0, 3),
+    (0, "d(2.0, -3.0, 10.0), [round"): lambda out: out == (4.0, [-3.0, 2.0, 1.0]),
+    (3, "for leaf in (a, b, c, f):"): lambda out: out == approx(-7.286496),
+    (3, "1 - o.data**2"): lambda out: out == approx(0.5),
+    (5, 'len(calls), "calls for 5 nodes"'): lambda out: out[0] == 31,
+    (6, "(a.grad, b.grad), f.data"): lambda out: out == ((-3.0, -8.0), -6.0),
+    (6, "seen  # the slope is 2 both times"): lambda out: out == [2.0, 4.0],
+    (7, "y.data, x.grad"): lambda out: out == (20.0, 14.0),
+    (8, "len(n.parameters())"): lambda out: out == 41,
+    (8, 'sum(p.grad != 0 for p in n.parameters()), "of 41'): lambda out: out[0] == 41,
+    (8, "class Repeated(Layer):"): lambda out: len(set(out[0])) == 1 and out[1] == 4,
+    (9, "def forgetful("): lambda out: min(out) < 0.1 and out[-1] > 7.9,
+    (9, "losses = train(n, xs, ys, 60, 0.05)"): lambda out: out[0][-1] < 0.1 and out[1] == approx([1, -1, -1, 1], 1),
+    (9, "corners, either = "): lambda out: out == (2.0, [0.0] * 4, 0.0),
+    (10, "[round(z.grad, 6) for z in zs]"): lambda out: [p - g for g, p in zip(*out, strict=True)] == approx([1, 0, 0]),
+    (10, 'sum(chosen(x) == k for x, k in zip(X, y)), "of"'): lambda out: out == (90, "of", 90),
+    (10, "history.accuracy[-1]"): lambda out: out >= 0.97,
+    (10, "len(worst), max("): lambda out: out[0] == 53 and out[1][1] < 1e-8,
+    (11, "broken.data, small.data"): lambda out: out[0] == out[1] and out[2] == [0.0, 0.0],
+    (12, "best, math.log(27)"): lambda out: out == approx((2.273887, 3.295837)),
+    (12, "sum(flat[0]), -sum("): lambda out: out[0] == 0 and out[1] < 2.2,
+}
+"""What the last expression of the cell with this text has to be, of a lesson."""
+
+PRINTED: dict[tuple[int, str], str] = {
+    (0, "1e-4"): r"h = 1e-4 +slope 14\.0003.*\n(.*\n)+h = 1e-16 slope 0\.0000000000\n",
+    (1, "class Trusting"): r"AttributeError: 'int' object has no attribute 'data'",
+    (3, 'for i, name in enumerate("abcf"):'): r"dL/da = 6.0000\ndL/db = -4.0000\ndL/dc = -2.0000\ndL/df = 4.0000\n",
+    (4, "class Hasty"): r"TypeError: 'NoneType' object is not callable",
+    (4, "for above in"): r"out.grad = 0.0: 1.0000, and should be 0.0000",
+    (7, "big = (2 * Value(400.0)).exp()"): r"OverflowError: .* and math.tanh\(400.0\) is 1.0",
+    (10, 'print("here   "'): r"\[-1.5, 0.5, 1.0, 0.0, 0.5\]",
+    (11, "for _ in range(5_000):"): r"RecursionError: maximum recursion depth exceeded",
+    (11, "theirs.tanh().backward()"): r"at 20.0: own 0\.0+e\+00   wengert 1\.699341702116636e-17",
+    (11, "@wengert.compile"): r"z1 = x @ W1\.T",
+    (11, "by_scalars"): r"^(-?\d\.\d{12}) \1   (-?\d\.\d{12}) \2\n",
+    (12, "optimizer = Adam("): r"at first 3\.2958, learnt 2\.27\d\d, counted 2\.2739",
+}
+"""What a cell prints, as a pattern."""
+
+PLOTS = {9: 1, 10: 2, 12: 1}
+DASHED = {2: 1, 4: 1}  # pictures in which an operation has no closure yet
 
 
-@pytest.mark.parametrize("name", PICTURES)
-def test_a_plot_is_shown(cells: dict[str, Any], name: str) -> None:
-    assert [len(o.data["image/png"]) > 5000 for o in cells[name].outputs if "data" in o] == [True]
+@cache
+def run(number: int) -> list[Any]:
+    """The code cells of a lesson, run in a kernel of their own."""
+    nbformat = pytest.importorskip("nbformat", reason="needs nbclient")
+    nbclient = pytest.importorskip("nbclient", reason="needs nbclient")
+    pytest.importorskip("ipykernel", reason="needs ipykernel, which runs notebooks")
+    pytest.importorskip("numpy", reason="needs numpy")
+    notebook = nbformat.reads(json.dumps(LESSONS[number].notebook(solved=True)), as_version=4)
+    nbformat.validate(notebook)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("MPLBACKEND", raising=False)  # the notebook shows its plots itself
+        nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3").execute()
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
 
-def test_the_steps_show_themselves_in_a_frame(cells: dict[str, Any]) -> None:
-    (output,) = cells["neuron-steps"].outputs
-    assert plain(cells["neuron-steps"]) == "Steps(o: 11 steps, 10 nodes)"
-    assert output.data["text/html"].startswith('<iframe sandbox="allow-scripts"')
+def cell_with(number: int, text: str) -> Any:
+    (found,) = [cell for cell in run(number) if text in cell.source]
+    return found
 
 
-def test_the_network_has_41_parameters(cells: dict[str, Any]) -> None:
-    assert re.search(r"\b41 parameters", plain(cells["mlp"]))
+def outputs(number: int, kind: str) -> list[str]:
+    """What the cells of a lesson show, of a kind."""
+    return [o.data[kind] for cell in run(number) for o in cell.outputs if "data" in o and kind in o.data]
 
 
-def test_every_cell_is_looked_at_and_none_warns(cells: dict[str, Any]) -> None:
-    assert set(cells) == {*SHOWN, *VALUES, *PICTURES, "neuron-steps", "mlp"}
-    assert [output for cell in cells.values() for output in cell.outputs if output.output_type == "stream"] == []
+@pytest.mark.parametrize(("number", "text"), SHOWN)
+def test_a_cell_shows(number: int, text: str) -> None:
+    (shown,) = [o for o in cell_with(number, text).outputs if o.output_type == "execute_result"]
+    out = shown.data["text/plain"]
+    assert SHOWN[number, text](literal_eval(out)), out
 
 
-def test_the_file_holds_no_outputs() -> None:
-    text = NOTEBOOK.read_text(encoding="utf-8")
-    assert '"outputs": []' in text
-    assert '"output_type"' not in text
-    assert not re.search(r'"execution_count": \d', text)
+@pytest.mark.parametrize(("number", "text"), PRINTED)
+def test_a_cell_prints(number: int, text: str) -> None:
+    printed = "".join([o.text for o in cell_with(number, text).outputs if o.output_type == "stream"])
+    assert re.search(PRINTED[number, text], printed), printed
+
+
+@pytest.mark.parametrize("number", LESSONS)
+def test_a_lesson_runs_without_a_warning_and_its_check_is_passed(number: int) -> None:
+    streams = [o for cell in run(number) for o in cell.outputs if o.output_type == "stream"]
+    assert [o.text for o in streams if o.name == "stderr"] == []
+    checks = [cell for cell in run(number) if "course.check(" in cell.source]
+    (last,) = [o.data["text/plain"] for o in checks[-1].outputs]
+    assert f"step {number} (" in last
+    assert "wrong" not in last.partition("\n\nNotes")[0], last
+    assert "not yet" not in last
+
+
+@pytest.mark.parametrize("number", LESSONS)
+def test_the_readers_own_graph_is_seen_and_stepped_through(number: int) -> None:
+    drawings = outputs(number, "image/svg+xml")
+    pages = [html for html in outputs(number, "text/html") if "<iframe" in html]
+    assert len(drawings) >= (number >= 2)
+    assert len(pages) >= (number >= 2 and number != 3), "by hand, there is nothing to play yet"
+    assert all("<svg" in svg for svg in drawings)
+    assert len(outputs(number, "image/png")) == PLOTS.get(number, 0)
+
+
+def test_the_mistakes_are_seen() -> None:
+    """In the pictures of lessons 2, 5 and 6: a sum that became a leaf, zeros, and a sum that was overwritten."""
+    forgetful = outputs(2, "image/svg+xml")[-1]
+    assert ">L<" in forgetful
+    assert ">a<" not in forgetful
+    overwritten, right = outputs(6, "image/svg+xml")[-1], outputs(6, "text/html")
+    assert "grad" in overwritten
+    assert right
+
+
+def test_the_pictures_for_slides(tmp_path: Path) -> None:
+    tool = runpy.run_path(str(ROOT / "tools" / "make_course_pictures.py"))
+    names = [path.name for number in (4, 12) for path in tool["write"](LESSONS[number], tmp_path, False)]
+    assert names == ["04-1.svg", "04-steps-1.html", "04-2.svg", "12-plot-1.png", "12-1.svg", "12-steps-1.html"]
+    for name in names:
+        assert (tmp_path / name).stat().st_size > 1_000
+    assert "prefers-color-scheme" not in (tmp_path / "04-1.svg").read_text(encoding="utf-8"), (
+        "light, whatever the system is"
+    )
