@@ -56,6 +56,7 @@ extensions = [
 exclude_patterns = ["_build", "jupyter_execute"]
 nb_execution_mode = "force"  # the lessons are kept without outputs; the examples of pages are no cells
 nb_execution_timeout = 120
+nb_merge_streams = True  # what a cell prints is one text
 nb_code_prompt_show = "Show the code, as you have it already"
 nb_code_prompt_hide = "Hide it"
 nb_execution_raise_on_error = True

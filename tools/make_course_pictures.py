@@ -1,13 +1,14 @@
 """Write the pictures of every lesson, ready for slides: `python tools/make_course_pictures.py FOLDER [LESSON...]`.
 
 The lessons are run, solved, in this process. Each drawing becomes `04-1.svg`, light, whatever the system is; each
-stepper a page, `04-steps-1.html`; each plot `09-plot-1.png`. With `--png`, drawings are written as PNG, too (needs resvg).
+stepper a page, `04-steps-1.html`; each plot `09-plot-1.png`. With `--png`, drawings are PNG, too (needs resvg).
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import warnings
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
@@ -20,7 +21,7 @@ import matplotlib.pyplot as plt
 
 from wengert.course import Lesson, lessons
 from wengert.view.graph.draw import Drawing
-from wengert.view.steps import Steps
+from wengert.view.steps import Page
 
 
 def shown(lesson: Lesson) -> list[Any]:
@@ -33,7 +34,8 @@ def shown(lesson: Lesson) -> list[Any]:
         tree = ast.parse(cell.shown(solved=True))
         last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
         where = f"lesson {lesson.number}, cell {number}"
-        with redirect_stdout(StringIO()):
+        with redirect_stdout(StringIO()), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # plt.show() has no window here
             exec(compile(tree, where, "exec"), names)
             if isinstance(last, ast.Expr):
                 found.append(eval(compile(ast.Expression(last.value), where, "eval"), names))
@@ -58,7 +60,7 @@ def write(lesson: Lesson, folder: Path, png: bool) -> list[Path]:
             thing.save(path("", "svg"))
             if png:
                 thing.save(written[-1].with_suffix(".png"))
-        elif isinstance(thing, Steps):
+        elif isinstance(thing, Page):
             thing.save(path("steps-", "html"))
         elif isinstance(thing, plt.Figure):
             thing.savefig(path("plot-", "png"), dpi=200, bbox_inches="tight")

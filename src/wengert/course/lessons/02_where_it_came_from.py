@@ -88,7 +88,7 @@ tree(L)
 # %%
 from wengert import steps
 
-steps(L)
+steps(L).page()
 
 # %% [markdown]
 # ## The mistake that everybody makes

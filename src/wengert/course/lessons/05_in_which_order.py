@@ -105,7 +105,7 @@ draw(o)
 # One call. And this plays it, node by node, in the order that a right `backward()` takes:
 
 # %%
-steps(o)
+steps(o).page()
 
 # %% [markdown]
 # ## The mistake that everybody makes
@@ -130,15 +130,17 @@ def from_the_leaves(root):
         node._backward()
 
 
-y = Value(3.0, label="y")
-for _ in range(3):
-    y = y.tanh()
+x = Value(3.0, label="x")
+y = x.tanh().tanh().tanh()
+y.label = "y"
 from_the_leaves(y)
+print("x.grad is", x.grad)
 draw(y)
 
 # %% [markdown]
-# Only the last step has run when there was something to hand on. Everything before it shows 0, and 0 looks like a result:
-# as if the input had no part in it. If a gradient is 0 everywhere but at the end, look at the order.
+# Only the last step had something to hand on when its turn came. `x.grad` is 0, and 0 looks like a result: as if $x$ had no
+# part in $y$. The picture knows better: nothing has arrived there. If gradients are 0 everywhere but near the end, look at
+# the order.
 #
 # The other shortcut is to do without a list: call your own `_backward`, then `backward` of each operand. It is right on
 # every chain and on every tree, and wrong where a result is used twice: there it hands on the first half, then the whole.

@@ -104,7 +104,7 @@ draw(b)
 
 # %% [markdown]
 # A larger one: $f = d \cdot (a + b)$ where $d = a b$. Two ways lead from $f$ to $a$, and two to $b$. Step through it, and
-# watch the last step: what arrives is added to what is there.
+# watch the last step: what arrives is added to what is there. The switch shows what `=` would have done.
 
 # %%
 a, b = Value(-2.0, label="a"), Value(3.0, label="b")
@@ -113,7 +113,7 @@ d.label = "d"
 f = d * (a + b)
 f.label = "f"
 f.backward()
-steps(f)
+steps(f).page()
 
 # %% [markdown]
 # By nudging: $f = a b (a + b) = a^2 b + a b^2$, and so its slope by $a$ is $2 a b + b^2 = -3$, and by $b$ it is $a^2 + 2 a
@@ -160,8 +160,14 @@ g.backward()
 draw(g)
 
 # %% [markdown]
-# $a$ has 3 or $-6$, and not their sum $-3$: what came last has won, and which comes last is an accident of the order. No
-# error, no warning. A network trained with this learns something, only not what you asked.
+# $a$ has 3 or $-6$, and not their sum $-3$: what came last has won, and which comes last is an accident of the order. Play
+# it, and watch the gradient of $a$ at the last step: the program calls the closures that you see above.
+
+# %%
+steps(g).page()
+
+# %% [markdown]
+# No error, no warning. A network trained with this learns something, only not what you asked.
 #
 # The price of adding up: a gradient that is not set to zero is still there when you come again.
 

@@ -242,21 +242,23 @@ plt.plot(without_zero, label="gradients never set to zero")
 plt.xlabel("round")
 plt.ylabel("loss")
 plt.legend()
+plt.show()
 # %% [markdown]
-# And this is the loss of the last round, your own graph: four examples, each through the same network. To keep it small
-# enough to be looked at, here is one point and a network of one hidden layer, which you can step through.
+# A loss is a graph like any other, your own: four examples, each through the same network. One neuron and one point of it
+# are small enough to be looked at, and to be stepped through.
 
 # %% tags=["unchecked"]
 from wengert import draw, steps
 
-small = MLP(1, [2, 1])
-loss = (small([0.5]) - 1.0) ** 2
+neuron = Neuron(1)
+neuron.w[0].label, neuron.b.label = "w", "b"
+loss = (neuron([0.5]) - 1.0) ** 2
 loss.label = "loss"
 loss.backward()
 draw(loss)
 
 # %% tags=["unchecked"]
-steps(loss)
+steps(loss).page()
 
 # %% [markdown]
 # ## How fast?

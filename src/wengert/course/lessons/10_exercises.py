@@ -204,7 +204,7 @@ zs = [Value(1.0, label="z0"), Value(0.5, label="z1"), Value(-1.0, label="z2")]
 surprise = cross_entropy(zs, 0)
 surprise.label = "surprise"
 surprise.backward()
-steps(surprise)
+steps(surprise).page()
 
 # %%
 [round(z.grad, 6) for z in zs], [round(p.data, 6) for p in softmax(zs)]
@@ -253,6 +253,7 @@ plt.figure(figsize=(6, 3))
 plt.plot(losses)
 plt.xlabel("round")
 plt.ylabel("mean surprise")
+plt.show()
 # %% [markdown]
 # ## The same with `fit`
 

@@ -201,7 +201,7 @@ small.backward()
 draw(small)
 
 # %%
-steps(small)
+steps(small).page()
 
 # %% [markdown]
 # ## The loops become matrices

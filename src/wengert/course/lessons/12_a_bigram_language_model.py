@@ -129,7 +129,7 @@ tiny_loss.backward()
 draw(tiny_loss)
 
 # %%
-steps(tiny_loss)
+steps(tiny_loss).page()
 
 # %% [markdown]
 # And names that the table draws, letter by letter, each after the one before it:
