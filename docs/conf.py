@@ -97,6 +97,7 @@ def without_empty_ends(app, name, content):
 def looks(app, page, template, context, doctree):
     """Messages that are longer than a page is wide are wrapped in examples, not cut off; frames follow the site."""
     style = ".highlight-pycon pre, .doctest pre { white-space: pre-wrap }"
+    style += "@media (min-width: 60em) { .cell_output pre { white-space: pre-wrap } }"  # on a phone, tables scroll
     # Frames and drawings are light and dark as the site's own switch says.
     style += "iframe { width: 100%; border: 1px solid var(--color-background-border); border-radius: 10px }"
     for theme, scheme in {"auto": "light dark", "light": "light", "dark": "dark"}.items():

@@ -189,7 +189,7 @@ def _course(folder: str, solutions: bool) -> int:
         print(f"wengert course: cannot write {error.filename}: {error.strerror}", file=sys.stderr)
         return 2
     if written:
-        print(f"{len(written)} lessons written to {folder}")
+        print(f"{len(written)} lesson{'s' * (len(written) > 1)} written to {folder}")
     if kept:
         was = "was there already and stays as it is" if len(kept) == 1 else "were there already and stay as they are"
         print(f"{len(kept)} {was}: {', '.join(path.name for path in kept)}")

@@ -10,7 +10,7 @@
 # %%
 import math
 
-from wengert import course, draw
+from wengert import course, draw, steps
 
 
 class Value:
@@ -44,6 +44,12 @@ d.label = "d"
 L = d * f
 L.label = "L"
 draw(L)
+
+# %% [markdown]
+# Play it. Forward, each node computes its number. On the way back there is nobody who does anything: that will be you.
+
+# %%
+steps(L).page()
 
 # %% [markdown]
 # Begin at the end.

@@ -152,7 +152,8 @@ except TypeError as error:
 # %%
 t = math.tanh(0.5)
 for above in (1.0, 0.5, 0.0):
-    print(f"out.grad = {above}: {1 - t**2 * above:.4f}, and should be {(1 - t**2) * above:.4f}")
+    wrong, right = 1 - t**2 * above, (1 - t**2) * above
+    print(f"out.grad = {above}: {wrong:.4f}, and should be {right:.4f}")
 
 # %% [markdown]
 # ## Exercises

@@ -130,7 +130,7 @@ class Value:
 
 
 # %%
-# YOUR CODE HERE: class Neuron, with __init__(self, nin), __call__(self, x) and parameters(self)
+# YOUR CODE HERE: class Neuron, with __init__(self, nin), __call__(self, x) and parameters
 ### BEGIN SOLUTION
 class Neuron:
     def __init__(self, nin):
@@ -231,7 +231,8 @@ class Repeated(Layer):
 
 
 layer = Repeated(3, 4)
-[round(out.data, 4) for out in layer([2.0, 3.0, -1.0])], len({id(p) for p in layer.parameters()})
+different = {id(p) for p in layer.parameters()}
+[round(out.data, 4) for out in layer([2.0, 3.0, -1.0])], len(different)
 
 # %% [markdown]
 # Four outputs, always the same, and four parameters where there should be sixteen. It runs, it even learns a little, and

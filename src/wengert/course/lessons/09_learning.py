@@ -271,9 +271,8 @@ for rate in (0.005, 0.05, 0.5):
     for seed in range(6):
         random.seed(seed)
         ends.append(train(MLP(3, [4, 4, 1]), xs, ys, 25, rate)[-1])
-    print(
-        f"rate {rate}: {sum(end < 0.5 for end in ends)} of 6 below 0.5, {sum(end > 3.9 for end in ends)} stuck at 4 or above"
-    )
+    learnt, stuck = sum(end < 0.5 for end in ends), sum(end > 3.9 for end in ends)
+    print(f"rate {rate}: {learnt} of 6 below 0.5, {stuck} stuck at 4 or above")
 
 # %% [markdown]
 # With 0.5 the first steps are so long that a $\tanh$ lands where it is flat, near $-1$ or $1$. There its slope, $1 - t^2$, is
@@ -312,7 +311,8 @@ corners, either = [[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], [0.0, 1.0, 1
 random.seed(4)
 relus = network_of_relus()
 stuck = train(relus, corners, either, 100, 0.05)
-stuck[-1], [relus(x).data for x in corners], max(abs(p.grad) for p in relus.parameters())
+outputs = [relus(x).data for x in corners]
+stuck[-1], outputs, max(abs(p.grad) for p in relus.parameters())
 
 # %% [markdown]
 # The output is 0 at every corner and every gradient is 0: the last ReLU is below 0 for all four, its slope there is 0, and

@@ -152,7 +152,10 @@ course.check(Value, step=7)
 # YOUR CODE HERE: matmul(A, B), of two lists of rows
 ### BEGIN SOLUTION
 def matmul(A, B):
-    return [[sum((a * b for a, b in zip(row, column)), Value(0.0)) for column in zip(*B)] for row in A]
+    def dot(row, column):
+        return sum((a * b for a, b in zip(row, column)), Value(0.0))
+
+    return [[dot(row, column) for column in zip(*B)] for row in A]
 
 
 ### END SOLUTION
@@ -231,7 +234,8 @@ parameters = model.parameters()
 velocity = [0.0] * len(parameters)
 losses = []
 for _ in range(150):
-    loss = sum((cross_entropy(model([4 * x1, 4 * x2]), k) for (x1, x2), k in zip(X, y)), Value(0.0)) / len(X)
+    surprises = [cross_entropy(model([4 * x1, 4 * x2]), k) for (x1, x2), k in zip(X, y)]
+    loss = sum(surprises, Value(0.0)) / len(X)
     for p in parameters:
         p.grad = 0.0
     loss.backward()
@@ -265,7 +269,8 @@ from wengert.view.plots import plot_decision_boundary
 
 X, y = data.spiral(100, seed=1)
 model = MLP(2, [16, 16, 3], "tanh", rng=random.Random(1))
-history = fit(model, loss_of_one, X, y, Adam(model, lr=0.03), epochs=60, batch_size=30, seed=1, progress=False)
+adam = Adam(model, lr=0.03)
+history = fit(model, loss_of_one, X, y, adam, epochs=60, batch_size=30, seed=1, progress=False)
 plot_decision_boundary(model, X, y)
 history.accuracy[-1]
 
@@ -295,7 +300,8 @@ for op in TABLE:
     xs = xs[: op.arity]
     leaves = [Value(x) for x in xs]
     f(*leaves).backward()
-    worst[op.name] = max(abs(leaf.grad - nudged(f, xs, i)) for i, leaf in enumerate(leaves))
+    off = [leaf.grad - nudged(f, xs, i) for i, leaf in enumerate(leaves)]
+    worst[op.name] = max(map(abs, off))
 
 len(worst), max(worst.items(), key=lambda item: item[1])
 
@@ -321,10 +327,11 @@ print("here   ", round(o.data, 6), o._op, [round(leaf.grad, 6) for leaf in leave
 if find_spec("torch"):
     import torch
 
-    tensors = [torch.tensor(number, dtype=torch.double, requires_grad=True) for number in numbers]
+    tensors = [torch.tensor(x, dtype=torch.double, requires_grad=True) for x in numbers]
     out = neuron(*tensors)
     out.backward()
-    print("PyTorch", round(out.item(), 6), out.grad_fn.name(), [round(t.grad.item(), 6) for t in tensors])
+    gradients = [round(t.grad.item(), 6) for t in tensors]
+    print("PyTorch", round(out.item(), 6), out.grad_fn.name(), gradients)
 else:
     print("pip install torch, to see the same numbers once more")
 

@@ -117,13 +117,12 @@ for axes in (middle, right):
 # The same table, found without counting anything. Nothing is gained, in a model as small as this. But a table of *triples* has
 # twenty thousand rows to fill, and one of ten letters cannot be counted at all; a gradient does not mind.
 #
-# Here is the graph of it, for an alphabet of two letters:
+# Here is the graph of it, for one row and two letters, the second of which came three times as often:
 
 # %%
 from wengert import draw, steps
 
-tiny = [[Value(0.0, label=f"z{one}{two}") for two in "ab"] for one in "ab"]
-tiny_loss = loss(tiny, [[1, 3], [2, 0]])
+tiny_loss = loss([[Value(0.0, label="za"), Value(0.0, label="zb")]], [[1, 3]])
 tiny_loss.label = "loss"
 tiny_loss.backward()
 draw(tiny_loss)
@@ -162,7 +161,8 @@ flat = [[0] * 27 for _ in letters]
 for word in names:
     for one, two in zip(word, word[1:]):
         flat[letters.index(one)][letters.index(two)] += 1
-sum(flat[0]), -sum(n * math.log(n / sum(row)) for row in flat for n in row if n) / sum(map(sum, flat))
+surprise = -sum(n * math.log(n / sum(row)) for row in flat for n in row if n)
+sum(flat[0]), surprise / sum(map(sum, flat))
 
 # %% [markdown]
 # Nothing follows `"."`, so that no name can begin and none can end. And the loss even looks better than the other! It is the
