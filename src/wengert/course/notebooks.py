@@ -2,7 +2,7 @@
 
 A lesson is a text in the percent format, which editors and Jupytext know: `# %%` begins a cell of code, and
 `# %% [markdown]` one of text. What stands between `### BEGIN SOLUTION` and `### END SOLUTION`, the marks that nbgrader
-has for it, is left out of a learner's notebook.
+has for it, is left out of a learner's notebook. The files' names begin with an underscore: they are no modules.
 
 >>> [lesson.title for lesson in lessons()[:2]]
 ['What a slope is', 'A number that remembers']
@@ -78,7 +78,7 @@ def lessons() -> list[Lesson]:
         text = path.read_text(encoding="utf-8")
         title = re.search(r"^# # (\d+)\. (.*)$", text, re.MULTILINE)
         assert title is not None, f"{path.name}: expected a title, as '# # 4. The chain rule'"
-        found.append(Lesson(int(title[1]), path.stem, title[2], text))
+        found.append(Lesson(int(title[1]), path.stem.removeprefix("_"), title[2], text))
     return found
 
 
