@@ -14,7 +14,7 @@
 #
 # ## Your turn
 #
-# Two methods with a closure: `__pow__` (for `n` an int or a float) and `exp`. Eight lines without: `__neg__`, `__sub__`,
+# Two methods with a closure: `__pow__` (for `n` an int or a float) and `exp`. Seven without: `__neg__`, `__sub__`,
 # `__truediv__`, and the reflected `__radd__`, `__rmul__`, `__rsub__`, `__rtruediv__`. Mind which operand is which in
 # `__rsub__`: Python calls `a.__rsub__(3)` for `3 - a`.
 
