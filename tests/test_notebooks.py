@@ -50,7 +50,7 @@ SHOWN: dict[tuple[int, str], Callable[[Any], bool]] = {
     (10, "len(worst), max("): lambda out: out[0] == 53 and out[1][1] < 1e-8,
     (11, "broken.data, small.data"): lambda out: out[0] == out[1] and out[2] == [0.0, 0.0],
     (12, "best, math.log(27)"): lambda out: out == approx((2.273887, 3.295837)),
-    (12, "sum(flat[0]), -sum("): lambda out: out[0] == 0 and out[1] < 2.2,
+    (12, "sum(flat[0]), surprise"): lambda out: out[0] == 0 and out[1] < 2.2,
 }
 """What the last expression of the cell with this text has to be, of a lesson."""
 
