@@ -92,7 +92,7 @@ def _trial(step: int, name: str) -> tuple[Any, ...]:
                     gradients.append([float(x.grad) for x in values])
             yield "", "", [[float(getattr(out, "data", out)) for out in outputs], gradients]
 
-    return f"{name}()", f"exercise {step} {name}", "core", "", run, "", step
+    return f"{name}()", f"exercise {step} {name}", "own", "", run, "", step
 
 
 TRIALS: list[tuple[Any, ...]] = [_trial(step, name) for step, functions in ARGUMENTS.items() for name in functions]
