@@ -26,7 +26,8 @@ from setuptools.logging import logging
 
 PACKAGE = Path("src", "wengert")
 # As COMPILED in _loader.py (a test compares them).
-MODULES = ("node", "engine", "graph", "optim", "parameters", "compiler.fused")
+MODULES = ("node", "engine", "graph", "optim", "parameters", "compiler.fused", "compiler.outside", "compiler.plan",
+           "compiler.callpath")
 
 DIRECTIVES = {
     "language_level": 3,

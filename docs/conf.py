@@ -1,12 +1,16 @@
 """How Sphinx builds the documentation: `sphinx-build -W docs docs/_build`."""
 
+import contextlib
 import os
 import re
 import shutil
+import tempfile
 from pathlib import Path
 
 os.environ["WENGERT_INTERPRETED"] = "1"  # Python files show their signatures; extensions do not
 
+from docutils import nodes
+from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective
 
 import wengert
@@ -62,10 +66,37 @@ def without_empty_ends(app, name, content):
     content[0] = content[0].replace("\n\n```\n", "\n```\n")
 
 
-def wrapped_sessions(app, page, template, context, doctree):
-    """Messages that are longer than a page is wide are wrapped in examples, not cut off."""
-    style = "<style>.highlight-pycon pre, .doctest pre { white-space: pre-wrap }</style>"
-    context["metatags"] = context.get("metatags", "") + style
+def looks(app, page, template, context, doctree):
+    """Messages that are longer than a page is wide are wrapped in examples, not cut off; frames follow the site."""
+    style = ".highlight-pycon pre, .doctest pre { white-space: pre-wrap }"
+    # Frames and drawings are light and dark as the site's own switch says.
+    style += "iframe { width: 100%; border: 1px solid var(--color-background-border); border-radius: 10px }"
+    for theme, scheme in {"auto": "light dark", "light": "light", "dark": "dark"}.items():
+        style += f'body[data-theme="{theme}"] :is(iframe, img[src$=".svg"]) {{ color-scheme: {scheme} }}'
+    context["metatags"] = context.get("metatags", "") + f"<style>{style}</style>"
+
+
+class Played(SphinxDirective):
+    """A page of steps, played in a frame: of an expression over the names of the Python blocks before it."""
+
+    required_arguments = 1
+    final_argument_whitespace = True
+    option_spec = {"at": directives.nonnegative_int, "height": directives.nonnegative_int}  # noqa: RUF012  (docutils)
+
+    def run(self):
+        names = {}
+        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):  # where blocks save their files
+            for block in self.state.document.findall(nodes.literal_block):
+                if block.get("language") == "python":
+                    exec(block.astext(), names)
+        page = wengert.steps(eval(self.arguments[0], names)).page()
+        file = f"steps-{self.env.docname}-{self.lineno}.html"
+        folder = Path(self.env.app.outdir, "_static")
+        folder.mkdir(parents=True, exist_ok=True)
+        page.save(folder / file)
+        source = f"_static/{file}#{self.options.get('at', 0)}"
+        shown = f'src="{source}" height="{self.options.get("height", 800)}" title="The computation, step by step"'
+        return [nodes.raw("", f"<p><iframe {shown}></iframe></p>", format="html")]
 
 
 class Operations(SphinxDirective):
@@ -86,5 +117,6 @@ class Operations(SphinxDirective):
 def setup(app):
     app.connect("autodoc-process-docstring", plain_text, priority=400)  # before napoleon
     app.connect("source-read", without_empty_ends)
-    app.connect("html-page-context", wrapped_sessions)
+    app.connect("html-page-context", looks)
     app.add_directive("operations", Operations)
+    app.add_directive("played", Played)

@@ -14,7 +14,15 @@ import pytest
 
 from wengert import Value, _loader, functions, ops, steps
 
-NEEDS = {"torch": "torch", "mpmath": "mpmath", "plot": "matplotlib", "png": "resvg_py", "browser": "selenium"}
+NEEDS = {
+    "torch": "torch",
+    "jax": "jax",
+    "sklearn": "sklearn",
+    "mpmath": "mpmath",
+    "plot": "matplotlib",
+    "png": "resvg_py",
+    "browser": "selenium",
+}
 """Marker -> library. What the markers mean stands in pyproject.toml."""
 
 pytest.register_assert_rewrite("tests.compiler.checks", "tests.compiler.models")  # their assertions show numbers
@@ -106,6 +114,14 @@ def requests(browser: Any) -> list[str]:
     return [request["request"]["url"] for request in sent if request["requestId"] not in refused]
 
 
+def unpacked(browser: Any) -> None:
+    """Wait until the page of steps in the browser runs its program."""
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    script = "return typeof go === 'function' && !!document.querySelector('#count').textContent"
+    WebDriverWait(browser, 20, 0.02).until(lambda page: page.execute_script(script))
+
+
 @pytest.fixture
 def shown(browser: Any, tmp_path: Path) -> Callable[..., Any]:
     """Write the page of a result to a file and open that, at a position."""
@@ -114,6 +130,7 @@ def shown(browser: Any, tmp_path: Path) -> Callable[..., Any]:
         path = tmp_path / f"{len(list(tmp_path.iterdir()))}.html"
         steps(root).save(path)
         browser.get(f"{path.as_uri()}#{position}")
+        unpacked(browser)
         return browser
 
     return show

@@ -64,6 +64,10 @@ def test_the_small_data_sets_are_learnt(name: str, least: float, tmp_path: Path)
     assert done.stderr == ""
     (accuracy,) = re.findall(r"^accuracy ([\d.]+) %", done.stdout, re.MULTILINE)
     assert float(accuracy) >= least
+    (largest,) = re.findall(
+        r"^graph.svg is the example with the largest loss, (\S+), of \d+$", done.stdout, re.MULTILINE
+    )
+    assert (largest == "0") == ("no gradient is left to draw: the loss of each of these" in done.stdout)
     assert {Path(f).stem for f in os.listdir(tmp_path)} == WRITTEN
 
 

@@ -7,6 +7,7 @@ import pkgutil
 import re
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,21 +17,46 @@ ROOT = Path(__file__).resolve().parent.parent
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 MODULES = [m.name for m in pkgutil.walk_packages(wengert.__path__, "wengert.") if not m.name.endswith("__main__")]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+NEED = {  # the libraries that examples are of
+    "doors.md": ("jax", "scipy", "sklearn", "torch"),
+    "wengert.checking.compare": ("mpmath",),
+    "wengert.compiler.backends.xla": ("jax",),
+    "wengert.compiler.to_jax": ("jax",),
+    "wengert.compiler.to_torch": ("torch",),
+    "wengert.estimator": ("sklearn",),
+}
 FENCED = re.compile(r"^```(pycon|python)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
 @pytest.mark.parametrize("name", ["wengert", *MODULES])
 def test_examples_of(name: str) -> None:
-    if name == "wengert.checking.compare":
-        pytest.importorskip("mpmath", reason="needs mpmath")
+    for library in NEED.get(name, ()):
+        pytest.importorskip(library, reason=f"needs {library}")
     # What a compiled module took over by cimport is not among its names, though its text says so.
     failed, _ = doctest.testmod(import_module(name), optionflags=OPTIONS, extraglobs={"Value": wengert.Value})
     assert not failed, "see the captured output"
 
 
+def test_the_numpy_of_the_readme_is_what_its_first_program_becomes() -> None:
+    pytest.importorskip("numpy", reason="needs numpy")
+    program, shown = [block[2] for block in FENCED.finditer(PAGES[0].read_text(encoding="utf-8"))][:2]
+    names: dict[str, Any] = {}
+    exec(program, names)
+    comment, _, text = shown.partition("\n")
+    assert comment == "# print(batch.source(gradient=False))"
+    assert text.split() == names["batch"].source(gradient=False).split()
+    (gradient,) = re.findall(r"w\[0\].grad: (\S+)", program)
+    again = names["loss"]([1.0, 2.0], 1.0)
+    before = names["w"][0].grad
+    again.backward()
+    assert names["w"][0].grad - before == pytest.approx(float(gradient), abs=5e-4)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_examples_on(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The blocks of a page run one after the other in one namespace: sessions are compared, programs only run."""
+    for library in NEED.get(page.name, ()):
+        pytest.importorskip(library, reason=f"needs {library}")
     monkeypatch.chdir(tmp_path)
     runner = doctest.DocTestRunner(optionflags=OPTIONS)
     names: dict[str, object] = {}

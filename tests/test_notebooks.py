@@ -38,7 +38,13 @@ SHOWN: dict[str, Callable[[Any], bool]] = {
 }
 """What the last expression of a cell has to be."""
 
-VALUES = {"value": "4.0", "loss": "-8.0", "neuron-forward": "0.707", "loss-graph": "Drawing(125 values in 8 boxes"}
+VALUES = {
+    "value": "4.0",
+    "loss": "-8.0",
+    "neuron-forward": "0.707",
+    "neuron-drawn": "0.707",
+    "loss-graph": "Drawing(125 values in 8 boxes",
+}
 """A Value, or a drawing, at the end of a cell: what it says as text; its graph is to be seen too."""
 
 PICTURES = ("loss-curve", "network-picture", "function")
@@ -90,12 +96,18 @@ def test_a_plot_is_shown(cells: dict[str, Any], name: str) -> None:
     assert [len(o.data["image/png"]) > 5000 for o in cells[name].outputs if "data" in o] == [True]
 
 
+def test_the_steps_show_themselves_in_a_frame(cells: dict[str, Any]) -> None:
+    (output,) = cells["neuron-steps"].outputs
+    assert plain(cells["neuron-steps"]) == "Steps(o: 11 steps, 10 nodes)"
+    assert output.data["text/html"].startswith('<iframe sandbox="allow-scripts"')
+
+
 def test_the_network_has_41_parameters(cells: dict[str, Any]) -> None:
     assert re.search(r"\b41 parameters", plain(cells["mlp"]))
 
 
 def test_every_cell_is_looked_at_and_none_warns(cells: dict[str, Any]) -> None:
-    assert set(cells) == {*SHOWN, *VALUES, *PICTURES, "mlp"}
+    assert set(cells) == {*SHOWN, *VALUES, *PICTURES, "neuron-steps", "mlp"}
     assert [output for cell in cells.values() for output in cell.outputs if output.output_type == "stream"] == []
 
 

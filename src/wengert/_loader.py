@@ -35,7 +35,17 @@ if TYPE_CHECKING:
 
 __all__ = ["COMPILED", "KIND", "REBUILD", "Status", "install", "show_source", "status"]
 
-COMPILED = ("node", "engine", "graph", "optim", "parameters", "compiler.fused")
+COMPILED = (
+    "node",
+    "engine",
+    "graph",
+    "optim",
+    "parameters",
+    "compiler.fused",
+    "compiler.outside",
+    "compiler.plan",
+    "compiler.callpath",
+)
 """The modules that `setup.py` compiles when they have a `.pxd` beside them."""
 
 REBUILD = "pip install -e ."

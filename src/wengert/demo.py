@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from wengert import _loader, checkpoint, data, losses
 from wengert.compiler.backends import preferred
 from wengert.errors import WengertError
+from wengert.modes import no_grad
 from wengert.nn import MLP
 from wengert.optim import Adam
 from wengert.training import History, Loss, Trainer, choose, fit, predict
@@ -153,13 +154,19 @@ def run(
     trainer.gradient(range(min(len(X), SHOWN)))  # which is drawn
     for picture in _pictures(name, model, history, X_test, Y_test, told, classify):
         written += _write(picture, folder, figure)
+    with no_grad():
+        lost = [setting.loss(model(x), y).data for x, y in zip(X_test[:SHOWN], Y_test, strict=False)]
+    if X_test is X and not any(lost):
+        print(f"no gradient is left to draw: the loss of each of these {len(lost)} examples is 0")
     model.zero_grad()
-    loss = setting.loss(model(X_test[0]), Y_test[0])
+    hardest = max(range(len(lost)), key=lost.__getitem__)
+    loss = setting.loss(model(X_test[hardest]), Y_test[hardest])
     loss.backward()
     path = os.path.join(folder, GRAPH)
     with _writing(path):
         draw(loss, theme="light").save(path)
     print(f"written to {os.path.join(folder, '')}: {', '.join([*written, GRAPH])}")
+    print(f"{GRAPH} is the example with the largest loss, {loss.data:.4g}, of {len(lost)}")
     network = f"MLP({model.nin}, {list(setting.layers)}, activation={setting.activation!r})"
     print(f"the weights again: model = {network}; checkpoint.load(model, {weights!r})")
     if figure is None:

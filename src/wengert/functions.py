@@ -125,7 +125,8 @@ def take(rows: Any, index: Any) -> Any:
     >>> take([[1.0, 2.0], [3.0, 4.0]], 1)
     [3.0, 4.0]
     """
-    return rows[index]
+    select = getattr(index, "select", None)  # an integer of a recording
+    return rows[index] if select is None else select(rows)
 
 
 def pick(values: Any, index: Any) -> Any:

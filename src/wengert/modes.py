@@ -14,7 +14,7 @@ from typing import Any
 from wengert import engine
 from wengert._forks import in_child
 
-__all__ = ["eager_only", "grad_disabled", "hooked", "no_grad", "recorded", "shown", "suspended"]
+__all__ = ["eager_only", "grad_disabled", "hooked", "in_force", "no_grad", "recorded", "shown", "suspended", "unusual"]
 
 NodeHook = Callable[[Any], object]  # shown each new node
 PreBackwardHook = Callable[[Any, Any], object]  # shown a root and its gradient before each pass; raises to prevent it
@@ -25,7 +25,8 @@ class _Modes(threading.local):
 
     grad_disabled: bool = False
     eager_only: bool = False
-    blocks: int = 0  # how many of this thread's need the engine's hooks
+    blocks: int = 0  # how many of this thread's need the engine's hooks,
+    asked: int = 0  # and how many there are
     hooks: tuple[tuple[NodeHook, PreBackwardHook], ...] = ()  # the innermost first
 
     def node_hook(self, node: Any) -> Any:
@@ -41,6 +42,7 @@ class _Modes(threading.local):
 
 
 _modes = _Modes()
+in_force: list[None] = []  # one for each block of any thread: empty while nobody asks for anything
 _lock, _hooked = threading.Lock(), 0  # how many blocks there are, of all threads, that need the engine's hooks
 
 
@@ -51,11 +53,13 @@ def _changed(**changes: Any) -> Iterator[None]:
     needed = bool(changes.get("hooks") or changes.get("grad_disabled"))
     if needed:
         _count(1)
-    vars(_modes).update(changes)
+    in_force.append(None)
+    vars(_modes).update(changes, asked=_modes.asked + 1)
     try:
         yield
     finally:
-        vars(_modes).update(before)
+        vars(_modes).update(before, asked=_modes.asked - 1)
+        in_force.pop()
         if needed:
             _count(-1)
 
@@ -73,6 +77,7 @@ def _in_child() -> None:
     """In a forked child the blocks of other threads never come to their ends."""
     global _lock, _hooked
     _lock, _hooked = threading.Lock(), _modes.blocks
+    in_force[:] = [None] * _modes.asked
     engine.set_hooks(_modes if _hooked else None)
 
 
@@ -117,6 +122,13 @@ def recorded(eager_only: bool = False) -> Iterator[None]:
 def suspended() -> Iterator[None]:
     """Compute as if this thread had no mode and no hook."""
     with _changed(grad_disabled=False, hooks=()):
+        yield
+
+
+@contextmanager
+def unusual() -> Iterator[None]:
+    """Have compiled functions that are called meanwhile ask what is the case, as they do where there is a mode."""
+    with _changed():
         yield
 
 

@@ -91,7 +91,16 @@ def test_a_choice_that_is_not_used_has_bounds() -> None:
         limits[n]
         return w * x
 
-    same_everywhere(f, [[n % 3, 0.5 + n] for n in range(9)] + [[3, 1.0], [-3, 1.0], [-4, 1.0]], 1)
+    same_everywhere(f, [[n % 3, 0.5 + n] for n in range(9)] + [[3, 1.0], [-3, 1.0], [-4, 1.0]], 9)
+
+
+def test_what_is_no_value_decides_what_is_done() -> None:
+    labels, words, ragged = [0, 1, 0, 1, 1], ["a", "b", "a", "b", "b"], [table[: n % 2 + 1] for n in range(5)]
+    calls = [[n % 5] for n in range(20)]
+    same_everywhere(lambda n: (-table[n] if labels[n] else table[n]) * w, calls, 5)
+    same_everywhere(lambda n: (v if words[n] == "a" else table[n]) * w, calls, 5)
+    same_everywhere(lambda n: sum(ragged[n]) * w, calls, 5)
+    same_everywhere(lambda n: [w, 1.0, v, 2.0, w][n] * v, calls, 5)
 
 
 def test_slices_are_no_choice() -> None:

@@ -34,6 +34,7 @@ def count_calls(compiled: Any, call: Any, monkeypatch: pytest.MonkeyPatch) -> in
 
     with monkeypatch.context() as patch:
         patch.setattr(compiled._runtime, "function", counted)
+        patch.setattr(compiled, "function", counted)
         for _ in range(10):
             call()
     return calls
@@ -41,10 +42,10 @@ def count_calls(compiled: Any, call: Any, monkeypatch: pytest.MonkeyPatch) -> in
 
 def timed(compiled: Any, plain: float, program: float) -> None:
     """As if the function itself, and its program, had taken so long."""
-    compiled._runtime.direct.clear()
+    compiled.direct.clear()
     compiled._runtime.short.clear()
     for entry in compiled._runtime.entries.values():
-        entry.plain = plain
+        entry.trusted, entry.plain = 0, plain
         entry.engine = dict.fromkeys(entry.seconds, (9, plain))
         entry.seconds = dict.fromkeys(entry.seconds, program)
 

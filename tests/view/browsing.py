@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import os
 import random
+import re
 import time
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -32,6 +36,13 @@ def numbers(browser: Any) -> list[tuple[float, float]]:
     titles = browser.execute_script("return nodes.map((node) => node.title.textContent)")
     pairs = [title.rpartition(": data ")[2].split(", grad ") for title in titles]
     return [(float(data.replace("Infinity", "inf")), float(grad.replace("Infinity", "inf"))) for data, grad in pairs]
+
+
+def parts(page: str) -> list[str]:
+    """The style, the program and the skeleton of a page of steps, which stand in it packed."""
+    (packed,) = re.findall(r'id="packed">(.*?)</script>', page)
+    found: list[str] = json.loads(zlib.decompress(base64.b64decode(packed)))
+    return found
 
 
 def go(browser: Any, position: int) -> None:

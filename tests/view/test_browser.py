@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import re
 import time
 from collections.abc import Callable
 from typing import Any
@@ -120,6 +121,118 @@ def test_a_compiled_function_is_one_node_whose_sliders_are_off(shown: Any) -> No
     assert "compiled" in find(page, "#off").text
 
 
+# -- what explains a step ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("root", [lambda: neuron()[0], twice, network, lambda: every_operation()[0]])
+def test_rules_are_pythons(shown: Any, root: Callable[[], Value]) -> None:
+    result = root()
+    page = shown(result)
+    script = """
+        const all = [];
+        for (let k = 1; k <= end; k++) {
+          go(k);
+          const told = [...document.querySelectorAll("#said .rule")].map((e) => e.textContent);
+          all.push(told.map((text) => text.replace("local derivative: ", "")));
+        }
+        return all;
+    """
+    expected = [[move.rule for move in step.contributions if move.rule] for step in steps(result)]
+    assert page.execute_script(script) == expected
+
+
+PATHS = """
+    const lines = [...document.querySelector(arguments[0]).querySelectorAll("path:not(.axis)")];
+    return lines.map((line) => [line.getAttribute("class"), line.getAttribute("d")]);
+"""
+
+
+def points(d: str) -> list[tuple[float, float]]:
+    return [(float(x), float(y)) for x, y in re.findall(r"[ML](-?[\d.]+),(-?[\d.]+)", d)]
+
+
+def test_the_curve_of_a_step_touches_its_tangent_at_the_operand(shown: Any) -> None:
+    page = shown(neuron()[0], 7)
+    (_, curve), (kind, line) = page.execute_script(PATHS, "#curves svg")
+    assert kind == "tangent"
+    (x0, y0), (x1, y1) = points(line)
+    slope = (y1 - y0) / (x1 - x0)
+    drawn = points(curve)
+    assert len(drawn) == 61
+    for k, (x, y) in enumerate(drawn):
+        below = y - (y0 + slope * (x - x0))  # 0 at the point itself, and small on both sides of it
+        assert abs(below) < (0.2 if k == 30 else 1.5 if abs(k - 30) < 3 else math.inf)
+    label = find(page, "#curves svg").get_attribute("aria-label")
+    assert label == "o over n, which is 0.8814, its slope there is 0.5"
+    go(page, 5)  # on the way forward there is the curve alone
+    assert [kind for kind, _ in page.execute_script(PATHS, "#curves svg")] == [None]
+
+
+def test_the_result_over_the_leaf_that_is_dragged_has_the_gradient_as_its_slope(shown: Any) -> None:
+    page = shown(twice(), 7)
+    slider = find(page, "#leaf-1")
+    slider.send_keys("\ue014")
+    b = 3.0 + 6.0 / 50
+    label = find(page, "#against svg").get_attribute("aria-label")
+    gradient = 4 - 4 * b  # of f = ab(a + b), at a = -2
+    assert label == f"f over b: the slope of its tangent is the gradient, {naming.number(gradient)}"
+    page.execute_script("ui.h.value = 0.5; ui.h.oninput()")
+    f = lambda b: -2 * b * (b - 2)  # noqa: E731
+    secant = (f(b + 0.5) - f(b)) / 0.5
+    assert find(page, "#ratio").text == f"slope of the secant, h = 0.5: {naming.number(secant)}"
+    assert [kind for kind, _ in page.execute_script(PATHS, "#against svg")] == [None, "tangent", "secant"]
+    find(page, "#switch").click()
+    assert [kind for kind, _ in page.execute_script(PATHS, "#against svg")] == [None, "tangent", "false", "secant"]
+    assert find(page, "#ratio").text == "With = it would be -2.24, which is no tangent."
+
+
+def test_numbers_travel_along_their_edges_and_are_multiplied_at_the_operator(shown: Any) -> None:
+    page = shown(neuron()[0], 6)
+    script = """
+        const done = arguments[0], seen = [];
+        document.querySelector("#on").click();
+        const path = edges[nodes.length - 1][0], start = performance.now();
+        const look = () => {
+          const token = document.querySelector(".token");
+          if (token) seen.push([token.textContent, +token.getAttribute("x")]);
+          if (performance.now() - start < 3000 && (token || seen.length < 2)) requestAnimationFrame(look);
+          else done([seen, path.getPointAtLength(0).x, path.getPointAtLength(path.getTotalLength()).x]);
+        };
+        requestAnimationFrame(look);
+    """
+    seen, left, right = page.execute_async_script(script)
+    texts, xs = [text for text, x in seen if x], [x for _, x in seen if x]
+    assert list(dict.fromkeys(texts)) == ["1 × 0.5", "0.5"]
+    assert xs == sorted(xs, reverse=True)
+    assert xs[0] == pytest.approx(right, abs=1)
+    assert left - 1 <= xs[-1] < (left + right) / 2
+    gains = page.execute_script("return [...document.querySelectorAll('.gain')].map((e) => e.textContent)")
+    assert gains == ["= 0.5", "× 0.5"]
+
+
+def test_a_layer_is_one_step_if_so_wished(shown: Any) -> None:
+    model = wengert.nn.MLP(2, [3, 1], activation="tanh", rng=random.Random(1))
+    loss = (model([0.5, -1.0]) - 1.0) ** 2
+    page = shown(loss)
+    find(page, "#by").send_keys("layer")
+    reached = []
+    while find(page, "#on").is_enabled():
+        find(page, "#on").click()
+        reached.append(page.execute_script("return at"))
+    # Forward three neurons of two nodes each, the last layer, the loss; the result's own gradient; and back.
+    assert reached == [6, 7, 9, 10, 12, 13, 19]
+    sequence = steps(loss)
+    assert len(page.find_elements("css selector", ".node.now")) == 6
+    shown_here = said(page).partition("; and")[0]
+    assert "; ".join(step.sentence for step in sequence[13:19]).startswith(shown_here)
+    back = []
+    while find(page, "#back").is_enabled():
+        find(page, "#back").click()
+        back.append(page.execute_script("return at"))
+    assert back == [13, 12, 10, 9, 7, 6, 0]
+    assert model  # whose names are in the page
+
+
 # -- playing, dragging, the switch ------------------------------------------------------------------------------------
 
 
@@ -180,7 +293,8 @@ def test_the_switch_shows_what_assignment_would_lose(shown: Any) -> None:
         "grad of b = grad of d × local derivative = 1 × (-2) = -2, and the -6 that it held is lost; "
         "With = instead of +=, 2 of 5 gradients are wrong by now."
     )
-    assert page.execute_script("return nodes[0].grad.textContent") == "3 ≠ -3"
+    assert page.execute_script("return nodes[0].grad.textContent") == "3"
+    assert [text.text for text in page.find_elements("css selector", ".should")] == ["should be -3", "should be -8"]
     assert len(page.find_elements("css selector", ".node.wrong")) == 2
     keep(page, "stepper-assign")
     find(page, "#switch").click()

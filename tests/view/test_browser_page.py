@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import wengert
+from tests.conftest import unpacked
 from tests.view.browsing import every_operation, find, go, keep, network, numbers, said, twice
 from tests.view.drawn import neuron
 from wengert import Value, steps
@@ -51,7 +52,7 @@ def test_it_is_used_by_keyboard_alone(shown: Any) -> None:
     assert find(page, "#play").text == "Play"
     go(page, 7)
     reached = []
-    for _ in range(20):
+    for _ in range(24):
         press(Keys.TAB)
         reached.append(focus())
         outline = "return getComputedStyle(document.activeElement.id === 'assign' ? \
@@ -70,9 +71,48 @@ def test_it_is_used_by_keyboard_alone(shown: Any) -> None:
             assert find(page, "#play").text == "Pause"
             press(Keys.ENTER)
             go(page, 7)
-    controls = ["first", "back", "play", "at", "speed", "assign", "view", "out", "fit", "in", "leaf-0", "leaf-1"]
+    controls = [
+        "first",
+        "back",
+        "play",
+        "at",
+        "by",
+        "speed",
+        "assign",
+        "view",
+        "out",
+        "fit",
+        "in",
+        "h",
+        "leaf-0",
+        "leaf-1",
+    ]
     assert [name for name in controls if name not in reached] == []
     assert {"a, as a number", "b, as a number"} <= set(reached)
+
+
+def test_the_nodes_are_reached_by_keyboard(shown: Any) -> None:
+    from selenium.webdriver import ActionChains
+    from selenium.webdriver.common.keys import Keys
+
+    page = shown(twice())
+
+    def press(*keys: str) -> str:
+        ActionChains(page).send_keys(*keys).perform()
+        return str(page.execute_script("return document.activeElement.querySelector('title')?.textContent"))
+
+    page.execute_script("ui.view.focus()")
+    assert press(Keys.TAB) == "a: data -2, grad not computed"
+    assert press(Keys.ARROW_RIGHT) == "d: data not computed, grad not computed"
+    assert page.execute_script("return at") == 0  # the arrow keys are the graph's here
+    assert press(Keys.ARROW_DOWN) == "e: data not computed, grad not computed"
+    assert press(Keys.ENTER) == "e: data 1, grad not computed"
+    assert said(page) == "e = a + b = -2 + 3 = 1"
+    assert press(Keys.ARROW_LEFT) == "b: data 3, grad not computed"
+    ActionChains(page).send_keys(" ").perform()
+    assert page.switch_to.active_element.get_attribute("id") == "leaf-1"
+    page.execute_script("ui.view.focus()")
+    assert press(Keys.TAB).startswith("b: ")  # where one was
 
 
 def test_everything_that_can_be_used_has_a_name(shown: Any) -> None:
@@ -129,7 +169,7 @@ def test_it_is_readable_in_light_and_in_dark(shown: Any, scheme: str) -> None:
             const behind = (e) => { for (; e; e = e.parentElement) { const c = getComputedStyle(e).backgroundColor;
               if (!/, 0\\)$/.test(c)) return c; } };
             const found = {};
-            const all = "h1, h2, h3, #about, #count, button:enabled, #said p, #said b, label";
+            const all = "h1, h2, .rule, #ratio, #about, #count, button:enabled, #said p, #said b, label";
             for (const e of document.querySelectorAll(all))
               found[e.id || e.tagName + e.textContent] = ratio(getComputedStyle(e).color, behind(e));
             for (const { g } of nodes) for (const text of g.querySelectorAll("text")) {
@@ -155,10 +195,16 @@ def test_it_fits_a_telephone(shown: Any) -> None:
     page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
     try:
         page.refresh()
+        unpacked(page)
         assert page.execute_script("return document.documentElement.scrollWidth") == 390
-        small = """return [...document.querySelectorAll("#bar button, #zoom button, #bar select")]
-            .filter((e) => e.getBoundingClientRect().height < 30).length"""
-        assert page.execute_script(small) == 0
+        controls = "#bar button, #zoom button, #bar select, #time, #switch, aside button, aside input"
+        small = """return [...document.querySelectorAll(arguments[0])]
+            .filter((e) => e.getBoundingClientRect().height < 44).map((e) => e.outerHTML)"""
+        assert page.execute_script(small, controls) == []
+        order = "return ['view', 'bar', 'step', 'leaves'].map((id) => byId(id).getBoundingClientRect().top)"
+        tops = page.execute_script(order)
+        assert tops == sorted(tops)
+        assert tops[0] < 130  # the picture first
         keep(page, "stepper-telephone")
     finally:
         page.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
@@ -217,9 +263,9 @@ def test_a_thousand_hostile_labels_stay_text(shown: Any) -> None:
     assert all(len(name) <= naming.LONGEST for name in names)
     tags = "return [...new Set([...document.querySelectorAll('*')].map((e) => e.tagName.toLowerCase()))].sort()"
     plain = "aside b body button code div g h1 h2 h3 head header html i input label main meta noscript option output"
-    plain += " p path rect script section select span style svg text title"
+    plain += " p path rect script section select small span style svg text title"
     assert set(page.execute_script(tags)) <= set(plain.split())
-    assert page.execute_script("return document.scripts.length") == 2  # the data, which is not run, and the program
+    assert page.execute_script("return document.scripts.length") == 4  # two of which are data, and do not run
     assert page.title.startswith("Backpropagation, step by step: </script>")
     assert HOSTILE[1][:20] in said(page)
 
@@ -258,16 +304,17 @@ def test_a_notebook_exported_to_html_holds_the_page(browser: Any, tmp_path: Path
     nbclient = pytest.importorskip("nbclient", reason="needs nbclient")
     nbconvert = pytest.importorskip("nbconvert", reason="needs nbconvert")
     pytest.importorskip("ipykernel", reason="needs ipykernel")
-    cell = "from wengert import Value, steps\na = Value(3.0, '<b>a</b>')\nsteps(a * a + a).page()"
+    cell = "from wengert import Value, steps\na = Value(3.0, '<b>a</b>')\nsteps(a * a + a)"
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell)])
     nbclient.NotebookClient(notebook, timeout=60, kernel_name="python3").execute()
     (output,) = notebook.cells[0].outputs
-    assert output["data"]["text/plain"].startswith("Page(")
+    assert output["data"]["text/plain"].startswith("Steps(")
     text, _ = nbconvert.HTMLExporter(template_name="basic").from_notebook_node(notebook)
     path = tmp_path / "notebook.html"
     path.write_text(f"<!doctype html><meta charset=utf-8>{text}", encoding="utf-8")
     browser.get(path.as_uri())
     browser.switch_to.frame(find(browser, "iframe"))
+    unpacked(browser)
     try:
         assert browser.execute_script("return self.origin") == "null"  # a frame of its own, that can reach nothing
         assert find(browser, "h1").text == "Backpropagation, step by step: v1 + <b>a</b>"

@@ -38,6 +38,9 @@ def test_the_neuron_of_the_tutorials() -> None:
         "x2": {"data": "0", "grad": "0.5"},
         "w2": {"data": "1", "grad": "0"},
         "b": {"data": "6.881", "grad": "0.5"},
+        "x1*w1": {"data": "-6", "grad": "0.5"},
+        "x2*w2": {"data": "0", "grad": "0.5"},
+        "x1*w1 + x2*w2": {"data": "-6", "grad": "0.5"},
         "n": {"data": "0.8814", "grad": "0.5"},
         "o": {"data": "0.7071", "grad": "1"},
     }
@@ -77,7 +80,8 @@ def test_a_gradient_of_0_that_was_computed_is_0() -> None:
     x, dead = Value(-2.0, "x"), Value(1.0, "w")
     y = (x * dead).relu()
     y.backward()
-    assert {row["grad"] for row in rows(draw(y).svg).values()} == {"0"}
+    gradients = {name: row["grad"] for name, row in rows(draw(y).svg).items()}
+    assert gradients == {"x": "0", "w": "0", "x*w": "0", "relu(x*w)": "1"}
 
 
 def test_a_leaf_keeps_what_earlier_passes_left_and_the_new_result_has_none() -> None:
@@ -287,7 +291,7 @@ def test_png(tmp_path: Path) -> None:
     width, height = (int.from_bytes(data[at : at + 4], "big") for at in (16, 20))
     shown = read(draw(o).svg)
     assert (width, height) == (pytest.approx(2 * shown.width, abs=1), pytest.approx(2 * shown.height, abs=1))
-    draw(wengert.sum([Value(1.0) for _ in range(200)]), theme="dark").save(tmp_path / "large.png")
+    draw(wengert.sum([Value(1.0) for _ in range(200)]), limit=300, theme="dark").save(tmp_path / "large.png")
     data = (tmp_path / "large.png").read_bytes()
     width, height = (int.from_bytes(data[at : at + 4], "big") for at in (16, 20))
     assert height > 10_000
@@ -418,6 +422,15 @@ def test_no_module_bears_the_name_of_a_public_function() -> None:
     files = {path.stem for path in Path(str(wengert.view.__file__)).parent.glob("*.py")}
     assert not files & {"draw", "draw_dot", "tree"}
     assert callable(wengert.draw)
+
+
+def test_the_chart_of_the_readme_is_drawn_from_the_page_of_benchmarks() -> None:
+    root = Path(__file__).resolve().parents[2]
+    maker = runpy.run_path(str(root / "tools" / "make_readme_picture.py"))
+    page = (root / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    for theme in ("light", "dark"):
+        kept = (root / "docs" / "images" / f"speed-{theme}.svg").read_text(encoding="utf-8")
+        assert maker["chart"](page, theme) == kept, "run python tools/make_readme_picture.py speed"
 
 
 def test_the_pictures_of_the_documentation_are_what_is_drawn_today() -> None:

@@ -195,7 +195,7 @@ def test_gradients_are_those_of_the_last_pass(axes: Any) -> None:
         assert lines[1] == f"mean {fmean(numbers):.2g}, sd {pstdev(numbers):.2g}"
     model.zero_grad()
     plots.plot_gradients(model, axes)
-    assert axes.get_title(loc="left") == "gradients: all 0, no backward() since the last zero_grad()"
+    assert axes.get_title(loc="left") == "gradients: all 0"
 
 
 def test_activations_are_what_each_layer_gives(axes: Any) -> None:

@@ -91,7 +91,7 @@ def test_the_graph_of_the_neuron(kind: Any) -> None:
 @pytest.mark.parametrize("kind", [Two, Three, Four, Five, Node])
 def test_labels_and_the_tree(kind: Any) -> None:
     o, _ = neuron_of(kind)
-    assert set(rows(draw(o).svg)) == set(GRADIENTS)
+    assert set(GRADIENTS) < set(rows(draw(o).svg))  # and what has no label goes by its expression
     lines = tree(o).splitlines()
     assert len([line for line in lines if "data" in line]) == 10
     assert re.match(r"o = (tanh|TANH)  data 0.7071  grad not computed", lines[0])
@@ -131,13 +131,13 @@ def test_gradients_written_by_hand() -> None:
     o, v = neuron_of(Three)
     o.grad = 1.0
     said = {name: row["grad"] for name, row in rows(draw(o).svg).items()}
-    assert said == dict.fromkeys(GRADIENTS, "not computed") | {"o": "1"}
+    assert said == dict.fromkeys(said, "not computed") | {"o": "1"}
     for part in everything(o):
         part.grad = 0.5
     for name, gradient in GRADIENTS.items():
         v[name].grad = gradient
     said = {name: row["grad"] for name, row in rows(draw(o).svg).items()}
-    assert said == {"x1": "-1.5", "w1": "1", "x2": "0.5", "w2": "0", "b": "0.5", "n": "0.5", "o": "1"}
+    assert said == dict.fromkeys(said, "0.5") | {"x1": "-1.5", "w1": "1", "w2": "0", "o": "1"}
     assert "no value has a _backward yet: no gradient is passed on" in draw(o).svg
     assert tree(o).splitlines()[-1] == "no value has a _backward yet: no gradient is passed on"
     assert "stroke-dasharray" not in draw(o).svg.split("</style>")[1]

@@ -9,12 +9,14 @@ const size = names.length, root = size - 1;
 const made = [...kinds.keys()].filter((i) => kinds[i] >= 0);
 const end = 2 * made.length + 1;
 const byId = (id) => document.getElementById(id);
-const ids = "first back play on last at count speed assign said view graph reset off leaves about".split(" ");
+const ids = "first back play on last at count by speed assign step said curves view graph reset off against h ratio leaves about".split(" ");
 const ui = Object.fromEntries(ids.map((id) => [id, byId(id)]));
+// Nodes of a layer that are told one by one.
+const MANY = 6;
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 
 let values, partials;
-let at = 0, timer = 0, zoom = 1;
+let at = 0, timer = 0, zoom = 1, chosen = kinds.indexOf(-1);
 
 function restore() {
   values = data.values.map(real);
@@ -34,14 +36,14 @@ function recompute() {
   }
 }
 
-// The gradients after the first `turns` nodes have had their turn on the way back; null: none has arrived yet.
+// The gradients after the first `turns` nodes have had their turn on the way back, null where none has arrived yet; and
+// what each of these turns did.
 function sweep(turns, assign) {
-  const grads = Array(size).fill(null);
-  let last = [];
+  const grads = Array(size).fill(null), moves = [[]];
   if (turns > 0) grads[root] = 1;
   for (let k = 1; k < turns; k++) {
-    const i = made[made.length - k];
-    last = [];
+    const i = made[made.length - k], done = [];
+    moves.push(done);
     operands[i].forEach((x, slot) => {
       const partial = partials[i][slot], own = data.own[i]?.[slot];
       if (x < 0 || partial === null) return;
@@ -52,10 +54,21 @@ function sweep(turns, assign) {
         grads[x] = real(own[0]);
         product = grads[x] - (before ?? 0);
       }
-      last.push({ operand: x, slot, partial, product, before, after: grads[x], gradient, own });
+      done.push({ operand: x, slot, partial, product, before, after: grads[x], gradient, own });
     });
   }
-  return { grads, last };
+  return { grads, moves };
+}
+
+// The result, and with it every other number, if a leaf were x.
+function resultAt(leaf, x) {
+  const kept = values;
+  values = values.slice();
+  values[leaf] = x;
+  for (const i of made) values[i] = rules[kinds[i]][0](...operands[i].map(given));
+  const result = values[root];
+  values = kept;
+  return result;
 }
 
 // -- words ----------------------------------------------------------------------------------------------------------
@@ -63,19 +76,32 @@ function sweep(turns, assign) {
 function number(x) {
   if (!isFinite(x)) return x !== x ? "nan" : x > 0 ? "inf" : "-inf";
   if (x === 0) return "0";
+  const size = Math.abs(x);
+  if (size >= 9999.5 && size < 9999999.5) return String(+x.toPrecision(7));
   let [figures, power] = x.toExponential(3).split("e");
   if (power > -5 && power < 4) return String(+x.toPrecision(4));
   return `${figures.replace(/\.?0+$/, "")}e${power[0]}${power.slice(1).padStart(2, "0")}`;
 }
 
-const fill = (template, texts) =>
-  template.replace(/([@#])(\d+)/g, (_, mark, k) => (mark === "#" && texts[k][0] === "-" ? `(${texts[k]})` : texts[k]));
+const closed = (text) => (text[0] === "-" ? `(${text})` : text);
+const fill = (template, texts, enclosed = texts.map(closed)) => template.replace(/([@#])(\d+)/g, (_, mark, k) => (mark === "#" ? enclosed : texts)[k]);
 const times = (x, y) => fill("@0 × #1", [number(x), number(y)]);
 const plus = (x, y) => fill("@0 + #1", [number(x), number(y)]);
 const called = (i) => (kinds[i] >= 0 && formulas[i] === 0 && /^[@#-]/.test(templates[kinds[i]]) ? `(${names[i]})` : names[i]);
 
+// A local derivative as the rule has it, over the names of the operands and over their numbers.
+function ruleOf(i, slot) {
+  const rule = kinds[i] < 0 ? "" : data.words.rules[kinds[i]][slot], partial = partials[i][slot];
+  if (!rule || !(partial === partial)) return "";
+  const whole = formulas[i] || names[i], xs = operands[i];
+  const symbols = xs.map((x) => (x < 0 ? number(given(x)) : names[x])), safe = xs.map((x) => (x < 0 ? closed(number(given(x))) : called(x)));
+  const parts = [fill(rule, [...symbols, whole], [...safe, whole]), fill(rule, [...xs.map((x) => number(given(x))), number(values[i])])];
+  return [...new Set([...parts, number(partial)])].join(" = ");
+}
+
 // What happens in the step before position k: a heading, and sentences as lists of [text, emphasis].
 function story(k, now) {
+  const last = now.moves[k - made.length - 1] ?? [];
   if (k === 0) return { phase: "", node: -1, head: "Press play, or step with the arrow keys", said: [[[`${size} nodes: first forward through every operation, then back from ${names[root]}`]]] };
   if (k <= made.length) {
     const i = made[k - 1], texts = operands[i].map((x) => number(given(x)));
@@ -86,7 +112,7 @@ function story(k, now) {
   }
   if (k === made.length + 1) return { phase: "backward", node: root, head: "Backward, from the result", said: [[[`grad of ${called(root)} = `], ["1", "b"], [", the derivative of the result by itself"]]] };
   const i = made[end - k];
-  const said = now.last.map((c) => {
+  const said = last.map((c) => {
     if (Array.isArray(c.own)) return [[c.own[1]]];
     const first = c.before === null, product = [number(c.product), "b"];
     const chain = `grad of ${called(i)} × local derivative = ${times(c.gradient, c.partial)} = `;
@@ -131,7 +157,7 @@ function build() {
     });
     edges[i] = ends[i].map((points) => points && svg("path", { class: "edge", d: curve(points) }, stage.edges));
     const [x, y, wide, pill] = data.boxes[i];
-    const g = svg("g", { class: pill ? "node" : "node leaf-node", transform: `translate(${x},${y})` }, stage.nodes);
+    const g = svg("g", { class: pill ? "node" : "node leaf-node", transform: `translate(${x},${y})`, role: "button", tabindex: i ? -1 : 0 }, stage.nodes);
     const left = pill ? pill - 8 : 0, inner = pill ? pill + 5 : 9;
     const title = svg("title", {}, g);
     svg("rect", { class: "box", x: left, width: wide - left, height: high, rx: 7 }, g);
@@ -145,6 +171,8 @@ function build() {
     const value = svg("text", { class: "num", x: wide - 9, y: 33 }, g);
     const grad = svg("text", { class: "num grad", x: wide - 9, y: 49 }, g);
     g.onclick = () => visit(i);
+    g.onkeydown = (event) => overGraph(event, i);
+    g.onfocus = () => stop(i);
     nodes[i] = { g, title, name, value, grad, room: wide - inner - 8 };
   }
   for (const { name, room } of nodes) fitInto(name, room);
@@ -174,43 +202,63 @@ function set(element, text) {
 
 // -- showing a position ---------------------------------------------------------------------------------------------
 
-function show() {
-  const turns = at - made.length, assign = ui.assign.checked;
-  const now = sweep(turns, assign), right = assign ? sweep(turns, false).grads : now.grads;
-  const { phase, node, head, said } = story(at, now);
+const turnOf = (k) => (k <= made.length ? made[k - 1] : made[end - k]);
+const layerOf = (k) => (k === 0 || k === made.length + 1 ? -k : `${k > made.length}${data.layers[turnOf(k)]}`);
+
+// The positions that are shown together at position k: itself, or its layer so far.
+function together(k) {
+  let first = k;
+  while (ui.by.value === "layer" && first > 1 && layerOf(first - 1) === layerOf(k)) first--;
+  return Array.from({ length: k - first + 1 }, (_, n) => first + n);
+}
+
+function show(moving) {
+  const assign = ui.assign.checked, now = sweep(at - made.length, assign), right = sweep(assign ? at - made.length : 0, false).grads;
+  const run = together(at), stories = run.map((k) => story(k, now)), { phase, node } = stories.at(-1);
   const done = at >= made.length ? Infinity : made[at - 1] ?? -1;
-  const fed = new Set(node < 0 || at === made.length + 1 ? [] : operands[node].filter((x) => x >= 0));
+  const active = new Set(stories.map((s) => s.node)), passing = at === made.length + 1 ? [] : stories.map((s) => s.node).filter((i) => i >= 0);
+  const fed = new Set(passing.flatMap((i) => operands[i].filter((x) => x >= 0)));
   ui.graph.setAttribute("class", phase);
+  stage.gains.replaceChildren();
   let wrong = 0;
   for (let i = 0; i < size; i++) {
     const { g, title, value, grad, room } = nodes[i];
-    const known = kinds[i] < 0 || i <= done, gradient = now.grads[i], bad = !Object.is(gradient, right[i]) && gradient !== right[i];
+    const known = kinds[i] < 0 || i <= done, gradient = now.grads[i], bad = assign && !Object.is(gradient, right[i]) && gradient !== right[i];
     wrong += bad;
     set(value, known ? number(values[i]) : "·");
-    set(grad, gradient === null ? "·" : bad ? `${number(gradient)} ≠ ${number(right[i])}` : number(gradient));
-    set(title, `${names[i]}: data ${known ? values[i] : "not computed"}, grad ${gradient === null ? "not computed" : gradient}`);
-    const classes = `node${kinds[i] < 0 ? " leaf-node" : ""}${known ? "" : " later"}${i === node ? " now" : ""}${fed.has(i) ? " fed" : ""}${bad ? " wrong" : ""}`;
+    set(grad, gradient === null ? "·" : number(gradient));
+    const told = `${names[i]}: data ${known ? values[i] : "not computed"}, grad ${gradient === null ? "not computed" : gradient}`;
+    set(title, told);
+    const classes = `node${kinds[i] < 0 ? " leaf-node" : ""}${known ? "" : " later"}${active.has(i) ? " now" : ""}${fed.has(i) ? " fed" : ""}${bad ? " wrong" : ""}`;
     if (g.getAttribute("class") !== classes) g.setAttribute("class", classes);
-    if (bad || grad.hasAttribute("textLength")) fitInto(grad, room);
+    if (bad) svg("text", { class: "should", x: data.boxes[i][0] + data.boxes[i][2] - 9, y: data.boxes[i][1] + high + 12, "text-anchor": "end" }, stage.gains, `should be ${number(right[i])}`);
+    if (grad.hasAttribute("textLength")) fitInto(grad, room);
   }
   for (const edge of stage.edges.querySelectorAll(".hot")) edge.classList.remove("hot");
-  stage.gains.replaceChildren();
-  for (const edge of fed.size ? edges[node] : []) {
+  for (const edge of passing.flatMap((i) => edges[i])) {
     if (!edge) continue;
     edge.classList.add("hot");
     // It is drawn above the others.
     stage.edges.append(edge);
   }
-  if (phase === "backward") gains(node, now.last, assign);
-  ui.said.className = phase;
+  const travels = moving && !calm.matches && +ui.speed.value > 200;
+  if (phase === "backward" && at > made.length + 1) gains(run.flatMap((k) => now.moves[k - made.length - 1].map((c) => ({ ...c, node: turnOf(k) }))), assign, travels);
+  if (travels && passing.length) travel(passing, phase === "backward" ? now.moves[at - made.length - 1] : null);
+  ui.step.className = phase;
   ui.said.setAttribute("aria-live", timer ? "off" : "polite");
   ui.said.replaceChildren();
-  html("h3", { textContent: head }, ui.said);
-  for (const sentence of said) {
-    const line = html("p", {}, ui.said);
-    for (const [text, mark] of sentence) html(mark === "b" ? "b" : "span", { textContent: text, className: mark === "lost" ? mark : "" }, line);
-  }
+  stories.slice(0, MANY).forEach(({ head, said, node: i }, n) => {
+    if (n === 0 || head !== stories[n - 1].head) html("h2", { textContent: head }, ui.said);
+    said.forEach((sentence, m) => {
+      const line = html("p", {}, ui.said);
+      for (const [text, mark] of sentence) html(mark === "b" ? "b" : "span", { textContent: text, className: mark === "lost" ? mark : "" }, line);
+      const move = now.moves[run[n] - made.length - 1]?.[m], rule = move && !Array.isArray(move.own) && ruleOf(i, move.slot);
+      if (rule) html("small", { className: "rule", textContent: `local derivative: ${rule}` }, ui.said);
+    });
+  });
+  if (stories.length > MANY) html("p", { textContent: `and ${stories.length - MANY} more nodes of this layer` }, ui.said);
   if (assign) html("p", { className: "lost", textContent: verdict(wrong) }, ui.said);
+  curves(node, at);
   ui.at.value = at;
   ui.at.setAttribute("aria-valuetext", `step ${at} of ${end} ${phase}`);
   set(ui.count, `step ${at} of ${end}`);
@@ -224,16 +272,100 @@ function verdict(wrong) {
   return at === end ? "Nothing is used twice here: = and += give the same." : "With = instead of +=, no gradient is wrong yet.";
 }
 
-// What each operand gains, on the side of its box that the edge leaves free.
-function gains(node, last, assign) {
-  const heights = {};
-  for (const { operand, slot, before, product, own } of last.slice(0, 40)) {
-    const [x, y, wide] = data.boxes[operand], route = ends[node][slot];
+// What each operand gains, on the side of its box that the edge leaves free; at the operator, by what it multiplies.
+function gains(moves, assign, late) {
+  const heights = {}, factors = [0, 0];
+  for (const { node, operand, slot, partial, before, product, own } of moves.slice(0, 40)) {
+    const [x, y, wide] = data.boxes[operand], route = ends[node][slot], [u, v] = route.slice(-2);
     const above = (heights[operand] = (heights[operand] ?? 0) + 1), down = route[3] >= route[1];
     const offset = down ? -7 - 14 * (above - 1) : 16 + 14 * (above - 1);
     const sign = assign || own === "=" || before === null ? "=" : "+=";
-    svg("text", { class: "gain", x: x + wide + 6, y: y + high / 2 + offset }, stage.gains, `${sign} ${number(product)}`);
+    svg("text", { class: late ? "gain coming" : "gain", x: x + wide + 6, y: y + high / 2 + offset }, stage.gains, `${sign} ${number(product)}`);
+    if (moves.length > 3 || Array.isArray(own)) continue;
+    const below = route[1] >= v, turn = factors[+below]++;
+    svg("text", { class: "gain factor", x: u + 10, y: v + (below ? 26 + 13 * turn : -18 - 13 * turn) }, stage.gains, fill("× #0", [number(partial)]));
   }
+}
+
+// Numbers on their way: forward those of the operands; backward a gradient, which the operator multiplies first.
+let journey = 0;
+function travel(passing, moves) {
+  const tokens = [];
+  for (const i of passing)
+    (moves ?? operands[i].map((operand, slot) => ({ operand, slot }))).slice(0, 8).forEach(({ operand, slot, product, gradient, partial }, k) => {
+      const path = edges[i][slot];
+      if (operand < 0 || !path) return;
+      const first = moves ? fill("@0 × #1", [number(gradient), number(partial)]) : number(values[operand]);
+      tokens.push({ k, path, long: path.getTotalLength(), then: moves ? number(product) : first, text: svg("text", { class: "token" }, stage.gains, first) });
+    });
+  const mine = ++journey, begun = performance.now(), lasts = Math.min(1000, ui.speed.value * 0.7);
+  const move = (time) => {
+    const share = Math.min((time - begun) / lasts, 1), gone = moves ? Math.max(share - 0.35, 0) / 0.65 : share;
+    if (mine !== journey || share === 1) return tokens.forEach(({ text }) => text.remove());
+    for (const { k, path, long, text, then } of tokens) {
+      const { x, y } = path.getPointAtLength(long * (moves ? 1 - gone : gone));
+      text.setAttribute("x", x);
+      // At the operator they stand one above the other.
+      text.setAttribute("y", y - 8 - (moves ? 15 * k * (1 - gone) : 0));
+      if (gone > 0) set(text, then);
+    }
+    requestAnimationFrame(move);
+  };
+  requestAnimationFrame(move);
+}
+
+// -- curves ---------------------------------------------------------------------------------------------------------
+
+// The curve of f around x, with the lines through its point there: of each its slope and its class.
+function plot(parent, f, x, lines, told, below, left) {
+  const [wide, tall] = [200, 118], span = Math.max(1.5, 1.5 * Math.abs(x)), y = f(x), points = [];
+  if (!isFinite(x) || !isFinite(y)) return;
+  for (let k = -30; k <= 30; k++) points.push([x + (span * k) / 30, f(x + (span * k) / 30)]);
+  const heights = points.map(([, v]) => v).filter(isFinite), most = Math.max(...heights), least = Math.min(...heights);
+  const reach = Math.abs(lines[0]?.[0] || 0) * span || most - least || 1;
+  let low = Math.max(least, y - 1.2 * reach), top = Math.min(most, y + 1.2 * reach);
+  if (!(top - low > 1e-9 * Math.abs(y))) [low, top] = [y - 1, y + 1];
+  const across = (u) => ((u - x) / span + 1) * (wide / 2), up = (v) => 24 + (1 - (v - low) / (top - low)) * (tall - 48), near = (v) => Math.max(-999, Math.min(999, up(v)));
+  const drawn = svg("svg", { class: "plot", viewBox: `0 0 ${wide} ${tall}`, width: wide, height: tall, role: "img", "aria-label": told }, parent);
+  if (x - span < 0 && x + span > 0) svg("path", { class: "axis", d: `M${across(0)},0V${tall}` }, drawn);
+  svg("path", { class: "axis", d: `M0,${near(0)}H${wide}` }, drawn);
+  let pen = "M";
+  const d = points.map(([u, v]) => (isFinite(v) ? [`${pen}${across(u).toFixed(1)},${near(v).toFixed(1)}`, (pen = "L")][0] : ((pen = "M"), ""))).join("");
+  svg("path", { d }, drawn);
+  for (const [slope, kind] of lines) if (isFinite(slope)) svg("path", { class: kind, d: `M0,${near(y - slope * span)}L${wide},${near(y + slope * span)}` }, drawn);
+  svg("circle", { cx: wide / 2, cy: up(y), r: 4.5 }, drawn);
+  for (const [top, tall] of [[0, 18], [100, 18]]) svg("rect", { y: top, width: wide, height: tall }, drawn);
+  svg("text", { x: wide - 6, y: tall - 6, "text-anchor": "end" }, drawn, below);
+  svg("text", { x: 6, y: 14 }, drawn, left);
+  for (const text of drawn.querySelectorAll("text")) fitInto(text, wide - 12);
+}
+
+// A node over each of its operands, the others held; on the way back with the tangents.
+function curves(node, k) {
+  ui.curves.replaceChildren();
+  const rule = rules[kinds[node]], back = k > made.length + 1;
+  if (!rule || k === made.length + 1) return;
+  const slots = operands[node].map((x, slot) => slot).filter((slot) => operands[node][slot] >= 0 && partials[node][slot] !== null);
+  for (const slot of slots.slice(0, innerWidth > 1100 ? 2 : 1)) {
+    const xs = operands[node].map(given), over = names[operands[node][slot]], slope = partials[node][slot];
+    const f = (x) => rule[0](...xs.map((other, n) => (n === slot ? x : other)));
+    const tangent = back ? `, its slope there is ${number(slope)}` : "";
+    plot(ui.curves, f, xs[slot], back ? [[slope, "tangent"]] : [], `${names[node]} over ${over}, which is ${number(xs[slot])}${tangent}`, `${over} = ${number(xs[slot])}`, back ? `slope ${number(slope)}` : names[node]);
+  }
+}
+
+// The result over the leaf that was chosen last: its slope is the gradient. A secant shows how that comes about.
+function effect() {
+  ui.against.replaceChildren();
+  const off = data.words.off || !isFinite(values[chosen]);
+  ui.h.parentElement.hidden = ui.ratio.hidden = !!off;
+  if (off) return;
+  const gradient = sweep(made.length + 1, false).grads[chosen] ?? 0, found = ui.assign.checked ? sweep(made.length + 1, true).grads[chosen] ?? 0 : gradient;
+  const x = values[chosen], h = +ui.h.value, f = (u) => resultAt(chosen, u), ratio = (f(x + h) - f(x)) / h;
+  const lines = [[gradient, "tangent"], ...(found !== gradient ? [[found, "false"]] : []), ...(h ? [[ratio, "secant"]] : [])];
+  plot(ui.against, f, x, lines, `${names[root]} over ${names[chosen]}: the slope of its tangent is the gradient, ${number(gradient)}`, `${names[chosen]} = ${number(x)}`, `${names[root]}, slope ${number(gradient)}`);
+  const secant = h ? `slope of the secant, h = ${number(h)}: ${number(ratio)}` : "The slope of the tangent is the gradient. Move h for a secant.";
+  set(ui.ratio, found !== gradient ? `With = it would be ${number(found)}, which is no tangent.` : secant);
 }
 
 // Moves the picture so that a node can be seen; before the first step, the left side at the first operation's height.
@@ -261,8 +393,17 @@ function fitted() {
 // -- moving about ---------------------------------------------------------------------------------------------------
 
 function go(to) {
+  const from = at;
   at = Math.max(0, Math.min(end, Math.round(to)));
-  show();
+  show(at > from && together(at).includes(from + 1));
+}
+
+// A step on or back: of a node, or to the end of a layer.
+function by(way) {
+  let to = at + way;
+  if (ui.by.value === "layer" && way < 0) to -= together(at).length - 1;
+  else if (ui.by.value === "layer") while (to < end && layerOf(to + 1) === layerOf(to)) to++;
+  go(to);
 }
 
 function pause() {
@@ -277,13 +418,13 @@ function play() {
   if (timer) return pause();
   if (at === end) at = 0;
   timer = setInterval(() => {
-    go(at + 1);
+    by(1);
     if (at === end) pause();
   }, +ui.speed.value);
   ui.play.setAttribute("aria-pressed", "true");
   ui.play.lastChild.textContent = "Pause";
   ui.play.querySelector("path").setAttribute("d", "M3 2h4v12H3zM9 2h4v12H9z");
-  go(at + 1);
+  by(1);
 }
 
 function visit(i) {
@@ -293,24 +434,48 @@ function visit(i) {
   else go(at > made.length ? end - made.indexOf(i) : made.indexOf(i) + 1);
 }
 
-const by = (step) => () => (pause(), go(at + step));
-ui.first.onclick = by(-Infinity);
-ui.last.onclick = by(Infinity);
-ui.back.onclick = by(-1);
-ui.on.onclick = by(1);
+// One node can be reached by Tab, and from it, by the arrow keys, that which is the nearest in their direction.
+function stop(i) {
+  for (const { g } of nodes) if (g.tabIndex === 0) g.tabIndex = -1;
+  nodes[i].g.tabIndex = 0;
+}
+
+function overGraph(event, i) {
+  const ways = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }, way = ways[event.key];
+  if (event.ctrlKey || event.altKey || event.metaKey || !(way || event.key === "Enter" || event.key === " ")) return;
+  event.preventDefault();
+  event.stopPropagation();
+  if (!way) return visit(i);
+  const middle = (k) => [data.boxes[k][0] + data.boxes[k][2] / 2, data.boxes[k][1]], [x, y] = middle(i);
+  let best = Infinity, next = i;
+  for (let k = 0; k < size; k++) {
+    const [dx, dy] = [middle(k)[0] - x, middle(k)[1] - y], along = dx * way[0] + dy * way[1], aside = Math.abs(dx * way[1]) + Math.abs(dy * way[0]);
+    if (along > 1 && along + 2 * aside < best) [best, next] = [along + 2 * aside, k];
+  }
+  nodes[next].g.focus({ preventScroll: true });
+  follow(next);
+}
+
+const to = (where) => () => (pause(), where());
+ui.first.onclick = to(() => go(0));
+ui.last.onclick = to(() => go(end));
+ui.back.onclick = to(() => by(-1));
+ui.on.onclick = to(() => by(1));
+ui.h.oninput = effect;
+ui.by.onchange = () => show();
 ui.play.onclick = play;
 ui.at.oninput = () => (pause(), go(+ui.at.value));
-ui.assign.onchange = show;
+ui.assign.onchange = () => (show(), effect());
 ui.speed.onchange = () => timer && (pause(), play());
-const zoomTo = (to) => () => ((chosen = true), scale(to()));
+const zoomTo = (size) => () => ((zoomed = true), scale(size()));
 byId("in").onclick = zoomTo(() => zoom * 1.25);
 byId("out").onclick = zoomTo(() => zoom / 1.25);
 byId("fit").onclick = zoomTo(() => Math.min(fitted(), 1.5));
 document.onkeydown = (event) => {
   const inField = event.target.matches("input:not(#at), select"), inView = event.target === ui.view && zoom > fitted() * 1.01 && event.shiftKey;
-  const moves = { ArrowRight: 1, ArrowLeft: -1, Home: -Infinity, End: Infinity };
+  const moves = { ArrowRight: () => by(1), ArrowLeft: () => by(-1), Home: () => go(0), End: () => go(end) };
   if (inField && event.target !== ui.assign || inView || event.ctrlKey || event.altKey || event.metaKey) return;
-  if (event.key in moves) by(moves[event.key])();
+  if (event.key in moves) to(moves[event.key])();
   else if (event.key === " " && !event.target.matches("button, input")) play();
   else return;
   event.preventDefault();
@@ -342,7 +507,7 @@ function sliders() {
     if (kinds[i] >= 0) continue;
     const start = isFinite(values[i]) ? values[i] : 0, span = Math.max(1, 2 * Math.abs(start)), off = !!data.words.off;
     const row = html("div", { className: "leaf" }, ui.leaves);
-    html("span", { textContent: names[i], title: names[i] }, row);
+    html("span", { textContent: names[i].length > 14 ? `…${names[i].slice(-12)}` : names[i], title: names[i] }, row);
     const field = html("input", { type: "number", step: "any", disabled: off, ariaLabel: `${names[i]}, as a number` }, row);
     const range = html("input", { type: "range", min: start - span, max: start + span, step: "any", disabled: off, id: `leaf-${i}`, ariaLabel: names[i] }, row);
     const fresh = () => {
@@ -350,13 +515,16 @@ function sliders() {
       range.value = values[i];
     };
     const change = (source) => {
+      chosen = i;
       if (source.value === "") return;
       values[i] = +source.value;
       recompute();
       (source === field ? range : field).value = source === field ? values[i] : +values[i].toPrecision(5);
       ui.reset.disabled = false;
       show();
+      effect();
     };
+    range.onfocus = field.onfocus = () => ((chosen = i), effect());
     field.oninput = () => change(field);
     range.oninput = () => change(range);
     range.onkeydown = (event) => {
@@ -372,7 +540,7 @@ function sliders() {
 }
 
 restore();
-ui.reset.addEventListener("click", () => (restore(), (ui.reset.disabled = true), show()));
+ui.reset.addEventListener("click", () => (restore(), (ui.reset.disabled = true), show(), effect()));
 document.querySelector("h1").textContent = document.title;
 set(ui.about, data.words.about);
 ui.at.max = end;
@@ -382,12 +550,13 @@ behind.style.flexGrow = made.length + 1;
 build();
 sliders();
 // A frame may get its size late.
-let wide = 0, chosen = false;
+let wide = 0, zoomed = false;
 new ResizeObserver(() => {
-  if (ui.view.clientWidth !== wide && !chosen) {
-    scale(Math.max(Math.min(fitted(), 1.4), 0.8));
+  if (ui.view.clientWidth !== wide && !zoomed) {
+    scale(Math.max(Math.min(fitted(), 1.4), 0.72));
     show();
   }
   wide = ui.view.clientWidth;
 }).observe(ui.view);
 go(+location.hash.slice(1) || 0);
+effect();

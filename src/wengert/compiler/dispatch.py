@@ -8,10 +8,8 @@ timed, and from then on the faster one serves. A recording that does not agree i
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from math import isfinite
 from time import perf_counter
 from typing import Any
 from weakref import WeakSet
@@ -20,9 +18,9 @@ import numpy as np
 
 from wengert import modes
 from wengert._forks import in_child
-from wengert.compiler.backends import all_finite, source_of
+from wengert.compiler.backends import source_of
+from wengert.compiler.callpath import alike
 from wengert.compiler.entry import PROBATION, STALE, Entry, combined, together
-from wengert.compiler.fused import fused
 from wengert.compiler.lifting import Unliftable
 from wengert.compiler.tracing import (
     DRAWS,
@@ -41,6 +39,7 @@ from wengert.compiler.tracing import (
     record,
     recorder_of_thread,
     slopes_of,
+    slots_of,
 )
 from wengert.engine import Value
 from wengert.errors import ArgumentError, warn_once
@@ -48,26 +47,31 @@ from wengert.errors import ArgumentError, warn_once
 __all__ = ["Entry", "Runtime"]
 
 SPECIALIZATIONS = 32  # how many are recorded for one form of arguments, and how many forms are told apart
+TRIES = 3  # how often a call is timed
+WORTH = 1e-3  # seconds; what takes longer is timed as it is
 STRIDE = 7919  # between the examples that are compared: a prime, so that it visits all of nearly every batch
 
 
 class Runtime:
     """The memory of one compiled function."""
 
-    def __init__(self, compiled: Any) -> None:
+    def __init__(self, compiled: Any, function: Any) -> None:
         self.compiled = compiled
-        self.function: Any = compiled.function
-        self.name: str = getattr(compiled.function, "__name__", "the function")
+        self.function: Any = function
+        self.name: str = getattr(function, "__name__", "the function")
         self.entries: dict[Form, Entry] = {}
-        self.last: Entry | None = None
         self.said: set[str] = set()
-        self.lock: Any = threading.Lock()  # over a kernel's arrays; no code of the user's runs under it
-        self.direct: set[tuple[Any, ...]] = set()  # calls on one example that go to the function itself, by `_alike`;
-        self.short: set[int] = set()  # and those on batches of lists, by their size
+        self.short: set[int] = set()  # sizes of batches of lists that go to the function itself
         _runtimes.add(self)
         self.arguments: Callable[..., Arguments] = Reader(compiled.signature, compiled.static).read
 
     # -- calls --------------------------------------------------------------------------------------------------------
+
+    def mode(self) -> bool | None:
+        """Whether this thread asks for no derivatives; None where no recording may serve."""
+        if recorder_of_thread() is not None or is_watched() or modes.eager_only():
+            return None
+        return modes.grad_disabled()
 
     def call(self, args: Sequence[Any], named: dict[str, Any], how: str = "") -> Any:
         """One example; or of a batch the mean, the sum, or each of them (`how`: mean, sum, map).
@@ -81,7 +85,7 @@ class Runtime:
         if is_watched():
             return self.inline(self.function, args, named, how)
         if not how:
-            if modes.eager_only() or (self.direct and not named and _alike(args) in self.direct):
+            if modes.eager_only():
                 return self.function(*args, **named)
             return self.one(perf_counter(), self.arguments(args, named, False), args, named)
         if self.short and not named and set(map(type, args)) == {list}:
@@ -92,7 +96,7 @@ class Runtime:
         arguments = self.arguments(args, named, True)
         if modes.eager_only():
             return self.eagerly(arguments, arguments.count(), how)
-        return self.batch(began, arguments, arguments.count(), how)
+        return self.batch(began, arguments, arguments.count(), how, args, named)
 
     def inline(self, function: Any, args: Sequence[Any], named: dict[str, Any], how: str) -> Any:
         """The same as part of another function, which is being recorded."""
@@ -105,23 +109,25 @@ class Runtime:
 
     def one(self, began: float, arguments: Arguments, args: Sequence[Any], named: dict[str, Any]) -> Any:
         """A call on one example."""
-        entry = self.entry_for(arguments)
+        entry, pinned = self.entry_for(arguments), self.compiled.pinned
 
         def plainly() -> Any:
             if arguments.is_wide():
                 return self.function(*args, **named)
             return arguments.plainly(self.function, arguments.arrays)
 
-        if entry.refusal:
-            return plainly()
         due = entry.is_due()
-        if not due and entry.prefers_engine(1, self.compiled.pinned):
-            if arguments.is_wide() and not named:
-                self.direct.add(_alike(args))
+        if entry.refusal or (not due and entry.prefers_engine(1, pinned)):
+            if arguments.is_wide():
+                self.compiled.direct.append(alike(args, named))
             return plainly()
         if entry.specializations and entry.specializations[0].shape != ():
             return plainly()  # a list, which is recorded for `map` and for what is shown
-        made, value, free = self.run(entry, arguments)
+        numbers, values = arguments.numbers(arguments.arrays), arguments.values()
+        with self.alone() as free:
+            value = entry.one(numbers, values, modes.grad_disabled()) if free else None
+            made = entry.ran if free else None
+            entry.not_finite += free and not entry.was_finite
         seconds = perf_counter() - began
         if not free or (made is not None and not due):
             return plainly() if value is None else value
@@ -130,41 +136,24 @@ class Runtime:
         if watch is not None:
             self.another(entry, arguments, arguments.arrays, result, watch)
         elif made is not None and self.agrees(entry, made, arguments, arguments.arrays, result):
-            entry.note(1, seconds)
+            entry.note(1, self.timed(args, named, "", seconds))
+            entry.settle(1, not entry.prefers_engine(1, pinned))
         return result
 
-    def run(self, entry: Entry, arguments: Arguments) -> tuple[Recording | None, Any, bool]:
-        """The specialization that holds for an example, and what it gives; None for the engine to take over. And
-        whether no other thread was at the kernels, else nobody knows.
-        """
-        disabled = modes.grad_disabled()
-        numbers = arguments.numbers(arguments.arrays)
-        with self.alone() as free, np.errstate(all="ignore"):
-            for place, made in enumerate(entry.specializations if free else ()):
-                if made.shape != () or made.surroundings.changed():
-                    continue
-                made.load()
-                ran = made.run(numbers, None if disabled or made.is_number else 1.0)
-                if ran is None:
-                    continue
-                if place:  # the next call is likely to be of this kind too
-                    entry.specializations.insert(0, entry.specializations.pop(place))
-                value = float(ran.outputs["out"])
-                if not (ran.finite and isfinite(value)):
-                    entry.not_finite += 1
-                    return made, None, True
-                if disabled or made.is_number:
-                    return made, value if made.is_number else Value(value), True
-                operands, partials = made.derivatives()
-                if ran.by_inputs:
-                    operands += arguments.values()
-                    partials = np.concatenate([partials, *[np.asarray(x, float).reshape(-1) for x in ran.by_inputs]])
-                return made, fused(value, operands, partials, made.leaves and not ran.by_inputs), True
-        return None, None, free
+    def timed(self, args: Sequence[Any], named: dict[str, Any], how: str, seconds: float) -> float:
+        """How long such a call takes where its path is known, else as long as it took."""
+        for _ in range(TRIES if seconds < WORTH else 0):
+            began = perf_counter()
+            if self.compiled.serve(tuple(args), named, how, modes.grad_disabled()) is None:
+                break
+            seconds = min(seconds, perf_counter() - began)
+        return seconds
 
     # -- batches ------------------------------------------------------------------------------------------------------
 
-    def batch(self, began: float, arguments: Arguments, count: int, how: str) -> Any:
+    def batch(
+        self, began: float, arguments: Arguments, count: int, how: str, args: Sequence[Any], named: dict[str, Any]
+    ) -> Any:
         """A call on a batch."""
         entry = self.entry_for(arguments)
         known: dict[int, Any] = {}  # what the function itself gave for some of the examples
@@ -177,7 +166,9 @@ class Runtime:
             found = self.by_programs(entry, arguments, count, how, known)
             if found is not None:
                 if not due:  # then it would have taken longer
-                    entry.note(count, perf_counter() - began)
+                    entry.note(count, self.timed(args, named, how, perf_counter() - began))
+                engine = entry.prefers_engine(count, pinned) or entry.tries_engine(count, pinned)
+                entry.settle(count, not (due or engine))  # after a check it is timed again
                 return found
         if not due and all(each.refusal or each.prefers_engine(count, pinned) for each in self.entries.values()):
             self.short.add(count.bit_length())
@@ -191,83 +182,17 @@ class Runtime:
         """The result by the specializations that hold for the examples, some of them recorded now; None for the engine
         to take over.
         """
-        scale = 1.0 / count if how == "mean" else 1.0
-        seed = None if how == "map" or modes.grad_disabled() else scale
         while True:
-            with self.alone() as free, np.errstate(all="ignore"):
-                task = entry, arguments, count, seed
-                ran = (self.at_once(*task) or self.shares(*task)) if free else None
-            if ran is None:
-                return None
-            values, operands, partials, leaves, waiting = ran
-            if not len(waiting):
-                break
+            with self.alone() as free:
+                if not free:
+                    return None
+                found = entry.batch(arguments.arrays, count, how, modes.grad_disabled())
+                waiting = entry.waiting
+                entry.not_finite += not entry.was_finite
+            if found is not None or not len(waiting):
+                return found
             if not self.example(entry, arguments, int(waiting[0]), known):
                 return None
-        if how == "map":
-            entry.not_finite += not np.isfinite(values).all()
-            return values if np.isfinite(values).all() else None
-        if values.ndim > 1:
-            raise ArgumentError(f"{how} needs one Value an example, and the function gives {values.shape[1:]}: use map")
-        value = float(np.add.reduce(values)) * scale
-        with np.errstate(over="ignore"):
-            finite = isfinite(value) and all_finite(partials)
-        if not finite:  # what is masked out is computed too, as 0 times infinity
-            entry.not_finite += 1
-            return None
-        return Value(value) if seed is None else fused(value, operands, partials, leaves)
-
-    def at_once(self, entry: Entry, arguments: Arguments, count: int, seed: float | None) -> Any:
-        """As `shares`, where the first specialization holds for all examples, as it mostly does; else None."""
-        made = next((made for made in entry.specializations if not made.surroundings.changed()), None)
-        if made is None:
-            return None
-        made.load()
-        ran = made.run(arguments.arrays, seed)
-        if ran is None:
-            return None
-        values = np.asarray(ran.outputs["out"], float)
-        shape = (count, *(made.shape or ()))
-        if values.shape != shape:
-            values = np.broadcast_to(values, shape).copy()
-        return values, *made.derivatives(), made.leaves, ()
-
-    @np.errstate(all="ignore")
-    def shares(self, entry: Entry, arguments: Arguments, count: int, seed: float | None) -> Any:
-        """Each example by the specialization that holds for it: the values, the parameters, the derivatives by them,
-        whether all those are leaves, and the examples that are left; None if one cannot be computed.
-        """
-        waiting, arrays = np.arange(count), arguments.arrays
-        values: Any = None
-        slopes: dict[int, tuple[Any, float]] = {}
-        leaves = True
-        for made in [made for made in entry.specializations if not made.surroundings.changed()]:
-            made.load()
-            share = made.share([array[waiting] for array in arrays], len(waiting))
-            if share is None:
-                return None
-            taken, out = waiting[share[0]], share[1]
-            if not len(taken):
-                continue
-            if seed is not None and made.run([array[taken] for array in arrays], seed) is None:
-                return None
-            if values is None:
-                values = np.zeros((count, *out.shape[1:]))
-            if out.shape[1:] != values.shape[1:]:
-                return None
-            values[taken] = out
-            if seed is not None:
-                leaves = leaves and made.leaves
-                operands, partials = made.derivatives()
-                for p, slope in zip(operands, partials.tolist(), strict=True):
-                    slopes[id(p)] = p, slopes.get(id(p), (None, 0.0))[1] + slope
-            waiting = np.setdiff1d(waiting, taken)
-            if not len(waiting):
-                break
-        if values is None:
-            return np.zeros(0), (), np.zeros(0), True, waiting
-        found = list(slopes.values())
-        return values, tuple([p for p, _ in found]), np.array([slope for _, slope in found]), leaves, waiting
 
     def eagerly(self, arguments: Arguments, count: int, how: str, known: dict[int, Any] | None = None) -> Any:
         """The same by the engine, example by example; of some it is known already."""
@@ -289,7 +214,8 @@ class Runtime:
             )
         try:
             if watch is not None:
-                return watch.run(call), watch
+                with modes.unusual():
+                    return watch.run(call), watch
             before, began = random_state(), perf_counter()
             result = call()
             entry.plain = min(entry.plain, perf_counter() - began)
@@ -306,14 +232,14 @@ class Runtime:
         example = arguments.example(number)
         batch = [np.asarray(x)[None] for x in example]
         holding = None
-        with self.alone() as free, np.errstate(all="ignore"):
+        with self.alone() as free:
             if not free:
                 return False
-            for made in entry.specializations:
-                if holding is None and not made.surroundings.changed():
+            for made in [*entry.specializations]:
+                if holding is None and not made.changed():
                     made.load()
-                    share = made.share(batch, 1)
-                    holding = made if share is not None and len(share[0]) else None
+                    held = made.holding(batch, 1)
+                    holding = made if held is not None and len(held[0]) else None
         result, watch = self.watched(entry, arguments.prepared(self.function, number), arguments, holding is None)
         known[number] = result
         if watch is not None:
@@ -334,11 +260,15 @@ class Runtime:
 
     def entry_for(self, arguments: Arguments) -> Entry:
         """What is known of calls with such arguments."""
-        entry = self.last = self.entries.get(arguments.form) or Entry()
+        entry = self.compiled.last = self.entries.get(arguments.form) or Entry()
         entry.calls += 1
         if arguments.form not in self.entries:
             if len(self.entries) < SPECIALIZATIONS:
                 self.entries[arguments.form] = entry
+                slots = slots_of(arguments)
+                if slots is not None:
+                    entry.open(*slots, arguments.form.batched)
+                    (self.compiled.batches if arguments.form.batched else self.compiled.ones).append(entry)
             else:
                 self.fall_back(entry, f"it is called with more than {SPECIALIZATIONS} kinds of arguments")
         return entry
@@ -367,7 +297,7 @@ class Runtime:
 
     def too_many(self, entry: Entry) -> str:
         """Why there are so many specializations, and what to write instead."""
-        names = {made.surroundings.changed() for made in entry.specializations} - {""}
+        names = {made.changed() for made in entry.specializations} - {""}
         if names:
             return f"what it reads outside of itself, {', '.join(sorted(names))}, changes from call to call: pass it"
         lines = sorted({line for made in entry.specializations for line in made.guards.lines})
@@ -386,7 +316,7 @@ class Runtime:
         if made in entry.specializations:
             entry.specializations.remove(made)
         entry.stale += 1
-        entry.compared = 0
+        entry.compared = entry.trusted = 0
         why = f"{reason}: something that was recorded as fixed has changed, or is not the same each time"
         if entry.stale == STALE:
             self.fall_back(entry, why)
@@ -409,22 +339,24 @@ class Runtime:
             if not free:
                 return ""
             made.load()
-            return made.differs(arrays, want, slopes)
+            return made.differs(arrays, 2 if arguments.form.batched else 1, want, slopes)
 
     @contextmanager
     def alone(self) -> Iterator[bool]:
         """Whether no other thread is at the kernels now, and nobody else until this ends; it never waits."""
-        lock = self.lock
-        free = lock.acquire(blocking=False)
+        seat = self.compiled.seat
         try:
-            yield free
+            taken = [seat.pop()]
+        except IndexError:
+            taken = []
+        try:
+            yield bool(taken)
         finally:
-            if free:
-                lock.release()
+            seat += taken
 
     def fall_back(self, entry: Entry, why: str) -> None:
         """Leave such calls to the engine, and say so once."""
-        entry.refusal = why
+        entry.refusal, entry.trusted = why, 0
         warn_once(self.said, f"{self.name} runs uncompiled: {why}")
 
     # -- for loops that run a recording themselves --------------------------------------------------------------------
@@ -444,7 +376,7 @@ class Runtime:
             before: called before the function itself is, if it is time to compare.
         """
         entry.calls += 1
-        if made.surroundings.changed() or made not in entry.specializations:
+        if made.changed() or made not in entry.specializations:
             return False
         if not entry.is_due():
             return True
@@ -454,13 +386,20 @@ class Runtime:
 
     # -- what is shown ------------------------------------------------------------------------------------------------
 
+    @property
+    def last(self) -> Entry | None:
+        """What is known of calls like the last one."""
+        last: Entry | None = self.compiled.last
+        return last
+
     def latest(self) -> Recording:
         """The recording of the last call."""
         if self.last is None:
             raise ArgumentError("call the function first: nothing has been compiled yet")
         if not self.last.specializations:
             raise ArgumentError(f"nothing has been compiled yet{': ' * bool(self.last.refusal)}{self.last.refusal}")
-        return self.last.specializations[0]
+        last: Recording = self.last.specializations[0]
+        return last
 
     def source(self, language: str, gradient: bool) -> str:
         """The program as text."""
@@ -478,18 +417,13 @@ class Runtime:
         return "\n".join(lines)
 
 
-def _alike(args: Sequence[Any]) -> tuple[Any, ...]:
-    """What arguments look like from outside: their types, and how long they are."""
-    return tuple([(type(x), len(x)) if hasattr(x, "__len__") else type(x) for x in args])
-
-
 _runtimes: WeakSet[Runtime] = WeakSet()
 
 
 def _in_child() -> None:
     """In a forked child the call of another thread never comes to its end."""
     for runtime in _runtimes:
-        runtime.lock = threading.Lock()
+        runtime.compiled.seat[:] = [None]
 
 
 in_child(_in_child)

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from wengert.compiler.tracing import Recording, main_of, numbers_in
+from wengert.compiler.callpath import Served
+from wengert.compiler.tracing import main_of, numbers_in
 from wengert.engine import Value
 from wengert.errors import ArgumentError
 from wengert.functions import mean
@@ -22,13 +23,12 @@ FEW = 4  # how often the function itself is tried for batches of one size
 TOLERANCE = 1.1  # by how much the faster way has to be faster
 
 
-class Entry:
+class Entry(Served):
     """The recordings for one form of arguments."""
 
     def __init__(self) -> None:
-        self.specializations: list[Recording] = []
+        super().__init__(np)
         self.refusal = ""
-        self.calls = 0
         self.compared = 0
         self.stale = 0  # how many recordings were dropped
         self.not_finite = 0  # how many calls were left to the engine for that
@@ -39,6 +39,12 @@ class Entry:
     def is_due(self) -> bool:
         """Whether this call is compared with the function itself."""
         return self.compared < PROBATION or not self.calls & (self.calls - 1)
+
+    def settle(self, count: int, serves: bool) -> None:
+        """Note whether the recordings serve calls with so many examples, until one is compared again."""
+        bit = 1 << count.bit_length()
+        trusted = serves and self.compared >= PROBATION and not self.refusal
+        self.trusted = self.trusted | bit if trusted else self.trusted & ~bit
 
     def note(self, count: int, seconds: float) -> None:
         """Note how long a recording took for so many examples."""

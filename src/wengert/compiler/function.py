@@ -10,6 +10,7 @@ from typing import Any
 
 from wengert import errors
 from wengert.compiler.backends import BACKENDS, Backend, preferred
+from wengert.compiler.callpath import CallPath
 
 __all__ = ["Compiled", "compile"]
 
@@ -56,7 +57,7 @@ def compile(
     return Compiled(function, static, BACKENDS.get(backend), wait)
 
 
-class Compiled:
+class Compiled(CallPath):
     """A function that `compile` has decorated. Call it as before, or on a whole batch."""
 
     def __init__(
@@ -73,7 +74,6 @@ class Compiled:
         if not wait and self.backend.background is not None:
             self.backend = self.backend._replace(kernel=self.backend.background)
         functools.update_wrapper(self, function)
-        self.function = function
         self.signature: inspect.Signature = inspect.signature(function)
         self.static: tuple[str, ...] = (static,) if isinstance(static, str) else tuple(static)
         for name in self.static:
@@ -81,11 +81,8 @@ class Compiled:
                 raise errors.ArgumentError(f"static names {name!r}, and {function.__name__} has no such argument")
         from wengert.compiler.dispatch import Runtime
 
-        self._runtime = Runtime(self)
-
-    def __call__(self, *args: Any, **named: Any) -> Any:
-        """The function's value for one example, a Value like that of the function itself."""
-        return self._runtime.call(args, named)
+        self._runtime = Runtime(self, function)
+        self.begin(function, self._runtime)
 
     def mean(self, *args: Any, **named: Any) -> Any:
         """The mean over a batch, as one Value.
@@ -98,15 +95,15 @@ class Compiled:
         Raises:
             DataError: the arguments differ in the number of examples, a batch is empty, or its rows are ragged.
         """
-        return self._runtime.call(args, named, "mean")
+        return self.call_batch(args, named, "mean")
 
     def sum(self, *args: Any, **named: Any) -> Any:
         """The sum over a batch, as one Value; arguments and errors as of `mean`."""
-        return self._runtime.call(args, named, "sum")
+        return self.call_batch(args, named, "sum")
 
     def map(self, *args: Any, **named: Any) -> Any:
         """The function's values for a batch, as a NumPy array with the examples along the first axis, and no graph."""
-        return self._runtime.call(args, named, "map")
+        return self.call_batch(args, named, "map")
 
     def source(self, language: str = "numpy", *, gradient: bool = True) -> str:
         """The array program of the last call as runnable code.
@@ -120,6 +117,28 @@ class Compiled:
         """
         return self._runtime.source(language, gradient)
 
+    def to_jax(self) -> tuple[Callable[..., Any], dict[str, Any]]:
+        """The last call as a function of JAX: ``function(parameters, *arguments)``, and the parameters as they are now.
+
+        Where the last call was on a batch, it takes batches, and gives the result of each example. Where the recording
+        does not hold, as an example that takes another branch, the result is nan.
+
+        Raises:
+            MissingExtraError: JAX is not installed.
+            ArgumentError: nothing has been compiled yet, or the function takes several ways.
+        """
+        errors.require("jax", "xla")
+        from wengert.compiler.to_jax import to_jax
+
+        return to_jax(self._runtime)
+
+    def to_torch(self) -> Any:
+        """The last call as a `torch.nn.Module` with named parameters, in double precision; all else as of `to_jax`."""
+        errors.require("torch", "torch")
+        from wengert.compiler.to_torch import RecordedModule
+
+        return RecordedModule(self._runtime)
+
     def report(self) -> str:
         """What became of the function: nodes, array operations, products, tables, guards, and why it fell back."""
         return self._runtime.report()
@@ -127,6 +146,10 @@ class Compiled:
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """A compiled method, bound to the object that it is read from."""
         return self if instance is None else Bound(self, instance)
+
+    def __copy__(self) -> Compiled:
+        """Another compiled function of the same function, without recordings."""
+        return Compiled(self.function, self.static, self.backend if self.pinned else None)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Compiled:
         """Another compiled function, without recordings: of a function of the same, as `copy.deepcopy` leaves

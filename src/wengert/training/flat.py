@@ -17,7 +17,7 @@ import numpy as np
 
 from wengert.compiler import Compiled, gather, scatter
 from wengert.compiler.backends import all_finite
-from wengert.compiler.tracing import Recording
+from wengert.compiler.tracing import Recording, Result
 from wengert.optim import Optimizer
 from wengert.training.metrics import Right
 
@@ -141,12 +141,12 @@ class FlatSteps:
         cuts = range(start, end, self.piece)
         for cut in cuts:
             piece = [column[cut : min(cut + self.piece, end)] for column in self.data]
-            outputs = self._run(self.losses, piece, 1.0 / (end - start))
-            if outputs is None:
+            ran = self._run(self.losses, piece, 1.0 / (end - start))
+            if ran is None:
                 return None
-            loss += float(np.add.reduce(outputs["out"], axis=None))
+            loss += ran.total
             if self.metric is not None:
-                predictions = outputs["auxiliary"]
+                predictions = ran.outputs["auxiliary"]
                 own = predictions.base is None  # else they may be parameters, which the step changes
                 shown.append((predictions if own else predictions.copy(), piece[-1]))
             if len(cuts) > 1:
@@ -155,10 +155,10 @@ class FlatSteps:
             self.gradients[...] = total
         loss /= end - start
         if self.penalty is not None:
-            outputs = self._penalize(self.penalty)
-            if outputs is None:
+            ran = self._penalize(self.penalty)
+            if ran is None:
                 return None
-            loss += float(outputs["out"])
+            loss += ran.total
         if not isfinite(loss) or ((len(cuts) > 1 or self.penalty is not None) and not all_finite(self.gradients)):
             return None
         if clip_norm is not None:  # as `clip_grad_norm`
@@ -169,20 +169,18 @@ class FlatSteps:
         self.shown += shown
         return (loss,)
 
-    def _run(self, recorded: Recorded, batch: Batch, seed: float) -> dict[str, Any] | None:
-        """The outputs of a run; the gradients are left in its kernel."""
+    def _run(self, recorded: Recorded, batch: Batch, seed: float) -> Result | None:
+        """What a run comes to; the gradients are left in its kernel."""
         runtime, entry, path = recorded
         if not runtime.trusts(entry, path, batch, self.store):
             return None
         ran = path.run(batch, seed)
-        if ran is None or not ran.finite:
-            return None
-        return ran.outputs
+        return ran if ran is not None and ran.finite else None
 
-    def _penalize(self, penalty: Recorded) -> dict[str, Any] | None:
+    def _penalize(self, penalty: Recorded) -> Result | None:
         """Add the gradient of the regularization."""
         kernel = penalty.path.kernel
         kernel.numbers[...] = self.numbers[self.penalized]
-        outputs = self._run(penalty, [], 1.0)
+        ran = self._run(penalty, [], 1.0)
         self.gradients[self.penalized] += kernel.slopes
-        return outputs
+        return ran

@@ -154,7 +154,8 @@ class Progress:
     def epoch(self, history: History) -> None:
         """One epoch more is done."""
         text = f"epoch {len(history)}/{self._epochs}: {history.last()}"
-        line = f"{text}, {history.seconds:.0f} s ({history.backend})"
+        taken = f"{history.seconds:.0f}" if history.seconds >= 10.0 else f"{history.seconds:.2g}"
+        line = f"{text}, {taken} s ({history.backend})"
         if self._bar is not None:
             self._bar.set_postfix_str(f"{history.backend} {text}")
         elif self._shown and sys.stderr.isatty():

@@ -11,6 +11,7 @@ from typing import Any
 from wengert import engine
 from wengert.engine import Value
 from wengert.graph import Graph
+from wengert.ops import BY_NAME
 from wengert.view import naming
 from wengert.view.graph import ROUNDING, edges, is_by_hand, silent
 from wengert.view.naming import clean, number, second
@@ -34,6 +35,8 @@ class Contribution:
         before: the operand's gradient until then.
         after: ``before + product``, or what the closure of a node made by hand makes of it.
         sentence: the same in words and numbers.
+        rule: where `partial` comes from, as a calculus book has it, then in numbers: ``1 - tanh(n)² = 1 - 0.7071² =
+            0.5``; '' where there is no such rule, or the closure of a node made by hand does not go by it.
         at: the operand's place in `Graph.operands`.
         how: whether the turn "added" the product, "replaced" what was there by it, or did something "else".
     """
@@ -45,6 +48,7 @@ class Contribution:
     before: float
     after: float
     sentence: str
+    rule: str = field(repr=False)
     at: int = field(repr=False)
     how: str = field(repr=False)
 
@@ -153,7 +157,26 @@ class Pass:
         else:
             total = f"{number(before)} + {second(product)} = {number(after)}"
             said = f"grad of {target} += {said}, which makes {total}"
-        return Contribution(operand, self.names[operand], partial, product, before, after, said, at, how)
+        rule = self._rule(place, at, partial)
+        return Contribution(operand, self.names[operand], partial, product, before, after, said, rule, at, how)
+
+    def _rule(self, place: int, at: int, partial: float) -> str:
+        """A local derivative as the rule has it, over the names of the operands and over their numbers."""
+        operands, name = self.graph[place].operands, naming.spelled(self.graph, place)
+        written = naming.derivative(name, len(operands), at - self.graph.starts[place])
+        if not written or partial != partial:
+            return ""
+        numbers = [self.data[x] if isinstance(x, int) else x for x in operands]
+        if is_by_hand(self.graph, place):
+            row, given = (BY_NAME["pow"], [*numbers, float(name[2:])]) if name[:2] == "**" else (BY_NAME[name], numbers)
+            if not _agree(row.slopes(row.value(*given), given)[at - self.graph.starts[place]], partial):
+                return ""
+        symbols = [self.names[x] if isinstance(x, int) else number(x) for x in operands]
+        enclosed = [self.said(x) if isinstance(x, int) else second(x) for x in operands]
+        whole = naming.formula(self.graph, self.names, place)
+        over_names = naming.fill(written, [*symbols, whole], [*enclosed, whole])
+        over_numbers = naming.fill(written, list(map(number, [*numbers, self.data[place]])))
+        return " = ".join(dict.fromkeys([over_names, over_numbers, number(partial)]))
 
     def passed(self, place: int, at: int) -> float:
         """What a node passes on to an operand."""

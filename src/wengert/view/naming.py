@@ -1,8 +1,8 @@
 """What the pictures and sentences call a node, and how they write a number.
 
-A node goes by its label; without one by its expression where that is short, ``x1*w1``; else by its place in the
-computation, ``v7``, as the elements of a Wengert list are usually numbered. Labels are a user's, or a stranger's: what
-comes from here is short, of one line, and can be encoded.
+A node goes by its label; a parameter without one by its name in the model, ``layers.0.b``; any other by its expression
+where that is short, ``x1*w1``; else by its place in the computation, ``v7``, as the elements of a Wengert list are
+usually numbered. Labels are a user's, or a stranger's: what comes from here is short, of one line, and can be encoded.
 """
 
 from __future__ import annotations
@@ -13,28 +13,53 @@ from decimal import Decimal
 from math import copysign, inf, nextafter
 
 from wengert.graph import Graph
+from wengert.nn import registered_names
 from wengert.ops import TABLE, by_hand
 
-__all__ = [
-    "clean",
-    "fill",
-    "formula",
-    "formulas",
-    "is_compound",
-    "names",
-    "number",
-    "second",
-    "spelled",
-    "template",
-    "written",
-]
+__all__ = ["TITLE", "clean", "derivative", "ending", "fill", "formula", "formulas", "is_compound", "names", "number"]
+__all__ += ["owned", "parameters", "second", "spelled", "template", "written"]
 
-LONGEST = 24  # characters of a label that are shown
+LONGEST, NAME = 24, 36  # characters of a label that are shown, and of a name that comes from a model
+TITLE = 10_000  # characters of a label that are kept in full, to be read under the pointer
 SHORT = 16  # characters of an expression that still serves as a name
 MANY = 7  # operands that are all written out
+SMALLEST_LONG, LARGEST_LONG = 9999.5, 9999999.5  # between them a number is written with seven digits
 LARGE = 20_000  # nodes from which on a node without a label goes by its place
 INFIX = {row.name: row.infix for row in TABLE if row.infix and row.arity == 2}
 SIGNS = {(row.infix, row.arity): row.name for row in TABLE if row.infix}  # what hand-made nodes call themselves
+DERIVATIVES: dict[str, tuple[str, ...]] = {  # by each operand, as a calculus book has it, in the words of `template`
+    "add": ("1", "1"),
+    "sub": ("1", "-1"),
+    "mul": ("@1", "@0"),
+    "div": ("1/#1", "-#0/#1²"),
+    "pow": ("@1 × #0**(@1 - 1)", "@2 × log(@0)"),
+    "neg": ("-1",),
+    "relu": ("1 if @0 > 0 else 0",),
+    "exp": ("@1",),
+    "log": ("1/#0",),
+    "tanh": ("1 - #1²",),
+    "abs": ("sign(@0)",),
+    "square": ("2 × #0",),
+    "sqrt": ("1/(2 × @1)",),
+    "reciprocal": ("-1/#0²",),
+    "exp2": ("@1 × log(2)",),
+    "expm1": ("exp(@0)",),
+    "log1p": ("1/(1 + #0)",),
+    "sin": ("cos(@0)",),
+    "cos": ("-sin(@0)",),
+    "tan": ("1 + #1²",),
+    "asin": ("1/sqrt(1 - #0²)",),
+    "atan": ("1/(1 + #0²)",),
+    "sinh": ("cosh(@0)",),
+    "cosh": ("sinh(@0)",),
+    "sigmoid": ("@1 × (1 - #1)",),
+    "logsigmoid": ("sigmoid(-#0)",),
+    "softplus": ("sigmoid(@0)",),
+    "silu": ("sigmoid(@0) × (1 + @0 × sigmoid(-#0))",),
+    "gelu": ("normal_cdf(@0) + @0 × normal_pdf(@0)",),
+    "maximum": ("1 if @0 > @1, 0.5 on a tie, else 0", "1 if @1 > @0, 0.5 on a tie, else 0"),
+    "minimum": ("1 if @0 < @1, 0.5 on a tie, else 0", "1 if @1 < @0, 0.5 on a tie, else 0"),
+}
 POWER, FUNCTION = re.compile(r"\*\*-?\d[\d.e-]{0,9}"), re.compile(r"[^\W\d]\w{0,15}")
 
 # What is no character to show: controls, what turns the direction of writing, halves of surrogate pairs.
@@ -51,18 +76,30 @@ def clean(label: str, longest: int = LONGEST) -> str:
     return shown if len(shown) <= longest else shown[: longest - 1] + "…"
 
 
-def number(x: float) -> str:
-    """Four digits, without zeros that say nothing. A half is rounded up, as JavaScript does it.
+def ending(name: str) -> str:
+    """A name as one short line: its end, if it is long, as in a path that says the most.
 
-    >>> number(-2.0), number(1 / 3), number(2.0625), number(1e-7), number(123456.0), number(float("-inf"))
-    ('-2', '0.3333', '2.063', '1e-07', '1.235e+05', '-inf')
+    >>> ending("transformer.blocks.11.attention.query.7.15")
+    '…rmer.blocks.11.attention.query.7.15'
+    """
+    name = clean(name, TITLE)
+    return name if len(name) <= NAME else "…" + name[1 - NAME :]
+
+
+def number(x: float) -> str:
+    """Four digits, and seven of what is above ten thousand; without zeros that say nothing. A half is rounded up, as
+    JavaScript does it.
+
+    >>> number(-2.0), number(1 / 3), number(2.0625), number(1e-7), number(123456.789), number(float("-inf"))
+    ('-2', '0.3333', '2.063', '1e-07', '123456.8', '-inf')
     """
     if x == 0.0:
         return "0"  # of -0.0 too
-    five = f"{x:.4e}"
-    if five.partition("e")[0][-1] == "5" and Decimal(five) == Decimal(x):  # a half, which Python rounds to even
+    digits = 7 if SMALLEST_LONG <= abs(x) < LARGEST_LONG else 4
+    longer = f"{x:.{digits}e}"
+    if longer.partition("e")[0][-1] == "5" and Decimal(longer) == Decimal(x):  # a half, which Python rounds to even
         x = nextafter(x, copysign(inf, x))
-    return f"{x:.4g}"
+    return f"{x:.{digits}g}"
 
 
 def second(x: float) -> str:
@@ -116,16 +153,39 @@ def template(name: str, count: int, times: str = "*") -> str:
     return f"{name}({', '.join(places)})"
 
 
-def fill(written: str, texts: Sequence[str] | Mapping[int, str]) -> str:
-    """A template with its operands put in, those that stand in it.
+def derivative(name: str, count: int, slot: int) -> str:
+    """The rule for the derivative of an operation on `count` operands by one of them, as a `template`; the value of
+    the operation itself stands behind the operands. '' where no textbook has it in a line.
 
-    >>> fill("@0*#1", ["-2", "-3"])
-    '-2*(-3)'
+    >>> derivative("mul", 2, 0), derivative("tanh", 1, 0), derivative("dot", 5, 3), derivative("**3", 1, 0)
+    ('@1', '1 - #1²', '@1', '3 × #0**2')
+    """
+    if name in DERIVATIVES:
+        return DERIVATIVES[name][slot] if count == len(DERIVATIVES[name]) else ""
+    if name.startswith("**"):
+        return f"{name[2:]} × #0**{number(float(name[2:]) - 1.0)}"
+    half = count // 2
+    rules = {
+        "sum": "1",
+        "mean": f"1/{count}",
+        "dot": "1" if slot == 2 * half else f"@{(slot + half) % (2 * half)}" if half else "",
+        "max": f"1 if @{slot} is the greatest, shared on a tie, else 0",
+        "min": f"1 if @{slot} is the least, shared on a tie, else 0",
+        "logsumexp": f"exp(@{slot} - #{count})",
+    }
+    return rules.get(name, "")
+
+
+def fill(written: str, texts: Sequence[str] | Mapping[int, str], enclosed: Sequence[str] | None = None) -> str:
+    """A template with its operands put in, those that stand in it; for a # the text in `enclosed`, if it is given.
+
+    >>> fill("@0*#1", ["-2", "-3"]), fill("@0*#1", ["a", "b + c"], ["a", "(b + c)"])
+    ('-2*(-3)', 'a*(b + c)')
     """
 
     def put(mark: re.Match[str]) -> str:
-        text = texts[int(mark[2])]
-        return _enclosed(text) if mark[1] == "#" else text
+        place = int(mark[2])
+        return texts[place] if mark[1] == "@" else enclosed[place] if enclosed else _enclosed(texts[place])
 
     return re.sub(r"([@#])(\d+)", put, written)
 
@@ -152,9 +212,25 @@ def formulas(graph: Graph) -> tuple[list[str], list[str]]:
     return called, made
 
 
+def owned(graph: Graph) -> dict[int, list[str]]:
+    """The names of those leaves that are parameters of a model, by their places: as `registered_names` gives them."""
+    found = registered_names([graph.values[place] for place in graph.leaves])
+    return {place: found[graph.values[place]] for place in graph.leaves if graph.values[place] in found}
+
+
+def parameters(graph: Graph) -> dict[int, str]:
+    """What a leaf without a label is called in the model that it is a parameter of, by its place."""
+    if all(graph.values[place].label for place in graph.leaves):
+        return {}  # no model need be looked through
+    found = owned(graph)
+    several = len({names[0].partition(" ")[0] for names in found.values()}) > 1
+    unlabelled = {place: names[0] for place, names in found.items() if not graph.values[place].label}
+    return {place: ending(name if several else name.partition(" ")[2]) for place, name in unlabelled.items()}
+
+
 def _plain(graph: Graph) -> list[str]:
-    labels = [value.label for value in graph.values]
-    return [clean(label) if label else f"v{place}" for place, label in enumerate(labels)]
+    known = parameters(graph)
+    return [clean(x.label) if x.label else known.get(place, f"v{place}") for place, x in enumerate(graph.values)]
 
 
 def formula(graph: Graph, called: list[str], place: int) -> str:

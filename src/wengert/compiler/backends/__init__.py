@@ -15,13 +15,18 @@ from wengert.errors import require
 if TYPE_CHECKING:
     from wengert.compiler.backends.base import Kernel as Kernel
     from wengert.compiler.backends.base import all_finite as all_finite
+    from wengert.compiler.backends.base import cut as cut
     from wengert.compiler.backends.cache import cache_folder as cache_folder
+    from wengert.compiler.backends.export import function_of as function_of
     from wengert.compiler.backends.export import source_of as source_of
+    from wengert.compiler.backends.spellings import LIBRARIES as LIBRARIES
 
 __all__ = ["BACKENDS", "Backend", "preferred", "register"]
 
-# What is imported when it is asked for: most of it needs NumPy.
-_LATER = {"Kernel": "base", "all_finite": "base", "source_of": "export", "cache_folder": "cache"}
+_LATER = {  # what is imported when it is asked for: most of it needs NumPy
+    "Kernel": "base", "LIBRARIES": "spellings", "all_finite": "base", "cache_folder": "cache", "cut": "base",
+    "function_of": "export", "source_of": "export",
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
@@ -90,3 +95,5 @@ register(
         background=lambda: import_module(f"{__name__}.native").BackgroundKernel,
     )
 )
+# JAX brings NumPy, so that "auto" never comes to this one.
+register(Backend("xla", lambda: import_module(f"{__name__}.xla").XLAKernel, "jax", "xla", overhead=20000))

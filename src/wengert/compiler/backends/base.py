@@ -15,7 +15,7 @@ import numpy as np
 
 from wengert.compiler.ir import Array, Program
 
-__all__ = ["Kernel", "MachineCode", "all_finite"]
+__all__ = ["Kernel", "MachineCode", "all_finite", "cut"]
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -66,8 +66,8 @@ class Kernel(ABC):
         self.inputs: list[Array] = [a for a in program.arrays if a.role in ("input", "index")]
         self.numbers: Floats = np.zeros(sum(a.size for a in self.params))
         self.slopes: Floats = np.zeros(len(self.numbers))
-        self.values: list[Any] = _cut(self.numbers, self.params)  # of the parameters: views of `numbers`
-        self.gradients: list[Any] = _cut(self.slopes, self.params)  # and of `slopes`
+        self.values: list[Any] = cut(self.numbers, self.params)  # of the parameters: views of `numbers`
+        self.gradients: list[Any] = cut(self.slopes, self.params)  # and of `slopes`
 
     @property
     def code(self) -> MachineCode | None:
@@ -99,7 +99,7 @@ def all_finite(numbers: Any) -> bool:
     return isfinite(flat.dot(flat))
 
 
-def _cut(flat: Any, arrays: Sequence[Array]) -> list[Any]:
+def cut(flat: Any, arrays: Sequence[Array]) -> list[Any]:
     """Views into a flat array, one for each of the arrays that it holds."""
     views, at = [], 0
     for array in arrays:

@@ -5,6 +5,7 @@ JAX with theirs.
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,38 @@ from wengert.compiler.backends.native import source as c_source
 from wengert.compiler.backends.numpy import Writer
 from wengert.compiler.backends.spellings import LIBRARIES, Library
 from wengert.compiler.backends.syntax import call, infix, item, method, node, path, written
-from wengert.compiler.ir import fit
+from wengert.compiler.ir import Array, Program, fit
 from wengert.errors import ArgumentError
 
-__all__ = ["source_of"]
+__all__ = ["function_of", "source_of"]
+
+
+def function_of(
+    program: Program, back: Program | None, wanted: Sequence[Array], library: Library, space: dict[str, Any]
+) -> tuple[Callable[..., Any], list[Any]]:
+    """A program as a function of arrays of a library, for whoever runs it by that library.
+
+    Args:
+        program: what is computed.
+        back: its reverse sweep, if derivatives are asked for.
+        wanted: the inputs by which they are, besides the parameters.
+        library: in whose words.
+        space: what these words mean.
+
+    Returns:
+        The function, of the seed, the inputs, the parameters and the constants; it gives the outputs, the derivatives
+        by the parameters and those by `wanted`, in a tuple. And the constants.
+    """
+    text = Writer(program, back, library)
+    constants = text.names.constants
+    results = [text.result(array) for array in program.outputs.values()]
+    if back is not None:
+        results += [text.result(back.gradients.get(a.name), a) for a in (*program.of_role("param"), *wanted)]
+    body = "\n    ".join([*text.lines, f"return ({', '.join(results)},)"])
+    title = f"def lifted({', '.join(['seed', *text.given, *constants])}):"
+    exec(compile(f"{text.helpers()}{title}\n    {body}\n", "<lifted>", "exec"), space)
+    function: Callable[..., Any] = space["lifted"]
+    return function, list(constants.values())
 
 
 def source_of(kernel: Kernel, name: str, language: str, gradient: bool) -> str:

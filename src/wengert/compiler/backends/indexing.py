@@ -12,10 +12,10 @@ from unicodedata import normalize
 import numpy as np
 
 from wengert.compiler.backends.spellings import Library
-from wengert.compiler.backends.syntax import infix, item, method, node, path
+from wengert.compiler.backends.syntax import call, infix, item, method, node, path, written
 from wengert.compiler.ir import BATCH, Access, Array, addresses, contiguous
 
-__all__ = ["Names", "strided", "view"]
+__all__ = ["Names", "added", "strided", "view"]
 
 ALL = slice(None)
 RESERVED = ("np", "jax", "jnp", "torch", "len", "seed", "by_element")  # what a text calls by these names
@@ -222,3 +222,19 @@ def _indexed(access: Access, axes: Sequence[int], present: list[int], names: Nam
     if array.batched and len(present) > 1:
         examples = item(examples, ALL, *[None] * (len(present) - 1))
     return _cells(array, places, names, examples)
+
+
+def added(target: Any, once: bool, part: Array, out: Array, names: Names) -> str:
+    """The line that adds a part at some places of an array; `once` says that it names each of them only once."""
+    addend = names.of(part)
+    if names.library.arrays_change:
+        if once:
+            return f"{written(target)} += {written(addend)}"
+        places = target.slice
+        if any(isinstance(inner, ast.Slice) for inner in ast.walk(places)):
+            places = item(path("np.s_"), places)
+        return written(call("np.add.at", target.value, places, addend))
+    made = method(item(ast.Attribute(target.value, "at"), target.slice), "add", addend)
+    if not isinstance(target.value, ast.Name):  # the array in another shape
+        made = method(made, "reshape", names.shape(out.shape))
+    return f"{names.of(out).id} = {written(made)}"

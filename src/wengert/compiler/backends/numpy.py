@@ -12,7 +12,7 @@ import numpy as np
 
 from wengert.compiler.backends.base import Kernel
 from wengert.compiler.backends.buffers import count_uses, is_view, spent_arrays
-from wengert.compiler.backends.indexing import Names, strided, view
+from wengert.compiler.backends.indexing import Names, added, strided, view
 from wengert.compiler.backends.spellings import LIBRARIES, Library, by_element
 from wengert.compiler.backends.syntax import call, infix, item, method, negative, node, path, with_point, written
 from wengert.compiler.ir import (
@@ -209,15 +209,7 @@ class Writer:
         else:
             lines = [self.line(out, written(call(self.library.function("zeros"), self.names.shape(out.shape))))]
         for access, part in parts:
-            target, once = self.target(access, part)
-            added = self.names.of(part)
-            if once:
-                lines.append(f"{written(target)} += {written(added)}")
-                continue
-            places = target.slice
-            if any(isinstance(inner, ast.Slice) for inner in ast.walk(places)):
-                places = item(path("np.s_"), places)
-            lines.append(written(call("np.add.at", target.value, places, added)))
+            lines.append(added(*self.target(access, part), part, out, self.names))
         return lines
 
     def concatenation(self, step: Assemble) -> Any:
@@ -357,7 +349,7 @@ class Writer:
 
     def element(self, how: tuple[Any, ...], operands: list[Any]) -> Any:
         """A row that there is no array form of, or its derivative, called on each element."""
-        if self.library is not LIBRARIES["numpy"]:
+        if not self.library.by_element:
             raise ArgumentError(f"source(): {how[0]} computes floats one by one, which only NumPy can: write its rule "
                                 "with the operations of wengert")  # fmt: skip
         if how not in self.elements:

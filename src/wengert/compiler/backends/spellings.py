@@ -55,6 +55,8 @@ class Library:
     triangle: str = "np.tri(x, dtype=bool)"
     number: str = "x"  # a number where a function takes only arrays
     usage: str = ""
+    arrays_change: bool = True  # whether what is added to places of an array is left in it; else it gives another
+    by_element: bool = False  # whether what computes floats one by one can be called on each element
 
     def function(self, name: str) -> Any:
         """The path of a function that NumPy calls so."""
@@ -145,7 +147,7 @@ def by_element(name: str, operand: int | None = None) -> Any:
 
 
 LIBRARIES = {
-    "numpy": Library("np", "import numpy as np"),
+    "numpy": Library("np", "import numpy as np", by_element=True),
     "torch": Library(
         "torch",
         "import torch",
@@ -187,5 +189,6 @@ LIBRARIES = {
             "polygamma": "jax.scipy.special.polygamma(x, y)",
         },
         usage="Its gradients are JAX's own: jax.grad({name}, argnums=...), and jax.jit.",
+        arrays_change=False,
     ),
 }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -180,7 +180,10 @@ def _held(made: Any, kinds: list[str]) -> Any:
 class Form:
     """What the arguments of a function are made of, by name. A recording holds for one form."""
 
-    def __init__(self, signature: inspect.Signature, shapes: dict[str, Shape], batched: bool) -> None:
+    def __init__(
+        self, signature: inspect.Signature, shapes: dict[str, Shape], batched: bool, aliased: bool = False
+    ) -> None:
+        self.aliased: bool = aliased  # whether a thing was passed twice
         self.signature: inspect.Signature = signature
         self.shapes: dict[str, Shape] = shapes
         self.leaves: list[Leaf] = [
@@ -204,6 +207,7 @@ class Arguments:
     originals: dict[str, Any]
     form: Form
     arrays: list[Any]
+    passed: Collection[str]  # the names of those that are no defaults
 
     def values(self) -> tuple[Any, ...]:
         """The Values among the arguments."""
@@ -316,7 +320,6 @@ class Reader:
         self.signature: inspect.Signature = signature
         self.static: frozenset[str] = frozenset(static)
         self.forms: dict[Any, Form] = {}
-        self.seen: dict[Any, Form] = {}  # by what arrays look like, where that says it all
         kinds = [(p.name, p.kind) for p in signature.parameters.values()]
         gathering = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
         self.gathering: list[str] = [name for name, kind in kinds if kind in gathering]
@@ -332,15 +335,8 @@ class Reader:
             ArgumentError: a static one is not hashable, or there are any number of some.
             DataError: they are no batch.
         """
-        seen = None
-        by_place = len(args) == self.places and not named
-        if by_place and set(map(type, args)) == {np.ndarray}:
-            seen = (batched, *[(x.dtype, x.shape) for x in args])
-            form = self.seen.get(seen)
-            if form is not None:
-                return Arguments(dict(zip(self.names, args, strict=True)), form, list(args))
         passed: Any = self.names
-        if by_place:
+        if len(args) == self.places and not named:
             originals = dict(zip(self.names, args, strict=True))
         else:
             bound = self.signature.bind(*args, **named)
@@ -368,10 +364,8 @@ class Reader:
         key = (batched, aliases, *shapes.items())
         form = self.forms.get(key)
         if form is None:
-            form = self.forms[key] = Form(self.signature, shapes, batched)
-        if seen is not None and all(x is y for x, y in zip(args, arrays, strict=False)) and len(args) == len(arrays):
-            self.seen[seen] = form  # such arrays are taken as they are
-        return Arguments(originals, form, arrays)
+            form = self.forms[key] = Form(self.signature, shapes, batched, bool(aliases))
+        return Arguments(originals, form, arrays, passed)
 
 
 def tree_items(x: Any) -> list[Any]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["key_of"]
+__all__ = ["Itself", "key_of"]
 
 BY_VALUE = (str, bytes, bool, int, complex, range, frozenset, Fraction, Decimal, date, datetime)
 

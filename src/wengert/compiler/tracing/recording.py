@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -9,12 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wengert.compiler.backends import Kernel, all_finite
-from wengert.compiler.fused import gather
 from wengert.compiler.lifting import Lifted
+from wengert.compiler.plan import Plan
 from wengert.compiler.tracing.recorder import Guard
 from wengert.compiler.tracing.surroundings import Surroundings
 from wengert.compiler.tracing.tracers import HOLDS
-from wengert.ops import coerce
 
 __all__ = ["Guards", "Recording", "Result"]
 
@@ -23,53 +24,49 @@ NUDGE = 1e-11  # more than the rounding of thousands of operations, and less tha
 WHAT = ("result", "derivative")
 
 
-class Guards:
-    """The guards of a recording, those of one kind evaluated together.
+class Guards(NamedTuple):
+    """The guards of a recording, and where the two sides of each stand in the output "sides"; -1 for a number."""
 
-    Args:
-        guards: the comparisons.
-        sides: for each where its two sides stand in the output "sides"; -1 for a number.
-        count: how many stand there.
-    """
-
-    def __init__(self, guards: Sequence[Guard], sides: Sequence[tuple[int, int]], count: int) -> None:
-        self.lines: list[str] = [str(line) for line in dict.fromkeys(guard.line for guard in guards)]
-        self._only: bool = count == 1
-        kinds: dict[tuple[str, bool, bool], list[tuple[Any, Any, bool]]] = {}
-        for guard, (left, right) in zip(guards, sides, strict=True):
-            pair = (guard.left if left < 0 else left), (guard.right if right < 0 else right)
-            kinds.setdefault((guard.how, left < 0, right < 0), []).append((*pair, guard.outcome))
-        self._groups: list[Any] = [
-            (*kind, *map(np.array, zip(*members, strict=True))) for kind, members in kinds.items()
-        ]
+    guards: Sequence[Guard]
+    sides: Sequence[tuple[int, int]]
 
     def __bool__(self) -> bool:
-        return bool(self._groups)
+        return bool(self.guards)
 
-    def hold(self, outputs: dict[str, Any]) -> Any:
-        """Whether a run, or each example of it, came to the same comparisons as the recorded one."""
-        if not self._groups:
-            return np.True_
-        sides = np.asarray(outputs["sides"])
-        if self._only:
+    @property
+    def lines(self) -> list[str]:
+        """The lines that compare."""
+        return [str(line) for line in dict.fromkeys(guard.line for guard in self.guards)]
+
+    def hold(self, outputs: dict[str, Any], xp: Any) -> Any:
+        """Whether a run, or each example of it, came to the same comparisons as the recorded one, by a library of
+        arrays.
+        """
+        kinds: dict[tuple[str, bool, bool], list[tuple[Any, Any, bool]]] = {}
+        for guard, (left, right) in zip(self.guards, self.sides, strict=True):
+            pair = (guard.left if left < 0 else left), (guard.right if right < 0 else right)
+            kinds.setdefault((guard.how, left < 0, right < 0), []).append((*pair, guard.outcome))
+        sides = outputs["sides"]
+        if not any(place > 0 for pair in self.sides for place in pair):  # of one there is no axis
             sides = sides[..., None]
-        same: Any = np.True_
-        for how, left_fixed, right_fixed, left, right, outcomes in self._groups:
+        held: Any = []
+        for (how, left_fixed, right_fixed), members in kinds.items():
+            left, right, outcomes = map(xp.asarray, map(np.array, zip(*members, strict=True)))
             here, there = (left if left_fixed else sides[..., left]), (right if right_fixed else sides[..., right])
-            same = same & (HOLDS[how](here, there) == outcomes).all(-1)
-        return same
+            held.append((HOLDS[how](here, there, xp) == outcomes).all(-1))
+        return functools.reduce(operator.and_, held)
 
 
 class Result(NamedTuple):
     """What a run came to."""
 
+    total: float  # the sum of its results
     outputs: dict[str, Any]  # by name
-    by_inputs: list[Any]  # the derivatives by the Values among the arguments
     finite: bool  # whether all derivatives are
 
 
 @dataclass(eq=False)
-class Recording:
+class Recording(Plan):
     """One specialization of a function: an array program."""
 
     kernel: Kernel
@@ -78,57 +75,30 @@ class Recording:
     guards: Guards
     surroundings: Surroundings
     shape: tuple[int, ...] | None  # of the function's result; () for one Value
-    is_number: bool  # whether that is a number, on which no Value has a say
     nodes: int
     leaves: bool  # whether all parameters are leaves
     extents: dict[int, int]  # by the number of an input: how many items it chooses from
-    whole: tuple[int, ...]  # the numbers of the inputs that are integers and choose nothing
     wraps: frozenset[int]  # the numbers of those that choose from lists of one length, where -1 is the last
     own: Any = None  # where the user's parameters stand among them, if there are others: floats that are read anew
     seconds: float = 0.0  # what recording and lifting took, without the function's own run and the check
 
-    def load(self) -> None:
-        """Read the parameters' numbers as they are now."""
-        gather(self.parameters, self.kernel.numbers)
+    def __post_init__(self) -> None:
+        self.prepare(self, np)
 
-    def derivatives(self) -> tuple[tuple[Any, ...], Any]:
-        """The parameters of the user's, and the derivatives by them that the last run has left."""
-        if self.own is None:
-            return self.parameters, self.kernel.slopes
-        return tuple([self.parameters[n] for n in self.own]), self.kernel.slopes[self.own]
-
-    def run(self, arrays: Sequence[Any], seed: float | None) -> Result | None:
-        """A run on some arguments; None if it does not hold for them.
-
-        The derivatives are of ``seed * out.sum()``, those by the parameters being left in the kernel's `slopes`;
-        without a `seed` there are none. To be called under `np.errstate`, as the kernel is.
+    def run(self, arrays: Sequence[Any], seed: float) -> Result | None:
+        """A run on some arguments; None if it does not hold for them. The derivatives of ``seed * out.sum()`` by the
+        parameters are left in the kernel's `slopes`.
         """
-        if not self.in_bounds(arrays):
-            arrays = self.counted(arrays)
-            if not self.in_bounds(arrays):
-                return None
-        computed = self.compute(arrays, seed)
-        if computed is None or (self.guards and not self.guards.hold(computed[0]).all()):
+        count = len(arrays[0]) if arrays else 1
+        if not self.compute([*arrays], count, True, seed, guarded=True):
             return None
-        finite = seed is None or (all_finite(self.kernel.slopes) and all(map(all_finite, computed[1])))
-        return Result(*computed, finite)
+        return Result(
+            self.total(count),
+            {name: self.output(name) for name in self.kernel.program.outputs},
+            all_finite(self.kernel.slopes),
+        )
 
-    def share(self, arrays: Sequence[Any], count: int) -> tuple[Any, Any] | None:
-        """The numbers of those examples of a batch that it holds for, and their results; None where that cannot be
-        computed.
-        """
-        arrays = self.counted(arrays)
-        inside = np.flatnonzero(self.examples_in_bounds(arrays, count))
-        if not len(inside):
-            return inside, np.zeros((0, *(self.shape or ())))
-        computed = self.compute([array[inside] for array in arrays], None)
-        if computed is None:
-            return None
-        held = np.broadcast_to(self.guards.hold(computed[0]), (len(inside),))
-        results = np.asarray(computed[0]["out"]).reshape(len(inside), *(self.shape or ()))
-        return inside[held], results[held]
-
-    def differs(self, arrays: Sequence[Any], want: Any, slopes: Any) -> str:
+    def differs(self, arrays: Sequence[Any], count: int, want: Any, slopes: Any) -> str:
         """What of a run is not what the function itself came to, in words; empty if all agrees.
 
         Each number is compared on its own scale. Where digits have cancelled, a difference is rounding as far as the
@@ -136,14 +106,14 @@ class Recording:
 
         Args:
             arrays: the arguments; of a batch some examples.
+            count: how many these are.
             want: the results of the function.
             slopes: the derivatives of their sum by the parameters, then by the Values among the arguments, and a
                 function that gives the size of what was added up to each; or None.
         """
-        arrays = self.counted(arrays)
-        if not self.in_bounds(arrays):
+        got = self._numbers(arrays, count, slopes is not None)
+        if got is None and not self.is_bounded:
             return ""
-        got = self._numbers(arrays, slopes is not None)
         wanted = [np.asarray(want, float).reshape(-1), *([] if slopes is None else [slopes[0]])]
         if got is None or got[0].shape != wanted[0].shape:
             return "the array program gives another kind of result"
@@ -161,7 +131,7 @@ class Recording:
         for _ in range(2):
             shake = [x * (1.0 + NUDGE * rng.choice((-1.0, 1.0), np.shape(x))) if _is_float(x) else x for x in arrays]
             self.kernel.numbers[...] = numbers * (1.0 + NUDGE * rng.choice((-1.0, 1.0), numbers.shape))
-            moved = self._numbers(shake, slopes is not None)
+            moved = self._numbers(shake, count, slopes is not None)
             if moved is not None:
                 room = [r + 8.0 * np.abs(m - x) for r, m, x in zip(room, moved, got, strict=True)]
         self.kernel.numbers[...] = numbers
@@ -171,67 +141,13 @@ class Recording:
                 return f"the {name} of the array program is {x[wrong[0]]}, that of the function {y[wrong[0]]}"
         return ""
 
-    def _numbers(self, arrays: Sequence[Any], slopes: bool) -> list[Any] | None:
+    def _numbers(self, arrays: Sequence[Any], count: int, slopes: bool) -> list[Any] | None:
         """The results, and the derivatives of their sum."""
-        with np.errstate(all="ignore"):
-            computed = self.compute(arrays, 1.0 if slopes else None)
-        if computed is None:
+        if not self.compute([*arrays], count, slopes, 1.0):
             return None
-        results = [np.array(computed[0]["out"], float).reshape(-1)]
-        by_inputs = [np.asarray(x, float).reshape(-1) for x in computed[1]]
-        return [*results, *([np.concatenate([self.kernel.slopes, *by_inputs])] if slopes else [])]
-
-    def compute(self, arrays: Sequence[Any], seed: float | None) -> tuple[dict[str, Any], list[Any]] | None:
-        """What the kernel gives: outputs, and derivatives by inputs if there is a `seed`.
-
-        None where an operation of the user's own raises, such as a root by `math` of a number below 0: the program may
-        also compute it for examples of another specialization, or where its result is masked out. Whether the function
-        itself raises is for the engine to find out.
-        """
-        if self.whole:
-            arrays = [_as_floats(array) if n in self.whole else array for n, array in enumerate(arrays)]
-        try:
-            return (self.kernel.forward(arrays), []) if seed is None else self.kernel.both(arrays, seed)
-        except Exception:  # an operation of the user's own may raise anything, and so may numbers beyond all bounds
-            return None
-
-    def in_bounds(self, arrays: Sequence[Any]) -> bool:
-        """Whether every integer that chooses an item has that item to choose."""
-        for number, extent in self.extents.items():
-            if isinstance(arrays[number], int):
-                if not 0 <= arrays[number] < extent:
-                    return False
-                continue
-            index = _unsigned(arrays[number])
-            if index.size and index.item(index.argmax()) >= extent:  # three times as fast as max()
-                return False
-        return True
-
-    def counted(self, arrays: Sequence[Any]) -> Sequence[Any]:
-        """Negative indices counted from the end, as Python does."""
-        counted = list(arrays)
-        for n in self.wraps:
-            x, extent = arrays[n], self.extents[n]
-            counted[n] = np.where(x < 0, x + extent, x) if isinstance(x, np.ndarray) else x + extent * (x < 0)
-        return counted
-
-    def examples_in_bounds(self, arrays: Sequence[Any], count: int) -> Any:
-        """The same, for each example of a batch."""
-        inside = np.ones(count, bool)
-        for number, extent in self.extents.items():
-            inside &= (_unsigned(arrays[number]) < extent).reshape(count, -1).all(1)
-        return inside
+        results = self.values(count).reshape(-1)
+        return [results, np.concatenate([self.kernel.slopes, self.by])] if slopes else [results]
 
 
 def _is_float(x: Any) -> bool:
     return isinstance(x, float) or (isinstance(x, np.ndarray) and x.dtype.kind == "f")
-
-
-def _as_floats(x: Any) -> Any:
-    """Integers as floats, which do not overflow."""
-    return coerce.number(x) if isinstance(x, int) else x.astype(np.float64)
-
-
-def _unsigned(index: Any) -> Any:
-    """Integers as unsigned ones: a negative one is a huge one."""
-    return np.asarray(index, np.int64).view(np.uint64)

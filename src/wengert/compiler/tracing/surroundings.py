@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from wengert.compiler.outside import MISSING, Contents, Outside
 from wengert.compiler.tracing.standins import STANDINS, ModuleView
 from wengert.compiler.tracing.tracers import Number, presented
 from wengert.engine import Value
@@ -35,7 +36,6 @@ HERE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 LIBRARIES = tuple(
     {os.path.join(p, "") for name, p in sysconfig.get_paths().items() if name.endswith(("lib", "stdlib"))}
 )
-MISSING = object()
 
 
 def spelt(key: Any) -> str:
@@ -171,7 +171,7 @@ class Surroundings:
         cells = tuple([CellType() for _ in f.__closure__ or ()])
         made = self._keep(f, FunctionType(f.__code__, view, f.__name__, None, cells or None))  # before it finds itself
         for inner, outer, free in zip(cells, f.__closure__ or (), f.__code__.co_freevars, strict=True):
-            get = _contents(outer)
+            get = Contents(outer)
             if free == "__class__":  # which super() asks for
                 inner.cell_contents = outer.cell_contents
             elif get(None) is not MISSING:
@@ -308,31 +308,9 @@ class Surroundings:
         self.recorder = None
         return own
 
-    def changed(self) -> str:
-        """Read what is read anew; the name of what is not as it was found, else nothing."""
-        for get, key, then, name in self.found:
-            now = get(key)
-            if now is not then and not (type(now) is type(then) and isinstance(now, BY_VALUE) and now == then):
-                return name
-        for get, key, then, leaf, name in self.numbers:
-            now = get(key)
-            if type(now) is not type(then):
-                return name
-            leaf.data = now
-        for n, (x, then, leaves, name) in enumerate(self.lists):
-            items = x.ravel().tolist() if type(then) is list and type(x) is np.ndarray else x
-            if type(items) is np.ndarray:
-                if items.shape != then.shape or items.dtype != then.dtype or not (items == then).all():
-                    return name
-            elif items != then or [*map(type, items)] != [*map(type, then)]:
-                if [*map(type, items)] != [*map(type, then)]:
-                    return name
-                if any(a != b and type(a) is not float for a, b in zip(items, then, strict=True)):
-                    return name
-                for leaf, number in zip(leaves, [item for item in items if type(item) is float], strict=bool(leaves)):
-                    leaf.data = number
-                self.lists[n] = x, list(items), leaves, name
-        return ""
+    def outside(self) -> Outside:
+        """What was read, to be looked at before each run."""
+        return Outside(self.found, self.numbers, self.lists, BY_VALUE)
 
 
 MAKERS: dict[Any, Callable[[Surroundings, Any, str], Any]] = {
@@ -345,16 +323,6 @@ BY_VALUE = (*PLAIN, float, tuple, frozenset, np.generic)
 DYNAMIC = frozenset(
     ["__dict__", "asdict", "astuple", "getattr", "named_parameters", "parameters", "state_dict", "vars"]
 )
-
-
-def _contents(cell: CellType) -> Callable[[Any], Any]:
-    def get(key: Any) -> Any:
-        try:
-            return cell.cell_contents
-        except ValueError:  # not assigned yet
-            return MISSING
-
-    return get
 
 
 def _attribute(x: Any) -> Callable[[Any], Any]:

@@ -26,15 +26,15 @@ __all__ += ["computed", "presented", "recorded", "taken", "values_in"]
 
 EXACT = 2.0**53  # as far as every integer is a float
 FINITE = sys.float_info.max
-HOLDS: dict[str, Callable[[Any, Any], Any]] = {  # how a guard compares, of numbers and of arrays
-    "lt": lambda x, y: x < y,
-    "le": lambda x, y: x <= y,
-    "gt": lambda x, y: x > y,
-    "ge": lambda x, y: x >= y,
-    "eq": lambda x, y: x == y,
-    "ne": lambda x, y: x != y,
-    "is": lambda x, y: (x == y) & (np.signbit(x) == np.signbit(y)) | (x != x) & (y != y),
-    "within": lambda x, y: np.abs(x) <= y,
+HOLDS: dict[str, Callable[..., Any]] = {  # how a guard compares, of numbers and of a library's arrays
+    "lt": lambda x, y, xp=np: x < y,
+    "le": lambda x, y, xp=np: x <= y,
+    "gt": lambda x, y, xp=np: x > y,
+    "ge": lambda x, y, xp=np: x >= y,
+    "eq": lambda x, y, xp=np: x == y,
+    "ne": lambda x, y, xp=np: x != y,
+    "is": lambda x, y, xp=np: (x == y) & (xp.signbit(x) == xp.signbit(y)) | (x != x) & (y != y),
+    "within": lambda x, y, xp=np: xp.abs(x) <= y,
 }
 PYTHON: dict[str, Callable[..., Any]] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv, "pow": operator.pow,
@@ -194,11 +194,17 @@ class Integer(Number):
             return made
         return Integer(self.recorder, made.number, made._node, self.name, self.fixed, self.base, self.steps + by)
 
+    def select(self, items: Any) -> Any:
+        """The item of a list that this integer stands for: for the library's own functions."""
+        return items[self.chosen(items)]
+
     def chosen(self, items: Any) -> int:
         """Which item of a list it stands for, noted as chosen at run time where it can be."""
         number = int(self.number)
         count = len(items) - self.steps  # of the numbers from 0 on that the argument may be
-        if self.fixed or not -len(items) <= number < len(items) or (self.steps and not 0 <= self.base.number < count):
+        forms = {*map(form_of, items)}  # what is no Value, and of what length it is, may decide what is done with it
+        inside = -len(items) <= number < len(items) and (not self.steps or 0 <= self.base.number < count)
+        if self.fixed or not inside or len(forms) != 1 or None in forms:
             return operator.index(self.taken())
         reached = [items[n + self.steps] for n in range(count)] if self.steps else list(items)
         self.recorder.choose(self.base, reached)
@@ -424,6 +430,14 @@ def presented(x: Any) -> Any:
     made = x.view(TracedArray)
     made.kind = np.dtype(type(first.number)) if is_traced(first) else None
     return made
+
+
+def form_of(x: Any) -> Any:
+    """What nested lists are but for the Values and the traced numbers in them; None if there is anything else."""
+    if isinstance(x, (list, tuple, np.ndarray)):
+        forms = [form_of(item) for item in x]
+        return None if None in forms else (x.__class__, *forms)
+    return x.__class__ if isinstance(x, Value) or is_traced(x) else None
 
 
 def values_in(x: Any) -> list[Value]:

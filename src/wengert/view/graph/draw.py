@@ -56,7 +56,7 @@ class Drawing:
         digraph {
           rankdir=LR; node [shape=box, fontname="monospace", fontsize=10]; edge [arrowsize=0.7]
           b0 [label="x\ndata 3\ngrad not computed", style="rounded,filled", fillcolor="#edf4fd"]
-          b1 [label="data 6\ngrad not computed", style=rounded]
+          b1 [label="x + x\ndata 6\ngrad not computed", style=rounded]
           o1 [label="+", shape=circle, margin=0]; o1 -> b1
           b0 -> o1
           b0 -> o1
@@ -73,7 +73,7 @@ class Drawing:
         >>> print(draw(x + x).to_mermaid())
         flowchart LR
           b0["x<br/>data 3<br/>grad not computed"]
-          b1["data 6<br/>grad not computed"]
+          b1["x #43; x<br/>data 6<br/>grad not computed"]
           o1(("#43;")) --> b1
           b0 --> o1
           b0 --> o1
@@ -154,13 +154,14 @@ class Drawing:
         return f"Drawing({values:,} value{'s' * (values > 1)} in {boxes} box{'es' * (boxes > 1)}{of_them})"
 
 
-def draw(root: Any, *, limit: int = 300, theme: str = "auto", rankdir: str = "LR") -> Drawing:
+def draw(root: Any, *, limit: int = 60, theme: str = "auto", rankdir: str = "LR") -> Drawing:
     """The graph of a Value: boxes with label, data and gradient, left to right, each operation a small node of its own.
 
     Of all paths from the root to a leaf, that along which the largest gradient flows is marked. What no backward pass
-    has reached is "not computed". A parameter without a label is called by its name in the model that
-    it belongs to. A graph of more boxes than the limit is folded: by layer, neuron and example if Modules made it, else
-    in runs of values.
+    has reached is "not computed". What has no label goes by the name that `steps` and `explain` give it: a parameter by
+    that in its model, any other value by its expression or its place. A leaf that a `dot` multiplies says by what. A
+    graph of more boxes than the limit is folded: by layer, neuron and example if Modules made it, else in runs of
+    values.
 
     Args:
         root: the result.

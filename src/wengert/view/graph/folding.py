@@ -9,26 +9,28 @@ is folded in runs of values that were made one after the other.
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import pairwise
 
 from wengert.graph import Graph
-from wengert.nn import registered_names
+from wengert.ops import BY_NAME
+from wengert.view import naming
 from wengert.view.graph.read import computed, constants, edges, steepest, stopping
-from wengert.view.graph.scene import PATH, TITLE, Box, Cell, Edge, Picture, cell_of, ending, value_box, with_constants
+from wengert.view.graph.scene import PATH, Box, Cell, Edge, Picture, cell_of, value_box, with_constants
 from wengert.view.graph.scopes import Scope, assigned, common, levels
-from wengert.view.naming import clean, number
+from wengert.view.naming import TITLE, clean, ending, number
 
 __all__ = ["FEWEST", "MOST", "OUTSIDE", "Cluster", "Folding", "folded"]
 
 FEWEST, MOST = 50, 5_000  # boxes that can be asked for
 
 BRANCHES = 32  # how many runs a long sequence is folded into
-ROOM = 3  # once a picture is folded, a third of the boxes that it may have are enough
 SMALL = 3  # so few values need no part of their own
 FEW = 8  # places where a long sequence may be cut because its items are of another kind
+TOLD = 3  # labels or operations by which a run of values is called
 OUTSIDE = 16  # boxes for what a part is joined to
 
 
@@ -54,42 +56,41 @@ class Folding:
         graph: the computation.
         limit: how many boxes a picture may have, those of what lies outside of its part aside.
         rankdir: where the edges of its pictures run to.
-        names: what to write on top of each value; labels, and where it has none its name in a model, if not given.
+        names: what to write on top of each value; its label or what `naming.names` calls it, if not given.
 
     Attributes:
         graph: the computation.
         limit: as given.
         whole: the part that is everything.
+        scopes: the layer, neuron and example of each value; nothing where no model is alive that has made them.
     """
 
-    def __init__(self, graph: Graph, limit: int = 300, rankdir: str = "LR", *, names: list[str] | None = None) -> None:
+    def __init__(self, graph: Graph, limit: int = 60, rankdir: str = "LR", *, names: list[str] | None = None) -> None:
         self.graph: Graph = graph
         self.limit: int = limit
         self.rankdir: str = rankdir
-        self._names = names or [value.label for value in graph.values]
+        called = zip(graph.values, names or naming.names(graph), strict=True)
+        self._names = [name if names else value.label or name for value, name in called]
         self._gradients = [value.grad for value in graph.values]
         self._known = computed(graph, self._gradients)
         self._path = frozenset(steepest(graph, self._gradients))  # of places in graph.operands
         self._hot = frozenset([len(graph) - 1, *(graph.operands[at] for at in self._path)] if self._path else [])
         self._stops, self._notes = stopping(graph)
-        self._scopes = [] if names else self._owned()
+        self.scopes: list[Scope] = [] if names else self._owned()
         places: Sequence[int] = range(len(graph))
-        items = _grouped(places, self._scopes, 0) if self._scopes else places
+        items = _grouped(places, self.scopes, 0) if self.scopes else places
         self.whole: Cluster = Cluster("everything", items, places)
 
     def _owned(self) -> list[Scope]:
-        """The scopes of every value; nothing if no model that is alive owns any. Names parameters on the way."""
+        """The scopes of every value; nothing if no model that is alive owns any."""
         leaves = [self.graph.values[place] for place in self.graph.leaves]
         if len(self.graph) <= self.limit and all(leaf.label for leaf in leaves):
-            return []  # nothing to name and nothing to fold: no model need be looked through
-        owned = registered_names(leaves)
-        named = ((place, owned.get(self.graph.values[place])) for place in self.graph.leaves)
-        found = {place: names for place, names in named if names}
+            return []  # no model need be looked through
+        found = naming.owned(self.graph)
         several = len({names[0].partition(" ")[0] for names in found.values()}) > 1
         known = {}
         for place, names in found.items():
             kind, _, name = names[0].partition(" ")
-            self._names[place] = self._names[place] or name
             known[place] = levels(name, [inner.partition(" ")[2] for inner in names[1:]], f"{kind} " if several else "")
         return assigned(self.graph, known) if known else []
 
@@ -101,6 +102,8 @@ class Folding:
         items = self._sorted(self._unfolded(part))
         owner = self._owner(items)
         boxes = [self._box(item) for item in items]
+        for i, factor in self._factors(items).items():
+            boxes[i].rows.append(Cell("times", factor, "count"))
         joined = self._edges(part, items, owner, boxes)
         inside = {i: item for i, item in enumerate(items) if isinstance(item, Cluster)}
         notes = [PATH] if any(edge.hot for edge in joined) else []
@@ -110,15 +113,15 @@ class Folding:
         """What is drawn of a part: all values in it; else level after level, as long as all of the next has room."""
         if self._fits(part.places, self.limit):
             return part.places
-        items = part.items if self._fits(part.items, self.limit) else _runs(self._sorted(part.items))
+        items = part.items if self._fits(part.items, self.limit) else self._runs(self._sorted(part.items))
         while any(isinstance(item, Cluster) for item in items):
             opened: list[int | Cluster] = []
             for item in items:
                 if isinstance(item, Cluster):
-                    opened += item.items if len(item.items) <= 2 * BRANCHES else _runs(self._sorted(item.items))
+                    opened += item.items if len(item.items) <= 2 * BRANCHES else self._runs(self._sorted(item.items))
                 else:
                     opened.append(item)
-            if not self._fits(opened, self.limit // ROOM):
+            if not self._fits(opened, self.limit):
                 break
             items = opened
         return items
@@ -160,7 +163,7 @@ class Folding:
         last, circle = _order(circle, behind, before)  # what only stands on a circle is not in it
         circular = [items[i] for i in circle]
         places = sorted(_places_of(circular))
-        joined = Cluster(_called(circular), places, places)
+        joined = Cluster(self._called(circular), places, places)
         return [*(items[i] for i in order), joined, *(items[i] for i in reversed(last))]
 
     def _box(self, item: int | Cluster) -> Box:
@@ -175,6 +178,59 @@ class Folding:
         rows.append(Cell("|grad|", f"≤ {number(largest)}", "grad") if known else cell_of("grad", None))
         title = f"{clean(item.name, TITLE)}\n{count:,} values" + (f"\nlargest gradient {largest!r}" if known else "")
         return Box("fold", ending(item.name), "", rows, title, hot=any(place in self._hot for place in item.places))
+
+    def _factors(self, items: Sequence[int | Cluster]) -> dict[int, str]:
+        """What each leaf is multiplied by in a `dot`, by its place among the items, if that is one thing: a neuron's
+        weights and inputs come to it side by side.
+        """
+        factors: dict[int | float, set[str]] = {}
+        drawn = [(i, item) for i, item in enumerate(items) if not isinstance(item, Cluster)]
+        for _, place in drawn:
+            if self.graph.codes[place] == BY_NAME["dot"].code:
+                operands = self.graph[place].operands
+                half = len(operands) // 2
+                for leaf, other in zip(operands[:half], operands[half:], strict=False):
+                    text = clean(self._names[other]) if isinstance(other, int) else number(other)
+                    factors.setdefault(leaf, set()).add(text)
+        alone = [(i, factors[place]) for i, place in drawn if place in factors and not self.graph.codes[place]]
+        return {i: found.pop() for i, found in alone if len(found) == 1}
+
+    def _runs(self, items: Sequence[int | Cluster]) -> list[int | Cluster]:
+        """Many items in a row as a few parts, in the same order; examples and the like apart from what is before."""
+        size = 1
+        while size * BRANCHES < len(items):
+            size *= BRANCHES
+        cuts = [0, len(items)]
+        if not isinstance(items, range):
+            words = [item.name.partition(" ")[0] if isinstance(item, Cluster) else "" for item in items]
+            changes = [i for i in range(1, len(items)) if words[i] != words[i - 1]]
+            cuts[1:1] = changes if len(changes) < FEW else []
+        runs: list[int | Cluster] = []
+        for start, end in pairwise(cuts):
+            for i in range(start, end, size):
+                run = items[i : min(i + size, end)]
+                if len(run) == 1 or (len(run) <= SMALL and not any(isinstance(item, Cluster) for item in run)):
+                    runs += run
+                else:
+                    places = run if isinstance(run, range) else sorted(_places_of(run))
+                    runs.append(Cluster(self._called(run), run, places))
+        return runs
+
+    def _called(self, items: Sequence[int | Cluster]) -> str:
+        """The name of a run: its first and its last part; of values, their places, and labels or operations of them."""
+        first, last = items[0], items[-1]
+        if isinstance(first, Cluster) and isinstance(last, Cluster):
+            word, _, start = first.name.partition(" ")
+            other, _, end = last.name.rpartition(" ")
+            if start.isdigit() and end.isdigit() and word == other:
+                return f"{word}s {start} to {end}"
+            return f"{first.name} … {last.name}"
+        places = _places_of(items)
+        told = [clean(self.graph.values[place].label) for place in places if self.graph.values[place].label]
+        if not told or len(told) > TOLD:
+            made = Counter([clean(self.graph.values[place]._op) for place in places if self.graph.codes[place]])
+            told = [f"{count:,} {symbol}" for symbol, count in made.most_common(TOLD)]
+        return f"values {places[0] + 1:,} to {places[-1] + 1:,}" + (f": {', '.join(told)}" if told else "")
 
     def _edges(self, part: Cluster, items: Sequence[int | Cluster], owner: array[int], boxes: list[Box]) -> list[Edge]:
         """The edges between the boxes; adds the boxes of constants, and those of what lies outside of the part."""
@@ -203,9 +259,9 @@ class Folding:
 
     def _outside(self, part: Cluster, place: int, known: dict[str, int], boxes: list[Box]) -> int:
         """The box of a value outside of the part that something in it uses: one box for all of one scope."""
-        name = self._names[place] or "earlier values"
-        if self._scopes:
-            theirs, ours = self._scopes[place], self._scopes[part.places[0]]
+        name = self._names[place] if self.scopes or self.graph.values[place].label else "earlier values"
+        if self.scopes:
+            theirs, ours = self.scopes[place], self.scopes[part.places[0]]
             name = ([*theirs[len(common([theirs, ours])) :], name])[0]
         if name not in known and len(known) >= OUTSIDE:
             name = "other values"
@@ -252,45 +308,12 @@ def _grouped(places: Sequence[int], scopes: list[Scope], depth: int) -> list[int
     return sorted(items, key=lambda item: _places(item)[-1])
 
 
-def _runs(items: Sequence[int | Cluster]) -> list[int | Cluster]:
-    """Many items in a row as a few parts, in the same order; examples and the like apart from what is before them."""
-    size = 1
-    while size * BRANCHES < len(items):
-        size *= BRANCHES
-    cuts = [0, len(items)]
-    if not isinstance(items, range):
-        words = [item.name.partition(" ")[0] if isinstance(item, Cluster) else "" for item in items]
-        changes = [i for i in range(1, len(items)) if words[i] != words[i - 1]]
-        cuts[1:1] = changes if len(changes) < FEW else []
-    runs: list[int | Cluster] = []
-    for start, end in pairwise(cuts):
-        for i in range(start, end, size):
-            run = items[i : min(i + size, end)]
-            if len(run) == 1 or (len(run) <= SMALL and not any(isinstance(item, Cluster) for item in run)):
-                runs += run
-            else:
-                runs.append(Cluster(_called(run), run, run if isinstance(run, range) else sorted(_places_of(run))))
-    return runs
-
-
 def _places_of(items: Sequence[int | Cluster]) -> list[int]:
     return [place for item in items for place in _places(item)]
 
 
 def _places(item: int | Cluster) -> Sequence[int]:
     return item.places if isinstance(item, Cluster) else (item,)
-
-
-def _called(items: Sequence[int | Cluster]) -> str:
-    """The name of a run: its first and its last part, or how many values it has from where on."""
-    first, last = items[0], items[-1]
-    if isinstance(first, Cluster) and isinstance(last, Cluster):
-        word, _, start = first.name.partition(" ")
-        other, _, end = last.name.rpartition(" ")
-        if start.isdigit() and end.isdigit() and word == other:
-            return f"{word}s {start} to {end}"
-        return f"{first.name} … {last.name}"
-    return f"values {_places(first)[0] + 1:,} to {_places(last)[-1] + 1:,}"
 
 
 def _order(items: Iterable[int], before: list[set[int]], behind: list[set[int]]) -> tuple[list[int], list[int]]:

@@ -30,7 +30,7 @@ def svg(graph: Graph, names: list[str], gradients: array[float], highlighted: se
     picture = Folding(graph, unfolded, names=names).picture()[0] if whole else _part(graph, names, highlighted)
     for box in picture.boxes:
         if box.place >= 0:
-            box.rows[-1] = cell_of("grad", gradients[box.place])
+            box.rows[1] = cell_of("grad", gradients[box.place])
             box.title = ""
         box.hot = False
     for edge in picture.edges:

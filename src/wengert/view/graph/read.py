@@ -14,18 +14,8 @@ from wengert.ops import by_hand
 from wengert.view.mirror import EXPECTED, PARTS, Mirror, can_be_seen, has_no_parts
 from wengert.view.naming import clean, number
 
-__all__ = [
-    "NOT_COMPUTED",
-    "alone",
-    "computed",
-    "constants",
-    "edges",
-    "graph_of",
-    "is_by_hand",
-    "silent",
-    "steepest",
-    "stopping",
-]
+__all__ = ["NOT_COMPUTED", "alone", "computed", "constants", "edges", "graph_of", "is_by_hand", "silent", "steepest"]
+__all__ += ["stopping"]
 
 FEW = 3  # constants of one operation that are drawn one by one
 NOT_COMPUTED = "not computed"

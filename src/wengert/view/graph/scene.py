@@ -10,12 +10,10 @@ from math import isfinite
 
 from wengert.graph import Graph
 from wengert.view.graph.read import NOT_COMPUTED, constants
-from wengert.view.naming import clean, number
+from wengert.view.naming import TITLE, clean, ending, number
 
-__all__ = ["PATH", "TITLE", "Box", "Cell", "Edge", "Picture", "cell_of", "ending", "value_box", "with_constants"]
+__all__ = ["PATH", "Box", "Cell", "Edge", "Picture", "cell_of", "value_box", "with_constants"]
 
-TITLE = 10_000  # characters of a label that are kept in full, to be read under the pointer
-NAME = 36  # characters of a name that are shown
 SYMBOL = 12  # characters of an operation's symbol
 LISTED = 100  # constants that are named under the pointer
 
@@ -123,16 +121,6 @@ def value_box(graph: Graph, place: int, grad: float | None, label: str) -> Box:
         "\n".join(lines),
         place,
     )
-
-
-def ending(name: str) -> str:
-    """A name as one short line: its end, if it is long, as in a path that says the most.
-
-    >>> ending("transformer.blocks.11.attention.query.7.15")
-    '…rmer.blocks.11.attention.query.7.15'
-    """
-    name = clean(name, TITLE)
-    return name if len(name) <= NAME else "…" + name[1 - NAME :]
 
 
 def cell_of(name: str, x: float | None) -> Cell:

@@ -8,7 +8,7 @@ from typing import Any
 from wengert.errors import ArgumentError
 from wengert.graph import Graph
 from wengert.view.graph.read import NOT_COMPUTED, alone, computed, constants, edges, graph_of, stopping
-from wengert.view.naming import clean, number
+from wengert.view.naming import clean, number, parameters
 
 __all__ = ["Tree", "tree"]
 
@@ -28,8 +28,9 @@ class Tree(str):
 def tree(root: Any, *, limit: int = 300) -> Tree:
     """The graph of a Value as a text tree: each value with its operation, and below it what it was computed from.
 
-    A value that is used several times is drawn once, with a number, and referred to by that number after: a graph has
-    as many lines as it has values and repeated uses. Gradients are shown where a backward pass has computed them.
+    A parameter without a label is called by its name in the model. A value that is used several times is drawn once,
+    with a number, and referred to by that number after: a graph has as many lines as it has values and repeated uses.
+    Gradients are shown where a backward pass has computed them.
 
     Args:
         root: the result.
@@ -63,6 +64,7 @@ class _Lines:
         self.graph = graph
         self.stops = stops
         self.known = computed(graph, [value.grad for value in graph.values])
+        self.parameters = parameters(graph)
         self.numbers: dict[int, int] = {}  # of the values that are referred to
         self.shared = {operand for operand, uses in Counter(graph.operands).items() if uses > 1}
 
@@ -112,9 +114,9 @@ class _Lines:
         return f"{mark}{self.name(place)}  data {number(value.data)}  grad {grad}{stops}"
 
     def name(self, place: int) -> str:
-        """A value's label and operation."""
+        """A value's label, or its name in a model, and its operation."""
         value = self.graph.values[place]
-        parts = [part for part in (clean(value.label), clean(value._op)) if part]
+        parts = [part for part in (self.parameters.get(place, clean(value.label)), clean(value._op)) if part]
         return " = ".join(parts) or ("by hand" if self.graph.codes[place] else "leaf")
 
     def number(self, place: int) -> int:

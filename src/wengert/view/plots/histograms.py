@@ -42,7 +42,7 @@ def plot_gradients(model: Any, axes: Any = None) -> Any:
     """
     layers = _by_layer(model, "grad")
     none = not any(number for numbers in layers.values() for number in numbers)
-    note = ": all 0, no backward() since the last zero_grad()" if none else ""
+    note = ": all 0" if none else ""
     return _histograms(layers, f"gradients{note}", axes)
 
 

@@ -1,8 +1,9 @@
 """The steps of a computation as one HTML file that plays them.
 
 The file holds the numbers, the places of the boxes and one script that draws, and fetches nothing: its
-Content-Security-Policy names that script and that style by their hashes and allows nothing else. What users wrote
-reaches the page as JSON alone and is drawn as text.
+Content-Security-Policy names that script and that style by their hashes and allows nothing else. They are those of
+`wengert/assets`, packed, so that a page is small enough to be sent. What users wrote reaches it as JSON alone and is
+drawn as text.
 """
 
 from __future__ import annotations
@@ -10,14 +11,16 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import zlib
 from math import isfinite
 from typing import Any
 
 from wengert.errors import ArgumentError, file_name
+from wengert.graph import Graph
 from wengert.ops import TABLE
 from wengert.view import naming
 from wengert.view.backward import Pass
-from wengert.view.graph import edges, is_by_hand, layout, ranked
+from wengert.view.graph import Folding, edges, is_by_hand, layout, ranked
 from wengert.view.markup import attribute, cells, document
 from wengert.view.naming import number
 from wengert.view.steps.javascript import Script, asset
@@ -25,12 +28,13 @@ from wengert.view.steps.javascript import Script, asset
 __all__ = ["Page", "page"]
 
 MOST_NODES, MOST_WAYPOINTS = 3000, 60_000  # what a page can hold, and a reader follow
-Kind = tuple[str, int, int]  # of an operation: how it is written, the number of its operands, its place in the table
+# Of an operation: how it is written, the number of its operands, its place in the table, whether its rule can be told
+Kind = tuple[str, int, int, bool]
 HEIGHT, NARROWEST = 56.0, 132.0  # of a box
 NAME, SYMBOL = 7.6, 7.2  # width of a character of a name and of an operation, at most, as stepper.css sets them
 AROUND_NAME, AROUND_SYMBOL, OVERLAP = 18.0, 16.0, 8.0  # in a box; in an operation's shape, which lies over the box
 EXACT = 1e15  # integers below it are the same number in JSON as in a float (IEEE 754: up to 2**53)
-ACROSS, DOWN = 66.0, 16.0  # room for what runs along an edge
+ACROSS, DOWN = 78.0, 18.0  # room for what runs along an edge
 TITLE = "Backpropagation, step by step: "
 
 
@@ -74,13 +78,16 @@ def page(turns: Pass) -> Page:
     data, rules = _data(turns, script)
     written = ",\n".join(rule or "null" for rule in rules)
     program = f'"use strict";\n{script.definitions()}\nconst rules=[{written}];\n{asset("stepper.js")}'
-    style = asset("stepper.css")
-    allowed = f"script-src '{_hash(program)}'; style-src '{_hash(style)}'"
+    style, start, paper = asset("stepper.css"), asset("unpack.js"), ":root{color-scheme:light dark}"
+    scripts, styles = f"'{_hash(start)}' '{_hash(program)}'", f"'{_hash(paper)}' '{_hash(style)}'"
+    packed = zlib.compress(json.dumps([style, program, asset("stepper.html")], ensure_ascii=False).encode(), 9)
     body = (
-        f'{asset("stepper.html")}\n<script type="application/json" id="data">{data}</script>\n'
-        f"<script>{program}</script>"
+        f'<script type="application/json" id="data">{data}</script>\n'
+        f'<script type="text/plain" id="packed">{base64.b64encode(packed).decode()}</script>\n'
+        f"<script>{start}</script>\n"
+        "<noscript>This page plays a computation step by step, with JavaScript, which is switched off here.</noscript>"
     )
-    return Page(document(TITLE + turns.names[-1], allowed, style, body) + "\n")
+    return Page(document(TITLE + turns.names[-1], f"script-src {scripts}; style-src {styles}", paper, body) + "\n")
 
 
 def _hash(text: str) -> str:
@@ -96,9 +103,10 @@ def _data(turns: Pass, script: Script) -> tuple[str, list[str | None]]:
     of_node, signs = [], []
     for place, (op, given, value) in enumerate(graph):
         spelled = naming.spelled(graph, place)
-        of_node.append(kinds.setdefault((spelled, len(given), op.code), len(kinds)) if op.code else -1)
+        told = not is_by_hand(graph, place) or all(move.rule for move in turns.moves(place))
+        of_node.append(kinds.setdefault((spelled, len(given), op.code, told), len(kinds)) if op.code else -1)
         signs.append(_sign(value._op, spelled, given) if op.code else "")
-    rules = [script.rules(TABLE[code], count) for _, count, code in kinds]
+    rules = [script.rules(TABLE[code], count) for _, count, code, _ in kinds]
     unknown = {
         naming.clean(value._op) or TABLE[code].name
         for value, code, kind in zip(graph.values, graph.codes, of_node, strict=True)
@@ -123,7 +131,11 @@ def _data(turns: Pass, script: Script) -> tuple[str, list[str | None]]:
         "names": names,
         "formulas": [0 if made in ("", name) else made for name, made in zip(names, formulas, strict=True)],
         "signs": signs,
-        "templates": [naming.template(name, count, " × ") for name, count, _ in kinds],
+        "templates": [naming.template(name, count, " × ") for name, count, *_ in kinds],
+        "rules": [
+            [naming.derivative(name, count, slot) if told else "" for slot in range(count)]
+            for name, count, _, told in kinds
+        ],
         "about": _about(turns),
         "off": _off(unknown, bool(by_hand)),
         "idle": {place: turns.idle(place) for place in by_hand if not turns.moves(place)},
@@ -136,6 +148,7 @@ def _data(turns: Pass, script: Script) -> tuple[str, list[str | None]]:
         "values": [_json(x) for x in turns.data],
         "partials": partials,
         "own": own,
+        "layers": _layers(graph, boxes),
         "boxes": boxes,
         "high": round(HEIGHT),
         "routes": routes,
@@ -149,6 +162,16 @@ def _json(x: float) -> float | int | str:
     if not isfinite(x):
         return str(x)
     return int(x) if x == int(x) and abs(x) < EXACT and (x or str(x) == "0.0") else x
+
+
+def _layers(graph: Graph, boxes: list[list[int]]) -> list[int]:
+    """Which layer each node belongs to: of the model that it is made with; without one, its column of the picture."""
+    scopes = Folding(graph).scopes
+    numbers: dict[Any, int] = {}
+    outer = ("example ", "step ", "parameters")
+    layers: list[Any] = [scope[: 2 if scope[0].startswith(outer) else 1] if scope else () for scope in scopes]
+    keys = layers or [corner for corner, *_ in boxes]
+    return [numbers.setdefault(key, len(numbers)) for key in keys]
 
 
 def _off(unknown: set[str], by_hand: bool) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Any, overload
 
-from wengert.errors import OperandError, file_name
+from wengert.errors import ArgumentError, OperandError, file_name
 from wengert.graph import Graph
 from wengert.view.backward import Contribution, Pass
 from wengert.view.mirror import Mirror, can_be_seen
@@ -28,7 +28,8 @@ class Step:
         number: its place among the steps.
         phase: "forward" or "backward".
         place: the node's place in the computation, in the order of creation.
-        name: what the node is called: its label, a short expression, or ``v7`` for the node at place 7.
+        name: what the node is called: its label, its name in a model, a short expression, or ``v7`` for the node at
+            place 7.
         symbol: its operation's symbol, as in drawings; '' for a leaf.
         operands: the name and the data of each operand; the name of a constant is the number itself.
         value: the node's data.
@@ -145,6 +146,13 @@ class Steps(Sequence[Step]):
             ArgumentError: the computation has more nodes than a page can show.
         """
         return page(self.turns)
+
+    def _repr_html_(self) -> str | None:
+        """The page, as the last line of a notebook's cell; None where there are too many nodes for one."""
+        try:
+            return self.page()._repr_html_()
+        except ArgumentError:
+            return None
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the page to a file.

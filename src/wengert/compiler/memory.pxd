@@ -1,0 +1,107 @@
+# What memory.py says with ctypes and NumPy, said in C: Cython reads this file when it compiles callpath.py.
+
+cdef extern from *:
+    """
+    #include <string.h>
+    #include <math.h>
+
+    typedef void (*wengert_kernel)(int64_t, double, const void *const *, const double *, double *, double *const *,
+                                   double *);
+    static CYTHON_INLINE void wengert_call(long long code, long long n, double seed, long long inputs,
+                                           long long numbers, long long slopes, long long outputs, long long work)
+    {
+        ((wengert_kernel)(intptr_t)code)(n, seed, (const void *const *)(intptr_t)inputs, (double *)(intptr_t)numbers,
+                                         (double *)(intptr_t)slopes, (double *const *)(intptr_t)outputs,
+                                         (double *)(intptr_t)work);
+    }
+
+    /* Where the numbers of an array lie, one row after the other; 0 if they do not, or are of another kind or shape. */
+    static CYTHON_UNUSED long long wengert_address(PyObject *x, int whole, PyObject *shape, int rows)
+    {
+        Py_buffer b;
+        long long at = 0;
+        if (PyObject_GetBuffer(x, &b, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) < 0) { PyErr_Clear(); return 0; }
+        int fits = b.ndim == rows + PyTuple_GET_SIZE(shape) && b.itemsize == 8 && b.format && !((intptr_t)b.buf & 7)
+            && (whole ? b.format[0] == 'l' || b.format[0] == 'q' : b.format[0] == 'd') && !b.format[1];
+        for (Py_ssize_t i = 0; fits && i < PyTuple_GET_SIZE(shape); i++)
+            fits = b.shape[rows + i] == PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, i));
+        if (fits) at = (long long)(intptr_t)b.buf;
+        PyBuffer_Release(&b);
+        return at;
+    }
+
+    /* Copies indices, negative ones counted from the end if that `wraps`; 0 if one is out of bounds. */
+    static CYTHON_UNUSED int wengert_indices(long long source, long long target, long long n, long long extent,
+                                             int wraps)
+    {
+        const long long *from = (const long long *)(intptr_t)source;
+        long long *to = (long long *)(intptr_t)target;
+        for (long long i = 0; i < n; i++) {
+            long long k = from[i];
+            if (k < 0 && wraps) k += extent;
+            if ((unsigned long long)k >= (unsigned long long)extent) return 0;
+            to[i] = k;
+        }
+        return 1;
+    }
+
+    static CYTHON_UNUSED int wengert_finite(long long at, long long n)
+    {
+        const double *x = (const double *)(intptr_t)at;
+        int wrong = 0;
+        for (long long i = 0; i < n; i++) wrong |= !(x[i] - x[i] == 0.0);
+        return !wrong;
+    }
+
+    static CYTHON_UNUSED double wengert_squares(long long at, long long n)
+    {
+        const double *x = (const double *)(intptr_t)at;
+        double a = 0.0, b = 0.0, c = 0.0, d = 0.0;
+        long long i = 0;
+        for (; i + 4 <= n; i += 4) {
+            a += x[i] * x[i];
+            b += x[i + 1] * x[i + 1];
+            c += x[i + 2] * x[i + 2];
+            d += x[i + 3] * x[i + 3];
+        }
+        for (; i < n; i++) a += x[i] * x[i];
+        return a + b + (c + d);
+    }
+
+    static CYTHON_UNUSED double wengert_total(long long at, long long n)
+    {
+        const double *x = (const double *)(intptr_t)at;
+        double a = 0.0, b = 0.0, c = 0.0, d = 0.0;
+        long long i = 0;
+        for (; i + 4 <= n; i += 4) { a += x[i]; b += x[i + 1]; c += x[i + 2]; d += x[i + 3]; }
+        for (; i < n; i++) a += x[i];
+        return a + b + (c + d);
+    }
+
+    /* What a variable of an enclosing function holds, or what stands for nothing. */
+    static CYTHON_INLINE PyObject *wengert_contents(PyObject *cell, PyObject *missing)
+    {
+        PyObject *x = PyCell_GET(cell);
+        if (!x) x = missing;
+        Py_INCREF(x);
+        return x;
+    }
+    """
+    void call "wengert_call"(long long code, long long n, double seed, long long inputs, long long numbers, long long slopes, long long outputs, long long work) noexcept
+    long long address "wengert_address"(object x, bint whole, tuple shape, bint rows) noexcept
+    bint indices "wengert_indices"(long long source, long long target, long long n, long long extent, bint wraps) noexcept
+    bint finite "wengert_finite"(long long at, long long n) noexcept
+    double squares "wengert_squares"(long long at, long long n) noexcept
+    double total "wengert_total"(long long at, long long n) noexcept
+    object contents "wengert_contents"(object cell, object missing)
+    bint isfinite(double) noexcept
+    bint signbit(double) noexcept
+
+cdef inline double get(long long at) noexcept:
+    return (<double*><Py_ssize_t>at)[0]
+
+cdef inline void put(long long at, double x) noexcept:
+    (<double*><Py_ssize_t>at)[0] = x
+
+cdef inline void put_whole(long long at, long long x) noexcept:
+    (<long long*><Py_ssize_t>at)[0] = x

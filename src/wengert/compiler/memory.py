@@ -1,0 +1,110 @@
+"""What C gives the path of a call, in Python: machine code that is called, numbers at an address.
+
+Interpreted, `callpath.py` imports this file. Compiled, Cython reads `memory.pxd` beside it instead. An address is an
+int, of numbers of 8 bytes each that lie one behind the other; whoever passes one keeps alive what lies there.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from math import copysign, isfinite
+from types import CellType
+from typing import Any
+
+__all__ = ["address", "call", "contents", "finite", "get", "indices", "isfinite", "put", "put_whole", "signbit"]
+__all__ += ["squares", "total"]
+
+
+@functools.lru_cache(256)
+def _function(code: int) -> Any:
+    """Machine code as `MachineCode` has it: what it takes, and that it gives nothing."""
+    pointer = ctypes.c_void_p
+    kind = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_double, *[pointer] * 5)
+    return kind(code)
+
+
+def call(code: int, n: int, seed: float, inputs: int, numbers: int, slopes: int, outputs: int, work: int) -> None:
+    """Run machine code on so many examples."""
+    _function(int(code))(int(n), seed, *map(int, (inputs, numbers, slopes, outputs, work)))
+
+
+def _view(at: int, n: int, whole: bool = False) -> Any:
+    """An array over the numbers at an address."""
+    import numpy as np
+
+    kind: Any = ctypes.c_int64 if whole else ctypes.c_double
+    return np.ctypeslib.as_array((kind * int(n)).from_address(int(at))) if n else np.zeros(0, kind)
+
+
+def address(x: Any, whole: bool, shape: tuple[int, ...], rows: bool) -> int:
+    """Where the numbers of an array lie, one row behind the other; 0 if they do not, or are of another kind or shape.
+
+    Args:
+        x: the array.
+        whole: whether its numbers are to be integers, else floats.
+        shape: its shape, without the first axis if there are `rows`.
+        rows: whether it has a first axis, of any length.
+    """
+    fits = x.dtype.isnative and x.dtype.kind == ("i" if whole else "f") and x.dtype.itemsize == 8
+    fits = fits and x.flags.c_contiguous and x.flags.aligned and x.ndim == rows + len(shape) and x.shape[rows:] == shape
+    return int(x.ctypes.data) if fits else 0
+
+
+def indices(source: int, target: int, n: int, extent: int, wraps: bool) -> bool:
+    """Copy indices, negative ones counted from the end if that `wraps`; False if one is out of bounds."""
+    made = _view(source, n, True)
+    made = made + extent * (made < 0) if wraps else made
+    inside = bool(((made >= 0) & (made < extent)).all())
+    if inside:
+        _view(target, n, True)[...] = made
+    return inside
+
+
+def finite(at: int, n: int) -> bool:
+    """Whether all of these numbers are finite."""
+    import numpy as np
+
+    return bool(np.isfinite(_view(at, n)).all())
+
+
+def squares(at: int, n: int) -> float:
+    """The sum of the squares of numbers; not finite where one is not, or beyond 1e154."""
+    made = _view(at, n)
+    return float(made.dot(made))
+
+
+def total(at: int, n: int) -> float:
+    """The sum of numbers."""
+    import numpy as np
+
+    with np.errstate(all="ignore"):
+        return float(_view(at, n).sum())
+
+
+def get(at: int) -> float:
+    """The number at an address."""
+    return ctypes.c_double.from_address(int(at)).value
+
+
+def put(at: int, x: float) -> None:
+    """Write a number to an address."""
+    ctypes.c_double.from_address(int(at)).value = x
+
+
+def put_whole(at: int, x: int) -> None:
+    """Write an integer there."""
+    ctypes.c_int64.from_address(int(at)).value = x
+
+
+def contents(cell: CellType, missing: Any) -> Any:
+    """What a variable of an enclosing function holds, or what stands for nothing."""
+    try:
+        return cell.cell_contents
+    except ValueError:  # not assigned yet
+        return missing
+
+
+def signbit(x: float) -> bool:
+    """Whether a number is negative, -0.0 too."""
+    return copysign(1.0, x) < 0.0

@@ -1,0 +1,60 @@
+cimport cython
+from wengert.compiler cimport memory
+from wengert.compiler.fused cimport gather
+from wengert.compiler.outside cimport Outside
+from wengert.engine cimport Many, _many
+from wengert.ops cimport ieee
+cdef int COMPILED, LT, LE, GT, GE, EQ, NE, IS
+cdef class Plan:
+    cdef public bint is_number
+    cdef readonly bint is_bounded
+    cdef object kernel, shape
+    cdef tuple parameters
+    cdef bint leaves
+    cdef tuple operands
+    cdef bint is_one, is_given
+    cdef double[::1] slopes
+    cdef long long[::1] places
+    cdef double[::1] numbers, reals, left, right
+    cdef readonly object by
+    cdef long long[::1] extents, wraps, wholes, inputs, targets, hows, lefts, rights, outcomes
+    cdef long long numbers_at, slopes_at, reals_at, wholes_at, inputs_at, targets_at, work, sides_at, sides_step
+    cdef long long forward_code, both_code
+    cdef Py_ssize_t arity, count
+    cdef Outside outside
+    cdef list kept, outputs, memory, shapes
+    cdef object numpy, results
+    @cython.locals(n=Py_ssize_t)
+    cdef bint run_on(self, list arrays, Py_ssize_t count, bint slopes, double seed) except -1
+    cdef bint _is_compiled(self) except -1
+    @cython.locals(start="long long")
+    cdef object _make_room(self, Py_ssize_t count)
+    cdef object _make_output(self, Py_ssize_t n)
+    @cython.locals(extent="long long", number="long long")
+    cdef bint _point(self, Py_ssize_t n, object x, Py_ssize_t count) except -1
+    @cython.locals(at="long long", source="long long")
+    cdef bint _point_array(self, Py_ssize_t n, object x, bint whole) except -1
+    @cython.locals(n=Py_ssize_t)
+    cdef bint _computed_by_python(self, list arrays, Py_ssize_t count, bint slopes, double seed) except -1
+    cdef double value(self) except? -1.0
+    cpdef double total(self, Py_ssize_t count) except? -1.0
+    cpdef object values(self, Py_ssize_t count)
+    @cython.locals(n=Py_ssize_t, at="long long", x=double, y=double, how="long long", outcome=bint)
+    cdef bint holds(self, Py_ssize_t row) except -1
+    @cython.locals(row=Py_ssize_t)
+    cdef bint hold(self, Py_ssize_t count) except -1
+    @cython.locals(total=double)
+    cdef bint is_finite(self) except -1
+    @cython.locals(n=Py_ssize_t, count=Py_ssize_t)
+    cdef object node(self, double value, object values)
+cdef class Slot:
+    cdef int kind
+    cdef object want
+    cdef Py_ssize_t place, size
+    cdef tuple shape, held, keys
+    cdef list children
+    cdef bint whole, takes_arrays, is_one, has_float
+    cdef long long at
+    cdef long long fill_rows(self, object x) except -1
+    cdef long long fill(self, object x, Py_ssize_t axis, long long at) except -1
+    cdef long long fill_items(self, object x, long long at) except -1

@@ -1,0 +1,470 @@
+"""How one recording runs, by machine code or by the functions of its kernel; and where the numbers of arguments go.
+
+Like the engine, this file runs as it stands and is compiled by Cython, with `plan.pxd`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+from wengert.compiler import memory
+from wengert.compiler.fused import gather
+from wengert.compiler.outside import Outside
+from wengert.engine import Many, _many
+from wengert.ops import BY_NAME, ieee
+from wengert.ops.ieee import Int, cython
+
+if False:  # what the compiler reads instead of the stand-in
+    import cython  # type: ignore[no-redef]
+
+__all__ = ["Plan", "Slot"]
+
+COMPILED = BY_NAME["compiled"].code
+LT, LE, GT, GE, EQ, NE, IS, WITHIN = range(8)
+HOWS = ("lt", "le", "gt", "ge", "eq", "ne", "is", "within")  # how guards compare
+KINDS = ("fixed", "float", "whole", "value", "numbers", "values", "items", "keyed")  # what slots are for
+
+
+@cython.cclass
+class Plan:
+    """How a recording runs; it is one, which says what its fields mean.
+
+    Machine code works at addresses: of the inputs, of the parameters and their derivatives, of what it is to fill.
+    """
+
+    arity: Any
+    both_code: Any
+    by: Any
+    count: Any
+    extents: Any
+    forward_code: Any
+    hows: Any
+    inputs: Any
+    inputs_at: Any
+    is_bounded: Any
+    is_given: Any
+    is_one: Any
+    kept: Any
+    kernel: Any
+    leaves: Any
+    left: Any
+    lefts: Any
+    numbers: Any
+    numbers_at: Any
+    numpy: Any
+    operands: Any
+    outcomes: Any
+    parameters: Any
+    places: Any
+    reals: Any
+    reals_at: Any
+    right: Any
+    rights: Any
+    shape: Any
+    sides_at: Any
+    sides_step: Any
+    slopes: Any
+    slopes_at: Any
+    targets: Any
+    targets_at: Any
+    wholes: Any
+    wholes_at: Any
+    work: Any
+    wraps: Any
+
+    def prepare(self, made: Any, numpy: Any) -> None:
+        """Make ready to run this recording, which is given as Python sees it."""
+        kernel, parameters, own = made.kernel, made.parameters, made.own
+        self.kernel, self.parameters, self.shape, self.leaves, self.numpy = (
+            kernel,
+            parameters,
+            made.shape,
+            made.leaves,
+            numpy,
+        )
+        self.is_number = False  # whether it gives a number, on which no Value has a say
+        self.outside: Outside = made.surroundings.outside()
+        self.numbers, self.slopes = kernel.numbers, kernel.slopes
+        self.numbers_at, self.slopes_at = kernel.numbers.ctypes.data, kernel.slopes.ctypes.data
+        self.arity = arity = len(kernel.inputs)
+        chosen = [made.extents.get(n, 0) if a.role == "index" else -1 for n, a in enumerate(kernel.inputs)]
+        self.extents = numpy.array(chosen, numpy.int64)  # 0 of integers that choose nothing, -1 of what is no integer
+        self.wraps = numpy.array([n in made.wraps for n in range(arity)], numpy.int64)
+        outputs = [(name, a.batched, a.cell_shape) for name, a in kernel.program.outputs.items()]
+        outputs += [("", a.batched, a.cell_shape) for a in kernel.wanted]  # the derivatives by inputs
+        reals, wholes, inputs = numpy.zeros(arity), numpy.zeros(arity, numpy.int64), numpy.zeros(arity, numpy.int64)
+        targets = numpy.zeros(len(outputs), numpy.int64)
+        self.reals, self.wholes, self.inputs, self.targets = reals, wholes, inputs, targets
+        self.reals_at, self.wholes_at = reals.ctypes.data, wholes.ctypes.data
+        self.inputs_at, self.targets_at = inputs.ctypes.data, targets.ctypes.data
+        self.kept = [None] * arity
+        guards, sides = made.guards
+        self.hows = numpy.array([HOWS.index(guard.how) for guard in guards], numpy.int64)
+        self.outcomes = numpy.array([guard.outcome for guard in guards], numpy.int64)
+        self.lefts, self.rights = numpy.array(sides or numpy.zeros((0, 2)), numpy.int64).T.copy()
+        self.left, self.right = [numpy.array([getattr(guard, n) for guard in guards], float) for n in ("left", "right")]
+        self.outputs = outputs
+        self.memory: list[Any] = []
+        self.by = numpy.zeros(0)
+        self.places = numpy.arange(len(parameters), dtype=numpy.int64) if own is None else own.astype(numpy.int64)
+        self.operands = parameters if own is None else tuple([parameters[n] for n in own])
+        self.is_one = made.shape == ()
+        self.count = self.forward_code = self.both_code = self.work = self.sides_at = self.sides_step = 0
+        self.results: Any = None
+        self.shapes: list[Any] = []  # of the outputs, for the examples that there is memory for
+        self.is_given = False  # whether the array of results is somebody else's by now
+        self.is_bounded = False  # whether all indices of the last run were in bounds
+
+    def changed(self) -> str:
+        """Read what is read anew; the name of what is not as it was found, else nothing."""
+        return self.outside.changed()
+
+    def load(self) -> None:
+        """Read the parameters' numbers as they are now."""
+        gather(self.parameters, self.numbers)
+
+    def compute(self, arrays: list[Any], count: Int, slopes: bool, seed: float, guarded: bool = False) -> bool:
+        """What `run_on` does, for who is not compiled; perhaps only if the guards hold."""
+        return self.run_on(arrays, count, slopes, seed) and (not guarded or self.hold(count))
+
+    def run_on(self, arrays: list[Any], count: Int, slopes: bool, seed: float) -> bool:
+        """Run on some arguments, whether the guards hold or not; False if an index is out of bounds or nothing can be
+        computed.
+
+        Args:
+            arrays: the arguments: floats, ints, arrays.
+            count: how many examples these are.
+            slopes: whether derivatives are asked for: of ``seed * out.sum()``.
+            seed: see there.
+        """
+        self.is_bounded = False
+        if not self.both_code and not self._is_compiled():
+            return self._computed_by_python(arrays, count, slopes, seed)
+        if count != self.count:
+            self._make_room(count)
+        elif self.is_given:
+            self._make_output(0)
+        for n in range(self.arity):
+            if not self._point(n, arrays[n], count):
+                return False
+        self.results, self.is_bounded = None, True
+        memory.call(
+            self.both_code if slopes else self.forward_code, count, seed, self.inputs_at, self.numbers_at,
+            self.slopes_at, self.targets_at, self.work,
+        )  # fmt: skip
+        return True
+
+    def _is_compiled(self) -> bool:
+        """Whether there is machine code by now."""
+        code = getattr(self.kernel, "code", None)
+        if code is not None:
+            self.forward_code, self.both_code = code.forward, code.both
+        return code is not None
+
+    def _make_room(self, count: Int) -> None:
+        """Memory for what machine code gives for so many examples."""
+        self.count, self.memory = 0, [None] * (len(self.outputs) + 1)
+        self.shapes = [(count, *shape) if batched else shape for _, batched, shape in self.outputs]
+        sizes = [prod(shape) for (name, _, _), shape in zip(self.outputs, self.shapes, strict=True) if not name]
+        self.by = self.numpy.zeros(sum(sizes))
+        start = memory.address(self.by, False, self.by.shape, False)
+        for n, (name, batched, _) in enumerate(self.outputs):
+            if not name:
+                self.targets[n] = start
+                start += 8 * sizes.pop(0)
+                continue
+            self._make_output(n)
+            if name == "sides":
+                self.sides_at = self.targets[n]
+                self.sides_step = self.memory[n].size // count if batched else 0
+        scratch = self.memory[-1] = self.numpy.zeros(self.kernel.work(count) + 8)
+        self.work = (memory.address(scratch, False, scratch.shape, False) + 63) // 64 * 64
+        self.count = count
+
+    def _make_output(self, n: Int) -> None:
+        made = self.memory[n] = self.numpy.empty(self.shapes[n])
+        self.targets[n] = memory.address(made, False, made.shape, False)
+        self.is_given = False
+
+    def _point(self, n: Int, x: Any, count: Int) -> bool:
+        """Put down where machine code finds an input; False if an index is out of bounds."""
+        extent = self.extents[n]
+        if extent < 0:
+            if type(x) is float or isinstance(x, (float, int)):
+                self.reals[n] = x
+                self.inputs[n] = self.reals_at + 8 * n
+                return True
+            return self._point_array(n, x, False)
+        if type(x) is not int:
+            return self._point_array(n, x, True)
+        try:
+            number: int = x
+            self.wholes[n] = number
+        except OverflowError:
+            return False
+        if extent > 0:
+            number = self.wholes[n]
+            if number < 0 and self.wraps[n]:
+                number += extent
+            if not 0 <= number < extent:
+                return False
+            self.wholes[n] = number
+        self.inputs[n] = self.wholes_at + 8 * n
+        return True
+
+    def _point_array(self, n: Int, x: Any, whole: bool) -> bool:
+        if whole and x.dtype.kind == "f":  # integers beyond all bounds
+            return False
+        at = memory.address(x, whole, x.shape, False)
+        if not at:
+            x = self.numpy.array(x, self.numpy.int64 if whole else float, order="C")
+            at = memory.address(x, whole, x.shape, False)
+        self.kept[n] = x
+        if self.extents[n] > 0:  # a copy: what was looked at is what is used
+            inside = self.numpy.empty(x.shape, self.numpy.int64)
+            source, at = at, memory.address(inside, True, inside.shape, False)
+            self.kept[n] = inside
+            if not memory.indices(source, at, x.size, self.extents[n], self.wraps[n] != 0):
+                return False
+        self.inputs[n] = at
+        return True
+
+    def _computed_by_python(self, arrays: list[Any], count: Int, slopes: bool, seed: float) -> bool:
+        """The same by the kernel's own functions.
+
+        Nothing can be computed where an operation of the user's own raises, such as a root by `math` of a number below
+        0: the program may also compute it for examples of another specialization, or where its result is masked out.
+        Whether the function itself raises is for the engine to find out.
+        """
+        given = list(arrays)
+        for n in range(self.arity):
+            x = given[n]
+            if self.extents[n] > 0:
+                if not self._point(n, x, count):
+                    return False
+                given[n] = self.wholes[n] if type(x) is int else self.kept[n]
+            elif self.extents[n] == 0:  # floats do not overflow
+                given[n] = ieee.whole(x) if isinstance(x, int) else x.astype(float)
+        self.count, self.is_bounded = 0, True
+        try:
+            with self.numpy.errstate(all="ignore"):
+                self.results, by = self.kernel.both(given, seed) if slopes else (self.kernel.forward(given), ())
+                if by:
+                    self.by = self.numpy.concatenate([self.numpy.asarray(x, float).reshape(-1) for x in by])
+        except Exception:  # an operation of the user's own may raise anything, and so may numbers beyond all bounds
+            return False
+        if len(self.hows):
+            sides = self.numpy.ascontiguousarray(self.results["sides"], float)
+            self.memory = [sides]
+            self.sides_at = memory.address(sides, False, sides.shape, False)
+            self.sides_step = sides.size // count if self._is_batched("sides") else 0
+        return True
+
+    def _is_batched(self, name: str) -> bool:
+        return any(batched for its, batched, _ in self.outputs if its == name)
+
+    def output(self, name: str) -> Any:
+        """What the last run gave, as an array."""
+        if self.results is not None:
+            return self.results[name]
+        self.count = 0  # all of it is the caller's from now on
+        return next(array for array, (its, _, _) in zip(self.memory, self.outputs, strict=False) if its == name)
+
+    def value(self) -> float:
+        """The result of the last run on one example."""
+        return memory.get(self.targets[0]) if self.results is None else float(self.results["out"])
+
+    def total(self, count: Int) -> float:
+        """The sum of the results of the last run on a batch, of one number each."""
+        if self.results is not None:
+            return float(self.numpy.add.reduce(self.values(count), axis=None))
+        return memory.total(self.targets[0], count) if self.outputs[0][1] else count * memory.get(self.targets[0])
+
+    def values(self, count: Int) -> Any:
+        """The results of the last run on a batch, in an array of their own."""
+        if self.results is None:
+            made, self.is_given = self.memory[0], True
+        else:
+            made = self.numpy.array(self.results["out"], float, order="C")
+        shape = (count, *(self.shape or ()))
+        if made.shape == shape:
+            return made
+        return made.reshape(shape) if made.size == prod(shape) else self.numpy.broadcast_to(made, shape).copy()
+
+    def holds(self, row: Int) -> bool:
+        """Whether the last run came to the same comparisons as the recorded one on an example."""
+        at = self.sides_at + 8 * row * self.sides_step
+        for n in range(len(self.hows)):
+            x = self.left[n] if self.lefts[n] < 0 else memory.get(at + 8 * self.lefts[n])
+            y = self.right[n] if self.rights[n] < 0 else memory.get(at + 8 * self.rights[n])
+            how = self.hows[n]
+            if how == LT:
+                outcome = x < y
+            elif how == LE:
+                outcome = x <= y
+            elif how == GT:
+                outcome = x > y
+            elif how == GE:
+                outcome = x >= y
+            elif how == EQ:
+                outcome = x == y
+            elif how == NE:
+                outcome = x != y
+            elif how == IS:
+                outcome = (x == y and memory.signbit(x) == memory.signbit(y)) or (x != x and y != y)
+            else:
+                outcome = -y <= x <= y
+            if outcome != (self.outcomes[n] != 0):
+                return False
+        return True
+
+    def hold(self, count: Int) -> bool:
+        """Whether it came to them on all examples."""
+        if len(self.hows):
+            for row in range(count if self.sides_step else 1):
+                if not self.holds(row):
+                    return False
+        return True
+
+    def is_finite(self) -> bool:
+        """Whether all derivatives of the last run are finite, and their squares too: what is so large is left to the
+        engine like infinity.
+        """
+        total = memory.squares(self.slopes_at, len(self.slopes))
+        if len(self.by):
+            total += memory.squares(memory.address(self.by, False, self.by.shape, False), len(self.by))
+        return memory.isfinite(total)
+
+    def node(self, value: float, values: Sequence[Any]) -> Any:
+        """A node with this value, and the derivatives of the last run by the parameters and these Values."""
+        many: Many = _many(
+            COMPILED, (*self.operands, *values) if values else self.operands, None, self.leaves and not values
+        )
+        many._data = value
+        count = len(self.places)
+        for n in range(count):
+            many._partials[n] = float(self.slopes[self.places[n]])
+        for n in range(len(values)):
+            many._partials[count + n] = float(self.by[n])
+        return many
+
+    def holding(self, arrays: list[Any], count: Int) -> Any:
+        """The numbers of those examples that it holds for, and their results; None if that cannot be computed."""
+        if self.run_on(arrays, count, False, 1.0):
+            places: Any = [row for row in range(count) if self.holds(row)]
+            return self.numpy.array(places, int), self.values(count)[places]
+        inside = self.inside(arrays, count)
+        if len(inside) == count:
+            return None
+        if not len(inside):
+            return inside, self.numpy.zeros((0, *(self.shape or ())))
+        found = self.holding([x[inside] for x in arrays], len(inside))
+        return None if found is None else (inside[found[0]], found[1])
+
+    def inside(self, arrays: list[Any], count: Int) -> Any:
+        """The numbers of the examples of which every index is in bounds."""
+        fits = self.numpy.ones(count, bool)
+        for n in range(self.arity):
+            extent = self.extents[n]
+            if extent > 0:
+                low = -extent if self.wraps[n] else 0
+                fits &= ((arrays[n] >= low) & (arrays[n] < extent)).reshape(count, -1).all(1)
+        return self.numpy.flatnonzero(fits)
+
+
+@cython.cclass
+class Slot:
+    """What an argument is to be, or an item of one, and where its numbers go.
+
+    Args:
+        kind: fixed is part of the program; float, whole and value are one number, numbers and values arrays or nested
+            lists of them; items is a list or tuple of slots, keyed a dict of them.
+        want: the thing that is fixed, or the type of the items.
+        place: of its array among those of a call.
+        shape: of an example of it.
+        held: the type of each axis of nested lists: list or tuple.
+        children: the slots in it.
+        keys: of these.
+        is_one: whether it matters if the same thing is passed elsewhere too.
+    """
+
+    children: Any
+    has_float: Any
+    held: Any
+    is_one: Any
+    keys: Any
+    kind: Any
+    place: Any
+    shape: Any
+    size: Any
+    takes_arrays: Any
+    want: Any
+    whole: Any
+
+    def __init__(
+        self,
+        kind: str,
+        want: Any = None,
+        place: int = 0,
+        shape: tuple[int, ...] = (),
+        held: tuple[Any, ...] = (),
+        children: Sequence[Any] = (),
+        keys: Sequence[Any] = (),
+        whole: bool = False,
+        takes_arrays: bool = False,
+        is_one: bool = False,
+    ) -> None:
+        self.kind, self.want, self.place, self.shape, self.held = KINDS.index(kind), want, place, shape, held
+        self.children, self.keys, self.whole = list(children), tuple(keys), whole
+        self.takes_arrays, self.is_one = takes_arrays, is_one
+        self.size = 1
+        for n in shape:
+            self.size *= n
+        self.at = 0
+        self.has_float = False
+
+    def fill_rows(self, x: Any) -> Int:
+        """Write the numbers of a batch: see `fill`."""
+        at = self.at
+        if not self.shape:
+            return self.fill_items(x, at)
+        for row in x:
+            at = self.fill(row, 0, at)
+            if not at:
+                return 0
+        return at
+
+    def fill(self, x: Any, axis: Int, at: Int) -> Int:
+        """Write the numbers of nested lists to an address; returns the one behind, or 0 if they are others."""
+        if type(x) is not self.held[axis] or len(x) != self.shape[axis]:
+            return 0
+        if axis == len(self.shape) - 1:
+            return self.fill_items(x, at)
+        for row in x:
+            at = self.fill(row, axis + 1, at)
+            if not at:
+                return 0
+        return at
+
+    def fill_items(self, x: Any, at: Int) -> Int:
+        """Write the numbers of one list."""
+        for item in x:
+            if type(item) is float:
+                if self.whole:
+                    return 0
+                self.has_float = True
+                memory.put(at, item)
+            elif type(item) is not int:
+                return 0
+            else:
+                try:
+                    if self.whole:
+                        memory.put_whole(at, item)
+                    else:
+                        memory.put(at, item)
+                except OverflowError:
+                    return 0
+            at += 8
+        return at

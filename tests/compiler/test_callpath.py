@@ -1,0 +1,453 @@
+"""The path of a call: what it serves and what it leaves to `dispatch.py`; and that it is the function either way."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from typing import Any, NamedTuple
+
+import pytest
+
+import wengert
+from tests.compiler.checks import CLOSE, difference, gradients
+from tests.compiler.machine import compiled_by_hand
+from wengert import Value, modes, no_grad, strict
+from wengert.compiler import partials_of
+from wengert.engine import Many
+from wengert.errors import ArgumentError, DataError
+
+np = pytest.importorskip("numpy")
+
+W, B = Value(0.7), Value(-0.2)
+TABLE = [Value(0.1 * n) for n in range(5)]
+
+
+class Pair(NamedTuple):
+    """Two numbers."""
+
+    first: float
+    second: float
+
+
+class Watched:
+    """What takes over where the path does not serve; it counts how often."""
+
+    def __init__(self, runtime: Any) -> None:
+        self.runtime, self.calls, self.mode = runtime, 0, runtime.mode
+
+    def call(self, *args: Any) -> Any:
+        self.calls += 1
+        return self.runtime.call(*args)
+
+
+class Trusted:
+    """A compiled function after so many calls that no check is due for some time.
+
+    Attributes:
+        code: what machine code was called, if there is any: "forward" or "both".
+        others: how often `dispatch.py` was asked.
+    """
+
+    def __init__(self, function: Any, machine: bool, *calls: Any, **options: Any) -> None:
+        self.compiled = wengert.compile(function, **options)
+        self.code: list[str] = []
+        for call in calls:
+            for _ in range(17):
+                call(self.compiled)
+        for entry in self.compiled._runtime.entries.values():
+            assert not entry.refusal
+            for made in entry.specializations if machine else ():
+                compiled_by_hand(made.kernel, self.code)
+        self.compiled.runtime = self.watched = Watched(self.compiled._runtime)
+        self.machine = machine
+
+    def check(self, call: Any, want: Any, served: bool = True, parameters: Any = (W, B), others: int = 0) -> None:
+        """A call gives what the function gives; and by the path alone, where it is `served` so, but for calls in it."""
+        asked, before = self.watched.calls, len(self.code)
+        got = call(self.compiled)
+        if isinstance(want, Value):
+            assert isinstance(got, Value)
+            assert difference(got.data, want.data) < CLOSE
+            assert difference(gradients(got, [*parameters]), gradients(want, [*parameters])) < CLOSE
+        else:
+            assert not isinstance(got, Value)
+            assert difference(np.asarray(got), np.asarray(want)) < CLOSE
+        assert (self.watched.calls == asked + others) is served
+        assert not (served and self.machine) or len(self.code) > before
+
+
+both = pytest.mark.parametrize("machine", [False, True], ids=["numpy", "machine code"])
+
+
+def line(x: float, y: float) -> Any:
+    return (W * x + B - y).tanh() ** 2
+
+
+@both
+def test_two_numbers(machine: bool) -> None:
+    made = Trusted(line, machine, lambda f: f(0.5, 0.3))
+    for x, y in ((0.5, 0.3), (-1.5, 2.0), (np.float64(0.25), 0.5)):
+        made.check(lambda f, x=x, y=y: f(x, y), line(x, y))
+    W.data += 0.125  # read anew
+    made.check(lambda f: f(0.5, 0.3), line(0.5, 0.3))
+    for x in (np.float32(0.5), 1, True, np.array(0.5)):  # other forms
+        made.check(lambda f, x=x: f(x, 0.3), line(float(x), 0.3), served=False)
+
+
+@both
+def test_named_arguments(machine: bool) -> None:
+    def f(a: float, b: float = 0.5, *, c: float = 2.0) -> Any:
+        return W * a + B * b * c
+
+    made = Trusted(f, machine, lambda g: g(1.0, 2.0, c=3.0), lambda g: g(1.0), lambda g: g(1.0, c=0.5))
+    made.check(lambda g: g(1.5, 2.5, c=3.5), f(1.5, 2.5, c=3.5))
+    made.check(lambda g: g(c=3.5, b=2.5, a=1.5), f(1.5, 2.5, c=3.5))
+    made.check(lambda g: g(1.5), f(1.5))
+    made.check(lambda g: g(1.5, c=0.25), f(1.5, c=0.25))
+    for wrong in (lambda g: g(), lambda g: g(1.0, d=2.0), lambda g: g(1.0, a=2.0), lambda g: g(1.0, 2.0, 3.0)):
+        with pytest.raises(TypeError) as plain:
+            wrong(f)
+        with pytest.raises(TypeError) as error:
+            wrong(made.compiled)
+        assert str(error.value).removeprefix("f() ") in str(plain.value) or "argument" in str(error.value)
+
+
+@both
+def test_trees_and_nested_lists(machine: bool) -> None:
+    def f(x: Any) -> Any:
+        return W * x["a"][0] + B * x["a"][1][1] * x["p"].second + x["p"].first * x["rows"][1][0]
+
+    def tree(s: float) -> Any:
+        return {"a": (s, [2.0, 3.0 * s]), "p": Pair(0.5, s), "rows": [[1.0, 2.0], [s, 4.0]], "name": "x"}
+
+    made = Trusted(f, machine, lambda g: g(tree(1.0)))
+    made.check(lambda g: g(tree(0.25)), f(tree(0.25)), inspect.getmodule(made) is not None and wengert.engine.compiled)
+    other = dict(reversed(tree(0.25).items()))
+    made.check(lambda g: g(other), f(other), served=False)  # in another order
+    made.check(lambda g: g(tree(0.25) | {"name": "y"}), f(tree(0.25)), served=False)
+
+
+class Row(list[float]):
+    """A list that says something else of its items."""
+
+    def __getitem__(self, n: Any) -> Any:
+        return 2.0 * list.__getitem__(self, n)
+
+
+class Whole(int):
+    """An int of the user's."""
+
+
+@pytest.mark.filterwarnings("ignore:f runs uncompiled")
+@both
+def test_lists_and_numbers_of_the_users_own_kinds(machine: bool) -> None:
+    def f(x: Any, k: Any) -> Any:
+        return W * x[0] + B * x[1] + TABLE[k]
+
+    made = Trusted(f, machine, lambda g: g([1.0, 2.0], 1))
+    made.check(lambda g: g([1.5, 2], 2), f([1.5, 2], 2), wengert.engine.compiled, (W, B, *TABLE))
+    for x, k in ((Row([1.0, 2.0]), 2), ([1.0, 2.0], Whole(2)), ((1.0, 2.0), 2), ([1.0, 2.0, 3.0], 2), ([1, 2], 2)):
+        made.check(lambda g, x=x, k=k: g(x, k), f(x, k), False, (W, B, *TABLE))
+
+
+@both
+@pytest.mark.parametrize("batched", [False, True])
+def test_indices_are_in_bounds_before_anything_runs(machine: bool, batched: bool) -> None:
+    def f(k: int, x: float) -> Any:
+        return TABLE[k] * x
+
+    if batched:
+        made = Trusted(f, machine, lambda g: g.mean(np.array([0, 1, 4]), np.ones(3)))
+        for ks in ([0, 3], [-1, 2], [-5, 4]):
+            want = wengert.mean([f(k, 0.5) for k in ks])
+            made.check(lambda g, ks=ks: g.mean(np.array(ks), np.full(2, 0.5)), want, True, TABLE)
+    else:
+        made = Trusted(f, machine, lambda g: g(1, 1.0))
+        for k in (0, 4, -1, -5):
+            made.check(lambda g, k=k: g(k, 0.5), f(k, 0.5), True, TABLE)
+    for k in (5, -6, 2**62, -(2**63), 2**63, 10**30):
+
+        def call(k: int = k) -> Any:
+            return made.compiled.mean([1, k], [0.5, 0.5]) if batched else made.compiled(k, 0.5)
+
+        with pytest.raises(IndexError if not batched or abs(k) < 2**62 else (IndexError, DataError, TypeError)):
+            call()
+
+
+@both
+def test_whole_numbers_that_choose_nothing(machine: bool) -> None:
+    def f(n: int, rows: Any) -> Any:
+        return W * n + B * rows[1]
+
+    made = Trusted(f, machine, lambda g: g(3, np.array([1, 2])))
+    for n in (0, -7, 2**53 + 1, 2**62):
+        made.check(lambda g, n=n: g(n, np.array([4, n])), f(n, [4, n]))
+    made.check(lambda g: g(10**40, np.array([4, 5])), f(10**40, [4, 5]), served=not machine)
+
+
+@both
+@pytest.mark.parametrize(
+    "given",
+    [
+        lambda x: x,
+        lambda x: np.frombuffer(x.tobytes()).reshape(x.shape),  # which nobody may write to
+        lambda x: np.asfortranarray(x),
+        lambda x: np.repeat(x, 2, 0)[::2],
+        lambda x: x.astype(">f8"),
+        lambda x: x.astype(np.float32),
+        lambda x: np.frombuffer(b"." + x.tobytes(), np.uint8)[1:].view(float).reshape(x.shape),  # at an odd address
+    ],
+    ids=["plain", "read-only", "columns", "strided", "big-endian", "narrow", "unaligned"],
+)
+def test_arrays_of_all_kinds(machine: bool, given: Any) -> None:
+    def f(x: Any) -> Any:
+        return wengert.dot([W, B], x) ** 2
+
+    X = np.array([[0.5, 1.0], [0.25, -2.0], [4.0, 0.125]])
+    made = Trusted(f, machine, lambda g: g.mean(X), lambda g: g.map(X), lambda g: g(X[0]))
+    Y = given(X)
+    plain = Y.dtype == np.dtype(float) and Y.flags.c_contiguous and Y.flags.aligned
+    made.check(lambda g: g.mean(Y), wengert.mean([f(row) for row in X.tolist()]), served=plain)
+    made.check(lambda g: g.map(Y), [f(row).data for row in X.tolist()], served=plain)
+    made.check(
+        lambda g: g(Y[1]),
+        f(X[1].tolist()),
+        served=plain or (Y[1].flags.c_contiguous and Y.dtype == X.dtype and Y.flags.aligned),
+    )
+
+
+@both
+def test_batches_of_any_size(machine: bool) -> None:
+    made = Trusted(line, machine, lambda f: f.mean([0.5, 0.25], [1.0, 2.0]))
+    for count in (1, 2, 3, 17, 64, 2):
+        X, Y = np.linspace(0.0, 1.0, count), np.linspace(-1.0, 1.0, count)
+        each = [line(x, y) for x, y in zip(X.tolist(), Y.tolist(), strict=True)]
+        for _ in range(6):  # until it is known how long such a batch takes
+            made.compiled.mean(X, Y), made.compiled.map(X, Y), made.compiled.sum(X, Y)
+        made.check(lambda f, X=X, Y=Y: f.mean(X, Y), wengert.mean(each))
+        made.check(lambda f, X=X, Y=Y: f.sum(X, y=Y), wengert.sum(each))
+        made.check(lambda f, X=X, Y=Y: f.map(X, Y), [v.data for v in each])
+        rows = X.tolist(), Y.tolist()
+        made.check(lambda f, rows=rows: f.mean(*rows), wengert.mean(each), wengert.engine.compiled)
+    for wrong in (([], []), (np.zeros(0), np.zeros(0)), (np.ones(2), np.ones(3)), ([1.0], [1.0, 2.0])):
+        with pytest.raises(DataError):
+            made.compiled.mean(*wrong)
+    first, second = made.compiled.map(*rows), made.compiled.map(*rows)
+    assert not np.shares_memory(first, second)
+    with pytest.raises(ArgumentError, match="use map"):
+        Trusted(lambda x: [W * x, B * x], machine, lambda f: f.map([1.0, 2.0])).compiled.mean([1.0, 2.0])
+
+
+@both
+def test_specializations_in_a_batch(machine: bool) -> None:
+    def f(x: float) -> Any:
+        return W * x if x > 0.0 else B * x * x if x > -1.0 else Value(2.0) * W * B
+
+    X = np.array([0.5, -0.5, 2.0, -3.0, -0.25, 0.0])
+    made = Trusted(f, machine, lambda g: g.mean(X), lambda g: g.map(X), lambda g: [g(x) for x in X.tolist()])
+    for batch in (X, X[::-1].copy(), X[:1], X[3:4], np.repeat(X, 3)):
+        want = [f(x) for x in batch.tolist()]
+        for _ in range(5):
+            made.compiled.mean(batch), made.compiled.map(batch)
+        made.check(lambda g, batch=batch: g.mean(batch), wengert.mean(want))
+        made.check(lambda g, batch=batch: g.map(batch), [v.data for v in want])
+    for x in X.tolist():
+        made.check(lambda g, x=x: g(x), f(x))
+
+
+@both
+def test_values_among_the_arguments(machine: bool) -> None:
+    class Named(Value):
+        """A Value of the user's."""
+
+    def f(v: Value, x: float, vs: Any) -> Any:
+        return v * W * x + vs[0] * vs[1]
+
+    a, b, c, d = Value(0.5), Value(-1.5), Value(2.0), Named(0.25)
+    made = Trusted(f, machine, lambda g: g(a, 2.0, [b, c]))
+    for v, vs in ((a, [b, c]), (d, [c, a]), (a * b, [b, c]), (c, [d, b])):
+        made.check(lambda g, v=v, vs=vs: g(v, 0.5, vs), f(v, 0.5, vs), True, (W, a, b, c, d))
+    made.check(lambda g: g(0.5, 0.5, [b, c]), f(0.5, 0.5, [b, c]), False, (W, b, c))
+
+
+@both
+def test_what_is_passed_twice_is_one(machine: bool) -> None:
+    def f(x: Any, y: Any) -> Any:
+        return W * x if x is y else W * x * y
+
+    a, b = Value(0.5), Value(-1.5)
+    made = Trusted(f, machine, lambda g: g(a, b), lambda g: g(a, a))
+    made.check(lambda g: g(b, a), f(b, a), True, (W, a, b))
+    made.check(lambda g: g(b, b), f(b, b), False, (W, a, b))
+
+
+@both
+def test_what_is_read_outside(machine: bool) -> None:
+    class Settings:
+        """What functions read."""
+
+        def __init__(self) -> None:
+            self.rate, self.kind = 0.5, "sum"
+
+    scale, settings, row = 2.0, Settings(), [1.0, 2.0, 3]
+    array, words = np.array([0.5, 1.5]), {"factor": 3.0}
+
+    def f(x: float) -> Any:
+        made = W * x * scale * settings.rate * words["factor"] + row[0] * B + array[1]
+        return made if settings.kind == "sum" else -made
+
+    made = Trusted(f, machine, lambda g: g(1.0))
+    made.check(lambda g: g(0.5), f(0.5))
+    for change in ("scale", "rate", "factor", "row", "array"):
+        if change == "scale":
+            scale = 3.0
+        elif change == "rate":
+            settings.rate = 0.25
+        elif change == "factor":
+            words["factor"] = -1.0
+        elif change == "row":
+            row[0] = 7.0
+        else:
+            array[1] = 0.125
+        made.check(lambda g: g(0.5), f(0.5))
+    for change in ("kind", "int"):
+        if change == "kind":
+            settings.kind = "difference"
+        else:
+            scale = 3
+        made.check(lambda g: g(0.5), f(0.5), served=False)
+
+
+@both
+def test_modes(machine: bool) -> None:
+    made = Trusted(line, machine, lambda f: f(0.5, 0.3))
+    with no_grad():
+        made.check(lambda f: f(0.25, 0.3), line(0.25, 0.3), parameters=())
+        assert made.compiled(0.25, 0.3)._prev == ()
+    seen: list[Any] = []
+    with modes.hooked(seen.append, lambda root, gradient: None):
+        made.check(lambda f: f(0.25, 0.3), line(0.25, 0.3), served=False)
+    assert len(seen) > 6
+    with strict():
+        made.check(lambda f: f(0.25, 0.3), line(0.25, 0.3), served=False)
+    inner = made.compiled
+    inner.runtime = inner._runtime
+    outer = wengert.compile(lambda x: inner(x, 0.5) * 2.0)
+    for _ in range(6):
+        assert difference(outer(0.25).data, 2.0 * line(0.25, 0.5).data) < CLOSE
+    assert outer._runtime.latest().nodes > 5  # the inner one is recorded operation by operation
+    second = [wengert.grad(wengert.grad(lambda x, f=f: f(x, 0.5) * x))(0.25) for f in (inner, line)]
+    assert difference(second[0].data, second[1].data) < CLOSE
+
+
+@both
+def test_what_is_not_finite_is_the_engines(machine: bool) -> None:
+    def f(x: float) -> Any:
+        return (W * x).exp() / B
+
+    made = Trusted(f, machine, lambda g: g(1.0), lambda g: g.mean([1.0, 2.0]), lambda g: g.map([1.0, 2.0]))
+    for x in (2000.0, float("nan"), float("inf"), 1e200):
+        made.check(lambda g, x=x: g(x), f(x), served=False)
+        made.check(lambda g, x=x: g.mean([x, 1.0]), wengert.mean([f(x), f(1.0)]), served=False)
+    assert "left to the engine: not finite" in made.compiled.report()
+
+
+@both
+def test_calls_are_compared_when_it_is_time(machine: bool) -> None:
+    made = Trusted(line, machine, lambda f: f(0.5, 0.3))
+    asked = []
+    for _ in range(130):
+        made.compiled(0.5, 0.3)
+        (entry,) = made.compiled._runtime.entries.values()
+        if made.watched.calls > len(asked):
+            asked.append(entry.calls)
+    assert asked == [32, 64, 128]
+
+
+@both
+def test_what_is_read_calls_the_function_again(machine: bool) -> None:
+    state = threading.local()  # which nobody looks into
+
+    class Model:
+        """What a function reads, which is computed from some day on."""
+
+        def __init__(self) -> None:
+            self.rate = 0.5
+
+    def rate(model: Model) -> float:
+        again, state._again = getattr(state, "_again", None), None
+        if again is not None:
+            state._result = again(9.0).data
+        return 0.5
+
+    model = Model()
+
+    def f(x: float) -> Any:
+        return W * x * model.rate
+
+    made = Trusted(f, machine, lambda g: g(1.0))
+    state._again = made.compiled
+    Model.rate = property(rate)  # type: ignore[assignment]
+    made.check(lambda g: g(2.0), W * 1.0, parameters=[W], others=1)
+    assert difference(state._result, 4.5 * W.data) < CLOSE
+
+
+def test_an_operation_that_calls_the_function_again() -> None:
+    state = threading.local()
+
+    def value(x: float) -> float:
+        again, state._again = getattr(state, "_again", None), None
+        if again is not None:
+            state._result = again(9.0).data
+        return 2.0 * float(x)
+
+    double = wengert.op("double_again", value=value, partials=lambda out, x: 2.0)
+    made = Trusted(lambda x: double(W * x), False, lambda g: g(1.0))
+    state._again = made.compiled
+    made.check(lambda g: g(2.0), W * 4.0, parameters=[W], others=1)
+    assert difference(state._result, 18.0 * W.data) < CLOSE
+
+
+@both
+def test_threads_call_one_function(machine: bool) -> None:
+    made = Trusted(line, machine, lambda f: f(0.5, 0.3))
+    wrong: list[Any] = []
+
+    def partials(node: Any) -> Any:
+        return sorted(partials_of(node)) if isinstance(node, Many) else None
+
+    def work(x: float) -> None:
+        want, first = line(x, 0.5), slopes[x]
+        for _ in range(200):
+            got = made.compiled(x, 0.5)
+            if difference(got.data, want.data) > CLOSE or (isinstance(got, Many) and partials(got) != first):
+                wrong.append(x)
+
+    places = [0.1 * n for n in range(4)]
+    slopes = {x: partials(made.compiled(x, 0.5)) for x in places}
+    threads = [threading.Thread(target=work, args=(x,)) for x in places]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_a_refused_function_is_called_as_it_is() -> None:
+    said: list[float] = []
+
+    def f(x: float, rows: Any = (1.0,)) -> Any:
+        said.append(x)
+        return W * x
+
+    compiled = wengert.compile(f)
+    with pytest.warns(UserWarning, match="runs uncompiled"):
+        compiled(0.5, rows=[1.0, 2.0])
+    compiled(0.5, rows=[1.0, 2.0])
+    watched = compiled.runtime = Watched(compiled._runtime)
+    for _ in range(40):
+        compiled(0.5, rows=[1.0, 2.0])
+    assert watched.calls == 0
+    assert len(said) == 42
+    compiled(0.5, rows=[1.0])  # who knows what becomes of that
+    assert watched.calls == 1
