@@ -59,6 +59,11 @@ def ratio(x: float) -> str:
     return f"{x:.0f}x" if x >= 9.95 else f"{x:.2g}x"
 
 
+def marked(text: str, reached: bool) -> str:
+    """A figure, and whether it reaches its bar."""
+    return f"{text} ✓" if reached else f"**{text} ✗**"
+
+
 def tables(results: Results, growth: Growth, complete: bool, lifts: Lifts = ()) -> str:
     """Everything as Markdown."""
     lines = [f"Measured {machine()}.", ""]
@@ -95,25 +100,30 @@ def _bars(results: Results, growth: Growth, lifts: Lifts) -> list[str]:
     for bar in BARS:
         ours, theirs = _find(results, bar.workload, bar.who), _find(results, bar.workload, bar.of)
         if bar.workload in results:
-            reached = ratio(theirs.median / ours.median) if ours and theirs else "not measured"
+            found = theirs.median / ours.median if ours and theirs else None
+            reached = marked(ratio(found), found >= bar.ratio) if found else "not measured"
             what = f"`{bar.workload}`: {titles[bar.who]}, against {titles[bar.of]}"
             lines.append(f"| {what} | {bar.ratio:.0f}x | {reached} |")
     for limit in LIMITS:
         ours, theirs = _find(results, limit.workload, limit.who), _find(results, limit.workload, limit.of)
         if limit.workload in results:
-            reached = f"{ours.median / theirs.median:.2f}x" if ours and theirs else "not measured"
+            found = ours.median / theirs.median if ours and theirs else None
+            reached = marked(f"{found:.2f}x", found <= limit.ratio) if found else "not measured"
             what = f"`{limit.workload}`: time of {titles[limit.who]} / {titles[limit.of]}"
             lines.append(f"| {what} | at most {limit.ratio:.1f}x | {reached} |")
     for row in lifts:
         if "seconds" in row:
-            reached = duration(row["seconds"] / row["nodes"])
+            reached = marked(duration(row["seconds"] / row["nodes"]), row["seconds"] / row["nodes"] <= LIFT)
             lines.append(f"| record and lift, a node of {row['nodes']:,} | at most {duration(LIFT)} | {reached} |")
     started = _find(results, "import", "wengert")
     if started:
-        lines.append(f"| `import wengert` | {duration(IMPORT)} | {duration(started.median)} |")
+        reached = marked(duration(started.median), started.median <= IMPORT)
+        lines.append(f"| `import wengert` | {duration(IMPORT)} | {reached} |")
     sizes = {row["size"]: row["bytes"] for row in growth.get("wengert", ()) if "bytes" in row}
     if sizes:
-        lines.append(f"| bytes an operation, in a graph of {max(sizes):,} | {BYTES} | {sizes[max(sizes)]:.1f} |")
+        size = sizes[max(sizes)]
+        reached = marked(f"{size:.1f}", size <= BYTES)
+        lines.append(f"| bytes an operation, in a graph of {max(sizes):,} | {BYTES} | {reached} |")
     return lines if len(lines) > 2 else []
 
 

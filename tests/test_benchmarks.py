@@ -167,7 +167,8 @@ def test_what_is_written(tmp_path):
     growth = {"wengert": [{"size": 10**6, "forward": 1.0, "backward": 2.0, "free": 3.0, "bytes": 80.0}]}
     results = {"moons": [row, slow, dead]}
     text = report.write(tmp_path, results, growth, complete=True)
-    assert "| 130x | 200x |" in text
+    assert "| 130x | 200x ✓ |" in text
+    assert report.marked("16x", False) == "**16x ✗**"
     assert "RuntimeError: a / b" in text
     assert json.loads((tmp_path / "results.json").read_text())["chain"] == growth
     page = tmp_path / "page.md"

@@ -12,7 +12,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from numbers import Real
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from wengert.compiler import compile
 from wengert.errors import ArgumentError, require
@@ -24,7 +24,6 @@ from wengert.training import History, Loss, Model, fit
 require("sklearn", "sklearn")
 
 import numpy as np  # noqa: E402  (scikit-learn brings it, and its absence has just been named)
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin  # noqa: E402
 from sklearn.model_selection import train_test_split  # noqa: E402
 from sklearn.utils import check_random_state, column_or_1d  # noqa: E402
 from sklearn.utils.multiclass import check_classification_targets  # noqa: E402
@@ -32,8 +31,26 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 __all__ = ["WengertClassifier", "WengertEstimator", "WengertRegressor"]
 
+if TYPE_CHECKING:  # scikit-learn has no types
 
-class WengertEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    class BaseEstimator:
+        """What has parameters by the names of its arguments."""
+
+        def __getstate__(self) -> dict[str, Any]:
+            """What is pickled."""
+            return {}
+
+    class ClassifierMixin:
+        """What is scored by its accuracy."""
+
+    class RegressorMixin:
+        """What is scored by its share of the variance."""
+
+else:
+    from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+
+
+class WengertEstimator(BaseEstimator):
     """What both estimators share. The arguments have the names that scikit-learn's own networks have for them.
 
     Args:
@@ -168,7 +185,7 @@ class WengertEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         return {name: x for name, x in super().__getstate__().items() if name != "_outputs"}
 
 
-class WengertClassifier(ClassifierMixin, WengertEstimator):  # type: ignore[misc]
+class WengertClassifier(ClassifierMixin, WengertEstimator):
     """A network that tells classes apart, by one output for each: see `WengertEstimator` for the arguments.
 
     The loss is `cross_entropy` where no other is given. Its targets are the numbers of the classes, from 0 up, in the
@@ -185,6 +202,7 @@ class WengertClassifier(ClassifierMixin, WengertEstimator):  # type: ignore[misc
         check_classification_targets(y)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+        self.classes_: Any
         self.classes_, places = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ArgumentError(f"y has 1 class, {self.classes_.tolist()[0]!r}; expected two or more to tell apart")
@@ -203,7 +221,7 @@ class WengertClassifier(ClassifierMixin, WengertEstimator):  # type: ignore[misc
         return self.classes_[places]
 
 
-class WengertRegressor(RegressorMixin, WengertEstimator):  # type: ignore[misc]
+class WengertRegressor(RegressorMixin, WengertEstimator):
     """A network that predicts a number: see `WengertEstimator` for the arguments.
 
     The loss is `mse` where no other is given, of targets that are shifted and scaled to a mean of 0 and a deviation of

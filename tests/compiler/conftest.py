@@ -15,3 +15,9 @@ def programs_serve(monkeypatch: pytest.MonkeyPatch) -> None:
 
         monkeypatch.setattr(Entry, "prefers_engine", lambda entry, count, pinned: False)
         monkeypatch.setattr(Entry, "tries_engine", lambda entry, count, pinned: False)
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Machine code is made anew, and the user's own cache left alone."""
+    monkeypatch.setenv("WENGERT_CACHE", "off")

@@ -451,3 +451,31 @@ def test_a_refused_function_is_called_as_it_is() -> None:
     assert len(said) == 42
     compiled(0.5, rows=[1.0])  # who knows what becomes of that
     assert watched.calls == 1
+
+
+@pytest.mark.filterwarnings("ignore:f runs uncompiled")
+def test_a_refused_function_gets_wide_numbers_all_the_same() -> None:
+    given: list[Any] = []
+
+    def f(x: Any) -> Any:
+        given.append(x)
+        return W * float(x.sum())
+
+    compiled = wengert.compile(f)
+    for x in (np.ones(3), np.ones(3), np.ones(3, np.float32), np.array(0.5), np.array(0.5), np.ones(5)):
+        assert difference(compiled(x).data, W.data * float(x.sum())) < CLOSE
+    assert {x.dtype for x in given} == {np.dtype(float)}
+    for length in range(100):  # it is not remembered what all of them look like
+        compiled(np.ones(length + 1))
+    assert len(compiled.direct) < 64
+
+
+@both
+def test_a_child_forked_during_a_call_has_one_seat(machine: bool) -> None:
+    made = Trusted(line, machine, lambda f: f(0.5, 0.3))
+    with made.compiled._runtime.alone() as free:
+        assert free
+        made.check(lambda f: f(0.5, 0.3), line(0.5, 0.3), served=False)
+        made.compiled.seat[:] = [None]  # what becomes of it in a child
+    assert made.compiled.seat == [None]
+    made.check(lambda f: f(0.5, 0.3), line(0.5, 0.3))

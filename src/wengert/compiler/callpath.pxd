@@ -45,5 +45,6 @@ cdef class CallPath:
     @cython.locals(form=Served, count=Py_ssize_t)
     cdef object run(self, tuple args, dict named, str how, bint disabled, bint asked)
     cdef bint goes_direct(self, tuple args, dict named) except -1
-@cython.locals(n=Py_ssize_t, length=Py_ssize_t)
+cdef object _size(object x)
+@cython.locals(n=Py_ssize_t)
 cdef bint _looks_like(tuple args, tuple places) except -1

@@ -417,7 +417,8 @@ class CallPath:
                     return found
             return None
         finally:
-            self.seat.append(None)
+            if not self.seat:  # a child that was forked meanwhile has one by now
+                self.seat.append(None)
 
     def goes_direct(self, args: tuple[Any, ...], named: dict[str, Any]) -> bool:
         """Whether arguments look like those that go to the function itself."""
@@ -428,9 +429,15 @@ class CallPath:
 
 
 def alike(args: Sequence[Any], named: dict[str, Any]) -> tuple[Any, Any]:
-    """What arguments look like from outside: their types, and how long they are."""
-    places = tuple([(type(x), len(x) if hasattr(type(x), "__len__") else -1) for x in args])
-    return places, tuple([(name, *alike([x], {})[0][0]) for name, x in named.items()])
+    """What arguments look like from outside: their types, and how long lists are, and of what arrays."""
+    return tuple([(type(x), _size(x)) for x in args]), tuple([(n, type(x), _size(x)) for n, x in named.items()])
+
+
+def _size(x: Any) -> Any:
+    kind = type(x)
+    if kind is list or kind is tuple or kind is dict or kind is str:
+        return len(x)
+    return x.dtype if kind.__module__ == "numpy" and hasattr(kind, "dtype") else None
 
 
 def _looks_like(args: tuple[Any, ...], places: tuple[Any, ...]) -> bool:
@@ -438,7 +445,7 @@ def _looks_like(args: tuple[Any, ...], places: tuple[Any, ...]) -> bool:
         return False
     for n in range(len(args)):
         x = args[n]
-        kind, length = places[n]
-        if type(x) is not kind or (length >= 0 and len(x) != length):
+        kind, size = places[n]
+        if type(x) is not kind or (size is not None and _size(x) != size):
             return False
     return True

@@ -118,7 +118,7 @@ class Runtime:
 
         due = entry.is_due()
         if entry.refusal or (not due and entry.prefers_engine(1, pinned)):
-            if arguments.is_wide():
+            if arguments.is_wide() and len(self.compiled.direct) < SPECIALIZATIONS:
                 self.compiled.direct.append(alike(args, named))
             return plainly()
         if entry.specializations and entry.specializations[0].shape != ():
@@ -352,7 +352,7 @@ class Runtime:
         try:
             yield bool(taken)
         finally:
-            seat += taken
+            seat += [] if seat else taken  # a child that was forked meanwhile has one by now
 
     def fall_back(self, entry: Entry, why: str) -> None:
         """Leave such calls to the engine, and say so once."""

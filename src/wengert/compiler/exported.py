@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import nan
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from wengert.compiler.backends import LIBRARIES, cut, function_of
 from wengert.compiler.dispatch import Runtime
-from wengert.compiler.tracing import Fixed
+from wengert.compiler.tracing import Fixed, Recording
 from wengert.derivatives import tree_unflatten
 from wengert.errors import ArgumentError
 
@@ -38,7 +38,8 @@ class Exported:
     """
 
     def __init__(self, runtime: Runtime, language: str, space: dict[str, Any]) -> None:
-        made = self.recording = runtime.latest()
+        made = runtime.latest()
+        self.recording: Recording = made
         entry = runtime.last
         if entry is not None and len(entry.specializations) > 1:
             lines = sorted({line for each in entry.specializations for line in each.guards.lines})
@@ -51,6 +52,8 @@ class Exported:
         self.xp: Any = space[LIBRARIES[language].name]
         kernel = made.kernel
         self.inputs: Any = kernel.inputs
+        self.run: Callable[..., Any]
+        self.constants: list[Any]
         self.run, self.constants = function_of(made.lifted.program, None, (), LIBRARIES[language], space)
         made.load()
         own = (

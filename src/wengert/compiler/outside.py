@@ -38,7 +38,7 @@ class Place:
     get: Any
     key: Any
     leaf: Any
-    name: Any
+    name: str
     names: Any
     then: Any
 

@@ -47,8 +47,8 @@ class Backend(NamedTuple):
     background: Callable[[], type[Any]] | None = None  # a kind that is prepared while another back end serves
 
     def is_available(self) -> bool:
-        """Whether its library is installed."""
-        return find_spec(self.library) is not None
+        """Whether its library is installed, and NumPy, which has the arrays of every kernel."""
+        return find_spec("numpy") is not None and find_spec(self.library) is not None
 
     def require(self) -> None:
         """See that it can run here.
@@ -57,6 +57,7 @@ class Backend(NamedTuple):
             MissingExtraError: its library is not installed; the message holds the command that brings it.
         """
         require(self.library, self.extra)
+        require("numpy", self.extra)
 
 
 BACKENDS: dict[str, Backend] = {}

@@ -44,11 +44,13 @@ class XLAKernel(Kernel):
 
     def both(self, arrays: Sequence[Any], seed: float) -> tuple[dict[str, Any], list[Any]]:
         """The outputs by name, and the derivatives by the wanted inputs."""
-        outputs, self.slopes[...], by_inputs = self._run(True, arrays, seed)
+        outputs, slopes, by_inputs = self._run(True, arrays, seed)
+        for memory, slope in zip(self.gradients, slopes, strict=True):
+            memory[...] = slope
         return outputs, by_inputs
 
     def _run(self, both: bool, arrays: Sequence[Any], seed: float) -> tuple[dict[str, Any], Any, list[Any]]:
-        """The outputs, the derivatives by the parameters end to end, and those by the wanted inputs.
+        """The outputs, the derivatives by the parameters, and those by the wanted inputs.
 
         XLA compiles anew for each size of a batch. Where there are many, as of examples that take one of several ways,
         a batch is cut into pieces of a few sizes.
@@ -90,7 +92,7 @@ class XLAKernel(Kernel):
             np.concatenate(parts) if array.batched else sum(parts)
             for array, parts in zip(self.wanted, zip(*by_inputs, strict=True), strict=True)
         ]
-        return made, sum(slopes), wanted
+        return made, [sum(parts) for parts in zip(*slopes, strict=True)], wanted
 
     def _define(self, both: bool) -> Callable[..., Any]:
         """The function of the parameters, the seed and the inputs, which XLA compiles when it is first called."""
@@ -101,8 +103,7 @@ class XLAKernel(Kernel):
         def run(numbers: Any, seed: Any, inputs: list[Any]) -> tuple[Any, Any, Any]:
             made = function(seed, *inputs, *cut(numbers, self.params), *map(jnp.asarray, constants))
             outputs, slopes = made[:count], made[count : count + len(self.params)]
-            flat = jnp.concatenate([jnp.zeros(0), *map(jnp.ravel, slopes)])
-            return outputs, flat, made[count + len(self.params) :]
+            return outputs, slopes, made[count + len(self.params) :]
 
         return jax.jit(run)
 
