@@ -40,7 +40,7 @@ def test_one_module_is_all_that_a_format_needs(changed: Path) -> None:
     assert run(changed, program) == "b.graphml\n"
     assert (changed / "a.graphml").read_bytes() == (changed / "b.graphml").read_bytes()
     labels, edges = read(changed / "a.graphml")
-    assert labels == {"b0": "x<1 data 3 grad 2", "b1": "data 6 grad 1", "b2": "2", "o1": "*"}
+    assert labels == {"b0": "x<1 data 3 grad 2", "b1": "x<1*2 data 6 grad 1", "b2": "2", "o1": "*"}
     assert sorted(edges) == [("b0", "o1"), ("b2", "o1"), ("o1", "b1")]
 
 

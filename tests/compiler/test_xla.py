@@ -29,9 +29,9 @@ pytestmark = [pytest.mark.jax, pytest.mark.once]  # what computes is XLA
 
 @pytest.fixture(autouse=True)
 def settings_as_they_were() -> Iterator[None]:
+    before = jax.config.jax_enable_x64, jax.numpy.ones(1).dtype
     yield
-    assert not jax.config.jax_enable_x64
-    assert jax.numpy.ones(1).dtype == np.float32
+    assert (jax.config.jax_enable_x64, jax.numpy.ones(1).dtype) == before
 
 
 def same(function: Any, columns: list[Any], parameters: list[Value]) -> Any:

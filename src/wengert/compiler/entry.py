@@ -26,6 +26,8 @@ TOLERANCE = 1.1  # by how much the faster way has to be faster
 class Entry(Served):
     """The recordings for one form of arguments."""
 
+    trusted: Any
+
     def __init__(self) -> None:
         super().__init__(np)
         self.refusal = ""
