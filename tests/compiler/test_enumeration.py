@@ -292,7 +292,8 @@ def test_every_function_of_numbers_is_recorded_guarded_or_refused(kind: str) -> 
     found, tried = [], 0
     for name, function in functions().items():
         call = calling(function, lambda n: thing(make(n)))
-        if call is not None:
+        is_address = kind == "Value" and function is hash
+        if call is not None and not is_address:
             tried += 1
             found += [f"{name} {fault}" for fault in faults(lambda x: told(lambda: call(thing(x))), make)]  # noqa: B023
     for name, function in BY_HAND.items():

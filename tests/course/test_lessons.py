@@ -228,7 +228,7 @@ def test_the_names_are_as_they_were_found() -> None:
 
 def test_the_template_of_a_lesson_is_one(tmp_path: Path) -> None:
     contributing = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    (text,) = re.findall(r"```python\n(# %% \[markdown\]\n# # 13\..*?)```", contributing, re.DOTALL)
+    (text,) = re.findall(r"```py\n(# %% \[markdown\]\n# # 13\..*?)```", contributing, re.DOTALL)
     lesson = course.Lesson(13, "13_template", "A title", text)
     cells = list(lesson.cells())
     assert [cell.kind for cell in cells].count("markdown") == 4
@@ -253,7 +253,7 @@ def test_a_folder_of_submissions_as_a_table_and_as_json(tmp_path: Path, capsys: 
     assert (told[2][4], told[3][4:6]) == ("precedence:", ["not", "yet:"])
     assert main(["check", *files, "--step", "4", "--json"]) == 2
     read = json.loads(capsys.readouterr().out)
-    program = re.findall(r"```python\n(import json\n.*?)```", (ROOT / "docs" / "teaching.md").read_text(), re.DOTALL)[0]
+    program = re.findall(r"```py\n(import json\n.*?)```", (ROOT / "docs" / "teaching.md").read_text(), re.DOTALL)[0]
     (tmp_path / "lesson4.json").write_text(json.dumps(read), encoding="utf-8")
     exec(program.replace("lesson4.json", str(tmp_path / "lesson4.json")), {})
     printed = capsys.readouterr().out

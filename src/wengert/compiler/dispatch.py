@@ -277,6 +277,8 @@ class Runtime:
         """Make a recording that holds for an example; False if there can be none."""
         if len(entry.specializations) == SPECIALIZATIONS:
             watch.effect = watch.effect or self.too_many(entry)
+        if isinstance(result, np.ndarray) and not result.ndim and not arguments.form.batched:
+            watch.effect = watch.effect or "its result is an array without axes: return the Value itself"
         if watch.effect:
             self.fall_back(entry, watch.effect)
         if entry.refusal:

@@ -334,8 +334,9 @@ class _Trace:
 
 
 def main_of(result: Any) -> Any:
-    """What a function gave, without what stands beside it."""
-    return result.result if isinstance(result, Auxiliary) else result
+    """What a function gave, without what stands beside it, or an array of no axes around it."""
+    result = result.result if isinstance(result, Auxiliary) else result
+    return result.item() if isinstance(result, np.ndarray) and not result.ndim else result
 
 
 def slopes_of(result: Any, recording: Recording, arguments: Sequence[Any]) -> Any:
