@@ -253,11 +253,12 @@ class Plan:
                 self.results, by = self.kernel.both(given, seed) if slopes else (self.kernel.forward(given), ())
                 if by:
                     self.by = self.numpy.concatenate([self.numpy.asarray(x, float).reshape(-1) for x in by])
+                if len(self.hows):
+                    self.memory = [self.numpy.ascontiguousarray(self.results["sides"], float)]  # or they are complex
         except Exception:  # an operation of the user's own may raise anything, and so may numbers beyond all bounds
             return False
         if len(self.hows):
-            sides = self.numpy.ascontiguousarray(self.results["sides"], float)
-            self.memory = [sides]
+            sides = self.memory[0]
             self.sides_at = memory.address(sides, False, sides.shape, False)
             self.sides_step = sides.size // count if self._is_batched("sides") else 0
         return True
