@@ -17,7 +17,7 @@ cdef class Plan:
     cdef long long[::1] places
     cdef double[::1] numbers, reals, left, right
     cdef readonly object by
-    cdef long long[::1] extents, wraps, wholes, inputs, targets, hows, lefts, rights, outcomes
+    cdef long long[::1] bounds, from_end, wholes, inputs, targets, hows, lefts, rights, outcomes
     cdef long long numbers_at, slopes_at, reals_at, wholes_at, inputs_at, targets_at, work, sides_at, sides_step
     cdef long long forward_code, both_code
     cdef Py_ssize_t arity, count

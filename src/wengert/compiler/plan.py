@@ -90,8 +90,8 @@ class Plan:
         self.numbers_at, self.slopes_at = kernel.numbers.ctypes.data, kernel.slopes.ctypes.data
         self.arity = arity = len(kernel.inputs)
         chosen = [made.extents.get(n, 0) if a.role == "index" else -1 for n, a in enumerate(kernel.inputs)]
-        self.extents = numpy.array(chosen, numpy.int64)  # 0 of integers that choose nothing, -1 of what is no integer
-        self.wraps = numpy.array([n in made.wraps for n in range(arity)], numpy.int64)
+        self.bounds = numpy.array(chosen, numpy.int64)  # 0 of integers that choose nothing, -1 of what is no integer
+        self.from_end = numpy.array([n in made.wraps for n in range(arity)], numpy.int64)
         outputs = [(name, a.batched, a.cell_shape) for name, a in kernel.program.outputs.items()]
         outputs += [("", a.batched, a.cell_shape) for a in kernel.wanted]  # the derivatives by inputs
         reals, wholes, inputs = numpy.zeros(arity), numpy.zeros(arity, numpy.int64), numpy.zeros(arity, numpy.int64)
@@ -190,7 +190,7 @@ class Plan:
 
     def _point(self, n: Int, x: Any, count: Int) -> bool:
         """Put down where machine code finds an input; False if an index is out of bounds."""
-        extent = self.extents[n]
+        extent = self.bounds[n]
         if extent < 0:
             if type(x) is float or isinstance(x, (float, int)):
                 self.reals[n] = x
@@ -206,7 +206,7 @@ class Plan:
             return False
         if extent > 0:
             number = self.wholes[n]
-            if number < 0 and self.wraps[n]:
+            if number < 0 and self.from_end[n]:
                 number += extent
             if not 0 <= number < extent:
                 return False
@@ -222,11 +222,11 @@ class Plan:
             x = self.numpy.array(x, self.numpy.int64 if whole else float, order="C")
             at = memory.address(x, whole, x.shape, False)
         self.kept[n] = x
-        if self.extents[n] > 0:  # a copy: what was looked at is what is used
+        if self.bounds[n] > 0:  # a copy: what was looked at is what is used
             inside = self.numpy.empty(x.shape, self.numpy.int64)
             source, at = at, memory.address(inside, True, inside.shape, False)
             self.kept[n] = inside
-            if not memory.indices(source, at, x.size, self.extents[n], self.wraps[n] != 0):
+            if not memory.indices(source, at, x.size, self.bounds[n], self.from_end[n] != 0):
                 return False
         self.inputs[n] = at
         return True
@@ -241,11 +241,11 @@ class Plan:
         given = list(arrays)
         for n in range(self.arity):
             x = given[n]
-            if self.extents[n] > 0:
+            if self.bounds[n] > 0:
                 if not self._point(n, x, count):
                     return False
                 given[n] = self.wholes[n] if type(x) is int else self.kept[n]
-            elif self.extents[n] == 0:  # floats do not overflow
+            elif self.bounds[n] == 0:  # floats do not overflow
                 given[n] = ieee.whole(x) if isinstance(x, int) else x.astype(float)
         self.count, self.is_bounded = 0, True
         try:
@@ -368,9 +368,9 @@ class Plan:
         """The numbers of the examples of which every index is in bounds."""
         fits = self.numpy.ones(count, bool)
         for n in range(self.arity):
-            extent = self.extents[n]
+            extent = self.bounds[n]
             if extent > 0:
-                low = -extent if self.wraps[n] else 0
+                low = -extent if self.from_end[n] else 0
                 fits &= ((arrays[n] >= low) & (arrays[n] < extent)).reshape(count, -1).all(1)
         return self.numpy.flatnonzero(fits)
 
