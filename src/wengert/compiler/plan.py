@@ -38,7 +38,7 @@ class Plan:
     both_code: Any
     by: Any
     count: Any
-    extents: Any
+    bounds: Any
     forward_code: Any
     hows: Any
     inputs: Any
@@ -72,7 +72,7 @@ class Plan:
     wholes: Any
     wholes_at: Any
     work: Any
-    wraps: Any
+    from_end: Any
 
     def prepare(self, made: Any, numpy: Any) -> None:
         """Make ready to run this recording, which is given as Python sees it."""
