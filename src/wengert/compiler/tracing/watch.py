@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from wengert.compiler.callpath import CallPath
 from wengert.compiler.tracing.recorder import watching
 from wengert.compiler.tracing.standins import STANDINS
 from wengert.compiler.tracing.surroundings import (
@@ -113,6 +114,8 @@ class PlainRun:
             self.path.cached.add(getattr(x.__wrapped__, "__code__", None))
         if isinstance(x, functools.partial):
             return (x.func, name), (x.args, name), (x.keywords, name)
+        if isinstance(x, CallPath):  # what a compiled function remembers of its calls is no effect
+            return [(x.function, name)]
         if kind is tuple:
             return [(item, f"{name}[{n}]") for n, item in enumerate(x)]
         if isinstance(x, (list, deque)):
