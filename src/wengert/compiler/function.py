@@ -32,7 +32,7 @@ def compile(
         function: plain scalar code: one example in, a Value out (or lists of Values, for `map`).
         static: the names of arguments that are part of the program, as a size or a flag is.
         backend: "auto" runs the program, or the function itself where that has been seen to be faster; "numpy" runs
-            the program whenever it holds, and so does "native", as machine code.
+            the program whenever it holds, and so do "native", as machine code, and "xla", by JAX.
         wait: whether machine code is there before the first result; else NumPy serves until it is, and further on where
             it takes less time.
 

@@ -4,7 +4,7 @@ from wengert.compiler.fused cimport gather
 from wengert.compiler.outside cimport Outside
 from wengert.engine cimport Many, _many
 from wengert.ops cimport ieee
-cdef int COMPILED, LT, LE, GT, GE, EQ, NE, IS
+cdef int COMPILED, LT, LE, GT, GE, EQ, NE, IS, WITHIN
 cdef class Plan:
     cdef public bint is_number
     cdef readonly bint is_bounded

@@ -36,10 +36,11 @@ class Plan:
 
     arity: Any
     both_code: Any
+    bounds: Any
     by: Any
     count: Any
-    bounds: Any
     forward_code: Any
+    from_end: Any
     hows: Any
     inputs: Any
     inputs_at: Any
@@ -72,7 +73,6 @@ class Plan:
     wholes: Any
     wholes_at: Any
     work: Any
-    from_end: Any
 
     def prepare(self, made: Any, numpy: Any) -> None:
         """Make ready to run this recording, which is given as Python sees it."""
