@@ -30,14 +30,16 @@ from wengert.compiler.tracing import (
     Reader,
     Recording,
     Unrecordable,
-    called,
+    by_place,
     examples,
     is_watched,
+    look_of,
     main_of,
     numbers_in,
     random_state,
     record,
     recorder_of_thread,
+    rows_of,
     slopes_of,
     slots_of,
 )
@@ -61,7 +63,7 @@ class Runtime:
         self.name: str = getattr(function, "__name__", "the function")
         self.entries: dict[Form, Entry] = {}
         self.said: set[str] = set()
-        self.short: set[int] = set()  # sizes of batches of lists that go to the function itself
+        self.short: dict[Any, Any] = {}  # how batches look that go to the function itself, and who takes their rows
         _runtimes.add(self)
         self.arguments: Callable[..., Arguments] = Reader(compiled.signature, compiled.static).read
 
@@ -88,14 +90,15 @@ class Runtime:
             if modes.eager_only():
                 return self.function(*args, **named)
             return self.one(perf_counter(), self.arguments(args, named, False), args, named)
-        if self.short and not named and set(map(type, args)) == {list}:
-            sizes = set(map(len, args))
-            if len(sizes) == 1 and next(iter(sizes)).bit_length() in self.short:
-                return together([self.function(*row) for row in zip(*args, strict=True)], how)
+        if modes.eager_only():
+            return self.eagerly(self.arguments(args, named, True), how)
+        if self.short:
+            rows = rows_of((*args, *named.values()))
+            function = self.short.get(self.look(args, named, len(rows)))
+            if function is not None:
+                return together([function(*row) for row in rows], how)
         began = perf_counter()
         arguments = self.arguments(args, named, True)
-        if modes.eager_only():
-            return self.eagerly(arguments, arguments.count(), how)
         return self.batch(began, arguments, arguments.count(), how, args, named)
 
     def inline(self, function: Any, args: Sequence[Any], named: dict[str, Any], how: str) -> Any:
@@ -103,26 +106,34 @@ class Runtime:
         if not how:
             return function(*args, **named)
         signature = self.compiled.signature
-        rows = examples(signature, self.compiled.static, args, named)
-        results = [called(function, signature, row) for row in rows]
+        names, rows = examples(signature, self.compiled.static, args, named)
+        function = by_place(function, signature, names)
+        results = [function(*row) for row in rows]
         return results if how == "map" else combined(results, how)
+
+    def look(self, args: Sequence[Any], named: dict[str, Any], count: int) -> Any:
+        """What a batch of so many examples looks like."""
+        return count.bit_length(), tuple(map(look_of, args)), tuple(named), tuple(map(look_of, named.values()))
 
     def one(self, began: float, arguments: Arguments, args: Sequence[Any], named: dict[str, Any]) -> Any:
         """A call on one example."""
         entry, pinned = self.entry_for(arguments), self.compiled.pinned
+        is_wide = arguments.is_wide()
 
         def plainly() -> Any:
-            if arguments.is_wide():
-                return self.function(*args, **named)
-            return arguments.plainly(self.function, arguments.arrays)
+            return self.function(*args, **named) if is_wide else arguments.plainly(self.function)
 
-        due = entry.is_due()
-        if entry.refusal or (not due and entry.prefers_engine(1, pinned)):
-            if arguments.is_wide() and len(self.compiled.direct) < SPECIALIZATIONS:
+        due, tries = entry.is_due(), entry.tries_engine(1, pinned)
+        is_list = bool(entry.specializations) and entry.specializations[0].shape != ()  # for `map`, and to be shown
+        if entry.refusal or is_list or (not due and entry.prefers_engine(1, pinned)):
+            if is_wide and len(self.compiled.direct) < SPECIALIZATIONS:
                 self.compiled.direct.append(alike(args, named))
             return plainly()
-        if entry.specializations and entry.specializations[0].shape != ():
-            return plainly()  # a list, which is recorded for `map` and for what is shown
+        if tries and not due:
+            began = perf_counter()
+            result = plainly()
+            entry.note_engine(1, perf_counter() - began)
+            return result
         numbers, values = arguments.numbers(arguments.arrays), arguments.values()
         with self.alone() as free:
             value = entry.one(numbers, values, modes.grad_disabled()) if free else None
@@ -130,6 +141,7 @@ class Runtime:
             entry.not_finite += free and not entry.was_finite
         seconds = perf_counter() - began
         if not free or (made is not None and not due):
+            entry.settle(1, True)
             return plainly() if value is None else value
 
         result, watch = self.watched(entry, plainly, arguments, made is None)
@@ -137,7 +149,7 @@ class Runtime:
             self.another(entry, arguments, arguments.arrays, result, watch)
         elif made is not None and self.agrees(entry, made, arguments, arguments.arrays, result):
             entry.note(1, self.timed(args, named, "", seconds))
-            entry.settle(1, not entry.prefers_engine(1, pinned))
+            entry.settle(1, not (entry.prefers_engine(1, pinned) or entry.tries_engine(1, pinned)))
         return result
 
     def timed(self, args: Sequence[Any], named: dict[str, Any], how: str, seconds: float) -> float:
@@ -170,10 +182,13 @@ class Runtime:
                 engine = entry.prefers_engine(count, pinned) or entry.tries_engine(count, pinned)
                 entry.settle(count, not (due or engine))  # after a check it is timed again
                 return found
-        if not due and all(each.refusal or each.prefers_engine(count, pinned) for each in self.entries.values()):
-            self.short.add(count.bit_length())
+        is_short = not due and all(each.refusal or each.prefers_engine(count, pinned) for each in self.entries.values())
+        if is_short and not self.compiled.static and arguments.is_wide() and len(self.short) < SPECIALIZATIONS:
+            names = list(self.compiled.signature.parameters)[: len(args)]
+            taken = by_place(self.function, self.compiled.signature, [*names, *named])
+            self.short[self.look(args, named, count)] = taken
         ready = perf_counter()
-        made = self.eagerly(arguments, count, how, known)
+        made = self.eagerly(arguments, how, known)
         if by_engine:
             entry.note_engine(count, perf_counter() - ready)
         return made
@@ -194,9 +209,9 @@ class Runtime:
             if not self.example(entry, arguments, int(waiting[0]), known):
                 return None
 
-    def eagerly(self, arguments: Arguments, count: int, how: str, known: dict[int, Any] | None = None) -> Any:
+    def eagerly(self, arguments: Arguments, how: str, known: dict[int, Any] | None = None) -> Any:
         """The same by the engine, example by example; of some it is known already."""
-        return together(arguments.all_plainly(self.function, count, known or {}), how)
+        return together(arguments.all_plainly(self.function, known or {}), how)
 
     # -- the function itself ------------------------------------------------------------------------------------------
 

@@ -19,7 +19,8 @@ __all__ = ["PROBATION", "STALE", "Entry", "combined", "together"]
 
 PROBATION = 4  # how many examples a recording is compared on before it is trusted
 STALE = 3  # how many recordings of one form may turn out to be wrong
-FEW = 4  # how often the function itself is tried for batches of one size
+FEW = 4  # how often the function itself is tried for calls of one size,
+COLD = 16  # if while it was compared, with all that this takes beside it, it took no more than so many times as long
 TOLERANCE = 1.1  # by how much the faster way has to be faster
 
 
@@ -34,8 +35,8 @@ class Entry(Served):
         self.compared = 0
         self.stale = 0  # how many recordings were dropped
         self.not_finite = 0  # how many calls were left to the engine for that
-        self.plain = inf  # seconds that the function itself took for one example, at best
-        self.engine: dict[int, tuple[int, float]] = {}  # for batches by their size: how often it was seen, and at best
+        self.plain = inf  # seconds that the function itself took for one example while it was compared, at best
+        self.engine: dict[int, tuple[int, float]] = {}  # when it served, by the size: how often, and how long at best
         self.seconds: dict[int, float] = {}  # and a recording
 
     def is_due(self) -> bool:
@@ -54,20 +55,20 @@ class Entry(Served):
         self.seconds[size] = min(seconds, self.seconds.get(size, inf))
 
     def note_engine(self, count: int, seconds: float) -> None:
-        """Note how long the function itself took for a batch of so many examples."""
+        """Note how long the function itself took for so many examples."""
         times, best = self.engine.get(count.bit_length(), (0, inf))
         self.engine[count.bit_length()] = times + 1, min(seconds, best)
 
     def tries_engine(self, count: int, pinned: bool) -> bool:
-        """Whether a batch goes to the function itself to see how long it takes: a few times, if that may be less."""
+        """Whether a call goes to the function itself to see how long it takes: a few times, if that may be less."""
         times, best = self.engine.get(count.bit_length(), (0, self.plain * count))
-        may_be_less = best < FEW * self.seconds.get(count.bit_length(), 0.0)
+        may_be_less = best < COLD * self.seconds.get(count.bit_length(), 0.0)
         return self.compared >= PROBATION and times < FEW and may_be_less and not pinned
 
     def prefers_engine(self, count: int, pinned: bool) -> bool:
         """Whether the function itself is known to take less time, and nobody has said what is to run."""
         size = count.bit_length()
-        best = self.plain if size == 1 else self.engine.get(size, (0, inf))[1]
+        best = self.engine.get(size, (0, inf))[1]
         return best * TOLERANCE < self.seconds.get(size, inf) and self.compared >= PROBATION and not pinned
 
     def report(self, pinned: bool) -> list[str]:
@@ -82,8 +83,7 @@ class Entry(Served):
         for size, seconds in self.seconds.items():
             count = 2 ** (size - 1)
             if self.prefers_engine(count, pinned):
-                best = self.plain if count == 1 else self.engine[size][1]
-                lines.append(f"  {count} examples by the engine, in {best:.1e} s for {seconds:.1e} s")
+                lines.append(f"  {count} examples by the engine, in {self.engine[size][1]:.1e} s for {seconds:.1e} s")
         for number, made in enumerate(self.specializations, 1):
             kernel, lifted = made.kernel, made.lifted
             program = lifted.program
@@ -106,7 +106,7 @@ class Entry(Served):
 def together(results: list[Any], how: str) -> Any:
     """What the function itself gave for the examples of a batch, as one."""
     if how != "map":
-        return combined([main_of(x) for x in results], how)
+        return combined([x if type(x) is Value else main_of(x) for x in results], how)
     try:
         return np.array([x.data if type(x) is Value else numbers_in(x) for x in results])
     except ValueError:
@@ -119,7 +119,7 @@ def combined(values: Sequence[Any], how: str) -> Value:
     Raises:
         ArgumentError: there is more than one Value an example.
     """
-    for x in values:
+    for x in values if set(map(type, values)) != {Value} else ():
         if isinstance(x, (list, tuple)) or (isinstance(x, np.ndarray) and x.ndim):
             raise ArgumentError(
                 f"{how} needs one Value an example, and the function gives a {type(x).__name__}: use map"

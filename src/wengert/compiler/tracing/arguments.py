@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,8 @@ from wengert.derivatives import KeyPath, keys_of, tree_flatten, tree_leaves, tre
 from wengert.engine import Value
 from wengert.errors import ArgumentError, DataError
 
-__all__ = ["Arguments", "Fixed", "Form", "Leaf", "Reader", "called", "examples", "flatten_argument", "ordinary"]
+__all__ = ["Arguments", "Fixed", "Form", "Leaf", "Reader", "by_place", "examples", "flatten_argument", "look_of"]
+__all__ += ["ordinary", "rows_of"]
 
 WIDE = (np.dtype(np.float64), np.dtype(np.int64), np.dtype(np.bool_))
 SCALARS: dict[Any, Any] = {np.floating: float, np.integer: int, np.bool_: bool}
@@ -196,8 +197,6 @@ class Form:
                 name += "_"
             self.names.append(name)
         self.batched: bool = batched
-        kinds = [p.kind for p in signature.parameters.values()]
-        self.by_place: bool = len(shapes) == len(kinds) and inspect.Parameter.KEYWORD_ONLY not in kinds
 
 
 @dataclass
@@ -238,7 +237,7 @@ class Arguments:
         function: Callable[..., Any],
         example: Sequence[Any],
         make: Callable[[Leaf, Any], Any],
-        fixed: Callable[[Any], Any] = lambda x: x,
+        fixed: Callable[[Any], Any],
     ) -> Any:
         """Call a function on one example, each of its arrays as `make` presents it; one that is passed twice is one.
 
@@ -260,35 +259,43 @@ class Arguments:
             given[name] = known.setdefault(id(original), made) if isinstance(original, (tuple, dict)) else made
         return called(function, self.form.signature, given)
 
-    def plainly(self, function: Callable[..., Any], example: Sequence[Any]) -> Any:
-        """Call a function on one example as if it were not compiled, but for the width of NumPy's numbers."""
-        if self.form.batched:
-            return self.call(function, example, _plain)
+    def plainly(self, function: Callable[..., Any]) -> Any:
+        """Call a function on the one example as if it were not compiled, but for the width of NumPy's numbers."""
         shapes = self.form.shapes
         given = {name: x if isinstance(shapes[name], Fixed) else ordinary(x) for name, x in self.originals.items()}
         return called(function, self.form.signature, given)
 
-    def columns(self, part: slice = slice(None)) -> list[list[Any]] | None:
-        """Of each argument what it is in each example, or in some, as `call` presents it; None if that is involved."""
-        held = {kind for x in self.form.shapes.values() for kind in (x.held.split() if isinstance(x, Leaf) else [""])}
-        if not self.form.by_place or held - {"scalar", "list"}:
-            return None
-        pairs = zip(self.form.leaves, self.arrays, strict=True)
-        return [(x[part].astype(bool) if leaf.kind == "b" else x[part]).tolist() for leaf, x in pairs]
+    def rows(self, part: slice = slice(None)) -> Iterator[tuple[Any, ...]]:
+        """The arguments of each example of a batch, or of some, as the function gets them."""
+        arrays, count = iter(self.arrays), len(range(self.count())[part])
+        known: dict[int, Any] = {}
 
-    def all_plainly(self, function: Callable[..., Any], count: int, known: dict[int, Any]) -> list[Any]:
+        def column(shape: Shape, original: Any) -> Any:
+            if isinstance(shape, Fixed):
+                return [original] * count  # as it is now
+            if isinstance(shape, Leaf):
+                made = _column(shape, next(arrays)[part])
+                return known.setdefault(id(original), made) if _has_identity(original) else made
+            columns = [column(child, original[key]) for key, child in zip(shape.keys, shape.children, strict=True)]
+            return [shape.rebuild(list(row)) for row in zip(*columns, strict=True)]
+
+        columns = []
+        for name, shape in self.form.shapes.items():
+            made, original = column(shape, self.originals[name]), self.originals[name]
+            columns.append(known.setdefault(id(original), made) if isinstance(original, (tuple, dict)) else made)
+        return zip(*columns, strict=True)
+
+    def all_plainly(self, function: Callable[..., Any], known: dict[int, Any]) -> list[Any]:
         """What a function gives for each example of a batch, but for those of which it is known."""
-        columns = self.columns()
-        if columns is None:
-            return [known[n] if n in known else self.plainly(function, self.example(n)) for n in range(count)]
-        return [known[n] if n in known else function(*row) for n, row in enumerate(zip(*columns, strict=True))]
+        taken = by_place(function, self.form.signature, self.form.shapes)
+        return [known[n] if n in known else taken(*row) for n, row in enumerate(self.rows())]
 
     def prepared(self, function: Callable[..., Any], number: int) -> Callable[[], Any]:
-        """The call of a function on one example, with its arguments ready."""
-        columns = self.columns(slice(number, number + 1)) if self.form.batched else None
-        if columns is None:
-            return functools.partial(self.plainly, function, self.example(number))
-        return functools.partial(function, *[column[0] for column in columns])
+        """The call of a function on one example of a batch, or on the one that there is, with its arguments ready."""
+        if not self.form.batched:
+            return functools.partial(self.plainly, function)
+        taken = by_place(function, self.form.signature, self.form.shapes)
+        return functools.partial(taken, *next(self.rows(slice(number, number + 1))))
 
     def distinct(self, count: int, most: int) -> list[int]:
         """The first examples of a batch that differ from each other, up to so many."""
@@ -306,6 +313,15 @@ class Arguments:
 
 def _is_narrow(x: Any) -> bool:
     return isinstance(x, (np.generic, np.ndarray)) and x.dtype.kind in "fiub" and x.dtype not in WIDE
+
+
+def look_of(x: Any) -> Any:
+    """What an argument of a batch looks like from outside: of what kind it is, and what tuples and dicts hold."""
+    if isinstance(x, np.ndarray):
+        return x.dtype, x.ndim
+    if isinstance(x, (tuple, dict)):
+        return type(x), tuple(x if isinstance(x, dict) else ()), *map(look_of, x.values() if isinstance(x, dict) else x)
+    return type(x)
 
 
 def _has_identity(x: Any) -> bool:
@@ -377,8 +393,8 @@ def tree_items(x: Any) -> list[Any]:
 
 def examples(
     signature: inspect.Signature, static: Sequence[str], args: Sequence[Any], named: dict[str, Any]
-) -> list[dict[str, Any]]:
-    """The arguments of each example of a batch, by name, whatever the numbers in it are.
+) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """The names of the arguments of a batch, and those of each example, whatever the numbers in it are.
 
     Raises:
         DataError: the arguments differ in the number of examples, or none has any.
@@ -386,7 +402,24 @@ def examples(
     given = signature.bind(*args, **named).arguments
     moving = [name for name in given if name not in static]
     count = _same([(name, length) for name in moving for length in _lengths(given[name])])
-    return [{name: _row(x, n) if name in moving else x for name, x in given.items()} for n in range(count)]
+    columns = [_spread(x, count) if name in moving else [x] * count for name, x in given.items()]
+    return list(given), list(zip(*columns, strict=True))
+
+
+def rows_of(columns: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """The arguments of each example of a batch, in which all are moving; none if they differ in length."""
+    lengths = [length for x in columns for length in _lengths(x)]
+    if not lengths or lengths.count(lengths[0]) != len(lengths):
+        return []
+    return list(zip(*[_spread(x, lengths[0]) for x in columns], strict=True))
+
+
+def by_place(function: Callable[..., Any], signature: inspect.Signature, names: Collection[str]) -> Callable[..., Any]:
+    """A function that takes these arguments by place."""
+    first = list(signature.parameters.values())[: len(names)]
+    if [p.name for p in first if p.kind <= p.POSITIONAL_OR_KEYWORD] == list(names):
+        return function
+    return lambda *row: called(function, signature, dict(zip(names, row, strict=True)))
 
 
 def called(function: Callable[..., Any], signature: inspect.Signature, given: dict[str, Any]) -> Any:
@@ -430,20 +463,28 @@ def _lengths(x: Any) -> list[int]:
     """How many examples there are in each list or array of an argument."""
     if isinstance(x, (tuple, dict)):
         return [length for item in (x.values() if isinstance(x, dict) else x) for length in _lengths(item)]
-    return [len(x)] if isinstance(x, (list, np.ndarray)) else []
+    return [len(x)] if isinstance(x, list) or (isinstance(x, np.ndarray) and x.ndim) else []
 
 
-def _row(x: Any, number: int) -> Any:
-    """One example of an argument; what is neither list nor array, such as `self`, belongs to all of them."""
-    return tree_map(lambda x: x[number] if isinstance(x, (list, np.ndarray)) else x, x, (tuple, dict))
+def _spread(x: Any, count: int) -> Sequence[Any]:
+    """An argument in each example; what is neither list nor array, such as `self`, belongs to all of them."""
+    if isinstance(x, (tuple, dict)) and x:
+        rows = zip(*[_spread(item, count) for item in (x.values() if isinstance(x, dict) else x)], strict=True)
+        if isinstance(x, dict):
+            return [dict(zip(x, row, strict=True)) for row in rows]
+        return list(map(getattr(type(x), "_make", type(x)), rows))
+    if isinstance(x, np.ndarray) and x.ndim:
+        return list(x.tolist()) if x.ndim == 1 else list(x)
+    return x if isinstance(x, list) else [x] * count
 
 
-def _plain(leaf: Leaf, array: Any) -> Any:
-    """An array of an example of a batch as the user's function expects it without a compiler."""
+def _column(leaf: Leaf, x: Any) -> Any:
+    """What a leaf is in each example as the user's function expects it without a compiler."""
+    x = x.astype(bool) if leaf.kind == "b" else x
     if leaf.held == "scalar":
-        return {"f": float, "b": bool, "i": int}[leaf.kind](array)
-    made = np.asarray(array)
-    return made.astype(bool) if leaf.kind == "b" else made
+        return x.tolist()
+    kinds = leaf.held.split()
+    return x.tolist() if set(kinds) == {"list"} else [_held(row, kinds) for row in x]
 
 
 def _numbers_of(leaf: Leaf, array: Any) -> Any:
