@@ -182,7 +182,8 @@ class Runtime:
                 engine = entry.prefers_engine(count, pinned) or entry.tries_engine(count, pinned)
                 entry.settle(count, not (due or engine))  # after a check it is timed again
                 return found
-        is_short = not due and all(each.refusal or each.prefers_engine(count, pinned) for each in self.entries.values())
+        batches = [each for form, each in self.entries.items() if form.batched]
+        is_short = not due and all(each.refusal or each.prefers_engine(count, pinned) for each in batches)
         if is_short and not self.compiled.static and arguments.is_wide() and len(self.short) < SPECIALIZATIONS:
             names = list(self.compiled.signature.parameters)[: len(args)]
             taken = by_place(self.function, self.compiled.signature, [*names, *named])
