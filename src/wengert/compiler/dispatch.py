@@ -183,7 +183,7 @@ class Runtime:
                 entry.settle(count, not (due or engine))  # after a check it is timed again
                 return found
         batches = [each for form, each in self.entries.items() if form.batched]
-        is_short = not due and all(each.refusal or each.prefers_engine(count, pinned) for each in batches)
+        is_short = (entry.refusal or not due) and all(each.refusal or each.prefers_engine(count, pinned) for each in batches)
         if is_short and not self.compiled.static and arguments.is_wide() and len(self.short) < SPECIALIZATIONS:
             names = list(self.compiled.signature.parameters)[: len(args)]
             taken = by_place(self.function, self.compiled.signature, [*names, *named])
@@ -277,7 +277,7 @@ class Runtime:
     def entry_for(self, arguments: Arguments) -> Entry:
         """What is known of calls with such arguments."""
         entry = self.compiled.last = self.entries.get(arguments.form) or Entry()
-        entry.calls += 1
+        entry.count_call()
         if arguments.form not in self.entries:
             if len(self.entries) < SPECIALIZATIONS:
                 self.entries[arguments.form] = entry
@@ -306,12 +306,30 @@ class Runtime:
             reason = self.difference(made, arguments, example, result)
         except (Unrecordable, Unliftable) as problem:
             reason = str(problem)
+        if not reason and not self.holds(made, arguments, example):
+            entry.stale += 1
+            if entry.stale < STALE:
+                return False
+            reason = f"what it compares at {made.guards.lines[0]} comes out otherwise where sums are added up otherwise"
         if reason:
             self.fall_back(entry, reason)
             return False
         entry.compared += 1
         entry.specializations.insert(0, made)
         return True
+
+    def holds(self, made: Recording, arguments: Arguments, example: Sequence[Any]) -> bool:
+        """Whether a recording holds for the example that it was made of, so far as it computes at all there.
+
+        It does not where a number that is taken out is a sum: an array program adds in another order.
+        """
+        with self.alone() as free:
+            if not free or made.changed():
+                return True
+            made.load()
+            numbers = arguments.numbers(example)
+            held = made.holding([np.asarray(x)[None] for x in numbers] if arguments.form.batched else numbers, 1)
+        return held is None or len(held[0]) > 0 or not made.is_bounded
 
     def too_many(self, entry: Entry) -> str:
         """Why there are so many specializations, and what to write instead."""

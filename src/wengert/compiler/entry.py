@@ -19,8 +19,9 @@ __all__ = ["PROBATION", "STALE", "Entry", "combined", "together"]
 
 PROBATION = 4  # how many examples a recording is compared on before it is trusted
 STALE = 3  # how many recordings of one form may turn out to be wrong
-FEW = 4  # how often the function itself is tried for calls of one size,
-COLD = 16  # if while it was compared, with all that this takes beside it, it took no more than so many times as long
+FEW = 4  # how often after each check the function itself is tried for calls of one size,
+COLD = 32  # if it has taken no more than so many times as long as the recording, over the number of checks: the first
+# times find nothing in the processor's caches
 TOLERANCE = 1.1  # by how much the faster way has to be faster
 
 
@@ -43,6 +44,12 @@ class Entry(Served):
         """Whether this call is compared with the function itself."""
         return self.compared < PROBATION or not self.calls & (self.calls - 1)
 
+    def count_call(self) -> None:
+        """Count a call; at each check the function itself may be tried again."""
+        self.calls += 1
+        if self.is_due():
+            self.engine = {size: (0, best) for size, (_, best) in self.engine.items()}
+
     def settle(self, count: int, serves: bool) -> None:
         """Note whether the recordings serve calls with so many examples, until one is compared again."""
         bit = 1 << count.bit_length()
@@ -61,8 +68,9 @@ class Entry(Served):
 
     def tries_engine(self, count: int, pinned: bool) -> bool:
         """Whether a call goes to the function itself to see how long it takes: a few times, if that may be less."""
-        times, best = self.engine.get(count.bit_length(), (0, self.plain * count))
-        may_be_less = best < COLD * self.seconds.get(count.bit_length(), 0.0)
+        size = count.bit_length()
+        times, best = self.engine.get(size, (0, self.plain * count))
+        may_be_less = best < COLD / self.calls.bit_length() * self.seconds.get(size, 0.0)
         return self.compared >= PROBATION and times < FEW and may_be_less and not pinned
 
     def prefers_engine(self, count: int, pinned: bool) -> bool:
