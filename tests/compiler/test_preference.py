@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -77,3 +78,101 @@ def test_a_program_is_never_preferred_before_it_is_trusted(monkeypatch: pytest.M
         loss(2.0)
         timed(loss, 1.0, 1e-9)
     assert count_calls(loss, lambda: loss(2.0), monkeypatch) == 2  # the fourth, and the eighth
+
+
+class Point(NamedTuple):
+    """An argument with parts."""
+
+    x: float
+    y: float
+
+
+COLUMN, OTHER, ROWS = [1.0, -2.0, 3.0], [0.5, 0.25, -1.0], [[1.0, 2.0], [3.0, -4.0], [0.5, 0.0]]
+LAYOUTS: dict[str, tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = {
+    "by name": (lambda x, y: W * x + y, (), {"y": OTHER, "x": COLUMN}),
+    "by name alone": (lambda x, *, k: W * x * k, (COLUMN,), {"k": OTHER}),
+    "a default": (lambda x, k=2.0, y=1.0: W * x * k + y, (COLUMN,), {"y": OTHER}),
+    "rows": (lambda xs: W * xs[0] + xs[1], (ROWS,), {}),
+    "tuples": (lambda p: W * p[0] + p[1], ((COLUMN, OTHER),), {}),
+    "a named tuple": (lambda p: W * p.x + p.y, (Point(COLUMN, OTHER),), {}),  # type: ignore[arg-type]
+    "a dict": (lambda d: W * d["a"] + d["b"], ({"a": COLUMN, "b": OTHER},), {}),
+    "a text": (lambda x, how: W * x if how == "once" else W * x * x, (COLUMN, "once"), {}),
+    "the same twice": (lambda a, b: W * a[0] * (2.0 if a is b else 3.0), (ROWS, ROWS), {}),
+}
+
+
+def examples_of(layout: Any, n: int) -> Any:
+    """The arguments of an example, from those of a batch."""
+    if isinstance(layout, dict):
+        return {name: examples_of(x, n) for name, x in layout.items()}
+    if isinstance(layout, tuple):
+        return getattr(type(layout), "_make", type(layout))([examples_of(x, n) for x in layout])
+    return layout[n] if isinstance(layout, list) else layout
+
+
+@pytest.mark.parametrize("as_arrays", [False, True])
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_a_batch_that_the_engine_does_faster_is_taken_apart(name: str, as_arrays: bool) -> None:
+    """Every layout comes to what a loop over the examples comes to, on the long way and on the short one."""
+    np = pytest.importorskip("numpy")
+    function, args, named = LAYOUTS[name]
+    compiled = wengert.compile(function)
+    examples = [(examples_of(args, n), examples_of(named, n)) for n in range(3)]
+    if as_arrays and name != "the same twice":
+        arrays = {id(x): np.array(x) for x in (COLUMN, OTHER, ROWS)}
+        args = tuple([arrays.get(id(x), x) for x in args])
+        named = {key: arrays.get(id(x), x) for key, x in named.items()}
+
+    def check() -> None:
+        want = wengert.mean([function(*each, **by_name) for each, by_name in examples])
+        same(compiled.mean(*args, **named), want, [W])
+        assert compiled.map(*args, **named).tolist() == [function(*x, **by_name).data for x, by_name in examples]
+
+    for _ in range(9):
+        check()
+    timed(compiled, 1e-9, 1.0)
+    for _ in range(9):
+        check()
+    assert compiled._runtime.short
+
+
+def test_a_batch_of_another_look_is_read() -> None:
+    """What was a list is a number: an error, although such batches went to the function itself."""
+    compiled = wengert.compile(lambda d: W * d["a"] + d["b"])
+    for _ in range(9):
+        compiled.mean({"a": COLUMN, "b": OTHER})
+    timed(compiled, 1e-9, 1.0)
+    for _ in range(2):
+        compiled.mean({"a": COLUMN, "b": OTHER})
+    assert compiled._runtime.short
+    with pytest.raises(wengert.errors.DataError, match="one number"):
+        compiled.mean({"a": COLUMN, "b": 2.0})
+    with pytest.raises(wengert.errors.DataError, match="as many examples"):
+        compiled.mean({"a": COLUMN, "b": [1.0]})
+
+
+def test_a_refused_function_reads_no_batch() -> None:
+    import random
+
+    compiled = wengert.compile(lambda x: W * x * random.random())
+    with pytest.warns(UserWarning, match="random"):
+        compiled.mean(COLUMN)
+    compiled.mean(COLUMN)
+    assert compiled._runtime.short
+    random.seed(1)
+    got = compiled.map(COLUMN).tolist()
+    random.seed(1)
+    assert got == [(W * x * random.random()).data for x in COLUMN]
+
+
+def test_a_recording_holds_for_the_example_that_it_was_made_of() -> None:
+    """NumPy takes sums out, which an array program adds up in another order: that is found before it is recorded at
+    each call anew.
+    """
+    np = pytest.importorskip("numpy")
+    compiled = wengert.compile(lambda x: W * np.linalg.det(x @ x.T + np.eye(3)))
+    x = np.linspace(-1.0, 1.3, 9).reshape(3, 3)
+    want = compiled.function(x)
+    for _ in range(6):
+        same(compiled(x), want, [W])
+    assert len(compiled._runtime.last.specializations) <= 1

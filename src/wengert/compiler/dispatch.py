@@ -183,7 +183,9 @@ class Runtime:
                 entry.settle(count, not (due or engine))  # after a check it is timed again
                 return found
         batches = [each for form, each in self.entries.items() if form.batched]
-        is_short = (entry.refusal or not due) and all(each.refusal or each.prefers_engine(count, pinned) for each in batches)
+        is_short = (entry.refusal or not due) and all(
+            each.refusal or each.prefers_engine(count, pinned) for each in batches
+        )
         if is_short and not self.compiled.static and arguments.is_wide() and len(self.short) < SPECIALIZATIONS:
             names = list(self.compiled.signature.parameters)[: len(args)]
             taken = by_place(self.function, self.compiled.signature, [*names, *named])
