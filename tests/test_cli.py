@@ -57,6 +57,7 @@ def test_the_main_job(tmp_path: Path) -> None:
     assert wengert.training.accuracy(model, X, Y) > 0.97
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "least"), [("xor", 100.0), ("moons", 98.0)])
 def test_the_small_data_sets_are_learnt(name: str, least: float, tmp_path: Path) -> None:
     done = run("demo", name, "--out", tmp_path, "--quiet")

@@ -66,3 +66,34 @@ def test_pickle_of_a_result_is_refused(make: Any) -> None:
     y = make(Value(1.0))
     with pytest.raises(TypeError, match=r"only a leaf can be pickled.*copy\.deepcopy.*checkpoint\.save"):
         pickle.dumps(y)
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
+def test_copies_in_a_function_that_is_compiled(copied: Any) -> None:
+    """A copy of a leaf is another leaf, on which the parameters have no say: compiled as it stands."""
+    pytest.importorskip("numpy")
+    w = Value(3.0)
+
+    def f(x: float) -> Any:
+        return w * x + copied(w) * x
+
+    compiled = wengert.compile(f, backend="numpy")
+    for x in (1.0, 2.0, -1.0, 0.5, 4.0, 3.0):
+        w.grad = 0.0
+        got = compiled(x)
+        got.backward()
+        assert (got.data, w.grad) == (6.0 * x, x)
+
+
+def test_a_value_is_hashed_in_a_function_that_is_compiled() -> None:
+    pytest.importorskip("numpy")
+    w, v = Value(3.0), Value(4.0)
+    compiled = wengert.compile(lambda x: sum({w: 1.0, v: x}[p] * p for p in (w, v)), backend="numpy")
+    assert [compiled(x).data for x in (1.0, 2.0, 5.0)] == [7.0, 11.0, 23.0]
+
+
+def test_a_notebook_is_given_a_picture_and_text() -> None:
+    o = Value(2.0) * 3.0
+    bundle = o._repr_mimebundle_()
+    assert bundle["text/plain"] == repr(o)
+    assert bundle["image/svg+xml"].startswith("<svg")

@@ -52,7 +52,11 @@ def test_the_numpy_of_the_readme_is_what_its_first_program_becomes() -> None:
     assert names["w"][0].grad - before == pytest.approx(float(gradient), abs=5e-4)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+ON_ONE_ENGINE = pytest.mark.once  # what these examples show is of other libraries, which take their seconds
+MARKED = [pytest.param(page, marks=[ON_ONE_ENGINE] * (page.name == "doors.md"), id=page.name) for page in PAGES]
+
+
+@pytest.mark.parametrize("page", MARKED)
 def test_examples_on(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The blocks of a page run one after the other in one namespace: sessions are compared, programs only run."""
     for library in NEED.get(page.name, ()):

@@ -56,6 +56,7 @@ def test_names_learns_and_invents(file, capsys):
     assert heading == f"12 names drawn, {sum(name not in [*NAMES, 'a' * 15] for name in drawn)} of them not in the file"
 
 
+@pytest.mark.slow
 def test_names_loss_falls():
     model = names.GPT(5, random.Random(1))
     losses = names.train(model, [[5, 0, 2, 2, 0, 5]], 30)
@@ -63,6 +64,7 @@ def test_names_loss_falls():
     assert losses[-1] < 0.5
 
 
+@pytest.mark.slow
 def test_names_compiled_is_names_by_the_engine():
     pytest.importorskip("numpy")
     tokens = [[5, 0, 2, 2, 0, 5], [5, 3, 4, 1, 5], [5, 1, 1, 3, 0, 5]]
@@ -70,6 +72,7 @@ def test_names_compiled_is_names_by_the_engine():
     assert compiled == pytest.approx(eager, rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error")  # a warning would say that it runs uncompiled
 def test_names_says_what_has_trained(file, capsys):
     names.main([str(file), "--steps", "2", "--eager"])
