@@ -50,6 +50,7 @@ SPARE_HEADER = 1_000_000  # bytes that a header may have beyond four times those
 LONGEST = 1 << 22  # the epochs of a history
 WORDS = 624  # the state of random.Random: so many words of 32 bits, the place of the next,
 NORMAL = "rng.normal"  # and the second of two normal numbers, which are drawn together
+STATES = {"optimizer": "state of an optimizer", "history": "history", "rng": "state of random numbers"}  # in messages
 
 
 class HasNamedParameters(Protocol):
@@ -95,19 +96,15 @@ def save(
         CheckpointError: the file cannot be written, or two tensors would have one name; the message names the cause.
         ArgumentError: an argument is of another kind, or the state of `optimizer` or `rng` has no place in a file.
     """
-    _check_kinds(optimizer, history)
+    parts = _parts(optimizer, history, rng)
     content = {name: safetensors.Tensor(shape, _data(ps)) for name, (shape, ps) in _groups(model).items()}
     metadata: dict[str, str] = {}
     if optimizer is not None:
         content["optimizer.places"] = _listed(_places(model, optimizer))
-        _add("optimizer", optimizer.state_dict(), content, metadata)
-    if history is not None:
-        if len(history) > LONGEST:
-            raise CheckpointError(f"a history of {len(history)} epochs; at most {LONGEST} are saved")
-        _add("history", history.state_dict(), content, metadata)
-    if rng is not None:
-        words, normal = _random_state(rng)
-        content["rng.words"], content[NORMAL] = _listed(words), _listed([] if normal is None else [normal])
+    if history is not None and len(history) > LONGEST:
+        raise CheckpointError(f"a history of {len(history)} epochs; at most {LONGEST} are saved")
+    for part, thing in parts.items():
+        _add(part, thing.state_dict(), content, metadata)
     safetensors.write(path, content, metadata)
 
 
@@ -133,36 +130,26 @@ def load(
             was saved without what is asked for; the message names the cause.
         ArgumentError: an argument is of another kind.
     """
-    _check_kinds(optimizer, history)
+    parts = _parts(optimizer, history, rng)
     groups = _groups(model)
     model_shapes = {name: shape for name, (shape, _) in groups.items()}
-    if rng is not None:
-        _random_state(rng)
 
     def select(shapes: dict[str, list[int]], metadata: dict[str, str]) -> list[str]:
         """Refuse another model's file; the names of what is wanted."""
         _compare("another model's parameters", model_shapes, _under("model.", shapes))
         wanted = [*groups]
-        if optimizer is not None:
-            wanted += _check_optimizer(optimizer, _under("optimizer.", shapes), metadata)
-        if history is not None:
-            wanted += _check_history(_under("history.", shapes))
-        if rng is not None:
-            wanted += _check_rng(_under("rng.", shapes))
+        for part, thing in parts.items():
+            wanted += _checked(part, thing, _under(f"{part}.", shapes), metadata)
         return wanted
 
     longest = SPARE_HEADER + 4 * safetensors.header_size(model_shapes)
     numbers, metadata = safetensors.read(path, longest, select)
     done: list[tuple[Any, Any]] = []  # what has been loaded, and its state before
     try:
-        if optimizer is not None:
-            if [*numbers.pop("optimizer.places")] != _places(model, optimizer):
-                raise CheckpointError("the optimizer holds other parameters than the saved one, or in another order")
-            _restore("optimizer", optimizer, numbers, metadata, done)
-        if history is not None:
-            _restore("history", history, numbers, metadata, done)
-        if rng is not None:
-            rng.setstate(_state(numbers["rng.words"], numbers[NORMAL]))
+        if optimizer is not None and [*numbers.pop("optimizer.places")] != _places(model, optimizer):
+            raise CheckpointError("the optimizer holds other parameters than the saved one, or in another order")
+        for part, thing in parts.items():
+            _restore(part, thing, numbers, metadata, done)
     except (CheckpointError, ArgumentError) as error:
         for thing, before in done:
             thing.load_state_dict(before)
@@ -172,12 +159,14 @@ def load(
             p.data = number
 
 
-def _check_kinds(optimizer: object, history: object) -> None:
-    """Refuse what is no optimizer, or no history."""
+def _parts(optimizer: object, history: object, rng: Any) -> dict[str, Any]:
+    """What is saved or loaded beside the model: each has a state."""
     if not isinstance(optimizer, (Optimizer, NoneType)):
         raise ArgumentError(f"optimizer is {named(optimizer)}; expected an Optimizer, such as Adam(model)")
     if not isinstance(history, (History, NoneType)):
         raise ArgumentError(f"history is {named(history)}; expected a History")
+    given = {"optimizer": optimizer, "history": history, "rng": None if rng is None else _Generator(rng)}
+    return {part: thing for part, thing in given.items() if thing is not None}
 
 
 # -- parameters -------------------------------------------------------------------------------------------------------
@@ -254,30 +243,29 @@ def _add(
             ) from None
 
 
-def _check_optimizer(optimizer: Optimizer, found: dict[str, list[int]], metadata: dict[str, str]) -> list[str]:
-    """Refuse the state of another optimizer; the names of its tensors."""
+def _checked(part: str, thing: Any, found: dict[str, list[int]], metadata: dict[str, str]) -> list[str]:
+    """Refuse the state of something else; the names of its tensors."""
     if not found:
-        raise CheckpointError("it holds no state of an optimizer: it was saved without optimizer=")
-    state = optimizer.state_dict()
-    algorithm = metadata.get("optimizer.algorithm")
-    if algorithm != state["algorithm"]:
-        raise CheckpointError(f"it holds the state of the optimizer {algorithm!r:.40}, not of {state['algorithm']!r}")
-    own: dict[str, safetensors.Tensor] = {"optimizer.places": _listed([0.0] * len(optimizer.parameters))}
-    _add("optimizer", state, own, {})
-    _compare("the state of another optimizer", {name: tensor.shape for name, tensor in own.items()}, found)
-    return [*own]
-
-
-def _check_history(found: dict[str, list[int]]) -> list[str]:
-    """Refuse what is no history; the names of its tensors."""
-    if not found:
-        raise CheckpointError("it holds no history: it was saved without history=")
+        raise CheckpointError(f"it holds no {STATES[part]}: it was saved without {part}=")
     own: dict[str, safetensors.Tensor] = {}
-    _add("history", History().state_dict(), own, {})
-    _compare("no history", {name: [] for name in own}, {name: [] for name in found})
-    for name, shape in found.items():
-        if len(shape) != len(own[name].shape) or shape > [LONGEST]:
-            raise CheckpointError(f"it holds no history: {name} is of shape {shape}")
+    state = thing.state_dict()
+    if part == "optimizer":
+        algorithm = metadata.get("optimizer.algorithm")
+        if algorithm != state["algorithm"]:
+            text = f"the state of the optimizer {algorithm!r:.40}, not of {state['algorithm']!r}"
+            raise CheckpointError(f"it holds {text}")
+        own["optimizer.places"] = _listed([0.0] * len(thing.parameters))
+    _add(part, state, own, {})
+    expected = {name: tensor.shape for name, tensor in own.items()}
+    if part == "rng":
+        expected[NORMAL] = [0] if found.get(NORMAL) == [0] else [1]
+    if part == "history":  # of any length
+        _compare("no history", {name: [] for name in own}, {name: [] for name in found})
+        for name, shape in found.items():
+            if len(shape) != len(expected[name]) or shape > [LONGEST]:
+                raise CheckpointError(f"it holds no history: {name} is of shape {shape}")
+    else:
+        _compare("the state of another optimizer" if part == "optimizer" else f"no {STATES[part]}", expected, found)
     return [*own]
 
 
@@ -302,28 +290,27 @@ def _restore(
 # -- the state of random numbers --------------------------------------------------------------------------------------
 
 
-def _random_state(rng: HasState) -> tuple[list[float], float | None]:
-    """The words and the place of the next one, and a normal number that has been drawn already."""
-    try:
-        version, words, normal = rng.getstate()
-        if version == 3 and len(words) == WORDS + 1:
-            return [float(word) for word in words], normal
-    except (AttributeError, TypeError, ValueError, NotImplementedError):
-        pass
-    raise ArgumentError(f"rng is {rng!r:.60}; expected the module random, or a random.Random")
+class _Generator:
+    """Random numbers as something with a state: the words and the place of the next one, and a normal number that has
+    been drawn already.
+    """
 
+    def __init__(self, rng: HasState) -> None:
+        self.rng = rng
+        self.state_dict()  # or an error, before anything is read or written
 
-def _check_rng(found: dict[str, list[int]]) -> list[str]:
-    """Refuse what is no state of random numbers; the names of its tensors."""
-    if not found:
-        raise CheckpointError("it holds no state of random numbers: it was saved without rng=")
-    normal = [0] if found.get(NORMAL) == [0] else [1]
-    _compare("no state of random numbers", {"rng.words": [WORDS + 1], NORMAL: normal}, found)
-    return [*found]
+    def state_dict(self) -> dict[str, list[float]]:
+        try:
+            version, words, normal = self.rng.getstate()
+            if version == 3 and len(words) == WORDS + 1:
+                return {"words": [float(word) for word in words], "normal": [] if normal is None else [normal]}
+        except (AttributeError, TypeError, ValueError, NotImplementedError):
+            pass
+        raise ArgumentError(f"rng is {self.rng!r:.60}; expected the module random, or a random.Random")
 
-
-def _state(words: array[float], normal: array[float]) -> tuple[Any, ...]:
-    """The state for `setstate`, from numbers that may be anything."""
-    if not all(0.0 <= word < 2.0**32 and word.is_integer() for word in words) or not words[WORDS] <= WORDS:
-        raise CheckpointError("damaged: it holds no state of random numbers")
-    return 3, tuple([int(word) for word in words]), normal[0] if normal else None
+    def load_state_dict(self, state: dict[str, list[float]]) -> None:
+        """Go on from a state, of numbers that may be anything."""
+        words, normal = state["words"], state["normal"]
+        if not all(0.0 <= word < 2.0**32 and word.is_integer() for word in words) or not words[WORDS] <= WORDS:
+            raise CheckpointError("damaged: it holds no state of random numbers")
+        self.rng.setstate((3, tuple([int(word) for word in words]), normal[0] if normal else None))
