@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from unicodedata import combining, east_asian_width
 
-__all__ = ["attribute", "cells", "document", "escape", "is_plain"]
+__all__ = ["asset", "attribute", "cells", "document", "escape", "is_plain"]
 
 ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")  # in XML 1.0
 
@@ -42,6 +43,13 @@ def document(title: str, allowed: str, style: str, body: str) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escape(title)}</title>\n<style>{style}</style></head>\n<body>\n{body}\n</body></html>"
     )
+
+
+def asset(name: str) -> str:
+    """A script or a style of a page, without comments, each on a line of its own, and without indentation."""
+    path = Path(__file__).parents[1] / "assets" / name
+    lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
+    return "\n".join(line for line in lines if line and not line.startswith(("//", "/*")))
 
 
 def cells(text: str) -> float:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import inf
-from pathlib import Path
 from typing import Any
 
 from wengert.ops import BY_NAME, Op, interpret, namespace
+from wengert.view.markup import asset
 
-__all__ = ["Script", "asset", "literal"]
+__all__ = ["Script", "literal"]
 
 MOST = 256  # operands of one node, for which a rule is still written out
 
@@ -195,23 +195,12 @@ class Script:
     def definitions(self) -> str:
         """The functions that the rules call."""
         texts = [f"const {name}={text};" for name, text in self.functions.items()]
-        blocks = dict(_blocks(asset("special.js"))) if self.primitives else {}
+        written = f"\n{asset('special.js')}".split("\nfunction ")[1:] if self.primitives else []
+        blocks = {text.partition("(")[0]: f"function {text.rstrip()}" for text in written}
         needed = sorted(self.primitives)
         for name in needed:  # which grows as it is read
             needed += [other for other in blocks if f"{other}(" in blocks[name] and other not in needed]
         return "\n".join([*(text for name, text in blocks.items() if name in needed), *texts])
-
-
-def asset(name: str) -> str:
-    """A script or a style of the page, without comments, each on a line of its own, and without indentation."""
-    path = Path(__file__).parents[2] / "assets" / name
-    lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
-    return "\n".join(line for line in lines if line and not line.startswith(("//", "/*")))
-
-
-def _blocks(script: str) -> list[tuple[str, str]]:
-    """The functions of a script, by name."""
-    return [(text.partition("(")[0], f"function {text.rstrip()}") for text in ("\n" + script).split("\nfunction ")[1:]]
 
 
 def _choose(condition: Any, x: Any, y: Any) -> Any:

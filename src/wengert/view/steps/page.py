@@ -21,9 +21,9 @@ from wengert.ops import TABLE
 from wengert.view import naming
 from wengert.view.backward import Pass
 from wengert.view.graph import Folding, edges, is_by_hand, layout, ranked
-from wengert.view.markup import attribute, cells, document
+from wengert.view.markup import asset, attribute, cells, document
 from wengert.view.naming import number
-from wengert.view.steps.javascript import Script, asset
+from wengert.view.steps.javascript import Script
 
 __all__ = ["Page", "page"]
 
@@ -127,6 +127,9 @@ def _data(turns: Pass, script: Script) -> tuple[str, list[str | None]]:
     boxes, routes, size = _picture(
         names, signs, [(x, place) for place in range(len(graph)) for _, x in edges(graph, place)]
     )
+    since = (
+        f". Data was changed after {''.join(turns.stale[:1])} was computed: these are the numbers as they were recorded"
+    )
     words = {
         "names": names,
         "formulas": [0 if made in ("", name) else made for name, made in zip(names, formulas, strict=True)],
@@ -136,7 +139,7 @@ def _data(turns: Pass, script: Script) -> tuple[str, list[str | None]]:
             [naming.derivative(name, count, slot) if told else "" for slot in range(count)]
             for name, count, _, told in kinds
         ],
-        "about": _about(turns),
+        "about": f"{len(graph):,} nodes, {2 * len(turns.made) + 1:,} steps" + (since if turns.stale else ""),
         "off": _off(unknown, bool(by_hand)),
         "idle": {place: turns.idle(place) for place in by_hand if not turns.moves(place)},
     }
@@ -180,13 +183,6 @@ def _off(unknown: set[str], by_hand: bool) -> str:
     if by_hand:
         return f"The sliders are off: {listed} of this computation were made by hand, and only Python can compute them."
     return f"The sliders are off: the page cannot compute {listed}." if unknown else ""
-
-
-def _about(turns: Pass) -> str:
-    said = f"{len(turns.graph):,} nodes, {2 * len(turns.made) + 1:,} steps"
-    if turns.stale:
-        said += f". Data was changed after {turns.stale[0]} was computed: these are the numbers as they were recorded"
-    return said
 
 
 def _sign(symbol: str, name: str, operands: tuple[int | float, ...]) -> str:

@@ -19,24 +19,6 @@ ZOOM = "".join(
     for name, said in {"fit": "Fit", "half": "50 %", "full": "100 %", "twice": "200 %"}.items()
 )
 BOXES = 6_000  # in all sections together
-RULES = """
-body {{ margin: 0; padding: 16px 20px; font: 15px/1.5 system-ui, sans-serif; background: {paper}; color: {ink} }}
-nav {{ margin-bottom: 8px }}
-nav a, nav b {{ margin-right: 6px }}
-nav a {{ color: {grad} }}
-h1 {{ margin: 0 0 8px; font-size: 19px }}
-p {{ margin: 8px 0; color: {muted} }}
-section {{ display: none; scroll-margin-top: 16px }}
-section:target, #everything {{ display: block }}
-section:target ~ #everything {{ display: none }}
-.frame {{ overflow: auto }}
-label {{ margin: 0 12px 0 2px }}
-#fit:checked ~ section .wengert-graph {{ max-width: 100%; height: auto }}
-#half:checked ~ section .wengert-graph {{ zoom: 0.5 }}
-#twice:checked ~ section .wengert-graph {{ zoom: 2 }}
-.wengert-graph a {{ cursor: pointer }}
-.wengert-graph a:hover .card, .wengert-graph a:focus .card {{ stroke-width: 2.5 }}
-"""
 
 
 def write(drawing: Drawn) -> str:
@@ -62,7 +44,7 @@ def write(drawing: Drawn) -> str:
             notes.append(f"{len(inside) - opened} of them would make this page too large: draw a Value in them")
         sections.append(_section(name, part, above, notes, sheet(picture, None)[0]))
     scheme = "light dark" if theme == "auto" else theme
-    rules = f":root {{ color-scheme: {scheme} }}{themed(RULES, theme)}{style(theme)}"
+    rules = f":root {{ color-scheme: {scheme} }}{themed('unfolding.css', theme)}{style(theme)}"
     title = f"A graph of {len(folding.graph):,} values"
     body = "\n".join(reversed(sections))  # everything last, so that a section before it can hide it
     return document(title, "style-src 'unsafe-inline'", rules, f"<main>\n<h1>{title}</h1>\n{ZOOM}{body}\n</main>")

@@ -10,11 +10,13 @@ from __future__ import annotations
 from bisect import bisect
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from string import Template
 
 from wengert.view.graph.formats import Drawn
 from wengert.view.graph.layout import Point, layout
 from wengert.view.graph.scene import Box, Edge, Picture
-from wengert.view.markup import attribute, cells, escape, is_plain
+from wengert.view.markup import asset, attribute, cells, escape, is_plain
 from wengert.view.naming import clean
 
 __all__ = ["DARK", "LIGHT", "sheet", "style", "themed", "write"]
@@ -43,33 +45,6 @@ COLOURS = {  # on light paper, on dark
 LIGHT = {name: light for name, (light, _) in COLOURS.items()}
 DARK = {name: dark for name, (_, dark) in COLOURS.items()}
 FONT = "ui-monospace, 'SF Mono', Menlo, Consolas, 'DejaVu Sans Mono', 'Liberation Mono', monospace"
-
-PAINT = """
-.wengert-graph .paper {{ fill: {paper} }}
-.wengert-graph text {{ fill: {ink} }}
-.wengert-graph .muted, .wengert-graph .absent {{ fill: {muted} }}
-.wengert-graph .grad {{ fill: {grad} }}
-.wengert-graph .broken {{ fill: {broken} }}
-.wengert-graph .card {{ fill: {card}; stroke: {line} }}
-.wengert-graph .leaf .card {{ fill: {leaf}; stroke: {leafline} }}
-.wengert-graph .constant .card, .wengert-graph .outside .card {{ fill: {paper}; stroke: {line} }}
-.wengert-graph .fold .card {{ fill: {fold}; stroke: {foldline} }}
-.wengert-graph .pill {{ fill: {pill}; stroke: {edge} }}
-.wengert-graph .line {{ stroke: {edge} }}
-.wengert-graph .head {{ fill: {edge} }}
-.wengert-graph .hot .line, .wengert-graph .hot > .card, .wengert-graph .hot > .pill {{ stroke: {hot} }}
-.wengert-graph .hot .head {{ fill: {hot} }}
-"""
-SHAPES = f"""
-.wengert-graph text {{ font: {SIZE:g}px {FONT}; white-space: pre }}
-.wengert-graph .name {{ font-weight: 600 }}
-.wengert-graph .absent {{ font-style: italic }}
-.wengert-graph .end {{ text-anchor: end }}
-.wengert-graph .mid {{ text-anchor: middle }}
-.wengert-graph .line {{ fill: none; stroke-width: 1.3 }}
-.wengert-graph .hot .line, .wengert-graph .hot > .card, .wengert-graph .hot > .pill {{ stroke-width: 2.2 }}
-.wengert-graph .outside .card, .wengert-graph .stops .pill, .wengert-graph .stops .line {{ stroke-dasharray: 3 3 }}
-"""
 
 
 def write(drawing: Drawn) -> str:
@@ -109,16 +84,20 @@ def sheet(picture: Picture, theme: str | None = "auto") -> tuple[str, float, flo
     return "\n".join([*out, "</g>", "</svg>"]), width, height
 
 
+@cache
 def style(theme: str = "auto") -> str:
     """The rules of the pictures, under one class."""
-    return SHAPES + themed(PAINT, theme)
+    shapes = Template(asset("shapes.css")).substitute(size=f"{SIZE:g}", font=FONT)
+    return f"\n{shapes}\n{themed('paint.css', theme)}"
 
 
-def themed(rules: str, theme: str) -> str:
-    """Rules in the colours of a theme; "auto" is light, and dark where a dark page is wished for."""
+@cache
+def themed(name: str, theme: str) -> str:
+    """Rules of the assets in the colours of a theme; "auto" is light, and dark where a dark page is wished for."""
+    light, dark = (f"\n{Template(asset(name)).substitute(colours)}\n" for colours in (LIGHT, DARK))
     if theme != "auto":
-        return rules.format(**(DARK if theme == "dark" else LIGHT))
-    return f"{rules.format(**LIGHT)}@media (prefers-color-scheme: dark) {{{rules.format(**DARK)}}}\n"
+        return dark if theme == "dark" else light
+    return f"{light}@media (prefers-color-scheme: dark) {{{dark}}}\n"
 
 
 # -- sizes ------------------------------------------------------------------------------------------------------------
@@ -136,17 +115,15 @@ def _cards(boxes: Sequence[Box]) -> list[Point]:
     for kind, box in zip(kinds, boxes, strict=True):
         widest[kind] = max(widest.get(kind, 0.0), _breadth(box))
     equal = ("values", "fold")
-    return [(widest[k] if k in equal else _breadth(box), _height(box)) for k, box in zip(kinds, boxes, strict=True)]
+    lines = [len(box.rows) + bool(box.label) for box in boxes]
+    heights = [LINE * count + (10.0 if count > 1 else 8.0) for count in lines]
+    widths = [widest[kind] if kind in equal else _breadth(box) for kind, box in zip(kinds, boxes, strict=True)]
+    return list(zip(widths, heights, strict=True))
 
 
 def _breadth(box: Box) -> float:
     rows = [_advance(row.name) + _advance(row.text) + (ADVANCE if row.name else 0) for row in box.rows]
     return max([_advance(box.label), *rows]) + 2 * PAD
-
-
-def _height(box: Box) -> float:
-    lines = len(box.rows) + bool(box.label)
-    return LINE * lines + (10.0 if lines > 1 else 8.0)
 
 
 def _pill(symbol: str) -> float:
