@@ -89,7 +89,9 @@ class Evidence:
         self._first: dict[Path, Path] = {}  # the weights of a layer's first neuron, whose inputs stand for all
         self._linear = [False] * n  # whether it is one of inputs, linear in the parameters
         active: dict[int, tuple[Path, str]] = {}
-        self._read(active)
+        errors: dict[int, tuple[Path, str, float]] = {}
+        for place, step in enumerate(self._steps):
+            self._read(place, step, active, errors)
         pulls = self.graph.pull_back(Counter(self.graph.outputs))  # the derivative of the losses' sum by every value
         inner = self._inner()
         found: dict[tuple[Path, str, bool], Activity] = {}
@@ -142,23 +144,24 @@ class Evidence:
 
     # -- reading the graph --------------------------------------------------------------------------------------------
 
-    def _read(self, active: dict[int, tuple[Path, str]]) -> None:
-        """Find weighted sums, the activations of them, targets."""
-        errors: dict[int, tuple[Path, str, float]] = {}
-        for place, step in enumerate(self._steps):
-            name = step.op.name
-            if name == "leaf":
-                self._path[place] = self.names.get(step.value)
-            elif name in ENDS and self._is_sum(step.operands[0]):
-                active[place] = self._path[int(step.operands[0])] or (), name
-            elif name == "dot" or (name == "mul" and self._has_parameter(step.operands)):
-                self._product(place, step)
-            elif name in SUMS:
-                self._add(place, step)
-            if name in ("sub", "add"):
-                self._note_error(place, step, active, errors)
-            elif name in ERRORS and step.operands[0] in errors and step.operands[-1] in (step.operands[0], 2.0):
-                self.targets.append(errors[int(step.operands[0])])
+    def _read(self, place: int, step: Instruction, active: dict[int, tuple[Path, str]], errors: dict[int, Any]) -> None:
+        """Tell weighted sums, the activations of them, and outputs less their targets, either way round."""
+        name = step.op.name
+        if name == "leaf":
+            self._path[place] = self.names.get(step.value)
+        elif name in ENDS and self._is_sum(step.operands[0]):
+            active[place] = self._path[int(step.operands[0])] or (), name
+        elif name == "dot" or (name == "mul" and self._has_parameter(step.operands)):
+            self._product(place, step)
+        elif name in SUMS:
+            self._add(place, step)
+        if name in ("sub", "add"):
+            for out, other in (step.operands, step.operands[::-1]):
+                target = self._given(other)
+                if isinstance(out, int) and out in active and target is not None:
+                    errors[place] = (*active[out], -target if name == "add" else target)
+        elif name in ERRORS and step.operands[0] in errors and step.operands[-1] in (step.operands[0], 2.0):
+            self.targets.append(errors[int(step.operands[0])])
 
     def _parameter(self, operand: float) -> bool:
         return isinstance(operand, int) and self.graph.codes[operand] == 0 and self._path[operand] is not None
@@ -216,16 +219,6 @@ class Evidence:
         self._path[place], self._sum[place], self._linear[place] = reduce(_common, paths, None), True, linear
         if linear and shows:
             self._shown.append(place)
-
-    def _note_error(
-        self, place: int, step: Instruction, active: Mapping[int, tuple[Path, str]], errors: dict[int, Any]
-    ) -> None:
-        """An output less its target, either way round."""
-        left, right = step.operands
-        for out, other in ((left, right), (right, left)):
-            target = self._given(other)
-            if isinstance(out, int) and out in active and target is not None:
-                errors[place] = (*active[out], -target if step.op.name == "add" else target)
 
     def _inner(self) -> list[bool]:
         """For each place whether a weighted sum is made of it, at once or by way of others."""

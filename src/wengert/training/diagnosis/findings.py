@@ -11,24 +11,11 @@ from math import isfinite
 from typing import Any, NamedTuple
 
 from wengert.engine import Value
+from wengert.ops import BY_NAME
 from wengert.training.diagnosis.evidence import Activity, Evidence, Path, layer_of, one_pass, shared
 
-__all__ = [
-    "FEW",
-    "Finding",
-    "has_learnt",
-    "is_stuck",
-    "never_updated",
-    "never_zeroed",
-    "not_finite",
-    "of_curve",
-    "of_neurons",
-    "of_update",
-    "out_of_range",
-    "scales_of_inputs",
-    "scales_of_rows",
-    "unreached",
-]
+__all__ = ["FEW", "Finding", "has_learnt", "is_stuck", "never_updated", "never_zeroed", "not_finite", "of_curve"]
+__all__ += ["of_neurons", "of_update", "out_of_range", "scales_of_inputs", "scales_of_rows", "unreached"]
 
 NO_GRADIENT = 0.05  # of the greatest slope (tanh beyond 0.975): what learns through it learns twenty times more slowly
 MOST = 0.5  # half of a sum or of a layer
@@ -41,7 +28,6 @@ FEW = 4  # examples: of fewer, a ReLU may be 0 for all, or an input be small in 
 SHOWN = 3  # names in a message
 TINY = 1e-6  # the square of a gradient, by the loss: a rate of 1e-6 moves that by less than rounding shows
 
-ACTIVATIONS = {"relu": "ReLU", "tanh": "tanh", "sigmoid": "sigmoid"}
 RANGES = {"relu": (0.0, float("inf")), "tanh": (-1.0, 1.0), "sigmoid": (0.0, 1.0)}
 
 
@@ -173,7 +159,7 @@ def out_of_range(evidence: Evidence) -> list[Finding]:
         low, high = RANGES[name]
         span = f"from {low:g} up" if high == float("inf") else f"from {low:g} to {high:g}"
         seen = f"{len(targets)} of {count[path]} targets, from {min(targets):g} to {max(targets):g}, are none that "
-        seen += f"{ACTIVATIONS[name]} can give: it goes {span}"
+        seen += f"{BY_NAME[name].symbol} can give: it goes {span}"
         advice = 'leave the last layer linear, as MLP(..., output="linear") does, or scale the targets into the range'
         findings.append(Finding("target out of range", _name(path), seen, advice))
     return findings
@@ -248,7 +234,7 @@ def _output(neuron: Activity) -> Finding | None:
         seen = f"it is 0 for {how} {count} examples, and for {len(blocked)} of them the loss would have it larger: "
         advice = 'leave the last layer linear, as MLP(..., output="linear") does, and train again from new weights'
         return Finding("dead output ReLU", neuron.name, seen + "no gradient passes", advice)
-    name = ACTIVATIONS[neuron.activation]
+    name = BY_NAME[neuron.activation].symbol
     low, high = min([neuron.out[i] for i in blocked]), max([neuron.out[i] for i in blocked])
     stands = f"{low:.4f}" if low == high else f"between {low:.4f} and {high:.4f}"
     steepest = max([neuron.slope[i] for i in blocked])
@@ -276,7 +262,7 @@ def _saturated(path: Path, neurons: list[Activity]) -> list[Finding]:
     passed = sum([neuron.passed() for neuron in neurons])
     if not passed < NO_GRADIENT * pull:
         return []
-    name = ACTIVATIONS[neurons[0].activation]
+    name = BY_NAME[neurons[0].activation].symbol
     worst = min(neurons, key=lambda neuron: sum(neuron.slope))
     seen = (
         f"of the gradient that reaches its {len(neurons)} neurons {100 * passed / pull:.2g} % passes, for they stand "

@@ -13,23 +13,9 @@ from wengert.functions import sum as total
 from wengert.losses import cross_entropy, mse
 from wengert.node import CODE
 from wengert.ops import coerce
+from wengert.training.diagnosis import findings as faults
 from wengert.training.diagnosis.evidence import Evidence, named
-from wengert.training.diagnosis.findings import (
-    FEW,
-    Finding,
-    has_learnt,
-    is_stuck,
-    never_updated,
-    never_zeroed,
-    not_finite,
-    of_curve,
-    of_neurons,
-    of_update,
-    out_of_range,
-    scales_of_inputs,
-    scales_of_rows,
-    unreached,
-)
+from wengert.training.diagnosis.findings import FEW, Finding
 from wengert.training.fit import native
 from wengert.training.history import History
 from wengert.training.task import same_random_numbers
@@ -117,31 +103,31 @@ def diagnose(
     looked_at, findings = [], []
     if curve:
         looked_at.append(f"the loss curve ({len(curve)} steps)")
-    learnt, stuck = has_learnt(curve), is_stuck(curve)
-    findings += not_finite(names)
+    learnt, stuck = faults.has_learnt(curve), faults.is_stuck(curve)
+    findings += faults.not_finite(names)
     if Y is not None and X is None:
         raise ArgumentError("Y was given without X: pass both, or neither")
     if not names and (losses or X is not None):
         raise ArgumentError(f"no parameters are found in {model!r:.60}: pass a Module, or a list of the parameters")
     evidence = Evidence(names, losses[-1]) if losses else None
-    findings += never_updated(names, losses, curve, evidence, made)
+    findings += faults.never_updated(names, losses, curve, evidence, made)
     if evidence is not None:
         count, examples = len(evidence.neurons), evidence.examples
         few = ", too few to judge neurons by" if 0 < examples < FEW else ""
         looked_at.append(f"the graph of the loss ({count} neurons with an activation, {examples} examples{few})")
-        findings += [*unreached(evidence), *never_zeroed(names, losses), *out_of_range(evidence)]
-        findings += scales_of_inputs(evidence.inputs)
-        findings += [] if learnt else [*of_update(evidence, losses[-1]), *of_neurons(evidence, stuck)]
+        findings += [*faults.unreached(evidence), *faults.never_zeroed(names, losses), *faults.out_of_range(evidence)]
+        findings += faults.scales_of_inputs(evidence.inputs)
+        findings += [] if learnt else [*faults.of_update(evidence, losses[-1]), *faults.of_neurons(evidence, stuck)]
     if X is not None:
         rows, tried = _tried(model, X, Y)
         evidence = Evidence(names, *(tried or [Value(0.0)]))  # a model that gives floats reaches no parameter
         looked_at.append(f"the model, tried on {len(rows)} examples")
-        findings += unreached(evidence) if not losses else []
-        findings += [*out_of_range(evidence), *scales_of_rows(rows)]
-        findings += [] if learnt or Y is None else of_neurons(evidence, stuck)
+        findings += faults.unreached(evidence) if not losses else []
+        findings += [*faults.out_of_range(evidence), *faults.scales_of_rows(rows)]
+        findings += [] if learnt or Y is None else faults.of_neurons(evidence, stuck)
     if not looked_at:
         raise ArgumentError("there is nothing to look at: pass the loss, the losses or a History, or X and Y")
-    findings += of_curve(curve, failed, "wrong sign of the update" in [finding.kind for finding in findings])
+    findings += faults.of_curve(curve, failed, "wrong sign of the update" in [finding.kind for finding in findings])
     unique = {(finding.kind, finding.where): finding for finding in reversed(findings)}
     return Diagnosis(reversed(unique.values()), looked_at)
 
