@@ -26,7 +26,7 @@ import sys
 from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec, SourceFileLoader
 from importlib.util import source_hash, spec_from_file_location
 from types import FunctionType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,39 +55,32 @@ KIND = EXTENSION_SUFFIXES[0].removeprefix(".").rpartition(".")[0]
 """This kind of Python, as the names of extensions have it."""
 
 
-class Status:
-    """What runs and why: `compiled` (a bool), and `reason`, a phrase for people.
+class Status(NamedTuple):
+    """What runs and why: `compiled`, and `reason`, a phrase for people.
 
     >>> print(Status(False, "WENGERT_INTERPRETED is set"))
     interpreted (WENGERT_INTERPRETED is set)
     """
 
-    __slots__ = ("compiled", "reason")
-
-    def __init__(self, compiled: bool, reason: str) -> None:
-        self.compiled = compiled
-        self.reason = reason
+    compiled: bool
+    reason: str
 
     def __str__(self) -> str:
         return f"{'compiled' if self.compiled else 'interpreted'} ({self.reason})"
-
-    def __repr__(self) -> str:
-        return f"Status(compiled={self.compiled}, reason={self.reason!r})"
 
 
 class PythonFileFinder:
     """Finds these modules as `.py` files, though an extension stands beside each."""
 
-    def __init__(self, folder: str) -> None:
-        self.files = {f"wengert.{name}": f"{_stem(folder, name)}.py" for name in COMPILED}
-
+    @staticmethod
     def find_spec(
-        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+        fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """The module's own `.py`, or None: then the next finder is asked."""
-        file = self.files.get(fullname)
-        if file is None:
+        package, _, name = fullname.partition(".")
+        if package != "wengert" or name not in COMPILED:
             return None
+        file = f"{_stem(os.path.dirname(__file__), name)}.py"
         return spec_from_file_location(fullname, file, loader=SourceFileLoader(fullname, file))
 
 
@@ -108,7 +101,7 @@ def install() -> None:
     built = [name for name in COMPILED if _extension(folder, name)]
     _status, stale = _decide(folder, built)
     if built and not _status.compiled:
-        sys.meta_path.insert(0, PythonFileFinder(folder))
+        sys.meta_path.insert(0, PythonFileFinder)
     if stale:
         import warnings  # on this rare path only
 

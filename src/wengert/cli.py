@@ -221,17 +221,13 @@ def _draw(formula: str, numbers: dict[str, float], out: str | None, html: str | 
     if in_steps and html is None:
         print("\n".join(map(str, walk)))
     elif out is None and html is None:
-        print(_encodable(tree(root)))
+        text: str = tree(root)
+        try:
+            text.encode(getattr(sys.stdout, "encoding", None) or "ascii")
+        except UnicodeEncodeError:  # in signs that the terminal has
+            text = text.translate(str.maketrans("├│└─…", "||`-."))
+        print(text)
     return 0
-
-
-def _encodable(text: str) -> str:
-    """A tree in signs that the terminal has."""
-    try:
-        text.encode(getattr(sys.stdout, "encoding", None) or "ascii")
-    except UnicodeEncodeError:
-        return text.translate(str.maketrans("├│└─…", "||`-."))
-    return text
 
 
 def _info() -> int:

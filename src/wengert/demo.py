@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from wengert import _loader, checkpoint, data, losses
 from wengert.compiler.backends import preferred
-from wengert.errors import WengertError
+from wengert.errors import MissingExtraError, WengertError, require
 from wengert.modes import no_grad
 from wengert.nn import MLP
 from wengert.optim import Adam
@@ -148,7 +148,10 @@ def run(
         print(f"interrupted after {len(history)} epochs: what follows is of the network as it was then")
     share = f"{100 * right / len(Y_test):.1f} % ({right} of {len(Y_test)})"
     print(f"{'test ' if setting.held_out else ''}accuracy {share}, trained in {history.seconds:.1f} s")
-    figure = _figure_maker()
+    try:  # what draws without a screen
+        figure: Any = require("matplotlib.figure", "plot").Figure
+    except MissingExtraError:
+        figure = None
     written = [WEIGHTS]
     model.zero_grad()
     trainer.gradient(range(min(len(X), SHOWN)))  # which is drawn
@@ -266,12 +269,3 @@ def _write(picture: _Picture, folder: str, figure: Any) -> list[str]:
     else:
         return []
     return [os.path.basename(path)]
-
-
-def _figure_maker() -> Any:
-    """matplotlib's Figure, which draws without a screen; None if matplotlib is not installed."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        return None
-    return Figure

@@ -33,16 +33,8 @@ from wengert.engine import Value, dot
 from wengert.errors import ArgumentError, DataError, LengthError
 from wengert.functions import logsumexp, maximum, mean, minimum, pick
 
-__all__ = [
-    "binary_cross_entropy",
-    "binary_cross_entropy_with_logits",
-    "cross_entropy",
-    "hinge",
-    "huber",
-    "l2",
-    "mae",
-    "mse",
-]
+__all__ = ["binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "hinge", "huber", "l2", "mae"]
+__all__ += ["mse"]
 
 Prediction = Value | Sequence[Value]
 Target = float | Sequence[float]
@@ -71,7 +63,7 @@ def mae(prediction: Prediction, target: Target) -> Value:
     >>> mae(Value(3.0), 1.0).data
     2.0
     """
-    return _mean(_absolute_error, prediction, target)
+    return _mean(lambda p, t: abs(p - t), prediction, target)
 
 
 def huber(prediction: Prediction, target: Target, delta: float = 1.0) -> Value:
@@ -199,10 +191,6 @@ def l2(parameters: Iterable[Value], strength: float) -> Value:
 def _squared_error(p: Value, t: float) -> Value:
     error = p - t
     return error * error
-
-
-def _absolute_error(p: Value, t: float) -> Value:
-    return abs(p - t)
 
 
 def _binary_cross_entropy(p: Value, t: float) -> Value:

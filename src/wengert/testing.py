@@ -56,10 +56,7 @@ WRITTEN: dict[str, Callable[..., Any]] = {
     "pow": operator.pow,
     "neg": operator.neg,
     "abs": operator.abs,
-    "relu": lambda x: x.relu(),
-    "exp": lambda x: x.exp(),
-    "log": lambda x: x.log(),
-    "tanh": lambda x: x.tanh(),
+    **{name: operator.methodcaller(name) for name in ("relu", "exp", "log", "tanh")},
     "dot": lambda *xs: dot(xs[: len(xs) // 2], xs[len(xs) // 2 : -1], xs[-1]),
 }
 
@@ -162,11 +159,6 @@ MOST = 4  # operands of an operation that takes any number of them
 PICKS = 1 << 16
 
 
-def _domains(row: Op) -> list[tuple[tuple[float, float], ...]]:
-    """Where its operands may come from: ranges for each, in one way or another."""
-    return [row.domain, *MORE_DOMAINS.get(row.name, ())]
-
-
 def _counts(row: Op) -> tuple[int, ...]:
     """How many operands it may have."""
     if row.name == "dot":
@@ -256,7 +248,7 @@ def random_program(
     for _ in range(draw.randint(1, steps)):
         row = draw.choice(rows)
         picks = [draw.randrange(PICKS) for _ in range(draw.choice(_counts(row)))]
-        domains = _domains(row)
+        domains = [row.domain, *MORE_DOMAINS.get(row.name, ())]
         operands = _operands(row, domains[draw.randrange(len(domains))], picks, values)
         reason, value, slope = _judged(row, operands, values, slopes)
         if reason:

@@ -73,19 +73,7 @@ class Comparison(NamedTuple):
     def __repr__(self) -> str:
         library, version = self.against.split()
         words = {"torch": "grad_fn(next_functions)", "jax": "primitives", "mpmath": "function"}[library]
-        head = [
-            "",
-            "wengert",
-            "_op",
-            "_prev",
-            "value",
-            "gradient",
-            f"{library}: value",
-            "gradient",
-            "ulp",
-            "ulp",
-            words,
-        ]
+        head = f"|wengert|_op|_prev|value|gradient|{library}: value|gradient|ulp|ulp|{words}".split("|")
         rows = [head]
         for line in self.lines:
             numbers = [f"{x:.10g}" for x in (line.value, line.grad, line.peer_value, line.peer_grad)]
@@ -138,7 +126,13 @@ def compare(f: Callable[..., Any], inputs: Any, against: str = "torch") -> Compa
     if against not in tuple(PEERS):  # which, unlike a dict, can be asked for what has no hash
         raise ArgumentError(f"against is one of {', '.join(map(repr, PEERS))}, not {against!r:.40}")
     with modes.recorded():
-        result = _result(f, inputs)
+        if isinstance(inputs, dict):
+            result = f(**{str(name): _leaves(x, str(name)) for name, x in inputs.items()})
+        else:
+            given = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
+            result = f(*map(_leaves, given, argument_names(f, len(given))))
+    if not isinstance(result, Value):
+        raise ArgumentError(f"f gives one Value that depends on its inputs, not {operands.named(result)}")
     graph = Graph(result)
     grads = graph.pull_back({graph.outputs[0]: 1.0})
     version, results = PEERS[against](graph)
@@ -155,29 +149,11 @@ def compare(f: Callable[..., Any], inputs: Any, against: str = "torch") -> Compa
     return Comparison(version, tuple(lines))
 
 
-# -- the function -----------------------------------------------------------------------------------------------------
-
-
-def _result(f: Callable[..., Any], inputs: Any) -> Value:
-    """The function's result, of new leaves with the labels of the inputs."""
-    if isinstance(inputs, dict):
-        result = f(**{str(name): _leaves(x, str(name)) for name, x in inputs.items()})
-    else:
-        given = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
-        result = f(*map(_leaves, given, argument_names(f, len(given))))
-    if not isinstance(result, Value):
-        raise ArgumentError(f"f gives one Value that depends on its inputs, not {operands.named(result)}")
-    return result
-
-
 def _leaves(given: Any, name: str) -> Any:
     """The same PyTree, with a leaf for each number."""
     inputs = Numbers(given, name)
     numbers = [x.data if isinstance(x, Value) else x for x in inputs.leaves]
     return inputs.unflatten([Value(x, label=label) for x, label in zip(numbers, inputs.names(), strict=True)])
-
-
-# -- the lines --------------------------------------------------------------------------------------------------------
 
 
 def _written(name: str, symbol: str, arguments: tuple[int | float, ...], graph: Graph) -> str:

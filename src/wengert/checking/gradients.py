@@ -16,7 +16,7 @@ each kink made straight in the direction that the convention gives it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cached_property, partial
 from inspect import signature
 from math import inf, isfinite, sqrt
 from typing import Any, NamedTuple
@@ -166,7 +166,10 @@ def check_gradients(
     with modes.recorded():
         subject = _Subject(function, inputs)
         try:
-            subject.check_step(step)
+            for name, x in zip(subject.names, subject.point, strict=True):
+                if step is not None and isfinite(x) and x + step == x:
+                    expected = "the same: expected a larger one"
+                    raise ArgumentError(f"step is {step!r}, and {name} = {x!r} plus that is {expected}")
             found = [
                 c for degree in range(1, order + 1) for c in _compare(subject, degree, _Tolerance(rtol, atol), step)
             ]
@@ -203,20 +206,11 @@ class _Subject:
         if not self.leaves:
             raise ArgumentError(f"there is no float among the inputs of {self.name} to vary: write 1.0 for 1")
         self.point = [leaf.data for leaf in self.leaves]
-        self._first_tape: Replay | None = None
         self.began = min(leaf._made for leaf in self.leaves)
         result = Numbers(function(*self.arguments), "its result")
         self.output_names: list[str] = [name.replace("its result", self.name) for name in result.names()]
         if not result.leaves:
             raise ArgumentError(f"{self.name} returned no number: did it forget to return its result?")
-
-    def check_step(self, step: float | None) -> None:
-        """Refuse a step that is lost in rounding."""
-        for name, x in zip(self.names, self.point, strict=True):
-            if step is not None and isfinite(x) and x + step == x:
-                raise ArgumentError(
-                    f"step is {step!r}, and {name} = {x!r} plus that is the same: expected a larger one"
-                )
 
     def outputs(self, order: int) -> list[Any]:
         """The outputs (order 1), the derivatives of their sum (order 2), of the sum of those (3): floats and Values."""
@@ -250,10 +244,10 @@ class _Subject:
             outputs = self.outputs(order)
         return Replay(Graph(*[x for x in outputs if isinstance(x, Value)]), outputs)
 
-    def has_kink(self, number: int) -> bool:
-        """Whether an operation on the way from one of the inputs stands exactly at a kink."""
-        self._first_tape = self._first_tape or self.replay(1)
-        return self._first_tape.has_kink(self.leaves[number])
+    @cached_property
+    def first_tape(self) -> Replay:
+        """That of the outputs themselves."""
+        return self.replay(1)
 
     def moved(self, number: int, order: int) -> Callable[[float], list[float]]:
         """The outputs as a function of one of the inputs."""
@@ -335,8 +329,8 @@ def _compare(subject: _Subject, order: int, tolerance: _Tolerance, step: float |
             ok, source = tolerance.agree(slope, gradient), "differences"
             if isfinite(gradient) and not (ok and tolerance.smooth(slope)):
                 replay = replay or subject.replay(order)
-                if not tolerance.smooth(slope) or subject.has_kink(number):
-                    leaf = subject.leaves[number]
+                leaf = subject.leaves[number]
+                if not tolerance.smooth(slope) or subject.first_tape.has_kink(leaf):
                     if replay.has_rules(leaf):
                         straight = straight or slopes(replay.moved(leaf), x, first)
                         slope, source = straight[place], "convention"

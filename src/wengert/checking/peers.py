@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from wengert.errors import require
@@ -161,11 +162,9 @@ def by_torch(graph: Graph) -> tuple[str, list[PeerResult]]:
     torch = require("torch", EXTRA)
     table = _torch_table(torch)
 
-    def leaf(place: int) -> Any:
-        return torch.tensor(graph.values[place].data, dtype=torch.float64, requires_grad=True)
-
+    leaf = partial(torch.tensor, dtype=torch.float64, requires_grad=True)
     with torch.enable_grad():
-        values = _run(graph, table, leaf, _stand_in(graph, torch.detach))
+        values = _run(graph, table, lambda place: leaf(graph.values[place].data), _stand_in(graph, torch.detach))
         functions = [value.grad_fn for value in values]  # kept, so that each stays the object that it is
         for value in values:
             if value.requires_grad:
@@ -289,14 +288,9 @@ def _mpmath_table(mp: Any) -> dict[str, Function]:
         "normal_cdf": mp.ncdf,
         "normal_pdf": mp.npdf,
         "lgamma": lambda x: mp.log(abs(mp.gamma(x))),
-        "polygamma": lambda n, x: _psi(mp, n, x),
+        "polygamma": lambda n, x: mp.psi(int(n), x) if mp.isint(n) and n >= 0 else mp.nan,  # of whole orders
     }
     return _table(exceptions, lambda row: _named(row, mp))
-
-
-def _psi(mp: Any, n: Any, x: Any) -> Any:
-    """polygamma, which mpmath has for whole orders."""
-    return mp.psi(int(n), x) if mp.isint(n) and n >= 0 else mp.nan
 
 
 def _real(mp: Any, function: Function, *xs: Any) -> Any:

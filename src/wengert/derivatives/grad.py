@@ -242,8 +242,8 @@ class _Call:
         has_aux: bool = False,
         name: str = "",
     ) -> None:
-        self.function = function
-        self.has_aux = has_aux
+        self.result: Any
+        self.aux: Any  # what comes beside it
         if named:
             args, named = _by_position(function, args, named)
         single = not isinstance(argnums, (tuple, list))
@@ -259,22 +259,18 @@ class _Call:
             built = self.inputs.unflatten(values)
             for place, x in zip(places, [built] if single else built, strict=True):
                 given[place] = x
-            self.result, self.aux = self._parted(function(*given, **named))
+            self.result, self.aux = function(*given, **named), None
+            if has_aux:
+                if not isinstance(self.result, tuple) or len(self.result) != 2:
+                    expected = f"has_aux expects a pair (value, something else); {_name(function)} returned"
+                    raise ArgumentError(f"{expected} {_told(self.result)}")
+                self.result, self.aux = self.result
             self.outputs = Numbers(self.result, f"the result of {_name(function)}")
             return self.outputs.leaves
 
         self.run = linearize(on, self.inputs.leaves)
         if self.run.kind == "floats":
             self.aux = tree_map(lambda x: x.data if isinstance(x, Value) else x, self.aux)
-
-    def _parted(self, result: Any) -> tuple[Any, Any]:
-        """The value, and what comes beside it."""
-        if not self.has_aux:
-            return result, None
-        if not isinstance(result, tuple) or len(result) != 2:
-            raise ArgumentError(f"has_aux expects a pair (value, something else); {_name(self.function)} returned "
-                                f"{_told(result)}")  # fmt: skip
-        return result
 
 
 def _entries(rows: list[list[Any]], by: slice, *shapes: tuple[int, ...] | None) -> Any:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from math import isfinite
 from operator import attrgetter, is_, itemgetter
 from typing import Any
@@ -93,15 +94,12 @@ class LinearMap:
         self.began = began
         self.kind = kind
         self.observed = observed
-        self._graph: Graph | None = None
         self._links: Links | None = None
 
-    @property
+    @cached_property
     def graph(self) -> Graph:
         """What the outputs were computed by, and what that was computed by before this run."""
-        if self._graph is None:
-            self._graph = Graph(*[x for x in self.outputs if isinstance(x, Value)])
-        return self._graph
+        return Graph(*[x for x in self.outputs if isinstance(x, Value)])
 
     @property
     def closed(self) -> bool:
@@ -115,9 +113,14 @@ class LinearMap:
         return self.kind == "values" or (self.observed and not self.closed)
 
     def prepare(self) -> None:
-        """Work out the partials of a run whose partials are Values, while it can still be run again."""
+        """Work out the partials of a run whose partials are Values, while it can still be run again: each node's, by
+        its row's rule read over Values.
+        """
         if self.linked:
-            self._links = _links_in_values(self._between())
+            self._links = []
+            for node, operands_, places in self._between():
+                partials = _rule(node, operands_)
+                self._links.append((id(node), [(id(operands_[place]), partials[place]) for place in places]))
 
     def vjp(self, cotangents: Mapping[int, Any]) -> list[Any]:
         """The cotangent of each input, from those of some outputs, by their number: reverse mode."""
@@ -128,13 +131,13 @@ class LinearMap:
             if number in cotangents:
                 seeds[place] = seeds.get(place, 0.0) + cotangents[number]
         sums = self.graph.pull_back(seeds, self._first())
-        return self._finished([0.0 if place < 0 else sums[place] for place in self._places()], cotangents)
+        return self._finished([0.0 if place < 0 else sums[place] for place in self._places], cotangents)
 
     def jvp(self, tangents: Mapping[int, Any]) -> list[Any]:
         """The tangent of each output, from those of some inputs, by their number: forward mode."""
         if self.linked or any(isinstance(x, Value) for x in tangents.values()):
             return self._finished(self._jvp_of_values(tangents), tangents)
-        places = self._places()
+        places = self._places
         sums = self.graph.push_forward({places[number]: t for number, t in tangents.items() if places[number] >= 0})
         outputs = [0.0] * len(self.outputs)
         for place, number in zip(self.graph.outputs, self._numbers_of_outputs(), strict=True):
@@ -158,20 +161,15 @@ class LinearMap:
         """The place in the graph of the first node of this run."""
         return bisect_left(self.graph.values, self.began, key=_age)
 
+    @cached_property
     def _places(self) -> list[int]:
         """The place of each input in the graph; -1 where no output depends on it."""
         values, first = self.graph.values, self._first()
         count = len(self.inputs)
         if len(values) - first >= count and all(map(is_, values[first : first + count], self.inputs)):
             return list(range(first, first + count))  # all of them are used, as is usual
-        last = max([x._made for x in self.inputs], default=0)
-        wanted = dict.fromkeys(map(id, self.inputs), -1)
-        for place in range(first, len(values)):
-            if values[place]._made > last:
-                break
-            if id(values[place]) in wanted:
-                wanted[id(values[place])] = place
-        return [wanted[id(x)] for x in self.inputs]
+        known = {id(x): place for place, x in enumerate(values)}
+        return [known.get(id(x), -1) for x in self.inputs]
 
     def _numbers_of_outputs(self) -> list[int]:
         """Which of the outputs are in the graph."""
@@ -206,7 +204,12 @@ class LinearMap:
     def _steps(self) -> Links:
         """The partials, as Values or as the floats that they are where nothing depends on them."""
         if self._links is None:
-            self._links = _links_in_floats(self.graph, self._first())
+            graph, first = self.graph, self._first()
+            self._links = []
+            for place in range(first, len(graph)):
+                span = range(graph.starts[place], graph.starts[place + 1])
+                known = [(graph.operands[at], graph.partials[at]) for at in span if graph.operands[at] >= first]
+                self._links.append((id(graph.values[place]), [(id(graph.values[x]), slope) for x, slope in known]))
         return self._links
 
     def _vjp_of_values(self, cotangents: Mapping[int, Any]) -> list[Any]:
@@ -241,25 +244,6 @@ def _number(x: Any) -> Any:
     return x.data if isinstance(x, Value) else x
 
 
-def _links_in_floats(graph: Graph, first: int) -> Links:
-    """Each node's partials, as they stand in the graph."""
-    links: Links = []
-    for place in range(first, len(graph)):
-        span = range(graph.starts[place], graph.starts[place + 1])
-        known = [(graph.operands[at], graph.partials[at]) for at in span if graph.operands[at] >= first]
-        links.append((id(graph.values[place]), [(id(graph.values[x]), partial) for x, partial in known]))
-    return links
-
-
-def _links_in_values(nodes: Nodes) -> Links:
-    """Each node's partials, by its row's rule read over Values."""
-    links = []
-    for node, operands_, places in nodes:
-        partials = _rule(node, operands_)
-        links.append((id(node), [(id(operands_[place]), partials[place]) for place in places]))
-    return links
-
-
 def _rule(node: Any, operands_: tuple[Any, ...]) -> list[Any]:
     """The partials of a node as Values, and floats where they are constant."""
     row = node._row
@@ -290,14 +274,10 @@ def _times(partial: Any, g: Any) -> Any:
         if not isinstance(one, Value):
             if one == 1.0:
                 return other
-            if one == 0.0 and _is_finite(other):
+            number = _number(other)
+            if one == 0.0 and type(number) is float and isfinite(number):
                 return None
     return partial * g
-
-
-def _is_finite(x: Any) -> bool:
-    number = x.data if isinstance(x, Value) else x
-    return type(number) is float and isfinite(number)
 
 
 def _add(sums: dict[int, Any], key: int, term: Any) -> None:

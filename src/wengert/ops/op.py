@@ -94,15 +94,13 @@ class Op(NamedTuple):
         if distance != 0.0:
             return distance
         for number in {x for x in operands if type(x) is int}:
-            moved = [_elsewhere(x) if operand == number else x for operand, x in zip(operands, xs, strict=True)]
+            moved = [*xs]
+            for place, x in enumerate(xs):
+                if operands[place] == number:  # to where no neighbour is likely to be
+                    moved[place] = 0.0 if abs(x) == inf else x + (abs(x) + 1.0) / 3.0
             if self.kinks(*moved) != 0.0:
                 return distance
         return inf
-
-
-def _elsewhere(x: Any) -> Any:
-    """Another number, and not one that a neighbour is likely to be."""
-    return 0.0 if abs(x) == inf else x + (abs(x) + 1.0) / 3.0
 
 
 TABLE: list[Op] = []

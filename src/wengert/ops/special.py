@@ -89,6 +89,7 @@ def remainder(x: float, y: float) -> float:
 
 
 to_multiple: Callable[..., float] = guarded(math.remainder)  # how far x is from the nearest multiple of y
+_lgamma = guarded(math.lgamma)
 
 
 def gaussian(x: float) -> float:
@@ -141,7 +142,7 @@ def lgamma(x: float) -> float:
     Python's own is 20 units in the last place off beside its zeros 1 and 2, so up to 12 it is found from a series.
     """
     if not -inf < x < 12.0:
-        return inf if x == -inf else _lgamma_above(x)
+        return inf if x == -inf else _lgamma(x)
     if x <= 0.0 and x == math.floor(x):
         return inf
     if x < -0.5:  # the reflection
@@ -152,13 +153,6 @@ def lgamma(x: float) -> float:
         return math.fsum((*_near_two(t), -math.log1p(t), -math.log(abs(x)) if x <= 0.5 else 0.0))
     steps = round(x) - 2
     return math.fsum((*_near_two(x - round(x)), math.log(math.prod(x - k for k in range(1, steps + 1)))))
-
-
-def _lgamma_above(x: float) -> float:
-    try:
-        return math.lgamma(x)
-    except OverflowError:
-        return inf
 
 
 def _near_two(t: float) -> list[float]:

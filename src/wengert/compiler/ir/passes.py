@@ -21,7 +21,10 @@ def fuse(program: Program) -> None:
     copies: dict[int, Compute] = {}
     for step in program.steps:
         if isinstance(step, Assemble):
-            step.parts = [(access, _original(part, copies)) for access, part in step.parts]
+            for n, (access, part) in enumerate(step.parts):
+                copy = copies.get(id(part))
+                if copy is not None and copy.operands[0].is_whole(part.shape):
+                    step.parts[n] = access, copy.operands[0].array
             continue
         step.operands = [_through(x, step.axes, copies) for x in step.operands]
         if not step.reduce and step.expr == X and step.operands[0].index is None:
@@ -54,14 +57,6 @@ def _through(access: Access, axes: tuple[int, ...], copies: dict[int, Compute]) 
         return access
     strides = tuple([source.strides[k] if k >= 0 else 0 for k in inner])
     return Access(source.array, source.base, strides)
-
-
-def _original(part: Array, copies: dict[int, Compute]) -> Array:
-    """What a part is a copy of, if it is one of a whole array."""
-    copy = copies.get(id(part))
-    if copy is None or not copy.operands[0].is_whole(part.shape):
-        return part
-    return copy.operands[0].array
 
 
 def take_factors_out(program: Program, before: Program) -> None:

@@ -129,7 +129,8 @@ class Recording(Plan):
         room = [np.zeros_like(x) for x in got]
         rng, numbers = np.random.default_rng(0), self.kernel.numbers.copy()
         for _ in range(2):
-            shake = [x * (1.0 + NUDGE * rng.choice((-1.0, 1.0), np.shape(x))) if _is_float(x) else x for x in arrays]
+            pairs = [(x, rng.choice((-1.0, 1.0), np.shape(x))) for x in arrays]
+            shake = [x * (1.0 + NUDGE * sign) if np.asarray(x).dtype.kind == "f" else x for x, sign in pairs]
             self.kernel.numbers[...] = numbers * (1.0 + NUDGE * rng.choice((-1.0, 1.0), numbers.shape))
             moved = self._numbers(shake, count, slopes is not None)
             if moved is not None:
@@ -147,7 +148,3 @@ class Recording(Plan):
             return None
         results = self.values(count).reshape(-1)
         return [results, np.concatenate([self.kernel.slopes, self.by])] if slopes else [results]
-
-
-def _is_float(x: Any) -> bool:
-    return isinstance(x, float) or (isinstance(x, np.ndarray) and x.dtype.kind == "f")

@@ -161,7 +161,8 @@ class _Trace:
             raise Unrecordable("it takes another way while it is recorded, perhaps by the type of a number")
         self.recorder.open = True  # for the operands of what was computed last
         self.extents = self.bounds()
-        self.guards = [guard for guard in self.recorder.guards.values() if _is_open(guard)]
+        guards = self.recorder.guards.values()
+        self.guards = [guard for guard in guards if isinstance(guard.left, Value) or isinstance(guard.right, Value)]
         self.shape, results = _flat_result(self.result)
         beside = self.result.auxiliary if isinstance(self.result, Auxiliary) else None
         self.auxiliary_shape, auxiliary = (None, []) if beside is None else _flat_result(beside)
@@ -392,10 +393,6 @@ def _comes_out(guard: Guard, sides: list[Any], integers: Sequence[int]) -> bool:
     """Whether a guard comes out as it did, for other integers on its sides, which are named by their places."""
     x, y = (float(integers[side] if type(side) is int else side) for side in sides)
     return bool(HOLDS[guard.how](x, y) == guard.outcome)
-
-
-def _is_open(guard: Guard) -> bool:
-    return isinstance(guard.left, Value) or isinstance(guard.right, Value)
 
 
 def numbers_in(x: Any) -> Any:

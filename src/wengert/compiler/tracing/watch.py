@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from wengert.compiler.callpath import CallPath
+from wengert.compiler.outside import Contents
 from wengert.compiler.tracing.recorder import watching
 from wengert.compiler.tracing.standins import STANDINS
 from wengert.compiler.tracing.surroundings import (
@@ -128,7 +129,9 @@ class PlainRun:
             self._keep(x, name, frozenset if isinstance(x, set) else bytes)
             return ()
         if isinstance(x, np.ndarray):
-            self._keep(x, name, _checksum)
+            self._keep(
+                x, name, lambda x: x.ravel().tolist() if x.dtype == object else (x.shape, zlib.crc32(x.tobytes()))
+            )
             return [(item, name) for item in x.ravel().tolist()] if x.dtype == object else ()
         if isinstance(x, random.Random):
             self._keep(x, name, lambda x: x.getstate())
@@ -163,13 +166,14 @@ class PlainRun:
         found: list[tuple[Any, str]] = []
         for code in codes_of(f.__code__):
             self.mentioned.update(code.co_names)
-            self.tells_bools = self.tells_bools or _tells_bools(code)
+            steps = pairwise(dis.get_instructions(code))  # is there an ``x is True``?
+            self.tells_bools |= any(b.opname == "IS_OP" and a.argval in (True, False) for a, b in steps)
         for name in dict.fromkeys(globals_of(f.__code__)):
             if name in f.__globals__:
                 found.append((f.__globals__[name], name))
         for name, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
-            self._keep(cell, name, _inside)
-            found.append((_inside(cell)[0], name))
+            self._keep(cell, name, lambda cell: [Contents(cell)(None)])
+            found.append((Contents(cell)(None), name))
         written = sorted(globals_of(f.__code__, ("STORE_GLOBAL", "DELETE_GLOBAL")))
         if written:
             self.effect = self.effect or f"it sets the global {written[0]}"
@@ -291,24 +295,6 @@ def _is_collecting(frame: Any) -> bool:
 def _collecting() -> list[Any]:
     """The code of what Python calls when it collects garbage."""
     return [getattr(callback, "__code__", None) for callback in gc.callbacks]
-
-
-def _tells_bools(code: CodeType) -> bool:
-    """Whether there is an ``x is True``."""
-    steps = [*dis.get_instructions(code)]
-    return any(b.opname == "IS_OP" and a.argval in (True, False) for a, b in pairwise(steps))
-
-
-def _inside(cell: Any) -> list[Any]:
-    """What is in a variable of an enclosing function."""
-    try:
-        return [cell.cell_contents]
-    except ValueError:  # not assigned yet
-        return [None]
-
-
-def _checksum(x: Any) -> Any:
-    return x.ravel().tolist() if x.dtype == object else (x.shape, zlib.crc32(x.tobytes()))
 
 
 def _same(now: Any, then: Any) -> bool:
