@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from wengert import engine
@@ -125,11 +125,9 @@ def suspended() -> Iterator[None]:
         yield
 
 
-@contextmanager
-def unusual() -> Iterator[None]:
+def unusual() -> AbstractContextManager[None]:
     """Have compiled functions that are called meanwhile ask what is the case, as they do where there is a mode."""
-    with _changed():
-        yield
+    return _changed()
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise
 from operator import index
 from reprlib import recursive_repr
 from typing import Any, Protocol, Self, SupportsIndex
@@ -311,20 +312,10 @@ class MLP(Module):
             raise ArgumentError(f"nouts is {nouts!r}; expected the size of each layer in a list, such as [16, 1]")
         self.nin: int = nin
         self.nout: int = nouts[-1]
-        sizes, rng = [nin, *nouts], _source(rng)
-        last = len(nouts) - 1
-        self.layers: list[Layer] = [
-            Layer(
-                sizes[i],
-                sizes[i + 1],
-                squeeze=squeeze and i == last,
-                activation=output if i == last else activation,
-                bias=bias,
-                weights=weights,
-                rng=rng,
-            )
-            for i in range(len(nouts))
-        ]
+        pairs = list(pairwise([nin, *nouts]))
+        shared: dict[str, Any] = {"bias": bias, "weights": weights, "rng": _source(rng)}
+        self.layers: list[Layer] = [Layer(i, o, activation, squeeze=False, **shared) for i, o in pairs[:-1]]
+        self.layers.append(Layer(*pairs[-1], output, squeeze=squeeze, **shared))
 
     def __call__(self, x: Sequence[Value | float]) -> Any:
         """The outputs for one list of inputs: a list of Values, or a Value if there is one and `squeeze` holds.

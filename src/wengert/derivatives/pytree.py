@@ -164,14 +164,9 @@ class Block(NamedTuple):
         """What to call each of the numbers."""
         if not self.shape:
             return [here]
-        found = []
-        for number in range(prod(self.shape)):
-            indices = []
-            for extent in reversed(self.shape):
-                number, index = divmod(number, extent)
-                indices.append(str(index))
-            found.append(f"{here}[{', '.join(reversed(indices))}]")
-        return found
+        import numpy as np  # which an array is one of
+
+        return [f"{here}[{', '.join(map(str, index))}]" for index in np.ndindex(self.shape)]
 
 
 class NumberRow(NamedTuple):
