@@ -202,8 +202,6 @@ def _merge_products(
         product = factor[at]
         absorbed[product] = True
         factor[at], other[at] = operands[starts[product]], operands[starts[product] + 1]
-    swap = (other >= 0) & (source[factor] == CONST)
-    factor[swap], other[swap] = other[swap], factor[swap]
     return (root, factor, other, coefficient), absorbed
 
 

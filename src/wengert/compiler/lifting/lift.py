@@ -362,10 +362,6 @@ class _Lifter(Storage):
         plan = plan_of(self.flat, group)
         part = plan.parts[0]
         left = np.concatenate([p.left for p in plan.parts], axis=1)
-        if left.shape[1] == 1:
-            grid = self.grid([left[:, 0]], len(left))
-            self.elementwise(group, grid, [self.operand(left[:, 0][grid.rows], grid.mask)], lambda x: x, "m")
-            return
         grid = self.grid([left[:, 0]], len(left))
         rows = np.maximum(grid.rows, 0)
         mask = None if part.mask is None else part.mask[rows]
