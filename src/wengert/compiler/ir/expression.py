@@ -65,8 +65,8 @@ def _expr(x: Any) -> Expr:
 
 
 def _made(name: str, *operands: Any) -> Any:
-    """The expression of an operation, without what multiplies by 1 or adds 0. (Never without what multiplies by 0:
-    0 * inf is nan.)
+    """The expression of an operation, without what multiplies by 1. (Never without what multiplies by 0: 0 * inf is
+    nan; nor what adds 0: -0.0 + 0.0 is 0.0.)
     """
     a, b = operands[0], operands[-1]
     if name == "mul":
@@ -81,10 +81,6 @@ def _made(name: str, *operands: Any) -> Any:
             known = other.expr[1] if isinstance(other, Symbolic) and other.expr[0] == "mul" else ZERO
             if isinstance(x, float) and known[0] == "const" and may_fold(x, known[1]):
                 return _made("mul", x * known[1], Symbolic(other.expr[2]))
-    elif name in ("add", "sub") and isinstance(b, float) and b == 0.0:
-        return a
-    elif name == "add" and isinstance(a, float) and a == 0.0:
-        return b
     elif name == "neg" and a.expr[0] == "neg":
         return Symbolic(a.expr[1])
     return Symbolic((name, *map(_expr, operands)))
