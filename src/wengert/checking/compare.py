@@ -73,8 +73,8 @@ class Comparison(NamedTuple):
     def __repr__(self) -> str:
         library, version = self.against.split()
         words = {"torch": "grad_fn(next_functions)", "jax": "primitives", "mpmath": "function"}[library]
-        head = f"|wengert|_op|_prev|value|gradient|{library}: value|gradient|ulp|ulp|{words}".split("|")
-        rows = [head]
+        own, other = ["value", "gradient"], [f"{library}: value", "gradient"]
+        rows = [["", "wengert", "_op", "_prev", *own, *other, "ulp", "ulp", words]]
         for line in self.lines:
             numbers = [f"{x:.10g}" for x in (line.value, line.grad, line.peer_value, line.peer_grad)]
             apart = [f"{x:.3g}" for x in (line.value_ulp, line.grad_ulp)]

@@ -127,9 +127,9 @@ def _data(turns: Pass, script: Script) -> tuple[str, list[str | None]]:
     boxes, routes, size = _picture(
         names, signs, [(x, place) for place in range(len(graph)) for _, x in edges(graph, place)]
     )
-    since = (
-        f". Data was changed after {''.join(turns.stale[:1])} was computed: these are the numbers as they were recorded"
-    )
+    about = f"{len(graph):,} nodes, {2 * len(turns.made) + 1:,} steps"
+    for name in turns.stale[:1]:
+        about += f". Data was changed after {name} was computed: these are the numbers as they were recorded"
     words = {
         "names": names,
         "formulas": [0 if made in ("", name) else made for name, made in zip(names, formulas, strict=True)],
@@ -139,7 +139,7 @@ def _data(turns: Pass, script: Script) -> tuple[str, list[str | None]]:
             [naming.derivative(name, count, slot) if told else "" for slot in range(count)]
             for name, count, _, told in kinds
         ],
-        "about": f"{len(graph):,} nodes, {2 * len(turns.made) + 1:,} steps" + (since if turns.stale else ""),
+        "about": about,
         "off": _off(unknown, bool(by_hand)),
         "idle": {place: turns.idle(place) for place in by_hand if not turns.moves(place)},
     }
