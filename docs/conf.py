@@ -101,7 +101,7 @@ def looks(app, page, template, context, doctree):
     # Drawings that are larger than the page are not made smaller, they scroll.
     # Frames and drawings are light and dark as the site's own switch says.
     style += "iframe { width: 100%; border: 1px solid var(--color-background-border); border-radius: 10px }"
-    style += ".cell_output iframe { height: 820px }"
+    style += ".cell_output iframe { height: 840px }"
     style += '.cell_output:has(img) { overflow-x: auto } .cell_output img[src$=".svg"] { max-width: none }'
     for theme, scheme in {"auto": "light dark", "light": "light", "dark": "dark"}.items():
         style += f'body[data-theme="{theme}"] :is(iframe, img[src$=".svg"]) {{ color-scheme: {scheme} }}'
