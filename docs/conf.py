@@ -34,6 +34,7 @@ def page(lesson):
             gap = f"```python\n{cell.shown(solved=False)}\n```"
             cells.append({"cell_type": "markdown", "id": f"{made['id']}-gap", "metadata": {}, "source": gap})
             made["metadata"] = {"tags": ["hide-input"], "mystnb": {"code_prompt_show": "One way to write it"}}
+        made["metadata"].setdefault("mystnb", {})["image"] = {"alt": "The picture that this cell makes"}
         cells.append(made)
     return notebook | {"cells": cells}
 
@@ -97,9 +98,11 @@ def without_empty_ends(app, name, content):
 def looks(app, page, template, context, doctree):
     """Messages that are longer than a page is wide are wrapped in examples, not cut off; frames follow the site."""
     style = ".highlight-pycon pre, .doctest pre { white-space: pre-wrap }"
-    style += "@media (min-width: 60em) { .cell_output pre { white-space: pre-wrap } }"  # on a phone, tables scroll
+    # Drawings that are larger than the page are not made smaller, they scroll.
     # Frames and drawings are light and dark as the site's own switch says.
     style += "iframe { width: 100%; border: 1px solid var(--color-background-border); border-radius: 10px }"
+    style += ".cell_output iframe { height: 840px }"
+    style += '.cell_output:has(img) { overflow-x: auto } .cell_output img[src$=".svg"] { max-width: none }'
     for theme, scheme in {"auto": "light dark", "light": "light", "dark": "dark"}.items():
         style += f'body[data-theme="{theme}"] :is(iframe, img[src$=".svg"]) {{ color-scheme: {scheme} }}'
     context["metatags"] = context.get("metatags", "") + f"<style>{style}</style>"

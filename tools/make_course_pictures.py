@@ -21,7 +21,7 @@ import matplotlib.pyplot as plt
 
 from wengert.course import Lesson, lessons
 from wengert.view.graph.draw import Drawing
-from wengert.view.steps import Page
+from wengert.view.steps import Steps
 
 
 def shown(lesson: Lesson) -> list[Any]:
@@ -60,7 +60,7 @@ def write(lesson: Lesson, folder: Path, png: bool) -> list[Path]:
             thing.save(path("", "svg"))
             if png:
                 thing.save(written[-1].with_suffix(".png"))
-        elif isinstance(thing, Page):
+        elif isinstance(thing, Steps):
             thing.save(path("steps-", "html"))
         elif isinstance(thing, plt.Figure):
             thing.savefig(path("plot-", "png"), dpi=200, bbox_inches="tight")

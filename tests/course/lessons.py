@@ -1,11 +1,16 @@
-"""The lessons as their learners hand them in: with every gap empty, filled right, and filled with each classic slip."""
+"""The lessons as their learners hand them in: with every gap empty, filled right, and filled with each classic slip.
+
+`python -m tests.course.lessons` walks the course in these ways, and prints what the check says each time.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from wengert.course import Lesson, lessons
+from wengert.course import Lesson, Report, check, lessons
 
 LESSONS: dict[int, Lesson] = {lesson.number: lesson for lesson in lessons()}
 
@@ -50,6 +55,7 @@ SLIPS: dict[int, list[tuple[str, Replaced]]] = {
         ("lost sign", ("c.grad = 1.0 * d.grad", "c.grad = -1.0 * d.grad")),
         ("sum rule", ("c.grad = 1.0 * d.grad", "c.grad = c.data * d.grad")),
         ("tanh rule", ("(1 - o.data**2) * o.grad", "(1 - n.data**2) * o.grad")),
+        ("unknown", ("f.grad = d.data * L.grad", "f.grad = 0.7")),
     ],
     4: [
         ("closure called", ("= self.data * out.grad\n\n        out._backward = _backward\n",
@@ -118,6 +124,8 @@ SLIPS: dict[int, list[tuple[str, Replaced]]] = {
     ],
     10: [
         ("not normalized", ("return [e / total for e in exps]", "return exps")),
+        ("nothing returned", ("    return [e / total for e in exps]\n", "")),
+        ("error", ("total = sum(exps)", "total = sum(exps) / 0")),
         ("no exponential", ("exps = [z.exp() for z in zs]", "exps = zs")),
         ("sign", ("return -softmax(zs)[k].log()", "return softmax(zs)[k].log()")),
         ("no logarithm", ("return -softmax(zs)[k].log()", "return -softmax(zs)[k]")),
@@ -162,3 +170,32 @@ def handed_in(folder: Path, number: int, *slip: Replaced, solved: bool = True) -
     path = folder / f"{lesson.name}.ipynb"
     path.write_text(json.dumps(notebook), encoding="utf-8")
     return path
+
+
+def graded(path: Path, number: int) -> Report:
+    return check(path, number, seed=0, timeout=60)
+
+
+def walked(folder: Path) -> Iterator[tuple[int, str, Report]]:
+    """The course from its first lesson to its last: how each was handed in, and the report on it."""
+    for number in LESSONS:
+        yield number, "empty", graded(handed_in(folder, number, solved=False), number)
+        for name, slip in SLIPS[number]:
+            yield number, name, graded(handed_in(folder, number, slip), number)
+        yield number, "right", graded(handed_in(folder, number), number)
+
+
+def verdict(report: Report) -> str:
+    """What a report says, in a line."""
+    right, of = report.score
+    wrong = [finding.slip for finding in report.findings if not finding.note]
+    lists = {"wrong": wrong, "not yet": [one.name for one in report.not_yet]}
+    said = [f"{what}: {', '.join(names)}" for what, names in lists.items() if names]
+    return "; ".join([f"{right} of {of} right", *said])
+
+
+if __name__ == "__main__":
+    print("| lesson | handed in | the verdict |\n|---|---|---|")
+    with TemporaryDirectory() as name:
+        for number, filled, report in walked(Path(name)):
+            print(f"| {number} | {filled} | {verdict(report)} |", flush=True)

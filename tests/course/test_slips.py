@@ -145,7 +145,7 @@ def test_the_truth_is_what_pytorch_gives(seed: int) -> None:
 
     names = {"data": "data", "grad": "grad", "backward": "backward"}
     kit = Tensors(
-        lambda x: torch.tensor(float(x), dtype=torch.float64, requires_grad=True), names, None, TrialPlan(seed=seed)
+        lambda x: torch.tensor(float(x), dtype=torch.float64, requires_grad=True), names, {}, TrialPlan(seed=seed)
     )
     about = About(7, True, frozenset(names), METHODS, seed)
     compared = 0

@@ -48,7 +48,7 @@ def graded(text: str, path: str = "", seconds: float = 8.0) -> tuple[list[Row], 
         seen = elsewhere(every)[every.index(text)]
     else:
         seen = watched(text, path, seconds)
-    verdict = training_loop.judge(seen, text)
+    verdict = training_loop.judge(seen, [(path, text.encode())])
     return verdict.rows, verdict.findings, [one.says for one in verdict.later]
 
 
@@ -386,7 +386,7 @@ def test_numbers_that_no_trial_gives_are_refused_in_words() -> None:
         told = Seen(tuple(spoilt(numbers, json.loads(json.dumps(one.numbers)))))
         about = About(TRIALS[name].step, True, frozenset({"data", "grad", "backward"}), frozenset())
         try:
-            diagnose(right | {name: told}, about, "")
+            diagnose(right | {name: told}, about)
         except ArgumentError as error:
             refusals.append(str(error))
     assert 40 < len(refusals) < 150

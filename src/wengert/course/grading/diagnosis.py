@@ -11,10 +11,11 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
-from wengert.course.grading import by_hand, exercise_trials, exercises, networks, rules, slips, steps, training_loop
+from wengert.course.grading import exercise_trials, exercises, networks, rules, slips, steps, training_loop
+from wengert.course.grading.exercises import close
 from wengert.course.grading.kit import Outcome, Trial
 from wengert.course.grading.model import ModelEngine, TooLongError, model_kit
-from wengert.course.grading.report import FOLLOWS, MAY_FOLLOW, LikelySlip, NotYet, Row, Verdict, close
+from wengert.course.grading.report import FOLLOWS, MAY_FOLLOW, LikelySlip, NotYet, Row, Verdict
 from wengert.course.grading.slips import Slip
 from wengert.course.grading.steps import NOT_TRIED, TRIALS, About, Seen
 from wengert.errors import ArgumentError
@@ -25,13 +26,10 @@ RIGHT = ModelEngine()
 AT_MOST = 16  # as many engines are kept in mind
 
 
-def diagnose(seen: Mapping[str, Seen], about: About, text: str = "") -> Verdict:
+def diagnose(seen: Mapping[str, Seen], about: About, pieces: Sequence[tuple[str, bytes]] = ()) -> Verdict:
     """The table, what is likely wrong, and what the step asks for and is not there yet.
 
-    Args:
-        seen: what each trial gave, by its id.
-        about: what is there, and what is asked.
-        text: the program, for the lines of a training loop.
+    Of the pieces of the program, the lines of a training loop are shown.
 
     Raises:
         ArgumentError: what the trials of steps 8 and 9 gave is of another shape than they give.
@@ -40,7 +38,7 @@ def diagnose(seen: Mapping[str, Seen], about: About, text: str = "") -> Verdict:
     verdict = _Examination(seen, about).verdict([trial for trial in asked if not _is_stream(trial)])
     for trial in asked:
         if trial.id.startswith("by hand"):
-            verdict.add(by_hand.judge(trial.row, seen.get(trial.id, NOT_TRIED).numbers))
+            verdict.add(exercises.judge_by_hand(trial.row, seen.get(trial.id, NOT_TRIED).numbers))
     missing = {t.id: Seen((), "unfit absent", t.id.split()[0].split(".")[0]) for t in asked if about.lacks(t)}
     judged = {trial.step for trial in asked}
     try:
@@ -49,7 +47,7 @@ def diagnose(seen: Mapping[str, Seen], about: About, text: str = "") -> Verdict:
         if 8 in judged:
             verdict.add(networks.judge({**seen, **missing}, about.seed))
         if 9 in judged:
-            verdict.add(training_loop.judge(seen, text))
+            verdict.add(training_loop.judge(seen, pieces))
     except (ArithmeticError, IndexError, RuntimeError, StopIteration, TypeError, ValueError) as error:
         # numbers that are not what the trials tell: the file has a hand in them
         raise ArgumentError(f"what came back from the file is not what was asked of it: {error}") from None
@@ -141,8 +139,6 @@ class _Examination:
                 verdict.later.append(NotYet(name, sentence))
         verdict.findings = self.findings()
         return verdict
-
-    # -- one trial ----------------------------------------------------------------------------------------------------
 
     def judge(self, trial: Trial) -> tuple[str, str]:
         """The state of a trial and a remark; what is wrong is written down."""
@@ -254,8 +250,6 @@ class _Examination:
                     break
         return missed
 
-    # -- errors -------------------------------------------------------------------------------------------------------
-
     def error(self, trial: Trial, seen: Seen, at: Outcome) -> tuple[str, str]:
         """The state of a trial that ended in an error, all numbers until then being right."""
         refused = {"NotImplementedError"} if trial.kind == "optional" else set()
@@ -298,8 +292,6 @@ class _Examination:
             says = "backward() goes through a shared node once for every path to it: here there are 2**40"
             return [*shown, again._replace(says=says)][0]
         return slips.of_error("" if trial.id == "negative base" else trial.row, trial.op, seen.kind, seen.says)
-
-    # -- the table ----------------------------------------------------------------------------------------------------
 
     def row(self, judged: list[tuple[Trial, str, str]]) -> Row:
         """One row, of all its trials."""

@@ -1,43 +1,52 @@
-"""Whether the functions of the lessons that are about no class are right, from the numbers that came out of them.
+"""Whether what lessons ask for that is no class is right: functions, and gradients that are written by hand.
 
-Each stands here as it should be, in plain floats, and as it is with each of its slips; its gradients are told by
-differences. Where something else came out than should, the first slip that gives it has been found.
+A function stands in `assets/course` as it should be, a formula of plain floats, and as it is with each of its slips;
+its gradients are told by differences. A gradient by hand is told by the rule that gives it. Where something else came
+out than should, the first slip that gives it has been found.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
+from wengert.course.grading import steps
 from wengert.course.grading.exercise_trials import ARGUMENTS, LETTERS, PROBES, arguments, flat
 from wengert.course.grading.kit import Draw
-from wengert.course.grading.report import LikelySlip, Verdict
+from wengert.course.grading.report import FOLLOWS, MAY_FOLLOW, LikelySlip, Verdict
+from wengert.course.grading.rules import formula
 from wengert.course.grading.steps import NOT_TRIED, TRIALS, Seen
 from wengert.course.grading.texts import slips, texts
 
-__all__ = ["judge"]
+__all__ = ["EXERCISES", "EXPRESSIONS", "alike", "close", "judge", "judge_by_hand", "slopes"]
 
 Function = Callable[..., Any]
 Row = Sequence[float]
 Rows = Sequence[Row]
 
+TEXTS = texts("exercises")
+NUDGES = [10.0**-k for k in range(1, 11)]
 
-# -- step 0: slopes ---------------------------------------------------------------------------------------------------
+
+def close(x: float, y: float, within: float = 1e-6, floor: float = 1e-7) -> bool:
+    """Whether two numbers agree, to what single precision would allow, or to a part of their size and a floor."""
+    return x == y or (x != x and y != y) or math.isclose(x, y, rel_tol=within, abs_tol=floor)
 
 
-def _slopes(f: Function, xs: Row, h: float = 1e-6) -> list[float]:
+def alike(xs: Sequence[float], ys: Sequence[float], within: float = 1e-6, floor: float = 1e-6) -> bool:
+    """Whether numbers agree, one by one."""
+    return len(xs) == len(ys) and all(close(x, y, within, floor) for x, y in zip(xs, ys, strict=True))
+
+
+def slopes(f: Function, xs: Row, h: float = 1e-6) -> list[float]:
+    """The slope of a function by each of its arguments, by central differences."""
     moved = [[x + d * (i == k) for i, x in enumerate(xs)] for k in range(len(xs)) for d in (h, -h)]
     return [(f(*up) - f(*down)) / (2 * h) for up, down in zip(moved[::2], moved[1::2], strict=True)]
-
-
-def _changes(f: Function, xs: Row, h: float) -> list[float]:
-    return [h * slope for slope in _slopes(f, xs)]
-
-
-# -- step 10: exercises -----------------------------------------------------------------------------------------------
 
 
 def _softmax(zs: Row) -> list[float]:
@@ -52,11 +61,9 @@ def _turned(a: Rows) -> list[list[float]]:
     return [list(column) for column in zip(*a, strict=True)]
 
 
-def _summed(gradient: Rows, shape: Row, of: Callable[[list[float]], float] = math.fsum) -> list[float]:
-    return [of(list(part)) for part in (_turned(gradient) if len(shape) == 1 else gradient)]
-
-
-# -- step 11: a loss --------------------------------------------------------------------------------------------------
+def _copies(gradient: Rows, shape: Row) -> Rows:
+    """Of each number of an operand with that shape, the gradients of all the copies that broadcasting made of it."""
+    return _turned(gradient) if len(shape) == 1 else gradient
 
 
 def _errors(w: Row, b: float, xs: Rows, ys: Row) -> list[float]:
@@ -67,10 +74,7 @@ def _mean(numbers: Row) -> float:
     return math.fsum(numbers) / len(numbers)
 
 
-# -- step 12: letters -------------------------------------------------------------------------------------------------
-
-
-def _counts(names: Sequence[str]) -> list[list[float]]:
+def _pairs(names: Sequence[str]) -> list[list[float]]:
     table = [[0.0] * len(LETTERS) for _ in LETTERS]
     for name in names:
         for one, two in pairwise(name):
@@ -78,84 +82,33 @@ def _counts(names: Sequence[str]) -> list[list[float]]:
     return table
 
 
-def _surprise(logits: Rows, counts: Rows, p: Callable[[float], float] = math.log) -> float:
+def _weighted(of: Function, logits: Rows, counts: Rows) -> float:
+    """The sum of a function of each probability, as often as its pair was counted."""
     pairs = zip(logits, counts, strict=True)
-    return -math.fsum([n * p(q) for row, ns in pairs for n, q in zip(ns, _softmax(row), strict=True)])
+    return math.fsum([n * of(p) for row, ns in pairs for n, p in zip(ns, _softmax(row), strict=True)])
 
 
-def _total(counts: Rows) -> float:
-    return math.fsum(map(math.fsum, counts))
+PARTS = (slopes, _softmax, _product, _turned, _copies, _errors, _mean, _pairs, _weighted, flat, math.exp, math.log)
+SCOPE: dict[str, Any] = {part.__name__.removeprefix("_"): part for part in PARTS} | {"sum": math.fsum}
 
 
-H = [10.0**-k for k in range(1, 11)]
-Slip = tuple[str, Function]
+def _read(name: str) -> tuple[Function, list[tuple[str, Function]]]:
+    """How a function is right, and how it is with each slip, of which the first that fits is told."""
 
-# fmt: off
-EXERCISES: dict[str, tuple[Function, list[Slip]]] = {
-    "0 slope": (lambda f, x: _slopes(f, [x])[0], [
-        ("sign", lambda f, x: -_slopes(f, [x])[0]),
-        *[("not divided", lambda f, x, h=h: _changes(f, [x], h)[0]) for h in H],
-        ("twice the nudge", lambda f, x: 2 * _slopes(f, [x])[0]),
-        *[("nudge too large", lambda f, x, h=h: (f(x + h) - f(x)) / h) for h in (1.0, 0.5, 0.1, 0.05, 0.01)],
-        ("nudge too small", lambda f, x: 0.0),
-        *[("no difference", lambda f, x, h=h: f(x + h) / h) for h in H],
-        ("no slope", lambda f, x: f(x))]),
-    "0 slopes": (_slopes, [
-        ("sign", lambda f, xs: [-slope for slope in _slopes(f, xs)]),
-        *[("not divided", lambda f, xs, h=h: _changes(f, xs, h)) for h in H],
-        ("nudge too small", lambda f, xs: [0.0] * len(xs)),
-        ("nudges kept", lambda f, xs: [math.fsum(_slopes(f, xs)[:i + 1]) for i in range(len(xs))]),
-        ("all inputs moved", lambda f, xs: [math.fsum(_slopes(f, xs))] * len(xs)),
-        ("one input only", lambda f, xs: [_slopes(f, xs)[0]] * len(xs))]),
-    "10 softmax": (_softmax, [
-        ("not normalized", lambda zs: [math.exp(z) for z in zs]),
-        ("no exponential", lambda zs: [z / math.fsum(zs) for z in zs]),
-        ("largest for sum", lambda zs: [math.exp(z - max(zs)) for z in zs]),
-        ("logarithm taken", lambda zs: [math.log(p) for p in _softmax(zs)])]),
-    "10 cross_entropy": (lambda zs, k: -math.log(_softmax(zs)[k]), [
-        ("sign", lambda zs, k: math.log(_softmax(zs)[k])),
-        ("no logarithm", lambda zs, k: _softmax(zs)[k]),
-        ("no logarithm", lambda zs, k: -_softmax(zs)[k]),
-        ("no logarithm", lambda zs, k: 1 - _softmax(zs)[k]),
-        ("all classes", lambda zs, k: -math.fsum(map(math.log, _softmax(zs)))),
-        ("logit for probability", lambda zs, k: -zs[k])]),
-    "10 matmul": (_product, [
-        ("elementwise", lambda a, b: [[x * y for x, y in zip(*both, strict=True)] for both in zip(a, b, strict=True)]),
-        ("rows with rows", lambda a, b: _product(a, _turned(b))),
-        ("factors exchanged", lambda a, b: _product(b, a)),
-        ("transposed", lambda a, b: _turned(_product(a, b)))]),
-    "10 summed": (_summed, [
-        ("mean for sum", lambda g, shape: _summed(g, shape, _mean)),
-        ("first copy only", lambda g, shape: _summed(g, shape, lambda part: part[0])),
-        ("not summed", lambda g, shape: flat(g)),
-        ("other axis", lambda g, shape: _summed(g, (3,) if len(shape) == 2 else (2, 1))),
-        ("all summed", lambda g, shape: math.fsum(flat(g)))]),
-    "11 loss": (lambda *of: _mean([e * e for e in _errors(*of)]), [
-        ("sum for mean", lambda *of: math.fsum([e * e for e in _errors(*of)])),
-        ("not squared", lambda *of: _mean(_errors(*of))),
-        ("size for square", lambda *of: _mean([abs(e) for e in _errors(*of)])),
-        ("bias left out", lambda w, b, xs, ys: _mean([e * e for e in _errors(w, 0.0, xs, ys)])),
-        ("one example only", lambda *of: _errors(*of)[-1] ** 2),
-        ("one example only", lambda *of: _errors(*of)[0] ** 2)]),
-    "12 counts": (lambda names: _counts([f".{name}." for name in names]), [
-        ("ends left out", _counts),
-        ("start left out", lambda names: _counts([f"{name}." for name in names])),
-        ("end left out", lambda names: _counts([f".{name}" for name in names])),
-        ("row for column", lambda names: _turned(_counts([f".{name}." for name in names]))),
-        ("one for each pair", lambda names: [[float(n > 0) for n in row] for row in
-                                             _counts([f".{name}." for name in names])])]),
-    "12 loss": (lambda logits, counts: _surprise(logits, counts) / _total(counts), [
-        ("sum for mean", _surprise),
-        ("sign", lambda logits, counts: -_surprise(logits, counts) / _total(counts)),
-        ("counts left out", lambda logits, counts: _surprise(logits, [[1.0] * 3] * 3) / 9),
-        ("counts left out", lambda logits, counts: _surprise(logits, [[1.0] * 3] * 3) / _total(counts)),
-        ("no logarithm", lambda logits, counts: _surprise(logits, counts, float) / _total(counts)),
-        ("softmax of columns", lambda logits, counts: _surprise(_turned(logits), _turned(counts)) / _total(counts))]),
-}
-# fmt: on
-"""The step and the function: how it is right, and with each slip, of which the first that fits is told."""
+    def made(text: str) -> Function:
+        return eval(f"lambda {of}, h=0.0: {text}", SCOPE)  # type: ignore[no-any-return]  # the texts stand in the file
 
-TEXTS = texts("exercises")
+    of, right, *rows = TEXTS[name].values()
+    wrong: list[tuple[str, Function]] = []
+    for slip, (_, _, *formulas) in zip([*TEXTS[name]][2:], rows, strict=True):
+        for text in formulas:
+            nudges = NUDGES if re.search(r"\bh\b", text) else [0.0]
+            wrong += [(slip, partial(made(text), h=h)) for h in nudges]
+    return made(right), wrong
+
+
+EXERCISES = {name: _read(name) for name in TEXTS["asked"]}
+"""The step and the function: how it is right, and with each slip."""
 
 
 class _Function(Verdict):
@@ -179,7 +132,7 @@ class _Function(Verdict):
             return self.row(row)
         given = [gradient for _, gradients in told.numbers for gradient in gradients]
         wanted = [gradient for call in calls for gradient in _gradients(right, call, kinds)]
-        if len(given) == len(wanted) and all(_near(a, b, 1e-6, 1e-6) for a, b in zip(wanted, given, strict=True)):
+        if len(given) == len(wanted) and all(alike(a, b) for a, b in zip(wanted, given, strict=True)):
             return self.row(row, "ok", "ok")
         return self.row(row, "ok", "wrong", self.find("gradients" if any(map(any, given)) else "graph cut", row))
 
@@ -188,27 +141,22 @@ class _Function(Verdict):
         right, wrong = EXERCISES[name]
         wanted = [flat(right(*call)) for call in calls]
         within = 1e-3 if name.startswith("0 ") else 1e-6  # a slope by nudging is never exact
-        if all(_near(a, b, within, within) for a, b in zip(wanted, seen, strict=True)):
+        if all(alike(a, b, within, within) for a, b in zip(wanted, seen, strict=True)):
             return ""
         both = list(zip(calls, seen, strict=True))
-        fitting = [slip for slip, gives in wrong if all(_near(flat(gives(*call)), b, 10 * within) for call, b in both)]
+        within *= 10
+        fitting = [slip for slip, gives in wrong if all(alike(flat(gives(*x)), y, within, 1e-12) for x, y in both)]
         if not fitting:
             told = {"got": len(seen[0]), "of": len(wanted[0])}
             return self.find("unknown" if told["got"] == told["of"] else "number of outputs", row, told=told)
         pairs = [pair for numbers in zip(wanted, seen, strict=True) for pair in zip(*numbers, strict=False)]
-        off = next(((x, y) for x, y in pairs if not _near([x], [y], within, within)), None)
-        says, *write = TEXTS[name][fitting[0]]
-        finding = LikelySlip(fitting[0], f"{row}: {says}", (row,), write=tuple(write))
+        off = next(((x, y) for x, y in pairs if not close(x, y, within, within)), None)
+        says, write, *_ = TEXTS[name][fitting[0]]
+        finding = LikelySlip(fitting[0], f"{row}: {says}", (row,), write=(write,))
         if off is not None:
             finding = replace(finding, what="a number that it gives", expected=off[0], got=off[1])
         self.findings.append(finding)
         return fitting[0]
-
-
-def _near(xs: Row, ys: Row, within: float, floor: float = 1e-12) -> bool:
-    """Whether numbers agree, one by one: to a part of their size, or to `floor`, where they are small."""
-    pairs = zip(xs, ys, strict=False)
-    return len(xs) == len(ys) and all(x == y or math.isclose(x, y, rel_tol=within, abs_tol=floor) for x, y in pairs)
 
 
 def _gradients(f: Function, call: Sequence[Any], kinds: Sequence[str]) -> Iterator[list[float]]:
@@ -221,7 +169,7 @@ def _gradients(f: Function, call: Sequence[Any], kinds: Sequence[str]) -> Iterat
 
     xs = [x for one in inputs for x in one]
     for i in range(len(at(*xs))):
-        yield _slopes(lambda *xs, i=i: at(*xs)[i], xs, 1e-5)
+        yield slopes(lambda *xs, i=i: at(*xs)[i], xs, 1e-5)
 
 
 def _refilled(part: Any, numbers: Iterator[float]) -> Any:
@@ -236,5 +184,87 @@ def judge(seen: Mapping[str, Seen], step: int, seed: int) -> Verdict:
         trial, one = TRIALS[f"exercise {step} {name}"], _Function()
         one.judge(trial.row, f"{step} {name}", kinds, seen.get(trial.id, NOT_TRIED), Draw(seed, trial.id))
         one.rows = [replace(row, step=step) for row in one.rows]
+        if name == "cross_entropy" and verdict.spoilt and one.spoilt:  # it is made of the softmax
+            one.rows, one.findings = [replace(row, remark=MAY_FOLLOW) for row in one.rows], []
         verdict.add(one)
     return verdict
+
+
+class Expression(NamedTuple):
+    """An expression whose gradients are written by hand."""
+
+    leaves: dict[str, float]  # their numbers in the lesson
+    results: dict[str, str]
+    slopes: dict[str, tuple[str, str]]  # of each name the result it goes into, and the local derivative of that by it
+
+
+EXPRESSIONS = {row: Expression(**parts) for row, parts in steps.TEXTS["by_hand"].items()}
+
+
+def _at(text: str, numbers: Mapping[str, float]) -> float:
+    return float(formula(text, ", ".join(numbers))(*numbers.values()))
+
+
+def judge_by_hand(row: str, seen: tuple[float, ...]) -> Verdict:
+    """The rows of an expression, what is wrong in it, and what is not written yet.
+
+    What was seen is of each of its names the number and the gradient, leaves first; fewer where an error ended it.
+    """
+    leaves, results, locals_ = EXPRESSIONS[row]
+    names = [*leaves, *results]
+    numbers = (*seen, *[math.nan] * (2 * len(names) - len(seen)))
+    given, grads = dict(zip(names, numbers[::2], strict=True)), dict(zip(names, numbers[1::2], strict=True))
+    root, verdict = names[-1], Verdict()
+    if all(grad != grad or grad == 0.0 for name, grad in grads.items() if name != "b"):  # both expressions have a b
+        verdict.not_yet(row, f"write the gradients of {row} into its nodes, each as a number, from {root}.grad on")
+        return verdict
+    data = _numbers(leaves, results, given)
+    right: dict[str, float] = {}
+    for name, (above, local) in locals_.items():
+        right[name] = (right[above] if above else 1.0) * _at(local, data)
+        got, title = grads[name], f"d{root}/d{name}"
+        if got != got and name in results and name != root:
+            continue  # a result without a name of its own
+        if close(right[name], got):
+            verdict.row(title, "", "ok")
+        elif got != got or got == 0.0:
+            verdict.not_yet(title, f"write {name}.grad")
+        elif name == "b" and given["b"] == given["b"] and not close(data["b"], given["b"]):
+            continue  # another b, of another expression
+        elif above and close(grads[above] * _at(local, data), got):
+            verdict.row(title, "", "wrong", FOLLOWS)
+        else:
+            slip, says = _slip_by_hand(name, above, local, data, right, got)
+            verdict.row(title, "", "wrong", slip)
+            factor = {"1": "", "1 - o**2": "(1 - o.data**2) * "}.get(local, f"{local}.data * ")
+            write = f"{name}.grad = {factor}{above}.grad" if above else f"{name}.grad = 1.0"
+            where = ", ".join([f"{leaf} = {data[leaf]:g}" for leaf in leaves])
+            finding = LikelySlip(slip, f"{title}: {says}", (title,), where, title, right[name], got, (write,))
+            verdict.findings.append(finding)
+    return verdict
+
+
+def _numbers(leaves: Mapping[str, float], results: Mapping[str, str], given: dict[str, float]) -> dict[str, float]:
+    """The numbers of the expression: those of the file, where they belong together, else those of the lesson."""
+    last = list(results)[-1]
+    own = {name: given.get(name, math.nan) for name in leaves}
+    for numbers in (own, own | {"b": leaves["b"]}, dict(leaves)):  # the name b may be used again, in another expression
+        for name, text in results.items():
+            numbers[name] = _at(text, numbers)
+        if numbers[last] == numbers[last] and close(numbers[last], given.get(last, math.nan)):
+            break
+    return numbers
+
+
+def _slip_by_hand(
+    name: str, above: str, local: str, data: Mapping[str, float], right: Mapping[str, float], got: float
+) -> tuple[str, str]:
+    """What a wrong gradient is: the first of the wrong rules that gives it."""
+    if not above:
+        return "no seed", f"the gradient of {name} by itself is 1"
+    kind = "product" if local in data else "sum" if local == "1" else "tanh"
+    known, numbers = steps.TEXTS["slips_by_hand"], {**data, "up": right[above]}
+    for slip, says, text in [*known["any"], *known[kind]]:
+        if close(got, _at(text.format(name=name, local=local), numbers)):
+            return slip, says.format(name=name, above=above)
+    return "unknown", "wrong, and no slip that is known makes this number"

@@ -34,17 +34,11 @@ class UnfitError(Exception):
 
 
 class TrialPlan(NamedTuple):
-    """How the trials of a run are done.
+    """How the trials of a run are done."""
 
-    Attributes:
-        mode: how gradients are seen: not at all ("values"), by calling `_backward` by hand ("local"), or "backward".
-        seed: what decides the numbers.
-        product: whether two Values can be multiplied, so that an operation can stand in a larger expression.
-    """
-
-    mode: str = "backward"
-    seed: int = 0
-    product: bool = True
+    mode: str = "backward"  # gradients are not seen ("values"), or by calling `_backward` ("local") or "backward"
+    seed: int = 0  # what decides the numbers
+    product: bool = True  # whether two Values can be multiplied: an operation can stand in a larger expression
 
 
 class Trial(NamedTuple):
@@ -119,41 +113,30 @@ class Draw:
 
 
 class Kit:
-    """A class to try.
-
-    Args:
-        make: the class, or what makes a leaf.
-        names: part -> what the class calls it; a part that it does not have is not in it.
-        space: the names of the file.
-        plan: how it is tried.
-    """
+    """A class to try."""
 
     def __init__(
         self,
-        make: Callable[..., Any],
-        names: Mapping[str, str],
-        space: Mapping[str, Any] | None = None,
+        make: Callable[..., Any],  # the class, or what makes a leaf
+        names: Mapping[str, str],  # part -> what the class calls it; a part that it does not have is not in it
+        space: Mapping[str, Any] = {},  # the names of the file
         plan: TrialPlan = TrialPlan(),  # noqa: B008 # a tuple, which nobody changes
     ) -> None:
         self.make: Callable[..., Any] = make
         self.names: Mapping[str, str] = names
-        self.space: Mapping[str, Any] = {} if space is None else space
-        self.mode: str = plan.mode
-        self.seed: int = plan.seed
-        self.larger: bool = plan.product and plan.mode == "backward"
-        self.method: str = ""  # that of the operation on trial
-        self.numbers: Draw = self.draw("")
-        self.scope: dict[str, Any] = {}  # the names of the program that ran last
+        self.space: Mapping[str, Any] = space
+        self.plan: TrialPlan = plan
         self.loop: Any = None  # what watched the file while it ran
 
     def draw(self, name: str) -> Draw:
         """The numbers of the trial of that name."""
-        return Draw(self.seed, name)
+        return Draw(self.plan.seed, name)
 
     def at(self, name: str, needs: str) -> Kit:
         """This kit, ready for a trial."""
-        self.numbers = self.draw(name)
-        self.method = next((need for need in needs.split() if need not in NAMES), "")
+        self.numbers: Draw = self.draw(name)
+        self.method: str = next((need for need in needs.split() if need not in NAMES), "")  # that of the operation
+        self.scope: dict[str, Any] = {}  # the names of the program that ran last
         return self
 
     def unfit(self, kind: str, message: str) -> NoReturn:
@@ -193,10 +176,10 @@ class Kit:
     def gradients(self, where: str, what: str, root: Any, **leaves: Any) -> Iterator[Outcome]:
         """The value of the root, and the gradient of each leaf, where there is a way to them."""
         yield where, what, self.value(root)
-        if self.mode == "values":
+        if self.plan.mode == "values":
             return
         closed = "_backward" in self.names and self._closed(root)
-        if self.mode == "backward":
+        if self.plan.mode == "backward":
             self.backward(root)
         elif not closed:
             self.unfit("absent", f"out.{self.names['_backward']} is not set")

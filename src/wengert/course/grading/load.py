@@ -11,10 +11,11 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from itertools import chain
 from types import ModuleType, TracebackType
 from typing import Any
 
-__all__ = ["CannotTryError", "choose", "load", "outside_engine", "parts_of", "pieces", "place", "program", "trains"]
+__all__ = ["CannotTryError", "choose", "load", "outside_engine", "parts_of", "pieces", "place", "trains"]
 
 
 class CannotTryError(Exception):
@@ -45,9 +46,6 @@ def place(path: str, trace: TracebackType | None) -> str:
     return found
 
 
-# -- the text ---------------------------------------------------------------------------------------------------------
-
-
 def pieces(path: str) -> list[tuple[str, bytes]]:
     """The file, or the cells of a notebook, each with its name."""
     with open(path, "rb") as file:
@@ -57,12 +55,7 @@ def pieces(path: str) -> list[tuple[str, bytes]]:
     return [(f"{path}, cell {number}", cell.encode("utf-8", "replace")) for number, cell in _cells(text)]
 
 
-def program(path: str) -> str:
-    """The text of a file: of a notebook, its cells one after the other."""
-    return "\n".join([text.decode("utf-8", "replace") for _, text in pieces(path)])
-
-
-def outside_engine(text: str) -> Iterator[ast.AST]:
+def outside_engine(text: bytes) -> Iterator[ast.AST]:
     """What a program is made of, without its engine, the class that has a method backward; nothing, if it is none."""
     waiting: list[ast.AST] = []
     with suppress(SyntaxError, ValueError, RecursionError):  # it is told when it is run
@@ -77,7 +70,7 @@ def outside_engine(text: str) -> Iterator[ast.AST]:
 def trains(path: str) -> bool:
     """Whether a file has a loop, outside an engine, that calls backward() and reads gradients or takes a step."""
     with suppress(CannotTryError):  # likewise
-        for node in outside_engine(program(path)):
+        for node in chain.from_iterable(outside_engine(text) for _, text in pieces(path)):
             if isinstance(node, (ast.For, ast.While)):
                 named = {part.attr for part in ast.walk(node) if isinstance(part, ast.Attribute)}
                 if "backward" in named and named & {"grad", "step"}:
@@ -121,9 +114,6 @@ def _python(source: str) -> str:
             indent = line[: len(line) - len(line.lstrip())]
             lines[number] = f"{indent}pass" if indent else ""
     return "\n".join(lines)
-
-
-# -- the run ----------------------------------------------------------------------------------------------------------
 
 
 def load(path: str, watch: Any = None, failed: list[CannotTryError] | None = None) -> ModuleType:
@@ -195,9 +185,6 @@ def _run(path: str, name: str, text: str | bytes, space: dict[str, Any]) -> None
         advice = ": more memory than --memory allows" if isinstance(error, MemoryError) else ""
         says = f"{said(error)}, while the file was imported{advice}"
         raise CannotTryError(says, place(path, error.__traceback__)) from None
-
-
-# -- the class --------------------------------------------------------------------------------------------------------
 
 
 def choose(space: Mapping[str, Any], module: str, wanted: str, names: Mapping[str, Any], file: str) -> tuple[str, type]:

@@ -88,14 +88,10 @@ def _first(frame: FrameType) -> Any:
 
 
 class Watch:
-    """Watches every backward() from `start` to `stop`.
-
-    Args:
-        seconds: how long loops may take; the next backward() after that ends the file by `Enough`.
-    """
+    """Watches every backward() from `start` to `stop`."""
 
     def __init__(self, seconds: float = 8.0) -> None:
-        self.seconds: float = seconds
+        self.seconds: float = seconds  # loops may take that long; the next backward() ends the file by `Enough`
         self.passes: list[_Pass] = []
         self.stopped: bool = False
         self.space: dict[str, Any] = {}
@@ -187,9 +183,6 @@ class Watch:
         self._frame, self._calls, self._found, self._root = None, [], [], root
 
 
-# -- files that train only when asked ---------------------------------------------------------------------------------
-
-
 def _run_guarded(space: dict[str, Any]) -> None:
     """Run what stands under `if __name__ == "__main__":` in the file."""
     path = str(space.get("__file__"))
@@ -226,9 +219,6 @@ def _call_training(space: dict[str, Any]) -> None:
             return
     for _ in range(20 if "step" in name else 1):
         space[name](**given)
-
-
-# -- what is told -----------------------------------------------------------------------------------------------------
 
 
 def _chosen(watch: Watch) -> tuple[list[_Pass], _Pass | None]:

@@ -58,31 +58,23 @@ def model_kit(engine: ModelEngine, plan: TrialPlan, parts: Collection[str] = NAM
     def make(number: float, label: str = "") -> ModelNode:
         return ModelNode(engine, past, float(formula(engine.stored)(number)), label=label)
 
-    return Kit(make, {name: name for name in NAMES if name in parts}, None, plan)
+    return Kit(make, {name: name for name in NAMES if name in parts}, {}, plan)
 
 
+@dataclass(eq=False)
 class ModelNode:
     """One number of the model."""
 
-    __slots__ = ("_backward", "data", "engine", "given", "grad", "label", "op", "operands", "past")
+    engine: ModelEngine
+    past: list[ModelNode]  # what earlier calls of backward() visited, where an engine remembers that
+    data: float
+    op: str = ""
+    operands: tuple[ModelNode, ...] = ()
+    label: str = ""
+    grad: float = 0.0
 
-    def __init__(
-        self,
-        engine: ModelEngine,
-        past: list[ModelNode],
-        data: float,
-        op: str = "",
-        operands: tuple[ModelNode, ...] = (),
-        label: str = "",
-    ) -> None:
-        self.engine: ModelEngine = engine
-        self.past: list[ModelNode] = past  # what earlier calls of backward() visited, where an engine remembers that
-        self.data: float = data
-        self.grad: float = 0.0
-        self.op: str = op
-        self.operands: tuple[ModelNode, ...] = operands
-        self.given: list[float] = [x.data for x in operands]
-        self.label: str = label
+    def __post_init__(self) -> None:
+        self.given: list[float] = [x.data for x in self.operands]
         self._backward: Callable[[], None] = self.push
 
     def __repr__(self) -> str:
@@ -137,8 +129,6 @@ class ModelNode:
             if engine.walk == "seeds all":
                 node.grad = 1.0
             node._backward()
-
-    # -- the operators ------------------------------------------------------------------------------------------------
 
     def __add__(self, other: Any) -> ModelNode:
         return self._make("add", self, other)

@@ -13,6 +13,7 @@ from dataclasses import replace
 from itertools import product
 from typing import Any, NamedTuple
 
+from wengert.course.grading.exercises import alike, close, slopes
 from wengert.course.grading.kit import Draw
 from wengert.course.grading.network_trials import OBJECTS
 from wengert.course.grading.report import FOLLOWS, MAY_FOLLOW, Verdict
@@ -99,11 +100,7 @@ class _Network(NamedTuple):
 
     def slopes(self, values: Sequence[float], x: Sequence[float], output: int) -> list[float]:
         """The gradient of one output by every Value, by central differences."""
-        found, step = [], 1e-5
-        for k in range(len(values)):
-            up, down = ([v + d * (i == k) for i, v in enumerate(values)] for d in (step, -step))
-            found.append((self.outputs(up, x)[output] - self.outputs(down, x)[output]) / (2 * step))
-        return found
+        return slopes(lambda *values: self.outputs(values, x)[output], values, 1e-5)
 
 
 class _Probe(NamedTuple):
@@ -117,7 +114,7 @@ class _Probe(NamedTuple):
 
     def fits(self, network: _Network) -> bool:
         """Whether a network gives these outputs."""
-        return _close(network.outputs(self.values, self.x), self.outputs)
+        return alike(network.outputs(self.values, self.x), self.outputs)
 
 
 class _Object:
@@ -172,12 +169,6 @@ class _Object:
             x, values = ([numbers.small() for _ in range(n)] for n in (self.sizes[0], len(self.data)))
             found.append(_Probe(x, values, *outcome))
         return found
-
-
-def _close(xs: Sequence[float], ys: Sequence[float], within: float = 1e-6) -> bool:
-    """Whether numbers agree, one by one."""
-    pairs = zip(xs, ys, strict=False)
-    return len(xs) == len(ys) and all(x == y or math.isclose(x, y, rel_tol=within, abs_tol=within) for x, y in pairs)
 
 
 class _Networks(Verdict):
@@ -247,7 +238,7 @@ class _Networks(Verdict):
     def outputs(self, row: str, one: _Object, first: _Probe) -> str:
         """Whether what came back are Values; the slip, if they are not."""
         if first.form == 2:
-            lost = one.name.startswith("MLP") and _close(first.outputs, first.x)
+            lost = one.name.startswith("MLP") and alike(first.outputs, first.x)
             return self.find("layer's output lost" if lost else "plain result", row)
         if first.form < 2 and not (one.name == "Neuron" and first.form == 1):
             return ""
@@ -257,7 +248,7 @@ class _Networks(Verdict):
     def gradients(self, row: str, network: _Network, probes: Sequence[_Probe]) -> str:
         """The gradients against differences; the slip, if one shows."""
         pairs = [(network.slopes(p.values, p.x, i), p.gradients[i]) for p in probes for i in range(len(p.outputs))]
-        off = {k: (r[k], g[k]) for r, g in pairs for k in range(len(r)) if not _close([r[k]], [g[k]], 1e-4)}
+        off = {k: (r[k], g[k]) for r, g in pairs for k in range(len(r)) if not close(r[k], g[k], 1e-4, 1e-4)}
         cut = {k for k in off if all(got[k] == 0.0 for _, got in pairs)}
         if not off:
             return ""
@@ -314,12 +305,7 @@ class _Networks(Verdict):
 
 
 def judge(seen: Mapping[str, Seen], seed: int) -> Verdict:
-    """The table of step 8, what is wrong, and what is not there yet.
-
-    Args:
-        seen: what each of the trials gave, by its id.
-        seed: what decided the numbers.
-    """
+    """The table of step 8, what is wrong, and what is not there yet."""
     state = _Networks()
     for trial in [trial for trial in TRIALS.values() if trial.step == 8]:
         outcome, name = seen.get(trial.id), trial.id.removesuffix(".parameters()")

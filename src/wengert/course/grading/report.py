@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar
 
-__all__ = ["FOLLOWS", "MAY_FOLLOW", "LikelySlip", "NotYet", "Report", "Row", "Verdict", "close", "printable", "table"]
+__all__ = ["FOLLOWS", "MAY_FOLLOW", "LikelySlip", "NotYet", "Report", "Row", "Verdict", "printable", "table"]
 
-WIDTH = 100
+WIDTH = 88  # a column of text on the pages has room for it
 FOLLOWS, MAY_FOLLOW = "follows from what is wrong above", "may follow from what is wrong above"
 """The remark of a row that is no news."""
 
@@ -109,12 +108,7 @@ class Verdict:
     def find(self, slip: str, row: str, write: Sequence[str] = (), told: Mapping[str, Any] = {}, **more: Any) -> str:
         """Write a slip down, once for all rows; returns its name.
 
-        Args:
-            slip: its name; `words` has what it says.
-            row: where it shows.
-            write: the lines to write, instead of those of `words`.
-            told: what is to be put into the words.
-            more: other fields of the finding.
+        `words` has what it says, into which `told` is put, and the lines to write, unless others are given.
         """
         for i, known in enumerate(self.findings):
             if known.slip == slip:
@@ -276,8 +270,3 @@ def printable(text: str) -> str:
 def _for_json(number: float | None) -> float | str | None:
     """JSON has no nan and no infinity."""
     return number if number is None or abs(number) < float("inf") else str(number)
-
-
-def close(x: float, y: float) -> bool:
-    """Whether two numbers agree, to what single precision would allow."""
-    return x == y or (x != x and y != y) or math.isclose(x, y, rel_tol=1e-6, abs_tol=1e-7)

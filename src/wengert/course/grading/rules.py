@@ -37,29 +37,17 @@ def formula(text: str, names: str = "x, y=0.0") -> Callable[..., Any]:
 
 
 class Rule(NamedTuple):
-    """How an operation behaves.
+    """How an operation behaves."""
 
-    Attributes:
-        value: its value, a formula of x and y.
-        slopes: what each operand gets, as a formula of x, y and o, and of g where `above` is 1.
-        above: what that is multiplied by: the gradient of the result, where nothing else stands in its place.
-        push: how operands get it: added to what they have, where nothing else is said; see Node.push.
-        symbol: what _op holds.
-        written: how the operation is written.
-        parts: what _prev lacks: "all" of the operands, "left", "right" or nothing.
-        in_place: whether the left operand itself is changed, and given back.
-        crossed: whether the reflected operation forgets to exchange its operands.
-    """
-
-    value: str
-    slopes: tuple[str, ...]
-    above: str = "g"
-    push: str = ""
-    symbol: str = ""
-    written: str = ""
-    parts: str = ""
-    in_place: bool = False
-    crossed: bool = False
+    value: str  # its value, a formula of x and y
+    slopes: tuple[str, ...]  # what each operand gets, as a formula of x, y and o, and of g where `above` is 1
+    above: str = "g"  # what that is multiplied by: the gradient of the result, unless something stands in its place
+    push: str = ""  # how operands get it: added to what they have, where nothing else is said; see ModelNode.push
+    symbol: str = ""  # what _op holds
+    written: str = ""  # how the operation is written
+    parts: str = ""  # what _prev lacks: "all" of the operands, "left", "right" or nothing
+    in_place: bool = False  # whether the left operand itself is changed, and given back
+    crossed: bool = False  # whether the reflected operation forgets to exchange its operands
 
     def of(self, *operands: float) -> float:
         """The value."""

@@ -16,6 +16,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from queue import Empty, Queue
 from typing import IO, Any
 
@@ -31,40 +32,31 @@ KEPT = 2_000  # characters of what the file prints
 PATIENCE = 4  # processes that may end before their time, each at another trial
 
 
+@dataclass
 class Supervisor:
-    """What comes from the processes that try a class.
+    """What comes from the processes that try a class."""
 
-    Args:
-        path: the file, or what stands for it in messages.
-        wanted: the class in it, "" to choose it.
-        find: what gives a class of this session; None to run the file.
-        step: the step of the course; None to find it.
-        timeout: seconds for the whole.
-        memory: the most memory in MiB.
-        seed: what decides the numbers.
-    """
+    path: str  # the file, or what stands for it in messages
+    name: str  # the class in it, "" to choose it
+    find: probe.Find | None  # what gives a class of this session; None to run the file
+    step: int | None  # of the course; None to find it
+    timeout: float  # seconds for the whole
+    memory: int  # the most, in MiB
+    seed: int  # what decides the numbers
+    names: dict[str, str] = field(default_factory=dict)
+    about: About | None = None
+    seen: dict[str, Seen] = field(default_factory=dict)
+    todo: list[str] | None = None  # what the process tries and is to try; None until it has said its name
+    printed: list[str] = field(default_factory=list)
+    stopped: str = ""  # why the file could not be tried
+    given_up: bool = False
 
-    def __init__(
-        self, path: str, wanted: str, find: probe.Find | None, step: int | None, timeout: float, memory: int, seed: int
-    ) -> None:
-        self.path: str = path
-        self.find: probe.Find | None = find
-        held_to = "" if step is None else str(step)
-        self.options: tuple[str, ...] = (wanted, str(memory << 20), held_to, str(0.4 * timeout))
-        self.step: int | None = step
-        self.seed: int = seed
-        self.timeout: float = timeout
-        self.end: float = time.monotonic() + timeout
-        self.seen: dict[str, Seen] = {}
-        self.name: str = wanted
-        self.names: dict[str, str] = {}
-        self.about: About | None = None
-        self.stopped: str = ""  # why the file could not be tried
-        self.given_up: bool = False
-        self.here: bool = find is not None and not hasattr(os, "fork")  # in this process, as there can be no copy
-        self.printed: list[str] = []
-        self.todo: list[str] | None = None  # what the process tries and is to try; None until it has said its name
-        self.limit: float = self.end  # when it has to say something
+    def __post_init__(self) -> None:
+        self.here: bool = self.find is not None and not hasattr(os, "fork")  # in this process: there can be no copy
+        self.end: float = time.monotonic() + self.timeout
+        self.limit: float = self.end  # when the process has to say something
+        step = "" if self.step is None else str(self.step)
+        self.options: tuple[str, ...] = (self.name, str(self.memory << 20), step, str(0.4 * self.timeout))
 
     def run(self) -> None:
         """Start one process after the other, until every trial is done or the time is up."""

@@ -31,7 +31,6 @@ DERIVED: dict[str, list[str]] = TEXTS["derived"]
 """Row -> how an operation is said by others."""
 
 REFLECTED = {"rsub": ("3 - a", "a - 3"), "rdiv": ("4 / a", "a / 4"), "rpow": ("2 ** a", "a ** 2")}
-WAYS = {"overwrite": "", "overwrite left": " of the left operand", "overwrite right": " of the right operand"}
 BINARY = ("add", "sub", "mul", "div", "powv")
 
 
@@ -50,29 +49,13 @@ def _local(op: str) -> Iterator[Slip]:
     for says, value, *slopes in VALUES.get(op, []):
         for those in (tuple(slopes), right):
             yield _of(op, "wrong value", says, new, value=value, slopes=those)
-    if op in BINARY:
-        a, b = right
-        left_out = "exponent dropped" if op == "powv" else "operand left out"
-        yield _of(op, left_out, "the right operand receives no gradient", slopes=(a, "0"))
-        yield _of(op, "operand left out", "the left operand receives no gradient", slopes=("0", b))
-        if a != b:
-            yield _of(op, "swapped factors", "the gradients of the two operands are exchanged", slopes=(b, a))
-        if op != "div":  # whose table has it
-            yield _of(op, "lost sign", "the sign of the right operand's gradient is wrong", slopes=(a, f"-({b})"))
-        yield _of(op, "lost sign", "the sign of the left operand's gradient is wrong", slopes=(f"-({a})", b))
-        says = "of a value on both sides one side is counted (operands kept in a set?)"
-        pair = "self._prev = (self, other)  # a tuple, and not a set"
-        yield _of(op, "same operand counted once", says, pair, push="once")
-    says = "no gradient comes through: its closure is not assigned, or adds nothing"
-    yield _of(op, "closure not assigned", says, "out._backward = _backward", slopes=("0",) * len(right))
-    says = "the left operand itself is changed, and given back: an operation makes a new Value"
-    yield _of(op, "operand changed", says, new, "return out", in_place=True)
-    yield _of(op, "chain rule", "the gradient of the result, out.grad, is left out of the chain rule", above="1")
-    yield _of(op, "chain rule", "out.data stands where out.grad belongs", above="o")
-    for push, who in WAYS.items():
-        if op in BINARY or not who:
-            says = f"gradients{who} are overwritten (=) where they should be added (+=)"
-            yield _of(op, "overwritten gradients", says, push=push)
+    for name, says, write, fields in [*(TEXTS["of_two"] if op in BINARY else []), *TEXTS["of_any"]]:
+        given = dict(fields)
+        if "slopes" in given:
+            parts = given["slopes"][: len(right)]
+            given["slopes"] = tuple([part.format(a=right[0], b=right[-1]) for part in parts])
+        if given.get("slopes") != right:  # of a sum, factors that are exchanged are the same
+            yield _of(op, name, says, *[line.format(new=new) for line in write], **given)
 
 
 def _slip(name: str, says: str, write: Sequence[str] = (), changes: Sequence[Change] = ()) -> Slip:

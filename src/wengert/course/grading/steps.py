@@ -42,21 +42,13 @@ NOT_TRIED = Seen(kind="not tried")
 
 @dataclass(frozen=True)
 class About:
-    """What is there, and what is asked.
+    """What is there, and what is asked."""
 
-    Attributes:
-        step: the step of the course.
-        given: whether the step was given, not found by what is there.
-        parts: the parts that the class has, by the names of kit.NAMES.
-        has: the methods that it has; and "Neuron", "Layer", "MLP", "loop" or "by hand", where the file has these.
-        seed: what decides the numbers.
-    """
-
-    step: int
-    given: bool
-    parts: frozenset[str]
-    has: frozenset[str]
-    seed: int = 0
+    step: int  # of the course
+    given: bool  # whether the step was given, not found by what is there
+    parts: frozenset[str]  # that the class has, by the names of kit.NAMES
+    has: frozenset[str]  # its methods; and "Neuron", "Layer", "MLP", "loop" or "by hand", where the file has these
+    seed: int = 0  # what decides the numbers
 
     @property
     def plan(self) -> TrialPlan:

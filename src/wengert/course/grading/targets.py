@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from types import ModuleType
 from typing import Any, TypeGuard
 
-from wengert.course.grading import by_hand, load, probe, steps
+from wengert.course.grading import exercises, load, probe, steps
 from wengert.course.grading.diagnosis import diagnose
 from wengert.course.grading.exercise_trials import ARGUMENTS
 from wengert.course.grading.kit import NAMES, Kit
-from wengert.course.grading.report import LikelySlip, Report, Verdict, printable
+from wengert.course.grading.report import Report, Verdict, printable
 from wengert.course.grading.runner import Supervisor
 from wengert.course.grading.steps import TRIALS, About
 from wengert.errors import ArgumentError
@@ -69,9 +68,7 @@ def check(
     watch.run()
     if watch.stopped or watch.about is None:
         raise ArgumentError(printable(f"{file or path}{watch.stopped}"))
-    verdict = diagnose(watch.seen, watch.about, load.program(path) if find is None else "")
-    if path.endswith(".ipynb"):
-        verdict.findings = [_in_cell(path, finding) for finding in verdict.findings]
+    verdict = diagnose(watch.seen, watch.about, load.pieces(path) if find is None else [])
     return _report(file, watch.name, watch.about, verdict, watch.remarks(verdict.rows), watch.output())
 
 
@@ -99,19 +96,6 @@ def _split(target: str) -> tuple[str, str]:
     except (OSError, ValueError) as error:
         raise ArgumentError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
     return path, wanted
-
-
-def _in_cell(path: str, finding: LikelySlip) -> LikelySlip:
-    """A finding at a line of all cells one after the other, "line 40", at that of its cell: "cell 3, line 2"."""
-    if not finding.where.startswith("line "):
-        return finding
-    line = int(finding.where.removeprefix("line "))
-    for name, cell in load.pieces(path):
-        lines = cell.count(b"\n") + 1
-        if line <= lines:
-            return replace(finding, where=f"{name.removeprefix(f'{path}, ')}, line {line}")
-        line -= lines
-    return finding
 
 
 def _live(thing: Any, step: int | None) -> tuple[str, probe.Find]:
@@ -143,8 +127,8 @@ def _numbers(given: Mapping[str, Any], step: int | None, seed: int) -> Report:
             "taken for the gradients of step 3"
         )
     verdict = Verdict()
-    for row in by_hand.EXPRESSIONS:
+    for row in exercises.EXPRESSIONS:
         numbers = [number for _, _, number in TRIALS[f"by hand {row[0]}"].outcomes(Kit(lambda x: x, {}, given))]
         if any(number == number for number in numbers):
-            verdict.add(by_hand.judge(row, tuple(numbers)))
+            verdict.add(exercises.judge_by_hand(row, tuple(numbers)))
     return _report("", "", About(3, True, frozenset(), frozenset(), seed), verdict)

@@ -81,19 +81,23 @@ class _Training(Verdict):
 
     step, words = 9, SLIPS
 
-    def __init__(self, loop: _Loop, text: str) -> None:
+    def __init__(self, loop: _Loop, pieces: Sequence[tuple[str, bytes]]) -> None:
         super().__init__()
         self.loop = loop
         self.told: dict[str, str] = {}  # part -> the slip in it, or "not yet" or "note"
-        self.lines: dict[str, list[tuple[int, str]]] = {}  # what is written outside the engine, by kind: line and text
-        for node in outside_engine(text):
-            if kind := _kind(node):
-                self.lines.setdefault(kind, []).append((getattr(node, "lineno", 0), ast.unparse(node)))
+        self.lines: dict[str, list[tuple[int, int, str, str]]] = {}  # kind of line -> which, where it stands, its text
+        for number, (name, text) in enumerate(pieces):
+            _, cell, which = name.rpartition(", cell ")
+            for node in outside_engine(text):
+                if kind := _kind(node):
+                    line = getattr(node, "lineno", 0)
+                    where = f"cell {which}, line {line}" if cell else f"line {line}"
+                    self.lines.setdefault(kind, []).append((number, line, where, ast.unparse(node)))
 
     def slip(self, part: str, slip: str, *kinds: str, **more: Any) -> None:
         """Write a slip down; the first line of these kinds is where it stands."""
         lines = [line for kind in kinds for line in self.lines.get(kind, [])]
-        at = {"where": f"line {min(lines)[0]}", "what": min(lines)[1]} if lines else {}
+        at = dict(zip(("where", "what"), min(lines)[2:], strict=True)) if lines else {}
         self.find(slip, ROWS[part], **{**at, **more})
         self.told[part] = "note" if more.get("note") else slip
 
@@ -174,7 +178,7 @@ class _Training(Verdict):
 
     def behind_zero(self) -> str:
         """What comes first behind the line that sets gradients to zero, round and round: "backward", or "update"."""
-        lines = [(n, kind) for kind in ("zero", "backward", "update") for n, _ in self.lines.get(kind, [])]
+        lines = [(at[:2], kind) for kind in ("zero", "backward", "update") for at in self.lines.get(kind, [])]
         kinds = [kind for _, kind in sorted(lines)]
         turned = kinds[kinds.index("zero") :] + kinds if "zero" in kinds else []
         return next((kind for kind in turned if kind != "zero"), "")
@@ -260,17 +264,12 @@ def _cosine(xs: Sequence[float], ys: Sequence[float]) -> float:
     return math.fsum([x * y for x, y in zip(xs, ys, strict=True)]) / lengths if lengths else 0.0
 
 
-def judge(seen: Mapping[str, Seen], text: str = "") -> Verdict:
-    """The table of step 9, what is wrong, and what is not there yet.
-
-    Args:
-        seen: what each of `loop_trials.TRIALS` gave, by its id.
-        text: the file, or the cells of the notebook.
-    """
+def judge(seen: Mapping[str, Seen], pieces: Sequence[tuple[str, bytes]] = ()) -> Verdict:
+    """The table of step 9, what is wrong, and what is not there yet, of a file or the cells of a notebook."""
     outcome = seen.get("loop")
     loop = _Loop(seen) if outcome is not None and outcome.kind != "not tried" else None
     if outcome is None or loop is None or (loop.count and not loop.passes[0].data):  # where no parameter can be seen
         return Verdict([Row(name, loop is None, "", "", "not tried", "", 9) for name in ROWS.values()])
-    state = _Training(loop, text)
+    state = _Training(loop, pieces)
     state.judge(outcome)
     return state

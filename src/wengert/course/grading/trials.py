@@ -27,27 +27,16 @@ Row = tuple[Any, ...]  # what a Trial is made of
 
 
 def _operation(
-    row: str,
+    row: str,  # which is how it is written, too, unless there is a `text`
     op: str,
-    needs: str,
+    needs: str,  # what the class has to have
     step: int = 7,
     kind: str = "core",
-    text: str = "",
-    points: tuple[float, ...] = (),
-    positive: bool = False,
+    text: str = "",  # how it is written, of a, and of b where there are two operands
+    points: tuple[float, ...] = (),  # at which numbers it is tried besides those that are drawn
+    positive: bool = False,  # whether the left operand has to be above 0
 ) -> list[Row]:
-    """An operation: alone; inside a larger expression, where the gradient above it is not 1; and of a value used twice.
-
-    Args:
-        row: its row, which is how it is written, too, unless there is a `text`.
-        op: the operation.
-        needs: what the class has to have.
-        step: the step of the course.
-        kind: when it counts.
-        text: how it is written, of a, and of b where there are two operands.
-        points: at which numbers it is tried besides those that are drawn.
-        positive: whether the left operand has to be above 0.
-    """
+    """An operation: alone; inside a larger expression, where the gradient above it is not 1; of a value used twice."""
     text = text or row
     binary = text.endswith(" b")
 
@@ -61,7 +50,7 @@ def _operation(
             yield from kit.tell(text, at)
             if binary:
                 yield kit.where(at), f"a, after {text}", kit.value(kit.scope["a"])
-            if kit.larger:
+            if kit.plan.product and kit.plan.mode == "backward":
                 yield from kit.tell(f"({text}) * c", {**at, "c": 5.0}, "a b" if binary else "a c")
 
     def twice(kit: Kit) -> Iterator[Outcome]:
@@ -206,7 +195,7 @@ def _record(kit: Kit, node: Any, name: str, calls: list[str]) -> None:
 def _sum(kit: Kit) -> Iterator[Outcome]:
     told = kit.tell("sum([a, b, c])", kit.drawn("a b c"))
     yield next(told)
-    if kit.mode == "backward":  # it has no closure of its own
+    if kit.plan.mode == "backward":  # it has no closure of its own
         yield from told
 
 

@@ -88,7 +88,7 @@ tree(L)
 # %%
 from wengert import steps
 
-steps(L).page()
+steps(L)
 
 # %% [markdown]
 # ## The mistake that everybody makes

@@ -49,7 +49,7 @@ draw(L)
 # Play it. Forward, each node computes its number. On the way back there is nobody who does anything: that will be you.
 
 # %%
-steps(L).page()
+steps(L)
 
 # %% [markdown]
 # Begin at the end.
@@ -84,6 +84,9 @@ b.grad = a.data * e.grad
 
 # %% tags=["unchecked"]
 course.check(globals(), step=3)
+
+# %% [markdown]
+# What is still to do is the neuron at the end of this lesson. Here is the graph with your numbers in it:
 
 # %%
 draw(L)

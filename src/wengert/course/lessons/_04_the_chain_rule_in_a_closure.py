@@ -99,7 +99,7 @@ x1w1._backward()  # x1, w1
 draw(o)
 
 # %%
-steps(o).page()
+steps(o)
 
 # %% [markdown]
 # The same numbers as by hand: $w_1$ has 1, $x_1$ has $-1.5$, and $w_2$ has 0.

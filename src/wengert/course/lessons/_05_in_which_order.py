@@ -105,7 +105,7 @@ draw(o)
 # One call. And this plays it, node by node, in the order that a right `backward()` takes:
 
 # %%
-steps(o).page()
+steps(o)
 
 # %% [markdown]
 # ## The mistake that everybody makes

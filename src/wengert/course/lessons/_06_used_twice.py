@@ -113,11 +113,11 @@ d.label = "d"
 f = d * (a + b)
 f.label = "f"
 f.backward()
-steps(f).page()
+steps(f)
 
 # %% [markdown]
-# By nudging: $f = a b (a + b) = a^2 b + a b^2$, and so its slope by $a$ is $2 a b + b^2 = -3$, and by $b$ it is $a^2 + 2 a
-# b = -8$.
+# By the rules of school: $f = a b (a + b) = a^2 b + a b^2$, and so its slope by $a$ is $2 a b + b^2 = -3$, and by $b$ it is
+# $a^2 + 2 a b = -8$.
 
 # %%
 (a.grad, b.grad), f.data
@@ -164,7 +164,7 @@ draw(g)
 # it, and watch the gradient of $a$ at the last step: the program calls the closures that you see above.
 
 # %%
-steps(g).page()
+steps(g)
 
 # %% [markdown]
 # No error, no warning. A network trained with this learns something, only not what you asked.

@@ -179,7 +179,7 @@ draw(o)
 # The same gradients as in lesson 4, by another way. An engine may have ten operations or a hundred.
 
 # %%
-steps(o).page()
+steps(o)
 
 # %% [markdown]
 # ## The mistake that everybody makes

@@ -203,7 +203,7 @@ o.backward()
 draw(o)
 
 # %%
-steps(o).page()
+steps(o)
 
 # %% [markdown]
 # And this is all of the network at one point. A picture of more than a hundred boxes is folded; one call of `backward()`

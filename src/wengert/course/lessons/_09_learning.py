@@ -258,7 +258,7 @@ loss.backward()
 draw(loss)
 
 # %% tags=["unchecked"]
-steps(loss).page()
+steps(loss)
 
 # %% [markdown]
 # ## How fast?

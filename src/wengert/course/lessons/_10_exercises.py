@@ -207,7 +207,7 @@ zs = [Value(1.0, label="z0"), Value(0.5, label="z1"), Value(-1.0, label="z2")]
 surprise = cross_entropy(zs, 0)
 surprise.label = "surprise"
 surprise.backward()
-steps(surprise).page()
+steps(surprise)
 
 # %%
 [round(z.grad, 6) for z in zs], [round(p.data, 6) for p in softmax(zs)]

@@ -172,14 +172,15 @@ for at in (1.0, 5.0, 10.0, 20.0):
 # ## Your turn: loops, and what becomes of them
 #
 # Write `loss(w, b, xs, ys)`, the mean of the squared errors of $w_0 x_0 + w_1 x_1 + \dots + b$ over some examples: `xs` is a
-# list of rows, `ys` the targets. Write it as you would for one number at a time, with loops.
+# list of rows, `ys` the targets. Write it as you would for one number at a time, with loops. Begin each sum at a number or at
+# `b`, so that the function runs on whatever engine `w` and `b` are of.
 
 
 # %%
 # YOUR CODE HERE: loss(w, b, xs, ys)
 ### BEGIN SOLUTION
 def loss(w, b, xs, ys):
-    total = Value(0.0)
+    total = 0.0
     for x, y in zip(xs, ys):
         predicted = b
         for wi, xi in zip(w, x):
@@ -193,15 +194,29 @@ def loss(w, b, xs, ys):
 # %% tags=["unchecked"]
 course.check(globals(), step=11)
 
-# %%
-w, b = [Value(0.5, label="w0"), Value(-1.0, label="w1")], Value(0.25, label="b")
-small = loss(w, b, [[1.0, 2.0]], [3.0])
-small.label = "loss"
-small.backward()
-draw(small)
+# %% [markdown]
+# Your loops ask for a plus, a product and a power, and not whose they are. So here they run on your own engine, for one
+# example:
 
 # %%
-steps(small).page()
+w, b = [Own(0.5, label="w0"), Own(-1.0, label="w1")], Own(0.25, label="b")
+own = loss(w, b, [[1.0, 2.0]], [3.0])
+own.label = "loss"
+own.backward()
+draw(own)
+
+# %%
+steps(own)
+
+# %% [markdown]
+# And here on Wengert's. The numbers are the same:
+
+# %%
+mine = own.data, [p.grad for p in [*w, b]]
+w, b = [Value(0.5), Value(-1.0)], Value(0.25)
+small = loss(w, b, [[1.0, 2.0]], [3.0])
+small.backward()
+mine, (small.data, [p.grad for p in [*w, b]])
 
 # %% [markdown]
 # ## The loops become matrices

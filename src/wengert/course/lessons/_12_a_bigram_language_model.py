@@ -56,22 +56,140 @@ best, math.log(27)  # and of one that knows nothing
 #
 # Now a table of 27 times 27 *logits*, all 0 at the beginning: a model that knows nothing. `softmax` makes probabilities of a row.
 # `loss(logits, counts)` is the mean surprise: for each pair, minus the logarithm of its probability, as often as it was counted,
-# and the whole divided by the number of pairs. `wengert.log_softmax` gives the logarithms of a row's softmax.
+# and the whole divided by the number of pairs. As in lesson 11, begin the sum at a number.
+#
+# The cell below has `log_softmax(row)`, which gives the logarithms of a row's probabilities: each logit, minus the logarithm of
+# the sum of all $e^z$. It has your engine too, that of lesson 7 with the `log` of lesson 10, once more under the name `Own`.
+
+# %% tags=["hide-input"]
+import wengert
+from wengert import Value, course, draw, steps
+
+
+class Own:
+    def __init__(self, data, _children=(), _op="", label=""):
+        self.data = data
+        self.grad = 0.0
+        self._backward = lambda: None
+        self._prev = tuple(_children)
+        self._op = _op
+        self.label = label
+
+    def __repr__(self):
+        return f"Own(data={self.data}, grad={self.grad})"
+
+    def __add__(self, other):
+        other = other if isinstance(other, Own) else Own(other)
+        out = Own(self.data + other.data, (self, other), "+")
+
+        def _backward():
+            self.grad += 1.0 * out.grad
+            other.grad += 1.0 * out.grad
+
+        out._backward = _backward
+        return out
+
+    def __mul__(self, other):
+        other = other if isinstance(other, Own) else Own(other)
+        out = Own(self.data * other.data, (self, other), "*")
+
+        def _backward():
+            self.grad += other.data * out.grad
+            other.grad += self.data * out.grad
+
+        out._backward = _backward
+        return out
+
+    def tanh(self):
+        t = math.tanh(self.data)
+        out = Own(t, (self,), "tanh")
+
+        def _backward():
+            self.grad += (1 - t**2) * out.grad
+
+        out._backward = _backward
+        return out
+
+    def backward(self):
+        order = []
+        visited = set()
+
+        def put(node):
+            if node not in visited:
+                visited.add(node)
+                for operand in node._prev:
+                    put(operand)
+                order.append(node)
+
+        put(self)
+        self.grad = 1.0
+        for node in reversed(order):
+            node._backward()
+
+    def __pow__(self, n):
+        out = Own(self.data**n, (self,), f"**{n}")
+
+        def _backward():
+            self.grad += n * self.data ** (n - 1) * out.grad
+
+        out._backward = _backward
+        return out
+
+    def exp(self):
+        out = Own(math.exp(self.data), (self,), "exp")
+
+        def _backward():
+            self.grad += out.data * out.grad
+
+        out._backward = _backward
+        return out
+
+    def __neg__(self):
+        return self * -1
+
+    def __sub__(self, other):
+        return self + (-other)
+
+    def __truediv__(self, other):
+        return self * other**-1
+
+    def __radd__(self, other):
+        return self + other
+
+    def __rmul__(self, other):
+        return self * other
+
+    def __rsub__(self, other):
+        return (-self) + other
+
+    def __rtruediv__(self, other):
+        return self**-1 * other
+
+    def log(self):
+        out = Own(math.log(self.data), (self,), "log")
+
+        def _backward():
+            self.grad += 1 / self.data * out.grad
+
+        out._backward = _backward
+        return out
+
+
+def log_softmax(row):
+    total = sum(z.exp() for z in row).log()
+    return [z - total for z in row]
+
 
 # %%
-import wengert
-from wengert import Value, course
-
-
 # YOUR CODE HERE: loss(logits, counts)
 ### BEGIN SOLUTION
 def loss(logits, counts):
     surprises = []
     for row, ns in zip(logits, counts):
-        for log_p, n in zip(wengert.log_softmax(row), ns):
+        for log_p, n in zip(log_softmax(row), ns):
             if n:
                 surprises.append(-n * log_p)
-    return sum(surprises, Value(0.0)) / sum(map(sum, counts))
+    return sum(surprises) / sum(map(sum, counts))
 
 
 ### END SOLUTION
@@ -117,18 +235,16 @@ for axes in (middle, right):
 # The same table, found without counting anything. Nothing is gained, in a model as small as this. But a table of *triples* has
 # twenty thousand rows to fill, and one of ten letters cannot be counted at all; a gradient does not mind.
 #
-# Here is the graph of it, for one row and two letters, the second of which came three times as often:
+# Here is the graph of it on your own engine, for one row and two letters, the second of which came three times as often:
 
 # %%
-from wengert import draw, steps
-
-tiny_loss = loss([[Value(0.0, label="za"), Value(0.0, label="zb")]], [[1, 3]])
+tiny_loss = loss([[Own(0.0, label="za"), Own(0.0, label="zb")]], [[1, 3]])
 tiny_loss.label = "loss"
 tiny_loss.backward()
 draw(tiny_loss)
 
 # %%
-steps(tiny_loss).page()
+steps(tiny_loss)
 
 # %% [markdown]
 # And names that the table draws, letter by letter, each after the one before it:
