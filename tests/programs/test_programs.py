@@ -56,6 +56,16 @@ def test_a_sample_of_the_programs(name: str) -> None:
     right(name)
 
 
+def test_a_back_end_that_is_named() -> None:
+    """The programs run by it; where another one has to do it, that is said."""
+    pytest.importorskip("llvmlite", reason="machine code is made by llvmlite")
+    outcome = trials.trial(ONE, "native")
+    assert (outcome.verdict, outcome.failures, outcome.others) == (trials.LIFTED, [], [])
+    outcome = trials.trial("statistics.beta_binomial", "native")
+    assert (outcome.verdict, outcome.failures) == (trials.LIFTED, [])
+    assert outcome.others == ["not run as native: lgamma is computed in Python"]
+
+
 # ------------------------------------------------------------------------------------------------ the harness itself
 
 
@@ -124,14 +134,14 @@ def raising(call: Callable[[], Any]) -> Any:
 def test_the_harness_sees_what_is_wrong(
     monkeypatch: pytest.MonkeyPatch, change: Any, program: str, verdict: str, said: str
 ) -> None:
-    monkeypatch.setattr(trials.wengert, "compile", lambda function, static: Wrong(function, change))
+    monkeypatch.setattr(trials.wengert, "compile", lambda function, **_: Wrong(function, change))
     outcome = trials.trial(program)
     assert outcome.verdict == verdict
     assert said in "\n".join(outcome.failures)
 
 
 def test_the_harness_finds_nothing_wrong_with_the_function_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trials.wengert, "compile", lambda function, static: Wrong(function, lambda call: call()))
+    monkeypatch.setattr(trials.wengert, "compile", lambda function, **_: Wrong(function, lambda call: call()))
     outcome = trials.trial("misuse.running_mean_in_a_dict")
     assert (outcome.verdict, outcome.failures) == ("engine", [])
 

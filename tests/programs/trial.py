@@ -52,6 +52,7 @@ class Outcome:
         verdict: "lifted" or "engine" where all was right, else "wrong", "raised", "hung" or "died".
         reasons: why the engine runs it, in the words of its report.
         accepted: the program's own reason why a user would accept the engine.
+        others: why another back end runs it than the one that was asked for, in the same words.
         failures: the first of those found, each with its mode and its numbers.
         compared: how many calls were compared.
     """
@@ -60,6 +61,7 @@ class Outcome:
     verdict: str = LIFTED
     reasons: list[str] = field(default_factory=list)
     accepted: str = ""
+    others: list[str] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
     compared: int = 0
     seconds: float = 0.0
@@ -98,9 +100,9 @@ def loaded(name: str) -> ModuleType:
 
 
 class Side:
-    """One of the two: a program's function over parameters and a module of its own, perhaps compiled."""
+    """One of the two: a program's function over parameters and a module of its own, perhaps compiled for a back end."""
 
-    def __init__(self, name: str, compiled: bool = False) -> None:
+    def __init__(self, name: str, backend: str = "") -> None:
         stem, _, own = name.partition(".")
         self.name = name
         self.program: Program = getattr(loaded(stem), own)
@@ -111,8 +113,10 @@ class Side:
         self.plain: Any
         self.observe: Callable[[], Any]
         self.plain, self.observe = made if self.program.effects else (made, lambda: None)
-        self.function: Any = wengert.compile(self.plain, static=self.program.static) if compiled else self.plain
-        self.compiled = compiled
+        self.function: Any = self.plain
+        self.compiled = bool(backend)
+        if self.compiled:
+            self.function = wengert.compile(self.plain, static=self.program.static, backend=backend)
 
     def kind(self, parameter: str) -> Kind:
         """What a parameter of the factory is."""
@@ -344,9 +348,9 @@ def rounding(seen: Seen, parameters: list[Value]) -> tuple[float, list[float], l
 class Comparison:
     """The calls of one program, compared one after the other."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, backend: str) -> None:
         self.outcome = Outcome(name)
-        self.plain, self.compiled = Side(name), Side(name, compiled=True)
+        self.plain, self.compiled = Side(name), Side(name, backend)
         self.number = 0
 
     def call(self, mode: str, seed: str, count: int) -> None:
@@ -450,10 +454,10 @@ def difference(want: Any, got: Any) -> tuple[str, str]:
     return f"{want!r:.200}", f"{got!r:.200}"
 
 
-def trial(name: str) -> Outcome:
+def trial(name: str, backend: str = "auto") -> Outcome:
     """Run a program in all of its modes on all data sets; each program begins with another mode."""
     began = time.perf_counter()
-    compared = Comparison(name)
+    compared = Comparison(name, backend)
     outcome = compared.outcome
     program = compared.plain.program
     outcome.accepted = program.engine
@@ -470,7 +474,9 @@ def trial(name: str) -> Outcome:
             else:
                 for count in BATCHES:
                     compared.call(mode, f"{number} {mode} {count}", count)
-    said_so = reasons(compared.compiled.function.report())
+    report = compared.compiled.function.report()
+    said_so = reasons(report)
+    outcome.others = sorted({line.strip() for line in report.splitlines() if "not run as " in line})
     if outcome.verdict == LIFTED and said_so:
         outcome.verdict = "engine"
     outcome.reasons = said_so

@@ -4,6 +4,7 @@
 a time limit, prints the distribution and every failure with its mode and its numbers, and exits with 1 on a failure.
 
 - ``--only NAME``, ``--field FIELD``: some of it; ``--sample 60 --seed 1``: so many of it, by chance.
+- ``--backend native``: compiled for one back end; else for what `compile` chooses.
 - ``--plain``: the programs themselves: do they give the same again, and finite numbers? Nothing is compiled.
 - ``--cost``: how long a compiled call takes beside an uncompiled one, on one example and on batches of 64.
 """
@@ -11,6 +12,7 @@ a time limit, prints the distribution and every failure with its mode and its nu
 from __future__ import annotations
 
 import argparse
+import functools
 import itertools
 import math
 import multiprocessing
@@ -29,6 +31,7 @@ import numpy as np
 
 from tests.programs import trial as trials
 from tests.programs.trial import LIFTED, Outcome, Side, collection, trial
+from wengert.compiler.backends import BACKENDS
 
 LIMIT = 60.0  # seconds that a program may take: the slowest takes a tenth of it
 PROMISED = 0.9  # the share of the programs that are to be lifted, of those that do not say that the engine is for them
@@ -83,18 +86,18 @@ def at_once(work: Callable[[str], Any], names: list[str], processes: int, limit:
 # ------------------------------------------------------------------------------------------------ right or wrong
 
 
-def tried(name: str) -> Outcome:
+def tried(name: str, backend: str = "auto") -> Outcome:
     """The outcome of a program; of one that breaks the comparison itself, that."""
     try:
-        return trial(name)
+        return trial(name, backend)
     except Exception as problem:
         return Outcome(name, "wrong", failures=[f"the comparison broke: {type(problem).__name__}: {problem}"])
 
 
-def compare(names: list[str], processes: int, limit: float) -> list[Outcome]:
+def compare(names: list[str], processes: int, limit: float, backend: str = "auto") -> list[Outcome]:
     """The outcomes of all of them; failures are printed as they are found."""
     outcomes = []
-    for name, found in at_once(tried, names, processes, limit):
+    for name, found in at_once(functools.partial(tried, backend=backend), names, processes, limit):
         outcome = found if isinstance(found, Outcome) else Outcome(name, found, failures=[found])
         outcomes.append(outcome)
         if outcome.failures:
@@ -109,6 +112,9 @@ def told(outcomes: list[Outcome], whole: bool) -> bool:
     for outcome in left:
         why = f"accepted: {outcome.accepted}; " if outcome.accepted else ""
         print(f"{outcome.name} stays with the engine: {why}{' | '.join(outcome.reasons)}")
+    for outcome in outcomes:
+        if outcome.others:
+            print(f"{outcome.name}: {' | '.join(outcome.others)}")
     verdicts = (LIFTED, "engine", "wrong", "raised", "hung", "died")
     fields = sorted({o.name.partition(".")[0] for o in outcomes})
     print("\n" + " " * 28 + "".join(f"{verdict:>9}" for verdict in verdicts))
@@ -173,10 +179,10 @@ def seconds(first: Callable[[], Any], second: Callable[[], Any]) -> tuple[float,
     return statistics.median(times[0]), statistics.median(times[1])
 
 
-def cost(name: str) -> dict[str, tuple[float, float]] | str:
+def cost(name: str, backend: str = "auto") -> dict[str, tuple[float, float]] | str:
     """For one example, and for `map` and `mean` of 64: the times of the compiled and of the uncompiled call."""
     warnings.simplefilter("ignore")
-    plain, compiled = Side(name), Side(name, compiled=True)
+    plain, compiled = Side(name), Side(name, backend)
     if plain.program.effects:
         return "has effects"  # of which a hundred calls pile up
     found = {}
@@ -200,11 +206,11 @@ def cost(name: str) -> dict[str, tuple[float, float]] | str:
     return found
 
 
-def costs(names: list[str], processes: int, limit: float) -> bool:
+def costs(names: list[str], processes: int, limit: float, backend: str = "auto") -> bool:
     """Print how the ratios are distributed, and who is beyond the bar; whether nobody is."""
     ratios: dict[str, list[float]] = {}
     beyond = []
-    for name, found in at_once(cost, names, processes, limit):
+    for name, found in at_once(functools.partial(cost, backend=backend), names, processes, limit):
         if isinstance(found, str):
             print(f"{name}: not measured: {found}", flush=True)
             continue
@@ -239,6 +245,7 @@ def main() -> None:
     parser.add_argument(
         "--limit", type=float, default=LIMIT, help="seconds for a program; after that it counts as hung"
     )
+    parser.add_argument("--backend", default="auto", choices=("auto", *BACKENDS), help="what runs the programs")
     parser.add_argument("--plain", action="store_true", help="look at the programs themselves; compile nothing")
     parser.add_argument("--cost", action="store_true", help="measure compiled calls beside uncompiled ones")
     wanted = parser.parse_args()
@@ -252,9 +259,9 @@ def main() -> None:
         print(*(f"{name}: {found}" for name, found in faults), f"{len(names)} programs, {len(faults)} faulty", sep="\n")
         sys.exit(bool(faults))
     if wanted.cost:
-        sys.exit(not costs(names, wanted.processes, wanted.limit))
+        sys.exit(not costs(names, wanted.processes, wanted.limit, wanted.backend))
     whole = not (wanted.only or wanted.field or wanted.sample)
-    sys.exit(not told(compare(names, wanted.processes, wanted.limit), whole))
+    sys.exit(not told(compare(names, wanted.processes, wanted.limit, wanted.backend), whole))
 
 
 if __name__ == "__main__":
