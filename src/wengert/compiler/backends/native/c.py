@@ -125,18 +125,19 @@ class C(Emitter):
     def packed(self, xs: Sequence[Register]) -> Register:
         return xs[0]
 
-    def halves(self, x: Register) -> tuple[Register, Register]:
-        raise NotImplementedError("there is one lane")
+    def folded(self, x: Register, combined: Callable[[Register, Register], Register]) -> Register:
+        return x
 
     def sums(self, xs: Sequence[Register]) -> Register:
-        raise NotImplementedError("there is one lane")
+        return xs[0]
 
     def checked(self, place: Place, lanes: int, extent: int) -> Place:
         """The same: the compiler's sanitizer checks it where that is asked for."""
         return place
 
-    def real(self, first: Place) -> Register:
-        raise NotImplementedError("there is one lane")
+    def where_real(self, first: Place, x: Register, other: Register) -> Register:
+        """The value: each lane is an example."""
+        return x
 
     def row(self, first: Place, lane: int) -> Place:
         """The example."""

@@ -139,11 +139,11 @@ class Reduction:
             totals = self.nest(self.axes, {}, cells.block, [self.start()] * len(self.points), (0, split, width))
         else:
             totals = self.nest(self.axes, {}, cells.block, ends)
-        if not (self.inner or self.over_batch) or width == 1:
+        if not (self.inner or self.over_batch):
             self.leave(totals)
             return
         if not self.makes_vectors:
-            together = [self.across(total) for total in totals]
+            together = [self.to.folded(self.to.spread(total, width), self.combined) for total in totals]
             self.leave([self.combined(x, end) for x, end in zip(together, ends, strict=True)])
             return
         for first in range(0, len(totals), width):
@@ -168,13 +168,6 @@ class Reduction:
         if self.step.reduce == "sum":
             return self.to.arithmetic("add", total, x)
         return extreme(self.to, "maximum" if self.step.reduce == "max" else "minimum", total, x)
-
-    def across(self, total: Register) -> Register:
-        """That of all lanes."""
-        total = self.to.spread(total, self.cells.width)
-        while total.lanes > 1:
-            total = self.combined(*self.to.halves(total))
-        return total
 
     def nest(
         self,
@@ -217,6 +210,6 @@ class Reduction:
             made = self.combined(total, cells.value(step, expr, point))
         if isinstance(taken, Register):
             made = to.select(taken, made, total)
-        if self.over_batch and cells.width > 1 and point.block is not None:
-            made = to.select(to.real(point.block), made, total)
+        if self.over_batch and point.block is not None:
+            made = to.where_real(point.block, made, total)
         return made

@@ -160,8 +160,8 @@ class Emitter(ABC):
         """The example in a lane of the block that begins there; behind the last one that again."""
 
     @abstractmethod
-    def real(self, first: Place) -> Register:
-        """Which lanes of the block that begins there are examples."""
+    def where_real(self, first: Place, x: Register, other: Register) -> Register:
+        """A value in those lanes of the block that begins there which are examples, another one in the rest."""
 
     @abstractmethod
     def lane(self, x: Register, lane: int) -> Register:
@@ -172,8 +172,8 @@ class Emitter(ABC):
         """Numbers as lanes."""
 
     @abstractmethod
-    def halves(self, x: Register) -> tuple[Register, Register]:
-        """The lower lanes and the upper ones."""
+    def folded(self, x: Register, combined: Callable[[Register, Register], Register]) -> Register:
+        """What all lanes come to, the upper half combined with the lower one until one is left."""
 
     @abstractmethod
     def sums(self, xs: Sequence[Register]) -> Register:

@@ -190,11 +190,11 @@ class LLVM(BitEmitter):
             made = self.emit(f"insertelement {ty} {made.text}, {TYPES[kind]} {x.text}, i64 {k}", kind, lanes)
         return made
 
-    def halves(self, x: Register) -> tuple[Register, Register]:
-        half = x.lanes // 2
-        if half == 1:
-            return self.lane(x, 0), self.lane(x, 1)
-        return self.shuffle(x, range(half)), self.shuffle(x, range(half, x.lanes))
+    def folded(self, x: Register, combined: Callable[[Register, Register], Register]) -> Register:
+        while x.lanes > 2:
+            half = x.lanes // 2
+            x = combined(self.shuffle(x, range(half)), self.shuffle(x, range(half, x.lanes)))
+        return combined(self.lane(x, 0), self.lane(x, 1)) if x.lanes == 2 else x
 
     def sums(self, xs: Sequence[Register]) -> Register:
         lanes = xs[0].lanes
@@ -257,13 +257,16 @@ class LLVM(BitEmitter):
         inside = self.emit(f"icmp slt i64 {text}, {last}", "b").text
         return self.offset(self.emit(f"select i1 {inside}, i64 {text}, i64 {last}", "i"))
 
-    def real(self, first: Place) -> Register:
+    def where_real(self, first: Place, x: Register, other: Register) -> Register:
+        if self.width == 1:
+            return x
         lanes, ty = self.width, self.type("i", self.width)
         start = Register(next(iter(first[1])), "i")
         here = self.emit(
             f"add {ty} {self.wide(start, lanes)}, <{', '.join([f'i64 {k}' for k in range(lanes)])}>", "i", lanes
         )
-        return self.emit(f"icmp slt {ty} {here.text}, {self.wide(Register('%n', 'i'), lanes)}", "b", lanes)
+        real = self.emit(f"icmp slt {ty} {here.text}, {self.wide(Register('%n', 'i'), lanes)}", "b", lanes)
+        return self.select(real, x, other)
 
     def constant(self, values: Any) -> Memory:
         array = np.ascontiguousarray(values, np.int64 if values.dtype.kind == "i" else np.float64)
