@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
+from math import inf
 
 import pytest
 
@@ -15,6 +16,16 @@ def programs_serve(monkeypatch: pytest.MonkeyPatch) -> None:
 
         monkeypatch.setattr(Entry, "prefers_engine", lambda entry, count, pinned: False)
         monkeypatch.setattr(Entry, "tries_engine", lambda entry, count, pinned: False)
+        monkeypatch.setattr(Entry, "choose", lambda entry, count, native, numpy: None)
+
+
+@pytest.fixture(autouse=True)
+def machine_code_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """None is made in the background unless a back end is named: when that is depends on how long calls take."""
+    if find_spec("numpy"):
+        from wengert.compiler.backends.native import kernel
+
+        monkeypatch.setattr(kernel, "BEGINNING", inf)
 
 
 @pytest.fixture(autouse=True)

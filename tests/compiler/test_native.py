@@ -20,7 +20,9 @@ np = pytest.importorskip("numpy")
 pytest.importorskip("llvmlite", reason="machine code is made by llvmlite")
 
 from wengert.compiler.backends.base import MachineCode  # noqa: E402
-from wengert.compiler.backends.native import BackgroundKernel, NativeKernel  # noqa: E402
+from wengert.compiler.backends.native import build  # noqa: E402
+from wengert.compiler.backends.native.background import WORKER  # noqa: E402
+from wengert.compiler.backends.native.kernel import BackgroundKernel, NativeKernel  # noqa: E402
 from wengert.compiler.backends.native.layout import module  # noqa: E402
 from wengert.compiler.backends.native.llvm import LLVM  # noqa: E402
 from wengert.compiler.backends.native.machine import compiled, linked, native_width  # noqa: E402
@@ -192,12 +194,14 @@ def test_every_operation_at_special_values(row: Any) -> None:
     function = (lambda x: row(x)) if row.arity == 1 else (lambda x, y: row(x, y))
     made = wengert.compile(function, backend="native")
     made.map(*[np.array(x) for x in draw])
-    kernel = made._runtime.latest().kernel
+    recording = made._runtime.latest()
+    kernel = recording.kernel
     assert kernel.name == "native"
     if kernel.refusal:
         assert kernel.refusal == "polygamma is computed in Python" or row.name in kernel.refusal
         return
-    got = kernel.forward(columns)["out"]
+    assert recording.compute(columns, count, False, 1.0)
+    got = recording.values(count)
     for number, point in enumerate(points):
         want, x = row.value(*point), float(np.broadcast_to(got, count)[number])
         same = x == want or (x != x and want != want)
@@ -258,13 +262,6 @@ def test_a_kernel_has_code_of_the_seam() -> None:
 
 
 def test_indices_out_of_bounds_never_reach_the_code() -> None:
-    kernel = KERNELS["table"]
-    native = NativeKernel(kernel.program, kernel.back, kernel.wanted)
-    good = [np.array([[0, 1, 2, 10]]), np.array([4])]
-    native.forward(good)
-    for bad in ([np.array([[0, 1, 2, 11]]), good[1]], [good[0], np.array([-1])]):
-        with pytest.raises(IndexError, match="out of bounds"):
-            native.forward(bad)
     made = wengert.compile(table, backend="native")
     made([1, 2, 3, 4], 1)
     with pytest.raises(IndexError):
@@ -282,34 +279,51 @@ def test_the_first_result_is_the_codes() -> None:
     assert difference(gradients(got, parameters), gradients(want, parameters)) < CLOSE
 
 
-def test_numpy_serves_until_the_code_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    gate = threading.Event()
-    make = NativeKernel.make
-    monkeypatch.setattr(NativeKernel, "make", lambda kernel: (gate.wait(), make(kernel)))
+@pytest.fixture
+def gate(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Code that is made in the background is held back until this is set."""
+    made, compile_ = threading.Event(), NativeKernel.compile
+    monkeypatch.setattr(BackgroundKernel, "compile", lambda kernel: (made.wait(20), compile_(kernel)))
+    yield made
+    made.set()
+    finished()
+
+
+def finished() -> None:
+    """The worker has nothing to do any more."""
+    thread = WORKER.thread
+    if thread is not None:
+        thread.join(20)
+
+
+def test_numpy_serves_until_the_code_is_there(gate: threading.Event) -> None:
     made = wengert.compile(network, backend="native", wait=False)
     arguments = [[0.1, 0.2, 0.3]] * 5, [0.5] * 5
-    first = made.mean(*arguments)
-    kernel = made._runtime.latest().kernel
-    assert isinstance(kernel, BackgroundKernel)
-    assert kernel.code is None
+    results = [made.mean(*arguments).data for _ in range(6)]
+    recording = made._runtime.latest()
+    assert isinstance(recording.kernel, BackgroundKernel)
+    assert not recording.both_code
+    assert "machine code is being made" in made.report()
     gate.set()
-    kernel.wait()
-    results = [made.mean(*arguments).data for _ in range(20)]  # by both, then by the faster
-    assert difference(results, [first.data] * 20) < CLOSE
-    assert (kernel.code is None) == bool(kernel.refusal)
+    finished()
+    results += [made.mean(*arguments).data for _ in range(20)]
+    assert recording.both_code
+    assert "machine code is being made" not in made.report()
+    assert difference(results, results[:1] * 26) < CLOSE
+    assert made._runtime.last.compared > 4  # it was compared with the function once more
 
 
 def test_a_failure_in_the_background_leaves_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(kernel: Any) -> None:
+    def fail(*given: Any) -> None:
         raise RuntimeError("no code today")
 
-    monkeypatch.setattr(NativeKernel, "object_code", fail)
+    monkeypatch.setattr(build, "object_code", fail)
     made = wengert.compile(network, backend="native", wait=False)
     first = made.mean([[0.1, 0.2, 0.3]] * 5, [0.5] * 5)
-    kernel = made._runtime.latest().kernel
-    kernel.wait()
-    assert "no code today" in kernel.refusal
+    finished()
+    assert "no code today" in made._runtime.latest().kernel.refusal
     assert made.mean([[0.1, 0.2, 0.3]] * 5, [0.5] * 5).data == first.data
+    assert "not run as native: RuntimeError: no code today" in made.report()
 
 
 def test_threads_share_code() -> None:

@@ -12,6 +12,7 @@ cdef class Served:
     cdef public list specializations
     cdef public long long calls, trusted
     cdef readonly bint was_finite
+    cdef public bint pending
     cdef public object waiting, ran
     cdef list slots, arrays, memory, values, seen
     cdef tuple names
@@ -42,6 +43,7 @@ cdef class CallPath:
     cdef public object function, runtime
     cdef public list ones, batches, direct, seat
     cdef public object last
+    cdef public long long passed
     @cython.locals(form=Served, count=Py_ssize_t)
     cdef object run(self, tuple args, dict named, str how, bint disabled, bint asked)
     cdef bint goes_direct(self, tuple args, dict named) except -1

@@ -43,6 +43,7 @@ class Served:
     count: Any
     first: Any
     last: Any
+    pending: Any
     was_finite: Any
 
     def __init__(self, numpy: Any) -> None:
@@ -50,6 +51,7 @@ class Served:
         self.specializations: list[Any] = []
         self.calls = 0
         self.was_finite = True  # what the last call came to
+        self.pending = False  # whether machine code of a plan is on its way
         self.trusted = 0  # for batches of which size the plans serve: a bit each, by the length of the count in bits
         self.waiting: Any = ()  # examples of the last batch that no plan holds for
         self.ran: Any = None  # the plan that held in the last call on one example
@@ -70,11 +72,17 @@ class Served:
 
     def is_served(self, count: Int) -> bool:
         """Whether the plans serve the next call, which is not one at which they are compared with the function."""
+        if self.pending and self.is_ready():
+            return False
         size = 0
         while count >> size:
             size += 1
         following = self.calls + 1
         return self.trusted >> size & 1 != 0 and following & self.calls != 0
+
+    def is_ready(self) -> bool:
+        """Whether there is machine code that a plan does not know of."""
+        return any(made.both_code == 0 and made.kernel.code is not None for made in self.specializations)
 
     def read(self, args: tuple[Any, ...], named: dict[str, Any]) -> bool:
         """Read the arguments; False if they are not of this form, or this cannot tell."""
@@ -348,6 +356,7 @@ class CallPath:
     """What a compiled function does first when it is called."""
 
     function: Any
+    passed: Any
     runtime: Any
 
     def begin(self, function: Any, runtime: Any) -> None:
@@ -356,6 +365,7 @@ class CallPath:
         self.ones: list[Any] = []  # the forms of single calls that are known here,
         self.batches: list[Any] = []  # and those of batches
         self.direct: list[Any] = []  # how arguments look that go to the function itself: see `alike`
+        self.passed = 0  # how many did so; each whose number is a power of two does not
         self.seat: list[Any] = [None]
         self.last: Any = None  # the form of the last call
 
@@ -368,7 +378,9 @@ class CallPath:
                 return self.runtime.call(args, named)
             disabled = mode
         if self.direct and self.goes_direct(args, named):
-            return self.function(*args, **named)
+            self.passed += 1
+            if self.passed & (self.passed - 1):
+                return self.function(*args, **named)
         found = self.run(args, named, "", disabled, False)
         return self.runtime.call(args, named) if found is None else found
 

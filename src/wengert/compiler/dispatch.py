@@ -95,7 +95,8 @@ class Runtime:
         if self.short:
             rows = rows_of((*args, *named.values()))
             function = self.short.get(self.look(args, named, len(rows)))
-            if function is not None:
+            self.compiled.passed += function is not None
+            if function is not None and self.compiled.passed & (self.compiled.passed - 1):
                 return together([function(*row) for row in rows], how)
         began = perf_counter()
         arguments = self.arguments(args, named, True)
@@ -126,8 +127,11 @@ class Runtime:
         due, tries = entry.is_due(), entry.tries_engine(1, pinned)
         is_list = bool(entry.specializations) and entry.specializations[0].shape != ()  # for `map`, and to be shown
         if entry.refusal or is_list or (not due and entry.prefers_engine(1, pinned)):
-            if is_wide and len(self.compiled.direct) < SPECIALIZATIONS:
-                self.compiled.direct.append(alike(args, named))
+            look = alike(args, named)
+            if is_wide and look not in self.compiled.direct and len(self.compiled.direct) < SPECIALIZATIONS:
+                self.compiled.direct.append(look)
+            if not (entry.refusal or is_list):
+                self.consider(entry, 1)
             return plainly()
         if tries and not due:
             began = perf_counter()
@@ -148,7 +152,9 @@ class Runtime:
         if watch is not None:
             self.another(entry, arguments, arguments.arrays, result, watch)
         elif made is not None and self.agrees(entry, made, arguments, arguments.arrays, result):
+            self.choose(entry, arguments, 1, "", seconds)
             entry.note(1, self.timed(args, named, "", seconds))
+            self.consider(entry, 1)
             entry.settle(1, not (entry.prefers_engine(1, pinned) or entry.tries_engine(1, pinned)))
         return result
 
@@ -160,6 +166,24 @@ class Runtime:
                 break
             seconds = min(seconds, perf_counter() - began)
         return seconds
+
+    def choose(self, entry: Entry, arguments: Arguments, count: int, how: str, seconds: float) -> None:
+        """Time such a call by machine code and by NumPy, where there are both and nobody has said what is to run."""
+        if self.compiled.pinned or not any(made.both_code for made in entry.specializations):
+            return
+        disabled, values = modes.grad_disabled(), arguments.values()
+        arrays = arguments.arrays if how else arguments.numbers(arguments.arrays)
+
+        def run() -> Any:
+            return entry.batch(arrays, count, how, disabled) if how else entry.one(arrays, values, disabled)
+
+        with self.alone() as free:
+            if free:
+                entry.time_ways(count, run, TRIES if seconds < WORTH else 1)
+
+    def consider(self, entry: Entry, count: int) -> None:
+        """See whether it is worth it by now to have machine code made for such calls."""
+        entry.consider(count, self.compiled.passed, self.compiled.pinned)
 
     # -- batches ------------------------------------------------------------------------------------------------------
 
@@ -178,8 +202,10 @@ class Runtime:
             found = self.by_programs(entry, arguments, count, how, known)
             if found is not None:
                 if not due:  # then it would have taken longer
+                    self.choose(entry, arguments, count, how, perf_counter() - began)
                     entry.note(count, self.timed(args, named, how, perf_counter() - began))
                 engine = entry.prefers_engine(count, pinned) or entry.tries_engine(count, pinned)
+                self.consider(entry, count)
                 entry.settle(count, not (due or engine))  # after a check it is timed again
                 return found
         batches = [each for form, each in self.entries.items() if form.batched]
@@ -194,6 +220,7 @@ class Runtime:
         made = self.eagerly(arguments, how, known)
         if by_engine:
             entry.note_engine(count, perf_counter() - ready)
+            self.consider(entry, count)
         return made
 
     def by_programs(self, entry: Entry, arguments: Arguments, count: int, how: str, known: dict[int, Any]) -> Any:
@@ -280,6 +307,9 @@ class Runtime:
         """What is known of calls with such arguments."""
         entry = self.compiled.last = self.entries.get(arguments.form) or Entry()
         entry.count_call()
+        if entry.pending and entry.adopt():  # until it has been timed nothing is known to be faster
+            self.compiled.direct.clear()
+            self.short.clear()
         if arguments.form not in self.entries:
             if len(self.entries) < SPECIALIZATIONS:
                 self.entries[arguments.form] = entry
@@ -318,6 +348,7 @@ class Runtime:
             return False
         entry.compared += 1
         entry.specializations.insert(0, made)
+        self.consider(entry, 1)
         return True
 
     def holds(self, made: Recording, arguments: Arguments, example: Sequence[Any]) -> bool:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import inf
+from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 from wengert.compiler.callpath import Served
+from wengert.compiler.plan import EVERY
 from wengert.compiler.tracing import main_of, numbers_in
 from wengert.engine import Value
 from wengert.errors import ArgumentError
@@ -22,32 +24,54 @@ STALE = 3  # how many recordings of one form may turn out to be wrong
 FEW = 4  # how often after each check the function itself is tried for calls of one size,
 COLD = 32  # if it has taken no more than so many times as long as the recording, over the number of checks: the first
 # times find nothing in the processor's caches
+FEW_NODES = 3  # for so few operations of one example no machine code is made
 TOLERANCE = 1.1  # by how much the faster way has to be faster
 
 
 class Entry(Served):
     """The recordings for one form of arguments."""
 
+    pending: Any
     trusted: Any
 
     def __init__(self) -> None:
         super().__init__(np)
         self.refusal = ""
-        self.compared = 0
+        self.compared: int = 0
         self.stale = 0  # how many recordings were dropped
         self.not_finite = 0  # how many calls were left to the engine for that
         self.plain = inf  # seconds that the function itself took for one example while it was compared, at best
         self.engine: dict[int, tuple[int, float]] = {}  # when it served, by the size: how often, and how long at best
-        self.seconds: dict[int, float] = {}  # and a recording
+        self.seconds: dict[int, float] = {}  # and the recordings,
+        self.ways: dict[int, tuple[float, float]] = {}  # of these machine code and NumPy, where there are both
+        self.chosen: set[int] = set()  # the sizes of which both were timed since the last check
+        self.limit: int = EVERY  # from how many examples on NumPy serves, and not machine code
+
+    def adopt(self) -> bool:
+        """Run by machine code what has some by now, which is compared and timed like a new recording; whether there is
+        any.
+        """
+        news = [made.adopt() for made in self.specializations]
+        if any(news):
+            self.compared = self.trusted = 0
+        self.want(0.0)
+        return any(news)
+
+    def want(self, spent: float) -> None:
+        """Have machine code made where that is worth it after so many seconds, of which each recording had a share."""
+        share = spent / (len(self.specializations) or 1)
+        wanted = [made.kernel.want(share) for made in self.specializations]
+        self.pending = any(wanted)
 
     def is_due(self) -> bool:
         """Whether this call is compared with the function itself."""
         return self.compared < PROBATION or not self.calls & (self.calls - 1)
 
     def count_call(self) -> None:
-        """Count a call; at each check the function itself may be tried again."""
+        """Count a call; at each check the function itself may be tried again, and the ways be timed."""
         self.calls += 1
         if self.is_due():
+            self.chosen.clear()
             self.engine = {size: (0, best) for size, (_, best) in self.engine.items()}
 
     def settle(self, count: int, serves: bool) -> None:
@@ -60,6 +84,50 @@ class Entry(Served):
         """Note how long a recording took for so many examples."""
         size = count.bit_length()
         self.seconds[size] = min(seconds, self.seconds.get(size, inf))
+
+    def time_ways(self, count: int, run: Callable[[], Any], times: int) -> None:
+        """Time a run for so many examples by NumPy and by machine code, in turns, once after each check: the faster one
+        serves.
+        """
+        if count.bit_length() in self.chosen:
+            return
+        self.chosen.add(count.bit_length())
+        best = [inf, inf]
+        for turn in range(2 * times):
+            for made in self.specializations:
+                made.serve_below(turn % 2 * EVERY)
+            began = perf_counter()
+            run()
+            best[turn % 2] = min(best[turn % 2], perf_counter() - began)
+        self.choose(count, best[1], best[0])
+
+    def choose(self, count: int, native: float, numpy: float) -> None:
+        """Note how long machine code and NumPy took for so many examples: the faster one serves."""
+        size = count.bit_length()
+        before = self.ways.get(size, (inf, inf))
+        native, numpy = self.ways[size] = min(native, before[0]), min(numpy, before[1])
+        if numpy * TOLERANCE < native:
+            self.limit = min(self.limit, count)
+        elif self.limit <= count:
+            self.limit = count + 1
+        for made in self.specializations:
+            made.serve_below(self.limit)
+
+    def consider(self, count: int, passed: int, pinned: bool) -> None:
+        """Have machine code made where calls have taken so long by now that it pays; never for one example of a few
+        operations, which the engine computes in less time than it takes to prepare one for anything else.
+
+        Args:
+            count: of how many examples the last call was.
+            passed: how many calls went to the function itself unseen.
+            pinned: whether somebody has said what is to run.
+        """
+        size = count.bit_length()
+        known = (self.plain * count, self.engine.get(size, (0, inf))[1], self.seconds.get(size, inf))
+        if pinned:
+            self.want(inf)
+        elif min(known) < inf and any(made.nodes * count > FEW_NODES for made in self.specializations):
+            self.want(max(self.calls, passed) * min(known))
 
     def note_engine(self, count: int, seconds: float) -> None:
         """Note how long the function itself took for so many examples."""
@@ -92,6 +160,13 @@ class Entry(Served):
             count = 2 ** (size - 1)
             if self.prefers_engine(count, pinned):
                 lines.append(f"  {count} examples by the engine, in {self.engine[size][1]:.1e} s for {seconds:.1e} s")
+            elif size in self.ways:
+                native, numpy = self.ways[size]
+                names = ("NumPy", "machine code") if count >= self.limit else ("machine code", "NumPy")
+                times = f"{min(native, numpy):.1e} s for {max(native, numpy):.1e} s"
+                lines.append(f"  {count} examples by {names[0]}, in {times} by {names[1]}")
+        if self.pending:
+            lines.append("  machine code is being made")
         for number, made in enumerate(self.specializations, 1):
             kernel, lifted = made.kernel, made.lifted
             program = lifted.program

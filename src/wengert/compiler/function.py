@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from wengert import errors
-from wengert.compiler.backends import BACKENDS, Backend, preferred
+from wengert.compiler.backends import BACKENDS, Backend, automatic
 from wengert.compiler.callpath import CallPath
 
 __all__ = ["Compiled", "compile"]
@@ -20,7 +20,7 @@ def compile(
     *,
     static: Sequence[str] = (),
     backend: str = "auto",
-    wait: bool = True,
+    wait: bool | None = None,
 ) -> Any:
     """Record a function of scalars once and run it as an array program from then on.
 
@@ -31,10 +31,11 @@ def compile(
     Args:
         function: plain scalar code: one example in, a Value out (or lists of Values, for `map`).
         static: the names of arguments that are part of the program, as a size or a flag is.
-        backend: "auto" runs the program, or the function itself where that has been seen to be faster; "numpy" runs
-            the program whenever it holds, and so do "native", as machine code, and "xla", by JAX.
-        wait: whether machine code is there before the first result; else NumPy serves until it is, and further on where
-            it takes less time.
+        backend: "auto" runs what has been seen to be the fastest: the program by NumPy, the program as machine code
+            where llvmlite is installed, or the function itself; "numpy" runs the program whenever it holds, and so do
+            "native", as machine code, and "xla", by JAX.
+        wait: whether machine code is there before the first result; else NumPy serves until another thread has made it.
+            By default only a back end that is named is waited for.
 
     Raises:
         MissingExtraError: no back end can run here: NumPy is not installed.
@@ -65,13 +66,13 @@ class Compiled(CallPath):
         function: Callable[..., Any],
         static: Sequence[str] = (),
         backend: Backend | None = None,
-        wait: bool = True,
+        wait: bool | None = None,
     ) -> None:
-        self.pinned: bool = backend is not None  # else calls that the engine does faster go to the engine
-        self.backend: Backend = preferred() if backend is None else backend
+        self.pinned: bool = backend is not None  # else calls go to what does them faster
+        self.backend: Backend = automatic(wait is True) if backend is None else backend
         self.backend.require()
-        self.wait: bool = wait
-        if not wait and self.backend.background is not None:
+        self.wait: bool | None = wait
+        if wait is False and self.backend.background is not None:
             self.backend = self.backend._replace(kernel=self.backend.background)
         functools.update_wrapper(self, function)
         self.signature: inspect.Signature = inspect.signature(function)
@@ -149,7 +150,7 @@ class Compiled(CallPath):
 
     def __copy__(self) -> Compiled:
         """Another compiled function of the same function, without recordings."""
-        return Compiled(self.function, self.static, self.backend if self.pinned else None)
+        return Compiled(self.function, self.static, self.backend if self.pinned else None, self.wait)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Compiled:
         """Another compiled function, without recordings: of a function of the same, as `copy.deepcopy` leaves

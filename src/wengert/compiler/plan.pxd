@@ -19,14 +19,16 @@ cdef class Plan:
     cdef readonly object by
     cdef long long[::1] bounds, from_end, wholes, inputs, targets, hows, lefts, rights, outcomes
     cdef long long numbers_at, slopes_at, reals_at, wholes_at, inputs_at, targets_at, work, sides_at, sides_step
-    cdef long long forward_code, both_code
+    cdef readonly long long both_code
+    cdef long long forward_code, limit
     cdef Py_ssize_t arity, count
     cdef Outside outside
     cdef list kept, outputs, memory, shapes
     cdef object numpy, results
     @cython.locals(n=Py_ssize_t)
     cdef bint run_on(self, list arrays, Py_ssize_t count, bint slopes, double seed) except -1
-    cdef bint _is_compiled(self) except -1
+    cpdef bint adopt(self) except -1
+    cpdef object serve_below(self, long long limit)
     @cython.locals(start="long long")
     cdef object _make_room(self, Py_ssize_t count)
     cdef object _make_output(self, Py_ssize_t n)

@@ -19,10 +19,11 @@ from wengert.ops.ieee import Int, cython
 if False:  # what the compiler reads instead of the stand-in
     import cython  # type: ignore[no-redef]
 
-__all__ = ["Plan", "Slot"]
+__all__ = ["EVERY", "Plan", "Slot"]
 
 COMPILED = BY_NAME["compiled"].code
 LT, LE, GT, GE, EQ, NE, IS, WITHIN = range(8)
+EVERY = 1 << 62  # more examples than there are
 HOWS = ("lt", "le", "gt", "ge", "eq", "ne", "is", "within")  # how guards compare
 KINDS = ("fixed", "float", "whole", "value", "numbers", "values", "items", "keyed")  # what slots are for
 
@@ -52,6 +53,7 @@ class Plan:
     leaves: Any
     left: Any
     lefts: Any
+    limit: Any
     numbers: Any
     numbers_at: Any
     numpy: Any
@@ -116,6 +118,22 @@ class Plan:
         self.shapes: list[Any] = []  # of the outputs, for the examples that there is memory for
         self.is_given = False  # whether the array of results is somebody else's by now
         self.is_bounded = False  # whether all indices of the last run were in bounds
+        self.limit = 0  # from how many examples on the kernel's own functions run, and not machine code
+        self.adopt()
+
+    def adopt(self) -> bool:
+        """Run as machine code from now on, if there is some; whether that is news."""
+        code = getattr(self.kernel, "code", None)
+        if code is None or self.both_code:
+            return False
+        self.forward_code, self.both_code = code.forward, code.both
+        self.limit = EVERY
+        return True
+
+    def serve_below(self, limit: Int) -> None:
+        """Run as machine code for fewer examples than so many, if there is some."""
+        if self.both_code:
+            self.limit = limit
 
     def changed(self) -> str:
         """Read what is read anew; the name of what is not as it was found, else nothing."""
@@ -140,7 +158,7 @@ class Plan:
             seed: see there.
         """
         self.is_bounded = False
-        if not self.both_code and not self._is_compiled():
+        if count >= self.limit:
             return self._computed_by_python(arrays, count, slopes, seed)
         if count != self.count:
             self._make_room(count)
@@ -155,13 +173,6 @@ class Plan:
             self.slopes_at, self.targets_at, self.work,
         )  # fmt: skip
         return True
-
-    def _is_compiled(self) -> bool:
-        """Whether there is machine code by now."""
-        code = getattr(self.kernel, "code", None)
-        if code is not None:
-            self.forward_code, self.both_code = code.forward, code.both
-        return code is not None
 
     def _make_room(self, count: Int) -> None:
         """Memory for what machine code gives for so many examples."""

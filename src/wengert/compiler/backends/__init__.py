@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from wengert.compiler.backends.export import source_of as source_of
     from wengert.compiler.backends.spellings import LIBRARIES as LIBRARIES
 
-__all__ = ["BACKENDS", "Backend", "preferred", "register"]
+__all__ = ["BACKENDS", "Backend", "automatic", "preferred", "register"]
 
 _LATER = {  # what is imported when it is asked for: most of it needs NumPy
     "Kernel": "base", "LIBRARIES": "spellings", "all_finite": "base", "cache_folder": "cache", "cut": "base",
@@ -84,15 +84,32 @@ def preferred() -> Backend:
     return first
 
 
+def automatic(wait: bool) -> Backend:
+    """What "auto" runs a compiled function by: the first back end that can run here. Where that is NumPy there is also
+    machine code: at once if that is waited for, else when a function has been called so often that it pays.
+
+    Raises:
+        MissingExtraError: see `preferred`.
+    """
+    first, native = preferred(), BACKENDS["native"]
+    if first.name != "numpy" or (wait and not native.is_available()):
+        return first
+    return first._replace(kernel=native.kernel if wait or native.background is None else native.background)
+
+
+def _native() -> Any:
+    return import_module(f"{__name__}.native.kernel")
+
+
 register(Backend("numpy", lambda: import_module(f"{__name__}.numpy").NumPyKernel, "numpy", "array", overhead=2000))
 register(
     Backend(
         "native",
-        lambda: import_module(f"{__name__}.native").NativeKernel,
+        lambda: _native().NativeKernel,
         "llvmlite",
         "native",
         overhead=500,
-        background=lambda: import_module(f"{__name__}.native").BackgroundKernel,
+        background=lambda: _native().BackgroundKernel,
     )
 )
 # JAX brings NumPy, so that "auto" never comes to this one.

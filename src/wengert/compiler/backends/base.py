@@ -74,6 +74,12 @@ class Kernel(ABC):
         """Its functions as machine code; None where it has none, or none yet."""
         return None
 
+    def want(self, spent: float) -> bool:
+        """Have machine code made, if that is worth it after its runs have taken so many seconds; whether it is on its
+        way.
+        """
+        return False
+
     def work(self, count: int) -> int:
         """How many doubles of scratch the machine code takes for so many examples."""
         return 0

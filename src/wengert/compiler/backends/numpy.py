@@ -47,8 +47,13 @@ class NumPyKernel(Kernel):
 
     def __init__(self, program: Program, back: Program, wanted: Sequence[Array] = ()) -> None:
         super().__init__(program, back, wanted)
-        self._both = self._define(True)
+        self._both: Callable[..., Any] | None = None
         self._forward: Callable[..., Any] | None = None  # made when asked for: a training loop has no use for it
+        self.make()
+
+    def make(self) -> None:
+        """Make what runs."""
+        self._both = self._define(True)
 
     def _define(self, both: bool) -> Callable[..., Any]:
         """The function that computes the outputs, and if asked for the derivatives: those by the parameters are left in
@@ -79,6 +84,8 @@ class NumPyKernel(Kernel):
 
     def both(self, arrays: Sequence[Any], seed: float) -> tuple[dict[str, Any], list[Any]]:
         """The outputs by name, and the derivatives by the wanted inputs."""
+        if self._both is None:
+            self._both = self._define(True)
         results = self._both(seed, *arrays, *self.values)
         count = len(self.program.outputs)
         return dict(zip(self.program.outputs, results, strict=False)), list(results[count:])

@@ -1,0 +1,61 @@
+"""A program and its reverse made into machine code, here or in an earlier process, which left it on disk."""
+
+from __future__ import annotations
+
+import pickle
+import struct
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from wengert.compiler.backends import cache
+from wengert.compiler.backends.native.layout import Lowered, module
+from wengert.compiler.backends.native.machine import Loaded, compiled, description, is_usable, linked, native_width
+from wengert.compiler.backends.native.rows import Unsupported
+from wengert.compiler.ir import LEAVES, Array, Compute, Expr, Program
+from wengert.ops import BUILT_IN, BY_NAME
+
+__all__ = ["Built", "build"]
+
+HEADER = struct.Struct("<qqq")
+
+
+class Built(NamedTuple):
+    """What runs, and the scratch that it takes."""
+
+    lowered: Lowered
+    loaded: Loaded
+
+
+def build(program: Program, back: Program, wanted: Sequence[Array]) -> Built:
+    """A program as machine code.
+
+    Raises:
+        Unsupported: it has an operation that only Python can do, or this process can make no code.
+    """
+    if not is_usable():
+        raise Unsupported("this process was forked while another thread was making machine code")
+    lowered, code = object_code(program, back, wanted)
+    return Built(lowered, linked(code))
+
+
+def object_code(program: Program, back: Program, wanted: Sequence[Array]) -> tuple[Lowered, bytes]:
+    """What a program is as object code, from the disk if it is there."""
+    width, name = native_width(), ""
+    if not any(_has_own_row(step.expr) for step in (*program.steps, *back.steps) if isinstance(step, Compute)):
+        name = cache.digest(pickle.dumps((program, back, wanted)), description().encode())
+        kept = cache.load(name)
+        if kept is not None and len(kept) > HEADER.size:
+            return Lowered("", *HEADER.unpack(kept[: HEADER.size])), kept[HEADER.size :]
+    made = module(program, back, wanted, width)
+    code = compiled(made.text)
+    if name:
+        cache.save(name, HEADER.pack(made.fixed, made.each, made.width) + code)
+    return made._replace(text=""), code
+
+
+def _has_own_row(expr: Expr) -> bool:
+    """Whether an expression has a row of the user's: its rule may be another one the next time."""
+    if expr[0] in LEAVES:
+        return False
+    row = BY_NAME.get(expr[0])
+    return (row is not None and row.code >= BUILT_IN) or any(map(_has_own_row, expr[1:]))
