@@ -80,10 +80,11 @@ def gpt_loss() -> tuple[problems.Names, list[Value], Any]:
     """The names, the parameters, and the compiled loss of one name."""
     problem = problems.names()
     matrices = {name: [[Value(x) for x in row] for row in rows] for name, rows in problem.matrices.items()}
+    heads = problem.heads
 
     @compiled
     def loss(tokens: Sequence[int]) -> Any:
-        return gpt.loss(tokens, matrices, problem.heads)
+        return gpt.loss(tokens, matrices, heads)
 
     return problem, [p for rows in matrices.values() for row in rows for p in row], loss
 

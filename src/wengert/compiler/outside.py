@@ -59,25 +59,36 @@ class Place:
 
 
 @cython.cclass
+class Held:
+    """A list, how long it was, what it held if that matters, and its name."""
+
+    def __init__(self, items: list[Any], then: list[Any] | None, name: str) -> None:
+        self.items, self.count, self.then, self.name = items, len(items), then, name
+
+
+@cython.cclass
 class Outside:
     """What a recording reads outside of the function: it holds as long as the same is found there.
 
     Args:
         found: how each thing was read, its key, it, its name.
+        held: lists, each with a copy, or None where its length alone matters, and its name.
         numbers: the same of floats, each with the Value that holds it.
         lists: of plain things, a copy, the Values for the floats in it, its name.
         by_value: the kinds of which equal ones are one.
     """
 
-    def __init__(self, found: Any, numbers: Any, lists: Any, by_value: tuple[Any, ...]) -> None:
+    def __init__(self, found: Any, held: Any, numbers: Any, lists: Any, by_value: tuple[Any, ...]) -> None:
         self.places: list[Any] = [Place(get, key, then, None, name) for get, key, then, name in found]
         self.places += [Place(get, key, then, leaf, name) for get, key, then, leaf, name in numbers]
+        self.held: list[Any] = [Held(x, then, name) for x, then, name in held]
         self.lists: list[Any] = [(x, then, leaves, name, _bits(x)) for x, then, leaves, name in lists]
         self.by_value = by_value
 
     def changed(self) -> str:
         """Read what is read anew; the name of what is not as it was found, else nothing."""
         place: Place
+        held: Held
         leaf: Value
         for place in self.places:
             now = place.read()
@@ -86,11 +97,22 @@ class Outside:
                     return place.name
                 leaf = place.leaf
                 leaf._data = float(now)
-            elif now is not place.then:
-                then = place.then
-                if not (type(now) is type(then) and isinstance(now, self.by_value) and now == then):
-                    return place.name
+            elif now is not place.then and not self._are_equal(now, place.then):
+                return place.name
+        for held in self.held:
+            if len(held.items) != held.count:
+                return f"the length of {held.name}"
+            if held.then is not None and not _are_same(held.items, held.then):
+                for n, (now, then) in enumerate(zip(held.items, held.then, strict=True)):
+                    if now is not then and not self._are_equal(now, then):
+                        return f"{held.name}[{n}]"
         return self._changed_list() if self.lists else ""
+
+    def _are_equal(self, now: Any, then: Any) -> bool:
+        """Whether two things are one to a program, though they are two."""
+        if type(now) is not type(then):
+            return False
+        return isinstance(now, self.by_value) and now == then
 
     def _changed_list(self) -> str:
         for n, (x, then, leaves, name, bits) in enumerate(self.lists):

@@ -117,6 +117,7 @@ class Surroundings:
         self.recorder: Any = recorder
         self.mentioned: set[str] = mentioned
         self.found: list[tuple[Callable[[Any], Any], Any, Any, str]] = []  # how it was read, its key, it, its name
+        self.held: list[tuple[list[Any], list[Any] | None, str]] = []  # lists, a copy if that matters, their names
         self.numbers: list[tuple[Callable[[Any], Any], Any, float, Value, str]] = []  # floats, each with a Value for it
         self.lists: list[tuple[Any, Any, tuple[Value, ...], str]] = []  # of plain things, a copy, the Values for floats
         self._made: dict[int, tuple[Any, Any]] = {}  # by identity of an original: it, held by that, and its stand-in
@@ -211,9 +212,12 @@ class Surroundings:
         if kinds.issubset((*PLAIN, float)):
             return self._keep(x, self._plain(x, x, name))
         made: list[Any] = self._keep(x, [])
-        self._note(lambda _: len(x), f"the length of {name}")
-        if all(issubclass(kind, Value) for kind in kinds):
+        values = all(issubclass(kind, Value) for kind in kinds)
+        self.held.append((x, list(x) if not values and kinds.isdisjoint(FLOATS) else None, name))
+        if values:
             made += x
+        elif kinds.isdisjoint(FLOATS):
+            made += [self.stand_in(item, f"{name}[{n}]") for n, item in enumerate(x)]
         else:
             made += [self.read(_item(x), n, f"{name}[{n}]") for n in range(len(x))]
         return made
@@ -310,7 +314,7 @@ class Surroundings:
 
     def outside(self) -> Outside:
         """What was read, to be looked at before each run."""
-        return Outside(self.found, self.numbers, self.lists, BY_VALUE)
+        return Outside(self.found, self.held, self.numbers, self.lists, BY_VALUE)
 
 
 MAKERS: dict[Any, Callable[[Surroundings, Any, str], Any]] = {
