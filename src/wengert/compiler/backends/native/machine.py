@@ -28,7 +28,7 @@ Function = Callable[..., None]
 PROTOTYPE = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_double, *[ctypes.c_void_p] * 5)
 # From so many lines on code is generated without optimizing: where they run straight on that costs little, and nothing
 # else is in time where there are very many.
-STRAIGHT, LONG = 2_000, 30_000
+STRAIGHT, LONG = 10_000, 30_000
 
 _alone = threading.RLock()  # over LLVM
 _usable = True
