@@ -181,7 +181,7 @@ def test_random_programs(poison: bool) -> None:
 
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 1e-300, 5e-324, -5e-324, 1e300, 800.0, -800.0, 40.0, -40.0]
 SPECIAL += [math.inf, -math.inf, math.nan]
-ROWS = [row for row in ops.TABLE if row.value and row.arity in (1, 2) and row.name not in ("polygamma",)]
+ROWS = [row for row in ops.TABLE[: ops.BUILT_IN] if row.value and row.arity in (1, 2) and row.name != "polygamma"]
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
