@@ -63,7 +63,10 @@ class Held:
     """A list, how long it was, what it held if that matters, and its name."""
 
     def __init__(self, items: list[Any], then: list[Any] | None, name: str) -> None:
-        self.items, self.count, self.then, self.name = items, len(items), then, name
+        self.items: list[Any] = items
+        self.count: int = len(items)
+        self.then: list[Any] | None = then
+        self.name: str = name
 
 
 @cython.cclass
