@@ -33,8 +33,16 @@ from wengert.engine import Value, dot
 from wengert.errors import ArgumentError, DataError, LengthError
 from wengert.functions import logsumexp, maximum, mean, minimum, pick
 
-__all__ = ["binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "hinge", "huber", "l2", "mae"]
-__all__ += ["mse"]
+__all__ = [
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
+    "cross_entropy",
+    "hinge",
+    "huber",
+    "l2",
+    "mae",
+    "mse",
+]
 
 Prediction = Value | Sequence[Value]
 Target = float | Sequence[float]

@@ -16,7 +16,7 @@ each kink made straight in the direction that the convention gives it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property, partial
+from functools import partial
 from inspect import signature
 from math import inf, isfinite, sqrt
 from typing import Any, NamedTuple
@@ -186,6 +186,7 @@ class _Subject:
     """A function with its numbers as leaves, so that any of them can be moved."""
 
     def __init__(self, function: Callable[..., Any], inputs: Any) -> None:
+        self._first_tape: Replay | None = None
         self.function = function
         self.name: str = getattr(function, "__name__", "") or type(function).__name__
         self.name = "the function" if self.name == "<lambda>" else self.name
@@ -244,10 +245,10 @@ class _Subject:
             outputs = self.outputs(order)
         return Replay(Graph(*[x for x in outputs if isinstance(x, Value)]), outputs)
 
-    @cached_property
     def first_tape(self) -> Replay:
         """That of the outputs themselves."""
-        return self.replay(1)
+        self._first_tape = self._first_tape or self.replay(1)
+        return self._first_tape
 
     def moved(self, number: int, order: int) -> Callable[[float], list[float]]:
         """The outputs as a function of one of the inputs."""
@@ -330,7 +331,7 @@ def _compare(subject: _Subject, order: int, tolerance: _Tolerance, step: float |
             if isfinite(gradient) and not (ok and tolerance.smooth(slope)):
                 replay = replay or subject.replay(order)
                 leaf = subject.leaves[number]
-                if not tolerance.smooth(slope) or subject.first_tape.has_kink(leaf):
+                if not tolerance.smooth(slope) or subject.first_tape().has_kink(leaf):
                     if replay.has_rules(leaf):
                         straight = straight or slopes(replay.moved(leaf), x, first)
                         slope, source = straight[place], "convention"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Container, Sequence
-from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -39,14 +38,17 @@ class Drawing:
         self.folding: Folding = Folding(graph, limit, rankdir)
         picture, parts = self.folding.picture()
         self._parts = len(parts)
+        self._svg: str | None = None
         more = [f"{folded(parts)}; .save('graph.html') can unfold them"] if parts else []
         picture.notes += [*notes, *more]
         self.picture: Picture = picture
 
-    @cached_property
+    @property
     def svg(self) -> str:
         """The picture as an SVG document."""
-        return str(written(self, "svg"))
+        if self._svg is None:
+            self._svg = str(written(self, "svg"))
+        return self._svg
 
     def to_dot(self) -> str:
         r"""The picture in the language of Graphviz; nothing here needs Graphviz.
