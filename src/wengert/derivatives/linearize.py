@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from math import isfinite
 from operator import attrgetter, is_, itemgetter
 from typing import Any
@@ -93,15 +94,12 @@ class LinearMap:
         self.began = began
         self.kind = kind
         self.observed = observed
-        self._graph: Graph | None = None
         self._links: Links | None = None
 
-    @property
+    @cached_property
     def graph(self) -> Graph:
         """What the outputs were computed by, and what that was computed by before this run."""
-        if self._graph is None:
-            self._graph = Graph(*[x for x in self.outputs if isinstance(x, Value)])
-        return self._graph
+        return Graph(*[x for x in self.outputs if isinstance(x, Value)])
 
     @property
     def closed(self) -> bool:
@@ -133,13 +131,13 @@ class LinearMap:
             if number in cotangents:
                 seeds[place] = seeds.get(place, 0.0) + cotangents[number]
         sums = self.graph.pull_back(seeds, self._first())
-        return self._finished([0.0 if place < 0 else sums[place] for place in self._places()], cotangents)
+        return self._finished([0.0 if place < 0 else sums[place] for place in self._places], cotangents)
 
     def jvp(self, tangents: Mapping[int, Any]) -> list[Any]:
         """The tangent of each output, from those of some inputs, by their number: forward mode."""
         if self.linked or any(isinstance(x, Value) for x in tangents.values()):
             return self._finished(self._jvp_of_values(tangents), tangents)
-        places = self._places()
+        places = self._places
         sums = self.graph.push_forward({places[number]: t for number, t in tangents.items() if places[number] >= 0})
         outputs = [0.0] * len(self.outputs)
         for place, number in zip(self.graph.outputs, self._numbers_of_outputs(), strict=True):
@@ -163,6 +161,7 @@ class LinearMap:
         """The place in the graph of the first node of this run."""
         return bisect_left(self.graph.values, self.began, key=_age)
 
+    @cached_property
     def _places(self) -> list[int]:
         """The place of each input in the graph; -1 where no output depends on it."""
         values, first = self.graph.values, self._first()

@@ -121,25 +121,29 @@ class Explanation:
         root = self._finder.names[-1]
         lines = [f"The gradient of {self.name}, the derivative of {root} by it, is {number(self.gradient)}."]
         lines += [f"  {reason}" for reason in self.reasons]
-        if self.count == 1:
-            lines.append("One path leads there, of these local derivatives:")
-        elif self.paths:
-            few = f"{self.count:,.0f}" if self.count < 1e15 else f"About {self.count:.3g}"
-            largest = f" The largest {len(self.paths)}:" if self.count > len(self.paths) else ""
-            many = few if self.count < inf else "Over 1e308"
-            lines.append(f"{many} paths lead there, and their products add up.{largest}")
         if self.paths:
+            lines.append(self._introduction())
             texts = [f"  {path}" for path in self.paths]
             for text in dict.fromkeys(texts):
                 lines.append(text + (f"   ({texts.count(text)} of them)" if texts.count(text) > 1 else ""))
         return "\n".join(lines)
+
+    def _introduction(self) -> str:
+        if self.count == 1:
+            return "One path leads there, of these local derivatives:"
+        count = "Over 1e308"
+        if self.count < inf:
+            count = f"{self.count:,.0f}" if self.count < 1e15 else f"About {self.count:.3g}"
+        return f"{count} paths lead there, and their products add up." + (
+            f" The largest {len(self.paths)}:" if self.count > len(self.paths) else ""
+        )
 
     __repr__ = __str__
 
     def svg(self, theme: str = "auto") -> str:
         """A drawing of the computation with the paths marked; of a large one, of the nodes on these paths alone."""
         on_path = {factor.at for path in self.paths for factor in path.factors}
-        return highlight(self._finder.graph, self._finder.names, self._finder.gradients, on_path, theme)
+        return highlight.svg(self._finder.graph, self._finder.names, self._finder.gradients, on_path, theme)
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(str(self))}</pre>{self.svg()}"
@@ -221,7 +225,7 @@ class _Finder(Pass):
         if verdict == "zero":
             reasons = self._zeros(way)
         elif verdict in ("nan", "infinite"):
-            reasons = self._origin(way, isnan if verdict == "nan" else lambda x: not isfinite(x))
+            reasons = self._origin(way, isnan if verdict == "nan" else _is_strange)
         elif verdict in ("huge", "tiny") and paths and isfinite(paths[0].product):
             reasons = [_growth(paths[0], verdict)]
         reasons = [*_first(self.faults(way)), *reasons]
@@ -376,6 +380,10 @@ def _first(reasons: list[str]) -> list[str]:
     reasons = list(dict.fromkeys(reasons))
     more = len(reasons) - MANY
     return reasons[:MANY] + ([f"So it is at {more:,} more places."] if more > 0 else [])
+
+
+def _is_strange(x: float) -> bool:
+    return not isfinite(x)
 
 
 def _verdict(gradient: float) -> str:

@@ -34,9 +34,10 @@ from wengert.compiler.ir import (
     unmask,
     without_broadcast,
 )
-from wengert.compiler.lifting.flatten import SHORT, Group, SumPlan, Terms, flatten, plan_of, short_sum
+from wengert.compiler.lifting.flatten import Group, flatten
 from wengert.compiler.lifting.simplify import CONST, VARYING, Pick
 from wengert.compiler.lifting.storage import Storage
+from wengert.compiler.lifting.sums import SHORT, SumPlan, Terms, plan_of, short_sum
 from wengert.graph import Graph
 from wengert.ops import TABLE
 
@@ -241,10 +242,13 @@ class _Lifter(Storage):
 
     def finish(self, group: Group, grid: Grid, addends: list[tuple[Any, Any, float]]) -> None:
         """Add up what a group of sums consists of."""
-        only: Any = addends[0][0] if len(addends) == 1 and addends[0][1:] == (None, 1.0) else None
-        last = self.program.steps[-1].out if self.program.steps else None
-        is_last = isinstance(only, Access) and only.array is last and only.table is None and only.base == 0
-        if is_last and only.array.size == np.prod(grid.shape, dtype=int):
+        only = addends[0][0] if len(addends) == 1 and addends[0][1:] == (None, 1.0) else None
+        if (
+            isinstance(only, Access)
+            and self.program.steps
+            and self.program.steps[-1].out is only.array
+            and _is_fresh(only, grid)
+        ):
             self.assign(group.nodes, only.array, grid.cell)
             return
         operands = [x for addend in addends for x in addend[:2] if x is not None]
@@ -398,6 +402,10 @@ def _is_all(x: Access, over: Sequence[int]) -> bool:
     return x.table is None and x.base == 0 and x.strides[-1:] == (1,) and over[0] == x.array.size > 1
 
 
+def _is_fresh(x: Access, grid: Grid) -> bool:
+    return x.table is None and x.base == 0 and x.array.size == np.prod(grid.shape, dtype=int)
+
+
 def lift(
     graph: Graph,
     source: Ints,
@@ -456,8 +464,7 @@ def lift(
     slots = [array.slots.reshape(-1) for array in program.of_role("param")]
     parameters = back[np.concatenate(slots)].tolist() if slots else []
     tables = sum(x.table is not None for step in program.steps if isinstance(step, Compute) for x in step.operands)
-    sums_up = [step for step in program.steps if isinstance(step, Compute) and step.reduce == "sum"]
-    products = sum(len(step.operands) == 2 and step.expr[0] == "mul" for step in sums_up)
+    products = sum(isinstance(step, Compute) and _is_matrix_product(step) for step in program.steps)
     return Lifted(program, parameters, tables, products)
 
 
@@ -471,3 +478,7 @@ def _output(lifter: _Lifter, node_ids: Ints) -> Array:
         if squeezed.is_whole((BATCH,) * lifter.batched + tuple([node_ids.shape[i] for i in stay])):
             return operand.array
     return lifter.compute("out", node_ids.shape, [operand], lambda x: x, batched=lifter.batched)
+
+
+def _is_matrix_product(step: Compute) -> bool:
+    return step.reduce == "sum" and len(step.operands) == 2 and step.expr[0] == "mul"

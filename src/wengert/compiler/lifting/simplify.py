@@ -4,6 +4,7 @@ rarer operations on many operands are written out with others, and what an integ
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -152,7 +153,11 @@ def _logsumexp(write: _Expansion, xs: list[int]) -> None:
     write("add", shift, write("log", write("sum", *powers)))
 
 
-WRITTEN_OUT = {"mean": _mean, "prod": _product, "logsumexp": _logsumexp}
+WRITTEN_OUT: dict[str, Callable[[_Expansion, list[int]], None]] = {
+    "mean": _mean,
+    "prod": _product,
+    "logsumexp": _logsumexp,
+}
 
 
 def share_constants(operands: Ints, constants: Any, source: Ints, data: Any) -> tuple[Ints, Any, Ints]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Container, Sequence
+from collections.abc import Container
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -11,15 +10,14 @@ from typing import Any
 from wengert.errors import ArgumentError, file_name
 from wengert.graph import Graph
 from wengert.view.graph.folding import FEWEST, MOST, Folding, folded
-from wengert.view.graph.formats import FORMATS, svg, written
+from wengert.view.graph.formats import FORMATS, written
 from wengert.view.graph.read import alone, graph_of
-from wengert.view.graph.scene import PATH, Edge, Picture, cell_of, value_box
+from wengert.view.graph.scene import Picture
 
-__all__ = ["Drawing", "bundle", "draw", "draw_dot", "highlight"]
+__all__ = ["Drawing", "bundle", "draw", "draw_dot"]
 
 THEMES = ("auto", "light", "dark")
 DIRECTIONS = ("LR", "TB")
-SHOWN = 150  # nodes that are drawn where some are highlighted
 
 
 class Drawing:
@@ -219,43 +217,3 @@ def bundle(root: Any, include: Container[str] | None, exclude: Container[str] | 
     if "text/plain" in shown:
         shown["text/plain"] = repr(root)
     return shown
-
-
-def highlight(
-    graph: Graph, names: list[str], gradients: Sequence[float], highlighted: set[int], theme: str = "auto"
-) -> str:
-    """A computation with some of its edges highlighted, and gradients of its own, as an SVG: the whole graph if it is
-    small, else the highlighted edges and what they join; the last edges, if many are.
-
-    Args:
-        graph: the computation.
-        names: what its nodes are called.
-        gradients: what is shown as each node's gradient.
-        highlighted: places in `graph.operands`.
-        theme: "light", "dark", or "auto" for the reader's.
-    """
-    whole = len(graph) <= SHOWN
-    unfolded = len(graph) + len(graph.operands)  # boxes, at most
-    picture = Folding(graph, unfolded, names=names).picture()[0] if whole else _part(graph, names, highlighted)
-    for box in picture.boxes:
-        if box.place >= 0:
-            box.rows[1] = cell_of("grad", gradients[box.place])
-            box.title = ""
-        box.hot = False
-    for edge in picture.edges:
-        edge.hot = edge.at in highlighted
-        if edge.hot:
-            picture.boxes[edge.source].hot = picture.boxes[edge.target].hot = True
-    stops = [note for note in picture.notes if note != PATH]
-    picture.notes = stops if whole else [f"{len(picture.boxes)} of {len(graph):,} nodes: those on the paths"]
-    return svg.sheet(picture, theme)[0]
-
-
-def _part(graph: Graph, names: list[str], highlighted: set[int]) -> Picture:
-    """The highlighted edges that are nearest to the root, and what they join."""
-    places = sorted(highlighted, reverse=True)[:SHOWN]
-    ends = [(graph.operands[at], bisect_right(graph.starts, at) - 1) for at in places]
-    shown = sorted({place for pair in ends for place in pair})
-    box_of = {place: i for i, place in enumerate(shown)}
-    edges = [Edge(box_of[source], box_of[target], at) for at, (source, target) in zip(places, ends, strict=True)]
-    return Picture([value_box(graph, place, None, names[place]) for place in shown], edges)

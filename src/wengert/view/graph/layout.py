@@ -134,15 +134,19 @@ class _Net:
         waypoints: dict[int, list[int]] = {}  # of the edges from one box: all of them share these
         for source, target in edges:
             chain = waypoints.setdefault(source, [source])
-            while self.ranks[chain[-1]] < ranks[target] - 1:  # a waypoint more
-                self.ranks.append(self.ranks[chain[-1]] + 1)
-                self.before.append([])
-                self.behind.append([])
-                self._join(chain[-1], len(self.ranks) - 1)
-                chain.append(len(self.ranks) - 1)
+            while self.ranks[chain[-1]] < ranks[target] - 1:
+                chain.append(self._waypoint(chain[-1]))
             path = chain[: ranks[target] - ranks[source]]
             self._join(path[-1], target)
             self.paths.append([*path, target])
+
+    def _waypoint(self, last: int) -> int:
+        new = len(self.ranks)
+        self.ranks.append(self.ranks[last] + 1)
+        self.before.append([])
+        self.behind.append([])
+        self._join(last, new)
+        return new
 
     def _join(self, left: int, right: int) -> None:
         self.behind[left].append(right)

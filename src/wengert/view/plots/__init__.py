@@ -9,7 +9,8 @@ Colours are those of Okabe and Ito (2008), which people of all kinds of colour v
 """
 
 from wengert.view.plots.functions import plot_function
-from wengert.view.plots.networks import plot_activations, plot_gradients, plot_network, plot_weights
+from wengert.view.plots.histograms import plot_activations, plot_gradients, plot_weights
+from wengert.view.plots.networks import plot_network
 from wengert.view.plots.training import plot_confusion, plot_decision_boundary, plot_digits, plot_history
 
 __all__ = ["plot_activations", "plot_confusion", "plot_decision_boundary", "plot_digits", "plot_function"]

@@ -1,25 +1,19 @@
-"""What a network is made of: as circles and lines, what each neuron reads, how strongly, with which sign; and how its
-weights, its gradients and its activations are spread, a histogram a layer.
-"""
+"""A network as circles and lines: what each neuron reads, how strongly, with which sign."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from itertools import pairwise
-from math import isfinite, sqrt
+from math import isfinite
 from typing import Any
 
-from wengert.errors import ArgumentError, DataError, LengthError, require
-from wengert.view.plots.base import BLUE, INK, PALE, VERMILION, axes_for, quiet, stages
+from wengert.errors import ArgumentError, DataError, require
+from wengert.view.plots.base import BLUE, INK, PALE, VERMILION, axes_for, stages
 
-__all__ = ["plot_activations", "plot_gradients", "plot_network", "plot_weights"]
+__all__ = ["plot_network"]
 
 RADIUS = 0.3  # of a circle; two that stand one above the other are 1 apart
 WIDEST = (4.0, 2.5)  # points, of the line of the greatest weight; where there are many lines
-ALIKE = 1e-9  # of the largest: numbers that differ by less are drawn as one
-BINS = range(12, 61)  # how many bars a histogram may have
-LAYER = re.compile(r"((^|\.)neurons(\.\d+)?)?((^|\.)[wb])?(\.\d+)*$")  # what stands behind the layer in a name
 
 
 def plot_network(model: Any, most: int = 12, axes: Any = None) -> Any:
@@ -133,132 +127,3 @@ def _draw_lines(
         capstyle="butt",
     )
     axes.add_collection(lines)
-
-
-def plot_weights(model: Any, axes: Any = None) -> Any:
-    """The weights and biases of each layer: one histogram below the other, all over the same axis.
-
-    Numbers that are exactly 0 are counted at the left and not drawn, as a pile of them would dwarf the rest; so are
-    those that are not finite. Layers are told apart by the names of the parameters, so any Module will do.
-
-    Raises:
-        ArgumentError: the model has no parameters.
-        MissingExtraError: matplotlib is not installed.
-    """
-    return _histograms(_by_layer(model, "data"), "weights and biases", axes)
-
-
-def plot_gradients(model: Any, axes: Any = None) -> Any:
-    """The gradients of each layer's parameters, as the last `backward()` left them, drawn as in `plot_weights`.
-
-    Layers whose gradients are far smaller than those of the others learn more slowly than the others do: their
-    gradients vanish. Many that are exactly 0 belong to neurons that no example reaches, such as dead ReLUs.
-
-    Raises:
-        ArgumentError: the model has no parameters.
-        MissingExtraError: matplotlib is not installed.
-    """
-    layers = _by_layer(model, "grad")
-    none = not any(number for numbers in layers.values() for number in numbers)
-    note = ": all 0" if none else ""
-    return _histograms(layers, f"gradients{note}", axes)
-
-
-def plot_activations(model: Any, X: Sequence[Any], axes: Any = None) -> Any:
-    """What the neurons of each layer give for the inputs X, drawn as in `plot_weights`; no gradient changes.
-
-    Args:
-        model: made of layers, one reading what the one before it gives, such as an MLP.
-        X: the inputs of each example.
-        axes: where to draw; None makes new ones.
-
-    Raises:
-        ArgumentError: the model is not made of layers.
-        DataError: X is empty.
-        LengthError: an example has another number of inputs than the first layer.
-        MissingExtraError: matplotlib is not installed.
-    """
-    if not len(X):
-        raise DataError("X is empty: activations are those for some examples")
-    layers: dict[str, list[float]] = {}
-    rows = [[float(x) for x in row] for row in X]
-    for stage in stages(model):
-        for i, row in enumerate(rows):
-            try:
-                outputs = stage.call(row)
-            except LengthError as error:
-                raise LengthError(f"{stage.name}, example {i}: {error}") from None
-            rows[i] = [float(y.data) for y in (outputs if isinstance(outputs, (list, tuple)) else [outputs])]
-        kind = getattr(stage.neurons[0], "activation", "") if stage.neurons else ""
-        layers[f"{stage.name} {kind}"] = [number for row in rows for number in row]
-    return _histograms(layers, f"activations, {len(rows):,} example{'' if len(rows) == 1 else 's'}", axes)
-
-
-def _by_layer(model: Any, what: str) -> dict[str, list[float]]:
-    """The data or the gradients of the parameters, under the name of what they belong to."""
-    layers: dict[str, list[float]] = {}
-    for name, p in model.named_parameters() if hasattr(model, "named_parameters") else ():
-        layers.setdefault(LAYER.sub("", name) or type(model).__name__.lower(), []).append(getattr(p, what))
-    if not layers:
-        raise ArgumentError(f"{model!r:.80} has no parameters: there is nothing to draw")
-    return layers
-
-
-def _histograms(layers: dict[str, list[float]], title: str, axes: Any) -> Any:
-    """A histogram for each layer, the first on top; the highest bar of each is as high as that of any other."""
-    axes = axes_for(axes, (6.4, 0.8 + 0.75 * len(layers)))
-    shown = {name: [y for y in numbers if isfinite(y) and y] for name, numbers in layers.items()}
-    drawn = [number for numbers in shown.values() for number in numbers]
-    low, high = (min(drawn), max(drawn)) if drawn else (-1.0, 1.0)
-    if not high - low > ALIKE * max(abs(low), abs(high)):  # all alike
-        low, high = low - abs(low) / 2, high + abs(high) / 2
-    room = high / 40 - low / 40
-    for row, numbers in enumerate(shown.values()):
-        edges, counts = _counted(numbers, room)
-        tallest = max(counts) or 1
-        floor = -float(row)
-        heights = [floor + 0.8 * count / tallest for count in counts]
-        axes.axhline(floor, color=PALE, linewidth=0.8, zorder=0)
-        axes.stairs(heights, edges, baseline=floor, fill=True, color=BLUE, alpha=0.55, linewidth=0)
-        axes.stairs(heights, edges, baseline=floor, color=BLUE, linewidth=1.0)
-    axes.axvline(0.0, color=PALE, linewidth=0.8, zorder=0)
-    axes.set(ylim=(0.85 - len(layers), 1.0), xlim=(low - room, high + room))
-    axes.set_yticks([0.35 - row for row in range(len(layers))], [_told(*layer) for layer in layers.items()], fontsize=8)
-    for label, numbers in zip(axes.get_yticklabels(), layers.values(), strict=True):
-        label.set_color(INK if all(map(isfinite, numbers)) else VERMILION)
-    axes.locator_params(axis="x", nbins=5)
-    quiet(axes)
-    axes.spines["left"].set_visible(False)
-    axes.tick_params(axis="y", length=0)
-    axes.set_title(title, loc="left", fontsize=10, color=INK)
-    return axes
-
-
-def _counted(numbers: list[float], least: float) -> tuple[list[float], list[int]]:
-    """The edges of a histogram's bars, and how many numbers there are in each; numbers all alike have one bar."""
-    low, high = min(numbers, default=0.0), max(numbers, default=0.0)
-    bins = min(max(round(2 * len(numbers) ** (1 / 3)), BINS[0]), BINS[-1])  # as many bars as Rice's rule has
-    width = high / bins - low / bins
-    if not width > ALIKE * max(abs(low), abs(high)):
-        return [low - least / 2, low + least / 2], [len(numbers)]
-    counts = [0] * bins
-    for number in numbers:
-        counts[min(int((number - low) / width), bins - 1)] += 1
-    return [low + width * i for i in range(bins + 1)], counts
-
-
-def _told(name: str, numbers: list[float]) -> str:
-    """A layer in a few words: its name, mean and standard deviation, what is not drawn."""
-    finite = [number for number in numbers if isfinite(number)]
-    lines = [name.strip()]
-    if finite:
-        size = max(map(abs, finite)) or 1.0  # squares of what is divided by it neither overflow nor vanish
-        mean = sum(number / size for number in finite) / len(finite)
-        deviation = sqrt(sum((number / size - mean) ** 2 for number in finite) / len(finite))
-        lines.append(f"mean {mean * size:.2g}, sd {deviation * size:.2g}")
-    zeros = finite.count(0.0)
-    if zeros:
-        lines.append(f"{100 * zeros / len(numbers):.3g} % are 0")
-    if len(finite) < len(numbers):
-        lines.append(f"{len(numbers) - len(finite):,} not finite")
-    return "\n".join(lines)
