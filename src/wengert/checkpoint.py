@@ -252,8 +252,9 @@ def _checked(part: str, thing: Any, found: dict[str, list[int]], metadata: dict[
     if part == "optimizer":
         algorithm = metadata.get("optimizer.algorithm")
         if algorithm != state["algorithm"]:
-            text = f"the state of the optimizer {algorithm!r:.40}, not of {state['algorithm']!r}"
-            raise CheckpointError(f"it holds {text}")
+            raise CheckpointError(
+                f"it holds the state of the optimizer {algorithm!r:.40}, not of {state['algorithm']!r}"
+            )
         own["optimizer.places"] = _listed([0.0] * len(thing.parameters))
     _add(part, state, own, {})
     expected = {name: tensor.shape for name, tensor in own.items()}

@@ -152,6 +152,7 @@ def test_lists_and_numbers_of_the_users_own_kinds(machine: bool) -> None:
 
 
 @both
+@pytest.mark.filterwarnings("ignore:f runs uncompiled")  # 2**63 makes floats of a column, which are no indices
 @pytest.mark.parametrize("batched", [False, True])
 def test_indices_are_in_bounds_before_anything_runs(machine: bool, batched: bool) -> None:
     def f(k: int, x: float) -> Any:
@@ -171,7 +172,7 @@ def test_indices_are_in_bounds_before_anything_runs(machine: bool, batched: bool
         def call(k: int = k) -> Any:
             return made.compiled.mean([1, k], [0.5, 0.5]) if batched else made.compiled(k, 0.5)
 
-        with pytest.raises(IndexError if not batched or abs(k) < 2**62 else (IndexError, DataError, TypeError)):
+        with pytest.raises((IndexError, DataError) if k == 10**30 and batched else IndexError):
             call()
 
 

@@ -136,6 +136,25 @@ def test_a_batch_that_the_engine_does_faster_is_taken_apart(name: str, as_arrays
     assert compiled._runtime.short
 
 
+@pytest.mark.parametrize("held", [list, "a list of arrays", "an array"])
+def test_a_function_that_changes_its_rows_changes_those_that_were_passed(held: Any) -> None:
+    """As a loop over them does, at every call."""
+    np = pytest.importorskip("numpy")
+    rows: Any = [[1.0, 2.0], [3.0, 4.0]]
+    rows = rows if held is list else np.array(rows) if held == "an array" else [*map(np.array, rows)]
+
+    @wengert.compile
+    def function(xs: Any) -> Value:
+        xs[0] += 1.0
+        return W * xs[0]
+
+    results: list[float] = []
+    assert "changes xs" in warned(*[lambda: results.append(function.mean(rows).data)] * 9)[0]
+    assert results == [0.5 * (2.0 + 1.0 + n) for n in range(9)]
+    assert [row[0] for row in rows] == [10.0, 12.0]
+    assert function._runtime.short
+
+
 def test_a_batch_of_another_look_is_read() -> None:
     """What was a list is a number: an error, although such batches went to the function itself."""
     compiled = wengert.compile(lambda d: W * d["a"] + d["b"])

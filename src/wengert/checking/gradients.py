@@ -168,8 +168,9 @@ def check_gradients(
         try:
             for name, x in zip(subject.names, subject.point, strict=True):
                 if step is not None and isfinite(x) and x + step == x:
-                    expected = "the same: expected a larger one"
-                    raise ArgumentError(f"step is {step!r}, and {name} = {x!r} plus that is {expected}")
+                    raise ArgumentError(
+                        f"step is {step!r}, and {name} = {x!r} plus that is the same: expected a larger one"
+                    )
             found = [
                 c for degree in range(1, order + 1) for c in _compare(subject, degree, _Tolerance(rtol, atol), step)
             ]

@@ -92,12 +92,11 @@ class Runtime:
             return self.one(perf_counter(), self.arguments(args, named, False), args, named)
         if modes.eager_only():
             return self.eagerly(self.arguments(args, named, True), how)
-        if self.short:
-            rows = rows_of((*args, *named.values()))
-            function = self.short.get(self.look(args, named, len(rows)))
-            self.compiled.passed += function is not None
-            if function is not None and self.compiled.passed & (self.compiled.passed - 1):
-                return together([function(*row) for row in rows], how)
+        function = self.short.get(look_of(args, named)) if self.short else None
+        if function is not None:
+            self.compiled.passed += 1
+            if self.compiled.passed & (self.compiled.passed - 1):
+                return together([function(*row) for row in rows_of((*args, *named.values()))], how)
         began = perf_counter()
         arguments = self.arguments(args, named, True)
         return self.batch(began, arguments, arguments.count(), how, args, named)
@@ -111,10 +110,6 @@ class Runtime:
         function = by_place(function, signature, names)
         results = [function(*row) for row in rows]
         return results if how == "map" else combined(results, how)
-
-    def look(self, args: Sequence[Any], named: dict[str, Any], count: int) -> Any:
-        """What a batch of so many examples looks like."""
-        return count.bit_length(), tuple(map(look_of, args)), tuple(named), tuple(map(look_of, named.values()))
 
     def one(self, began: float, arguments: Arguments, args: Sequence[Any], named: dict[str, Any]) -> Any:
         """A call on one example."""
@@ -208,20 +203,22 @@ class Runtime:
                 self.consider(entry, count)
                 entry.settle(count, not (due or engine))  # after a check it is timed again
                 return found
-        batches = [each for form, each in self.entries.items() if form.batched]
-        is_short = (entry.refusal or not due) and all(
-            each.refusal or each.prefers_engine(count, pinned) for each in batches
-        )
-        if is_short and not self.compiled.static and arguments.is_wide() and len(self.short) < SPECIALIZATIONS:
+        if (entry.refusal or not due) and self.is_short(arguments, count):
             names = list(self.compiled.signature.parameters)[: len(args)]
-            taken = by_place(self.function, self.compiled.signature, [*names, *named])
-            self.short[self.look(args, named, count)] = taken
+            self.short[look_of(args, named)] = by_place(self.function, self.compiled.signature, [*names, *named])
         ready = perf_counter()
         made = self.eagerly(arguments, how, known)
         if by_engine:
             entry.note_engine(count, perf_counter() - ready)
             self.consider(entry, count)
         return made
+
+    def is_short(self, arguments: Arguments, count: int) -> bool:
+        """Whether such batches go to the function itself by the short way, which takes rows as they were passed."""
+        if self.compiled.static or not arguments.is_wide() or len(self.short) >= SPECIALIZATIONS:
+            return False
+        batches = [entry for form, entry in self.entries.items() if form.batched]
+        return all(each.refusal or each.prefers_engine(count, self.compiled.pinned) for each in batches)
 
     def by_programs(self, entry: Entry, arguments: Arguments, count: int, how: str, known: dict[int, Any]) -> Any:
         """The result by the specializations that hold for the examples, some of them recorded now; None for the engine

@@ -262,8 +262,10 @@ class _Call:
             self.result, self.aux = function(*given, **named), None
             if has_aux:
                 if not isinstance(self.result, tuple) or len(self.result) != 2:
-                    expected = f"has_aux expects a pair (value, something else); {_name(function)} returned"
-                    raise ArgumentError(f"{expected} {_told(self.result)}")
+                    raise ArgumentError(
+                        f"has_aux expects a pair (value, something else); {_name(function)} returned "
+                        f"{_told(self.result)}"
+                    )
                 self.result, self.aux = self.result
             self.outputs = Numbers(self.result, f"the result of {_name(function)}")
             return self.outputs.leaves

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from math import isfinite
 from operator import attrgetter, is_, itemgetter
 from typing import Any
@@ -94,12 +93,16 @@ class LinearMap:
         self.began = began
         self.kind = kind
         self.observed = observed
+        self._graph: Graph | None = None
+        self._inputs: list[int] | None = None  # their places in it
         self._links: Links | None = None
 
-    @cached_property
+    @property
     def graph(self) -> Graph:
         """What the outputs were computed by, and what that was computed by before this run."""
-        return Graph(*[x for x in self.outputs if isinstance(x, Value)])
+        if self._graph is None:
+            self._graph = Graph(*[x for x in self.outputs if isinstance(x, Value)])
+        return self._graph
 
     @property
     def closed(self) -> bool:
@@ -161,9 +164,14 @@ class LinearMap:
         """The place in the graph of the first node of this run."""
         return bisect_left(self.graph.values, self.began, key=_age)
 
-    @cached_property
+    @property
     def _places(self) -> list[int]:
         """The place of each input in the graph; -1 where no output depends on it."""
+        if self._inputs is None:
+            self._inputs = self._find()
+        return self._inputs
+
+    def _find(self) -> list[int]:
         values, first = self.graph.values, self._first()
         count = len(self.inputs)
         if len(values) - first >= count and all(map(is_, values[first : first + count], self.inputs)):

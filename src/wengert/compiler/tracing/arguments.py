@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 
 from wengert.compiler.tracing.keys import key_of
+from wengert.compiler.tracing.rows import by_place, called, same_length
 from wengert.derivatives import KeyPath, keys_of, tree_flatten, tree_leaves, tree_map, tree_unflatten
 from wengert.engine import Value
 from wengert.errors import ArgumentError, DataError
 
-__all__ = ["Arguments", "Fixed", "Form", "Leaf", "Reader", "by_place", "examples", "flatten_argument", "look_of"]
-__all__ += ["ordinary", "rows_of"]
+__all__ = ["Arguments", "Fixed", "Form", "Leaf", "Reader", "flatten_argument", "ordinary"]
 
 WIDE = (np.dtype(np.float64), np.dtype(np.int64), np.dtype(np.bool_))
 SCALARS: dict[Any, Any] = {np.floating: float, np.integer: int, np.bool_: bool}
@@ -221,7 +221,7 @@ class Arguments:
         """
         lengths = list(map(len, self.arrays))
         if not lengths or not lengths[0] or lengths.count(lengths[0]) != len(lengths):
-            _same([(leaf.name, length) for leaf, length in zip(self.form.leaves, lengths, strict=True)])
+            same_length([(leaf.name, length) for leaf, length in zip(self.form.leaves, lengths, strict=True)])
         return lengths[0]
 
     def example(self, number: int) -> list[Any]:
@@ -274,7 +274,7 @@ class Arguments:
             if isinstance(shape, Fixed):
                 return [original] * count  # as it is now
             if isinstance(shape, Leaf):
-                made = _column(shape, next(arrays)[part])
+                made = _column(shape, next(arrays)[part], original, part)
                 return known.setdefault(id(original), made) if _has_identity(original) else made
             columns = [column(child, original[key]) for key, child in zip(shape.keys, shape.children, strict=True)]
             return [shape.rebuild(list(row)) for row in zip(*columns, strict=True)]
@@ -313,15 +313,6 @@ class Arguments:
 
 def _is_narrow(x: Any) -> bool:
     return isinstance(x, (np.generic, np.ndarray)) and x.dtype.kind in "fiub" and x.dtype not in WIDE
-
-
-def look_of(x: Any) -> Any:
-    """What an argument of a batch looks like from outside: of what kind it is, and what tuples and dicts hold."""
-    if isinstance(x, np.ndarray):
-        return x.dtype, x.ndim
-    if isinstance(x, (tuple, dict)):
-        return type(x), tuple(x if isinstance(x, dict) else ()), *map(look_of, x.values() if isinstance(x, dict) else x)
-    return type(x)
 
 
 def _has_identity(x: Any) -> bool:
@@ -391,43 +382,6 @@ def tree_items(x: Any) -> list[Any]:
     return [x]
 
 
-def examples(
-    signature: inspect.Signature, static: Sequence[str], args: Sequence[Any], named: dict[str, Any]
-) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """The names of the arguments of a batch, and those of each example, whatever the numbers in it are.
-
-    Raises:
-        DataError: the arguments differ in the number of examples, or none has any.
-    """
-    given = signature.bind(*args, **named).arguments
-    moving = [name for name in given if name not in static]
-    count = _same([(name, length) for name in moving for length in _lengths(given[name])])
-    columns = [_spread(x, count) if name in moving else [x] * count for name, x in given.items()]
-    return list(given), list(zip(*columns, strict=True))
-
-
-def rows_of(columns: Sequence[Any]) -> list[tuple[Any, ...]]:
-    """The arguments of each example of a batch, in which all are moving; none if they differ in length."""
-    lengths = [length for x in columns for length in _lengths(x)]
-    if not lengths or lengths.count(lengths[0]) != len(lengths):
-        return []
-    return list(zip(*[_spread(x, lengths[0]) for x in columns], strict=True))
-
-
-def by_place(function: Callable[..., Any], signature: inspect.Signature, names: Collection[str]) -> Callable[..., Any]:
-    """A function that takes these arguments by place."""
-    first = list(signature.parameters.values())[: len(names)]
-    if [p.name for p in first if p.kind <= p.POSITIONAL_OR_KEYWORD] == list(names):
-        return function
-    return lambda *row: called(function, signature, dict(zip(names, row, strict=True)))
-
-
-def called(function: Callable[..., Any], signature: inspect.Signature, given: dict[str, Any]) -> Any:
-    """What a function gives for arguments by name, each in the way in which the function takes it."""
-    bound = inspect.BoundArguments(signature, given)
-    return function(*bound.args, **bound.kwargs)
-
-
 def _static(name: str, x: Any) -> Any:
     """The key of a static argument.
 
@@ -444,47 +398,14 @@ def _static(name: str, x: Any) -> Any:
     return key_of(x)
 
 
-def _same(lengths: list[tuple[str, int]]) -> int:
-    """How many examples there are, by the length of each argument.
-
-    Raises:
-        DataError: they differ, or there is none.
+def _column(leaf: Leaf, x: Any, original: Any, part: slice) -> Any:
+    """What a leaf is in each example as the user's function expects it without a compiler: of a list its own items,
+    which the function may change.
     """
-    if not lengths:
-        raise DataError("a batch needs an argument with an example in each row")
-    if len({length for _, length in lengths}) > 1:
-        raise DataError(f"the arguments of a batch have as many examples each, not {dict(lengths)}")
-    if not lengths[0][1]:
-        raise DataError("a batch of no examples has no mean: expected at least one")
-    return lengths[0][1]
-
-
-def _lengths(x: Any) -> list[int]:
-    """How many examples there are in each list or array of an argument."""
-    if isinstance(x, (tuple, dict)):
-        return [length for item in (x.values() if isinstance(x, dict) else x) for length in _lengths(item)]
-    return [len(x)] if isinstance(x, list) or (isinstance(x, np.ndarray) and x.ndim) else []
-
-
-def _spread(x: Any, count: int) -> Sequence[Any]:
-    """An argument in each example; what is neither list nor array, such as `self`, belongs to all of them."""
-    if isinstance(x, (tuple, dict)) and x:
-        rows = zip(*[_spread(item, count) for item in (x.values() if isinstance(x, dict) else x)], strict=True)
-        if isinstance(x, dict):
-            return [dict(zip(x, row, strict=True)) for row in rows]
-        return list(map(getattr(type(x), "_make", type(x)), rows))
-    if isinstance(x, np.ndarray) and x.ndim:
-        return list(x.tolist()) if x.ndim == 1 else list(x)
-    return x if isinstance(x, list) else [x] * count
-
-
-def _column(leaf: Leaf, x: Any) -> Any:
-    """What a leaf is in each example as the user's function expects it without a compiler."""
+    if isinstance(original, list):
+        return original[part]
     x = x.astype(bool) if leaf.kind == "b" else x
-    if leaf.held == "scalar":
-        return x.tolist()
-    kinds = leaf.held.split()
-    return x.tolist() if set(kinds) == {"list"} else [_held(row, kinds) for row in x]
+    return x.tolist() if leaf.held == "scalar" else list(x)
 
 
 def _numbers_of(leaf: Leaf, array: Any) -> Any:

@@ -1,0 +1,106 @@
+"""A batch taken apart, row by row, as it was passed: nothing in it is read."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert.errors import DataError
+
+__all__ = ["by_place", "called", "examples", "look_of", "rows_of", "same_length"]
+
+
+def examples(
+    signature: inspect.Signature, static: Sequence[str], args: Sequence[Any], named: dict[str, Any]
+) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """The names of the arguments of a batch, and those of each example, whatever the numbers in it are.
+
+    Raises:
+        DataError: the arguments differ in the number of examples, or none has any.
+    """
+    given = signature.bind(*args, **named).arguments
+    moving = [name for name in given if name not in static]
+    count = same_length([(name, length) for name in moving for length in _lengths(given[name])])
+    columns = [_spread(x, count) if name in moving else [x] * count for name, x in given.items()]
+    return list(given), list(zip(*columns, strict=True))
+
+
+def look_of(args: Sequence[Any], named: dict[str, Any]) -> Any:
+    """What a batch looks like from outside: about how many examples it has, and in what they are; None if its
+    arguments differ in how many. All of them are moving.
+    """
+    columns = (*args, *named.values())
+    count = _count(columns)
+    return (count.bit_length(), tuple(named), *map(_look, columns)) if count else None
+
+
+def _look(x: Any) -> Any:
+    """Of what kind an argument is, and what tuples and dicts hold."""
+    if isinstance(x, np.ndarray):
+        return x.dtype, x.ndim
+    if isinstance(x, (tuple, dict)):
+        return type(x), tuple(x if isinstance(x, dict) else ()), *map(_look, x.values() if isinstance(x, dict) else x)
+    return type(x)
+
+
+def _count(columns: Sequence[Any]) -> int:
+    """How many examples a batch has; 0 if its arguments differ in it, or there is none."""
+    lengths = [length for x in columns for length in _lengths(x)]
+    return lengths[0] if lengths and lengths.count(lengths[0]) == len(lengths) else 0
+
+
+def rows_of(columns: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+    """The arguments of each example of a batch of which all are moving."""
+    count = _count(columns)
+    return zip(*[_spread(x, count) for x in columns], strict=True)
+
+
+def by_place(function: Callable[..., Any], signature: inspect.Signature, names: Collection[str]) -> Callable[..., Any]:
+    """A function that takes these arguments by place."""
+    first = list(signature.parameters.values())[: len(names)]
+    if [p.name for p in first if p.kind <= p.POSITIONAL_OR_KEYWORD] == list(names):
+        return function
+    return lambda *row: called(function, signature, dict(zip(names, row, strict=True)))
+
+
+def called(function: Callable[..., Any], signature: inspect.Signature, given: dict[str, Any]) -> Any:
+    """What a function gives for arguments by name, each in the way in which the function takes it."""
+    bound = inspect.BoundArguments(signature, given)
+    return function(*bound.args, **bound.kwargs)
+
+
+def same_length(lengths: list[tuple[str, int]]) -> int:
+    """How many examples there are, by the length of each argument.
+
+    Raises:
+        DataError: they differ, or there is none.
+    """
+    if not lengths:
+        raise DataError("a batch needs an argument with an example in each row")
+    if len({length for _, length in lengths}) > 1:
+        raise DataError(f"the arguments of a batch have as many examples each, not {dict(lengths)}")
+    if not lengths[0][1]:
+        raise DataError("a batch of no examples has no mean: expected at least one")
+    return lengths[0][1]
+
+
+def _lengths(x: Any) -> list[int]:
+    """How many examples there are in each list or array of an argument."""
+    if isinstance(x, (tuple, dict)):
+        return [length for item in (x.values() if isinstance(x, dict) else x) for length in _lengths(item)]
+    return [len(x)] if isinstance(x, list) or (isinstance(x, np.ndarray) and x.ndim) else []
+
+
+def _spread(x: Any, count: int) -> Sequence[Any]:
+    """An argument in each example; what is neither list nor array, such as `self`, belongs to all of them."""
+    if isinstance(x, (tuple, dict)) and x:
+        rows = zip(*[_spread(item, count) for item in (x.values() if isinstance(x, dict) else x)], strict=True)
+        if isinstance(x, dict):
+            return [dict(zip(x, row, strict=True)) for row in rows]
+        return list(map(getattr(type(x), "_make", type(x)), rows))
+    if isinstance(x, np.ndarray) and x.ndim:
+        return list(x.tolist()) if x.ndim == 1 else list(x)
+    return x if isinstance(x, list) else [x] * count
