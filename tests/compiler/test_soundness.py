@@ -327,6 +327,29 @@ def test_attributes_are_no_globals() -> None:
     assert entries(loss) == 1
 
 
+class Scaled:
+    """Has a number and a method of its class, which an object may have its own in the place of."""
+
+    rate = 2.0
+
+    def scaled(self, x: Any) -> Any:
+        return W * x * self.rate
+
+
+def test_an_object_gets_an_attribute_that_its_class_has() -> None:
+    scale = Scaled()
+    loss = wengert.compile(lambda x: scale.scaled(x))
+    for _ in range(50):
+        same(loss(2.0), W * 2.0 * 2.0, [W])
+    scale.rate = 3.0
+    same(loss(2.0), W * 2.0 * 3.0, [W])
+    scale.scaled = lambda x: W + x  # type: ignore[method-assign]
+    same(loss(2.0), W + 2.0, [W])
+    del scale.rate, scale.scaled
+    same(loss(2.0), W * 2.0 * 2.0, [W])
+    lifted(loss)
+
+
 def test_a_variable_that_is_written_is_an_effect() -> None:
     w, last = Value(2.0), None
 

@@ -72,6 +72,12 @@ def attributes_of(x: Any) -> list[str]:
     return [n for n in (*slots, *getattr(x, "__dict__", ())) if not n.startswith("__") and hasattr(x, n)]
 
 
+def _names_of(kind: type) -> set[str]:
+    """The names of what a user's class holds, but for those that Python itself looks for."""
+    bases = [vars(base) for base in kind.__mro__ if is_users_module(base.__module__)]
+    return {n for names in bases for n in names if not n.startswith("__")}
+
+
 def codes_of(code: CodeType) -> Iterator[CodeType]:
     """Code, and that of the functions and comprehensions within it."""
     yield code
@@ -261,6 +267,9 @@ class Surroundings:
         for n in attributes_of(x):
             seen = n in self.mentioned or not DYNAMIC.isdisjoint(self.mentioned)
             object.__setattr__(made, n, self.read(_attribute(x), n, f"{name}.{n}") if seen else getattr(x, n))
+        if (own := getattr(x, "__dict__", None)) is not None:
+            for n in self.mentioned.difference(own).intersection(_names_of(kind)):  # its class's, until it has its own
+                self.found.append((own.get, n, None, f"{name}.{n}"))
         return made
 
     def _itself(self, x: Any, name: str) -> Any:
