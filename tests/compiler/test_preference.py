@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -195,3 +196,53 @@ def test_a_recording_holds_for_the_example_that_it_was_made_of() -> None:
     for _ in range(6):
         same(compiled(x), want, [W])
     assert len(compiled._runtime.last.specializations) <= 1
+
+
+def test_what_is_never_finite_is_left_to_the_engine_at_once() -> None:
+    """A program that cannot serve takes time for nothing."""
+    compiled = wengert.compile(lambda x: W * x * 1e99 * 1e-99)
+    for _ in range(40):
+        assert compiled(1e250).data == float("inf")
+        assert compiled.mean([1e250, 1e250]).data == float("inf")
+    (one,) = [entry for form, entry in compiled._runtime.entries.items() if not form.batched]
+    assert one.calls < 20
+    assert compiled.direct
+    assert compiled._runtime.short
+    same(compiled(2.0), W * 2.0, [W])
+
+
+def test_ever_more_kinds_of_arguments_of_what_is_not_compiled() -> None:
+    """They go to the function itself unseen, once there are too many to tell apart."""
+    kept: list[float] = []
+
+    @wengert.compile
+    def function(xs: list[float], rest: list[float]) -> Value:
+        xs.append(1.0)
+        return W * len(xs)
+
+    assert len(warned(*[lambda n=n: function(kept, [0.0] * n) for n in range(100)])) <= 2  # type: ignore[misc]
+    assert len(kept) == 100
+    assert function.direct[0] == (None, None)
+    assert function.passed > 30
+
+
+@pytest.mark.parametrize("kind", [dict, tuple, Point])
+def test_rows_that_are_made_of_columns_are_of_their_kind(kind: Any) -> None:
+    made = (
+        {"x": COLUMN, "y": OTHER} if kind is dict else kind([COLUMN, OTHER]) if kind is tuple else Point(COLUMN, OTHER)
+    )  # type: ignore[arg-type]
+    seen: list[Any] = []
+
+    @wengert.compile
+    def function(p: Any) -> Value:
+        seen.append(p)
+        return W
+
+    for _ in range(2):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            function.mean(made)
+    assert function._runtime.short
+    assert {type(p) for p in seen} == {kind}
+    assert seen[-3:] == seen[:3]
+    assert len(seen) == 6

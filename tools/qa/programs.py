@@ -31,11 +31,13 @@ import numpy as np
 
 from tests.programs import trial as trials
 from tests.programs.trial import LIFTED, Outcome, Side, collection, trial
+from wengert import Value
 from wengert.compiler.backends import BACKENDS
 
 LIMIT = 60.0  # seconds that a program may take: the slowest takes a tenth of it
 PROMISED = 0.9  # the share of the programs that are to be lifted, of those that do not say that the engine is for them
 WARMING = 20
+SETTLING = 5.0  # seconds
 BATCH = 64
 ALLOWED_RATIO, ALLOWED_TIME = 1.2, 1e-6
 
@@ -179,6 +181,19 @@ def seconds(first: Callable[[], Any], second: Callable[[], Any]) -> tuple[float,
     return statistics.median(times[0]), statistics.median(times[1])
 
 
+def _batch(results: list[Any], mode: str) -> Any:
+    """What a batch comes to without a compiler: of `map` the numbers, as it gives them."""
+    if mode != "map":
+        return trials.combined(results, mode)
+    return np.array([x.data if type(x) is Value else _numbers(x) for x in results])
+
+
+def _numbers(x: Any) -> Any:
+    if isinstance(x, (list, tuple, np.ndarray)) and np.ndim(x):
+        return [v.data if type(v) is Value else _numbers(v) for v in x]
+    return x.data if isinstance(x, Value) else x
+
+
 def cost(name: str, backend: str = "auto") -> dict[str, tuple[float, float]] | str:
     """For one example, and for `map` and `mean` of 64: the times of the compiled and of the uncompiled call."""
     warnings.simplefilter("ignore")
@@ -193,11 +208,14 @@ def cost(name: str, backend: str = "auto") -> dict[str, tuple[float, float]] | s
         else:
             columns = compiled.columns(examples[1])
             calls = [
-                lambda x=examples[0], mode=mode: trials.combined([plain.function(**each) for each in x], mode),
+                lambda x=examples[0], mode=mode: _batch([plain.function(**each) for each in x], mode),
                 lambda columns=columns, mode=mode: getattr(compiled.function, mode)(**columns),
             ]
         try:
             for _ in range(WARMING):
+                calls[1]()
+            until = time.monotonic() + SETTLING  # machine code that is being made takes time from both
+            while time.monotonic() < until and "is being made" in compiled.function.report():
                 calls[1]()
             by_engine, by_program = seconds(calls[0], calls[1])
         except Exception as problem:

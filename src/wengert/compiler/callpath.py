@@ -412,7 +412,7 @@ class CallPath:
             return None
         try:
             for form in self.batches if how else self.ones:
-                if form.read(args, named):
+                if (asked or form.trusted) and form.read(args, named):
                     count = form.count if how else 1
                     if not asked:
                         if not form.is_served(count):
@@ -435,6 +435,8 @@ class CallPath:
     def goes_direct(self, args: tuple[Any, ...], named: dict[str, Any]) -> bool:
         """Whether arguments look like those that go to the function itself."""
         for places, names in self.direct:
+            if places is None:  # all do
+                return True
             if _looks_like(args, places) and ((not named and not names) or alike((), named)[1] == names):
                 return True
         return False

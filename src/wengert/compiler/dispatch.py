@@ -20,7 +20,7 @@ from wengert import modes
 from wengert._forks import in_child
 from wengert.compiler.backends import source_of
 from wengert.compiler.callpath import alike
-from wengert.compiler.entry import PROBATION, STALE, Entry, combined, together
+from wengert.compiler.entry import PROBATION, SPECIALIZATIONS, STALE, Entry, combined, together
 from wengert.compiler.lifting import Unliftable
 from wengert.compiler.tracing import (
     DRAWS,
@@ -48,7 +48,6 @@ from wengert.errors import ArgumentError, warn_once
 
 __all__ = ["Entry", "Runtime"]
 
-SPECIALIZATIONS = 32  # how many are recorded for one form of arguments, and how many forms are told apart
 TRIES = 3  # how often a call is timed
 WORTH = 1e-3  # seconds; what takes longer is timed as it is
 STRIDE = 7919  # between the examples that are compared: a prime, so that it visits all of nearly every batch
@@ -123,8 +122,8 @@ class Runtime:
         is_list = bool(entry.specializations) and entry.specializations[0].shape != ()  # for `map`, and to be shown
         if entry.refusal or is_list or (not due and entry.prefers_engine(1, pinned)):
             look = alike(args, named)
-            if is_wide and look not in self.compiled.direct and len(self.compiled.direct) < SPECIALIZATIONS:
-                self.compiled.direct.append(look)
+            if is_wide and look not in self.compiled.direct:
+                self.pass_by(look)
             if not (entry.refusal or is_list):
                 self.consider(entry, 1)
             return plainly()
@@ -139,19 +138,34 @@ class Runtime:
             made = entry.ran if free else None
             entry.not_finite += free and not entry.was_finite
         seconds = perf_counter() - began
-        if not free or (made is not None and not due):
+        if value is not None and not due:
             entry.settle(1, True)
-            return plainly() if value is None else value
+            return value
+        if not free or (made is not None and not due):
+            began = perf_counter()
+            result = plainly()
+            if free:
+                entry.note_left(1, seconds, perf_counter() - began)
+            return result
 
         result, watch = self.watched(entry, plainly, arguments, made is None)
         if watch is not None:
             self.another(entry, arguments, arguments.arrays, result, watch)
         elif made is not None and self.agrees(entry, made, arguments, arguments.arrays, result):
-            self.choose(entry, arguments, 1, "", seconds)
-            entry.note(1, self.timed(args, named, "", seconds))
+            if value is not None:
+                self.choose(entry, arguments, 1, "", seconds)
+                entry.note(1, self.timed(args, named, "", seconds))
             self.consider(entry, 1)
             entry.settle(1, not (entry.prefers_engine(1, pinned) or entry.tries_engine(1, pinned)))
         return result
+
+    def pass_by(self, look: Any) -> None:
+        """Have calls that look so go to the function itself unseen; all, if none is compiled and each looks new."""
+        direct = self.compiled.direct
+        if len(direct) < SPECIALIZATIONS:
+            direct.append(look)
+        elif len(self.entries) == SPECIALIZATIONS and all(entry.refusal for entry in self.entries.values()):
+            direct[0] = None, None
 
     def timed(self, args: Sequence[Any], named: dict[str, Any], how: str, seconds: float) -> float:
         """How long such a call takes where its path is known, else as long as it took."""
@@ -211,6 +225,8 @@ class Runtime:
         if by_engine:
             entry.note_engine(count, perf_counter() - ready)
             self.consider(entry, count)
+        elif not (due or entry.refusal or entry.was_finite):
+            entry.note_left(count, ready - began, perf_counter() - ready)
         return made
 
     def is_short(self, arguments: Arguments, count: int) -> bool:
@@ -321,7 +337,7 @@ class Runtime:
     def another(self, entry: Entry, arguments: Arguments, example: Sequence[Any], result: Any, watch: PlainRun) -> bool:
         """Make a recording that holds for an example; False if there can be none."""
         if len(entry.specializations) == SPECIALIZATIONS:
-            watch.effect = watch.effect or self.too_many(entry)
+            watch.effect = watch.effect or entry.too_many()
         if isinstance(result, np.ndarray) and not result.ndim and not arguments.form.batched:
             watch.effect = watch.effect or "its result is an array without axes: return the Value itself"
         if watch.effect:
@@ -360,18 +376,6 @@ class Runtime:
             numbers = arguments.numbers(example)
             held = made.holding([np.asarray(x)[None] for x in numbers] if arguments.form.batched else numbers, 1)
         return held is None or len(held[0]) > 0 or not made.is_bounded
-
-    def too_many(self, entry: Entry) -> str:
-        """Why there are so many specializations, and what to write instead."""
-        names = {made.changed() for made in entry.specializations} - {""}
-        if names:
-            return f"what it reads outside of itself, {', '.join(sorted(names))}, changes from call to call: pass it"
-        lines = sorted({line for made in entry.specializations for line in made.guards.lines})
-        return (
-            f"it takes more than {SPECIALIZATIONS} specializations, by comparing or taking numbers out at "
-            f"{'; '.join(lines[:3])}: write wengert.maximum, wengert.where or wengert.softmax, which are the same for "
-            "all numbers (and wengert.pick(values, index) where an integer argument chooses)"
-        )
 
     def agrees(self, entry: Entry, made: Recording, arguments: Arguments, example: Sequence[Any], result: Any) -> bool:
         """Whether a recording comes to what the function itself gave; else it is dropped."""

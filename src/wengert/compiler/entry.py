@@ -17,14 +17,16 @@ from wengert.errors import ArgumentError
 from wengert.functions import mean
 from wengert.functions import sum as total
 
-__all__ = ["PROBATION", "STALE", "Entry", "combined", "together"]
+__all__ = ["PROBATION", "SPECIALIZATIONS", "STALE", "Entry", "combined", "together"]
 
+SPECIALIZATIONS = 32  # how many are recorded for one form of arguments, and how many forms are told apart
 PROBATION = 4  # how many examples a recording is compared on before it is trusted
 STALE = 3  # how many recordings of one form may turn out to be wrong
 FEW = 4  # how often after each check the function itself is tried for calls of one size,
 COLD = 32  # if it has taken no more than so many times as long as the recording, over the number of checks: the first
 # times find nothing in the processor's caches
 FEW_NODES = 3  # for so few operations of one example no machine code is made
+PLAIN = {Value, float, int}  # the kinds of nearly all results
 TOLERANCE = 1.1  # by how much the faster way has to be faster
 
 
@@ -134,11 +136,16 @@ class Entry(Served):
         times, best = self.engine.get(count.bit_length(), (0, inf))
         self.engine[count.bit_length()] = times + 1, min(seconds, best)
 
+    def note_left(self, count: int, tried: float, seconds: float) -> None:
+        """Note a call that the recordings could not do, after so much time, and the function itself then did."""
+        self.note_engine(count, seconds)
+        self.note(count, tried + seconds)
+
     def tries_engine(self, count: int, pinned: bool) -> bool:
         """Whether a call goes to the function itself to see how long it takes: a few times, if that may be less."""
         size = count.bit_length()
-        times, best = self.engine.get(size, (0, self.plain * count))
-        may_be_less = best < COLD / self.calls.bit_length() * self.seconds.get(size, 0.0)
+        times, best = self.engine.get(size, (0, inf))
+        may_be_less = min(best, self.plain * count) < COLD / self.calls.bit_length() * self.seconds.get(size, 0.0)
         return self.compared >= PROBATION and times < FEW and may_be_less and not pinned
 
     def prefers_engine(self, count: int, pinned: bool) -> bool:
@@ -146,6 +153,18 @@ class Entry(Served):
         size = count.bit_length()
         best = self.engine.get(size, (0, inf))[1]
         return best * TOLERANCE < self.seconds.get(size, inf) and self.compared >= PROBATION and not pinned
+
+    def too_many(self) -> str:
+        """Why there are so many specializations, and what to write instead."""
+        names = {made.changed() for made in self.specializations} - {""}
+        if names:
+            return f"what it reads outside of itself, {', '.join(sorted(names))}, changes from call to call: pass it"
+        lines = sorted({line for made in self.specializations for line in made.guards.lines})
+        return (
+            f"it takes more than {SPECIALIZATIONS} specializations, by comparing or taking numbers out at "
+            f"{'; '.join(lines[:3])}: write wengert.maximum, wengert.where or wengert.softmax, which are the same for "
+            "all numbers (and wengert.pick(values, index) where an integer argument chooses)"
+        )
 
     def report(self, pinned: bool) -> list[str]:
         """What is known, line by line."""
@@ -189,23 +208,32 @@ class Entry(Served):
 def together(results: list[Any], how: str) -> Any:
     """What the function itself gave for the examples of a batch, as one."""
     if how != "map":
-        return combined([x if type(x) is Value else main_of(x) for x in results], how)
+        return combined(results, how)
     try:
-        return np.array([x.data if type(x) is Value else numbers_in(x) for x in results])
+        return np.array([x.data if type(x) is Value else _numbers(x) for x in results])
     except ValueError:
         raise ArgumentError("map gives an array: the function's results differ in shape, or are irregular") from None
 
 
-def combined(values: Sequence[Any], how: str) -> Value:
-    """The mean or the sum of Values, by the engine.
+def _numbers(x: Any) -> Any:
+    """The numbers of a result; most are one Value, or a row of them."""
+    if type(x) in (list, tuple) and set(map(type, x)) == {Value}:
+        return [v.data for v in x]
+    return numbers_in(x)
+
+
+def combined(results: Sequence[Any], how: str) -> Value:
+    """The mean or the sum of what a function gave, by the engine.
 
     Raises:
         ArgumentError: there is more than one Value an example.
     """
-    for x in values if set(map(type, values)) != {Value} else ():
-        if isinstance(x, (list, tuple)) or (isinstance(x, np.ndarray) and x.ndim):
-            raise ArgumentError(
-                f"{how} needs one Value an example, and the function gives a {type(x).__name__}: use map"
-            )
-    made = mean(values) if how == "mean" else total(values)
+    if not PLAIN.issuperset(map(type, results)):
+        results = list(map(main_of, results))
+        for x in results:
+            if isinstance(x, (list, tuple)) or (isinstance(x, np.ndarray) and x.ndim):
+                raise ArgumentError(
+                    f"{how} needs one Value an example, and the function gives a {type(x).__name__}: use map"
+                )
+    made = mean(results) if how == "mean" else total(results)
     return made if isinstance(made, Value) else Value(made)

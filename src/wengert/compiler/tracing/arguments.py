@@ -208,6 +208,10 @@ class Arguments:
     arrays: list[Any]
     passed: Collection[str]  # the names of those that are no defaults
 
+    def names(self) -> list[str]:
+        """The names of those, in order."""
+        return [name for name in self.form.shapes if name in self.passed]
+
     def values(self) -> tuple[Any, ...]:
         """The Values among the arguments."""
         found = [(leaf, array) for leaf, array in zip(self.form.leaves, self.arrays, strict=True) if leaf.kind == "v"]
@@ -266,7 +270,7 @@ class Arguments:
         return called(function, self.form.signature, given)
 
     def rows(self, part: slice = slice(None)) -> Iterator[tuple[Any, ...]]:
-        """The arguments of each example of a batch, or of some, as the function gets them."""
+        """The arguments of each example of a batch, or of some, as the function gets them: `names` names them."""
         arrays, count = iter(self.arrays), len(range(self.count())[part])
         known: dict[int, Any] = {}
 
@@ -280,21 +284,22 @@ class Arguments:
             return [shape.rebuild(list(row)) for row in zip(*columns, strict=True)]
 
         columns = []
-        for name, shape in self.form.shapes.items():
-            made, original = column(shape, self.originals[name]), self.originals[name]
+        for name in self.names():
+            original = self.originals[name]
+            made = column(self.form.shapes[name], original)
             columns.append(known.setdefault(id(original), made) if isinstance(original, (tuple, dict)) else made)
         return zip(*columns, strict=True)
 
     def all_plainly(self, function: Callable[..., Any], known: dict[int, Any]) -> list[Any]:
         """What a function gives for each example of a batch, but for those of which it is known."""
-        taken = by_place(function, self.form.signature, self.form.shapes)
+        taken = by_place(function, self.form.signature, self.names())
         return [known[n] if n in known else taken(*row) for n, row in enumerate(self.rows())]
 
     def prepared(self, function: Callable[..., Any], number: int) -> Callable[[], Any]:
         """The call of a function on one example of a batch, or on the one that there is, with its arguments ready."""
         if not self.form.batched:
             return functools.partial(self.plainly, function)
-        taken = by_place(function, self.form.signature, self.form.shapes)
+        taken = by_place(function, self.form.signature, self.names())
         return functools.partial(taken, *next(self.rows(slice(number, number + 1))))
 
     def distinct(self, count: int, most: int) -> list[int]:

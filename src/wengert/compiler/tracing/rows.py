@@ -12,6 +12,8 @@ from wengert.errors import DataError
 
 __all__ = ["by_place", "called", "examples", "look_of", "rows_of", "same_length"]
 
+BY_PLACE = inspect.Parameter.POSITIONAL_OR_KEYWORD  # and before it what is by place alone
+
 
 def examples(
     signature: inspect.Signature, static: Sequence[str], args: Sequence[Any], named: dict[str, Any]
@@ -60,10 +62,14 @@ def rows_of(columns: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
 
 def by_place(function: Callable[..., Any], signature: inspect.Signature, names: Collection[str]) -> Callable[..., Any]:
     """A function that takes these arguments by place."""
-    first = list(signature.parameters.values())[: len(names)]
-    if [p.name for p in first if p.kind <= p.POSITIONAL_OR_KEYWORD] == list(names):
+    parameters, names = list(signature.parameters.values()), list(names)
+    count = 0
+    while count < len(names) and parameters[count].name == names[count] and parameters[count].kind <= BY_PLACE:
+        count += 1
+    if count == len(names):
         return function
-    return lambda *row: called(function, signature, dict(zip(names, row, strict=True)))
+    by_name = names[count:]
+    return lambda *row: function(*row[:count], **dict(zip(by_name, row[count:], strict=True)))
 
 
 def called(function: Callable[..., Any], signature: inspect.Signature, given: dict[str, Any]) -> Any:
@@ -96,11 +102,15 @@ def _lengths(x: Any) -> list[int]:
 
 def _spread(x: Any, count: int) -> Sequence[Any]:
     """An argument in each example; what is neither list nor array, such as `self`, belongs to all of them."""
-    if isinstance(x, (tuple, dict)) and x:
-        rows = zip(*[_spread(item, count) for item in (x.values() if isinstance(x, dict) else x)], strict=True)
-        if isinstance(x, dict):
-            return [dict(zip(x, row, strict=True)) for row in rows]
-        return list(map(getattr(type(x), "_make", type(x)), rows))
+    if isinstance(x, dict) and x:
+        rows: list[dict[Any, Any]] = [{} for _ in range(count)]
+        for key, column in x.items():
+            for row, item in zip(rows, _spread(column, count), strict=True):
+                row[key] = item
+        return rows
+    if isinstance(x, tuple) and x:
+        made = zip(*[_spread(column, count) for column in x], strict=True)
+        return list(made) if type(x) is tuple else list(map(getattr(type(x), "_make", type(x)), made))
     if isinstance(x, np.ndarray) and x.ndim:
         return list(x.tolist()) if x.ndim == 1 else list(x)
     return x if isinstance(x, list) else [x] * count

@@ -26,7 +26,7 @@ def slots_of(arguments: Arguments) -> tuple[list[Slot], list[str], int, int] | N
     many may come by place. None if they are too involved for it.
     """
     form = arguments.form
-    names = [name for name in form.shapes if name in arguments.passed]
+    names = arguments.names()
     defaults = [x for name, x in arguments.originals.items() if name not in arguments.passed]
     if form.aliased or not all(map(_is_constant, defaults)):
         return None
