@@ -14,8 +14,8 @@ def programs_serve(monkeypatch: pytest.MonkeyPatch) -> None:
     if find_spec("numpy"):
         from wengert.compiler.entry import Entry
 
-        monkeypatch.setattr(Entry, "prefers_engine", lambda entry, count, pinned: False)
-        monkeypatch.setattr(Entry, "tries_engine", lambda entry, count, pinned: False)
+        monkeypatch.setattr(Entry, "prefers_engine", lambda entry, size: False)
+        monkeypatch.setattr(Entry, "tries_engine", lambda entry, size: False)
         monkeypatch.setattr(Entry, "choose", lambda entry, count, native, numpy: None)
 
 

@@ -13,6 +13,7 @@ from tests.compiler.checks import batch_of, lifted, same, warned
 from wengert import Value
 from wengert.compiler import Compiled
 from wengert.compiler.backends import preferred
+from wengert.compiler.entry import Size
 
 pytest.importorskip("numpy")
 
@@ -246,3 +247,25 @@ def test_rows_that_are_made_of_columns_are_of_their_kind(kind: Any) -> None:
     assert {type(p) for p in seen} == {kind}
     assert seen[-3:] == seen[:3]
     assert len(seen) == 6
+
+
+def test_what_is_faster_for_numbers_alone_need_not_be_for_gradients() -> None:
+    """`map` and `mean` are timed each by itself, and so are calls without derivatives."""
+    compiled = wengert.compile(lambda x: (W * x).tanh())
+    for _ in range(9):
+        compiled.map([2.0, 3.0])
+        compiled.mean([2.0, 3.0])
+    (entry,) = compiled._runtime.entries.values()
+    values, gradients = Size(2, False), Size(2, True)
+    entry.seconds = {values.key: 1.0, gradients.key: 1.0}
+    entry.engine = {values.key: (9, 2.0), gradients.key: (9, 0.5)}
+    assert entry.prefers_engine(gradients)
+    assert not entry.prefers_engine(values)
+    entry.trusted = 0
+    for _ in range(3):
+        assert compiled.map([2.0, 3.0]).tolist() == pytest.approx([(W * x).tanh().data for x in (2.0, 3.0)])
+        same(compiled.mean([2.0, 3.0]), batch_of(lambda x: (W * x).tanh(), [2.0, 3.0]), [W])
+    assert [slopes for slopes, _ in compiled._runtime.short] == [True]
+    with wengert.no_grad():
+        compiled.mean([2.0, 3.0])
+    assert [slopes for slopes, _ in compiled._runtime.short] == [True]

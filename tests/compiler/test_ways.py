@@ -22,7 +22,7 @@ np = pytest.importorskip("numpy")
 
 from wengert.compiler.backends.native import kernel as native  # noqa: E402
 from wengert.compiler.backends.native.background import WORKER  # noqa: E402
-from wengert.compiler.entry import Entry  # noqa: E402
+from wengert.compiler.entry import Entry, Size  # noqa: E402
 from wengert.compiler.plan import EVERY  # noqa: E402
 
 machine_code = pytest.mark.skipif(
@@ -38,8 +38,8 @@ def line(x: Any, y: Any) -> Any:
 @pytest.fixture
 def programs_serve(monkeypatch: pytest.MonkeyPatch) -> None:
     """Programs do, by whichever way is faster."""
-    monkeypatch.setattr(Entry, "prefers_engine", lambda entry, count, pinned: False)
-    monkeypatch.setattr(Entry, "tries_engine", lambda entry, count, pinned: False)
+    monkeypatch.setattr(Entry, "prefers_engine", lambda entry, size: False)
+    monkeypatch.setattr(Entry, "tries_engine", lambda entry, size: False)
 
 
 @pytest.fixture
@@ -89,7 +89,8 @@ def test_machine_code_is_made_and_measured(at_once: None, call: Any) -> None:
     assert recording.both_code
     ((native_seconds, numpy_seconds),) = entry.ways.values()
     faster = "NumPy" if numpy_seconds * 1.1 < native_seconds else "machine code"
-    assert f"{1 if call is one else 2} examples by {faster}, in " in compiled.report()
+    size = {one: "1 examples", batch: "2 examples", each: "2 examples, without derivatives,"}[call]
+    assert f"{size} by {faster}, in " in compiled.report()
 
 
 def test_it_is_made_once_calls_have_taken_as_long(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,12 +103,12 @@ def test_it_is_made_once_calls_have_taken_as_long(monkeypatch: pytest.MonkeyPatc
         one(compiled)
     entry, kernel = compiled._runtime.last, compiled._runtime.latest().kernel
     steps = len(kernel.program.steps) + len(kernel.back.steps)
-    entry.plain = entry.seconds[1] = (4.9 + steps) / 8
+    entry.plain = entry.seconds[Size(1, True).key] = (4.9 + steps) / 8
     one(compiled)
     assert not asked  # 8 calls of so many seconds, which timing can only lower
     for _ in range(7):
         one(compiled)
-    entry.plain = entry.seconds[1] = (5.1 + steps) / 16
+    entry.plain = entry.seconds[Size(1, True).key] = (5.1 + steps) / 16
     monkeypatch.setattr(entry, "note", lambda count, seconds: None)
     monkeypatch.setattr(compiled._runtime, "watched", lambda entry, call, *_: (call(), None))
     one(compiled)
@@ -148,23 +149,23 @@ def test_numpy_serves_where_it_takes_less_time(at_once: None) -> None:
     (made,) = entry.specializations
     assert made.both_code
     entry.ways, entry.limit = {}, EVERY
-    entry.choose(64, 3.0, 1.0)
+    entry.choose(Size(64, True), 3.0, 1.0)
     assert entry.limit == 64
-    entry.choose(4, 1e-9, 1.0)
-    entry.choose(128, 3.0, 1.0)
+    entry.choose(Size(4, True), 1e-9, 1.0)
+    entry.choose(Size(128, True), 3.0, 1.0)
     assert entry.limit == 64
     entry.seconds = {size: min(both) for size, both in entry.ways.items()}
-    assert "64 examples by NumPy, in 1.0e+00 s for 3.0e+00 s by machine code" in "\n".join(entry.report(pinned=False))
+    assert "64 examples by NumPy, in 1.0e+00 s for 3.0e+00 s by machine code" in "\n".join(entry.report())
     calls: list[int] = []
     both = made.kernel.both
     made.kernel.both = lambda arrays, seed: (calls.append(1), both(arrays, seed))[1]
     xs, ys = np.linspace(0.0, 2.0, 65), np.full(65, 0.3)
     for count in (63, 64, 65):
-        entry.trusted = entry.calls = 1 << 20 | 1 << count.bit_length() | 1
+        entry.calls, entry.trusted = 1 << 20 | 1, 1 << Size(count, True).key
         got = compiled.mean(xs[:count], ys[:count])
         same(got, batch_of(line, xs[:count], ys[:count]), [W, B])
         assert len(calls) == max(0, count - 63)
-    entry.choose(64, 0.5, 1.0)  # it was disturbed the first time
+    entry.choose(Size(64, True), 0.5, 1.0)  # it was disturbed the first time
     assert entry.limit == 65
 
 

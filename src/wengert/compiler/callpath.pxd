@@ -4,7 +4,7 @@ from wengert.compiler.fused cimport gather
 from wengert.compiler.plan cimport Plan, Slot
 from wengert.engine cimport Many, Value, _many
 from wengert.ops cimport ieee
-cdef int COMPILED, FIXED, FLOAT, WHOLE, VALUE, NUMBERS, VALUES, ITEMS, KEYED, FEW
+cdef int COMPILED, FIXED, FLOAT, WHOLE, VALUE, NUMBERS, VALUES, ITEMS, KEYED, FEW, SIZES
 cdef object MISSING
 cdef list in_force
 cdef tuple ALIKE
@@ -20,7 +20,7 @@ cdef class Served:
     cdef bint batched
     cdef object numpy
     @cython.locals(size=int, following="long long")
-    cdef bint is_served(self, Py_ssize_t count) except -1
+    cdef bint is_served(self, Py_ssize_t count, bint slopes) except -1
     @cython.locals(n=Py_ssize_t, given=Py_ssize_t)
     cdef bint read(self, tuple args, dict named) except -1
     @cython.locals(n=Py_ssize_t)

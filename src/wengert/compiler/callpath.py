@@ -31,6 +31,7 @@ __all__ = ["CallPath", "Served", "alike"]
 COMPILED = BY_NAME["compiled"].code
 FIXED, FLOAT, WHOLE, VALUE, NUMBERS, VALUES, ITEMS, KEYED = range(8)  # what a slot is for: see `Slot`
 ALIKE = (str, int, bytes)  # equal ones of these are one to a program
+SIZES = 31  # so many lengths of counts, with derivatives and without, have a bit each in 64
 FEW = 16  # among so many things it is quickly seen whether two are one
 MISSING = object()  # what stands for an argument that was not passed
 
@@ -52,7 +53,7 @@ class Served:
         self.calls = 0
         self.was_finite = True  # what the last call came to
         self.pending = False  # whether machine code of a plan is on its way
-        self.trusted = 0  # for batches of which size the plans serve: a bit each, by the length of the count in bits
+        self.trusted = 0  # what calls the plans serve: a bit each, by the length of the count in bits, and `slopes`
         self.waiting: Any = ()  # examples of the last batch that no plan holds for
         self.ran: Any = None  # the plan that held in the last call on one example
         self.slots: list[Any] = []
@@ -70,7 +71,7 @@ class Served:
         self.arrays = [None] * _length(slots)
         self.memory = [None] * len(self.arrays)
 
-    def is_served(self, count: Int) -> bool:
+    def is_served(self, count: Int, slopes: bool) -> bool:
         """Whether the plans serve the next call, which is not one at which they are compared with the function."""
         if self.pending and self.is_ready():
             return False
@@ -78,7 +79,7 @@ class Served:
         while count >> size:
             size += 1
         following = self.calls + 1
-        return self.trusted >> size & 1 != 0 and following & self.calls != 0
+        return size < SIZES and self.trusted >> (2 * size + slopes) & 1 != 0 and following & self.calls != 0
 
     def is_ready(self) -> bool:
         """Whether there is machine code that a plan does not know of."""
@@ -415,7 +416,7 @@ class CallPath:
                 if (asked or form.trusted) and form.read(args, named):
                     count = form.count if how else 1
                     if not asked:
-                        if not form.is_served(count):
+                        if not form.is_served(count, how != "map" and not disabled):
                             return None
                         if self.last is not form:
                             self.last = form

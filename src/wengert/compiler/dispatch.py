@@ -20,7 +20,7 @@ from wengert import modes
 from wengert._forks import in_child
 from wengert.compiler.backends import source_of
 from wengert.compiler.callpath import alike
-from wengert.compiler.entry import PROBATION, SPECIALIZATIONS, STALE, Entry, combined, together
+from wengert.compiler.entry import PROBATION, SPECIALIZATIONS, STALE, Entry, Size, combined, together
 from wengert.compiler.lifting import Unliftable
 from wengert.compiler.tracing import (
     DRAWS,
@@ -68,6 +68,10 @@ class Runtime:
 
     # -- calls --------------------------------------------------------------------------------------------------------
 
+    def differentiates(self, how: str) -> bool:
+        """Whether derivatives are computed in a call."""
+        return how != "map" and not modes.grad_disabled()
+
     def mode(self) -> bool | None:
         """Whether this thread asks for no derivatives; None where no recording may serve."""
         if recorder_of_thread() is not None or is_watched() or modes.eager_only():
@@ -91,7 +95,7 @@ class Runtime:
             return self.one(perf_counter(), self.arguments(args, named, False), args, named)
         if modes.eager_only():
             return self.eagerly(self.arguments(args, named, True), how)
-        function = self.short.get(look_of(args, named)) if self.short else None
+        function = self.short.get((self.differentiates(how), look_of(args, named))) if self.short else None
         if function is not None:
             self.compiled.passed += 1
             if self.compiled.passed & (self.compiled.passed - 1):
@@ -112,25 +116,25 @@ class Runtime:
 
     def one(self, began: float, arguments: Arguments, args: Sequence[Any], named: dict[str, Any]) -> Any:
         """A call on one example."""
-        entry, pinned = self.entry_for(arguments), self.compiled.pinned
+        entry, size = self.entry_for(arguments), Size(1, self.differentiates(""))
         is_wide = arguments.is_wide()
 
         def plainly() -> Any:
             return self.function(*args, **named) if is_wide else arguments.plainly(self.function)
 
-        due, tries = entry.is_due(), entry.tries_engine(1, pinned)
+        due, tries = entry.is_due(), entry.tries_engine(size)
         is_list = bool(entry.specializations) and entry.specializations[0].shape != ()  # for `map`, and to be shown
-        if entry.refusal or is_list or (not due and entry.prefers_engine(1, pinned)):
+        if entry.refusal or is_list or (not due and entry.prefers_engine(size)):
             look = alike(args, named)
             if is_wide and look not in self.compiled.direct:
                 self.pass_by(look)
             if not (entry.refusal or is_list):
-                self.consider(entry, 1)
+                entry.consider(size, self.compiled.passed)
             return plainly()
         if tries and not due:
             began = perf_counter()
             result = plainly()
-            entry.note_engine(1, perf_counter() - began)
+            entry.note_engine(size, perf_counter() - began)
             return result
         numbers, values = arguments.numbers(arguments.arrays), arguments.values()
         with self.alone() as free:
@@ -139,13 +143,13 @@ class Runtime:
             entry.not_finite += free and not entry.was_finite
         seconds = perf_counter() - began
         if value is not None and not due:
-            entry.settle(1, True)
+            entry.settle(size, True)
             return value
         if not free or (made is not None and not due):
             began = perf_counter()
             result = plainly()
             if free:
-                entry.note_left(1, seconds, perf_counter() - began)
+                entry.note_left(size, seconds, perf_counter() - began)
             return result
 
         result, watch = self.watched(entry, plainly, arguments, made is None)
@@ -153,10 +157,10 @@ class Runtime:
             self.another(entry, arguments, arguments.arrays, result, watch)
         elif made is not None and self.agrees(entry, made, arguments, arguments.arrays, result):
             if value is not None:
-                self.choose(entry, arguments, 1, "", seconds)
-                entry.note(1, self.timed(args, named, "", seconds))
-            self.consider(entry, 1)
-            entry.settle(1, not (entry.prefers_engine(1, pinned) or entry.tries_engine(1, pinned)))
+                self.choose(entry, arguments, size, "", seconds)
+                entry.note(size, self.timed(args, named, "", seconds))
+            entry.consider(size, self.compiled.passed)
+            entry.settle(size, not (entry.prefers_engine(size) or entry.tries_engine(size)))
         return result
 
     def pass_by(self, look: Any) -> None:
@@ -176,7 +180,7 @@ class Runtime:
             seconds = min(seconds, perf_counter() - began)
         return seconds
 
-    def choose(self, entry: Entry, arguments: Arguments, count: int, how: str, seconds: float) -> None:
+    def choose(self, entry: Entry, arguments: Arguments, size: Size, how: str, seconds: float) -> None:
         """Time such a call by machine code and by NumPy, where there are both and nobody has said what is to run."""
         if self.compiled.pinned or not any(made.both_code for made in entry.specializations):
             return
@@ -184,15 +188,11 @@ class Runtime:
         arrays = arguments.arrays if how else arguments.numbers(arguments.arrays)
 
         def run() -> Any:
-            return entry.batch(arrays, count, how, disabled) if how else entry.one(arrays, values, disabled)
+            return entry.batch(arrays, size.examples, how, disabled) if how else entry.one(arrays, values, disabled)
 
         with self.alone() as free:
             if free:
-                entry.time_ways(count, run, TRIES if seconds < WORTH else 1)
-
-    def consider(self, entry: Entry, count: int) -> None:
-        """See whether it is worth it by now to have machine code made for such calls."""
-        entry.consider(count, self.compiled.passed, self.compiled.pinned)
+                entry.time_ways(size, run, TRIES if seconds < WORTH else 1)
 
     # -- batches ------------------------------------------------------------------------------------------------------
 
@@ -200,41 +200,42 @@ class Runtime:
         self, began: float, arguments: Arguments, count: int, how: str, args: Sequence[Any], named: dict[str, Any]
     ) -> Any:
         """A call on a batch."""
-        entry = self.entry_for(arguments)
+        entry, size = self.entry_for(arguments), Size(count, self.differentiates(how))
         known: dict[int, Any] = {}  # what the function itself gave for some of the examples
         due = entry.is_due()
         if due and not entry.refusal:
             self.compare_some(entry, arguments, count, known)
-        pinned = self.compiled.pinned
-        by_engine = not due and (entry.prefers_engine(count, pinned) or entry.tries_engine(count, pinned))
+        by_engine = not due and (entry.prefers_engine(size) or entry.tries_engine(size))
         if not entry.refusal and not by_engine:
             found = self.by_programs(entry, arguments, count, how, known)
             if found is not None:
                 if not due:  # then it would have taken longer
-                    self.choose(entry, arguments, count, how, perf_counter() - began)
-                    entry.note(count, self.timed(args, named, how, perf_counter() - began))
-                engine = entry.prefers_engine(count, pinned) or entry.tries_engine(count, pinned)
-                self.consider(entry, count)
-                entry.settle(count, not (due or engine))  # after a check it is timed again
+                    self.choose(entry, arguments, size, how, perf_counter() - began)
+                    entry.note(size, self.timed(args, named, how, perf_counter() - began))
+                engine = entry.prefers_engine(size) or entry.tries_engine(size)
+                entry.consider(size, self.compiled.passed)
+                entry.settle(size, not (due or engine))  # after a check it is timed again
                 return found
-        if (entry.refusal or not due) and self.is_short(arguments, count):
+        if (entry.refusal or not due) and self.is_short(arguments, size):
             names = list(self.compiled.signature.parameters)[: len(args)]
-            self.short[look_of(args, named)] = by_place(self.function, self.compiled.signature, [*names, *named])
+            self.short[size.slopes, look_of(args, named)] = by_place(
+                self.function, self.compiled.signature, [*names, *named]
+            )
         ready = perf_counter()
         made = self.eagerly(arguments, how, known)
         if by_engine:
-            entry.note_engine(count, perf_counter() - ready)
-            self.consider(entry, count)
+            entry.note_engine(size, perf_counter() - ready)
+            entry.consider(size, self.compiled.passed)
         elif not (due or entry.refusal or entry.was_finite):
-            entry.note_left(count, ready - began, perf_counter() - ready)
+            entry.note_left(size, ready - began, perf_counter() - ready)
         return made
 
-    def is_short(self, arguments: Arguments, count: int) -> bool:
+    def is_short(self, arguments: Arguments, size: Size) -> bool:
         """Whether such batches go to the function itself by the short way, which takes rows as they were passed."""
         if self.compiled.static or not arguments.is_wide() or len(self.short) >= SPECIALIZATIONS:
             return False
         batches = [entry for form, entry in self.entries.items() if form.batched]
-        return all(each.refusal or each.prefers_engine(count, self.compiled.pinned) for each in batches)
+        return all(each.refusal or each.prefers_engine(size) for each in batches)
 
     def by_programs(self, entry: Entry, arguments: Arguments, count: int, how: str, known: dict[int, Any]) -> Any:
         """The result by the specializations that hold for the examples, some of them recorded now; None for the engine
@@ -318,7 +319,7 @@ class Runtime:
 
     def entry_for(self, arguments: Arguments) -> Entry:
         """What is known of calls with such arguments."""
-        entry = self.compiled.last = self.entries.get(arguments.form) or Entry()
+        entry = self.compiled.last = self.entries.get(arguments.form) or Entry(self.compiled.pinned)
         entry.count_call()
         if entry.pending and entry.adopt():  # until it has been timed nothing is known to be faster
             self.compiled.direct.clear()
@@ -361,7 +362,7 @@ class Runtime:
             return False
         entry.compared += 1
         entry.specializations.insert(0, made)
-        self.consider(entry, 1)
+        entry.consider(Size(1, True), self.compiled.passed)
         return True
 
     def holds(self, made: Recording, arguments: Arguments, example: Sequence[Any]) -> bool:
@@ -483,7 +484,7 @@ class Runtime:
         lines = []
         for form, entry in self.entries.items():
             lines.append(f"{name}, {'a batch' if form.batched else 'one example'}: {entry.calls} calls")
-            lines += entry.report(self.compiled.pinned)
+            lines += entry.report()
         return "\n".join(lines)
 
 

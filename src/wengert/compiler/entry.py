@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import inf
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from wengert.errors import ArgumentError
 from wengert.functions import mean
 from wengert.functions import sum as total
 
-__all__ = ["PROBATION", "SPECIALIZATIONS", "STALE", "Entry", "combined", "together"]
+__all__ = ["PROBATION", "SPECIALIZATIONS", "STALE", "Entry", "Size", "combined", "together"]
 
 SPECIALIZATIONS = 32  # how many are recorded for one form of arguments, and how many forms are told apart
 PROBATION = 4  # how many examples a recording is compared on before it is trusted
@@ -25,9 +25,22 @@ STALE = 3  # how many recordings of one form may turn out to be wrong
 FEW = 4  # how often after each check the function itself is tried for calls of one size,
 COLD = 32  # if it has taken no more than so many times as long as the recording, over the number of checks: the first
 # times find nothing in the processor's caches
+BITS = 62  # for so many sizes it is noted whether the recordings serve them
 FEW_NODES = 3  # for so few operations of one example no machine code is made
 PLAIN = {Value, float, int}  # the kinds of nearly all results
 TOLERANCE = 1.1  # by how much the faster way has to be faster
+
+
+class Size(NamedTuple):
+    """How large a call is: how many examples, and whether their derivatives are asked for, as `map` does not."""
+
+    examples: int
+    slopes: bool
+
+    @property
+    def key(self) -> int:
+        """One number for all counts up to the next power of two, as `Served.is_served` has it."""
+        return 2 * self.examples.bit_length() + self.slopes
 
 
 class Entry(Served):
@@ -36,14 +49,15 @@ class Entry(Served):
     pending: Any
     trusted: Any
 
-    def __init__(self) -> None:
+    def __init__(self, pinned: bool) -> None:
         super().__init__(np)
+        self.pinned = pinned  # whether somebody has said what is to run
         self.refusal = ""
         self.compared: int = 0
         self.stale = 0  # how many recordings were dropped
         self.not_finite = 0  # how many calls were left to the engine for that
         self.plain = inf  # seconds that the function itself took for one example while it was compared, at best
-        self.engine: dict[int, tuple[int, float]] = {}  # when it served, by the size: how often, and how long at best
+        self.engine: dict[int, tuple[int, float]] = {}  # when it served, by `Size.key`: how often, and how long at best
         self.seconds: dict[int, float] = {}  # and the recordings,
         self.ways: dict[int, tuple[float, float]] = {}  # of these machine code and NumPy, where there are both
         self.chosen: set[int] = set()  # the sizes of which both were timed since the last check
@@ -76,24 +90,23 @@ class Entry(Served):
             self.chosen.clear()
             self.engine = {size: (0, best) for size, (_, best) in self.engine.items()}
 
-    def settle(self, count: int, serves: bool) -> None:
-        """Note whether the recordings serve calls with so many examples, until one is compared again."""
-        bit = 1 << count.bit_length()
-        trusted = serves and self.compared >= PROBATION and not self.refusal
+    def settle(self, size: Size, serves: bool) -> None:
+        """Note whether the recordings serve calls of a size, until one is compared again."""
+        bit = 1 << size.key
+        trusted = serves and self.compared >= PROBATION and not self.refusal and size.key < BITS
         self.trusted = self.trusted | bit if trusted else self.trusted & ~bit
 
-    def note(self, count: int, seconds: float) -> None:
-        """Note how long a recording took for so many examples."""
-        size = count.bit_length()
-        self.seconds[size] = min(seconds, self.seconds.get(size, inf))
+    def note(self, size: Size, seconds: float) -> None:
+        """Note how long a recording took for a call of a size."""
+        self.seconds[size.key] = min(seconds, self.seconds.get(size.key, inf))
 
-    def time_ways(self, count: int, run: Callable[[], Any], times: int) -> None:
-        """Time a run for so many examples by NumPy and by machine code, in turns, once after each check: the faster one
+    def time_ways(self, size: Size, run: Callable[[], Any], times: int) -> None:
+        """Time a run of a size by NumPy and by machine code, in turns, once after each check: the faster one
         serves.
         """
-        if count.bit_length() in self.chosen:
+        if size.key in self.chosen:
             return
-        self.chosen.add(count.bit_length())
+        self.chosen.add(size.key)
         best = [inf, inf]
         for turn in range(2 * times):
             for made in self.specializations:
@@ -101,58 +114,55 @@ class Entry(Served):
             began = perf_counter()
             run()
             best[turn % 2] = min(best[turn % 2], perf_counter() - began)
-        self.choose(count, best[1], best[0])
+        self.choose(size, best[1], best[0])
 
-    def choose(self, count: int, native: float, numpy: float) -> None:
-        """Note how long machine code and NumPy took for so many examples: the faster one serves."""
-        size = count.bit_length()
-        before = self.ways.get(size, (inf, inf))
-        native, numpy = self.ways[size] = min(native, before[0]), min(numpy, before[1])
+    def choose(self, size: Size, native: float, numpy: float) -> None:
+        """Note how long machine code and NumPy took for a call of a size: the faster one serves."""
+        before = self.ways.get(size.key, (inf, inf))
+        native, numpy = self.ways[size.key] = min(native, before[0]), min(numpy, before[1])
         if numpy * TOLERANCE < native:
-            self.limit = min(self.limit, count)
-        elif self.limit <= count:
-            self.limit = count + 1
+            self.limit = min(self.limit, size.examples)
+        elif self.limit <= size.examples:
+            self.limit = size.examples + 1
         for made in self.specializations:
             made.serve_below(self.limit)
 
-    def consider(self, count: int, passed: int, pinned: bool) -> None:
+    def consider(self, size: Size, passed: int) -> None:
         """Have machine code made where calls have taken so long by now that it pays; never for one example of a few
         operations, which the engine computes in less time than it takes to prepare one for anything else.
 
         Args:
-            count: of how many examples the last call was.
+            size: of the last call.
             passed: how many calls went to the function itself unseen.
-            pinned: whether somebody has said what is to run.
         """
-        size = count.bit_length()
-        known = (self.plain * count, self.engine.get(size, (0, inf))[1], self.seconds.get(size, inf))
-        if pinned:
+        engine, program = self.engine.get(size.key, (0, inf))[1], self.seconds.get(size.key, inf)
+        known = (self.plain * size.examples, engine, program)
+        if self.pinned:
             self.want(inf)
-        elif min(known) < inf and any(made.nodes * count > FEW_NODES for made in self.specializations):
+        elif min(known) < inf and any(made.nodes * size.examples > FEW_NODES for made in self.specializations):
             self.want(max(self.calls, passed) * min(known))
 
-    def note_engine(self, count: int, seconds: float) -> None:
-        """Note how long the function itself took for so many examples."""
-        times, best = self.engine.get(count.bit_length(), (0, inf))
-        self.engine[count.bit_length()] = times + 1, min(seconds, best)
+    def note_engine(self, size: Size, seconds: float) -> None:
+        """Note how long the function itself took for a call of a size."""
+        times, best = self.engine.get(size.key, (0, inf))
+        self.engine[size.key] = times + 1, min(seconds, best)
 
-    def note_left(self, count: int, tried: float, seconds: float) -> None:
+    def note_left(self, size: Size, tried: float, seconds: float) -> None:
         """Note a call that the recordings could not do, after so much time, and the function itself then did."""
-        self.note_engine(count, seconds)
-        self.note(count, tried + seconds)
+        self.note_engine(size, seconds)
+        self.note(size, tried + seconds)
 
-    def tries_engine(self, count: int, pinned: bool) -> bool:
+    def tries_engine(self, size: Size) -> bool:
         """Whether a call goes to the function itself to see how long it takes: a few times, if that may be less."""
-        size = count.bit_length()
-        times, best = self.engine.get(size, (0, inf))
-        may_be_less = min(best, self.plain * count) < COLD / self.calls.bit_length() * self.seconds.get(size, 0.0)
-        return self.compared >= PROBATION and times < FEW and may_be_less and not pinned
+        times, best = self.engine.get(size.key, (0, inf))
+        worth = COLD / self.calls.bit_length() * self.seconds.get(size.key, 0.0)
+        may_be_less = min(best, self.plain * size.examples) < worth
+        return self.compared >= PROBATION and times < FEW and may_be_less and not self.pinned
 
-    def prefers_engine(self, count: int, pinned: bool) -> bool:
+    def prefers_engine(self, size: Size) -> bool:
         """Whether the function itself is known to take less time, and nobody has said what is to run."""
-        size = count.bit_length()
-        best = self.engine.get(size, (0, inf))[1]
-        return best * TOLERANCE < self.seconds.get(size, inf) and self.compared >= PROBATION and not pinned
+        best = self.engine.get(size.key, (0, inf))[1]
+        return best * TOLERANCE < self.seconds.get(size.key, inf) and self.compared >= PROBATION and not self.pinned
 
     def too_many(self) -> str:
         """Why there are so many specializations, and what to write instead."""
@@ -166,7 +176,7 @@ class Entry(Served):
             "all numbers (and wengert.pick(values, index) where an integer argument chooses)"
         )
 
-    def report(self, pinned: bool) -> list[str]:
+    def report(self) -> list[str]:
         """What is known, line by line."""
         lines = []
         if self.refusal:
@@ -175,15 +185,17 @@ class Entry(Served):
             lines.append(f"  {self.not_finite} calls were left to the engine: not finite, or beyond 1e154")
         if self.stale:
             lines.append(f"  {self.stale} recordings were dropped: the function gave something else")
-        for size, seconds in self.seconds.items():
-            count = 2 ** (size - 1)
-            if self.prefers_engine(count, pinned):
-                lines.append(f"  {count} examples by the engine, in {self.engine[size][1]:.1e} s for {seconds:.1e} s")
-            elif size in self.ways:
-                native, numpy = self.ways[size]
-                names = ("NumPy", "machine code") if count >= self.limit else ("machine code", "NumPy")
-                times = f"{min(native, numpy):.1e} s for {max(native, numpy):.1e} s"
-                lines.append(f"  {count} examples by {names[0]}, in {times} by {names[1]}")
+        for key, seconds in self.seconds.items():
+            size = Size(2 ** (key // 2 - 1), bool(key % 2))
+            which = f"  {size.examples} examples{'' if size.slopes else ', without derivatives,'} by"
+            if self.prefers_engine(size):
+                lines.append(f"{which} the engine, in {self.engine[key][1]:.1e} s for {seconds:.1e} s")
+            elif key in self.ways:
+                native, numpy = self.ways[key]
+                names = ("NumPy", "machine code") if size.examples >= self.limit else ("machine code", "NumPy")
+                lines.append(
+                    f"{which} {names[0]}, in {min(native, numpy):.1e} s for {max(native, numpy):.1e} s by {names[1]}"
+                )
         if self.pending:
             lines.append("  machine code is being made")
         for number, made in enumerate(self.specializations, 1):
