@@ -95,11 +95,12 @@ class Runtime:
             return self.one(perf_counter(), self.arguments(args, named, False), args, named)
         if modes.eager_only():
             return self.eagerly(self.arguments(args, named, True), how)
-        function = self.short.get((self.differentiates(how), look_of(args, named))) if self.short else None
-        if function is not None:
-            self.compiled.passed += 1
-            if self.compiled.passed & (self.compiled.passed - 1):
-                return together([function(*row) for row in rows_of((*args, *named.values()))], how)
+        if self.short:
+            look, count = look_of(args, named)
+            function = self.short.get((self.differentiates(how), look))
+            self.compiled.passed += function is not None
+            if function is not None and self.compiled.passed & (self.compiled.passed - 1):
+                return together([function(*row) for row in rows_of((*args, *named.values()), count)], how)
         began = perf_counter()
         arguments = self.arguments(args, named, True)
         return self.batch(began, arguments, arguments.count(), how, args, named)
@@ -217,10 +218,9 @@ class Runtime:
                 entry.settle(size, not (due or engine))  # after a check it is timed again
                 return found
         if (entry.refusal or not due) and self.is_short(arguments, size):
-            names = list(self.compiled.signature.parameters)[: len(args)]
-            self.short[size.slopes, look_of(args, named)] = by_place(
-                self.function, self.compiled.signature, [*names, *named]
-            )
+            names = [*list(self.compiled.signature.parameters)[: len(args)], *named]
+            look, _ = look_of(args, named)
+            self.short[size.slopes, look] = by_place(self.function, self.compiled.signature, names)
         ready = perf_counter()
         made = self.eagerly(arguments, how, known)
         if by_engine:

@@ -30,33 +30,33 @@ def examples(
     return list(given), list(zip(*columns, strict=True))
 
 
-def look_of(args: Sequence[Any], named: dict[str, Any]) -> Any:
-    """What a batch looks like from outside: about how many examples it has, and in what they are; None if its
-    arguments differ in how many. All of them are moving.
+def look_of(args: Sequence[Any], named: dict[str, Any]) -> tuple[Any, int]:
+    """What a batch looks like from outside, in what its examples are and about how many; and how many. None and 0 if its
+    arguments differ in that. All of them are moving.
     """
-    columns = (*args, *named.values())
-    count = _count(columns)
-    return (count.bit_length(), tuple(named), *map(_look, columns)) if count else None
+    lengths: list[int] = []
+    looks = [_look(x, lengths) for x in (*args, *named.values())]
+    if not lengths or lengths.count(lengths[0]) != len(lengths):
+        return None, 0
+    return (lengths[0].bit_length(), tuple(named), *looks), lengths[0]
 
 
-def _look(x: Any) -> Any:
-    """Of what kind an argument is, and what tuples and dicts hold."""
+def _look(x: Any, lengths: list[int]) -> Any:
+    """Of what kind an argument is, and what tuples and dicts hold; how many examples it has is added to the lengths."""
     if isinstance(x, np.ndarray):
+        if x.ndim:
+            lengths.append(len(x))
         return x.dtype, x.ndim
     if isinstance(x, (tuple, dict)):
-        return type(x), tuple(x if isinstance(x, dict) else ()), *map(_look, x.values() if isinstance(x, dict) else x)
+        items = x.values() if isinstance(x, dict) else x
+        return type(x), tuple(x if isinstance(x, dict) else ()), *[_look(item, lengths) for item in items]
+    if isinstance(x, list):
+        lengths.append(len(x))
     return type(x)
 
 
-def _count(columns: Sequence[Any]) -> int:
-    """How many examples a batch has; 0 if its arguments differ in it, or there is none."""
-    lengths = [length for x in columns for length in _lengths(x)]
-    return lengths[0] if lengths and lengths.count(lengths[0]) == len(lengths) else 0
-
-
-def rows_of(columns: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
-    """The arguments of each example of a batch of which all are moving."""
-    count = _count(columns)
+def rows_of(columns: Sequence[Any], count: int) -> Iterator[tuple[Any, ...]]:
+    """The arguments of each of so many examples, of a batch of which all arguments are moving."""
     return zip(*[_spread(x, count) for x in columns], strict=True)
 
 
