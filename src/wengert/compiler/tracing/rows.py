@@ -31,8 +31,8 @@ def examples(
 
 
 def look_of(args: Sequence[Any], named: dict[str, Any]) -> tuple[Any, int]:
-    """What a batch looks like from outside, in what its examples are and about how many; and how many. None and 0 if its
-    arguments differ in that. All of them are moving.
+    """What a batch looks like from outside, in what its examples are and about how many; and how many. None and 0 if
+    its arguments differ in that. All of them are moving.
     """
     lengths: list[int] = []
     looks = [_look(x, lengths) for x in (*args, *named.values())]
