@@ -27,7 +27,7 @@ COLD = 32  # if it has taken no more than so many times as long as the recording
 # times find nothing in the processor's caches
 BITS = 62  # for so many sizes it is noted whether the recordings serve them
 FEW_NODES = 3  # for so few operations of one example no machine code is made
-PLAIN = {Value, float, int}  # the kinds of nearly all results
+PLAIN: frozenset[type] = frozenset({Value, float, int})  # the kinds of nearly all results
 TOLERANCE = 1.1  # by how much the faster way has to be faster
 
 
