@@ -27,7 +27,7 @@ from setuptools.logging import logging
 PACKAGE = Path("src", "wengert")
 # As COMPILED in _loader.py (a test compares them).
 MODULES = ("node", "engine", "graph", "optim", "parameters", "compiler.fused", "compiler.outside", "compiler.plan",
-           "compiler.callpath")
+           "compiler.callpath", "training.batches")
 
 DIRECTIVES = {
     "language_level": 3,
@@ -44,7 +44,8 @@ DIRECTIVES = {
 }
 
 # -ffp-contract=off: a*b + c must not become one fused operation, or the two modes would differ in the last bit.
-UNIX_FLAGS = ["-O3", "-ffp-contract=off", "-g0"]
+# -fno-math-errno: nobody reads errno after a square root, and without it several roots are one instruction.
+UNIX_FLAGS = ["-O3", "-ffp-contract=off", "-fno-math-errno", "-g0"]
 UNIX_MACROS = [("CYTHON_INLINE", "__inline__ __attribute__((always_inline, unused))")]
 MSVC_FLAGS = ["/O2", "/fp:precise"]
 

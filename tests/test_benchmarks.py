@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from benchmarks import gpt, instructions, plain, preparation, problems, race, report, roster, scalar
+from benchmarks import fitting, gpt, instructions, plain, preparation, problems, race, report, roster, scalar
 from wengert import Value, dot
 
 PEERS = {peer.key: peer for peer in roster.PEERS}
@@ -238,3 +238,13 @@ def test_the_table_of_preparation(capsys, monkeypatch):
     monkeypatch.setattr(preparation, "TOLERANCE", -1.0)
     assert preparation.main(options) == 1
     assert "tree: wrong by" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+def test_fit_is_measured_beside_its_kernel(backend, monkeypatch, capsys):
+    pytest.importorskip("llvmlite" if backend == "native" else backend, reason="runs on that back end")
+    monkeypatch.setattr(fitting, "SECONDS", 1e-4)
+    assert fitting.main(["--backend", backend, "--workload", "tiny", "--rounds", "1"]) == 0
+    row = capsys.readouterr().out.splitlines()[-1].split("|")
+    assert row[1].strip() == "`tiny`"
+    assert all(0.0 < float(cell) < math.inf for cell in row[2:-1])

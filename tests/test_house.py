@@ -39,7 +39,7 @@ STANDS_ON = {
     "testing": ["engine"],
     "nn": ["derivatives", "parameters"],
     "losses": ["engine"],
-    "optim": ["engine"],
+    "optim": ["parameters"],
     "data": ["engine"],
     "view": ["checking", "nn"],
     "training": ["compiler", "losses", "optim"],

@@ -45,6 +45,7 @@ COMPILED = (
     "compiler.outside",
     "compiler.plan",
     "compiler.callpath",
+    "training.batches",
 )
 """The modules that `setup.py` compiles when they have a `.pxd` beside them."""
 

@@ -22,28 +22,22 @@ import math
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Real
-from typing import Any, Protocol
+from typing import Any
 
 from wengert.engine import Value
-from wengert.errors import ArgumentError, OperandError
+from wengert.errors import ArgumentError
 from wengert.ops import ieee
-from wengert.ops.ieee import Array, Nodes
+from wengert.ops.ieee import Array, Nodes, cython
+from wengert.parameters import HasParameters, Parameters, leaves, listed
+
+if False:  # what the compiler reads instead of the stand-in
+    import cython  # type: ignore[no-redef]
 
 __all__ = ["SGD", "Adam", "AdamW", "HasParameters", "Optimizer", "Parameters", "Rate", "clip_grad_norm"]
 
 Rate = float | Callable[[int], float]
 OVERRIDABLE = {"_rule", "_update", "lr", "step", "zero_grad"}  # with each of these a subclass has a say in a step
 Number = float  # under this name Cython leaves the check of an argument, and the message, to us
-
-
-class HasParameters(Protocol):
-    """A Module, or what else knows its parameters."""
-
-    def parameters(self) -> list[Value]:
-        """The parameters."""
-
-
-Parameters = Iterable[Value] | HasParameters
 
 
 class Optimizer:
@@ -70,7 +64,7 @@ class Optimizer:
             cls._loop = Optimizer._loop  # type: ignore[method-assign]
 
     def __init__(self, parameters: Parameters, lr: Rate, *state: str) -> None:
-        self.parameters: list[Value] = _distinct(parameters)
+        self.parameters: list[Value] = leaves(parameters)
         if not self.parameters:
             raise ArgumentError("there are no parameters to optimize")
         self.steps: int = 0
@@ -184,7 +178,9 @@ class Optimizer:
         for name, numbers in self._state.items():
             if len(numbers) != len(self._active):
                 raise ArgumentError(f"{name} is of {len(numbers)} parameters; there are {len(self._active)}")
-        if self._loop(lr, self._active, None, None, self._state):
+        loop: Loop | None = self._loop(self._state)
+        if loop is not None:
+            loop.move(self._active, None, None, lr)
             return
         columns = [*self._state.values()]
         for i, p in enumerate(self._active):
@@ -193,9 +189,9 @@ class Optimizer:
                 for column, number in zip(columns, state, strict=True):
                     column[i] = number
 
-    def _loop(self, lr: float, parameters: Nodes | None, x: Any, g: Any, state: Mapping[str, Any]) -> bool:
-        """Move all `parameters`, or else the numbers `x`, by the rule in a loop that is compiled; False if none is."""
-        return False
+    def _loop(self, state: Mapping[str, Any]) -> Any:
+        """The rule in a `Loop`, with this state; None if there is none."""
+        return None
 
     def _takes_arrays(self) -> bool:
         """Whether `_step_arrays` does now what `step` does: nothing is frozen, and no subclass has a say in it."""
@@ -207,7 +203,10 @@ class Optimizer:
     def _step_arrays(self, numbers: Any, gradients: Any, state: dict[str, Any]) -> None:
         """As `step`, with the same bits, for a loop that keeps in NumPy arrays what else is in Values and `_state`."""
         lr = self.lr
-        if not (ieee.COMPILED and self._loop(lr, None, numbers, gradients, state)):
+        loop: Loop | None = self._loop(state) if ieee.COMPILED else None
+        if loop is not None:
+            loop.move(None, numbers, gradients, lr)
+        else:
             moved, *changed = self._rule(lr, numbers, gradients, *state.values())
             changes = dict(zip(state, changed, strict=True))
             # From here on nothing is called, so Ctrl-C cannot come between the parameters, the state and the count.
@@ -217,7 +216,7 @@ class Optimizer:
 
     def _found(self, items: Iterable[Value | Parameters]) -> list[int]:
         """Where these stand in `self.parameters`."""
-        values = [p for item in items for p in ([item] if isinstance(item, Value) else _listed(item))]
+        values = [p for item in items for p in ([item] if isinstance(item, Value) else listed(item))]
         if other := [p for p in values if p not in self._places]:
             raise ArgumentError(f"{other[0]!r} is not a parameter of this optimizer")
         return [self._places[p] for p in values]
@@ -265,9 +264,8 @@ class SGD(Optimizer):
     def _rule(self, lr: float, x: Any, g: Any, *state: Any) -> tuple[Any, ...]:
         return tuple(_sgd(x, g, state[0], lr, self.momentum, self.nesterov, self.weight_decay))
 
-    def _loop(self, lr: float, parameters: Nodes | None, x: Any, g: Any, state: Mapping[str, Any]) -> bool:
-        _sgd_loop(parameters, x, g, state["velocity"], lr, self.momentum, self.nesterov, self.weight_decay)
-        return True
+    def _loop(self, state: Mapping[str, Any]) -> Any:
+        return _SGDLoop(state["velocity"], self.momentum, self.nesterov, self.weight_decay)
 
 
 class Adam(Optimizer):
@@ -320,11 +318,9 @@ class Adam(Optimizer):
         x, mean, square = _adam(x, g, mean, square, rate, scale, lr, beta1, beta2, self.eps, decay, self._decoupled)
         return x, steps, mean, square
 
-    def _loop(self, lr: float, parameters: Nodes | None, x: Any, g: Any, state: Mapping[str, Any]) -> bool:
-        (beta1, beta2), eps, decay, decoupled = self.betas, self.eps, self.weight_decay, self._decoupled
-        age, mean, square = state["age"], state["mean"], state["square"]
-        _adam_loop(parameters, x, g, age, mean, square, lr, beta1, beta2, eps, decay, decoupled)
-        return True
+    def _loop(self, state: Mapping[str, Any]) -> Any:
+        kept = state["age"], state["mean"], state["square"]
+        return _AdamLoop(kept, self.betas, self.eps, self.weight_decay, self._decoupled)
 
     def _takes_arrays(self) -> bool:
         age = self._state["age"]
@@ -374,7 +370,7 @@ def clip_grad_norm(parameters: Parameters, max_norm: Number) -> float:
     0.6000 0.8000
     """
     _positive("max_norm", max_norm)
-    values = _distinct(parameters)
+    values = leaves(parameters)
     norm = math.hypot(*[p.grad for p in values])  # hypot squares nothing that could overflow
     factor = max_norm / (norm + 1e-6)
     if factor < 1.0 and norm < math.inf:
@@ -428,43 +424,65 @@ def _scale(parameters: Nodes, factor: float) -> None:
             p._grad *= factor
 
 
-def _sgd_loop(
-    parameters: Nodes | None, x: Array, g: Array, velocity: Array, lr: float,
-    momentum: float, nesterov: bool, weight_decay: float,
-) -> None:  # fmt: skip
-    if parameters is None:
-        for i in range(min(len(x), len(g), len(velocity))):
-            x[i], velocity[i] = _sgd(x[i], g[i], velocity[i], lr, momentum, nesterov, weight_decay)
-        return
-    for i in range(min(len(parameters), len(velocity))):  # the settings may have been numbers that run any code
-        p = ieee.at(parameters, i, Value)
-        if ieee.held(p):
-            p._data, velocity[i] = _sgd(p._data, p._grad, velocity[i], lr, momentum, nesterov, weight_decay)
+@cython.cclass
+class Loop:
+    """An update rule in a loop, with the settings and the state of now."""
+
+    def move(self, parameters: Nodes | None, x: Array, g: Array, lr: float) -> None:
+        """Move all `parameters` that are not None, or else the numbers `x` by the gradients `g`."""
 
 
-def _adam_loop(
-    parameters: Nodes | None, x: Array, g: Array, age: Array, mean: Array, square: Array, lr: float,
-    beta1: float, beta2: float, eps: float, weight_decay: float, decoupled: bool,
-) -> None:  # fmt: skip
-    if parameters is None:
-        rate, scale = _corrections(age[0] + 1.0, lr, beta1, beta2)
-        for i in range(min(len(x), len(g), len(age), len(mean), len(square))):
-            age[i] += 1.0
-            x[i], mean[i], square[i] = _adam(
-                x[i], g[i], mean[i], square[i], rate, scale, lr, beta1, beta2, eps, weight_decay, decoupled
-            )
-        return
-    corrected = rate = scale = math.nan  # the age that the two others are for: most often that of all parameters
-    for i in range(min(len(parameters), len(age), len(mean), len(square))):
-        p = ieee.at(parameters, i, Value)
-        if ieee.held(p):
-            age[i] += 1.0
-            if age[i] != corrected:
-                corrected = age[i]
-                rate, scale = _corrections(corrected, lr, beta1, beta2)
-            p._data, mean[i], square[i] = _adam(
-                p._data, p._grad, mean[i], square[i], rate, scale, lr, beta1, beta2, eps, weight_decay, decoupled
-            )
+@cython.cclass
+class _SGDLoop(Loop):
+    """That of SGD."""
+
+    def __init__(self, velocity: Array, momentum: float, nesterov: bool, weight_decay: float) -> None:
+        self.velocity, self.momentum, self.nesterov, self.weight_decay = velocity, momentum, nesterov, weight_decay
+
+    def move(self, parameters: Nodes | None, x: Array, g: Array, lr: float) -> None:
+        """See there."""
+        velocity, momentum, nesterov, decay = self.velocity, self.momentum, self.nesterov, self.weight_decay
+        if parameters is None:
+            for i in range(min(len(x), len(g), len(velocity))):
+                x[i], velocity[i] = _sgd(x[i], g[i], velocity[i], lr, momentum, nesterov, decay)
+            return
+        for i in range(min(len(parameters), len(velocity))):  # the settings may have been numbers that run any code
+            p = ieee.at(parameters, i, Value)
+            if ieee.held(p):
+                p._data, velocity[i] = _sgd(p._data, p._grad, velocity[i], lr, momentum, nesterov, decay)
+
+
+@cython.cclass
+class _AdamLoop(Loop):
+    """That of Adam and AdamW."""
+
+    def __init__(self, state: Any, betas: Any, eps: float, weight_decay: float, decoupled: bool) -> None:
+        (self.age, self.mean, self.square), (self.beta1, self.beta2) = state, betas
+        self.eps, self.weight_decay, self.decoupled = eps, weight_decay, decoupled
+
+    def move(self, parameters: Nodes | None, x: Array, g: Array, lr: float) -> None:
+        """See there."""
+        age, mean, square, b1, b2 = self.age, self.mean, self.square, self.beta1, self.beta2
+        eps, decay, apart = self.eps, self.weight_decay, self.decoupled
+        if parameters is None:
+            rate, scale = _corrections(age[0] + 1.0, lr, b1, b2)
+            for i in range(min(len(x), len(g), len(age), len(mean), len(square))):
+                age[i] += 1.0
+                x[i], mean[i], square[i] = _adam(
+                    x[i], g[i], mean[i], square[i], rate, scale, lr, b1, b2, eps, decay, apart
+                )
+            return
+        corrected = rate = scale = math.nan  # the age that the two others are for: most often that of all parameters
+        for i in range(min(len(parameters), len(age), len(mean), len(square))):
+            p = ieee.at(parameters, i, Value)
+            if ieee.held(p):
+                age[i] += 1.0
+                if age[i] != corrected:
+                    corrected = age[i]
+                    rate, scale = _corrections(corrected, lr, b1, b2)
+                p._data, mean[i], square[i] = _adam(
+                    p._data, p._grad, mean[i], square[i], rate, scale, lr, b1, b2, eps, decay, apart
+                )
 
 
 def _within(name: str, number: Any, low: float, high: float) -> float:
@@ -478,22 +496,3 @@ def _positive(name: str, number: Any) -> float:
     if not isinstance(number, Real) or not 0.0 < float(number) < math.inf:
         raise ArgumentError(f"{name} is {number!r}; expected a positive number")
     return float(number)
-
-
-def _listed(parameters: Parameters) -> list[Value]:
-    """The Values themselves, from a Module or from any iterable."""
-    return list(parameters.parameters() if hasattr(parameters, "parameters") else parameters)
-
-
-def _distinct(parameters: Parameters) -> list[Value]:
-    """Each parameter once.
-
-    Raises:
-        OperandError: one is not a leaf Value.
-    """
-    values = list(dict.fromkeys(_listed(parameters)))
-    for p in values:
-        if not isinstance(p, Value) or not p.is_leaf:
-            why = "was computed: optimize what it was computed from" if isinstance(p, Value) else "is none"
-            raise OperandError(f"a parameter is a Value that is a leaf, and {p!r} {why}")
-    return values

@@ -7,17 +7,30 @@ are found in 0.3 ms, most of which it takes to count the references, and in 15 m
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import compress, pairwise
-from typing import Any
+from typing import Any, Protocol
 
 from wengert.engine import Value
+from wengert.errors import OperandError
 from wengert.node import CODE
 from wengert.ops import ieee
 from wengert.ops.ieee import Int, Nodes
 
-__all__ = ["find", "reset"]
+__all__ = ["HasParameters", "Parameters", "find", "leaves", "listed", "reset"]
 
 PARTS = 1000  # to compare more of them takes longer than to look at each Value
+
+
+class HasParameters(Protocol):
+    """A Module, or what else knows its parameters."""
+
+    def parameters(self) -> list[Value]:
+        """The parameters."""
+
+
+Parameters = Iterable[Value] | HasParameters
+
 
 _room = 0  # how many parameters the last walk found: the next one is likely to find as many
 
@@ -42,6 +55,25 @@ def find(root: Any, module: type) -> Nodes:
 def reset(root: Any, module: type) -> None:
     """Set the gradient of each of them to 0."""
     _walk(root, module, None, [])
+
+
+def listed(parameters: Parameters) -> list[Value]:
+    """The Values themselves, from a Module or from any iterable."""
+    return list(parameters.parameters() if hasattr(parameters, "parameters") else parameters)
+
+
+def leaves(parameters: Parameters) -> list[Value]:
+    """Each of them once.
+
+    Raises:
+        OperandError: one is not a leaf Value.
+    """
+    values = list(dict.fromkeys(listed(parameters)))
+    for p in values:
+        if not isinstance(p, Value) or not p.is_leaf:
+            why = "was computed: optimize what it was computed from" if isinstance(p, Value) else "is none"
+            raise OperandError(f"a parameter is a Value that is a leaf, and {p!r} {why}")
+    return values
 
 
 def _walk(root: Any, module: type, found: Any, starts: Nodes) -> None:

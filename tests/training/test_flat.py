@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from math import isfinite
 from typing import Any
 
 import pytest
 
+from wengert.compiler.backends import BACKENDS, preferred
 from wengert.data import spiral
 from wengert.engine import Value
 from wengert.losses import cross_entropy
@@ -17,11 +19,13 @@ from wengert.training import fit
 
 pytest.importorskip("numpy")
 
-from wengert.training import compiled  # which needs NumPy
+from wengert.compiler.dispatch import Runtime  # which needs NumPy, as these do
+from wengert.training import compiled, flat
 from wengert.training.flat import FlatSteps
 
 X, Y = (rows[:64] for rows in spiral(22, seed=4))  # 64 and 16: the mean of as many loses nothing to rounding
 Make = Callable[[MLP], Optimizer]
+AVAILABLE = [name for name in ("numpy", "native") if BACKENDS[name].is_available()]
 
 OPTIMIZERS: dict[str, Make] = {
     "sgd": lambda m: SGD(m, 0.1),
@@ -39,10 +43,10 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     seen: list[int] = []
     step = FlatSteps.step
 
-    def counted(self: Any, start: int, count: int, clip_norm: float | None) -> Any:
-        made = step(self, start, count, clip_norm)
-        if made is not None:
-            seen.append(count)
+    def counted(self: Any, start: int, loss: float) -> Any:
+        made = step(self, start, loss)
+        ends = range(start, start + made[0] * self.size, self.size)
+        seen.extend([min(self.size, len(self.order) - at) for at in ends])
         return made
 
     monkeypatch.setattr(FlatSteps, "step", counted)
@@ -125,18 +129,65 @@ def test_clipping() -> None:
         assert made[1] == pytest.approx(want[1], rel=1e-12)
 
 
-def test_a_frozen_parameter_and_one_that_the_loss_does_not_reach(steps: list[int]) -> None:
+def test_a_frozen_parameter_is_left_to_the_optimizer(steps: list[int]) -> None:
     def frozen(model: MLP) -> Optimizer:
         optimizer = SGD(model, 0.1)
         optimizer.freeze(model.layers[0])
         return optimizer
 
-    def more(model: MLP) -> Optimizer:
-        return AdamW([*model.parameters(), Value(1.0)], 0.1)
+    assert run(frozen) == run(frozen, True)
+    assert steps == []
 
-    for make in (frozen, more):
-        assert run(make) == run(make, True)
-    assert steps == []  # these are for the optimizer itself
+
+def test_a_parameter_that_the_loss_does_not_reach_moves_as_it_would(steps: list[int]) -> None:
+    def more(model: MLP) -> Optimizer:
+        extra.append(Value(1.0))
+        return AdamW([extra[-1], *model.parameters()], 0.1)
+
+    extra: list[Value] = []
+    assert run(more) == run(more, True)
+    assert extra[0].data == extra[1].data != 1.0
+    assert sum(steps) == 4 * len(X)
+
+
+@pytest.mark.parametrize("backend", AVAILABLE)
+def test_the_regularization_may_reach_what_the_loss_does_not(backend: str, steps: list[int]) -> None:
+    """Its gradient there is that of each step, and not of all steps together."""
+
+    def trained(values: bool) -> Any:
+        extra = Value(1.0)
+        made = run(
+            lambda model: SGD([*model.parameters(), extra], 0.1), values, backend=backend,
+            regularization=lambda: extra * extra, clip_norm=0.5,
+        )  # fmt: skip
+        return [extra.data, *made[0]]
+
+    assert trained(False) == pytest.approx(trained(True), rel=1e-12)
+    assert sum(steps) == 4 * len(X)
+
+
+@pytest.mark.parametrize("backend", AVAILABLE)
+def test_a_specialization_that_reaches_fewer_parameters(backend: str, steps: list[int]) -> None:
+    """One example a step: what another one left in the gradient is gone."""
+
+    def trained(values: bool) -> Any:
+        a, b = Value(0.5), Value(-0.25)
+
+        def model(x: Any) -> Value:
+            return a * x[0] if x[0] > 0.0 else a * x[0] + b * x[1]
+
+        with pytest.MonkeyPatch.context() as patch:
+            if values:
+                patch.setattr(FlatSteps, "serve", lambda *_: False)
+            rows = [[(-1.0) ** (i // 3) * 0.1 * (i + 1), 0.3 * i] for i in range(12)]
+            fit(
+                model, lambda p, y: (p - y) ** 2, rows, [1.0] * 12, SGD([a, b], 0.05, momentum=0.5), 4, 1, seed=3,
+                progress=False, backend=backend,
+            )  # fmt: skip
+        return a.data, b.data
+
+    assert trained(False) == pytest.approx(trained(True), rel=1e-12)
+    assert steps
 
 
 def test_a_learning_rate_that_is_a_function_may_look_at_everything(steps: list[int]) -> None:
@@ -196,13 +247,119 @@ def test_a_callback_and_a_metric_see_the_numbers_as_they_are() -> None:
             assert x == y
 
 
-def test_other_specializations_are_left_to_values_batch_by_batch() -> None:
-    def branching(prediction: Any, target: int) -> Value:
-        best = max(prediction, key=lambda p: p.data) if target else prediction[0]
-        return (best - prediction[target]) ** 2 + cross_entropy(prediction, target)
+def branching(prediction: Any, target: int) -> Value:
+    """A loss of several specializations: by the target, and by which logit is the greatest."""
+    best = max(prediction, key=lambda p: p.data) if target else prediction[0]
+    return (best - prediction[target]) ** 2 + cross_entropy(prediction, target)
 
-    made, want = (run(OPTIMIZERS["sgd"], values, loss=branching, metric=None) for values in (False, True))
-    assert made[:3] == want[:3]
+
+@pytest.mark.parametrize("backend", AVAILABLE)
+@pytest.mark.parametrize("piece", [1024, 7])
+def test_known_specializations_are_selected(
+    backend: str, piece: int, steps: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows of several recordings in one batch; a recording that is new is made by a step on its own."""
+    monkeypatch.setattr(compiled, "PIECE", piece)
+    for more in ({}, {"metric": None, "batch_size": 50}):
+        del steps[:]
+        made, want = (
+            run(OPTIMIZERS["adam"], values, loss=branching, backend=backend, epochs=8, **more)
+            for values in (False, True)
+        )
+        for got, expected in zip(made[:4], want[:4], strict=True):
+            assert got == pytest.approx(expected, rel=1e-9, abs=1e-12)
+        assert made[4]["steps"] == want[4]["steps"]
+        assert 4 * len(X) < sum(steps) < 8 * len(X)
+
+
+@pytest.mark.parametrize("backend", AVAILABLE)
+def test_a_step_that_is_not_finite_is_not_made(backend: str, steps: list[int]) -> None:
+    """The steps before it stand, in the Values and in the optimizer's state, and it is tried again by itself."""
+
+    def growing(prediction: Any, target: int) -> Value:
+        return prediction[0] ** 3 + prediction[1] ** 3
+
+    with pytest.warns(RuntimeWarning, match=r"epoch 0, batch \d+: the loss is -?(inf|nan)"):
+        made = run(lambda m: SGD(m, 0.9), loss=growing, metric=None, backend=backend, batch_size=4)
+    with pytest.warns(RuntimeWarning, match="the loss is"):
+        want = run(lambda m: SGD(m, 0.9), True, loss=growing, metric=None, backend=backend, batch_size=4)
+    assert all(isfinite(number) for number in made[0])
+    assert made[0] == pytest.approx(want[0], rel=1e-9)
+    assert made[4]["steps"] == want[4]["steps"] == len(steps) > 0
+
+
+def test_what_the_data_choose_is_in_bounds(steps: list[int]) -> None:
+    """Integers are looked at before anything runs: negative ones count from the end, and none is out of bounds."""
+    rows = [[i % 5, i % 3 - 3] for i in range(20)]
+
+    def trained(values: bool) -> Any:
+        table = [[Value(0.1 * i + 0.01 * j) for j in range(3)] for i in range(5)]
+
+        def model(x: Any) -> Any:
+            return [a + b for a, b in zip(table[x[0]], table[x[1]], strict=True)]
+
+        numbers = [p for row in table for p in row]
+        with pytest.MonkeyPatch.context() as patch:
+            if values:
+                patch.setattr(FlatSteps, "serve", lambda *_: False)
+            history = fit(
+                model, cross_entropy, rows, [i % 3 for i in range(20)], SGD(numbers, 0.1), 6, 4, seed=2, progress=False,
+                backend="numpy",
+            )  # fmt: skip
+        return [p.data for p in numbers], history.loss, history.accuracy
+
+    assert trained(False) == trained(True)
+    assert sum(steps) == 6 * 20
+
+
+def test_ctrl_c_comes_between_two_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After some milliseconds at most; what was learnt stays, in the Values and in the optimizer's state."""
+    monkeypatch.setattr(flat, "PAUSE", 1e-9)
+    random.seed(7)
+    model = MLP(2, [5, 3])
+    optimizer, trusts, asked = Adam(model, 0.01), Runtime.trusts, []
+
+    def interrupted(*given: Any) -> int:
+        asked.append(1)
+        if len(asked) == 30:
+            raise KeyboardInterrupt
+        return trusts(*given)
+
+    monkeypatch.setattr(Runtime, "trusts", interrupted)
+    history = fit(model, cross_entropy, X, Y, optimizer, 20, 4, seed=1, progress=False, backend="numpy")
+    assert history.interrupted
+    assert optimizer.steps == 29
+    assert set(optimizer._state["age"]) == {29.0}
+
+
+@pytest.mark.parametrize("backend", AVAILABLE)
+@pytest.mark.parametrize("pause", [0.0, 1.0])
+def test_how_many_steps_are_made_at_once_changes_nothing(
+    backend: str, pause: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    want = run(OPTIMIZERS["adam"], backend=backend, clip_norm=0.5, epochs=6)
+    monkeypatch.setattr(flat, "PAUSE", pause)
+    assert run(OPTIMIZERS["adam"], backend=backend, clip_norm=0.5, epochs=6) == want
+
+
+def test_one_way_serves_a_run_from_its_first_step_on(steps: list[int]) -> None:
+    """No machine code takes over from NumPy when it is ready, which no two runs would see at the same step."""
+    want = run(OPTIMIZERS["adam"], backend=preferred().name, epochs=40, batch_size=4)
+    assert [run(OPTIMIZERS["adam"], backend="auto", epochs=40, batch_size=4) for _ in range(2)] == [want, want]
+    assert sum(steps) == 3 * 40 * len(X)
+
+
+def test_steps_are_compared_as_often_as_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each counts as one, however many are made at once: those whose number is a power of two are compared."""
+    compared, example = [], Runtime.example
+
+    def noted(self: Any, entry: Any, *given: Any) -> bool:
+        compared.append(entry.calls)
+        return example(self, entry, *given)
+
+    monkeypatch.setattr(Runtime, "example", noted)
+    run(OPTIMIZERS["sgd"], epochs=40)
+    assert [calls for calls in compared if calls > 8] == [16, 32, 64, 128]
 
 
 def test_a_run_that_ends_early_leaves_what_was_learnt() -> None:

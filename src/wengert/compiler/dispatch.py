@@ -432,28 +432,24 @@ class Runtime:
 
     # -- for loops that run a recording themselves --------------------------------------------------------------------
 
-    def only(self, batch: Sequence[Any]) -> tuple[Entry, Recording] | None:
-        """The recording for such arguments, if there is one alone, and what is known of it."""
-        entry = self.entry_for(self.arguments(batch, {}, bool(batch)))
-        return (entry, entry.specializations[0]) if len(entry.specializations) == 1 and not entry.refusal else None
-
-    def trusts(self, entry: Entry, made: Recording, args: Sequence[Any], before: Callable[[], None]) -> bool:
-        """Whether a recording may be run elsewhere, by a loop of its own; False if the engine has to take over.
+    def trusts(self, entry: Entry, made: Sequence[Recording], ready: Callable[[], Sequence[Any]]) -> int:
+        """For how many calls, of which this one is counted here, recordings may be run elsewhere, by a loop that looks
+        at what is outside and at the guards itself: until they are compared again. 0 if the engine has to take over.
 
         Args:
-            entry: what is known of it.
-            made: the recording.
-            args: the arguments: a batch, or none.
-            before: called before the function itself is, if it is time to compare.
+            entry: what is known of them.
+            made: the recordings.
+            ready: gives the arguments, a batch or none, where the function itself is about to be called to compare.
         """
         entry.calls += 1
-        if made.changed() or made not in entry.specializations:
-            return False
-        if not entry.is_due():
-            return True
-        before()
-        number = entry.calls.bit_length() * STRIDE % len(args[0]) if args else 0
-        return self.example(entry, self.arguments(args, {}, bool(args)), number, {})
+        if any(each not in entry.specializations for each in made):
+            return 0
+        if entry.is_due():
+            args = ready()
+            number = entry.calls.bit_length() * STRIDE % len(args[0]) if args else 0
+            if not self.example(entry, self.arguments(args, {}, bool(args)), number, {}):
+                return 0
+        return 1 if entry.compared < PROBATION else (1 << entry.calls.bit_length()) - entry.calls
 
     # -- what is shown ------------------------------------------------------------------------------------------------
 

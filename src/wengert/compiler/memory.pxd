@@ -45,6 +45,32 @@ cdef extern from *:
         return 1;
     }
 
+    static CYTHON_UNUSED void wengert_copy(long long source, long long target, long long n)
+    {
+        memcpy((void *)(intptr_t)target, (const void *)(intptr_t)source, 8 * (size_t)n);
+    }
+
+    /* Copies n rows of so many numbers each, of either kind, from these places. */
+    static CYTHON_UNUSED void wengert_rows(long long source, long long target, long long places, long long n,
+                                           long long width)
+    {
+        const long long *from = (const long long *)(intptr_t)source, *chosen = (const long long *)(intptr_t)places;
+        long long *to = (long long *)(intptr_t)target;
+        if (width < 8)
+            for (long long i = 0; i < n; i++)
+                for (long long k = 0; k < width; k++) *to++ = from[width * chosen[i] + k];
+        else
+            for (long long i = 0; i < n; i++) memcpy(to + width * i, from + width * chosen[i], 8 * (size_t)width);
+    }
+
+    /* Adds n numbers to those at these places, which are different ones. */
+    static CYTHON_UNUSED void wengert_add(long long source, long long target, long long places, long long n)
+    {
+        const double *from = (const double *)(intptr_t)source;
+        const long long *chosen = (const long long *)(intptr_t)places;
+        for (long long i = 0; i < n; i++) ((double *)(intptr_t)target)[chosen[i]] += from[i];
+    }
+
     static CYTHON_UNUSED int wengert_finite(long long at, long long n)
     {
         const double *x = (const double *)(intptr_t)at;
@@ -90,6 +116,9 @@ cdef extern from *:
     void call "wengert_call"(long long code, long long n, double seed, long long inputs, long long numbers, long long slopes, long long outputs, long long work) noexcept
     long long address "wengert_address"(object x, bint whole, tuple shape, bint rows) noexcept
     bint indices "wengert_indices"(long long source, long long target, long long n, long long extent, bint wraps) noexcept
+    void copy "wengert_copy"(long long source, long long target, long long n) noexcept
+    void rows "wengert_rows"(long long source, long long target, long long places, long long n, long long width) noexcept
+    void add "wengert_add"(long long source, long long target, long long places, long long n) noexcept
     bint finite "wengert_finite"(long long at, long long n) noexcept
     double squares "wengert_squares"(long long at, long long n) noexcept
     double total "wengert_total"(long long at, long long n) noexcept

@@ -12,8 +12,8 @@ from math import copysign, isfinite
 from types import CellType
 from typing import Any
 
-__all__ = ["address", "call", "contents", "finite", "get", "indices", "isfinite", "put", "put_whole", "signbit"]
-__all__ += ["squares", "total"]
+__all__ = ["add", "address", "call", "contents", "copy", "finite", "get", "indices", "isfinite", "put", "put_whole"]
+__all__ += ["rows", "signbit", "squares", "total"]
 
 
 @functools.lru_cache(256)
@@ -59,6 +59,24 @@ def indices(source: int, target: int, n: int, extent: int, wraps: bool) -> bool:
     if inside:
         _view(target, n, True)[...] = made
     return inside
+
+
+def copy(source: int, target: int, n: int) -> None:
+    """Copy numbers of either kind."""
+    ctypes.memmove(int(target), int(source), 8 * int(n))
+
+
+def rows(source: int, target: int, places: int, n: int, width: int) -> None:
+    """Copy n rows of so many numbers each, of either kind, from these places."""
+    chosen = _view(places, n, True)
+    there = _view(source, (chosen.max(initial=-1) + 1) * width, True).reshape(-1, int(width))
+    _view(target, n * width, True).reshape(-1, int(width))[...] = there[chosen]
+
+
+def add(source: int, target: int, places: int, n: int) -> None:
+    """Add n numbers to those at these places, which are different ones."""
+    chosen = _view(places, n, True)
+    _view(target, chosen.max(initial=-1) + 1)[chosen] += _view(source, n)
 
 
 def finite(at: int, n: int) -> bool:

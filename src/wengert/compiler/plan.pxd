@@ -27,6 +27,7 @@ cdef class Plan:
     cdef object numpy, results
     @cython.locals(n=Py_ssize_t)
     cdef bint run_on(self, list arrays, Py_ssize_t count, bint slopes, double seed) except -1
+    cdef object run_code(self, long long inputs, Py_ssize_t count, bint slopes, double seed)
     cpdef bint adopt(self) except -1
     cpdef object serve_below(self, long long limit)
     @cython.locals(start="long long")

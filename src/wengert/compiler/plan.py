@@ -143,9 +143,9 @@ class Plan:
         """Read the parameters' numbers as they are now."""
         gather(self.parameters, self.numbers)
 
-    def compute(self, arrays: list[Any], count: Int, slopes: bool, seed: float, guarded: bool = False) -> bool:
-        """What `run_on` does, for who is not compiled; perhaps only if the guards hold."""
-        return self.run_on(arrays, count, slopes, seed) and (not guarded or self.hold(count))
+    def compute(self, arrays: list[Any], count: Int, slopes: bool, seed: float) -> bool:
+        """What `run_on` does, for who is not compiled."""
+        return self.run_on(arrays, count, slopes, seed)
 
     def run_on(self, arrays: list[Any], count: Int, slopes: bool, seed: float) -> bool:
         """Run on some arguments, whether the guards hold or not; False if an index is out of bounds or nothing can be
@@ -160,19 +160,23 @@ class Plan:
         self.is_bounded = False
         if count >= self.limit:
             return self._computed_by_python(arrays, count, slopes, seed)
+        for n in range(self.arity):
+            if not self._point(n, arrays[n], count):
+                return False
+        self.run_code(self.inputs_at, count, slopes, seed)
+        return True
+
+    def run_code(self, inputs: Int, count: Int, slopes: bool, seed: float) -> None:
+        """Run machine code on inputs, the addresses of which are at an address; whatever they choose is there."""
         if count != self.count:
             self._make_room(count)
         elif self.is_given:
             self._make_output(0)
-        for n in range(self.arity):
-            if not self._point(n, arrays[n], count):
-                return False
         self.results, self.is_bounded = None, True
         memory.call(
-            self.both_code if slopes else self.forward_code, count, seed, self.inputs_at, self.numbers_at,
-            self.slopes_at, self.targets_at, self.work,
+            self.both_code if slopes else self.forward_code, count, seed, inputs, self.numbers_at, self.slopes_at,
+            self.targets_at, self.work,
         )  # fmt: skip
-        return True
 
     def _make_room(self, count: Int) -> None:
         """Memory for what machine code gives for so many examples."""
@@ -278,10 +282,9 @@ class Plan:
         return any(batched for its, batched, _ in self.outputs if its == name)
 
     def output(self, name: str) -> Any:
-        """What the last run gave, as an array."""
+        """What the last run gave, as an array that is good until the next one."""
         if self.results is not None:
             return self.results[name]
-        self.count = 0  # all of it is the caller's from now on
         return next(array for array, (its, _, _) in zip(self.memory, self.outputs, strict=False) if its == name)
 
     def value(self) -> float:

@@ -84,8 +84,10 @@ class CompiledLosses:
 
     def order(self, keys: array[int]) -> Places:
         """The numbers of the examples in the order of their keys, as an array."""
-        places: Any = np.frombuffer(keys, np.uint64).argsort(kind="stable")
-        return places  # type: ignore[no-any-return]
+        drawn: Any = np.frombuffer(keys, np.uint64)
+        # By 16 bits it is a radix sort, and what is nearly in order is soon merged: 7 ns an example for 50.
+        rough = (drawn >> np.uint64(48)).astype(np.uint16).argsort(kind="stable")
+        return rough[drawn[rough].argsort(kind="stable")]  # type: ignore[no-any-return]
 
     def piece(self, places: Places) -> tuple[Value, list[Outcome]]:
         """The sum of the losses of these examples, and the outcome of all of them.
@@ -114,30 +116,32 @@ class CompiledLosses:
         with no_grad():
             penalized, penalties = self.task.regularization, self._penalties
             if penalized is not None and penalties is not None and _differ(penalized().data, penalties().data):
-                self._penalties = None  # a schedule, perhaps: it stays with the engine from now on
+                self._penalties = self._flat = None  # a schedule, perhaps: it stays with the engine from now on
             want = self.task.loss(self.task.model(x), y).data
         got = float(self._losses.map(*[column[place : place + 1] for column in self._data])[0])
         if _differ(want, got):
             what = "what the loss or the model reads besides its arguments"
             raise StaleRecordingError(f"{what} has changed during the run")
 
-    def flat_steps(self, order: Places, optimizer: Optimizer) -> FlatSteps | None:
+    def flat_steps(self, order: Places, size: int, optimizer: Optimizer, clip_norm: float | None) -> FlatSteps | None:
         """The steps of an epoch on arrays; None if there can be none now."""
-        metric = self.task.metric
+        metric, flat = self.task.metric, self._flat
         if not (metric is None or isinstance(metric, Right)):
             return None  # a metric of the user's own may read the parameters as they are before each step
-        losses, penalty = recorded(self._losses, [column[:1] for column in self._data]), None
-        if self.task.regularization is not None:
-            penalty = None if self._penalties is None else recorded(self._penalties, [])
-            if penalty is None:
+        if flat is None or not flat.goes_on(optimizer):  # to pair all parameters takes time
+            losses, penalty = recorded(self._losses, [column[:1] for column in self._data]), None
+            if self.task.regularization is not None:
+                penalty = None if self._penalties is None else recorded(self._penalties, [])
+                if penalty is None:
+                    return None
+            if losses is None or not FlatSteps.serve(losses, penalty, optimizer):
                 return None
-        if losses is None or not optimizer._takes_arrays():
+            flat = self._flat = FlatSteps(losses, penalty, optimizer, metric, self.chunk, self._data)
+        if not optimizer._takes_arrays():
             return None
-        if self._flat is None or self._flat.task != (losses, penalty, optimizer):  # to pair all parameters takes time
-            if not FlatSteps.serve(losses, penalty, optimizer):
-                return None
-            self._flat = FlatSteps(losses, penalty, optimizer, metric, self.chunk)
-        return self._flat.begin(self._data if isinstance(order, range) else [column[order] for column in self._data])
+        places = np.arange(len(order)) if isinstance(order, range) else order
+        flat.begin(np.ascontiguousarray(places, np.int64), size, clip_norm or 0.0)
+        return flat
 
     def _score(self, x: Any, y: Any, places: Iterable[int], examples: list[Example]) -> float:
         """The sum of the metric over some examples, given both as arrays and as their places."""

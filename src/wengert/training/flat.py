@@ -3,47 +3,55 @@
 To gather the parameters from their Values for each batch, and to give each its gradient, takes longer than the array
 program of a small batch. So the numbers, the gradients and the optimizer's state stay in arrays from step to step, in
 the order in which the program has the parameters, and go back to the Values when somebody may read them: after an
-epoch, before the function itself is run to compare, and for a batch that the program cannot do. The steps are those of
-the optimizer to the bit; the gradients are those of the compiled loss.
+epoch, before the function itself is run to compare, and for a batch that the program cannot do. Until then `Batches`
+makes one step after another. The steps are those of the optimizer to the bit; the gradients are those of the compiled
+loss.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import isfinite, sqrt
+from collections.abc import Iterable, Sequence
+from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from wengert.compiler import Compiled, gather, scatter
-from wengert.compiler.backends import all_finite
-from wengert.compiler.tracing import Recording, Result
+from wengert.compiler.tracing import Recording
 from wengert.optim import Optimizer
+from wengert.training.batches import Batches
 from wengert.training.metrics import Right
 
 __all__ = ["FlatSteps", "Recorded", "recorded"]
 
-Batch = Sequence[Any]  # an array for each argument, or none
+PAUSE = 5e-3  # seconds between two looks at what else there is to do: Ctrl-C, other threads, the progress bar
 
 
 class Recorded(NamedTuple):
-    """A compiled function, and the recording that its calls here run by."""
+    """A compiled function, and the recordings that its calls here run by."""
 
     runtime: Any
-    entry: Any  # what the runtime knows of it
-    path: Recording
+    entry: Any  # what the runtime knows of them
+    paths: tuple[Recording, ...]
+
+    def is_old(self) -> bool:
+        """Whether its calls run by others by now."""
+        return bool(self.entry.refusal) or tuple(self.entry.specializations) != self.paths
+
+    def parameters(self) -> set[int]:
+        """The identities of all their parameters."""
+        return {id(p) for path in self.paths for p in path.parameters}
 
 
-def recorded(compiled: Compiled, batch: Batch) -> Recorded | None:
-    """The only recording of a compiled function for such arguments: of a batch, or none; None if it has more, or runs
-    uncompiled.
-    """
+def recorded(compiled: Compiled, batch: Sequence[Any]) -> Recorded | None:
+    """The recordings of a compiled function for such arguments: of a batch, or none; None if it runs uncompiled."""
     runtime: Any = compiled._runtime
-    found = runtime.only(batch)
-    return None if found is None else Recorded(runtime, *found)
+    entry = runtime.entry_for(runtime.arguments(batch, {}, bool(batch)))
+    paths = tuple(entry.specializations)
+    return Recorded(runtime, entry, paths) if paths and not entry.refusal else None
 
 
-class FlatSteps:
+class FlatSteps(Batches):
     """The steps of an optimizer, with the parameters of a loss and the optimizer's state in arrays.
 
     Args:
@@ -52,41 +60,64 @@ class FlatSteps:
         optimizer: whose rule the steps follow.
         metric: counts what is right among the predictions, or None.
         piece: how many examples are computed at once.
+        data: an array for each argument of the loss, with a row for each example.
     """
 
     def __init__(
-        self, losses: Recorded, penalty: Recorded | None, optimizer: Optimizer, metric: Right | None, piece: int
+        self,
+        losses: Recorded,
+        penalty: Recorded | None,
+        optimizer: Optimizer,
+        metric: Right | None,
+        piece: int,
+        data: list[Any],
     ) -> None:
         self.task: tuple[Recorded, Recorded | None, Optimizer] = (losses, penalty, optimizer)
-        self.losses: Recorded = losses
-        self.penalty: Recorded | None = penalty
-        self.optimizer: Optimizer = optimizer
         self.metric: Right | None = metric
-        self.piece: int = piece
-        self.numbers: Any = losses.path.kernel.numbers
-        self.gradients: Any = losses.path.kernel.slopes
         self.state: dict[str, Any] = {}
         self.held: bool = False  # whether the numbers of now are in the arrays; else they are in the Values
-        self.data: Batch = ()  # the examples of an epoch, in its order
-        self.shown: list[tuple[Any, Any]] = []  # predictions and targets of which the metric is still to be counted
-        place = {id(p): number for number, p in enumerate(optimizer.parameters)}
-        self.places: Any = np.array([place[id(p)] for p in losses.path.parameters])
-        here = {id(p): number for number, p in enumerate(losses.path.parameters)}
-        penalized = penalty.path.parameters if penalty is not None else ()
-        self.penalized: Any = np.array([here[id(p)] for p in penalized], int)
+        self.pace: int = 1  # how many steps are made between two looks
+        self.first: int = 0  # from which example on there are predictions
+        self.stop: int = 0  # and up to which
+        self.right: float = 0.0  # how many of those before were right
+        first = losses.paths[0]
+        # Those of the first recording, as it has them, then what it does not reach.
+        known = {id(p): p for p in (*first.parameters, *optimizer.parameters)}
+        self.parameters: tuple[Any, ...] = tuple(known.values())
+        self.places: Any = _places(self.parameters, optimizer.parameters)
+        self.open(
+            list(losses.paths),
+            [_places(path.parameters, self.parameters) for path in losses.paths],
+            data,
+            penalty and penalty.paths[0],
+            _places(penalty.paths[0].parameters if penalty else (), self.parameters),
+            optimizer,
+            None if metric is None else first.kernel.program.outputs["auxiliary"].cell_shape,
+            piece,
+            np,
+        )
 
     @staticmethod
     def serve(losses: Recorded, penalty: Recorded | None, optimizer: Optimizer) -> bool:
-        """Whether such steps are the same as any others: all parameters are leaves, of the loss and the optimizer."""
-        known = {id(p) for p in losses.path.parameters}
+        """Whether such steps are the same as any others: all parameters are leaves, and the optimizer's."""
         moved = {id(p) for p in optimizer.parameters}
-        penalized = map(id, penalty.path.parameters) if penalty is not None else ()
-        return losses.path.leaves and known == moved and known.issuperset(penalized)
+        if penalty is not None and (len(penalty.paths) > 1 or not penalty.parameters() <= moved):
+            return False
+        shapes = {getattr(path.kernel.program.outputs.get("auxiliary"), "cell_shape", None) for path in losses.paths}
+        return len(shapes) == 1 and all(path.leaves for path in losses.paths) and losses.parameters() <= moved
 
-    def begin(self, data: Batch) -> FlatSteps:
-        """An epoch follows, on these examples in their order; returns these steps."""
-        self.data, self.shown = data, []
-        return self
+    def is_old(self) -> bool:
+        """Whether something else is recorded by now."""
+        return any(each is not None and each.is_old() for each in self.task[:2])
+
+    def goes_on(self, optimizer: Optimizer) -> bool:
+        """Whether they serve for one more epoch of an optimizer, which is counted like a call."""
+        if self.task[2] is not optimizer or self.is_old():
+            return False
+        for each in self.task[:2]:
+            if each is not None:
+                each.entry.count_call()
+        return True
 
     def end(self) -> float:
         """The epoch is over: give the Values what the arrays hold. Returns how many of the predictions were right."""
@@ -99,88 +130,75 @@ class FlatSteps:
                 pressed = interrupt
         if pressed is not None:
             raise pressed
-        if self.metric is None or not self.shown:
-            return 0.0
-        predictions, targets = map(np.concatenate, zip(*self.shown, strict=True))
-        return self.metric.count(predictions, targets)  # at once: NumPy's calls take longer than a batch's sums
+        self.count_right(0)
+        right, self.right = self.right, 0.0
+        return right
+
+    def count_right(self, start: int) -> None:
+        """Look at the predictions that there are; the next ones are from an example on."""
+        span = slice(self.first, self.stop)
+        if self.metric is not None and self.first < self.stop:  # of many, for NumPy's calls take longer than its sums
+            self.right += self.metric.count(self.predictions[span], self.data[-1][self.order[span]])
+        self.first = self.stop = start
 
     def load(self) -> None:
         """Read the Values and the optimizer's state as they are now."""
-        gather(self.losses.path.parameters, self.numbers)
-        self.state = {name: np.array(numbers)[self.places] for name, numbers in self.optimizer._state.items()}
+        gather(self.parameters, self.numbers)
+        self.state = {name: np.array(numbers)[self.places] for name, numbers in self.task[2]._state.items()}
         self.held = True
 
     def store(self) -> None:
         """Write everything back to where it came from, the gradients of the last batch too."""
-        scatter(self.losses.path.parameters, self.numbers, self.gradients)
+        scatter(self.parameters, self.numbers, self.gradients)
         for name, numbers in self.state.items():
-            np.frombuffer(self.optimizer._state[name])[self.places] = numbers
+            np.frombuffer(self.task[2]._state[name])[self.places] = numbers
 
-    def step(self, start: int, count: int, clip_norm: float | None) -> tuple[float, ...] | None:
-        """One step of the optimizer on the batch of so many examples from `start` on.
+    def step(self, start: int, loss: float) -> tuple[int, float]:
+        """Make some steps of the optimizer, on the batches from an example on: as many as take a few milliseconds.
 
         Returns:
-            The mean loss, regularization included, and where there is a metric a 0, for `end` gives it; None if the
-            program does not hold for these examples or comes to what is not finite. Then no step was made, and the
-            numbers are in the Values.
+            How many were made, and `loss` with that of each batch, by its share of the epoch, added. None are made if
+            the program does not hold for the next batch or comes to what is not finite; then the numbers are in the
+            Values.
         """
+        if start != self.stop:
+            self.count_right(start)
         if not self.held:
             self.load()
-        made = None
+        done = 0
         try:
-            with np.errstate(all="ignore"):
-                made = self._step(start, start + count, clip_norm)
+            steps = self.trusted(start)
+            if steps:
+                began = perf_counter()
+                with np.errstate(all="ignore"):
+                    done, loss = self.run(start, steps, loss, self.state)
+                self.pace = max(1, int(done * PAUSE / (perf_counter() - began)))
         finally:
-            if made is None:
+            if not done:
                 self.store()
                 self.held = False
-        return made if self.metric is None or made is None else (*made, 0.0)
+        for each in self.task[:2]:
+            if each is not None:
+                each.entry.calls += max(0, done - 1)
+        self.stop = min(start + done * self.size, len(self.order))
+        return done, loss
 
-    def _step(self, start: int, end: int, clip_norm: float | None) -> tuple[float] | None:
-        loss, shown, total = 0.0, [], None
-        cuts = range(start, end, self.piece)
-        for cut in cuts:
-            piece = [column[cut : min(cut + self.piece, end)] for column in self.data]
-            ran = self._run(self.losses, piece, 1.0 / (end - start))
-            if ran is None:
-                return None
-            loss += ran.total
-            if self.metric is not None:
-                predictions = ran.outputs["auxiliary"]
-                own = predictions.base is None  # else they may be parameters, which the step changes
-                shown.append((predictions if own else predictions.copy(), piece[-1]))
-            if len(cuts) > 1:
-                total = self.gradients + (0.0 if total is None else total)
-        if total is not None:
-            self.gradients[...] = total
-        loss /= end - start
-        if self.penalty is not None:
-            ran = self._penalize(self.penalty)
-            if ran is None:
-                return None
-            loss += ran.total
-        if not isfinite(loss) or ((len(cuts) > 1 or self.penalty is not None) and not all_finite(self.gradients)):
-            return None
-        if clip_norm is not None:  # as `clip_grad_norm`
-            factor = clip_norm / (sqrt(self.gradients.dot(self.gradients)) + 1e-6)
-            if factor < 1.0:
-                self.gradients *= factor
-        self.optimizer._step_arrays(self.numbers, self.gradients, self.state)
-        self.shown += shown
-        return (loss,)
+    def trusted(self, start: int) -> int:
+        """How many steps can be made from an example on until something is compared, or somebody may look."""
 
-    def _run(self, recorded: Recorded, batch: Batch, seed: float) -> Result | None:
-        """What a run comes to; the gradients are left in its kernel."""
-        runtime, entry, path = recorded
-        if not runtime.trusts(entry, path, batch, self.store):
-            return None
-        ran = path.run(batch, seed)
-        return ran if ran is not None and ran.finite else None
+        def ready(batch: list[Any]) -> list[Any]:
+            self.store()
+            return batch
 
-    def _penalize(self, penalty: Recorded) -> Result | None:
-        """Add the gradient of the regularization."""
-        kernel = penalty.path.kernel
-        kernel.numbers[...] = self.numbers[self.penalized]
-        ran = self._run(penalty, [], 1.0)
-        self.gradients[self.penalized] += kernel.slopes
-        return ran
+        losses, penalty, _ = self.task
+        rows = self.order[start : start + self.size]
+        steps: int = losses.runtime.trusts(*losses[1:], lambda: ready([column[rows] for column in self.data]))
+        if steps and penalty is not None:
+            steps = min(steps, penalty.runtime.trusts(*penalty[1:], lambda: ready([])))
+        return min(self.pace, steps)
+
+
+def _places(these: Iterable[Any], among: Iterable[Any]) -> Any:
+    """Where some parameters stand among others."""
+    place = {id(p): number for number, p in enumerate(among)}
+    return np.array([place[id(p)] for p in these], np.int64)

@@ -146,10 +146,10 @@ class Progress:
         except ImportError:
             pass  # the plain line does
 
-    def batch(self) -> None:
-        """One batch more is done."""
+    def batches(self, count: int) -> None:
+        """So many batches more are done."""
         if self._bar is not None:
-            self._bar.update()
+            self._bar.update(count)
 
     def epoch(self, history: History) -> None:
         """One epoch more is done."""

@@ -50,7 +50,7 @@ class SameSide(Right):
 
     def count(self, predictions: Any, targets: Any) -> float:
         same = (predictions > self.cut) == (targets > self.target_cut)
-        return float(same.reshape(len(same), -1).mean(1).sum())
+        return float(same.sum() if same.ndim == 1 else same.reshape(len(same), -1).mean(1).sum())
 
 
 METRICS: dict[Any, Metric] = {

@@ -125,31 +125,40 @@ class Trainer:
         Raises:
             DivergedError: a loss is not finite; its step was not made.
         """
-        outcomes, weights = [], []
-        flat = self.compiled.flat_steps(order, optimizer) if self.compiled is not None else None
-        try:
-            for start in range(0, len(order), size):
-                batch = order[start : start + size]
-                try:
-                    outcomes.append(self._step(start, batch, optimizer, clip_norm, flat))
-                except DivergedError as reason:
-                    raise DivergedError(f"batch {start // size}: {reason}") from None
-                weights.append(len(batch) / len(order))
-                progress.batch()
-        finally:
-            rest = flat.end() if flat is not None else 0.0
-        losses, *scores = zip(*outcomes, strict=True)
-        loss = sum(weight * x for weight, x in zip(weights, losses, strict=True))
-        return loss, *[sum(column) / len(order) + rest / len(order) for column in scores]
+        start, loss, score = 0, 0.0, 0.0
 
-    def _step(
-        self, start: int, batch: Places, optimizer: Optimizer, clip_norm: float | None, flat: FlatSteps | None
-    ) -> Outcome:
-        """One step on a batch, which begins at `start` in the order of `learn`; returns its outcome before the step."""
-        if flat is not None:
-            made = self._ask(lambda _: flat.step(start, len(batch), clip_norm), lambda: None)
-            if made is not None:
-                return made
+        def flat_steps() -> FlatSteps | None:
+            return self.compiled.flat_steps(order, size, optimizer, clip_norm) if self.compiled is not None else None
+
+        flat = flat_steps()
+        try:
+            while start < len(order):
+                made = 0
+                if flat is not None:
+                    made, loss = self._flat_steps(flat, start, loss)
+                if not made:
+                    batch, made = order[start : start + size], 1
+                    try:
+                        outcome = self._step(batch, optimizer, clip_norm)
+                    except DivergedError as reason:
+                        raise DivergedError(f"batch {start // size}: {reason}") from None
+                    loss += len(batch) / len(order) * outcome[0]
+                    score += sum(outcome[1:])
+                    if flat is not None and flat.is_old():
+                        score += flat.end()
+                        flat = flat_steps()
+                start += made * size
+                progress.batches(made)
+        finally:
+            score += flat.end() if flat is not None else 0.0
+        return (loss,) if self.task.metric is None else (loss, score / len(order))
+
+    def _flat_steps(self, flat: FlatSteps, start: int, loss: float) -> tuple[int, float]:
+        """Some steps on arrays, from an example on: how many, and the loss of the epoch so far; 0 if there are none."""
+        return self._ask(lambda _: flat.step(start, loss), lambda: (0, loss))
+
+    def _step(self, batch: Places, optimizer: Optimizer, clip_norm: float | None) -> Outcome:
+        """One step on a batch; returns its outcome before the step."""
         optimizer.zero_grad()
         outcome = self.gradient(batch)
         if not isfinite(outcome[0]):

@@ -17,7 +17,7 @@ from wengert.compiler.tracing.recorder import Guard
 from wengert.compiler.tracing.surroundings import Surroundings
 from wengert.compiler.tracing.tracers import HOLDS
 
-__all__ = ["Guards", "Recording", "Result"]
+__all__ = ["Guards", "Recording"]
 
 AGREE = 1e-9  # how closely a recording must follow the function, relative to each number
 NUDGE = 1e-11  # more than the rounding of thousands of operations, and less than what anyone means to change
@@ -57,14 +57,6 @@ class Guards(NamedTuple):
         return functools.reduce(operator.and_, held)
 
 
-class Result(NamedTuple):
-    """What a run came to."""
-
-    total: float  # the sum of its results
-    outputs: dict[str, Any]  # by name
-    finite: bool  # whether all derivatives are
-
-
 @dataclass(eq=False)
 class Recording(Plan):
     """One specialization of a function: an array program."""
@@ -84,19 +76,6 @@ class Recording(Plan):
 
     def __post_init__(self) -> None:
         self.prepare(self, np)
-
-    def run(self, arrays: Sequence[Any], seed: float) -> Result | None:
-        """A run on some arguments; None if it does not hold for them. The derivatives of ``seed * out.sum()`` by the
-        parameters are left in the kernel's `slopes`.
-        """
-        count = len(arrays[0]) if arrays else 1
-        if not self.compute([*arrays], count, True, seed, guarded=True):
-            return None
-        return Result(
-            self.total(count),
-            {name: self.output(name) for name in self.kernel.program.outputs},
-            all_finite(self.kernel.slopes),
-        )
 
     def differs(self, arrays: Sequence[Any], count: int, want: Any, slopes: Any) -> str:
         """What of a run is not what the function itself came to, in words; empty if all agrees.

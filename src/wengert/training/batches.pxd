@@ -1,0 +1,29 @@
+cimport cython
+from wengert cimport optim
+from wengert.compiler cimport memory, plan
+from wengert.ops cimport ieee
+cdef class Batches:
+    cdef plan.Plan made, penalty
+    cdef list plans, spots, columns, rows, given
+    cdef object optimizer, numpy, sums, rest, penalized
+    cdef readonly object data, numbers, gradients, predictions, order
+    cdef double[::1] x, g
+    cdef long long[::1] sources, targets, widths
+    cdef long long penalized_at, targets_at, numbers_at, gradients_at, predictions_at, order_at
+    cdef Py_ssize_t piece, room, shown, width, count
+    cdef readonly Py_ssize_t size
+    cdef bint is_one, is_all, is_inside, is_shown
+    cdef double clip_norm, loss
+    @cython.locals(bound="long long", at="long long")
+    cdef object _column(self, plan.Plan made, Py_ssize_t n, object column)
+    @cython.locals(done=Py_ssize_t, lr=double, loop=optim.Loop, end=Py_ssize_t)
+    cpdef object run(self, Py_ssize_t start, Py_ssize_t steps, double loss, object state)
+    cdef bint changed(self) except -1
+    @cython.locals(cut=Py_ssize_t, scale=double, pieces=bint, count=Py_ssize_t, factor=double)
+    cdef bint compute(self, Py_ssize_t start, Py_ssize_t end) except -1
+    @cython.locals(made=plan.Plan, n=Py_ssize_t, to="long long")
+    cdef bint by_one(self, Py_ssize_t cut, Py_ssize_t count, double scale) except -1
+    @cython.locals(made=plan.Plan)
+    cdef bint by_several(self, Py_ssize_t cut, Py_ssize_t count, double scale) except -1
+    @cython.locals(count=Py_ssize_t)
+    cdef bint penalize(self, plan.Plan penalty) except -1
