@@ -4,9 +4,11 @@ import contextlib
 import json
 import os
 import re
+import sys
 import tempfile
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 os.environ["WENGERT_INTERPRETED"] = "1"  # Python files show their signatures; extensions do not
 
 from docutils import nodes
@@ -53,6 +55,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",  # docstrings in Google's style
     "sphinx.ext.mathjax",
+    "pure_wheel",
 ]
 exclude_patterns = ["_build", "jupyter_execute"]
 nb_execution_mode = "force"  # the lessons are kept without outputs; the examples of pages are no cells
@@ -66,6 +69,7 @@ myst_heading_anchors = 3
 
 html_theme = "furo"
 html_title = "Wengert"
+html_static_path = ["_static"]
 
 autodoc_default_options = {"show-inheritance": True}
 autodoc_member_order = "bysource"
