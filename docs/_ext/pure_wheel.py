@@ -27,8 +27,8 @@ def build(target):
                 shutil.copytree(source, copy / name, ignore=ignore)
             else:
                 shutil.copy(source, copy / name)
-        command = [sys.executable, "-c", BUILD, folder]
-        done = subprocess.run(command, cwd=copy, env={**os.environ, "WENGERT_PURE": "1"}, capture_output=True, text=True)
+        command, known = [sys.executable, "-c", BUILD, folder], {**os.environ, "WENGERT_PURE": "1"}
+        done = subprocess.run(command, cwd=copy, env=known, capture_output=True, text=True)
         if done.returncode:
             raise RuntimeError(f"the pure wheel could not be built:\n{done.stdout}{done.stderr}")
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -1,11 +1,10 @@
-"""A page of the documentation as its readers get it: built by Sphinx, served on the loopback, with files of npm's."""
+"""A page of the documentation as its readers get it: served on the loopback, with files of npm's."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import subprocess
-import sys
 import tarfile
 import threading
 from collections.abc import Iterator
@@ -16,7 +15,6 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
 OFFLINE = ("ENOTFOUND", "ECONNREFUSED", "ECONNRESET", "ETIMEDOUT", "EAI_AGAIN", "ENETUNREACH", "EHOSTUNREACH")
 
 
@@ -33,24 +31,6 @@ def package(name: str, version: str, folder: Path) -> Path:
     with tarfile.open(next(folder.glob("*.tgz"))) as archive:
         archive.extractall(folder, filter="data")
     return folder / "package"
-
-
-def build(page: str, folder: Path) -> None:
-    """One page of the documentation, with the theme and what stands in `_static`, without the others."""
-    settings = {
-        "extensions": "myst_parser,pure_wheel",
-        "html_theme": "furo",
-        "html_static_path": "_static",
-        "root_doc": page,
-        "include_patterns": f"{page}.md",
-        "suppress_warnings": "myst.xref_missing",  # its links to the other pages
-    }
-    options = [f"-D{name}={value}" for name, value in settings.items()]
-    command = [sys.executable, "-m", "sphinx", "-q", "-W", "-C", *options, "-d", f"{folder}.doctrees", "docs", str(folder)]
-    done = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": "docs/_ext"}
-    )
-    assert done.returncode == 0, done.stderr
 
 
 class Quiet(SimpleHTTPRequestHandler):

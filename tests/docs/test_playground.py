@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
+import os
 import random
 import re
 import runpy
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.conftest import requests
-from tests.docs.served import ROOT, build, package, served
+from tests.conftest import requests, unpacked
+from tests.docs.served import package, served
 from tests.view.browsing import find, keep, until
 from wengert import Value, diagnose, explain
 from wengert.losses import binary_cross_entropy_with_logits
@@ -20,20 +24,42 @@ from wengert.nn import MLP
 
 pytestmark = [pytest.mark.browser, pytest.mark.once]  # the wheel runs interpreted, whatever the tests run on
 
+AXE = "4.14.1"
+ROOT = Path(__file__).resolve().parents[2]
 HERE = ROOT / "docs" / "_static" / "playground"
 
 
+def build(folder: Path) -> None:
+    """The page, by the theme, with what stands in `_static`; the other pages take longer, and are not needed."""
+    settings = {
+        "extensions": "myst_parser,pure_wheel",
+        "html_theme": "furo",
+        "html_static_path": "_static",
+        "root_doc": "playground",
+        "include_patterns": "playground.md",
+        "suppress_warnings": "myst.xref_missing",  # its links to the other pages
+    }
+    options = [f"-D{name}={value}" for name, value in settings.items()]
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "-C", *options]
+    command += ["-d", f"{folder}.doctrees", "docs", str(folder)]
+    known = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "docs" / "_ext"), *sys.path])}
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=known)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def site(chromium: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The page on the loopback, and Python for browsers beside it, in the version that the page names."""
     pytest.importorskip("furo", reason="needs furo: pip install '.[docs]'")
     folder = tmp_path_factory.mktemp("site")
     (version,) = re.findall(r"/pyodide@(\d+\.\d+\.\d+)/", (HERE / "playground.html").read_text(encoding="utf-8"))
     runtime = package("pyodide", version, tmp_path_factory.mktemp("npm") / "pyodide")
-    build("playground", folder)
+    build(folder)
     runtime.rename(folder / "runtime")
+    (folder / "favicon.ico").touch()  # which a browser asks for by itself
     with served(folder) as address:
         yield f"{address}playground.html"
+        chromium.get("about:blank")
 
 
 @pytest.fixture
@@ -42,17 +68,22 @@ def page(chromium: Any, site: str) -> Iterator[Any]:
     for log in ("browser", "performance"):
         chromium.get_log(log)
     yield chromium
-    chromium.get("about:blank")
     assert [entry["message"] for entry in chromium.get_log("browser")] == []
-    foreign = [url for url in requests(chromium) if not url.startswith((site.rpartition("/")[0], "data:", "blob:", "about:"))]
-    assert foreign == []
+    own = (site.rpartition("/")[0], "data:", "blob:", "about:")
+    assert [url for url in requests(chromium) if not url.startswith(own)] == []
 
 
-def show(page: Any, site: str, setting: str = "") -> None:
-    """Open the page with a setting in its address, and wait until it has one."""
-    page.get("about:blank")
-    page.get(f"{site}?runtime=runtime/#{setting}")
-    until(lambda: page.execute_script("return globalThis.playground?.state().names.length"))
+def show(page: Any, site: str, setting: str = "data=moons", fresh: bool = False) -> None:
+    """Bring the page to the setting of an address: anew, or where it is open already, as a link on it does."""
+    before = page.execute_script("return globalThis.playground?.state().begun ?? 0")
+    if fresh or not before:
+        before = 0
+        page.get("about:blank")
+        page.get(f"{site}?runtime=runtime/#{setting}")
+    else:
+        page.execute_script("history.replaceState(null, '', '#'); location.hash = arguments[0]", setting)
+    until(lambda: page.execute_script("return globalThis.playground?.state().begun ?? 0") > before)
+    page.execute_script("document.getElementById('pg').scrollIntoView({behavior: 'instant'})")
 
 
 def state(page: Any) -> Any:
@@ -63,10 +94,12 @@ def pause(page: Any) -> Any:
     """Stop it, and give what it has come to."""
     if find(page, "#pg-play").text == "Pause":
         find(page, "#pg-play").click()
-    before = -1
-    while before != (before := len(state(page)["losses"])):  # a step may be under way
+    before, seen = -1, state(page)
+    while len(seen["losses"]) != before:  # a step may be under way
+        before = len(seen["losses"])
         page.execute_async_script("setTimeout(arguments[0], 120)")
-    return state(page)
+        seen = state(page)
+    return seen
 
 
 def text(page: Any, part: str) -> str:
@@ -109,18 +142,19 @@ def loss_of(model: MLP, x: list[float], y: int) -> Value:
 # -- training ---------------------------------------------------------------------------------------------------------
 
 
-def test_it_trains_by_itself_and_the_boundary_follows(page: Any, site: str) -> None:
-    show(page, site)
+def test_it_trains_by_itself_and_the_boundary_follows(page: Any, site: str, record_property: Any) -> None:
+    show(page, site, fresh=True)
     first = page.execute_script("return playground.state().numbers.slice(0, 67)")
     before = picture(page)
     until(lambda: len(state(page)["losses"]) > 60)
-    drawn = page.execute_script("return performance.getEntriesByName('wengert-first-step')[0].startTime")
-    print(f"first step after {drawn:.0f} ms")
+    script = "return performance.getEntriesByName('wengert-first-step')[0].startTime"
+    record_property("milliseconds to the first step", page.execute_script(script))
     seen = pause(page)
     assert len(first) == 67 == len(seen["names"])
     assert seen["losses"][-1] < 0.3 * seen["losses"][0]
     assert picture(page) != before
-    assert re.search(rf"step {len(seen['losses'])} · loss [\d.e−]+ · \d\d of 60 right · 67 parameters", text(page, "count"))
+    told = rf"step {len(seen['losses'])} · loss [\d.e−]+ · \d\d of 60 right · 67 parameters"
+    assert re.fullmatch(told, text(page, "count"))
     assert page.execute_script("return document.querySelector('#pg-loss .curve').getAttribute('d').length") > 200
     find(page, "#pg-reset").click()
     until(lambda: state(page)["losses"] == [])
@@ -158,7 +192,8 @@ def test_a_click_on_a_weight_explains_it_as_python_does(page: Any, site: str) ->
     point = [1.75 * 2 * 60 / side, 1.75 * 2 * 40 / side]
     assert seen["example"] == min(range(60), key=lambda i: math.dist(X[i], point))
     middle = """
-        const edge = document.querySelector(`[aria-label="${arguments[0]}"]`), box = edge.ownerSVGElement.getBoundingClientRect();
+        const edge = document.querySelector(`[aria-label="${arguments[0]}"]`);
+        const box = edge.ownerSVGElement.getBoundingClientRect();
         const { x, y } = edge.getPointAtLength(edge.getTotalLength() * 0.08);
         return [x - box.width / 2, y - box.height / 2];
     """
@@ -174,7 +209,7 @@ def test_a_click_on_a_weight_explains_it_as_python_does(page: Any, site: str) ->
     assert head == f"Example {seen['example'] + 1}, after {len(seen['losses'])} steps."
     assert text(page, "weight").startswith(f"{name} = ")
     page.switch_to.frame(find(page, "#pg-steps"))
-    until(lambda: page.execute_script("return typeof go === 'function' && document.querySelector('#said')?.textContent"))
+    unpacked(page)
     assert f"grad of {name} = " in find(page, "#said").text
     page.switch_to.default_content()
 
@@ -252,8 +287,7 @@ def test_points_of_ones_own_by_clicks_and_by_keys(page: Any, site: str) -> None:
     until(lambda: (state(page)["losses"] or [9])[-1] < 0.1)
     assert "4 of 4 right" in text(page, "count")
     pause(page)
-    address = page.current_url
-    show(page, site, address.partition("#")[2])
+    show(page, site, page.current_url.partition("#")[2], fresh=True)
     assert state(page)["setting"]["points"] == points[:-1]
     find(page, "#pg-clear").click()
     assert state(page)["setting"]["points"] == []
@@ -263,18 +297,16 @@ def test_the_address_keeps_the_setting(page: Any, site: str) -> None:
     from selenium.webdriver.support.ui import Select
 
     show(page, site)
-    for name, value in {"data": "spiral", "activation": "relu", "rate": "0.1", "optimizer": "sgd", "speed": "500"}.items():
+    wishes = {"data": "spiral", "activation": "relu", "rate": "0.1", "optimizer": "sgd", "speed": "500"}
+    for name, value in wishes.items():
         Select(find(page, f"#pg-{name}")).select_by_value(value)
     find(page, "#pg-more").click()
     Select(find(page, "#pg-layers select:last-child")).select_by_value("2")
     find(page, "[name=pg-edges][value=gradient]").click()
     find(page, "#pg-new").click()
     wanted = state(page)["setting"]
-    assert wanted == {
-        **{"data": "spiral", "layers": [6, 6, 2], "activation": "relu", "rate": "0.1", "optimizer": "sgd"},
-        **{"speed": "500", "edges": "gradient", "seed": 2, "points": []},
-    }
-    show(page, site, page.current_url.partition("#")[2])
+    assert wanted == {**wishes, "layers": [6, 6, 2], "edges": "gradient", "seed": 2, "points": []}
+    show(page, site, page.current_url.partition("#")[2], fresh=True)
     assert state(page)["setting"] == wanted
     assert Select(find(page, "#pg-data")).first_selected_option.text == "spiral"
     until(lambda: len(state(page)["losses"]) > 0)
@@ -288,32 +320,40 @@ def test_the_address_keeps_the_setting(page: Any, site: str) -> None:
 # -- looks ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-def test_it_fits_and_can_be_read_at_both_widths_in_light_and_dark(page: Any, site: str, width: int) -> None:
-    from axe_selenium_python import Axe
+@pytest.fixture(scope="module")
+def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return (package("axe-core", AXE, tmp_path_factory.mktemp("npm") / "axe") / "axe.min.js").read_text(encoding="utf-8")
 
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_it_fits_and_can_be_read_at_both_widths_in_light_and_dark(page: Any, site: str, axe: str, width: int) -> None:
     metrics = {"width": width, "height": 860, "deviceScaleFactor": 1, "mobile": width < 500}
     page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
     try:
-        show(page, site, "data=circles")
+        show(page, site, "data=circles&speed=0", fresh=width < 500)
         until(lambda: len(state(page)["losses"]) > 100)
         pause(page)
-        page.execute_script("document.querySelector('#pg-net .neuron').dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter', bubbles: true}))")
+        page.execute_script("document.querySelector('#pg-net .neuron[role]').focus()")
+        page.switch_to.active_element.send_keys("\ue007")  # Enter
         until(lambda: text(page, "explained"))
         assert page.execute_script("return document.documentElement.scrollWidth") == width
         if width < 500:
-            small = """return [...document.querySelectorAll(".pg button, .pg select, .pg label:has(input)")].filter((e) =>
-                e.checkVisibility() && e.getBoundingClientRect().height < 44).map((e) => e.outerHTML)"""
+            small = """
+                const controls = ".pg button, .pg select, .pg label:has(input), .pg-try";
+                return [...document.querySelectorAll(controls)].filter((e) => e.checkVisibility()
+                  && e.getBoundingClientRect().height < 44).map((e) => e.outerHTML)
+            """
             assert page.execute_script(small) == []
         papers = set()
         for theme in ("light", "dark"):
             page.execute_script("document.body.dataset.theme = arguments[0]", theme)
             picture(page)
-            papers.add(page.execute_script("return getComputedStyle(document.querySelector('.pg pre')).backgroundColor"))
+            paper = "return getComputedStyle(document.querySelector('.pg pre')).backgroundColor"
+            papers.add(page.execute_script(paper))
             keep(page, f"playground-{width}-{theme}")
-            axe = Axe(page)
-            axe.inject()
-            found = axe.run(".pg", {"iframes": False})["violations"]
+            page.execute_script(axe)
+            audit = "const [done] = arguments; axe.run('.pg', {iframes: false}).then((found) => done(found.violations))"
+            found = page.execute_async_script(audit)
             grave = [rule for rule in found if rule["impact"] in ("serious", "critical")]
             assert {rule["id"]: [node["html"][:200] for node in rule["nodes"]] for rule in grave} == {}, theme
         assert len(papers) == 2
@@ -322,7 +362,6 @@ def test_it_fits_and_can_be_read_at_both_widths_in_light_and_dark(page: Any, sit
 
 
 def test_what_cannot_be_loaded_is_said(chromium: Any, site: str) -> None:
-    chromium.get("about:blank")
     chromium.get(f"{site}?runtime=nowhere/")
     until(lambda: "The playground cannot go on" in find(chromium, "#pg-status").text)
     assert not find(chromium, "#pg-play").is_enabled()

@@ -5,7 +5,11 @@ const GRID = 72; // places in a row at which the network is asked
 const EVERY = 3; // each third of them is in the small picture of a neuron
 const SMALL = GRID / EVERY;
 
-export const number = (x) => (isFinite(x) ? String(+x.toPrecision(4)) : String(x)).replace("-", "−");
+// With four figures.
+export function number(x) {
+  const size = Math.abs(x), short = size && (size < 1e-4 || size >= 1e6) ? x.toExponential(2) : String(+x.toPrecision(4));
+  return short.replaceAll("-", "−");
+}
 
 // The colours that the style has at the moment, as [red, green, blue].
 export function palette(root) {
@@ -199,9 +203,11 @@ export class Network {
     this.lines.onkeydown = (event) => this.key(event);
   }
 
-  build(sizes, names) {
+  // Anew, or for a box of another width.
+  build(sizes = this.sizes, names = this.names) {
+    Object.assign(this, { sizes, names });
     const columns = [2, ...sizes, 1], most = Math.max(5, ...columns);
-    const wide = this.box.clientWidth, side = wide / columns.length < 62 ? 26 : 34, row = side + 18;
+    const wide = this.box.clientWidth, side = wide / columns.length < 62 ? 26 : most > 6 ? 34 : 42, row = side + 16;
     const tall = most * row + 8;
     Object.assign(this, { wide, tall, side, items: [], neurons: [] });
     this.box.style.height = `${tall}px`;

@@ -81,14 +81,16 @@ worker.onmessage = ({ data }) => {
   if ("error" in data) reject(new Error(data.error));
   else resolve(data.result);
 };
-worker.onerror = (event) => failed(new Error(event.message || "the worker could not be started"));
+worker.onerror = (event) => missing(new Error(event.message || "the worker could not be started"));
 
-function failed(error) {
+function failed(error, advice = "") {
   playing = false;
   button();
   byId("status").hidden = false;
-  byId("status").textContent = `The playground cannot go on: ${error.message}. Python is fetched from ${runtime.host}, and needs a browser of 2024 or later.`;
+  byId("status").textContent = `The playground cannot go on: ${error.message}. ${advice}`;
 }
+
+const missing = (error) => failed(error, `It needs a browser of 2024 or later, and fetches Python from ${runtime.host}.`);
 
 // Where Python comes from. An address may only name a place on this site: no link decides whose program runs here.
 function place() {
@@ -100,22 +102,27 @@ const runtime = place();
 // -- training -------------------------------------------------------------------------------------------------------
 
 let X = [], Y = [], names = [], numbers = new Float64Array(0), losses = [], forward = null;
-let playing = false, until = 0, generation = 0, example = 0, chosen = null;
+let hidden = 0, activation = ""; // of the network that there is, which a setting may be ahead of
+let playing = false, until = 0, generation = 0, begun = 0, example = 0, chosen = null;
 
 async function begin(goOn) {
   const mine = ++generation;
   halt();
   const points = setting.data === "own" ? [setting.points.map(([x, y]) => [x, y]), setting.points.map(([, , label]) => label)] : await ask("examples", setting.data);
-  const made = await ask("make", setting.layers, setting.activation, setting.optimizer, +setting.rate, setting.seed, ...points);
+  const { layers } = setting, made = await ask("make", layers, setting.activation, setting.optimizer, +setting.rate, setting.seed, ...points);
   if (mine !== generation) return;
   [X, Y] = points;
   ({ names, numbers } = made);
   forward = new Function(made.forward)();
   [losses, example, chosen] = [[], 0, null];
-  network.build(setting.layers, names);
+  begun = mine;
+  hidden = layers.reduce((a, b) => a + b, 0);
+  activation = setting.activation;
+  network.build(layers, names);
   for (const name of ["explained", "steps"]) byId(name).hidden = true;
   byId("hint").hidden = false;
-  byId("diagnosis").textContent = "";
+  for (const name of ["explained", "diagnosis"]) byId(name).textContent = "";
+  button();
   redraw();
   if (goOn && X.length) play();
 }
@@ -184,7 +191,8 @@ async function why(name) {
   chosen = name;
   halt();
   redraw();
-  const [text, page, at] = await ask("why", name, example);
+  const mine = generation, [text, page, at] = await ask("why", name, example);
+  if (mine !== generation) return;
   byId("hint").hidden = true;
   byId("explained").textContent = `Example ${example + 1}, after ${losses.length} steps.\n${text}`;
   URL.revokeObjectURL(shown);
@@ -206,8 +214,7 @@ let diagnosed = 0;
 
 // The hidden neurons that are flat for every example, and of how many examples the side is right.
 function examined() {
-  const hidden = setting.layers.reduce((a, b) => a + b, 0), out = new Float64Array(hidden + 1);
-  const [isFlat, called] = FLAT[setting.activation] ?? [() => false];
+  const out = new Float64Array(hidden + 1), [isFlat, called] = FLAT[activation] ?? [() => false];
   const flat = Array(hidden).fill(X.length > 0);
   let right = 0;
   X.forEach(([x1, x2], i) => {
@@ -221,7 +228,8 @@ function examined() {
 async function diagnose() {
   if (!losses.length) return;
   diagnosed = performance.now();
-  byId("diagnosis").textContent = await ask("diagnosis");
+  const mine = generation, said = await ask("diagnosis");
+  if (mine === generation) byId("diagnosis").textContent = said;
 }
 
 // -- drawing --------------------------------------------------------------------------------------------------------
@@ -238,14 +246,14 @@ function draw() {
   due = false;
   if (!forward) return;
   drawn++;
-  const hidden = setting.layers.reduce((a, b) => a + b, 0), half = names.length;
+  const half = names.length;
   field.fill(forward, numbers, hidden + 1);
   const { right, marks } = examined();
   const own = setting.data === "own", onPlane = document.activeElement === byId("plane");
   plane.draw(field, X, Y, example, own && onPlane ? (cursor ??= [0, 0]) : null, colours);
   const gradient = setting.edges === "gradient";
   const largest = network.draw(gradient ? numbers.subarray(half) : numbers, field, marks, chosen, colours);
-  byId("key").textContent = `widest: |${setting.edges}| ${number(largest)}`;
+  byId("key").textContent = `Blue is positive, orange negative, and the widest ${number(largest)}.`;
   drawLoss(byId("loss"), losses);
   byId("count").textContent = `step ${losses.length}${losses.length ? ` · loss ${number(losses.at(-1))} · ${right} of ${X.length} right` : ""} · ${half} parameters`;
   told(network.seen?.name);
@@ -264,10 +272,10 @@ function describe() {
   const text = byId("example");
   if (!X.length) text.textContent = "Click to set points: some blue ones, some orange ones. Then press Play.";
   else {
-    const out = new Float64Array(setting.layers.reduce((a, b) => a + b, 1)), [x1, x2] = X[example];
+    const out = new Float64Array(hidden + 1), [x1, x2] = X[example];
     forward(numbers, x1, x2, out);
-    const share = 1 / (1 + Math.exp(-Math.abs(out.at(-1))));
-    text.textContent = `Example ${example + 1}: x1 = ${number(x1)}, x2 = ${number(x2)}, ${Y[example] ? "blue" : "orange"}. The network says ${out.at(-1) > 0 ? "blue" : "orange"}, ${(100 * share).toFixed(share > 0.995 ? 1 : 0)} %.`;
+    const share = 100 / (1 + Math.exp(-Math.abs(out.at(-1))));
+    text.textContent = `Example ${example + 1}: x1 = ${number(x1)}, x2 = ${number(x2)}, ${Y[example] ? "blue" : "orange"}. The network says ${out.at(-1) > 0 ? "blue" : "orange"}, ${share > 99.9 ? "over 99.9" : share.toFixed(share > 99 ? 1 : 0)} %.`;
   }
 }
 
@@ -319,7 +327,7 @@ let wide = 0;
 new ResizeObserver(() => {
   if (byId("net").clientWidth === wide) return;
   wide = byId("net").clientWidth;
-  if (forward) network.build(setting.layers, names);
+  if (forward) network.build();
   redraw();
 }).observe(byId("net"));
 document.onvisibilitychange = () => document.hidden && playing && stop();
@@ -338,14 +346,14 @@ post({ runtime: runtime.href, wheel: new URL("wengert.whl", import.meta.url).hre
   .then(() => {
     byId("status").hidden = true;
     return begin(!calm.matches);
-  })
+  }, missing)
   .catch(failed);
 
 // For the curious, and for tests: what is drawn, in numbers.
 globalThis.playground = {
-  state: () => ({ setting, names, numbers: [...numbers], losses, example, drawn, playing }),
+  state: () => ({ setting, names, numbers: [...numbers], losses, example, begun, drawn, playing }),
   at: (x1, x2) => {
-    const out = new Float64Array(setting.layers.reduce((a, b) => a + b, 1));
+    const out = new Float64Array(hidden + 1);
     forward(numbers, x1, x2, out);
     return [...out];
   },

@@ -62,7 +62,8 @@ class Playground:
 
     def step(self):
         """One step of training on all examples; the loss before it."""
-        self.loss = mean([binary_cross_entropy_with_logits(self.model(x), y) for x, y in zip(self.X, self.Y)])
+        pairs = zip(self.X, self.Y, strict=True)
+        self.loss = mean([binary_cross_entropy_with_logits(self.model(x), y) for x, y in pairs])
         self.losses.append(self.loss.data)
         self.model.zero_grad()
         self.loss.backward()
