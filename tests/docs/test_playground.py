@@ -256,6 +256,13 @@ def test_dead_neurons_are_marked_and_diagnosed_as_python_does(page: Any, site: s
     assert "dead ReLU" in text(page, "diagnosis")
 
 
+def test_a_loss_that_is_no_number_ends_it_and_is_diagnosed(page: Any, site: str) -> None:
+    show(page, site, "data=moons&activation=linear&optimizer=sgd&rate=10&layers=8,8,8,8&speed=0")
+    until(lambda: "learning rate too high" in text(page, "diagnosis") and not state(page)["playing"])
+    assert "loss nan · 0 of 60 right" in text(page, "count")
+    assert text(page, "example").endswith("The network says nan.")
+
+
 def outputs(model: MLP, x: Any, layers: int) -> list[float]:
     for layer in model.layers[:layers]:
         x = layer(x)
@@ -344,19 +351,22 @@ def test_it_fits_and_can_be_read_at_both_widths_in_light_and_dark(page: Any, sit
                   && e.getBoundingClientRect().height < 44).map((e) => e.outerHTML)
             """
             assert page.execute_script(small) == []
-        papers = set()
+        papers, frames = set(), set()
         for theme in ("light", "dark"):
             page.execute_script("document.body.dataset.theme = arguments[0]", theme)
             picture(page)
             paper = "return getComputedStyle(document.querySelector('.pg pre')).backgroundColor"
             papers.add(page.execute_script(paper))
+            page.switch_to.frame(find(page, "#pg-steps"))
+            frames.add(page.execute_script("return getComputedStyle(document.body).backgroundColor"))
+            page.switch_to.default_content()
             keep(page, f"playground-{width}-{theme}")
             page.execute_script(axe)
             audit = "const [done] = arguments; axe.run('.pg', {iframes: false}).then((found) => done(found.violations))"
             found = page.execute_async_script(audit)
             grave = [rule for rule in found if rule["impact"] in ("serious", "critical")]
             assert {rule["id"]: [node["html"][:200] for node in rule["nodes"]] for rule in grave} == {}, theme
-        assert len(papers) == 2
+        assert len(papers) == len(frames) == 2
     finally:
         page.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 

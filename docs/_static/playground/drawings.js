@@ -8,7 +8,7 @@ const SMALL = GRID / EVERY;
 // With four figures.
 export function number(x) {
   const size = Math.abs(x), short = size && (size < 1e-4 || size >= 1e6) ? x.toExponential(2) : String(+x.toPrecision(4));
-  return short.replaceAll("-", "−");
+  return short.toLowerCase().replaceAll("-", "−");
 }
 
 // The colours that the style has at the moment, as [red, green, blue].
@@ -291,11 +291,12 @@ export class Network {
 
   // `strengths` are the weights or the gradients; `marks` says of each neuron what is the matter with it.
   draw(strengths, field, marks, chosen, colours) {
-    const largest = Math.max(1e-12, ...this.items.filter(({ isBias }) => !isBias).map(({ place }) => Math.abs(strengths[place]) || 0));
+    const largest = Math.max(...this.items.filter(({ isBias }) => !isBias).map(({ place }) => Math.abs(strengths[place])));
+    const wide = (x) => 0.5 + (WIDEST * Math.abs(x)) / largest || 0.5; // also where all are 0, or one is no number
     for (const { element, name, place, isBias } of this.items) {
       element.classList.toggle("chosen", name === chosen);
       if (isBias) continue;
-      element.style.strokeWidth = 0.5 + (WIDEST * (Math.abs(strengths[place]) || 0)) / largest;
+      element.style.strokeWidth = wide(strengths[place]);
       element.classList.toggle("negative", strengths[place] < 0);
     }
     const to = pen(this.squares, this.wide, this.tall), inner = this.side - 4;

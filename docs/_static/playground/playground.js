@@ -220,7 +220,7 @@ function examined() {
   X.forEach(([x1, x2], i) => {
     forward(numbers, x1, x2, out);
     for (let k = 0; k < hidden; k++) flat[k] &&= isFlat(out[k]);
-    right += out[hidden] > 0 === Y[i] > 0;
+    right += Y[i] ? out[hidden] > 0 : out[hidden] < 0;
   });
   return { right, marks: flat.map((is) => (is ? called : null)) };
 }
@@ -274,8 +274,9 @@ function describe() {
   else {
     const out = new Float64Array(hidden + 1), [x1, x2] = X[example];
     forward(numbers, x1, x2, out);
-    const share = 100 / (1 + Math.exp(-Math.abs(out.at(-1))));
-    text.textContent = `Example ${example + 1}: x1 = ${number(x1)}, x2 = ${number(x2)}, ${Y[example] ? "blue" : "orange"}. The network says ${out.at(-1) > 0 ? "blue" : "orange"}, ${share > 99.9 ? "over 99.9" : share.toFixed(share > 99 ? 1 : 0)} %.`;
+    const share = 100 / (1 + Math.exp(-Math.abs(out.at(-1)))), side = out.at(-1) > 0 ? "blue" : "orange";
+    const said = share >= 50 ? `${side}, ${share > 99.9 ? "over 99.9" : share.toFixed(share > 99 ? 1 : 0)} %` : "nan";
+    text.textContent = `Example ${example + 1}: x1 = ${number(x1)}, x2 = ${number(x2)}, ${Y[example] ? "blue" : "orange"}. The network says ${said}.`;
   }
 }
 
