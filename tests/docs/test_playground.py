@@ -189,7 +189,7 @@ def test_a_click_on_a_weight_explains_it_as_python_does(page: Any, site: str) ->
     seen = pause(page)
     X, Y = examples("moons")
     side = plane.size["width"]
-    point = [1.75 * 2 * 60 / side, 1.75 * 2 * 40 / side]
+    point = [1.85 * 2 * 60 / side, 1.85 * 2 * 40 / side]
     assert seen["example"] == min(range(60), key=lambda i: math.dist(X[i], point))
     middle = """
         const edge = document.querySelector(`[aria-label="${arguments[0]}"]`);
@@ -286,7 +286,7 @@ def test_points_of_ones_own_by_clicks_and_by_keys(page: Any, site: str) -> None:
     plane.send_keys(Keys.ARROW_RIGHT, Keys.ARROW_UP, Keys.ENTER)
     points = state(page)["setting"]["points"]
     assert [label for *_, label in points] == [1, 1, 0, 0, 0]
-    scale = 3.5 / plane.size["width"]
+    scale = 3.7 / plane.size["width"]
     assert points[0] == [pytest.approx(-90 * scale, abs=0.02), pytest.approx(90 * scale, abs=0.02), 1]
     assert points[-1] == [0.1, 0.1, 0]
     find(page, "#pg-undo").click()

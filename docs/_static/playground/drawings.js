@@ -1,6 +1,6 @@
 // The pictures of the playground: the plane with the boundary, the loss, the network. Each is told what to draw.
 
-export const REACH = 1.75; // the plane goes from -REACH to REACH, both ways
+export const REACH = 1.85; // the plane goes from -REACH to REACH, both ways
 const GRID = 72; // places in a row at which the network is asked
 const EVERY = 3; // each third of them is in the small picture of a neuron
 const SMALL = GRID / EVERY;

@@ -313,7 +313,7 @@ byId("plane").onfocus = byId("plane").onblur = redraw;
 byId("plane").onkeydown = (event) => {
   const way = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key];
   const own = setting.data === "own";
-  if (way && own) cursor = cursor.map((x, i) => Math.max(-1.7, Math.min(1.7, +(x + 0.1 * way[i]).toFixed(2))));
+  if (way && own) cursor = cursor.map((x, i) => Math.max(-1.8, Math.min(1.8, +(x + 0.1 * way[i]).toFixed(2))));
   else if (way) example = (example + way[0] + way[1] + X.length) % X.length;
   else if (own && (event.key === "Enter" || event.key === " ")) addPoint(cursor);
   else return;
