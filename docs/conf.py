@@ -26,6 +26,13 @@ author = copyright = "The Wengert developers"
 release = version = wengert.__version__
 
 
+def seen(code):
+    """What the picture of a cell shows, in words: of a drawing whose graph it is, of a plot what stands on it."""
+    drawn = re.search(r"^draw\((\w+)", code, re.MULTILINE)
+    if drawn:
+        return f"The graph of {drawn[1]}, each box with its number and its gradient"
+    return ", ".join(["A plot", *re.findall(r'label(?:=|\()"([^"]+)"', code)])
+
 
 def page(lesson):
     """A lesson as a page: the gap as it is, and what fills it folded in under it."""
@@ -36,8 +43,7 @@ def page(lesson):
             gap = f"```python\n{cell.shown(solved=False)}\n```"
             cells.append({"cell_type": "markdown", "id": f"{made['id']}-gap", "metadata": {}, "source": gap})
             made["metadata"] = {"tags": ["hide-input"], "mystnb": {"code_prompt_show": "One way to write it"}}
-        last = cell.text.rpartition("\n")[2]
-        made["metadata"].setdefault("mystnb", {})["image"] = {"alt": f"The picture that {last.strip('; ')} gives"}
+        made["metadata"].setdefault("mystnb", {})["image"] = {"alt": seen(cell.text)}
         cells.append(made)
     return notebook | {"cells": cells}
 
