@@ -50,3 +50,13 @@ def test_each_makes_its_picture() -> None:
         assert (svg and "<svg" in svg) or shown.has_data() or shown.texts, title
         assert last.startswith(("draw(", "plot_", "SVG(why.svg()")), f"{title}: by the library itself"
         plt.close("all")
+    hold(names)
+
+
+def hold(names: dict[str, Any]) -> None:
+    """What the page says of them in words and numbers."""
+    text = PAGE.read_text(encoding="utf-8")
+    assert f"a network of {len(list(names['reader'].parameters())):,} Values" in text
+    assert [round(names["gate"](x).data) for x in ([0, 0], [0, 1], [1, 0], [1, 1])] == [-1, 1, 1, -1]
+    first, *_, last = [[abs(p.grad) for p in layer.parameters()] for layer in names["deep"].layers]
+    assert 35 < (sum(last) / len(last)) / (sum(first) / len(first)) < 50, "forty times smaller"
