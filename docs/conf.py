@@ -112,7 +112,7 @@ def plain_text(app, what, name, obj, options, lines):
             lines[i] = ("\n" if table else "") + mark.sub(lambda m: "\\" + m[1] if m[1] else m[0], line)
         table = line.startswith("|")
     if what in ("attribute", "property"):
-        lines.insert(0, "")  # else what stands before a colon in the first line is taken for a type
+        lines.insert(0, "\\ ")  # nothing; else what stands before a colon in the first line is taken for a type
     lines[:] = "\n".join(lines).split("\n")
 
 

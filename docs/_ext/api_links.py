@@ -106,7 +106,8 @@ def ancestors(node):
 
 def is_entry(node, node_id):
     """Whether it is what the name would lead to: nothing links to where the reader is."""
-    return isinstance(node, addnodes.desc) and node_id in node[0]["ids"]
+    place = node[0] if isinstance(node, addnodes.desc) else node
+    return isinstance(place, (addnodes.desc_signature, nodes.row)) and node_id in place["ids"]
 
 
 def mend(app, page, template, context, doctree):

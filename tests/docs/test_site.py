@@ -58,6 +58,9 @@ def test_names_in_prose_lead_to_their_entries(site: Path) -> None:
     assert re.search(r'<a class="reference internal" href="api/view\.graph\.html#wengert\.draw"[^>]*><code', page)
     lesson = (site / "course" / "01_a_number_that_remembers.html").read_text(encoding="utf-8")
     assert "#wengert.Value" not in lesson, "the Value of the lessons is the reader's"
+    table = (site / "api" / "wengert.html").read_text(encoding="utf-8")
+    (row,) = re.findall(r'<tr [^>]*id="wengert\.softplus">.*?</tr>', table, re.DOTALL)
+    assert "<a " not in row, "nothing leads to where it stands"
     started = (site / "getting-started.html").read_text(encoding="utf-8")
     assert 'href="api/view.plots.html#wengert.view.plots.plot_decision_boundary"' in started
 
