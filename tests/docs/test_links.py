@@ -19,9 +19,11 @@ def site(tmp_path: Path) -> Path:
     (tmp_path / "_static").mkdir()
     (tmp_path / "_static" / "style.css").write_text("p { background: url(paper.png) }")
     (tmp_path / "_static" / "paper.png").write_bytes(b"")
+    (tmp_path / "_static" / "piece.html").write_text('<a href="_static/paper.png">seen from the page that has it</a>')
     (tmp_path / "other.html").write_text('<h2 id="here">Here</h2>')
     (tmp_path / "index.html").write_text(
-        '<link rel="stylesheet" href="_static/style.css"><img src="data:,"><p id="end"><a href="#end">end</a>'
+        '<!doctype html><link rel="stylesheet" href="_static/style.css"><img src="data:,">'
+        '<p id="end"><a href="#end">end</a>'
         '<a href="other.html#here">here</a><a href="https://www.example.org/a?b#c">there</a>'
     )
     return tmp_path
@@ -29,7 +31,7 @@ def site(tmp_path: Path) -> Path:
 
 def test_a_whole_site_has_no_dead_link(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert links.main([str(site)]) == 0
-    assert capsys.readouterr().out == "no dead link on 2 pages\n"
+    assert capsys.readouterr().out == "no dead link in 3 files\n"
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,12 @@ class Page(HTMLParser):
         super().__init__()
         self.places: set[str] = {"", "top"}
         self.links: list[tuple[str, bool]] = []  # an address, and whether what is there becomes a part of the page
+        self.whole = False  # a file may also hold a piece of a page, whose links are looked at in the page that has it
         self.feed(text)
+
+    def handle_decl(self, decl: str) -> None:
+        """A page says of itself that it is one."""
+        self.whole = self.whole or decl.lower().startswith("doctype")
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Note its addresses, and its name."""
@@ -73,7 +78,7 @@ def fault(site: Path, page: Path, address: str, loaded: bool) -> str:
 def faults(site: Path) -> Iterator[str]:
     """A line for each dead link."""
     site = site.resolve()
-    for path in sorted(site.rglob("*.html")):
+    for path in sorted(path for path in site.rglob("*.html") if read(path).whole):
         for address, loaded in dict.fromkeys(read(path).links):
             if found := fault(site, path, address, loaded):
                 yield f"{path.relative_to(site)}: {address} {found}"
@@ -91,7 +96,7 @@ def main(argv: list[str] | None = None) -> int:
     if not (site / "index.html").is_file():
         parser.error(f"{site} holds no built site: sphinx-build docs {site}")
     found = list(faults(site))
-    print(*found, sep="\n") if found else print(f"no dead link on {len(list(site.rglob('*.html')))} pages")
+    print(*found, sep="\n") if found else print(f"no dead link in {len(list(site.rglob('*.html')))} files")
     return bool(found)
 
 
