@@ -4,9 +4,11 @@ import contextlib
 import json
 import os
 import re
+import sys
 import tempfile
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))  # the extensions of this documentation alone
 os.environ["WENGERT_INTERPRETED"] = "1"  # Python files show their signatures; extensions do not
 
 from docutils import nodes
@@ -24,6 +26,13 @@ author = copyright = "The Wengert developers"
 release = version = wengert.__version__
 
 
+def seen(code):
+    """What the picture of a cell shows, in words: of a drawing whose graph it is, of a plot what stands on it."""
+    drawn = re.search(r"^draw\((\w+)", code, re.MULTILINE)
+    if drawn:
+        return f"The graph of {drawn[1]}, each box with its number and its gradient"
+    return ", ".join(["A plot", *re.findall(r'label(?:=|\()"([^"]+)"', code)])
+
 
 def page(lesson):
     """A lesson as a page: the gap as it is, and what fills it folded in under it."""
@@ -34,7 +43,7 @@ def page(lesson):
             gap = f"```python\n{cell.shown(solved=False)}\n```"
             cells.append({"cell_type": "markdown", "id": f"{made['id']}-gap", "metadata": {}, "source": gap})
             made["metadata"] = {"tags": ["hide-input"], "mystnb": {"code_prompt_show": "One way to write it"}}
-        made["metadata"].setdefault("mystnb", {})["image"] = {"alt": "The picture that this cell makes"}
+        made["metadata"].setdefault("mystnb", {})["image"] = {"alt": seen(cell.text)}
         cells.append(made)
     return notebook | {"cells": cells}
 
@@ -52,27 +61,42 @@ extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",  # docstrings in Google's style
-    "sphinx.ext.mathjax",
+    "sphinx.ext.viewcode",
+    "sphinx_copybutton",
+    *("accessible", "api_links", "llms", "mathml", "pure_wheel", "sources", "thumbnails"),  # in _ext
 ]
-exclude_patterns = ["_build", "jupyter_execute"]
+exclude_patterns = ["_build", "_ext", "jupyter_execute"]
 nb_execution_mode = "force"  # the lessons are kept without outputs; the examples of pages are no cells
 nb_execution_timeout = 120
 nb_merge_streams = True  # what a cell prints is one text
 nb_code_prompt_show = "Show the code, as you have it already"
 nb_code_prompt_hide = "Hide it"
 nb_execution_raise_on_error = True
-myst_enable_extensions = ["dollarmath", "deflist"]
+myst_enable_extensions = ["attrs_block", "dollarmath", "deflist"]
 myst_heading_anchors = 3
 
 html_theme = "furo"
 html_title = "Wengert"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_favicon = "_static/icon.svg"
+copybutton_selector = ".highlight:not(.cell_output *) > pre"  # what is to be run, not what it prints
+copybutton_prompt_text = r">>> |\.\.\. ?|\$ "
+copybutton_prompt_is_regexp = True
+copybutton_line_continuation_character = "\\"
 
 autodoc_default_options = {"show-inheritance": True}
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
+autodoc_typehints_description_target = "documented_params"
 autoclass_content = "both"
 default_role = "code"  # `x` in a docstring is code
-nitpicky = False
+nitpicky = True  # what a docstring refers to within the library is there
+nitpick_ignore_regex = [
+    ("py:.*", r"(?!wengert\.).*"),  # Python's own types, those of other libraries, and words before a colon
+    ("py:class", r"wengert\.(data\.(Item|Target)|ops\.op\.Op|view\.explain\._Finder)"),
+    ("py:class", r"wengert\.(training\.history\.Progress|compiler\.callpath\.CallPath)"),
+]
 
 
 def plain_text(app, what, name, obj, options, lines):
@@ -87,25 +111,14 @@ def plain_text(app, what, name, obj, options, lines):
         elif not line.startswith("    ") and not line.lstrip().startswith((">>>", "...")):
             lines[i] = ("\n" if table else "") + mark.sub(lambda m: "\\" + m[1] if m[1] else m[0], line)
         table = line.startswith("|")
+    if what in ("attribute", "property"):
+        lines.insert(0, "\\ ")  # nothing; else what stands before a colon in the first line is taken for a type
     lines[:] = "\n".join(lines).split("\n")
 
 
 def without_empty_ends(app, name, content):
     """An example ends with an empty line, so that doctest sees where; readers need not."""
     content[0] = content[0].replace("\n\n```\n", "\n```\n")
-
-
-def looks(app, page, template, context, doctree):
-    """Messages that are longer than a page is wide are wrapped in examples, not cut off; frames follow the site."""
-    style = ".highlight-pycon pre, .doctest pre { white-space: pre-wrap }"
-    # Drawings that are larger than the page are not made smaller, they scroll.
-    # Frames and drawings are light and dark as the site's own switch says.
-    style += "iframe { width: 100%; border: 1px solid var(--color-background-border); border-radius: 10px }"
-    style += ".cell_output iframe { height: 840px }"
-    style += '.cell_output:has(img) { overflow-x: auto } .cell_output img[src$=".svg"] { max-width: none }'
-    for theme, scheme in {"auto": "light dark", "light": "light", "dark": "dark"}.items():
-        style += f'body[data-theme="{theme}"] :is(iframe, img[src$=".svg"]) {{ color-scheme: {scheme} }}'
-    context["metatags"] = context.get("metatags", "") + f"<style>{style}</style>"
 
 
 class Played(SphinxDirective):
@@ -132,7 +145,7 @@ class Played(SphinxDirective):
 
 
 class Operations(SphinxDirective):
-    """The table of operations as it stands in ops.py."""
+    """The table of operations as it stands in ops.py; each of its names leads to its row."""
 
     def run(self):
         rows = []
@@ -143,12 +156,18 @@ class Operations(SphinxDirective):
         lines = [".. list-table::", "   :header-rows: 1", "   :widths: 30 10 60", ""]
         for row in [["name", "operands", "value"], *rows]:
             lines += [f"   {'* -' if i == 0 else '  -'} {cell}" for i, cell in enumerate(row)]
-        return self.parse_text_to_nodes("\n".join(lines))
+        made = self.parse_text_to_nodes("\n".join(lines))
+        _, *shown = made[0].findall(nodes.row)
+        for operation, row in zip(TABLE[1:], shown, strict=True):
+            for name in (operation.name, *operation.aliases):
+                if hasattr(wengert, name) and name not in ("dot", "pick"):  # which have entries of their own
+                    row["ids"] = [f"wengert.{operation.name}"]
+                    self.env.domains["py"].note_object(f"wengert.{name}", "function", row["ids"][0], location=row)
+        return made
 
 
 def setup(app):
     app.connect("autodoc-process-docstring", plain_text, priority=400)  # before napoleon
     app.connect("source-read", without_empty_ends)
-    app.connect("html-page-context", looks)
     app.add_directive("operations", Operations)
     app.add_directive("played", Played)

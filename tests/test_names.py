@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pkgutil
 import re
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import pytest
 import wengert
 
 ROOT = Path(__file__).resolve().parent.parent
-API = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+API = {path.stem: path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs" / "api").glob("*.md"))}
 WRITTEN = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "examples").iterdir())]
 
 ELSEWHERE = {  # what users ask `wengert` for, and the module that has it
@@ -54,13 +55,36 @@ def test_a_name_of_a_submodule_is_answered_by_where_it_is(name: str, module: str
 
 
 def test_every_public_name_of_the_modules_of_the_reference_is_answered_so() -> None:
-    no_names = ("cli", "course", "training.safetensors", "view.graph.layout", "view.graph.tree", "view.steps.page")
-    modules = {m for m in re.findall(r"automodule:: wengert\.([\w.]+)\n", API) if not m.startswith(no_names)}
+    no_names = ("cli", "compiler", "course", "estimator", "training.safetensors")
+    no_names += ("view.graph.layout", "view.graph.tree", "view.steps.page")
+    named = re.findall(r"automodule:: wengert\.([\w.]+)\n", "".join(API.values()))
+    modules = {module for module in named if not module.startswith(no_names)}
     assert {"nn", "view.plots", "checking.gradients"} < modules
     names = {name for module in modules for name in import_module(f"wengert.{module}").__all__}
     for name in sorted(names - {*wengert.__all__}):
         with pytest.raises(ImportError, match=rf"{name} is in wengert\.[\w.]+: write from wengert"):
             exec(f"from wengert import {name}")
+
+
+WITHIN = {  # modules that no reader imports: what is public of them, other modules and `wengert` itself offer
+    *("engine", "functions", "handmade", "modes", "node", "ops", "parameters"),
+    "demo",  # the command has it
+}
+
+
+def test_each_public_module_has_a_page_of_the_reference() -> None:
+    top = {module.name for module in pkgutil.iter_modules(wengert.__path__) if not module.name.startswith("_")}
+    packages = {"checking", "derivatives", "view"}  # whose modules have pages
+    pages = {page for page in API if page.partition(".")[0] not in packages | {"training"}}
+    assert pages - {"wengert"} | {"training"} == top - WITHIN - packages
+    listed = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    for page, text in API.items():
+        assert f"](api/{page}.md)" in listed
+        assert f"\napi/{page}\n" in listed
+        assert text.startswith("# wengert")
+        assert page == "wengert" or f"automodule:: wengert.{page}" in text
+    for home in wengert._HOMES:  # where a name is looked for
+        assert any(f"automodule:: wengert.{home}" in text for text in API.values()), home
 
 
 @pytest.mark.parametrize("name", ["Foo", "mlp", "_private"])

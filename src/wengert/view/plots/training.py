@@ -112,7 +112,7 @@ def plot_confusion(table: Sequence[Sequence[int]], axes: Any = None) -> Any:
 def plot_decision_boundary(
     model: Callable[..., Any], X: Sequence[Point], Y: Sequence[int], axes: Any = None, *, cut: float | None = None
 ) -> Any:
-    """The class that a classifier gives to each place of the plane, and the points with their true classes.
+    """The decision boundary of a classifier: its class at each place of the plane, and the points with their true ones.
 
     Args:
         model: a model, which has parameters and is called with one point [x, y]; or a function that gives the class of

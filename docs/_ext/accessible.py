@@ -1,0 +1,15 @@
+"""What the theme forgets of those who do not see, or do not point: what axe calls serious."""
+
+from __future__ import annotations
+
+
+def levels(app, page, template, context, doctree):
+    """The captions of the navigation are headings, and a heading has a level."""
+    tree = context.get("furo_navigation_tree", "")
+    context["furo_navigation_tree"] = tree.replace('role="heading"', 'role="heading" aria-level="2"')
+
+
+def setup(app):
+    app.connect("html-page-context", levels, priority=900)  # after the theme has made the navigation
+    app.add_js_file("scrolled.js", loading_method="defer")
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,361 @@
+// The playground: its setting, which stands in the address, its controls, and what passes between them, the worker in
+// which Python trains, and the pictures.
+import { Field, Network, Plane, drawLoss, number, palette } from "./drawings.js";
+
+const byId = (id) => document.getElementById(`pg-${id}`);
+const root = document.getElementById("pg");
+const MOST_LAYERS = 4, MOST_NEURONS = 8;
+const MOST_STEPS = 5000; // after which it stops by itself, for who has gone away
+const calm = matchMedia("(prefers-reduced-motion: reduce)");
+
+// -- the setting ----------------------------------------------------------------------------------------------------
+
+const CHOICES = ["data", "activation", "rate", "optimizer", "speed"]; // each has its select
+const BEGIN = { data: "moons", layers: [6, 6], activation: "tanh", rate: "0.03", optimizer: "adam", speed: "33", edges: "weight", seed: 1, points: [] };
+let setting;
+
+// The setting of an address: what is not said in it, or is no setting, is as at the beginning.
+function read(hash) {
+  const given = new URLSearchParams(hash.slice(1)), found = structuredClone(BEGIN);
+  for (const name of CHOICES) if ([...byId(name).options].some(({ value }) => value === given.get(name))) found[name] = given.get(name);
+  const layers = (given.get("layers") ?? "").split(",").map(Number);
+  if (layers.length <= MOST_LAYERS && layers.every((n) => Number.isInteger(n) && n >= 1 && n <= MOST_NEURONS)) found.layers = layers;
+  if (/^\d{1,9}$/.test(given.get("seed"))) found.seed = +given.get("seed");
+  if (given.get("edges") === "gradient") found.edges = "gradient";
+  const points = (given.get("points") || "").split(";").filter(Boolean).map((point) => point.split(",").map(Number));
+  if (points.every((point) => point.length === 3 && point.every(isFinite))) found.points = points.map(([x, y, label]) => [x, y, label ? 1 : 0]);
+  return found;
+}
+
+function written() {
+  const { points, layers, ...others } = setting;
+  const entries = { ...others, layers: layers.join(","), ...(points.length ? { points: points.map((point) => point.join(",")).join(";") } : {}) };
+  return `#${Object.entries(entries).map(([name, value]) => `${name}=${value}`).join("&")}`;
+}
+
+function show() {
+  for (const name of CHOICES) byId(name).value = setting[name];
+  for (const option of document.getElementsByName("pg-edges")) option.checked = option.value === setting.edges;
+  byId("layers").replaceChildren(...setting.layers.map((count, place) => {
+    const select = Object.assign(document.createElement("select"), { ariaLabel: `Neurons of hidden layer ${place + 1}` });
+    for (let n = 1; n <= MOST_NEURONS; n++) select.add(new Option(n, n, false, n === count));
+    select.onchange = () => change({ layers: setting.layers.with(place, +select.value) });
+    return select;
+  }));
+  byId("fewer").disabled = setting.layers.length === 1;
+  byId("more").disabled = setting.layers.length === MOST_LAYERS;
+  byId("own").hidden = setting.data !== "own";
+}
+
+const LIVE = ["edges", "speed", "rate"]; // what can be changed without beginning anew
+
+function change(wish) {
+  setting = { ...setting, ...wish };
+  history.replaceState(null, "", written());
+  show();
+  if (Object.keys(wish).some((name) => !LIVE.includes(name))) begin(playing);
+  else if ("rate" in wish) ask("set_rate", +setting.rate).catch(failed);
+  else if ("speed" in wish && playing) play();
+  redraw();
+}
+
+// -- the worker -----------------------------------------------------------------------------------------------------
+
+const worker = new Worker(new URL("worker.js", import.meta.url), { type: "module" });
+const waiting = new Map();
+let asked = 0;
+
+function post(message) {
+  return new Promise((resolve, reject) => {
+    waiting.set(++asked, { resolve, reject });
+    worker.postMessage({ id: asked, ...message });
+  });
+}
+
+const ask = (call, ...args) => post({ call, args });
+
+worker.onmessage = ({ data }) => {
+  if (data.losses) return arrived(data);
+  const { resolve, reject } = waiting.get(data.id);
+  waiting.delete(data.id);
+  if ("error" in data) reject(new Error(data.error));
+  else resolve(data.result);
+};
+worker.onerror = (event) => missing(new Error(event.message || "the worker could not be started"));
+
+function failed(error, advice = "") {
+  playing = false;
+  button();
+  byId("status").hidden = false;
+  byId("status").textContent = `The playground cannot go on: ${error.message}. ${advice}`;
+}
+
+const missing = (error) => failed(error, `It needs a browser of 2024 or later, and fetches Python from ${runtime.host}.`);
+
+// Where Python comes from. An address may only name a place on this site: no link decides whose program runs here.
+function place() {
+  const wish = new URLSearchParams(location.search).get("runtime"), own = new URL(wish ?? ".", location.href);
+  return wish && own.origin === location.origin ? own : new URL(root.dataset.runtime);
+}
+const runtime = place();
+
+// -- training -------------------------------------------------------------------------------------------------------
+
+let X = [], Y = [], names = [], numbers = new Float64Array(0), losses = [], forward = null;
+let hidden = 0, activation = ""; // of the network that there is, which a setting may be ahead of
+let playing = false, until = 0, generation = 0, begun = 0, example = 0, chosen = null;
+
+async function begin(goOn) {
+  const mine = ++generation;
+  halt();
+  const points = setting.data === "own" ? [setting.points.map(([x, y]) => [x, y]), setting.points.map(([, , label]) => label)] : await ask("examples", setting.data);
+  const { layers } = setting, made = await ask("make", layers, setting.activation, setting.optimizer, +setting.rate, setting.seed, ...points);
+  if (mine !== generation) return;
+  [X, Y] = points;
+  ({ names, numbers } = made);
+  forward = new Function(made.forward)();
+  [losses, example, chosen] = [[], 0, null];
+  begun = mine;
+  hidden = layers.reduce((a, b) => a + b, 0);
+  activation = setting.activation;
+  network.build(layers, names);
+  for (const name of ["explained", "steps"]) byId(name).hidden = true;
+  byId("hint").hidden = false;
+  for (const name of ["explained", "diagnosis"]) byId(name).textContent = "";
+  button();
+  redraw();
+  if (goOn && X.length) play();
+}
+
+function arrived(frame) {
+  if (!losses.length) performance.mark("wengert-first-step");
+  losses.push(...frame.losses);
+  numbers = frame.numbers;
+  if (playing && (losses.length >= until || !isFinite(losses.at(-1)))) stop();
+  redraw();
+}
+
+function play() {
+  if (!playing) until = losses.length + MOST_STEPS;
+  playing = true;
+  button();
+  ask("play", +setting.speed).catch(failed);
+}
+
+// The same, for what goes on at once, and for what stays as it is.
+function halt() {
+  playing = false;
+  button();
+  return ask("stop").catch(failed);
+}
+
+function stop() {
+  halt();
+  diagnose().catch(failed);
+}
+
+function button() {
+  byId("play").textContent = playing ? "Pause" : "Play";
+  const ready = forward && X.length > 0;
+  for (const name of ["play", "step"]) byId(name).disabled = !ready;
+  for (const name of ["reset", "new"]) byId(name).disabled = !forward;
+}
+
+// -- one's own points -----------------------------------------------------------------------------------------------
+
+let cursor = null; // where the arrow keys have moved to
+
+function setPoints(points) {
+  setting = { ...setting, points };
+  history.replaceState(null, "", written());
+  X = points.map(([x, y]) => [x, y]);
+  Y = points.map(([, , label]) => label);
+  example = Math.max(0, points.length - 1);
+  if (!points.length) halt();
+  button();
+  ask("learn_from", X, Y).catch(failed);
+  redraw();
+}
+
+function addPoint(point) {
+  const label = +document.querySelector("[name=pg-class]:checked").value;
+  setPoints([...setting.points, [...point.map((x) => +x.toFixed(2)), label]]);
+}
+
+// -- why ------------------------------------------------------------------------------------------------------------
+
+let shown = "";
+
+async function why(name) {
+  if (!X.length) return;
+  chosen = name;
+  halt();
+  redraw();
+  const mine = generation, [text, page, at] = await ask("why", name, example);
+  if (mine !== generation) return;
+  byId("hint").hidden = true;
+  byId("explained").textContent = `Example ${example + 1}, after ${losses.length} steps.\n${text}`;
+  URL.revokeObjectURL(shown);
+  shown = URL.createObjectURL(new Blob([page], { type: "text/html" }));
+  byId("steps").src = `${shown}#${at}`;
+  for (const part of ["explained", "steps"]) byId(part).hidden = false;
+}
+
+// -- what is the matter with it -------------------------------------------------------------------------------------
+
+// Where an activation is flat: its slope is less than a twentieth of its greatest.
+const FLAT = {
+  relu: [(out) => out <= 0, "dead"],
+  tanh: [(out) => 1 - out * out < 0.05, "saturated"],
+  sigmoid: [(out) => 4 * out * (1 - out) < 0.05, "saturated"],
+};
+const AGAIN = 2000; // milliseconds until it is diagnosed anew
+let diagnosed = 0;
+
+// The hidden neurons that are flat for every example, and of how many examples the side is right.
+function examined() {
+  const out = new Float64Array(hidden + 1), [isFlat, called] = FLAT[activation] ?? [() => false];
+  const flat = Array(hidden).fill(X.length > 0);
+  let right = 0;
+  X.forEach(([x1, x2], i) => {
+    forward(numbers, x1, x2, out);
+    for (let k = 0; k < hidden; k++) flat[k] &&= isFlat(out[k]);
+    right += Y[i] ? out[hidden] > 0 : out[hidden] < 0;
+  });
+  return { right, marks: flat.map((is) => (is ? called : null)) };
+}
+
+async function diagnose() {
+  if (!losses.length) return;
+  diagnosed = performance.now();
+  const mine = generation, said = await ask("diagnosis");
+  if (mine === generation) byId("diagnosis").textContent = said;
+}
+
+// -- drawing --------------------------------------------------------------------------------------------------------
+
+const field = new Field(), plane = new Plane(byId("plane")), network = new Network(byId("net"), told, (name) => why(name).catch(failed));
+let colours = palette(root), due = false, drawn = 0;
+
+function redraw() {
+  if (!due) requestAnimationFrame(draw);
+  due = true;
+}
+
+function draw() {
+  due = false;
+  if (!forward) return;
+  drawn++;
+  const half = names.length;
+  field.fill(forward, numbers, hidden + 1);
+  const { right, marks } = examined();
+  const own = setting.data === "own", onPlane = document.activeElement === byId("plane");
+  plane.draw(field, X, Y, example, own && onPlane ? (cursor ??= [0, 0]) : null, colours);
+  const gradient = setting.edges === "gradient";
+  const largest = network.draw(gradient ? numbers.subarray(half) : numbers, field, marks, chosen, colours);
+  byId("key").textContent = `Blue is positive, orange negative, and the widest ${number(largest)}.`;
+  drawLoss(byId("loss"), losses);
+  byId("count").textContent = `step ${losses.length}${losses.length ? ` · loss ${number(losses.at(-1))} · ${right} of ${X.length} right` : ""} · ${half} parameters`;
+  told(network.seen?.name);
+  describe();
+  const count = marks.filter(Boolean).length, word = marks.find(Boolean);
+  byId("marks").textContent = count ? `${count} of ${hidden} hidden neurons ${count > 1 ? "are" : "is"} ${word}: flat for every example.` : "";
+  if (playing && performance.now() - diagnosed > AGAIN) diagnose().catch(failed);
+}
+
+function told(name) {
+  const place = names.indexOf(name);
+  byId("weight").textContent = place < 0 ? " " : `${name} = ${number(numbers[place])}, gradient of the mean loss ${number(numbers[place + names.length])}`;
+}
+
+function describe() {
+  const text = byId("example");
+  if (!X.length) text.textContent = "Click to set points: some blue ones, some orange ones. Then press Play.";
+  else {
+    const out = new Float64Array(hidden + 1), [x1, x2] = X[example];
+    forward(numbers, x1, x2, out);
+    const share = 100 / (1 + Math.exp(-Math.abs(out.at(-1)))), side = out.at(-1) > 0 ? "blue" : "orange";
+    const said = share >= 50 ? `${side}, ${share > 99.9 ? "over 99.9" : share.toFixed(share > 99 ? 1 : 0)} %` : "nan";
+    text.textContent = `Example ${example + 1}: x1 = ${number(x1)}, x2 = ${number(x2)}, ${Y[example] ? "blue" : "orange"}. The network says ${said}.`;
+  }
+}
+
+// -- controls -------------------------------------------------------------------------------------------------------
+
+for (const name of CHOICES) byId(name).onchange = ({ target }) => change({ [name]: target.value });
+for (const option of document.getElementsByName("pg-edges")) option.onchange = () => change({ edges: option.value });
+byId("fewer").onclick = () => change({ layers: setting.layers.slice(0, -1) });
+byId("more").onclick = () => change({ layers: [...setting.layers, setting.layers.at(-1)] });
+byId("play").onclick = () => (playing ? stop() : play());
+byId("step").onclick = async () => {
+  halt();
+  await ask("step").catch(failed);
+  diagnose().catch(failed);
+};
+byId("reset").onclick = () => begin(false).catch(failed);
+byId("new").onclick = () => change({ seed: setting.seed + 1 });
+byId("undo").onclick = () => setPoints(setting.points.slice(0, -1));
+byId("clear").onclick = () => setPoints([]);
+
+for (const button of document.querySelectorAll(".pg-try"))
+  button.onclick = () => {
+    location.hash = button.dataset.setting;
+    root.scrollIntoView({ behavior: calm.matches ? "auto" : "smooth" });
+  };
+
+byId("plane").onpointermove = (event) => {
+  const [x, y] = plane.under(event), far = X.map(([u, v]) => Math.hypot(u - x, v - y));
+  example = Math.max(0, far.indexOf(Math.min(...far)));
+  redraw();
+};
+byId("plane").onclick = (event) => (setting.data === "own" ? addPoint(plane.under(event)) : byId("plane").onpointermove(event));
+byId("plane").onfocus = byId("plane").onblur = redraw;
+byId("plane").onkeydown = (event) => {
+  const way = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key];
+  const own = setting.data === "own";
+  if (way && own) cursor = cursor.map((x, i) => Math.max(-1.8, Math.min(1.8, +(x + 0.1 * way[i]).toFixed(2))));
+  else if (way) example = (example + way[0] + way[1] + X.length) % X.length;
+  else if (own && (event.key === "Enter" || event.key === " ")) addPoint(cursor);
+  else return;
+  event.preventDefault();
+  redraw();
+};
+
+const scheme = () => ((colours = palette(root)), redraw());
+new MutationObserver(scheme).observe(document.body, { attributeFilter: ["data-theme"] });
+matchMedia("(prefers-color-scheme: dark)").onchange = scheme;
+let wide = 0;
+new ResizeObserver(() => {
+  if (byId("net").clientWidth === wide) return;
+  wide = byId("net").clientWidth;
+  if (forward) network.build();
+  redraw();
+}).observe(byId("net"));
+document.onvisibilitychange = () => document.hidden && playing && stop();
+window.onhashchange = () => {
+  if (!location.hash.includes("=")) return; // a heading
+  setting = read(location.hash);
+  show();
+  begin(playing || !calm.matches).catch(failed);
+};
+
+// -- the beginning --------------------------------------------------------------------------------------------------
+
+setting = read(location.hash);
+show();
+post({ runtime: runtime.href, wheel: new URL("wengert.whl", import.meta.url).href, program: new URL("playground.py", import.meta.url).href })
+  .then(() => {
+    byId("status").hidden = true;
+    return begin(!calm.matches);
+  }, missing)
+  .catch(failed);
+
+// For the curious, and for tests: what is drawn, in numbers.
+globalThis.playground = {
+  state: () => ({ setting, names, numbers: [...numbers], losses, example, begun, drawn, playing }),
+  at: (x1, x2) => {
+    const out = new Float64Array(hidden + 1);
+    forward(numbers, x1, x2, out);
+    return [...out];
+  },
+};

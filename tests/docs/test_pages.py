@@ -1,0 +1,91 @@
+"""Pages of the documentation in a browser: at a desk and on a telephone, light and dark, by who cannot see them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.browser
+PAGES = ["index.html", "gallery.html", "api/view.plots.html", "course/06_used_twice.html", "three-ways.html"]
+SIZES = [1280, 390]
+
+
+AUDIT = "const done = arguments[0]; axe.run(document, {iframes: false}).then((found) => done(found.violations))"
+
+
+@pytest.mark.parametrize("width", SIZES)
+@pytest.mark.parametrize("page", PAGES)
+def test_nothing_serious_stands_in_the_way(read: Callable[..., Any], axe: str, page: str, width: int) -> None:
+    """By the rules of axe, in light and dark. (Frames are pages of their own, and tested as such.)"""
+    for theme in ("light", "dark"):
+        browser = read(page, width, theme)
+        browser.execute_script(axe)
+        serious = [rule for rule in browser.execute_async_script(AUDIT) if rule["impact"] in ("serious", "critical")]
+        assert {rule["id"]: [node["html"][:200] for node in rule["nodes"]] for rule in serious} == {}, theme
+
+
+@pytest.mark.parametrize("width", SIZES)
+@pytest.mark.parametrize("page", PAGES)
+def test_nothing_hangs_over_the_edge(read: Callable[..., Any], page: str, width: int) -> None:
+    browser = read(page, width)
+    assert browser.execute_script("return document.documentElement.scrollWidth") == width
+
+
+@pytest.mark.parametrize("page", ["index.html", "gallery.html", "pictures.html", "course/06_used_twice.html"])
+def test_each_block_of_code_can_be_copied(read: Callable[..., Any], page: str) -> None:
+    browser = read(page)
+    blocks = "[...document.querySelectorAll('article .highlight:not(.cell_output *)')]"
+    without = f"return {blocks}.filter((block) => !block.querySelector('button.copybtn')).map((b) => b.textContent)"
+    assert browser.execute_script(f"return {blocks}.length") > 0
+    assert browser.execute_script(without) == []
+    assert browser.execute_script("return document.querySelectorAll('.cell_output button.copybtn').length") == 0
+
+
+def test_what_is_copied_is_what_was_typed(read: Callable[..., Any]) -> None:
+    """Without prompts, and without what Python answers."""
+    from selenium.webdriver import ActionChains
+
+    browser = read("index.html")
+    browser.execute_script("addEventListener('copy', () => { window.copied = document.activeElement.value })")
+    block = browser.find_element("css selector", ".highlight-pycon")
+    ActionChains(browser).move_to_element(block).click(block.find_element("css selector", "button.copybtn")).perform()
+    assert browser.execute_script("return window.copied").splitlines() == [
+        "from wengert import Value",
+        "x = Value(3.0)",
+        "y = 3 * x**2 - 4 * x + 5",
+        "y.backward()",
+        "y.data, x.grad",
+    ]
+
+
+def test_the_search_shows_where_decision_boundaries_are(read: Callable[..., Any]) -> None:
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    browser = read("search.html?q=decision+boundary")
+    script = "return [...document.querySelectorAll('#search-results li a')].map((a) => a.textContent)"
+    wanted = "A decision boundary", "wengert.view.plots.plot_decision_boundary"
+
+    def shown(page: Any) -> bool:
+        titles = page.execute_script(script)
+        return all(any(name in title for title in titles) for name in wanted)
+
+    WebDriverWait(browser, 20).until(shown)
+
+
+def test_a_picture_of_the_gallery_leads_to_its_code(read: Callable[..., Any]) -> None:
+    browser = read("gallery.html")
+    link = browser.find_element("css selector", "ul.thumbnails a[href='#three-arms-of-a-spiral']")
+    assert link.find_element("css selector", "img").get_property("naturalWidth") > 0
+    link.click()
+    assert browser.execute_script("return document.querySelector(':target h3').textContent").startswith("Three arms")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_formulas_are_formulas(read: Callable[..., Any], theme: str) -> None:
+    """The browser sets them: a fraction is higher than a letter."""
+    browser = read("three-ways.html", theme=theme)
+    height = "return document.querySelector(arguments[0]).getBoundingClientRect().height"
+    fraction, letter = (browser.execute_script(height, f"math {part}") for part in ("mfrac", "mi"))
+    assert fraction > 1.5 * letter > 0

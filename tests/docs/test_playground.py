@@ -1,0 +1,379 @@
+"""The playground as visitors use it: it trains, every weight answers for itself, and the numbers are Python's."""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+import re
+import runpy
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import requests, unpacked
+from tests.docs.served import package, served
+from tests.view.browsing import find, keep, until
+from wengert import Value, diagnose, explain
+from wengert.losses import binary_cross_entropy_with_logits
+from wengert.nn import MLP
+
+pytestmark = [pytest.mark.browser, pytest.mark.once]  # the wheel runs interpreted, whatever the tests run on
+
+AXE = "4.14.1"
+ROOT = Path(__file__).resolve().parents[2]
+HERE = ROOT / "docs" / "_static" / "playground"
+
+
+def build(folder: Path) -> None:
+    """The page, by the theme, with what stands in `_static`; the other pages take longer, and are not needed."""
+    settings = {
+        "extensions": "myst_parser,pure_wheel",
+        "html_theme": "furo",
+        "html_static_path": "_static",
+        "root_doc": "playground",
+        "include_patterns": "playground.md",
+        "suppress_warnings": "myst.xref_missing",  # its links to the other pages
+    }
+    options = [f"-D{name}={value}" for name, value in settings.items()]
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "-C", *options]
+    command += ["-d", f"{folder}.doctrees", "docs", str(folder)]
+    known = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "docs" / "_ext"), *sys.path])}
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=known)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture(scope="module")
+def site(chromium: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The page on the loopback, and Python for browsers beside it, in the version that the page names."""
+    pytest.importorskip("furo", reason="needs furo: pip install '.[docs]'")
+    folder = tmp_path_factory.mktemp("site")
+    (version,) = re.findall(r"/pyodide@(\d+\.\d+\.\d+)/", (HERE / "playground.html").read_text(encoding="utf-8"))
+    runtime = package("pyodide", version, tmp_path_factory.mktemp("npm") / "pyodide")
+    build(folder)
+    runtime.rename(folder / "runtime")
+    (folder / "favicon.ico").touch()  # which a browser asks for by itself
+    with served(folder) as address:
+        yield f"{address}playground.html"
+        chromium.get("about:blank")
+
+
+@pytest.fixture
+def page(chromium: Any, site: str) -> Iterator[Any]:
+    """The browser, of which the page complained of nothing and asked nobody but the loopback for anything."""
+    for log in ("browser", "performance"):
+        chromium.get_log(log)
+    yield chromium
+    assert [entry["message"] for entry in chromium.get_log("browser")] == []
+    own = (site.rpartition("/")[0], "data:", "blob:", "about:")
+    assert [url for url in requests(chromium) if not url.startswith(own)] == []
+
+
+def show(page: Any, site: str, setting: str = "data=moons", fresh: bool = False) -> None:
+    """Bring the page to the setting of an address: anew, or where it is open already, as a link on it does."""
+    before = page.execute_script("return globalThis.playground?.state().begun ?? 0")
+    if fresh or not before:
+        before = 0
+        page.get("about:blank")
+        page.get(f"{site}?runtime=runtime/#{setting}")
+    else:
+        page.execute_script("history.replaceState(null, '', '#'); location.hash = arguments[0]", setting)
+    until(lambda: page.execute_script("return globalThis.playground?.state().begun ?? 0") > before)
+    page.execute_script("document.getElementById('pg').scrollIntoView({behavior: 'instant'})")
+
+
+def state(page: Any) -> Any:
+    return page.execute_script("return playground.state()")
+
+
+def pause(page: Any) -> Any:
+    """Stop it, and give what it has come to."""
+    if find(page, "#pg-play").text == "Pause":
+        find(page, "#pg-play").click()
+    before, seen = -1, state(page)
+    while len(seen["losses"]) != before:  # a step may be under way
+        before = len(seen["losses"])
+        page.execute_async_script("setTimeout(arguments[0], 120)")
+        seen = state(page)
+    return seen
+
+
+def text(page: Any, part: str) -> str:
+    return str(page.execute_script(f"return document.getElementById('pg-{part}').textContent"))
+
+
+def picture(page: Any) -> str:
+    """The plane as it is drawn."""
+    page.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")
+    return str(page.execute_script("return document.getElementById('pg-plane').toDataURL()"))
+
+
+def twin(seen: Any) -> MLP:
+    """The network that the page shows, in this Python."""
+    about = seen["setting"]
+    model = MLP(2, [*about["layers"], 1], activation=about["activation"], rng=random.Random(about["seed"]))
+    assert [name for name, _ in model.named_parameters()] == seen["names"]
+    model.load_state_dict(dict(zip(seen["names"], seen["numbers"], strict=False)))
+    return model
+
+
+def program() -> dict[str, Any]:
+    """What the worker runs, run here."""
+    return runpy.run_path(str(HERE / "playground.py"))
+
+
+def examples(kind: str) -> tuple[list[list[float]], list[int]]:
+    given: Any = program()["examples"](kind)
+    return given
+
+
+def loss_of(model: MLP, x: list[float], y: int) -> Value:
+    logit = model([Value(x[0], "x1"), Value(x[1], "x2")])
+    logit.label = "logit"
+    loss = binary_cross_entropy_with_logits(logit, y)
+    loss.label = "loss"
+    return loss
+
+
+# -- training ---------------------------------------------------------------------------------------------------------
+
+
+def test_it_trains_by_itself_and_the_boundary_follows(page: Any, site: str, record_property: Any) -> None:
+    show(page, site, fresh=True)
+    first = page.execute_script("return playground.state().numbers.slice(0, 67)")
+    before = picture(page)
+    until(lambda: len(state(page)["losses"]) > 60)
+    script = "return performance.getEntriesByName('wengert-first-step')[0].startTime"
+    record_property("milliseconds to the first step", page.execute_script(script))
+    seen = pause(page)
+    assert len(first) == 67 == len(seen["names"])
+    assert seen["losses"][-1] < 0.3 * seen["losses"][0]
+    assert picture(page) != before
+    told = rf"step {len(seen['losses'])} · loss [\d.e−]+ · \d\d of 60 right · 67 parameters"
+    assert re.fullmatch(told, text(page, "count"))
+    assert page.execute_script("return document.querySelector('#pg-loss .curve').getAttribute('d').length") > 200
+    find(page, "#pg-reset").click()
+    until(lambda: state(page)["losses"] == [])
+    model = MLP(2, [6, 6, 1], activation="tanh", rng=random.Random(1))
+    assert state(page)["numbers"][:67] == [p.data for p in model.parameters()]
+    find(page, "#pg-step").click()
+    until(lambda: len(state(page)["losses"]) == 1)
+    assert len(pause(page)["losses"]) == 1
+
+
+@pytest.mark.parametrize("activation", ["tanh", "relu", "sigmoid", "linear"])
+def test_the_boundary_is_that_of_the_network(page: Any, site: str, activation: str) -> None:
+    show(page, site, f"data=circles&layers=5,3&activation={activation}&seed=7")
+    until(lambda: len(state(page)["losses"]) > 5)
+    model = twin(pause(page))
+    for point in ([0.3, -1.2], [-1.7, 1.7], [0.0, 0.0], [1e-3, 0.9]):
+        assert page.execute_script("return playground.at(...arguments[0])", point)[-1] == pytest.approx(
+            model(point).data, rel=1e-12
+        )
+
+
+# -- answering --------------------------------------------------------------------------------------------------------
+
+
+def test_a_click_on_a_weight_explains_it_as_python_does(page: Any, site: str) -> None:
+    from selenium.webdriver import ActionChains
+
+    show(page, site)
+    until(lambda: len(state(page)["losses"]) > 20)
+    plane = find(page, "#pg-plane")
+    ActionChains(page).move_to_element_with_offset(plane, 60, -40).perform()
+    seen = pause(page)
+    X, Y = examples("moons")
+    side = plane.size["width"]
+    point = [1.85 * 2 * 60 / side, 1.85 * 2 * 40 / side]
+    assert seen["example"] == min(range(60), key=lambda i: math.dist(X[i], point))
+    middle = """
+        const edge = document.querySelector(`[aria-label="${arguments[0]}"]`);
+        const box = edge.ownerSVGElement.getBoundingClientRect();
+        const { x, y } = edge.getPointAtLength(edge.getTotalLength() * 0.08);
+        return [x - box.width / 2, y - box.height / 2];
+    """
+    name = "layers.1.neurons.5.w.0"
+    offset = page.execute_script(middle, name)
+    ActionChains(page).move_to_element_with_offset(find(page, "#pg-net svg"), *map(round, offset)).click().perform()
+    until(lambda: text(page, "explained"))
+    model = twin(seen)
+    loss = loss_of(model, X[seen["example"]], Y[seen["example"]])
+    told = explain(dict(model.named_parameters())[name], loss)
+    head, _, said = text(page, "explained").partition("\n")
+    assert said == str(told)
+    assert head == f"Example {seen['example'] + 1}, after {len(seen['losses'])} steps."
+    assert text(page, "weight").startswith(f"{name} = ")
+    page.switch_to.frame(find(page, "#pg-steps"))
+    unpacked(page)
+    assert f"grad of {name} = " in find(page, "#said").text
+    page.switch_to.default_content()
+
+
+def test_the_weights_are_reached_and_explained_by_keyboard(page: Any, site: str) -> None:
+    from selenium.webdriver import ActionChains
+    from selenium.webdriver.common.keys import Keys
+
+    show(page, site, "data=xor&layers=3&activation=tanh")
+    pause(page)
+
+    def press(*keys: str) -> str:
+        ActionChains(page).send_keys(*keys).perform()
+        return str(page.execute_script("return document.activeElement.getAttribute('aria-label')"))
+
+    page.execute_script("document.querySelector('[name=pg-edges]').focus()")
+    assert press(Keys.TAB) == "layers.0.neurons.0.w.0"
+    assert press(Keys.ARROW_DOWN) == "layers.0.neurons.0.w.1"
+    assert press(Keys.ARROW_DOWN) == "layers.0.neurons.0.b"
+    assert press(Keys.ARROW_RIGHT).startswith("layers.1.neurons.0.")
+    assert press(Keys.ARROW_LEFT, Keys.ARROW_UP).startswith("layers.0.neurons.0.")
+    name = press(Keys.ENTER)
+    until(lambda: text(page, "explained"))
+    assert f"The gradient of {name}, the derivative of loss by it, is " in text(page, "explained")
+    page.execute_script("document.getElementById('pg-plane').focus()")
+    before = state(page)["example"]
+    press(Keys.ARROW_RIGHT)
+    assert state(page)["example"] == before + 1
+
+
+def test_dead_neurons_are_marked_and_diagnosed_as_python_does(page: Any, site: str) -> None:
+    show(page, site, "data=xor&activation=relu&optimizer=sgd&rate=10&layers=4,4")
+    until(lambda: "dead" in text(page, "marks") and len(state(page)["losses"]) > 8)
+    seen = pause(page)
+    X, Y = examples("xor")
+    hidden = [[out for count in (1, 2) for out in outputs(twin(seen), x, count)] for x in X]
+    dead = sum(max(column) <= 0.0 for column in zip(*hidden, strict=True))
+    assert text(page, "marks").startswith(f"{dead} of 8 hidden neurons ")
+    assert len(page.find_elements("css selector", "#pg-net .flat")) == dead
+    again = program()["Playground"]([4, 4], "relu", "sgd", 10.0, 1, X, Y)
+    for _ in seen["losses"]:
+        again.step()
+    until(lambda: text(page, "diagnosis") == repr(diagnose(again.model, again.loss, again.losses)))
+    assert "dead ReLU" in text(page, "diagnosis")
+
+
+def test_a_loss_that_is_no_number_ends_it_and_is_diagnosed(page: Any, site: str) -> None:
+    show(page, site, "data=moons&activation=linear&optimizer=sgd&rate=10&layers=8,8,8,8&speed=0")
+    until(lambda: "learning rate too high" in text(page, "diagnosis") and not state(page)["playing"])
+    assert "loss nan · 0 of 60 right" in text(page, "count")
+    assert text(page, "example").endswith("The network says nan.")
+
+
+def outputs(model: MLP, x: Any, layers: int) -> list[float]:
+    for layer in model.layers[:layers]:
+        x = layer(x)
+    return [value.data for value in x]
+
+
+# -- setting ----------------------------------------------------------------------------------------------------------
+
+
+def test_points_of_ones_own_by_clicks_and_by_keys(page: Any, site: str) -> None:
+    from selenium.webdriver import ActionChains
+    from selenium.webdriver.common.keys import Keys
+
+    show(page, site, "data=own&layers=3")
+    plane = find(page, "#pg-plane")
+    assert not find(page, "#pg-play").is_enabled()
+    for label, offsets in (("1", [(-90, -90), (-60, -40)]), ("0", [(80, 70), (90, 20)])):
+        find(page, f"[name=pg-class][value='{label}']").click()
+        for x, y in offsets:
+            ActionChains(page).move_to_element_with_offset(plane, x, y).click().perform()
+    plane.send_keys(Keys.ARROW_RIGHT, Keys.ARROW_UP, Keys.ENTER)
+    points = state(page)["setting"]["points"]
+    assert [label for *_, label in points] == [1, 1, 0, 0, 0]
+    scale = 3.7 / plane.size["width"]
+    assert points[0] == [pytest.approx(-90 * scale, abs=0.02), pytest.approx(90 * scale, abs=0.02), 1]
+    assert points[-1] == [0.1, 0.1, 0]
+    find(page, "#pg-undo").click()
+    find(page, "#pg-play").click()
+    until(lambda: (state(page)["losses"] or [9])[-1] < 0.1)
+    assert "4 of 4 right" in text(page, "count")
+    pause(page)
+    show(page, site, page.current_url.partition("#")[2], fresh=True)
+    assert state(page)["setting"]["points"] == points[:-1]
+    find(page, "#pg-clear").click()
+    assert state(page)["setting"]["points"] == []
+
+
+def test_the_address_keeps_the_setting(page: Any, site: str) -> None:
+    from selenium.webdriver.support.ui import Select
+
+    show(page, site)
+    wishes = {"data": "spiral", "activation": "relu", "rate": "0.1", "optimizer": "sgd", "speed": "500"}
+    for name, value in wishes.items():
+        Select(find(page, f"#pg-{name}")).select_by_value(value)
+    find(page, "#pg-more").click()
+    Select(find(page, "#pg-layers select:last-child")).select_by_value("2")
+    find(page, "[name=pg-edges][value=gradient]").click()
+    find(page, "#pg-new").click()
+    wanted = state(page)["setting"]
+    assert wanted == {**wishes, "layers": [6, 6, 2], "edges": "gradient", "seed": 2, "points": []}
+    show(page, site, page.current_url.partition("#")[2], fresh=True)
+    assert state(page)["setting"] == wanted
+    assert Select(find(page, "#pg-data")).first_selected_option.text == "spiral"
+    until(lambda: len(state(page)["losses"]) > 0)
+    assert [p for p, _ in twin(pause(page)).named_parameters()] == state(page)["names"]
+    page.execute_script("location.hash = '#data=nonsense&layers=0,99&rate=x&points=1,2;;a'")  # of somebody's making
+    until(lambda: state(page)["setting"]["data"] == "moons")
+    assert state(page)["setting"]["layers"] == [6, 6]
+    assert state(page)["setting"]["points"] == []
+
+
+# -- looks ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return (package("axe-core", AXE, tmp_path_factory.mktemp("npm") / "axe") / "axe.min.js").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_it_fits_and_can_be_read_at_both_widths_in_light_and_dark(page: Any, site: str, axe: str, width: int) -> None:
+    metrics = {"width": width, "height": 860, "deviceScaleFactor": 1, "mobile": width < 500}
+    page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    try:
+        show(page, site, "data=circles&speed=0", fresh=width < 500)
+        until(lambda: len(state(page)["losses"]) > 100)
+        pause(page)
+        page.execute_script("document.querySelector('#pg-net .neuron[role]').focus()")
+        page.switch_to.active_element.send_keys("\ue007")  # Enter
+        until(lambda: text(page, "explained"))
+        assert page.execute_script("return document.documentElement.scrollWidth") == width
+        if width < 500:
+            small = """
+                const controls = ".pg button, .pg select, .pg label:has(input), .pg-try";
+                return [...document.querySelectorAll(controls)].filter((e) => e.checkVisibility()
+                  && e.getBoundingClientRect().height < 44).map((e) => e.outerHTML)
+            """
+            assert page.execute_script(small) == []
+        papers, frames = set(), set()
+        for theme in ("light", "dark"):
+            page.execute_script("document.body.dataset.theme = arguments[0]", theme)
+            picture(page)
+            paper = "return getComputedStyle(document.querySelector('.pg pre')).backgroundColor"
+            papers.add(page.execute_script(paper))
+            page.switch_to.frame(find(page, "#pg-steps"))
+            frames.add(page.execute_script("return getComputedStyle(document.body).backgroundColor"))
+            page.switch_to.default_content()
+            keep(page, f"playground-{width}-{theme}")
+            page.execute_script(axe)
+            audit = "const [done] = arguments; axe.run('.pg', {iframes: false}).then((found) => done(found.violations))"
+            found = page.execute_async_script(audit)
+            grave = [rule for rule in found if rule["impact"] in ("serious", "critical")]
+            assert {rule["id"]: [node["html"][:200] for node in rule["nodes"]] for rule in grave} == {}, theme
+        assert len(papers) == len(frames) == 2
+    finally:
+        page.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_what_cannot_be_loaded_is_said(chromium: Any, site: str) -> None:
+    chromium.get(f"{site}?runtime=nowhere/")
+    until(lambda: "The playground cannot go on" in find(chromium, "#pg-status").text)
+    assert not find(chromium, "#pg-play").is_enabled()
+    for log in ("browser", "performance"):
+        chromium.get_log(log)

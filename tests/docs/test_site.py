@@ -1,0 +1,143 @@
+"""The documentation as it is built: every name and page of the reference, the search, what machines read."""
+
+from __future__ import annotations
+
+import json
+import re
+import runpy
+import zlib
+from importlib import import_module
+from inspect import isclass, isfunction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import wengert
+from tests.docs.test_gallery import examples
+from tools.qa import links
+
+pytestmark = pytest.mark.once  # pages are read, which were built on one engine
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+
+
+def entries(site: Path) -> dict[str, str]:
+    """The names of the reference, and where their entries are."""
+    _, _, body = (site / "objects.inv").read_bytes().partition(b"zlib.\n")
+    lines = [line.split() for line in zlib.decompress(body).decode().splitlines()]
+    return {name: place.replace("$", name) for name, kind, _, place, *_ in lines if kind.startswith("py:")}
+
+
+def test_no_link_is_dead(site: Path) -> None:
+    assert list(links.faults(site)) == []
+
+
+def test_every_public_name_has_an_entry(site: Path) -> None:
+    known = entries(site)
+    missing = [name for name in wengert.__all__ if name != "__version__" and f"wengert.{name}" not in known]
+    written = "".join(path.read_text(encoding="utf-8") for path in DOCS.glob("api/*.md"))
+    modules = re.findall(r"automodule:: (wengert\.[\w.]+)\n *:members:", written)
+    assert len(modules) > 15
+    for module in modules:
+        if module != "wengert.estimator":  # which needs scikit-learn; its names are pinned below
+            thing = import_module(module)
+            own = [name for name in thing.__all__ if isclass(value := getattr(thing, name)) or isfunction(value)]
+            missing += [f"{module}.{n}" for n in own if not {f"{module}.{n}", f"wengert.{n}"} & known.keys()]
+    assert {*missing} == NOT_TOLD
+    assert known["wengert.estimator.WengertClassifier"].startswith("api/estimator.html#")
+
+
+NOT_TOLD = {  # what one module lends another, and no reader calls
+    "wengert.errors.require",
+    "wengert.view.steps.page.page",
+}
+
+
+def test_names_in_prose_lead_to_their_entries(site: Path) -> None:
+    page = (site / "pictures.html").read_text(encoding="utf-8")
+    assert re.search(r'<a class="reference internal" href="api/view\.graph\.html#wengert\.draw"[^>]*><code', page)
+    lesson = (site / "course" / "01_a_number_that_remembers.html").read_text(encoding="utf-8")
+    assert "#wengert.Value" not in lesson, "the Value of the lessons is the reader's"
+    table = (site / "api" / "wengert.html").read_text(encoding="utf-8")
+    (row,) = re.findall(r'<tr [^>]*id="wengert\.softplus">.*?</tr>', table, re.DOTALL)
+    assert "<a " not in row, "nothing leads to where it stands"
+    started = (site / "getting-started.html").read_text(encoding="utf-8")
+    assert 'href="api/view.plots.html#wengert.view.plots.plot_decision_boundary"' in started
+
+
+def index(site: Path) -> dict[str, Any]:
+    """What the search knows."""
+    text = (site / "searchindex.js").read_text(encoding="utf-8")
+    found: dict[str, Any] = json.loads(text.removeprefix("Search.setIndex(").removesuffix(")"))
+    return found
+
+
+def test_the_search_finds_a_decision_boundary(site: Path) -> None:
+    known = index(site)
+
+    def pages(stem: str) -> set[str]:
+        places = [known[table].get(stem, []) for table in ("terms", "titleterms")]
+        numbers = {n for place in places for n in (place if isinstance(place, list) else [place])}
+        return {known["docnames"][n] for n in numbers}
+
+    found = pages("decis") & pages("boundari")
+    assert {"gallery", "api/view.plots", "getting-started"} <= found
+    assert "a decision boundary" in {title.lower() for title in known["alltitles"]}
+
+
+def test_machines_are_told_what_every_page_says(site: Path) -> None:
+    told = (site / "llms.txt").read_text(encoding="utf-8")
+    assert told.startswith("# Wengert\n\n> A scalar autograd engine for Python")
+    pages = re.findall(r"^ *- \[([^\]]+)\]\(([^)]+)\)(: .+[.:!?])?$", told, re.MULTILINE)
+    assert {page for _, page, _ in pages} >= {"getting-started.html", "api/nn.html", "course/06_used_twice.html"}
+    assert [page for _, page, _ in pages if not (site / page).is_file()] == []
+    written = {path.relative_to(DOCS).with_suffix(".html").as_posix() for path in DOCS.glob("*.md")}
+    assert written - {page for _, page, _ in pages} == {"index.html"}
+    assert sum(bool(sentence) for *_, sentence in pages) > 0.8 * len(pages)
+
+
+def test_formulas_are_set_without_a_script(site: Path) -> None:
+    page = (site / "three-ways.html").read_text(encoding="utf-8")
+    assert page.count("<math") > 20
+    assert not re.search(r"<script[^>]*mathjax", page, re.IGNORECASE)
+
+
+def test_every_picture_says_what_it_shows(site: Path) -> None:
+    for path in site.rglob("*.html"):
+        if not path.is_relative_to(site / "_static"):
+            images = re.findall(r"<img [^>]*>", path.read_text(encoding="utf-8"))
+            silent = [image for image in images if not re.search(r'alt="[^"]+"', image) and 'alt=""' not in image]
+            assert silent == [], path
+
+
+def test_the_gallery_has_a_picture_of_each_example(site: Path) -> None:
+    page = (site / "gallery.html").read_text(encoding="utf-8")
+    grid, rest = re.fullmatch(r'.*?<ul class="thumbnails[^"]*">(.*?)</ul>(.*)', page, re.DOTALL).groups()  # type: ignore[union-attr]
+    assert len(re.findall(r'<a class="reference internal" href="#[\w-]+"><img alt=""', grid)) == 20
+    assert len(examples()) == 20
+    for example in examples():
+        (source,) = re.findall(rf'<img alt="{re.escape(example.alt)}" [^>]*src="([^"]+)"', rest.replace("&gt;", ">"))
+        assert (site / source).stat().st_size > 1000
+
+
+@pytest.mark.parametrize(
+    ("page", "file"),
+    [
+        ("lifting", "docs/lifting.md"),
+        ("api/nn", "docs/api/nn.md"),
+        ("contributing", "CONTRIBUTING.md"),
+        ("course/06_used_twice", "src/wengert/course/lessons/_06_used_twice.py"),
+    ],
+)
+def test_a_page_links_to_where_it_is_written(monkeypatch: pytest.MonkeyPatch, page: str, file: str) -> None:
+    sources = runpy.run_path(str(DOCS / "_ext" / "sources.py"))
+    assert (DOCS.parent / file).is_file()
+    context: dict[str, str] = {}
+    monkeypatch.delenv("GITHUB_REPOSITORY", raising=False)
+    sources["link"](None, page, "page.html", context, object())
+    assert context == {}, "no address is known, and none is made up"
+    monkeypatch.setenv("GITHUB_SERVER_URL", "https://github.com")
+    monkeypatch.setenv("GITHUB_REPOSITORY", "somebody/wengert")
+    sources["link"](None, page, "page.html", context, object())
+    assert context["theme_source_edit_link"] == f"https://github.com/somebody/wengert/edit/main/{file}"
+    assert context["theme_source_view_link"] == f"https://github.com/somebody/wengert/blob/main/{file}"
