@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import ctypes
 import math
+import os
 import pickle
 import random
 import warnings
@@ -19,6 +20,8 @@ from wengert import Graph, Value, nn
 from wengert.errors import ArgumentError
 
 np = pytest.importorskip("numpy")
+
+from wengert.compiler.tracing.surroundings import is_users  # noqa: E402
 
 W: Any = Value(2.0)
 SCALE: Any = 2.0
@@ -528,3 +531,18 @@ def test_a_value_among_the_arguments_that_is_a_key_is_told_by_the_engine() -> No
     compiled = wengert.compile(lambda v: v * weights.get(v, 1.0))
     with pytest.warns(UserWarning, match="asks which Value an argument is"):
         assert [compiled(v).data for v in (W, Value(2.0), W)] == [6.0, 2.0, 6.0]
+
+
+@pytest.mark.parametrize(
+    ("path", "of_the_user"),
+    [
+        ("/people/me/.local/lib/python3.13/site-packages/numpy/_core/_methods.py", False),  # pip install --user
+        ("/usr/lib/python3/dist-packages/numpy/_core/_methods.py", False),  # of a system
+        ("/opt/shared/site-packages/numpy/_core/_methods.py", False),  # on PYTHONPATH
+        ("/people/me/site-packages.py", True),
+        ("/people/me/project/model.py", True),
+    ],
+)
+def test_a_library_is_one_wherever_it_is_kept(path: str, of_the_user: bool) -> None:
+    """Else what NumPy calls inside would be taken for the function's own way, which is another while it is recorded."""
+    assert is_users(path.replace("/", os.sep)) is of_the_user

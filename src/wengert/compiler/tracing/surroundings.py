@@ -36,6 +36,7 @@ HERE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 LIBRARIES = tuple(
     {os.path.join(p, "") for name, p in sysconfig.get_paths().items() if name.endswith(("lib", "stdlib"))}
 )
+PACKAGES = tuple([f"{os.sep}{kind}-packages{os.sep}" for kind in ("site", "dist")])  # a user's own, those on a path
 
 
 def spelt(key: Any) -> str:
@@ -44,8 +45,8 @@ def spelt(key: Any) -> str:
 
 
 def is_users(path: str) -> bool:
-    """Whether code stands neither in this package nor in a library."""
-    return not path.startswith((HERE, "<frozen", *LIBRARIES))
+    """Whether code stands neither in this package nor in a library, wherever libraries are kept."""
+    return not path.startswith((HERE, "<frozen", *LIBRARIES)) and not any(kept in path for kept in PACKAGES)
 
 
 def is_users_module(name: str) -> bool:
