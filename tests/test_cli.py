@@ -58,6 +58,7 @@ def test_the_main_job(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.once  # what trains is the array program
 @pytest.mark.parametrize(("name", "least"), [("xor", 100.0), ("moons", 98.0)])
 def test_the_small_data_sets_are_learnt(name: str, least: float, tmp_path: Path) -> None:
     done = run("demo", name, "--out", tmp_path, "--quiet")
@@ -73,6 +74,7 @@ def test_the_small_data_sets_are_learnt(name: str, least: float, tmp_path: Path)
 
 
 @pytest.mark.slow
+@pytest.mark.once  # what trains is the array program
 def test_the_spiral_is_learnt(tmp_path: Path) -> None:
     done = run("demo", "spiral", "--out", tmp_path, "--quiet")
     (accuracy,) = re.findall(r"^accuracy ([\d.]+) %", done.stdout, re.MULTILINE)
@@ -80,6 +82,7 @@ def test_the_spiral_is_learnt(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.once  # what trains is the array program
 def test_a_seed_decides_every_bit_of_the_weights(tmp_path: Path) -> None:
     for folder, seed in (("a", 5), ("b", 5), ("c", 6)):
         environment = {**os.environ, "PYTHONHASHSEED": str(len(folder) + seed)}
@@ -116,6 +119,7 @@ def test_a_demo_of_no_epochs_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.once  # what trains is the array program
 def test_the_program_is_said_and_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     numpy = pytest.importorskip("numpy")
     assert cli.main(["demo", "spiral", "--epochs", "1", "--quiet", "--out", str(tmp_path)]) == 0
@@ -156,6 +160,7 @@ def test_without_numpy_the_engine_computes(
 
 
 @pytest.mark.slow
+@pytest.mark.once  # what trains is the array program
 def test_what_is_asked_for_is_what_is_used(tmp_path: Path) -> None:
     def weights(*more: object) -> bytes:
         assert run("demo", "xor", "--out", tmp_path, "--epochs", 3, *more).returncode == 0

@@ -20,6 +20,7 @@ LESSONS = {lesson.number: lesson for lesson in lessons()}
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.once,  # what runs are the classes that readers make
     pytest.mark.plot,
     pytest.mark.filterwarnings("default"),  # a client of Jupyter has its own to warn of
 ]

@@ -184,6 +184,7 @@ def test_the_printed_program_runs_and_gives_the_same(model: Callable[[], Any]) -
 
 
 @pytest.mark.torch
+@pytest.mark.once  # what computes is the other library
 @pytest.mark.parametrize("language", ["torch", "jax"])
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
 def test_the_program_in_another_library_has_the_same_gradients(model: Callable[[], Any], language: str) -> None:

@@ -165,7 +165,7 @@ def test_the_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [1, 2, 4])
+@pytest.mark.parametrize("seed", [1, 2])
 def test_random_programs(seed: int) -> None:
     error, refused = lifting_fuzz.run(seed, backend="xla")
     assert not refused
