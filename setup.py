@@ -27,7 +27,7 @@ from setuptools.logging import logging
 PACKAGE = Path("src", "wengert")
 # As COMPILED in _loader.py (a test compares them).
 MODULES = ("node", "engine", "graph", "optim", "parameters", "compiler.fused", "compiler.outside", "compiler.plan",
-           "compiler.callpath", "training.batches")
+           "compiler.slot", "compiler.callpath", "training.batches")
 
 DIRECTIVES = {
     "language_level": 3,

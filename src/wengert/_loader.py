@@ -44,6 +44,7 @@ COMPILED = (
     "compiler.fused",
     "compiler.outside",
     "compiler.plan",
+    "compiler.slot",
     "compiler.callpath",
     "training.batches",
 )

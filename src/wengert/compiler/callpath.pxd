@@ -1,7 +1,8 @@
 cimport cython
 from wengert.compiler cimport memory
 from wengert.compiler.fused cimport gather
-from wengert.compiler.plan cimport Plan, Slot
+from wengert.compiler.plan cimport Plan
+from wengert.compiler.slot cimport Slot
 from wengert.engine cimport Many, Value, _many
 from wengert.ops cimport ieee
 cdef int COMPILED, FIXED, FLOAT, WHOLE, VALUE, NUMBERS, VALUES, ITEMS, KEYED, FEW, SIZES
@@ -17,7 +18,7 @@ cdef class Served:
     cdef list slots, arrays, memory, values, seen
     cdef tuple names
     cdef Py_ssize_t first, last, count
-    cdef bint batched
+    cdef bint batched, is_split
     cdef object numpy
     @cython.locals(size=int, following="long long")
     cdef bint is_served(self, Py_ssize_t count, bint slopes) except -1

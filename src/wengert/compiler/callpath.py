@@ -1,6 +1,6 @@
 """The path of a call: from what is passed to a compiled function to the node that it gives.
 
-A `Slot` says what an argument is to be, and a `Plan` runs one recording: see `plan.py`. A `Served` has the slots of one
+A `Slot` says what an argument is to be, and a `Plan` runs one recording. A `Served` has the slots of one
 form of arguments and its plans, and a `CallPath` has all of those. What none of them knows goes to `dispatch.py`, which
 alone records, compares and falls back. Like the engine, this file runs as it stands and is compiled by Cython, with
 `callpath.pxd`.
@@ -16,7 +16,8 @@ from typing import Any
 
 from wengert.compiler import memory
 from wengert.compiler.fused import gather
-from wengert.compiler.plan import Plan, Slot
+from wengert.compiler.plan import Plan
+from wengert.compiler.slot import Slot
 from wengert.engine import Many, Value, _many
 from wengert.errors import ArgumentError
 from wengert.modes import in_force
@@ -45,6 +46,7 @@ class Served:
     first: Any
     last: Any
     pending: Any
+    is_split: Any
     was_finite: Any
 
     def __init__(self, numpy: Any) -> None:
@@ -55,6 +57,7 @@ class Served:
         self.pending = False  # whether machine code of a plan is on its way
         self.trusted = 0  # what calls the plans serve: a bit each, by the length of the count in bits, and `slopes`
         self.waiting: Any = ()  # examples of the last batch that no plan holds for
+        self.is_split = False  # whether the last batch was shared out among several plans
         self.ran: Any = None  # the plan that held in the last call on one example
         self.slots: list[Any] = []
         self.names: tuple[str, ...] = ()
@@ -152,14 +155,16 @@ class Served:
     def _take_numbers(self, slot: Slot, x: Any) -> bool:
         """Read an array, or nested lists of numbers."""
         if type(x) is self.numpy.ndarray:
-            if not slot.takes_arrays or not memory.address(x, slot.whole, slot.shape, self.batched):
+            if not slot.takes_arrays:
                 return False
+            if slot.of == "b" or not memory.address(x, slot.whole, slot.shape, self.batched):
+                x = slot.widened(x, self.numpy)
+                if x is None or not memory.address(x, slot.whole, slot.shape, self.batched):
+                    return False
             self.arrays[slot.place] = x
             return not self.batched or self._is_count(len(x))
-        if not ieee.COMPILED or not (
-            slot.held or (self.batched and not slot.shape)
-        ):  # NumPy is the faster one to read lists there
-            return False
+        if not ieee.COMPILED or slot.of == "b" or not (slot.held or (self.batched and not slot.shape)):
+            return False  # interpreted, NumPy is the faster one to read lists
         if not self.batched:
             made = self.memory[slot.place]
         elif type(x) is not list or not self._is_count(len(x)):
@@ -243,7 +248,7 @@ class Served:
         self.waiting, self.was_finite = (), True
         slopes, scale = how != "map" and not disabled, 1.0 / count if how == "mean" else 1.0
         place = 0
-        while place < len(self.specializations):
+        while place < len(self.specializations) and not self.is_split:
             made = self.specializations[place]
             place += 1
             if made.outside.changed():
@@ -303,25 +308,25 @@ class Served:
         sums: dict[int, Any] = {}
         for made in [made for made in self.specializations if not made.outside.changed()]:
             gather(made.parameters, made.numbers)
-            held = made.holding([x[waiting] for x in arrays], len(waiting))
+            held = made.holding(arrays, waiting)
             if held is None:
                 return None
-            taken = waiting[held[0]]
+            taken, waiting, results = waiting[held[0]], waiting[held[1]], held[2]
             if not len(taken):
                 continue
-            if slopes and not made.run_on([x[taken] for x in arrays], len(taken), True, seed):
+            self.is_split = len(taken) < count
+            if slopes and not made.run_rows(arrays, taken, True, seed):
                 return None
             if values is None:
-                values = self.numpy.zeros((count, *held[1].shape[1:]))
-            if held[1].shape[1:] != values.shape[1:]:
+                values = self.numpy.zeros((count, *results.shape[1:]))
+            if results.shape[1:] != values.shape[1:]:
                 return None
-            values[taken] = held[1]
+            values[taken] = results
             if slopes:
                 leaves = leaves and made.leaves
                 for n in range(len(made.places)):
                     p, slope = made.operands[n], made.slopes[made.places[n]]
                     sums[id(p)] = p, sums.get(id(p), (None, 0.0))[1] + slope
-            waiting = self.numpy.setdiff1d(waiting, taken)
             if not len(waiting):
                 break
         self.waiting = waiting

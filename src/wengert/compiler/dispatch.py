@@ -297,8 +297,7 @@ class Runtime:
             for made in [*entry.specializations]:
                 if holding is None and not made.changed():
                     made.load()
-                    held = made.holding(batch, 1)
-                    holding = made if held is not None and len(held[0]) else None
+                    holding = made if made.compute(batch, 1, False, 1.0) and made.hold(1) else None
         result, watch = self.watched(entry, arguments.prepared(self.function, number), arguments, holding is None)
         known[number] = result
         if watch is not None:
@@ -375,8 +374,8 @@ class Runtime:
                 return True
             made.load()
             numbers = arguments.numbers(example)
-            held = made.holding([np.asarray(x)[None] for x in numbers] if arguments.form.batched else numbers, 1)
-        return held is None or len(held[0]) > 0 or not made.is_bounded
+            batch = [np.asarray(x)[None] for x in numbers] if arguments.form.batched else numbers
+            return not made.compute(batch, 1, False, 1.0) or made.hold(1)
 
     def agrees(self, entry: Entry, made: Recording, arguments: Arguments, example: Sequence[Any], result: Any) -> bool:
         """Whether a recording comes to what the function itself gave; else it is dropped."""

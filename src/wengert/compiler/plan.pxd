@@ -17,14 +17,14 @@ cdef class Plan:
     cdef long long[::1] places
     cdef double[::1] numbers, reals, left, right
     cdef readonly object by
-    cdef long long[::1] bounds, from_end, wholes, inputs, targets, hows, lefts, rights, outcomes
+    cdef long long[::1] widths, bounds, from_end, wholes, inputs, targets, hows, lefts, rights, outcomes
     cdef long long numbers_at, slopes_at, reals_at, wholes_at, inputs_at, targets_at, work, sides_at, sides_step
     cdef readonly long long both_code
     cdef long long forward_code, limit
-    cdef Py_ssize_t arity, count
+    cdef Py_ssize_t arity, count, rooms
     cdef Outside outside
     cdef list kept, outputs, memory, shapes
-    cdef object numpy, results
+    cdef object numpy, results, rows
     @cython.locals(n=Py_ssize_t)
     cdef bint run_on(self, list arrays, Py_ssize_t count, bint slopes, double seed) except -1
     cdef object run_code(self, long long inputs, Py_ssize_t count, bint slopes, double seed)
@@ -45,19 +45,14 @@ cdef class Plan:
     @cython.locals(n=Py_ssize_t, at="long long", x=double, y=double, how="long long", outcome=bint)
     cdef bint holds(self, Py_ssize_t row) except -1
     @cython.locals(row=Py_ssize_t)
-    cdef bint hold(self, Py_ssize_t count) except -1
+    cpdef bint hold(self, Py_ssize_t count) except -1
     @cython.locals(total=double)
     cdef bint is_finite(self) except -1
     @cython.locals(n=Py_ssize_t, count=Py_ssize_t)
     cdef object node(self, double value, object values)
-cdef class Slot:
-    cdef int kind
-    cdef object want
-    cdef Py_ssize_t place, size
-    cdef tuple shape, held, keys
-    cdef list children
-    cdef bint whole, takes_arrays, is_one, has_float
-    cdef long long at
-    cdef long long fill_rows(self, object x) except -1
-    cdef long long fill(self, object x, Py_ssize_t axis, long long at) except -1
-    cdef long long fill_items(self, object x, long long at) except -1
+    @cython.locals(n=Py_ssize_t, count=Py_ssize_t, at="long long", free="long long", source="long long", size="long long", extent="long long")
+    cpdef bint run_rows(self, list arrays, object places, bint slopes, double seed) except -1
+    cdef long long _room_for(self, Py_ssize_t count) except -1
+    @cython.locals(row=Py_ssize_t, count=Py_ssize_t, first=Py_ssize_t, held_at="long long", others_at="long long")
+    cpdef object holding(self, list arrays, object places)
+    cdef object _nothing(self)

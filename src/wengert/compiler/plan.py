@@ -1,4 +1,4 @@
-"""How one recording runs, by machine code or by the functions of its kernel; and where the numbers of arguments go.
+"""How one recording runs, by machine code or by the functions of its kernel.
 
 Like the engine, this file runs as it stands and is compiled by Cython, with `plan.pxd`.
 """
@@ -19,13 +19,12 @@ from wengert.ops.ieee import Int, cython
 if False:  # what the compiler reads instead of the stand-in
     import cython  # type: ignore[no-redef]
 
-__all__ = ["EVERY", "Plan", "Slot"]
+__all__ = ["EVERY", "Plan"]
 
 COMPILED = BY_NAME["compiled"].code
 LT, LE, GT, GE, EQ, NE, IS, WITHIN = range(8)
 EVERY = 1 << 62  # more examples than there are
 HOWS = ("lt", "le", "gt", "ge", "eq", "ne", "is", "within")  # how guards compare
-KINDS = ("fixed", "float", "whole", "value", "numbers", "values", "items", "keyed")  # what slots are for
 
 
 @cython.cclass
@@ -119,6 +118,9 @@ class Plan:
         self.is_given = False  # whether the array of results is somebody else's by now
         self.is_bounded = False  # whether all indices of the last run were in bounds
         self.limit = 0  # from how many examples on the kernel's own functions run, and not machine code
+        self.widths = numpy.array([prod(a.cell_shape) for a in kernel.inputs], numpy.int64)  # of an example's numbers
+        self.rows: Any = None  # room for those of so many examples of a batch
+        self.rooms = 0
         self.adopt()
 
     def adopt(self) -> bool:
@@ -365,18 +367,68 @@ class Plan:
             many._partials[count + n] = float(self.by[n])
         return many
 
-    def holding(self, arrays: list[Any], count: Int) -> Any:
-        """The numbers of those examples that it holds for, and their results; None if that cannot be computed."""
-        if self.run_on(arrays, count, False, 1.0):
-            places: Any = [row for row in range(count) if self.holds(row)]
-            return self.numpy.array(places, int), self.values(count)[places]
-        inside = self.inside(arrays, count)
-        if len(inside) == count:
-            return None
-        if not len(inside):
-            return inside, self.numpy.zeros((0, *(self.shape or ())))
-        found = self.holding([x[inside] for x in arrays], len(inside))
-        return None if found is None else (inside[found[0]], found[1])
+    def run_rows(self, arrays: list[Any], places: Any, slopes: bool, seed: float) -> bool:
+        """`run_on` for some of the examples of a batch: those at these places."""
+        count = len(places)
+        if count >= self.limit:
+            return self._computed_by_python([x[places] for x in arrays], count, slopes, seed)
+        self.is_bounded = False
+        at, free = memory.address(places, True, (count,), False), self._room_for(count)
+        for n in range(self.arity):
+            x, extent = arrays[n], self.bounds[n]
+            source = memory.address(x, extent >= 0, x.shape, False)
+            if not source:
+                if not self._point_array(n, x[places], extent >= 0):
+                    return False
+                continue
+            size = count * self.widths[n]
+            memory.rows(source, free, at, count, self.widths[n])
+            if extent > 0 and not memory.indices(free, free, size, extent, self.from_end[n] != 0):
+                return False
+            self.inputs[n] = free
+            free += 8 * size
+        self.run_code(self.inputs_at, count, slopes, seed)
+        return True
+
+    def _room_for(self, count: Int) -> Int:
+        """The address of room for the rows of so many examples."""
+        if count > self.rooms:
+            self.rows = self.numpy.empty(count * sum(self.widths))
+            self.rooms = count
+        return memory.address(self.rows, False, self.rows.shape, False)
+
+    def holding(self, arrays: list[Any], places: Any) -> Any:
+        """Which of the examples at these places it holds for, by their numbers among those, for which it does not, and
+        what it gives for the first ones; None if that cannot be computed.
+        """
+        count = len(places)
+        if not self.run_rows(arrays, places, False, 1.0):
+            inside = self.inside([x[places] for x in arrays], count)
+            if len(inside) == count:
+                return None
+            found = self.holding(arrays, places[inside]) if len(inside) else (inside, inside, self._nothing())
+            if found is None:
+                return None
+            held = inside[found[0]]
+            return held, self.numpy.delete(self.numpy.arange(count), held), found[2]
+        held, others = self.numpy.empty(count, self.numpy.int64), self.numpy.empty(count, self.numpy.int64)
+        held_at = memory.address(held, True, (count,), False)
+        others_at = memory.address(others, True, (count,), False)
+        first = 0
+        for row in range(count):
+            if self.holds(row):
+                memory.put_whole(held_at + 8 * first, row)
+                first += 1
+            else:
+                memory.put_whole(others_at + 8 * (row - first), row)
+        held = held[:first]
+        results = self.values(count)[held]
+        self.is_given = False  # for these are a copy
+        return held, others[: count - first], results
+
+    def _nothing(self) -> Any:
+        """The results of no example."""
+        return self.numpy.zeros((0, *(self.shape or ())))
 
     def inside(self, arrays: list[Any], count: Int) -> Any:
         """The numbers of the examples of which every index is in bounds."""
@@ -387,99 +439,3 @@ class Plan:
                 low = -extent if self.from_end[n] else 0
                 fits &= ((arrays[n] >= low) & (arrays[n] < extent)).reshape(count, -1).all(1)
         return self.numpy.flatnonzero(fits)
-
-
-@cython.cclass
-class Slot:
-    """What an argument is to be, or an item of one, and where its numbers go.
-
-    Args:
-        kind: fixed is part of the program; float, whole and value are one number, numbers and values arrays or nested
-            lists of them; items is a list or tuple of slots, keyed a dict of them.
-        want: the thing that is fixed, or the type of the items.
-        place: of its array among those of a call.
-        shape: of an example of it.
-        held: the type of each axis of nested lists: list or tuple.
-        children: the slots in it.
-        keys: of these.
-        is_one: whether it matters if the same thing is passed elsewhere too.
-    """
-
-    children: Any
-    has_float: Any
-    held: Any
-    is_one: Any
-    keys: Any
-    kind: Any
-    place: Any
-    shape: Any
-    size: Any
-    takes_arrays: Any
-    want: Any
-    whole: Any
-
-    def __init__(
-        self,
-        kind: str,
-        want: Any = None,
-        place: int = 0,
-        shape: tuple[int, ...] = (),
-        held: tuple[Any, ...] = (),
-        children: Sequence[Any] = (),
-        keys: Sequence[Any] = (),
-        whole: bool = False,
-        takes_arrays: bool = False,
-        is_one: bool = False,
-    ) -> None:
-        self.kind, self.want, self.place, self.shape, self.held = KINDS.index(kind), want, place, shape, held
-        self.children, self.keys, self.whole = list(children), tuple(keys), whole
-        self.takes_arrays, self.is_one = takes_arrays, is_one
-        self.size = 1
-        for n in shape:
-            self.size *= n
-        self.at = 0
-        self.has_float = False
-
-    def fill_rows(self, x: Any) -> Int:
-        """Write the numbers of a batch: see `fill`."""
-        at = self.at
-        if not self.shape:
-            return self.fill_items(x, at)
-        for row in x:
-            at = self.fill(row, 0, at)
-            if not at:
-                return 0
-        return at
-
-    def fill(self, x: Any, axis: Int, at: Int) -> Int:
-        """Write the numbers of nested lists to an address; returns the one behind, or 0 if they are others."""
-        if type(x) is not self.held[axis] or len(x) != self.shape[axis]:
-            return 0
-        if axis == len(self.shape) - 1:
-            return self.fill_items(x, at)
-        for row in x:
-            at = self.fill(row, axis + 1, at)
-            if not at:
-                return 0
-        return at
-
-    def fill_items(self, x: Any, at: Int) -> Int:
-        """Write the numbers of one list."""
-        for item in x:
-            if type(item) is float:
-                if self.whole:
-                    return 0
-                self.has_float = True
-                memory.put(at, item)
-            elif type(item) is not int:
-                return 0
-            else:
-                try:
-                    if self.whole:
-                        memory.put_whole(at, item)
-                    else:
-                        memory.put(at, item)
-                except OverflowError:
-                    return 0
-            at += 8
-        return at

@@ -206,12 +206,12 @@ class Batches:
             if made.outside.changed():
                 continue
             made.kernel.numbers[...] = self.numbers[spots]
-            held = made.holding([column[self.order[waiting]] for column in self.data], len(waiting))
+            held = made.holding(self.data, self.order[waiting])
             if held is None:
                 return False
-            taken, waiting = waiting[held[0]], self.numpy.delete(waiting, held[0])
+            taken, waiting = waiting[held[0]], waiting[held[1]]
             if len(taken):
-                if not made.run_on([column[self.order[taken]] for column in self.data], len(taken), True, scale):
+                if not made.run_rows(self.data, self.order[taken], True, scale):
                     return False
                 self.loss += made.total(len(taken))
                 self.gradients[spots] += made.kernel.slopes

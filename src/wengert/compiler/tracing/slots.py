@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.compiler.plan import Slot
+from wengert.compiler.slot import Slot
 from wengert.compiler.tracing.arguments import Arguments, Fixed, Leaf
 from wengert.compiler.tracing.keys import Itself, key_of
 from wengert.engine import Value
@@ -63,11 +63,11 @@ def _slot(shape: Any, x: Any, places: Iterator[int], batched: bool, top: bool, c
             return Slot(SCALAR_SLOTS[shape.kind], None, place, is_one=is_one)
         if shape.kind == "v" and type(x) in (list, tuple):
             return Slot("values", type(x), place, shape.shape, is_one=is_one)
-        if shape.kind not in "fi":
+        if shape.kind not in "fib":
             return None
         takes_arrays = shape.held == "ndarray" or (batched and not shape.shape)
         nested = () if None in held else held
-        return Slot("numbers", None, place, shape.shape, nested, (), (), shape.kind == "i", takes_arrays, is_one)
+        return Slot("numbers", None, place, shape.shape, nested, (), (), shape.kind, takes_arrays, is_one)
     kind, plain = shape.kind, shape.kind in (list, tuple, dict)
     if not plain and not (issubclass(kind, tuple) and (kind.__len__, kind.__getitem__) == TUPLES):
         return None

@@ -1,0 +1,16 @@
+cimport cython
+from wengert.compiler cimport memory
+from wengert.ops cimport ieee
+cdef class Slot:
+    cdef int kind
+    cdef object want
+    cdef Py_ssize_t place, size
+    cdef tuple shape, held, keys
+    cdef str of
+    cdef list children
+    cdef bint whole, takes_arrays, is_one, has_float
+    cdef long long at
+    cdef object widened(self, object x, object numpy)
+    cdef long long fill_rows(self, object x) except -1
+    cdef long long fill(self, object x, Py_ssize_t axis, long long at) except -1
+    cdef long long fill_items(self, object x, long long at) except -1

@@ -1,0 +1,124 @@
+"""Where the numbers of an argument go.
+
+Like the engine, this file runs as it stands and is compiled by Cython, with `slot.pxd`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from wengert.compiler import memory
+from wengert.ops.ieee import Int, cython
+
+if False:  # what the compiler reads instead of the stand-in
+    import cython  # type: ignore[no-redef]
+
+__all__ = ["Slot"]
+
+KINDS = ("fixed", "float", "whole", "value", "numbers", "values", "items", "keyed")  # what slots are for
+
+
+@cython.cclass
+class Slot:
+    """What an argument is to be, or an item of one, and where its numbers go.
+
+    Args:
+        kind: fixed is part of the program; float, whole and value are one number, numbers and values arrays or nested
+            lists of them; items is a list or tuple of slots, keyed a dict of them.
+        want: the thing that is fixed, or the type of the items.
+        place: of its array among those of a call.
+        shape: of an example of it.
+        held: the type of each axis of nested lists: list or tuple.
+        children: the slots in it.
+        keys: of these.
+        of: what numbers these are: f for floats, i for integers, b for bools.
+        takes_arrays: whether they may be in an array of NumPy.
+        is_one: whether it matters if the same thing is passed elsewhere too.
+    """
+
+    children: Any
+    has_float: Any
+    held: Any
+    is_one: Any
+    keys: Any
+    kind: Any
+    of: Any
+    place: Any
+    shape: Any
+    size: Any
+    takes_arrays: Any
+    want: Any
+    whole: Any
+
+    def __init__(
+        self,
+        kind: str,
+        want: Any = None,
+        place: int = 0,
+        shape: tuple[int, ...] = (),
+        held: tuple[Any, ...] = (),
+        children: Sequence[Any] = (),
+        keys: Sequence[Any] = (),
+        of: str = "f",
+        takes_arrays: bool = False,
+        is_one: bool = False,
+    ) -> None:
+        self.kind, self.want, self.place, self.shape, self.held = KINDS.index(kind), want, place, shape, held
+        self.children, self.keys, self.of, self.whole = list(children), tuple(keys), of, of == "i"
+        self.takes_arrays, self.is_one = takes_arrays, is_one
+        self.size = 1
+        for n in shape:
+            self.size *= n
+        self.at = 0
+        self.has_float = False
+
+    def widened(self, x: Any, numpy: Any) -> Any:
+        """An array of such numbers as wide ones, one row behind the other; None if it holds others."""
+        if x.dtype.kind != self.of:
+            return None
+        return numpy.array(x, numpy.int64 if self.whole else numpy.float64, order="C")
+
+    def fill_rows(self, x: Any) -> Int:
+        """Write the numbers of a batch: see `fill`."""
+        at = self.at
+        if not self.shape:
+            return self.fill_items(x, at)
+        for row in x:
+            at = self.fill(row, 0, at)
+            if not at:
+                return 0
+        return at
+
+    def fill(self, x: Any, axis: Int, at: Int) -> Int:
+        """Write the numbers of nested lists to an address; returns the one behind, or 0 if they are others."""
+        if type(x) is not self.held[axis] or len(x) != self.shape[axis]:
+            return 0
+        if axis == len(self.shape) - 1:
+            return self.fill_items(x, at)
+        for row in x:
+            at = self.fill(row, axis + 1, at)
+            if not at:
+                return 0
+        return at
+
+    def fill_items(self, x: Any, at: Int) -> Int:
+        """Write the numbers of one list."""
+        for item in x:
+            if type(item) is float:
+                if self.whole:
+                    return 0
+                self.has_float = True
+                memory.put(at, item)
+            elif type(item) is not int:
+                return 0
+            else:
+                try:
+                    if self.whole:
+                        memory.put_whole(at, item)
+                    else:
+                        memory.put(at, item)
+                except OverflowError:
+                    return 0
+            at += 8
+        return at
