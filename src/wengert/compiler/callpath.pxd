@@ -7,7 +7,7 @@ from wengert.engine cimport Many, Value, _many
 from wengert.ops cimport ieee
 cdef int COMPILED, FIXED, FLOAT, WHOLE, VALUE, NUMBERS, VALUES, ITEMS, KEYED, FEW, SIZES
 cdef object MISSING
-cdef list in_force
+cdef list in_force, NONE
 cdef tuple ALIKE
 cdef class Served:
     cdef public list specializations
@@ -31,7 +31,7 @@ cdef class Served:
     cdef bint _take_values(self, Slot slot, object x) except -1
     cdef bint _is_count(self, Py_ssize_t count) except -1
     @cython.locals(place=Py_ssize_t, slopes=bint, value=double)
-    cdef object run_one(self, list arrays, object values, bint disabled)
+    cdef object run_one(self, list arrays, list values, bint disabled)
     @cython.locals(place=Py_ssize_t, slopes=bint, scale=double, n=Py_ssize_t, value=double)
     cdef object run_batch(self, list arrays, Py_ssize_t count, str how, bint disabled)
     cdef object _each(self, object values)
@@ -45,6 +45,9 @@ cdef class CallPath:
     cdef public list ones, batches, direct, seat
     cdef public object last
     cdef public long long passed
+    cdef bint is_taken
+    cpdef bint take(self) except -1
+    cpdef object leave(self)
     @cython.locals(form=Served, count=Py_ssize_t)
     cdef object run(self, tuple args, dict named, str how, bint disabled, bint asked)
     cdef bint goes_direct(self, tuple args, dict named) except -1

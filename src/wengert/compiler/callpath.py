@@ -34,6 +34,7 @@ FIXED, FLOAT, WHOLE, VALUE, NUMBERS, VALUES, ITEMS, KEYED = range(8)  # what a s
 ALIKE = (str, int, bytes)  # equal ones of these are one to a program
 SIZES = 31  # so many lengths of counts, with derivatives and without, have a bit each in 64
 FEW = 16  # among so many things it is quickly seen whether two are one
+NONE: list[Any] = []
 MISSING = object()  # what stands for an argument that was not passed
 
 
@@ -202,7 +203,7 @@ class Served:
 
     # -- the plans ----------------------------------------------------------------------------------------------------
 
-    def one(self, arrays: list[Any], values: Sequence[Any], disabled: bool) -> Any:
+    def one(self, arrays: list[Any], values: list[Any], disabled: bool) -> Any:
         """What `run_one` does, for who is not compiled; so for `batch`."""
         return self.run_one(arrays, values, disabled)
 
@@ -210,7 +211,7 @@ class Served:
         """See `run_batch`."""
         return self.run_batch(arrays, count, how, disabled)
 
-    def run_one(self, arrays: list[Any], values: Sequence[Any], disabled: bool) -> Any:
+    def run_one(self, arrays: list[Any], values: list[Any], disabled: bool) -> Any:
         """What the plan that holds for an example gives, which `ran` then names; None for the engine to take over."""
         made: Plan
         self.ran, self.was_finite = None, True
@@ -260,7 +261,7 @@ class Served:
                 return self._each(made.values(count))
             if not made.is_one:
                 raise self._refused(how, made.shape)
-            node = made.node(0.0, ()) if slopes else None
+            node = made.node(0.0, NONE) if slopes else None
             return self._combined(made.total(count) * scale, node, node is None or made.is_finite())
         found = self._shares(arrays, count, slopes, scale)
         if found is None or len(self.waiting):
@@ -362,6 +363,7 @@ class CallPath:
     """What a compiled function does first when it is called."""
 
     function: Any
+    is_taken: Any
     passed: Any
     runtime: Any
 
@@ -373,6 +375,7 @@ class CallPath:
         self.direct: list[Any] = []  # how arguments look that go to the function itself: see `alike`
         self.passed = 0  # how many did so; each whose number is a power of two does not
         self.seat: list[Any] = [None]
+        self.is_taken = False  # the same for who is compiled
         self.last: Any = None  # the form of the last call
 
     def __call__(self, *args: Any, **named: Any) -> Any:
@@ -412,9 +415,7 @@ class CallPath:
             asked: whether it is tried out, and not the call itself.
         """
         form: Served
-        try:
-            self.seat.pop()
-        except IndexError:
+        if not self.take():
             return None
         try:
             for form in self.batches if how else self.ones:
@@ -435,8 +436,25 @@ class CallPath:
                     return found
             return None
         finally:
-            if not self.seat:  # a child that was forked meanwhile has one by now
-                self.seat.append(None)
+            self.leave()
+
+    def take(self) -> bool:
+        """Take the seat, if it is free; it never waits."""
+        if ieee.COMPILED:  # no other thread runs between these lines
+            is_free = not self.is_taken
+            self.is_taken = True
+            return is_free
+        try:
+            self.seat.pop()
+        except IndexError:
+            return False
+        return True
+
+    def leave(self) -> None:
+        """Leave the seat; a child that was forked meanwhile has one by now."""
+        self.is_taken = False
+        if not self.seat:
+            self.seat.append(None)
 
     def goes_direct(self, args: tuple[Any, ...], named: dict[str, Any]) -> bool:
         """Whether arguments look like those that go to the function itself."""

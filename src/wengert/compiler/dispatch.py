@@ -414,15 +414,12 @@ class Runtime:
     @contextmanager
     def alone(self) -> Iterator[bool]:
         """Whether no other thread is at the kernels now, and nobody else until this ends; it never waits."""
-        seat = self.compiled.seat
+        is_free = self.compiled.take()
         try:
-            taken = [seat.pop()]
-        except IndexError:
-            taken = []
-        try:
-            yield bool(taken)
+            yield is_free
         finally:
-            seat += [] if seat else taken  # a child that was forked meanwhile has one by now
+            if is_free:
+                self.compiled.leave()
 
     def fall_back(self, entry: Entry, why: str) -> None:
         """Leave such calls to the engine, and say so once."""
@@ -489,7 +486,7 @@ _runtimes: WeakSet[Runtime] = WeakSet()
 def _in_child() -> None:
     """In a forked child the call of another thread never comes to its end."""
     for runtime in _runtimes:
-        runtime.compiled.seat[:] = [None]
+        runtime.compiled.leave()
 
 
 in_child(_in_child)

@@ -21,7 +21,7 @@ cdef class Plan:
     cdef long long numbers_at, slopes_at, reals_at, wholes_at, inputs_at, targets_at, work, sides_at, sides_step
     cdef readonly long long both_code
     cdef long long forward_code, limit
-    cdef Py_ssize_t arity, count, rooms
+    cdef Py_ssize_t arity, by_count, count, rooms
     cdef Outside outside
     cdef list kept, outputs, memory, shapes
     cdef object numpy, results, rows
@@ -49,7 +49,7 @@ cdef class Plan:
     @cython.locals(total=double)
     cdef bint is_finite(self) except -1
     @cython.locals(n=Py_ssize_t, count=Py_ssize_t)
-    cdef object node(self, double value, object values)
+    cdef object node(self, double value, list values)
     @cython.locals(n=Py_ssize_t, count=Py_ssize_t, at="long long", free="long long", source="long long", size="long long", extent="long long")
     cpdef bint run_rows(self, list arrays, object places, bint slopes, double seed) except -1
     cdef long long _room_for(self, Py_ssize_t count) except -1

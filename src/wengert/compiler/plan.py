@@ -5,7 +5,6 @@ Like the engine, this file runs as it stands and is compiled by Cython, with `pl
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -108,7 +107,7 @@ class Plan:
         self.left, self.right = [numpy.array([getattr(guard, n) for guard in guards], float) for n in ("left", "right")]
         self.outputs = outputs
         self.memory: list[Any] = []
-        self.by = numpy.zeros(0)
+        self.by, self.by_count = numpy.zeros(0), 0
         self.places = numpy.arange(len(parameters), dtype=numpy.int64) if own is None else own.astype(numpy.int64)
         self.operands = parameters if own is None else tuple([parameters[n] for n in own])
         self.is_one = made.shape == ()
@@ -185,7 +184,8 @@ class Plan:
         self.count, self.memory = 0, [None] * (len(self.outputs) + 1)
         self.shapes = [(count, *shape) if batched else shape for _, batched, shape in self.outputs]
         sizes = [prod(shape) for (name, _, _), shape in zip(self.outputs, self.shapes, strict=True) if not name]
-        self.by = self.numpy.zeros(sum(sizes))
+        self.by_count = sum(sizes)
+        self.by = self.numpy.zeros(self.by_count)
         start = memory.address(self.by, False, self.by.shape, False)
         for n, (name, batched, _) in enumerate(self.outputs):
             if not name:
@@ -270,6 +270,7 @@ class Plan:
                 self.results, by = self.kernel.both(given, seed) if slopes else (self.kernel.forward(given), ())
                 if by:
                     self.by = self.numpy.concatenate([self.numpy.asarray(x, float).reshape(-1) for x in by])
+                    self.by_count = len(self.by)
                 if len(self.hows):
                     self.memory = [self.numpy.ascontiguousarray(self.results["sides"], float)]  # or they are complex
         except Exception:  # an operation of the user's own may raise anything, and so may numbers beyond all bounds
@@ -350,11 +351,11 @@ class Plan:
         engine like infinity.
         """
         total = memory.squares(self.slopes_at, len(self.slopes))
-        if len(self.by):
-            total += memory.squares(memory.address(self.by, False, self.by.shape, False), len(self.by))
+        if self.by_count:
+            total += memory.squares(memory.address(self.by, False, self.by.shape, False), self.by_count)
         return memory.isfinite(total)
 
-    def node(self, value: float, values: Sequence[Any]) -> Any:
+    def node(self, value: float, values: list[Any]) -> Any:
         """A node with this value, and the derivatives of the last run by the parameters and these Values."""
         many: Many = _many(
             COMPILED, (*self.operands, *values) if values else self.operands, None, self.leaves and not values

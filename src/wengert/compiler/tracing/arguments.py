@@ -212,10 +212,10 @@ class Arguments:
         """The names of those, in order."""
         return [name for name in self.form.shapes if name in self.passed]
 
-    def values(self) -> tuple[Any, ...]:
+    def values(self) -> list[Any]:
         """The Values among the arguments."""
         found = [(leaf, array) for leaf, array in zip(self.form.leaves, self.arrays, strict=True) if leaf.kind == "v"]
-        return tuple([x for leaf, array in found for x in (np.ravel(array).tolist() if leaf.shape else [array])])
+        return [x for leaf, array in found for x in (np.ravel(array).tolist() if leaf.shape else [array])]
 
     def count(self) -> int:
         """How many examples a batch has.
