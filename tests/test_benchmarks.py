@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from benchmarks import fitting, gpt, instructions, plain, preparation, problems, race, report, roster, scalar
+from benchmarks import fitting, formulas, gpt, instructions, plain, preparation, problems, race, report, roster, scalar
 from wengert import Value, dot
 
 PEERS = {peer.key: peer for peer in roster.PEERS}
@@ -248,3 +248,44 @@ def test_fit_is_measured_beside_its_kernel(backend, monkeypatch, capsys):
     row = capsys.readouterr().out.splitlines()[-1].split("|")
     assert row[1].strip() == "`tiny`"
     assert all(0.0 < float(cell) < math.inf for cell in row[2:-1])
+
+
+@pytest.mark.parametrize("name", formulas.FORMULAS)
+def test_a_formula_is_the_same_for_all(name):
+    formula, numbers = formulas.FORMULAS[name]
+    value, slopes = formulas.set_up("engine", name)
+    assert value == pytest.approx(float(formula(math, *numbers)), rel=1e-13)
+    for n in range(min(len(numbers), 5)):  # by differences of Python's own floats
+        ends = [formula(math, *[x + h * (k == n) for k, x in enumerate(numbers)]) for h in (-1e-5, 1e-5)]
+        assert slopes[n] == pytest.approx((ends[1] - ends[0]) / 2e-5, rel=1e-5, abs=1e-6)
+    for peer in ("NumPy", "native"):
+        its, theirs = formulas.set_up(peer, name)
+        assert formulas.off([its, *theirs], [value, *slopes]) < formulas.CLOSE
+
+
+def test_the_tables_of_formulas(capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr(formulas, "SECONDS", 1e-4)
+    monkeypatch.setattr(formulas, "PEERS", {peer: formulas.PEERS[peer] for peer in ("engine", "native")})
+    monkeypatch.setattr(formulas, "COUNTS", (1, 16))
+    monkeypatch.setattr(formulas, "WIDTHS", (8,))
+    monkeypatch.setattr(formulas, "SIZES", (80, 200))
+    picture = tmp_path / "sweep.svg"
+    options = ["--only", "square of an error", "--rounds", "1", "--sweep", str(picture), "--preparation"]
+    assert formulas.main(options) == 0
+    text = capsys.readouterr().out
+    for row in ("| square of an error |", "| `map` of 256 |", "| width 8 |", "| chain | "):
+        assert row in text
+    assert picture.read_text().startswith("<?xml")
+
+
+def test_a_formula_that_differs_is_not_timed(monkeypatch):
+    class Process:
+        def submit(self, _, peer, name):
+            return self
+
+        def result(self):
+            return next(answers)
+
+    answers = iter([(1.0, [2.0]), (1.0, [2.1])])
+    with pytest.raises(SystemExit, match=r"native differs from the engine by 5\.0e-02"):
+        formulas.one_call("arm of 7 joints", {"engine": Process(), "native": Process()}, 1)

@@ -1,0 +1,424 @@
+"""What compiled functions of science and finance take, beside the engine, CasADi and JAX, in turns.
+
+    python -m benchmarks.formulas [--only NAME ...] [--rounds 9] [--sweep FILE.svg] [--preparation]
+
+Each formula is one text, which runs on Wengert, CasADi and JAX alike. One call gives its value and the derivatives by
+all of its operands; a batch is the mean of 256 of them, or each, by NumPy without derivatives. CasADi runs by its
+virtual machine and by the C that it generates, compiled with -O3. Each peer has a process of its own, and all results
+are compared before anything is timed.
+
+`--sweep` draws how machine code does beside NumPy on networks of growing width and batch; `--preparation` tells what it
+takes to lift programs of growing size and to make machine code of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import types
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from itertools import pairwise
+from multiprocessing import get_context
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+
+import wengert
+from benchmarks import preparation
+from benchmarks.report import duration
+from wengert import Value, nn
+from wengert.compiler import Compiled
+from wengert.compiler.backends import BACKENDS
+
+__all__ = ["FORMULAS", "main"]
+
+CLOSE = 1e-10  # as near as all results are to the engine's, relative to the largest of each
+SECONDS = 0.03  # that a turn takes
+BATCH = 256
+WIDTHS, COUNTS = (8, 32, 128, 512, 1024), (1, 4, 16, 64, 256, 1024, 4096)  # of the sweep
+SIZES = (80, 1000, 10_000, 100_000)  # nodes of programs that are prepared
+
+
+# -- formulas: of a library that has exp, log, sqrt, tanh, sin, cos and erf, and of numbers ----------------------------
+
+
+def short(m: Any, w: Any, b: Any, x: Any, y: Any) -> Any:
+    """Eleven operations on four numbers."""
+    return m.tanh(w * x + b * y) * x - (w * y - b) ** 2 * 0.5 + x
+
+
+def cheap(m: Any, w: Any, b: Any, x: Any, y: Any) -> Any:
+    """The square of an error."""
+    return (w * x + b - y) ** 2
+
+
+def black_scholes(m: Any, spot: Any, strike: Any, rate: Any, volatility: Any, years: Any) -> Any:
+    """The price of a European call: Black and Scholes 1973; its derivatives are the Greeks."""
+    spread = volatility * m.sqrt(years)
+    d = (m.log(spot / strike) + (rate + volatility * volatility * 0.5) * years) / spread
+    below, above = 0.5 + 0.5 * m.erf(d * math.sqrt(0.5)), 0.5 + 0.5 * m.erf((d - spread) * math.sqrt(0.5))
+    return spot * below - strike * m.exp(-rate * years) * above
+
+
+def arm(m: Any, *angles: Any) -> Any:
+    """How far the hand of an arm of seven joints is from a place, squared: Denavit and Hartenberg 1955."""
+    x, y, z = 0.0, 0.0, 0.1
+    for n, q in reversed(list(enumerate(angles))):
+        twist, offset = (0.5 - n % 3) * math.pi / 2, 0.1 + 0.05 * n
+        y, z = math.cos(twist) * y - math.sin(twist) * z, math.sin(twist) * y + math.cos(twist) * z + offset
+        c, s = m.cos(q), m.sin(q)
+        x, y = c * x - s * y + 0.05 * c, s * x + c * y + 0.05 * s
+    return (x - 0.3) ** 2 + (y - 0.2) ** 2 + (z - 0.5) ** 2
+
+
+def bodies(m: Any, *state: Any) -> Any:
+    """The energy of four bodies in a plane after one step of the leapfrog: places, then velocities."""
+    masses, step = (1.0, 0.5, 0.25, 0.125), 0.01
+    x, v = list(state[:8]), list(state[8:])
+
+    def forces() -> list[Any]:
+        made: list[Any] = [0.0] * 8
+        for i in range(4):
+            for k in range(i):
+                dx, dy = x[2 * i] - x[2 * k], x[2 * i + 1] - x[2 * k + 1]
+                square = dx * dx + dy * dy + 0.01
+                pull = 1.0 / (square * m.sqrt(square))
+                for at, d in ((0, dx), (1, dy)):
+                    made[2 * i + at] = made[2 * i + at] - masses[k] * pull * d
+                    made[2 * k + at] = made[2 * k + at] + masses[i] * pull * d
+        return made
+
+    v = [a + f * (step / 2) for a, f in zip(v, forces(), strict=True)]
+    x = [a + b * step for a, b in zip(x, v, strict=True)]
+    v = [a + f * (step / 2) for a, f in zip(v, forces(), strict=True)]
+    energy: Any = 0.0
+    for n in range(8):
+        energy = energy + v[n] * v[n] * (0.5 * masses[n // 2])
+    for i in range(4):
+        for k in range(i):
+            dx, dy = x[2 * i] - x[2 * k], x[2 * i + 1] - x[2 * k + 1]
+            energy = energy - masses[i] * masses[k] / m.sqrt(dx * dx + dy * dy + 0.01)
+    return energy
+
+
+def rosenbrock(m: Any, *x: Any) -> Any:
+    """Rosenbrock's valley, 1960, in as many dimensions as there are numbers."""
+    total: Any = 0.0
+    for a, b in pairwise(x):
+        total = total + 100.0 * (b - a * a) ** 2 + (1.0 - a) ** 2
+    return total
+
+
+draw = Random(1)
+FORMULAS: dict[str, tuple[Callable[..., Any], list[float]]] = {
+    "11 operations": (short, [0.7, -0.3, 0.5, 0.25]),
+    "square of an error": (cheap, [0.7, -0.3, 0.5, 0.25]),
+    "Black-Scholes": (black_scholes, [100.0, 95.0, 0.03, 0.2, 0.75]),
+    "arm of 7 joints": (arm, [draw.uniform(-1.0, 1.0) for _ in range(7)]),
+    "4 bodies": (bodies, [draw.uniform(-1.0, 1.0) for _ in range(16)]),
+    "Rosenbrock of 100": (rosenbrock, [draw.uniform(-1.0, 1.5) for _ in range(100)]),
+}
+"""A formula, and the numbers at which it is computed: all of them are differentiated by."""
+
+# -- who computes them: a call, and what takes the value and the derivatives from what it gives ------------------------
+
+Way = tuple[Callable[[], Any], Callable[[Any], tuple[float, list[float]]]]
+
+
+def by_wengert(formula: Any, numbers: list[float], backend: str) -> Way:
+    """The engine, or a compiled function: its operands are captured, as parameters are."""
+    parameters = [Value(x) for x in numbers]
+
+    def function() -> Any:
+        return formula(wengert, *parameters)
+
+    run = function if backend == "engine" else Compiled(function, backend=BACKENDS[backend])
+
+    def call() -> Any:
+        made = run()
+        made.backward()
+        return made
+
+    def read(made: Any) -> tuple[float, list[float]]:
+        for p in parameters:
+            p.grad = 0.0
+        made.backward()
+        return made.data, [p.grad for p in parameters]
+
+    return call, read
+
+
+def by_casadi(formula: Any, numbers: list[float], compiled: bool) -> Way:
+    """CasADi's function of a vector, by its virtual machine or by the C that it generates."""
+    import casadi
+
+    symbols = casadi.SX.sym("x", len(numbers))
+    value = formula(casadi, *casadi.vertsplit(symbols))
+    function = casadi.Function("f", [symbols], [value, casadi.gradient(value, symbols)])
+    if compiled:
+        folder = Path(tempfile.mkdtemp())
+        generator = casadi.CodeGenerator("f.c")
+        generator.add(function)
+        generator.generate(f"{folder}/")
+        subprocess.run(["cc", "-O3", "-shared", "-fPIC", "-o", folder / "f.so", folder / "f.c"], check=True)
+        function = casadi.external("f", str(folder / "f.so"))
+        shutil.rmtree(folder)
+    given = np.array(numbers)
+    buffers, trigger = function.buffer()  # nothing is converted then
+    out, slopes = np.zeros(1), np.zeros(len(numbers))
+    buffers.set_arg(0, memoryview(given))
+    buffers.set_res(0, memoryview(out))
+    buffers.set_res(1, memoryview(slopes))
+
+    def call(held: Any = (buffers, given)) -> None:  # CasADi holds their addresses alone
+        trigger()
+
+    return call, lambda _: (float(out[0]), slopes.tolist())
+
+
+def by_jax(formula: Any, numbers: list[float]) -> Way:
+    """jax.jit of the value and the gradient by a vector."""
+    import jax
+
+    m = types.SimpleNamespace(
+        **{name: getattr(jax.numpy, name) for name in ("exp", "log", "sqrt", "tanh", "sin", "cos")},
+        erf=jax.scipy.special.erf,
+    )
+    jax.config.update("jax_enable_x64", True)
+    function = jax.jit(jax.value_and_grad(lambda x: formula(m, *x)))
+    given = jax.numpy.array(numbers)
+
+    return lambda: function(given)[1].block_until_ready(), lambda _: (
+        float(function(given)[0]),
+        np.asarray(function(given)[1]).tolist(),
+    )
+
+
+PEERS: dict[str, Callable[[Any, list[float]], Way]] = {
+    "engine": lambda f, x: by_wengert(f, x, "engine"),
+    "NumPy": lambda f, x: by_wengert(f, x, "numpy"),
+    "native": lambda f, x: by_wengert(f, x, "native"),
+    "CasADi": lambda f, x: by_casadi(f, x, False),
+    "CasADi's C": lambda f, x: by_casadi(f, x, True),
+    "jax.jit": by_jax,
+}
+
+# -- timing -----------------------------------------------------------------------------------------------------------
+
+
+def off(got: Sequence[float], want: Sequence[float]) -> float:
+    """By how much some numbers differ, relative to the largest."""
+    return float(np.abs(np.subtract(got, want)).max() / max(np.abs(want).max(), 1e-300))
+
+
+def per_call(call: Callable[[], Any]) -> float:
+    """Seconds a call, of as many as fill a turn."""
+    calls = 1
+    while True:
+        began = time.perf_counter()
+        for _ in range(calls):
+            call()
+        taken = time.perf_counter() - began
+        if taken >= SECONDS:
+            return taken / calls
+        calls = max(2 * calls, int(calls * SECONDS / max(taken, 1e-7)))
+
+
+def in_turns(calls: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
+    """The median seconds of each call, which take turns."""
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    for _ in range(rounds):
+        for name, call in calls.items():
+            times[name].append(per_call(call))
+    return {name: statistics.median(each) for name, each in times.items()}
+
+
+_call: Callable[[], Any] | None = None  # in the process of a peer: what is timed
+
+
+def set_up(peer: str, name: str) -> tuple[float, list[float]]:
+    """Begin with a formula, in the process of a peer: its value and derivatives."""
+    global _call
+    formula, numbers = FORMULAS[name]
+    _call, read = PEERS[peer](formula, numbers)
+    return [read(_call()) for _ in range(70)][-1]  # a compiled function is trusted by then
+
+
+def turn() -> float:
+    """Seconds a call of the formula that was begun with."""
+    assert _call is not None
+    return per_call(_call)
+
+
+def one_call(name: str, processes: dict[str, ProcessPoolExecutor], rounds: int) -> list[str]:
+    """A row: the time of a call of each peer, value and gradient."""
+    found, absent = {}, set()
+    for peer, process in processes.items():
+        try:
+            found[peer] = process.submit(set_up, peer, name).result()
+        except ImportError:
+            absent.add(peer)
+    value, slopes = found["engine"]
+    for peer, (its, theirs) in found.items():
+        wrong = max(off([its], [value]), off(theirs, slopes))
+        if not wrong < CLOSE:
+            raise SystemExit(f"{name}: {peer} differs from the engine by {wrong:.1e}")
+    times: dict[str, list[float]] = {peer: [] for peer in found}
+    for _ in range(rounds):
+        for peer, each in times.items():
+            each.append(processes[peer].submit(turn).result())
+    seconds = {peer: statistics.median(each) for peer, each in times.items()}
+    cells = ["not installed" if peer in absent else duration(seconds[peer]) for peer in PEERS]
+    ratio = f"{seconds['engine'] / seconds['native']:.2g}x" if "native" in seconds else ""
+    return [name, *cells, ratio]
+
+
+def batches(rounds: int) -> list[list[str]]:
+    """Rows: `mean` with its gradient, and `map`, of 256 examples of the cheap formula, beside NumPy by hand."""
+    w, b = Value(0.7), Value(-0.3)
+    draw = np.random.default_rng(1)
+    X, Y = draw.normal(size=BATCH), draw.normal(size=BATCH)
+
+    def by_hand() -> tuple[float, float, float]:
+        error = w.data * X + b.data - Y
+        return float(error @ error) / BATCH, 2 * float(error @ X) / BATCH, 2 * float(error.sum()) / BATCH
+
+    rows = []
+    for how, hand in (("mean", by_hand), ("map", lambda: (w.data * X + b.data - Y) ** 2)):
+        calls: dict[str, Callable[[], Any]] = {"NumPy by hand": hand}
+        for backend in ("numpy", "native"):
+            made = Compiled(lambda x, y: cheap(wengert, w, b, x, y), backend=BACKENDS[backend])
+
+            def call(made: Any = made, how: str = how) -> Any:
+                if how == "map":
+                    return made.map(X, Y)
+                w.grad = b.grad = 0.0
+                out = made.mean(X, Y)
+                out.backward()
+                return out.data, w.grad, b.grad
+
+            for _ in range(70):
+                got = call()
+            wrong = off(np.asarray(got), np.asarray(hand()))
+            if not wrong < CLOSE:
+                raise SystemExit(f"{how} by {backend} differs from NumPy by hand by {wrong:.1e}")
+            calls[backend] = call
+        seconds = in_turns(calls, rounds)
+        rows.append([f"`{how}` of {BATCH}", *[duration(seconds[who]) for who in ("NumPy by hand", "numpy", "native")]])
+    return rows
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Cells as Markdown."""
+    return "\n".join(["| " + " | ".join(row) + " |" for row in (head, ["---"] * len(head), *rows)])
+
+
+# -- machine code beside NumPy, by width and batch --------------------------------------------------------------------
+
+
+def sweep(path: Path, rounds: int) -> str:
+    """Loss and gradient of networks with one hidden layer, by machine code and by NumPy: a table, and a picture."""
+    draw, cells = np.random.default_rng(1), []
+    for width in WIDTHS:
+        model = nn.MLP(16, [width, 1], rng=Random(1))
+        X, Y = draw.normal(size=(COUNTS[-1], 16)), draw.normal(size=COUNTS[-1])
+        losses = {
+            name: Compiled(lambda x, y, model=model: (model(x) - y) ** 2, backend=BACKENDS[name])
+            for name in ("numpy", "native")
+        }
+        cells.append([])
+        for count in COUNTS:
+            runs: dict[str, Callable[[], Any]] = {}
+            found = []
+            for name, loss in losses.items():
+                loss.mean(X[:count], Y[:count])
+                made = loss._runtime.latest()
+                made.load()
+                arrays = [X[:count].copy(), Y[:count].copy()]
+                runs[name] = lambda made=made, arrays=arrays, n=count: made.compute(arrays, n, True, 1.0 / n)
+                runs[name]()
+                found.append((made.total(count) / count, np.array(made.kernel.slopes)))
+            wrong = max(off([found[1][0]], [found[0][0]]), off(found[1][1], found[0][1]))
+            if not wrong < CLOSE:
+                raise SystemExit(f"width {width}, batch {count}: machine code differs from NumPy by {wrong:.1e}")
+            seconds = in_turns(runs, rounds)
+            cells[-1].append(seconds["numpy"] / seconds["native"])
+    _draw(path, cells)
+    head = ["NumPy / native", *[f"batch {count:,}" for count in COUNTS]]
+    return table(head, [[f"width {w:,}", *[f"{x:.2g}x" for x in row]] for w, row in zip(WIDTHS, cells, strict=True)])
+
+
+def _draw(path: Path, cells: list[list[float]]) -> None:
+    """The same as lines: how many times as fast, against the batch."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(6.4, 4.2), layout="constrained")
+    for width, row in zip(WIDTHS, cells, strict=True):
+        axes.loglog(COUNTS, row, marker="o", markersize=4, label=f"{width:,} hidden units")
+    axes.axhline(1.0, color="gray", linewidth=0.8)
+    axes.set(xlabel="examples in a batch", ylabel="NumPy's time / machine code's")
+    axes.grid(alpha=0.3)
+    axes.legend(frameon=False)
+    matplotlib.rcParams["svg.hashsalt"] = "wengert"
+    figure.savefig(path, metadata={"Date": None})
+
+
+# -- what it takes to get there ---------------------------------------------------------------------------------------
+
+
+def prepared(shape: str, sizes: Sequence[int]) -> list[list[str]]:
+    """Rows: nodes, steps, seconds until NumPy can run, and until there is machine code."""
+    rows = []
+    for size in sizes:
+        nodes, seconds, kernel, _ = preparation.prepare(preparation.SHAPES[shape](size))
+        steps = len(kernel.program.steps) + len(kernel.back.steps)
+        with tempfile.TemporaryDirectory() as folder:  # nothing is found there that was made before
+            before, os.environ["WENGERT_CACHE"] = os.environ.get("WENGERT_CACHE"), folder
+            began = time.process_time()
+            made = BACKENDS["native"].kernel()(kernel.program, kernel.back, kernel.wanted)
+            taken = time.process_time() - began
+            os.environ.pop("WENGERT_CACHE") if before is None else os.environ.update(WENGERT_CACHE=before)
+        lifted = sum(seconds.values())
+        rows.append(
+            [shape, f"{nodes:,}", f"{steps:,}", f"{lifted:.3g} s", f"{taken:.3g} s" + " refused" * bool(made.refusal)]
+        )
+    return rows
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.formulas", description=__doc__.split("\n\n")[0])
+    parser.add_argument("--only", action="append", choices=list(FORMULAS), help="only this one; repeatable")
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--sweep", type=Path, help="draw machine code beside NumPy by width and batch")
+    parser.add_argument("--preparation", action="store_true", help="time how programs of growing size are prepared")
+    options = parser.parse_args(argv)
+    processes = {peer: ProcessPoolExecutor(1, get_context("spawn")) for peer in PEERS}  # for not all bear each other
+    rows = [one_call(name, processes, options.rounds) for name in options.only or FORMULAS]
+    for process in processes.values():
+        process.shutdown()
+    print(table(["one call with its gradient", *PEERS, "engine / native"], rows), flush=True)
+    print("\n" + table(["a batch", "NumPy by hand", "NumPy", "native"], batches(options.rounds)), flush=True)
+    if options.sweep:
+        print("\n" + sweep(options.sweep, options.rounds), flush=True)
+    if options.preparation:
+        made = [row for shape in ("network", "chain") for row in prepared(shape, SIZES)]
+        print("\n" + table(["program", "nodes", "steps", "lifted in", "machine code in"], made))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
