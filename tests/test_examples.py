@@ -44,6 +44,7 @@ def file(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.once  # what trains is the array program
 def test_names_learns_and_invents(file, capsys):
     names.main([str(file), "--steps", "30"])
     out = capsys.readouterr().out
@@ -82,6 +83,7 @@ def test_names_says_what_has_trained(file, capsys):
 
 
 @pytest.mark.slow
+@pytest.mark.once  # what trains is the array program
 def test_names_is_reproducible(file, capsys):
     def printed():
         names.main([str(file), "--steps", "3", "--seed", "7"])

@@ -35,7 +35,7 @@ NOT_ASKED = {
     "__deepcopy__",  # whose memo goes by addresses
     "__sizeof__", "base",  # of a row of a batch they tell of the batch
 }  # fmt: skip
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.once]  # what a recording sees does not depend on which engine runs
 CANDIDATES: list[tuple[Any, ...]] = [
     (), (2,), (1.5,), (True,), (0, 1), (1, 2, 5), (".3f",), ("real",), ("data",), ("x", 1.0), ({},), (float,), (W,),
     ([1],),
