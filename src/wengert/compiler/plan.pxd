@@ -21,7 +21,7 @@ cdef class Plan:
     cdef long long numbers_at, slopes_at, reals_at, wholes_at, inputs_at, targets_at, work, sides_at, sides_step
     cdef readonly long long both_code
     cdef long long forward_code, limit
-    cdef Py_ssize_t arity, by_count, count, rooms
+    cdef Py_ssize_t arity, by_count, count, room, row_room
     cdef Outside outside
     cdef list kept, outputs, memory, shapes
     cdef object numpy, results, rows

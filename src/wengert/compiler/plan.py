@@ -63,6 +63,7 @@ class Plan:
     reals_at: Any
     right: Any
     rights: Any
+    room: Any
     shape: Any
     sides_at: Any
     sides_step: Any
@@ -111,7 +112,8 @@ class Plan:
         self.places = numpy.arange(len(parameters), dtype=numpy.int64) if own is None else own.astype(numpy.int64)
         self.operands = parameters if own is None else tuple([parameters[n] for n in own])
         self.is_one = made.shape == ()
-        self.count = self.forward_code = self.both_code = self.work = self.sides_at = self.sides_step = 0
+        self.forward_code = self.both_code = self.work = self.sides_at = self.sides_step = 0
+        self.room = self.count = 0  # for how many examples there is memory, and how many there were in the last run
         self.results: Any = None
         self.shapes: list[Any] = []  # of the outputs, for the examples that there is memory for
         self.is_given = False  # whether the array of results is somebody else's by now
@@ -119,7 +121,7 @@ class Plan:
         self.limit = 0  # from how many examples on the kernel's own functions run, and not machine code
         self.widths = numpy.array([prod(a.cell_shape) for a in kernel.inputs], numpy.int64)  # of an example's numbers
         self.rows: Any = None  # room for those of so many examples of a batch
-        self.rooms = 0
+        self.row_room = 0
         self.adopt()
 
     def adopt(self) -> bool:
@@ -169,10 +171,11 @@ class Plan:
 
     def run_code(self, inputs: Int, count: Int, slopes: bool, seed: float) -> None:
         """Run machine code on inputs, the addresses of which are at an address; whatever they choose is there."""
-        if count != self.count:
+        if count > self.room or (count < self.room and len(self.kernel.wanted)):  # those are read end to end
             self._make_room(count)
         elif self.is_given:
             self._make_output(0)
+        self.count = count
         self.results, self.is_bounded = None, True
         memory.call(
             self.both_code if slopes else self.forward_code, count, seed, inputs, self.numbers_at, self.slopes_at,
@@ -181,7 +184,7 @@ class Plan:
 
     def _make_room(self, count: Int) -> None:
         """Memory for what machine code gives for so many examples."""
-        self.count, self.memory = 0, [None] * (len(self.outputs) + 1)
+        self.room, self.memory = 0, [None] * (len(self.outputs) + 1)
         self.shapes = [(count, *shape) if batched else shape for _, batched, shape in self.outputs]
         sizes = [prod(shape) for (name, _, _), shape in zip(self.outputs, self.shapes, strict=True) if not name]
         self.by_count = sum(sizes)
@@ -198,7 +201,7 @@ class Plan:
                 self.sides_step = self.memory[n].size // count if batched else 0
         scratch = self.memory[-1] = self.numpy.zeros(self.kernel.work(count) + 8)
         self.work = (memory.address(scratch, False, scratch.shape, False) + 63) // 64 * 64
-        self.count = count
+        self.room = count
 
     def _make_output(self, n: Int) -> None:
         made = self.memory[n] = self.numpy.empty(self.shapes[n])
@@ -264,7 +267,7 @@ class Plan:
                 given[n] = self.wholes[n] if type(x) is int else self.kept[n]
             elif self.bounds[n] == 0:  # floats do not overflow
                 given[n] = ieee.whole(x) if isinstance(x, int) else x.astype(float)
-        self.count, self.is_bounded = 0, True
+        self.room, self.is_bounded = 0, True
         try:
             with self.numpy.errstate(all="ignore"):
                 self.results, by = self.kernel.both(given, seed) if slopes else (self.kernel.forward(given), ())
@@ -288,7 +291,8 @@ class Plan:
         """What the last run gave, as an array that is good until the next one."""
         if self.results is not None:
             return self.results[name]
-        return next(array for array, (its, _, _) in zip(self.memory, self.outputs, strict=False) if its == name)
+        kept = zip(self.memory, self.outputs, strict=False)
+        return next(array[: self.count] if batched else array for array, (its, batched, _) in kept if its == name)
 
     def value(self) -> float:
         """The result of the last run on one example."""
@@ -302,10 +306,12 @@ class Plan:
 
     def values(self, count: Int) -> Any:
         """The results of the last run on a batch, in an array of their own."""
-        if self.results is None:
+        if self.results is not None:
+            made = self.numpy.array(self.results["out"], float, order="C")
+        elif count == self.room:
             made, self.is_given = self.memory[0], True
         else:
-            made = self.numpy.array(self.results["out"], float, order="C")
+            made = self.output("out").copy()
         shape = (count, *(self.shape or ()))
         if made.shape == shape:
             return made
@@ -393,9 +399,9 @@ class Plan:
 
     def _room_for(self, count: Int) -> Int:
         """The address of room for the rows of so many examples."""
-        if count > self.rooms:
+        if count > self.row_room:
             self.rows = self.numpy.empty(count * sum(self.widths))
-            self.rooms = count
+            self.row_room = count
         return memory.address(self.rows, False, self.rows.shape, False)
 
     def holding(self, arrays: list[Any], places: Any) -> Any:
