@@ -32,6 +32,7 @@ __all__ = ["Run", "row"]
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "build" / "sanitize"
+REPORT = FOLDER / "report"  # where sanitizers report, for pytest catches what they print; each process adds its number
 PART = (
     "test_values", "test_gradients", "test_graph", "test_walks", "test_copies", "test_handmade", "test_robust",
     "test_hostile", "test_modes", "test_optim", "test_parameters", "ops/test_custom_op", "compiler/test_batches",
@@ -63,8 +64,8 @@ def sanitizers() -> Run:
     found = [_output(compiler, f"-print-file-name={name}") for name in libraries]
     run = {
         "LD_PRELOAD": " ".join(path for path in found if os.path.isabs(path)),
-        "ASAN_OPTIONS": "detect_leaks=0",  # Python keeps memory to its end
-        "UBSAN_OPTIONS": "print_stacktrace=1",
+        "ASAN_OPTIONS": f"detect_leaks=0:log_path={REPORT}",  # Python keeps memory to its end
+        "UBSAN_OPTIONS": f"print_stacktrace=1:log_path={REPORT}",
         "PYTHONMALLOC": "malloc",
     }
     about = f"{_output(compiler, '--version').splitlines()[0]}; Python {platform.python_version()}"
@@ -137,10 +138,14 @@ def tried(run: Run, arguments: list[str]) -> None:
     paths = [str(source), *filter(None, [run.run.get("PYTHONPATH")])]
     environment = os.environ | run.run | {"PYTHONPATH": os.pathsep.join(paths)}
     environment.pop("WENGERT_INTERPRETED", None)
+    for old in FOLDER.glob(f"{REPORT.name}.*"):
+        old.unlink()
     start = time.monotonic()
     command = [*run.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
     print(done.stdout[-20_000:], done.stderr[-20_000:])
+    for report in FOLDER.glob(f"{REPORT.name}.*"):
+        print(report.read_text(errors="replace")[:20_000])
     minutes = (time.monotonic() - start) / 60.0
     counted = re.findall(r"^(\d+ (?:passed|failed).*?)(?: in .*)?$", done.stdout, re.MULTILINE)
     outcome = counted[-1] if counted else f"ended with {done.returncode} and no count"
