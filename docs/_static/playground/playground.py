@@ -11,7 +11,7 @@ from wengert import Graph, Value, data, mean
 from wengert.losses import binary_cross_entropy_with_logits
 from wengert.nn import MLP
 from wengert.optim import SGD, Adam
-from wengert.view.steps.javascript import Script
+from wengert.view.javascript import Script
 
 COUNT = 60  # examples
 OPTIMIZERS = {"adam": Adam, "sgd": SGD}
