@@ -168,6 +168,30 @@ def test_the_curve_of_a_step_touches_its_tangent_at_the_operand(shown: Any) -> N
     assert [kind for kind, _ in page.execute_script(PATHS, "#curves svg")] == [None]
 
 
+def test_the_secant_becomes_the_tangent_with_h(shown: Any) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    page = shown(neuron()[0], 7)
+    slider, n, slopes = find(page, "#h"), math.atanh(math.sqrt(0.5)), []
+    slider.send_keys(Keys.END)
+    while h := float(slider.get_attribute("value")):
+        (_, curve), *lines = page.execute_script(PATHS, "#curves svg")
+        assert [kind for kind, _ in lines] == ["tangent", "secant"]
+        secant = (math.tanh(n + h) - math.tanh(n)) / h
+        label = find(page, "#curves svg").get_attribute("aria-label")
+        assert label == f"o over n, which is 0.8814, its slope there is 0.5, of the secant {naming.number(secant)}"
+        (x0, y0), (x1, y1) = points(lines[1][1])
+        dot = "return ['cx', 'cy'].map((name) => +document.querySelector('#curves .second').getAttribute(name))"
+        x, y = page.execute_script(dot)  # where the curve is at n + h, which the secant goes through
+        assert y == pytest.approx(y0 + (y1 - y0) / (x1 - x0) * (x - x0), abs=0.2)
+        slopes.append(secant)
+        slider.send_keys(*[Keys.ARROW_LEFT] * 30)
+    assert slopes == sorted(slopes)
+    assert len(slopes) > 2
+    assert [kind for kind, _ in page.execute_script(PATHS, "#curves svg")] == [None, "tangent"]
+    assert page.execute_script("return document.querySelector('.second')") is None
+
+
 def test_the_result_over_the_leaf_that_is_dragged_has_the_gradient_as_its_slope(shown: Any) -> None:
     page = shown(twice(), 7)
     slider = find(page, "#leaf-1")
