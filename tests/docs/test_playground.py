@@ -290,6 +290,37 @@ def outputs(model: MLP, x: Any, layers: int) -> list[float]:
     return [value.data for value in x]
 
 
+def test_gradients_flow_back_where_there_are_any(page: Any, site: str) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    def moving() -> dict[str, bool]:
+        script = """
+            const edges = [...document.querySelectorAll("#pg-net .edge")];
+            return edges.map((e) => [e.getAttribute("aria-label"), getComputedStyle(e).animationName === "pg-flow"]);
+        """
+        picture(page)
+        return dict(page.execute_script(script))
+
+    show(page, site, "data=own&points=1,0.5,1&activation=relu&rate=0.001&layers=6")
+    until(lambda: len(state(page)["losses"]) > 2)
+    seen = pause(page)
+    assert not any(moving().values())
+    find(page, "[name=pg-edges][value=weight]").send_keys(Keys.ARROW_RIGHT)
+    gradients = dict(zip(seen["names"], seen["numbers"][len(seen["names"]) :], strict=True))
+    weights = {name: gradient for name, gradient in gradients.items() if ".w." in name}
+    assert moving() == {name: gradient != 0.0 for name, gradient in weights.items()}
+    assert any(weights.values())
+    assert not all(weights.values())  # none through a neuron that the example leaves at 0
+    assert text(page, "key").endswith("They flow back, from the loss.")
+    page.execute_cdp_cmd(
+        "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-reduced-motion", "value": "reduce"}]}
+    )
+    assert not any(moving().values())
+    page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+    find(page, "[name=pg-edges][value=weight]").click()
+    assert not any(moving().values())
+
+
 # -- setting ----------------------------------------------------------------------------------------------------------
 
 

@@ -253,7 +253,8 @@ function draw() {
   plane.draw(field, X, Y, example, own && onPlane ? (cursor ??= [0, 0]) : null, colours);
   const gradient = setting.edges === "gradient";
   const largest = network.draw(gradient ? numbers.subarray(half) : numbers, field, marks, chosen, colours);
-  byId("key").textContent = `Blue is positive, orange negative, and the widest ${number(largest)}.`;
+  byId("net").classList.toggle("flowing", gradient);
+  byId("key").textContent = `Blue is positive, orange negative, and the widest ${number(largest)}.${gradient && largest ? " They flow back, from the loss." : ""}`;
   drawLoss(byId("loss"), losses);
   byId("count").textContent = `step ${losses.length}${losses.length ? ` · loss ${number(losses.at(-1))} · ${right} of ${X.length} right` : ""} · ${half} parameters`;
   told(network.seen?.name);
