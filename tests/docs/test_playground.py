@@ -232,6 +232,7 @@ def test_a_click_on_a_weight_explains_it_as_python_does(page: Any, site: str) ->
     page.switch_to.frame(find(page, "#pg-steps"))
     unpacked(page)
     assert f"grad of {name} = " in find(page, "#said").text
+    assert f" over {name}: " in find(page, "#against svg").get_attribute("aria-label")
     page.switch_to.default_content()
 
 

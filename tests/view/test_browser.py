@@ -210,6 +210,25 @@ def test_the_result_over_the_leaf_that_is_dragged_has_the_gradient_as_its_slope(
     assert find(page, "#ratio").text == "With = it would be -2.24, which is no tangent."
 
 
+@pytest.mark.parametrize("leaf", ["w0", "w11"])
+def test_of_a_wide_node_the_leaf_in_the_address_is_what_is_seen(shown: Any, leaf: str) -> None:
+    weights = [Value(0.5 + k, f"w{k}") for k in range(12)]
+    total = wengert.dot(weights, [Value(1.0 / (k + 1), f"x{k}") for k in range(12)])
+    page = shown(total, f"3,{leaf}")
+    script = """
+        const box = ui.said.getBoundingClientRect();
+        return [...ui.said.querySelectorAll("p")].filter((p) => {
+            const { top, bottom } = p.getBoundingClientRect();
+            return top >= box.top && bottom <= box.bottom;
+        }).map((p) => p.textContent);
+    """
+    seen = page.execute_script(script)
+    assert any(text.startswith(f"grad of {leaf} = ") for text in seen)
+    assert 0 < len(seen) < 12
+    assert f" over {leaf}, " in find(page, "#curves svg").get_attribute("aria-label")
+    assert f" over {leaf}: " in find(page, "#against svg").get_attribute("aria-label")
+
+
 def test_numbers_travel_along_their_edges_and_are_multiplied_at_the_operator(shown: Any) -> None:
     page = shown(neuron()[0], 6)
     script = """

@@ -247,6 +247,7 @@ function show(moving) {
   ui.step.className = phase;
   ui.said.setAttribute("aria-live", timer ? "off" : "polite");
   ui.said.replaceChildren();
+  let first = null;
   stories.slice(0, MANY).forEach(({ head, said, node: i }, n) => {
     if (n === 0 || head !== stories[n - 1].head) html("h2", { textContent: head }, ui.said);
     said.forEach((sentence, m) => {
@@ -254,8 +255,11 @@ function show(moving) {
       for (const [text, mark] of sentence) html(mark === "b" ? "b" : "span", { textContent: text, className: mark === "lost" ? mark : "" }, line);
       const move = now.moves[run[n] - made.length - 1]?.[m], rule = move && !Array.isArray(move.own) && ruleOf(i, move.slot);
       if (rule) html("small", { className: "rule", textContent: `local derivative: ${rule}` }, ui.said);
+      if (move?.operand === chosen) first ??= line;
     });
   });
+  // Of many sentences that about the leaf which was chosen last is to be seen.
+  ui.said.scrollTop = first ? first.offsetTop - ui.said.offsetTop - 28 : 0;
   if (stories.length > MANY) html("p", { textContent: `and ${stories.length - MANY} more nodes of this layer` }, ui.said);
   if (assign) html("p", { className: "lost", textContent: verdict(wrong) }, ui.said);
   curves(node, at);
@@ -350,6 +354,7 @@ function curves(node, k) {
   const rule = rules[kinds[node]], back = k > made.length + 1;
   if (!rule || k === made.length + 1) return;
   const slots = operands[node].map((x, slot) => slot).filter((slot) => operands[node][slot] >= 0 && partials[node][slot] !== null);
+  slots.sort((a, b) => (operands[node][b] === chosen) - (operands[node][a] === chosen));
   for (const slot of slots.slice(0, innerWidth > 1100 ? 2 : 1)) {
     const xs = operands[node].map(given), over = names[operands[node][slot]], slope = partials[node][slot];
     const f = (x) => rule[0](...xs.map((other, n) => (n === slot ? x : other)));
@@ -565,5 +570,8 @@ new ResizeObserver(() => {
   }
   wide = ui.view.clientWidth;
 }).observe(ui.view);
-go(+location.hash.slice(1) || 0);
+// The address names a step and, after a comma, a leaf.
+const [first, named] = decodeURIComponent(location.hash.slice(1)).split(",");
+if (kinds[names.indexOf(named)] < 0) chosen = names.indexOf(named);
+go(+first || 0);
 effect();
