@@ -175,7 +175,7 @@ def test_the_secant_becomes_the_tangent_with_h(shown: Any) -> None:
     slider, n, slopes = find(page, "#h"), math.atanh(math.sqrt(0.5)), []
     slider.send_keys(Keys.END)
     while h := float(slider.get_attribute("value")):
-        (_, curve), *lines = page.execute_script(PATHS, "#curves svg")
+        _, *lines = page.execute_script(PATHS, "#curves svg")
         assert [kind for kind, _ in lines] == ["tangent", "secant"]
         secant = (math.tanh(n + h) - math.tanh(n)) / h
         label = find(page, "#curves svg").get_attribute("aria-label")
