@@ -63,7 +63,7 @@ extensions = [
     "sphinx.ext.napoleon",  # docstrings in Google's style
     "sphinx.ext.viewcode",
     "sphinx_copybutton",
-    *("accessible", "api_links", "llms", "mathml", "pure_wheel", "sources", "thumbnails"),  # in _ext
+    *("accessible", "api_links", "llms", "mathml", "playground", "sources", "thumbnails"),  # in _ext
 ]
 exclude_patterns = ["_build", "_ext", "jupyter_execute"]
 nb_execution_mode = "force"  # the lessons are kept without outputs; the examples of pages are no cells

@@ -131,9 +131,9 @@ def unpacked(browser: Any) -> None:
 
 @pytest.fixture
 def shown(browser: Any, tmp_path: Path) -> Callable[..., Any]:
-    """Write the page of a result to a file and open that, at a position."""
+    """Write the page of a result to a file and open that, at a position, or at one and a leaf: "7,w1"."""
 
-    def show(root: Value, position: int = 0) -> Any:
+    def show(root: Value, position: int | str = 0) -> Any:
         path = tmp_path / f"{len(list(tmp_path.iterdir()))}.html"
         steps(root).save(path)
         browser.get(f"{path.as_uri()}#{position}")

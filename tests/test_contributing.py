@@ -143,7 +143,7 @@ near([float(value), float(slope)], [compiled.mean(points).data, expected])
 }
 
 JAVASCRIPT = """
-from wengert.view.steps.javascript import Script
+from wengert.view.javascript import Script
 script = Script()
 rules = script.rules(row, 1)
 assert wengert.steps(y).page().count("softsign") > 0

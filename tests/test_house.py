@@ -8,6 +8,7 @@ import re
 import runpy
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -190,6 +191,34 @@ def test_importing_loads_nothing_from_outside_python() -> None:
     foreign = [name for name in loaded if name not in sys.stdlib_module_names and name != "wengert"]
     assert [name for name in foreign if "cython" not in name] == []  # Cython's run-time support is in the extension
     assert len(loaded) < 80
+
+
+def test_importing_leaves_what_is_not_asked_for() -> None:
+    program = "import sys, wengert; print(*sys.modules); wengert.compile, wengert.fit; print(*sys.modules)"
+    printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    before, after = (set(line.split()) for line in printed.splitlines())
+    later = {f"wengert.{name}" for name in ("checking", "checkpoint", "compiler", "course", "training", "view")}
+    assert before & later == set()
+    assert after & later == {"wengert.compiler", "wengert.training"}
+
+
+def test_it_runs_from_an_archive(tmp_path: Path) -> None:
+    archive = tmp_path / "wengert.zip"
+    with zipfile.ZipFile(archive, "w") as package:
+        for path in [*FILES, *(PACKAGE / "assets").glob("*.*")]:
+            package.write(path, path.relative_to(PACKAGE.parent))
+    program = (
+        "import wengert; x = wengert.Value(2.0); y = (x * x).tanh(); y.backward(); "
+        "print(wengert.__file__); print(wengert._loader.status()); print(len(wengert.data.digits()[0])); "
+        "print(wengert.steps(y).page().count('<script') > 0, len(str(wengert.explain(x, y))) > 99)"
+    )
+    surroundings = {**os.environ, "PYTHONPATH": str(archive), "WENGERT_INTERPRETED": "0"}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=surroundings)
+    assert done.returncode == 0, done.stderr
+    file, status, digits, told = done.stdout.splitlines()
+    assert file.startswith(str(archive))
+    assert status.startswith("interpreted (installed without extensions")
+    assert (digits, told) == ("1797", "True True")
 
 
 # ------------------------------------------------------------------------------------- which engine runs

@@ -19,17 +19,18 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from wengert import checkpoint, data, errors, functions, losses, nn, node, optim
+from wengert import data, errors, functions, losses, nn, node, optim
 from wengert.functions import *  # noqa: F403  (every row of the table)
 from wengert.functions import abs as abs, max as max, min as min, pow as pow, round as round, sum as sum
 from wengert.engine import Value, dot
 from wengert.graph import Graph
 from wengert.handmade import Handmade as _Handmade  # noqa: F401  (Value(data, children, op) makes one)
-from wengert.compiler import compile as compile
 from wengert.modes import no_grad
-from wengert.training import History, fit
 
 if TYPE_CHECKING:  # what the table below says, to a type checker and an editor
+    from wengert import checkpoint
+    from wengert.compiler.function import compile as compile
+    from wengert.training.fit import History, fit
     from wengert.checking.anomalies import detect_anomaly, strict
     from wengert.checking.gradients import check_gradients
     from wengert.derivatives.grad import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
@@ -51,7 +52,9 @@ __all__ += ["check_gradients", "compare", "detect_anomaly", "diagnose", "draw", 
 __all__ += ["hessian", "hvp", "jacobian", "jvp", "steps", "strict", "tree", "value_and_grad", "vjp"]
 __all__ += functions.__all__
 
-_LATER = {  # imported when they are first asked for: a program that only computes starts a third faster
+_LATER = {  # imported when they are first asked for, so that a program that only computes starts sooner
+    "compiler.function": ("compile",),
+    "training.fit": ("History", "fit"),
     "checking.anomalies": ("detect_anomaly", "strict"),
     "checking.gradients": ("check_gradients",),
     "derivatives.grad": ("grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp"),
@@ -100,4 +103,4 @@ sys.meta_path.append(_Signpost)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, "compile"})

@@ -140,7 +140,8 @@ def _missing(folder: str) -> str:
     if record:
         reason = record[0].removeprefix("not compiled: ")
         return reason if reason != record[0] else "the extensions are gone since they were compiled"
-    kinds = [name.split(".")[1] for name in os.listdir(folder) if name.startswith("_compiled.")]
+    names = os.listdir(folder) if os.path.isdir(folder) else []  # an archive on sys.path holds no extensions
+    kinds = [name.split(".")[1] for name in names if name.startswith("_compiled.")]
     if kinds:
         return f"compiled for {', '.join(sorted(kinds))} alone, and this Python is {KIND}; to compile: {REBUILD}"
     return "installed without extensions: as a wheel for every platform, or from sources that were never built"

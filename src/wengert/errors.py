@@ -29,9 +29,9 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, NamedTuple
 
-__all__ = ["ArgumentError", "CheckpointError", "DataError", "GradientError", "HandmadeNodeError", "LengthError", "Line"]
+__all__ = ["ArgumentError", "CheckpointError", "DataError", "GradientError", "HandmadeNodeError", "LengthError"]
 __all__ += ["MissingExtraError", "NonFiniteError", "OperandError", "OperationError", "StaleRecordingError"]
-__all__ += ["WengertError", "file_name", "require", "running", "warn_once"]
+__all__ += ["WengertError"]
 
 HERE = os.path.join(os.path.dirname(__file__), "")
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.view.browsing import keep
+
 pytestmark = pytest.mark.browser
 PAGES = ["index.html", "gallery.html", "api/view.plots.html", "course/06_used_twice.html", "three-ways.html"]
 SIZES = [1280, 390]
@@ -89,3 +91,44 @@ def test_formulas_are_formulas(read: Callable[..., Any], theme: str) -> None:
     height = "return document.querySelector(arguments[0]).getBoundingClientRect().height"
     fraction, letter = (browser.execute_script(height, f"math {part}") for part in ("mfrac", "mi"))
     assert fraction > 1.5 * letter > 0
+
+
+STANDS = """
+    const texts = [...document.querySelectorAll("#sliding text")].filter((e) => +e.getAttribute("opacity") > 0.99);
+    return texts.map((e) => [e.textContent, ...e.getAttribute("transform").match(/[-\\d.]+/g).map(Number)]);
+"""
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", SIZES)
+def test_scalars_slide_into_arrays(read: Callable[..., Any], axe: str, width: int, theme: str) -> None:
+    from selenium.webdriver.common.keys import Keys
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    browser = read("lifting.html", width, theme)
+    browser.execute_script("document.getElementById('sliding').scrollIntoView({behavior: 'instant', block: 'center'})")
+    slider, button = (browser.find_element("css selector", f"#sliding {name}") for name in ("input", "button"))
+    said = "return document.querySelector('#sliding figcaption').textContent"
+    before = browser.execute_script(STANDS)
+    first = " ".join(text for text, _, y in before if y == before[0][2])
+    assert first == "0 * x0 + -0.2 * x1 + -0.4 * x2 + 0"
+    assert browser.execute_script(said).startswith("Recorded")
+    slider.send_keys(Keys.ARROW_RIGHT)
+    assert browser.execute_script(said).startswith("Grouped")
+    slider.send_keys(Keys.END)
+    after = browser.execute_script(STANDS)
+    assert browser.execute_script(said).startswith("Run: u1 = x @ W1.T + b1")
+    assert len(after) == 4 * 3 + 3 + 4 + 2 + 3  # W1, x and b1, two signs, three names
+    assert len({x for text, x, _ in after if text in ("x0", "x1", "x2")}) == 1
+    columns = [x for _, x, y in after if y == after[0][2]]
+    assert columns == sorted(columns)
+    keep(browser, f"lifting-{width}-{theme}")
+    button.click()
+    assert button.text == "Pause"
+    WebDriverWait(browser, 20, 0.02).until(lambda page: not page.execute_script(said).startswith("Run"))
+    WebDriverWait(browser, 20).until(lambda page: button.text == "Play")
+    assert browser.execute_script(STANDS) == after
+    assert browser.execute_script("return document.documentElement.scrollWidth") == width
+    browser.execute_script(axe)
+    found = browser.execute_async_script(AUDIT.replace("document,", "'#sliding',"))
+    assert [rule["id"] for rule in found if rule["impact"] in ("serious", "critical")] == []

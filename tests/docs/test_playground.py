@@ -7,8 +7,10 @@ import os
 import random
 import re
 import runpy
+import shutil
 import subprocess
 import sys
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -29,10 +31,14 @@ ROOT = Path(__file__).resolve().parents[2]
 HERE = ROOT / "docs" / "_static" / "playground"
 
 
-def build(folder: Path) -> None:
-    """The page, by the theme, with what stands in `_static`; the other pages take longer, and are not needed."""
+def build(folder: Path, runtime: Path | None) -> None:
+    """The page, by the theme, with what stands in `_static`; the other pages take longer, and are not needed.
+
+    Python for browsers compiles what the page runs, if it is given; else it is not found.
+    """
     settings = {
-        "extensions": "myst_parser,pure_wheel",
+        "extensions": "myst_parser,playground",
+        "playground_runtime": str(runtime or ""),
         "html_theme": "furo",
         "html_static_path": "_static",
         "root_doc": "playground",
@@ -43,21 +49,36 @@ def build(folder: Path) -> None:
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "-C", *options]
     command += ["-d", f"{folder}.doctrees", "docs", str(folder)]
     known = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "docs" / "_ext"), *sys.path])}
+    if not runtime:
+        known["PATH"] = ""  # no npm, no Node
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=known)
     assert done.returncode == 0, done.stderr
+    (folder / "favicon.ico").touch()  # which a browser asks for by itself
 
 
 @pytest.fixture(scope="module")
-def site(chromium: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The page on the loopback, and Python for browsers beside it, in the version that the page names."""
+def runtime(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Python for browsers, in the version that the page names."""
+    (version,) = re.findall(r"/pyodide@(\d+\.\d+\.\d+)/", (HERE / "playground.html").read_text(encoding="utf-8"))
+    return package("pyodide", version, tmp_path_factory.mktemp("npm") / "pyodide")
+
+
+@pytest.fixture(scope="module")
+def compiled(runtime: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page built, with all that it needs but the runtime."""
     pytest.importorskip("furo", reason="needs furo: pip install '.[docs]'")
     folder = tmp_path_factory.mktemp("site")
-    (version,) = re.findall(r"/pyodide@(\d+\.\d+\.\d+)/", (HERE / "playground.html").read_text(encoding="utf-8"))
-    runtime = package("pyodide", version, tmp_path_factory.mktemp("npm") / "pyodide")
-    build(folder)
-    runtime.rename(folder / "runtime")
-    (folder / "favicon.ico").touch()  # which a browser asks for by itself
-    with served(folder) as address:
+    build(folder, runtime)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def site(chromium: Any, compiled: Path, runtime: Path) -> Iterator[str]:
+    """The page on the loopback, and beside it the runtime without Python's library, of which the page brings a part."""
+    shutil.copytree(runtime, compiled / "runtime")
+    with zipfile.ZipFile(compiled / "runtime" / "python_stdlib.zip", "w"):
+        pass
+    with served(compiled) as address:
         yield f"{address}playground.html"
         chromium.get("about:blank")
 
@@ -211,6 +232,7 @@ def test_a_click_on_a_weight_explains_it_as_python_does(page: Any, site: str) ->
     page.switch_to.frame(find(page, "#pg-steps"))
     unpacked(page)
     assert f"grad of {name} = " in find(page, "#said").text
+    assert f" over {name}: " in find(page, "#against svg").get_attribute("aria-label")
     page.switch_to.default_content()
 
 
@@ -267,6 +289,37 @@ def outputs(model: MLP, x: Any, layers: int) -> list[float]:
     for layer in model.layers[:layers]:
         x = layer(x)
     return [value.data for value in x]
+
+
+def test_gradients_flow_back_where_there_are_any(page: Any, site: str) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    def moving() -> dict[str, bool]:
+        script = """
+            const edges = [...document.querySelectorAll("#pg-net .edge")];
+            return edges.map((e) => [e.getAttribute("aria-label"), getComputedStyle(e).animationName === "pg-flow"]);
+        """
+        picture(page)
+        return dict(page.execute_script(script))
+
+    show(page, site, "data=own&points=1,0.5,1&activation=relu&rate=0.001&layers=6")
+    until(lambda: len(state(page)["losses"]) > 2)
+    seen = pause(page)
+    assert not any(moving().values())
+    find(page, "[name=pg-edges][value=weight]").send_keys(Keys.ARROW_RIGHT)
+    gradients = dict(zip(seen["names"], seen["numbers"][len(seen["names"]) :], strict=True))
+    weights = {name: gradient for name, gradient in gradients.items() if ".w." in name}
+    assert moving() == {name: gradient != 0.0 for name, gradient in weights.items()}
+    assert any(weights.values())
+    assert not all(weights.values())  # none through a neuron that the example leaves at 0
+    assert text(page, "key").endswith("They flow back, from the loss.")
+    page.execute_cdp_cmd(
+        "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-reduced-motion", "value": "reduce"}]}
+    )
+    assert not any(moving().values())
+    page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+    find(page, "[name=pg-edges][value=weight]").click()
+    assert not any(moving().values())
 
 
 # -- setting ----------------------------------------------------------------------------------------------------------
@@ -369,6 +422,64 @@ def test_it_fits_and_can_be_read_at_both_widths_in_light_and_dark(page: Any, sit
         assert len(papers) == len(frames) == 2
     finally:
         page.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+# -- loading ----------------------------------------------------------------------------------------------------------
+
+
+def test_what_it_runs_is_compiled(compiled: Path) -> None:
+    files = {}
+    for name in ("program", "library"):
+        with zipfile.ZipFile(compiled / "_static" / "playground" / f"{name}.zip") as archive:
+            files |= {inner: archive.read(inner) for inner in archive.namelist()}
+    assert {"playground.pyc", "wengert/__init__.pyc", "wengert/engine.pyc", "typing.pyc", "pyodide/code.pyc"} < set(
+        files
+    )
+    assert [name for name in files if name.endswith(".py") or "/course/" in name] == []
+    heads = {content[:8] for name, content in files.items() if name.endswith(".pyc")}
+    (head,) = heads  # of one version of Python, and without a source to compare with
+    assert head[2:] == b"\r\n\x01\0\0\0"
+
+
+def test_what_nobody_thought_of_comes_after_the_first_step(
+    chromium: Any, compiled: Path, runtime: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "site"
+    shutil.copytree(compiled, folder, ignore=shutil.ignore_patterns("runtime"))
+    shutil.copytree(runtime, folder / "runtime")
+    library = folder / "_static" / "playground" / "library.zip"
+    with zipfile.ZipFile(library) as old, zipfile.ZipFile(tmp_path / "new.zip", "w") as new:
+        for name in old.namelist():
+            if name != "base64.pyc":  # which the page of steps is made with
+                new.writestr(name, old.read(name))
+    assert len(new.namelist()) == len(old.namelist()) - 1
+    shutil.move(tmp_path / "new.zip", library)
+    with served(folder) as address:
+        explained(chromium, f"{address}playground.html")
+
+
+def test_without_what_is_compiled_it_starts_all_the_same(chromium: Any, runtime: Path, tmp_path: Path) -> None:
+    pytest.importorskip("furo", reason="needs furo: pip install '.[docs]'")
+    build(tmp_path / "site", None)
+    built = tmp_path / "site" / "_static" / "playground"
+    assert not (built / "library.zip").exists()
+    with zipfile.ZipFile(built / "program.zip") as program:
+        assert "wengert/engine.py" in program.namelist()
+    shutil.copytree(runtime, tmp_path / "site" / "runtime")
+    with served(tmp_path / "site") as address:
+        explained(chromium, f"{address}playground.html")
+
+
+def explained(page: Any, site: str) -> None:
+    """Open a page of which a weight can be explained once it has trained; and forget what it complained of."""
+    show(page, site, fresh=True)
+    until(lambda: len(state(page)["losses"]) > 20)
+    page.execute_script("document.querySelector('#pg-net .neuron[role]').focus()")
+    page.switch_to.active_element.send_keys("\ue007")  # Enter
+    until(lambda: "The gradient of layers.0.neurons.0.b" in text(page, "explained"))
+    page.get("about:blank")
+    for log in ("browser", "performance"):
+        page.get_log(log)
 
 
 def test_what_cannot_be_loaded_is_said(chromium: Any, site: str) -> None:

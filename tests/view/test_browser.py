@@ -168,6 +168,30 @@ def test_the_curve_of_a_step_touches_its_tangent_at_the_operand(shown: Any) -> N
     assert [kind for kind, _ in page.execute_script(PATHS, "#curves svg")] == [None]
 
 
+def test_the_secant_becomes_the_tangent_with_h(shown: Any) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    page = shown(neuron()[0], 7)
+    slider, n, slopes = find(page, "#h"), math.atanh(math.sqrt(0.5)), []
+    slider.send_keys(Keys.END)
+    while h := float(slider.get_attribute("value")):
+        _, *lines = page.execute_script(PATHS, "#curves svg")
+        assert [kind for kind, _ in lines] == ["tangent", "secant"]
+        secant = (math.tanh(n + h) - math.tanh(n)) / h
+        label = find(page, "#curves svg").get_attribute("aria-label")
+        assert label == f"o over n, which is 0.8814, its slope there is 0.5, of the secant {naming.number(secant)}"
+        (x0, y0), (x1, y1) = points(lines[1][1])
+        dot = "return ['cx', 'cy'].map((name) => +document.querySelector('#curves .second').getAttribute(name))"
+        x, y = page.execute_script(dot)  # where the curve is at n + h, which the secant goes through
+        assert y == pytest.approx(y0 + (y1 - y0) / (x1 - x0) * (x - x0), abs=0.2)
+        slopes.append(secant)
+        slider.send_keys(*[Keys.ARROW_LEFT] * 30)
+    assert slopes == sorted(slopes)
+    assert len(slopes) > 2
+    assert [kind for kind, _ in page.execute_script(PATHS, "#curves svg")] == [None, "tangent"]
+    assert page.execute_script("return document.querySelector('.second')") is None
+
+
 def test_the_result_over_the_leaf_that_is_dragged_has_the_gradient_as_its_slope(shown: Any) -> None:
     page = shown(twice(), 7)
     slider = find(page, "#leaf-1")
@@ -184,6 +208,25 @@ def test_the_result_over_the_leaf_that_is_dragged_has_the_gradient_as_its_slope(
     find(page, "#switch").click()
     assert [kind for kind, _ in page.execute_script(PATHS, "#against svg")] == [None, "tangent", "false", "secant"]
     assert find(page, "#ratio").text == "With = it would be -2.24, which is no tangent."
+
+
+@pytest.mark.parametrize("leaf", ["w0", "w11"])
+def test_of_a_wide_node_the_leaf_in_the_address_is_what_is_seen(shown: Any, leaf: str) -> None:
+    weights = [Value(0.5 + k, f"w{k}") for k in range(12)]
+    total = wengert.dot(weights, [Value(1.0 / (k + 1), f"x{k}") for k in range(12)])
+    page = shown(total, f"3,{leaf}")
+    script = """
+        const box = ui.said.getBoundingClientRect();
+        return [...ui.said.querySelectorAll("p")].filter((p) => {
+            const { top, bottom } = p.getBoundingClientRect();
+            return top >= box.top && bottom <= box.bottom;
+        }).map((p) => p.textContent);
+    """
+    seen = page.execute_script(script)
+    assert any(text.startswith(f"grad of {leaf} = ") for text in seen)
+    assert 0 < len(seen) < 12
+    assert f" over {leaf}, " in find(page, "#curves svg").get_attribute("aria-label")
+    assert f" over {leaf}: " in find(page, "#against svg").get_attribute("aria-label")
 
 
 def test_numbers_travel_along_their_edges_and_are_multiplied_at_the_operator(shown: Any) -> None:

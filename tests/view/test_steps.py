@@ -19,8 +19,7 @@ import wengert
 from tests.view.browsing import parts
 from wengert import Value, ops, steps
 from wengert.errors import ArgumentError, OperandError
-from wengert.view import naming
-from wengert.view.steps import javascript
+from wengert.view import javascript, naming
 
 
 def tutorial() -> tuple[Value, dict[str, Value]]:

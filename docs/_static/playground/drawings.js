@@ -298,6 +298,7 @@ export class Network {
       if (isBias) continue;
       element.style.strokeWidth = wide(strengths[place]);
       element.classList.toggle("negative", strengths[place] < 0);
+      element.classList.toggle("still", strengths[place] === 0);
     }
     const to = pen(this.squares, this.wide, this.tall), inner = this.side - 4;
     this.neurons.forEach(({ square, mark, x, y, isInput }, k) => {

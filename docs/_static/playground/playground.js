@@ -108,14 +108,14 @@ let playing = false, until = 0, generation = 0, begun = 0, example = 0, chosen =
 async function begin(goOn) {
   const mine = ++generation;
   halt();
-  const points = setting.data === "own" ? [setting.points.map(([x, y]) => [x, y]), setting.points.map(([, , label]) => label)] : await ask("examples", setting.data);
-  const { layers } = setting, made = await ask("make", layers, setting.activation, setting.optimizer, +setting.rate, setting.seed, ...points);
+  const { layers } = setting, examples = setting.data === "own" ? classified(setting.points) : setting.data;
+  const made = await ask("make", examples, layers, setting.activation, setting.optimizer, +setting.rate, setting.seed);
   if (mine !== generation) return;
-  [X, Y] = points;
-  ({ names, numbers } = made);
-  forward = new Function(made.forward)();
+  ({ X, Y, names, numbers } = made);
   [losses, example, chosen] = [[], 0, null];
   begun = mine;
+  if (goOn && X.length) play(); // while what follows is drawn
+  forward = new Function(made.forward)();
   hidden = layers.reduce((a, b) => a + b, 0);
   activation = setting.activation;
   network.build(layers, names);
@@ -123,9 +123,10 @@ async function begin(goOn) {
   byId("hint").hidden = false;
   for (const name of ["explained", "diagnosis"]) byId(name).textContent = "";
   button();
-  redraw();
-  if (goOn && X.length) play();
+  if (!playing) redraw(); // else the first step is drawn, which is under way
 }
+
+const classified = (points) => [points.map(([x, y]) => [x, y]), points.map(([, , label]) => label)];
 
 function arrived(frame) {
   if (!losses.length) performance.mark("wengert-first-step");
@@ -168,8 +169,7 @@ let cursor = null; // where the arrow keys have moved to
 function setPoints(points) {
   setting = { ...setting, points };
   history.replaceState(null, "", written());
-  X = points.map(([x, y]) => [x, y]);
-  Y = points.map(([, , label]) => label);
+  [X, Y] = classified(points);
   example = Math.max(0, points.length - 1);
   if (!points.length) halt();
   button();
@@ -253,7 +253,8 @@ function draw() {
   plane.draw(field, X, Y, example, own && onPlane ? (cursor ??= [0, 0]) : null, colours);
   const gradient = setting.edges === "gradient";
   const largest = network.draw(gradient ? numbers.subarray(half) : numbers, field, marks, chosen, colours);
-  byId("key").textContent = `Blue is positive, orange negative, and the widest ${number(largest)}.`;
+  byId("net").classList.toggle("flowing", gradient);
+  byId("key").textContent = `Blue is positive, orange negative, and the widest ${number(largest)}.${gradient && largest ? " They flow back, from the loss." : ""}`;
   drawLoss(byId("loss"), losses);
   byId("count").textContent = `step ${losses.length}${losses.length ? ` · loss ${number(losses.at(-1))} · ${right} of ${X.length} right` : ""} · ${half} parameters`;
   told(network.seen?.name);
@@ -343,7 +344,7 @@ window.onhashchange = () => {
 
 setting = read(location.hash);
 show();
-post({ runtime: runtime.href, wheel: new URL("wengert.whl", import.meta.url).href, program: new URL("playground.py", import.meta.url).href })
+post({ runtime: runtime.href })
   .then(() => {
     byId("status").hidden = true;
     return begin(!calm.matches);

@@ -11,7 +11,7 @@ from wengert import Graph, Value, data, mean
 from wengert.losses import binary_cross_entropy_with_logits
 from wengert.nn import MLP
 from wengert.optim import SGD, Adam
-from wengert.view.steps.javascript import Script
+from wengert.view.javascript import Script
 
 COUNT = 60  # examples
 OPTIMIZERS = {"adam": Adam, "sgd": SGD}
@@ -107,7 +107,7 @@ class Playground:
     def why(self, name, example):
         """Of a parameter, by its name, and the loss of one example: `explain`, the page of steps, and where it begins.
 
-        That is the first step in which the parameter receives a gradient.
+        That is the first step in which the parameter receives a gradient, and what is said of this parameter there.
         """
         inputs = [Value(x, f"x{i}") for i, x in enumerate(self.X[example], 1)]
         logit = self.model(inputs)
@@ -117,7 +117,7 @@ class Playground:
         parameter = dict(self.model.named_parameters())[name]
         told, sequence = wengert.explain(parameter, loss), wengert.steps(loss)
         turn = next(step for step in sequence if any(move.name == told.name for move in step.contributions))
-        return [str(told), str(sequence.page()), turn.number + 1]
+        return [str(told), str(sequence.page()), f"{turn.number + 1},{told.name}"]
 
     def diagnosis(self):
         """What `diagnose` says of the last step and of the losses so far."""

@@ -1,29 +1,45 @@
-// The playground's Python, in a thread of its own. The first message says where the runtime, the wheel and the program
-// are; each other one names a method, and is answered. While it plays it posts the losses and what there is to draw.
+// The playground's Python, in a thread of its own. The first message says where the runtime is; each other one names a
+// method, and is answered. While it plays it posts the losses and what there is to draw.
 const FRAME = 33; // milliseconds for one picture
+const PROGRAM = "/lib/program.zip", REST = "/lib/rest.zip"; // where Python finds them
 
-let python, playground, step;
+let python, program, playground, step, rest;
 let run = 0; // which of the calls of play() goes on
 let start;
 const ready = new Promise((resolve, reject) => {
-  start = ({ runtime, wheel, program }) => load(runtime, wheel, program).then(resolve, reject);
+  start = (runtime) => load(runtime).then(resolve, reject);
 });
 
-async function load(runtime, wheel, program) {
-  const fetched = Promise.all([get(wheel).then((answer) => answer.arrayBuffer()), get(program).then((answer) => answer.text())]);
-  fetched.catch(() => {}); // it is told below, when it is waited for
-  const { loadPyodide } = await import(`${runtime}pyodide.mjs`);
-  const made = await loadPyodide({ indexURL: runtime });
-  const [packed, text] = await fetched;
-  made.unpackArchive(packed, "wheel");
-  made.runPython(text);
-  python = made;
+// All is asked for at once. Beside the program lies what it needs of Python's library, compiled; or it does not, and
+// the runtime brings its library as a text, of which each module is compiled when it is imported.
+async function load(runtime) {
+  const packed = bytes(beside("program.zip")), library = fetch(beside("library.zip"), { method: "HEAD" });
+  packed.catch(() => {}); // it is told below
+  import(`${runtime}pyodide.asm.mjs`).catch(() => {}); // which the next one asks for
+  const { loadPyodide } = await import(`${runtime}pyodide.mjs`), isCompiled = (await library).ok;
+  python = await loadPyodide({
+    indexURL: runtime,
+    env: { PYTHONPATH: PROGRAM },
+    fsInit: async (files) => files.writeFile(PROGRAM, await packed),
+    ...(isCompiled && { stdLibURL: beside("library.zip") }),
+  });
+  await packed;
+  program = python.pyimport("playground");
+  if (isCompiled) rest = () => complete(`${runtime}python_stdlib.zip`).catch(() => {}); // Python says what it lacks
 }
 
-async function get(address) {
+const beside = (name) => new URL(name, import.meta.url).href;
+
+async function bytes(address) {
   const answer = await fetch(address);
   if (!answer.ok) throw new Error(`${address} was answered with ${answer.status}`);
-  return answer;
+  return new Uint8Array(await answer.arrayBuffer());
+}
+
+// The rest of Python's library, for what nobody has thought of, when the first step is on its way.
+async function complete(address) {
+  python.FS.writeFile(REST, await bytes(address));
+  python.pyimport("sys").path.append(REST);
 }
 
 // What Python gives as JavaScript's own, and the other way round.
@@ -37,14 +53,21 @@ const given = (x) => (x && typeof x === "object" ? python.toPy(x) : x);
 
 const numbers = () => plain(playground.numbers());
 
+function tell(losses) {
+  postMessage({ losses, numbers: numbers() });
+  rest?.();
+  rest = null;
+}
+
 const methods = {
-  examples: (kind) => plain(python.globals.get("examples")(kind)),
-  make(...setting) {
+  // The examples are those of a kind, or X and Y.
+  make(examples, ...setting) {
     run++;
     playground?.destroy();
-    playground = python.globals.get("Playground")(...setting.map(given));
+    const [X, Y] = typeof examples === "string" ? plain(program.examples(examples)) : examples;
+    playground = program.Playground(...[...setting, X, Y].map(given));
     step = playground.step;
-    return { names: plain(playground.names()), forward: playground.forward(), numbers: numbers() };
+    return { X, Y, names: plain(playground.names()), forward: playground.forward(), numbers: numbers() };
   },
   async play(pause) {
     const mine = ++run;
@@ -52,19 +75,19 @@ const methods = {
       const begun = performance.now(), losses = [];
       do losses.push(step());
       while (!pause && performance.now() - begun < FRAME && isFinite(losses.at(-1)));
-      postMessage({ losses, numbers: numbers() });
+      tell(losses);
       await new Promise((resume) => setTimeout(resume, Math.max(0, (pause || FRAME) - (performance.now() - begun))));
     }
   },
   stop: () => void run++,
   step() {
     run++;
-    postMessage({ losses: [step()], numbers: numbers() });
+    tell([step()]);
   },
 };
 
-onmessage = async ({ data: { id, call, args = [], ...places } }) => {
-  if (places.runtime) start(places);
+onmessage = async ({ data: { id, call, args = [], runtime } }) => {
+  if (runtime) start(runtime);
   try {
     await ready;
     const method = methods[call] ?? ((...xs) => plain(playground[call](...xs.map(given))));

@@ -247,6 +247,7 @@ function show(moving) {
   ui.step.className = phase;
   ui.said.setAttribute("aria-live", timer ? "off" : "polite");
   ui.said.replaceChildren();
+  let first = null;
   stories.slice(0, MANY).forEach(({ head, said, node: i }, n) => {
     if (n === 0 || head !== stories[n - 1].head) html("h2", { textContent: head }, ui.said);
     said.forEach((sentence, m) => {
@@ -254,8 +255,11 @@ function show(moving) {
       for (const [text, mark] of sentence) html(mark === "b" ? "b" : "span", { textContent: text, className: mark === "lost" ? mark : "" }, line);
       const move = now.moves[run[n] - made.length - 1]?.[m], rule = move && !Array.isArray(move.own) && ruleOf(i, move.slot);
       if (rule) html("small", { className: "rule", textContent: `local derivative: ${rule}` }, ui.said);
+      if (move?.operand === chosen) first ??= line;
     });
   });
+  // Of many sentences that about the leaf which was chosen last is to be seen.
+  ui.said.scrollTop = first ? first.offsetTop - ui.said.offsetTop - 28 : 0;
   if (stories.length > MANY) html("p", { textContent: `and ${stories.length - MANY} more nodes of this layer` }, ui.said);
   if (assign) html("p", { className: "lost", textContent: verdict(wrong) }, ui.said);
   curves(node, at);
@@ -316,8 +320,9 @@ function travel(passing, moves) {
 
 // -- curves ---------------------------------------------------------------------------------------------------------
 
-// The curve of f around x, with the lines through its point there: of each its slope and its class.
-function plot(parent, f, x, lines, told, below, left) {
+// The curve of f around x, with the lines through its point there: of each its slope and its class. The secant goes on
+// through the point at x + h.
+function plot(parent, f, x, lines, told, below, left, h) {
   const [wide, tall] = [200, 118], span = Math.max(1.5, 1.5 * Math.abs(x)), y = f(x), points = [];
   if (!isFinite(x) || !isFinite(y)) return;
   for (let k = -30; k <= 30; k++) points.push([x + (span * k) / 30, f(x + (span * k) / 30)]);
@@ -334,25 +339,32 @@ function plot(parent, f, x, lines, told, below, left) {
   svg("path", { d }, drawn);
   for (const [slope, kind] of lines) if (isFinite(slope)) svg("path", { class: kind, d: `M0,${near(y - slope * span)}L${wide},${near(y + slope * span)}` }, drawn);
   svg("circle", { cx: wide / 2, cy: up(y), r: 4.5 }, drawn);
+  if (h && isFinite(f(x + h))) svg("circle", { class: "second", cx: across(x + h), cy: near(f(x + h)), r: 3.5 }, drawn);
   for (const [top, tall] of [[0, 18], [100, 18]]) svg("rect", { y: top, width: wide, height: tall }, drawn);
   svg("text", { x: wide - 6, y: tall - 6, "text-anchor": "end" }, drawn, below);
   svg("text", { x: 6, y: 14 }, drawn, left);
   for (const text of drawn.querySelectorAll("text")) fitInto(text, wide - 12);
 }
 
-// A node over each of its operands, the others held; on the way back with the tangents.
+// A node over each of its operands, the others held; on the way back with the tangents, and the secants that they are
+// the ends of.
 function curves(node, k) {
   ui.curves.replaceChildren();
+  again = () => curves(node, k);
   const rule = rules[kinds[node]], back = k > made.length + 1;
   if (!rule || k === made.length + 1) return;
   const slots = operands[node].map((x, slot) => slot).filter((slot) => operands[node][slot] >= 0 && partials[node][slot] !== null);
+  slots.sort((a, b) => (operands[node][b] === chosen) - (operands[node][a] === chosen));
   for (const slot of slots.slice(0, innerWidth > 1100 ? 2 : 1)) {
     const xs = operands[node].map(given), over = names[operands[node][slot]], slope = partials[node][slot];
     const f = (x) => rule[0](...xs.map((other, n) => (n === slot ? x : other)));
-    const tangent = back ? `, its slope there is ${number(slope)}` : "";
-    plot(ui.curves, f, xs[slot], back ? [[slope, "tangent"]] : [], `${names[node]} over ${over}, which is ${number(xs[slot])}${tangent}`, `${over} = ${number(xs[slot])}`, back ? `slope ${number(slope)}` : names[node]);
+    const x = xs[slot], h = back ? +ui.h.value : 0, ratio = (f(x + h) - f(x)) / h, secant = h ? `, of the secant ${number(ratio)}` : "";
+    const tangent = back ? `, its slope there is ${number(slope)}${secant}` : "";
+    const lines = back ? [[slope, "tangent"], ...(h ? [[ratio, "secant"]] : [])] : [];
+    plot(ui.curves, f, x, lines, `${names[node]} over ${over}, which is ${number(x)}${tangent}`, `${over} = ${number(x)}`, back ? `slope ${number(slope)}${secant}` : names[node], h);
   }
 }
+let again = () => {};
 
 // The result over the leaf that was chosen last: its slope is the gradient. A secant shows how that comes about.
 function effect() {
@@ -363,8 +375,8 @@ function effect() {
   const gradient = sweep(made.length + 1, false).grads[chosen] ?? 0, found = ui.assign.checked ? sweep(made.length + 1, true).grads[chosen] ?? 0 : gradient;
   const x = values[chosen], h = +ui.h.value, f = (u) => resultAt(chosen, u), ratio = (f(x + h) - f(x)) / h;
   const lines = [[gradient, "tangent"], ...(found !== gradient ? [[found, "false"]] : []), ...(h ? [[ratio, "secant"]] : [])];
-  plot(ui.against, f, x, lines, `${names[root]} over ${names[chosen]}: the slope of its tangent is the gradient, ${number(gradient)}`, `${names[chosen]} = ${number(x)}`, `${names[root]}, slope ${number(gradient)}`);
-  const secant = h ? `slope of the secant, h = ${number(h)}: ${number(ratio)}` : "The slope of the tangent is the gradient. Move h for a secant.";
+  plot(ui.against, f, x, lines, `${names[root]} over ${names[chosen]}: the slope of its tangent is the gradient, ${number(gradient)}`, `${names[chosen]} = ${number(x)}`, `${names[root]}, slope ${number(gradient)}`, h);
+  const secant = h ? `slope of the secant, h = ${number(h)}: ${number(ratio)}` : "The slope of the tangent is the gradient. Move h for secants.";
   set(ui.ratio, found !== gradient ? `With = it would be ${number(found)}, which is no tangent.` : secant);
 }
 
@@ -461,7 +473,7 @@ ui.first.onclick = to(() => go(0));
 ui.last.onclick = to(() => go(end));
 ui.back.onclick = to(() => by(-1));
 ui.on.onclick = to(() => by(1));
-ui.h.oninput = effect;
+ui.h.oninput = () => (effect(), again());
 ui.by.onchange = () => show();
 ui.play.onclick = play;
 ui.at.oninput = () => (pause(), go(+ui.at.value));
@@ -558,5 +570,8 @@ new ResizeObserver(() => {
   }
   wide = ui.view.clientWidth;
 }).observe(ui.view);
-go(+location.hash.slice(1) || 0);
+// The address names a step and, after a comma, a leaf.
+const [first, named] = decodeURIComponent(location.hash.slice(1)).split(",");
+if (kinds[names.indexOf(named)] < 0) chosen = names.indexOf(named);
+go(+first || 0);
 effect();

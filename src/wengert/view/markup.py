@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
+from importlib import resources
 from unicodedata import combining, east_asian_width
 
 __all__ = ["asset", "attribute", "cells", "document", "escape", "is_plain"]
@@ -47,8 +47,8 @@ def document(title: str, allowed: str, style: str, body: str) -> str:
 
 def asset(name: str) -> str:
     """A script or a style of a page, without comments, each on a line of its own, and without indentation."""
-    path = Path(__file__).parents[1] / "assets" / name
-    lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
+    text = resources.files("wengert").joinpath("assets", name).read_text(encoding="utf-8")
+    lines = [line.strip() for line in text.splitlines()]
     return "\n".join(line for line in lines if line and not line.startswith(("//", "/*")))
 
 

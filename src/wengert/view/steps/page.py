@@ -21,9 +21,9 @@ from wengert.ops import TABLE
 from wengert.view import naming
 from wengert.view.backward import Pass
 from wengert.view.graph import Folding, edges, is_by_hand, layout, ranked
+from wengert.view.javascript import Script
 from wengert.view.markup import asset, attribute, cells, document
 from wengert.view.naming import number
-from wengert.view.steps.javascript import Script
 
 __all__ = ["Page", "page"]
 

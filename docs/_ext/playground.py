@@ -1,0 +1,95 @@
+"""A part of the Sphinx build: what the playground's Python reads, put beside its page once the pages are made.
+
+`program.zip` holds the pure wheel, which runs wherever Python does, less the course, and the playground's own module.
+`library.zip` holds what these two ask of Python's standard library. In both each module is compiled, by the very Python
+that will run it: npm brings it, and it runs here in Node. Where there is no npm or no Node, or the registry is not
+reached, there is no `library.zip`, the program is as it was written, and the playground starts half as fast.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import zipfile
+from pathlib import Path
+
+from sphinx.util import logging
+
+ROOT = Path(__file__).parents[2]
+HERE = ROOT / "docs" / "_static" / "playground"
+NEEDED = ("pyproject.toml", "setup.py", "README.md", "LICENSE", "src")
+BUILD = "import sys; from setuptools import build_meta; print(build_meta.build_wheel(sys.argv[1]))"
+
+
+def wheel(folder):
+    """Build the wheel without extensions in this folder.
+
+    It is built from a copy, so that nothing of an earlier build gets in, and no build is left in the checkout.
+    """
+    copy = Path(folder, "copy")
+    copy.mkdir()
+    for name in NEEDED:
+        source = ROOT / name
+        ignore = shutil.ignore_patterns("__pycache__", "*.so", "*.pyd", "*.c", "*.egg-info", "_compiled.*.txt")
+        if source.is_dir():
+            shutil.copytree(source, copy / name, ignore=ignore)
+        else:
+            shutil.copy(source, copy / name)
+    command, known = [sys.executable, "-c", BUILD, folder], {**os.environ, "WENGERT_PURE": "1"}
+    done = subprocess.run(command, cwd=copy, env=known, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"the pure wheel could not be built:\n{done.stdout}{done.stderr}")
+    return Path(folder, done.stdout.split()[-1])
+
+
+def pack(built, target):
+    """Write what the playground imports of the wheel, and its own module, as one archive."""
+    with zipfile.ZipFile(built) as wheel, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as program:
+        for name in wheel.namelist():
+            if name.startswith("wengert/") and "/course/" not in name and not name.endswith((".pxd", ".pyi")):
+                program.writestr(name, wheel.read(name))
+        program.write(HERE / "playground.py", "playground.py")
+
+
+def runtime(folder):
+    """Python for browsers, in the version that the page names, from npm, in this folder; else why it is not there."""
+    if not shutil.which("npm") or not shutil.which("node"):
+        return "it needs npm and Node"
+    version = re.search(r"/pyodide@([\d.]+)/", (HERE / "playground.html").read_text(encoding="utf-8"))[1]
+    command = ["npm", "pack", "--silent", f"pyodide@{version}"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, shell=os.name == "nt")
+    if done.returncode:
+        return f"npm says: {done.stderr.strip()[:200]}"
+    with tarfile.open(Path(folder, done.stdout.split()[-1])) as archive:
+        archive.extractall(folder, filter="data")
+    return Path(folder, "package")
+
+
+def add(app, error):
+    """Make both archives, or the one that can be made."""
+    if error is not None or app.builder.format != "html":
+        return
+    target = Path(app.outdir, "_static", "playground")
+    target.mkdir(parents=True, exist_ok=True)
+    program, library = target / "program.zip", target / "library.zip"
+    library.unlink(missing_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        pack(wheel(folder), program)
+        found = Path(app.config.playground_runtime) if app.config.playground_runtime else runtime(folder)
+        if isinstance(found, str):
+            logging.getLogger(__name__).info("The playground will start half as fast: to compile it, %s", found)
+            return
+        command = ["node", Path(__file__).with_name("compiled.mjs"), found, program, library]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            raise RuntimeError(f"the playground could not be compiled:\n{done.stderr[-2000:]}")
+
+
+def setup(app):
+    """Called by Sphinx."""
+    app.add_config_value("playground_runtime", "", "html")  # the folder of npm's package, for who has it already
+    app.connect("build-finished", add)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
