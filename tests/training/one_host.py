@@ -1,5 +1,5 @@
-"""One of several processes that train together, for `test_hosts.py`: ``python -m tests.training.one_host PORT N OF WHAT
-FOLDER``. It prints what it came to.
+"""One of several processes that train together, for `test_hosts.py`: ``python -m tests.training.one_host ADDRESS COUNT
+NUMBER WHAT FOLDER``. It prints what it came to.
 """
 
 from __future__ import annotations
@@ -67,10 +67,9 @@ def train(what: str, part: slice, folder: Path, number: int) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    port, number, count, what, folder = sys.argv[1:]
-    jax.config.update("jax_cpu_collectives_implementation", "gloo")
+    address, count, number, what, folder = sys.argv[1:]
     jax.distributed.initialize(
-        f"127.0.0.1:{port}", int(count), int(number), heartbeat_timeout_seconds=HEARTBEAT, initialization_timeout=60
+        address, int(count), int(number), heartbeat_timeout_seconds=HEARTBEAT, initialization_timeout=60
     )
     part = (UNEQUAL if what == "measured" else HALVES)[int(number)] if count == "2" else slice(None)
     print(json.dumps(train(what, part, Path(folder), int(number))))

@@ -26,17 +26,22 @@ ROOT = Path(__file__).parents[2]
 
 
 def start(what: str, folder: Path, count: int = 2) -> list[subprocess.Popen[bytes]]:
-    """So many processes, which find one another; what they say is in files."""
+    """So many processes, which find one another, of `one_host` or a program in a folder; what they say is in files."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
     environment = {**os.environ, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--xla_force_host_platform_device_count=1"}
-    command = [sys.executable, "-m", "tests.training.one_host", port]
-    processes = []
+    address, processes = f"127.0.0.1:{port}", []
     for number in range(count):
         with open(folder / f"out{number}", "w") as out, open(folder / f"errors{number}", "w") as errors:
-            given = [*command, str(number), str(count), what, str(folder)]
-            processes.append(subprocess.Popen(given, cwd=ROOT, env=environment, stdout=out, stderr=errors))
+            given = [address, str(count), str(number)]
+            if what == "train.py":
+                command, at = [what, *given], folder
+            else:
+                command, at = ["-m", "tests.training.one_host", *given, what, str(folder)], ROOT
+            processes.append(
+                subprocess.Popen([sys.executable, *command], cwd=at, env=environment, stdout=out, stderr=errors)
+            )
     return processes
 
 
@@ -129,3 +134,18 @@ def test_the_shares_of_batches() -> None:
     with pytest.raises(ArgumentError, match="batch_size is 1; expected at least one example for each"):
         hosts.batches(1)
     assert is_first()
+
+
+def test_the_page_is_followed_word_for_word(tmp_path: Path) -> None:
+    """Its program, by two processes as if they were two machines; then one goes on from the checkpoint."""
+    page = (ROOT / "docs" / "devices.md").read_text(encoding="utf-8")
+    (program,) = re.findall(r"^```{code-block} python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    assert "python train.py 192.168.0.1:9000 2 1" in page
+    for text, count, epochs in [(program, 2, 50), (program.replace("epochs=50", "epochs=55"), 1, 55)]:
+        (tmp_path / "train.py").write_text(text)
+        processes = start("train.py", tmp_path, count)
+        errors = end(processes, tmp_path)
+        assert [process.returncode for process in processes] == [0] * count, errors
+        assert re.search(rf"History\({epochs} epochs in .* \(xla\), loss 0\.\d+", (tmp_path / "out0").read_text())
+        assert f"epoch {epochs}/{epochs}: loss" in errors[0]
+        assert count == 1 or "epoch" not in errors[1]

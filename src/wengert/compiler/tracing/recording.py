@@ -111,8 +111,8 @@ class Recording(Plan):
         with np.errstate(over="ignore"):
             if not (np.isfinite(got[0]).all() and all(map(all_finite, got[1:]))):
                 return ""  # the engine runs
-        agree, nudge = self.kernel.agree, self.kernel.nudge
-        close = [np.abs(x - y) <= agree * np.abs(y) for x, y in zip(got, wanted, strict=True)]
+        agree, nudge, floor = self.kernel.agree, self.kernel.nudge, self.kernel.floor
+        close = [np.abs(x - y) <= agree * np.abs(y) + floor for x, y in zip(got, wanted, strict=True)]
         finite = [np.isfinite(x) & np.isfinite(y) for x, y in zip(got, wanted, strict=True)]  # else the engine runs
         if slopes is not None and not (close[1] | ~finite[1]).all():
             close[1] |= np.abs(got[1] - wanted[1]) <= nudge * slopes[1]()
