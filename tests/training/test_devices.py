@@ -161,6 +161,15 @@ def test_settings_may_change_between_epochs(stretches: list[int]) -> None:
     assert sum(stretches) == 16
 
 
+def test_how_many_steps_are_made_at_once_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not one bit: a busy machine makes fewer of them at once."""
+    runs = []
+    for pause in (0.0, 100.0):
+        monkeypatch.setattr(devices, "PAUSE", pause)
+        runs.append(trained(clip_norm=0.5)[0])
+    assert runs[0] == runs[1]
+
+
 def test_what_may_look_at_each_step_is_left_alone(stretches: list[int]) -> None:
     class Signs(optim.SGD):
         def _rule(self, lr: float, x: Any, g: Any, *state: Any) -> tuple[Any, ...]:

@@ -129,7 +129,10 @@ class DeviceSteps(FlatSteps):
 
     def __init__(self, *given: Any, mesh: Mesh, hosts: Hosts) -> None:
         super().__init__(*given)
-        self.mesh, self.hosts, self.pause = mesh, hosts, PAUSE
+        self.mesh: Mesh = mesh
+        self.hosts: Hosts = hosts
+        self.pause: float = PAUSE
+        self.shares: Any = None  # what part of all examples each batch is
         losses, penalty, optimizer = self.task
         self.single: bool = losses.paths[0].kernel.single  # type: ignore[attr-defined]
         self.losses: list[Losses] = [Losses.of(path, self.parameters) for path in losses.paths]
@@ -209,13 +212,14 @@ class DeviceSteps(FlatSteps):
         """See there; what is on the devices first."""
         numbers, gradients, state = jax.device_get(self.kept)
         self.numbers[...], self.gradients[...] = numbers, gradients
-        self.state = {name: np.asarray(x, float) for name, x in zip(self.state, state, strict=True)}
+        self.state: dict[str, Any] = {name: np.asarray(x, float) for name, x in zip(self.state, state, strict=True)}
         self.since = 0
         super().store()
 
     def count_right(self, start: int) -> None:
         """What is right is counted on the devices."""
-        self.first = self.stop = start
+        self.first: int = start
+        self.stop: int = start
 
     def trusted(self, start: int) -> int:
         """See there; as many as all processes can make, if they make the same ones."""
@@ -224,29 +228,29 @@ class DeviceSteps(FlatSteps):
 
     def run(self, start: int, steps: int, loss: float, state: Any) -> tuple[int, float]:
         """See `Batches.run`."""
-        given = self._given(steps)
+        given = self._given(steps, loss)
         with precision(self.single):
-            made, kept, added, right = self.loop(*given)
+            made, kept, total, right = self.loop(*given)
             done = int(made)  # it waits here, and Ctrl-C comes before anything is noted, or after all
         self.kept, self.since, self.optimizer.steps = kept, self.since + done, self.optimizer.steps + done
-        self.right += float(right)
-        return done, loss + float(added)
+        self.right: float = self.right + float(right)
+        return done, float(total)
 
-    def _given(self, steps: int) -> tuple[Any, ...]:
-        """What the loop takes, for so many steps from the batch on at which it is."""
+    def _given(self, steps: int, loss: float) -> tuple[Any, ...]:
+        """What the loop takes, for so many steps from the next batch on, with the loss of the epoch so far."""
         end = min(self.number + steps, len(self.shares))
         lr, age = self.optimizer.lr, float(self.state["age"][0]) + self.since if "age" in self.state else 0.0
         factors = [self.optimizer._factors(lr, age + 1.0 + n) for n in range(end - self.number)]
         table = np.zeros((len(self.shares), len(factors[0])))
         table[self.number : end] = factors
-        span = np.int32(self.number), np.int32(end)
-        return (*span, self.kept, self.columns, self.rows, self.weights, self._typed(table), self.shares)
+        begin = np.int32(self.number), np.int32(end), self._typed(float(loss))
+        return (*begin, self.kept, self.columns, self.rows, self.weights, self._typed(table), self.shares)
 
     def _marked(self) -> int:
         """A number that tells the text of the loop from others, where there are several processes."""
         if self.hosts.several and not self.mark:
             with precision(self.single):
-                text = self.loop.lower(*self._given(1)).as_text()
+                text = self.loop.lower(*self._given(1, 0.0)).as_text()
             self.mark = int.from_bytes(sha256(text.encode()).digest()[:6], "big")
         return self.mark
 
@@ -257,7 +261,15 @@ class DeviceSteps(FlatSteps):
         rule, optimizer = _rule_of(self.optimizer), self.optimizer
 
         def loop(
-            start: Any, end: Any, kept: Any, columns: Any, rows: Any, weights: Any, factors: Any, shares: Any
+            start: Any,
+            end: Any,
+            total: Any,
+            kept: Any,
+            columns: Any,
+            rows: Any,
+            weights: Any,
+            factors: Any,
+            shares: Any,
         ) -> Any:
             def goes_on(at: Any) -> Any:
                 return (at[0] < end) & at[1]
@@ -277,11 +289,11 @@ class DeviceSteps(FlatSteps):
                 )
                 return n, fits, kept, total, right
 
-            zero = jnp.zeros((), jnp.result_type(float))
-            last, _, kept, total, right = jax.lax.while_loop(goes_on, step, (start, True, kept, zero, zero))
+            right = jnp.zeros_like(total)
+            last, _, kept, total, right = jax.lax.while_loop(goes_on, step, (start, True, kept, total, right))
             return last - start, kept, total, right
 
-        specs = (WHOLE, WHOLE, WHOLE, ROWS, PARTS, PARTS, WHOLE, WHOLE)
+        specs = (WHOLE, WHOLE, WHOLE, WHOLE, ROWS, PARTS, PARTS, WHOLE, WHOLE)
         return jax.jit(jax.shard_map(loop, mesh=self.mesh, in_specs=specs, out_specs=WHOLE, check_vma=False))
 
     def _batch(self, x: Any, columns: Any, rows: Any, weights: Any) -> Any:

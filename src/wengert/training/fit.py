@@ -97,8 +97,8 @@ def fit(
             random.Random(seed); None leaves it to Python's module `random` and its seed.
         progress: whether to show progress on stderr: a bar if tqdm is installed, else a plain line.
         callback: called with the History after each epoch; if it returns True, the run ends.
-        backend: "eager" is the engine; "numpy" is the array program, or an error; "auto" is the program if there
-            can be one, by the first back end that can run here.
+        backend: "eager" is the engine; "numpy", "native" and "xla" are the array program, or an error, the last one
+            on devices; "auto" is the program if there can be one, by the first back end that can run here.
         history: of an earlier run, which this one goes on with until there are `epochs` in all: the same History is
             continued and returned. If the parameters, the optimizer and the random numbers are as they were then (see
             `wengert.checkpoint`, and save from `callback`), the outcome is that of one long run, to the last bit:
@@ -114,7 +114,7 @@ def fit(
         LengthError: X and Y, a row and the model's inputs, or a target and its prediction differ in length.
         ArgumentError: an argument is out of its range, or the optimizer is another model's; or a backend is asked
             for, and the loss or the data cannot be compiled.
-        MissingExtraError: the backend is "numpy", and NumPy is not installed.
+        MissingExtraError: what the backend needs is not installed.
         OperandError: the loss is not a Value.
     """
     if backend not in (known := ("auto", "eager", *BACKENDS)):
@@ -133,10 +133,10 @@ def fit(
         backend = history.backend or backend
     trainer = choose(backend, model, loss, measure, regularization, examples, held_out, dtype=dtype, mesh=mesh)
     hosts = trainer.hosts
-    numbers = [p.data for p in optimizer.parameters]
-    hosts.agree(
-        "the model's numbers, epochs, batch_size or the history", [*numbers, epochs, batch_size or 0, *history.loss]
-    )
+    if hosts.several:
+        asked = epochs, batch_size or 0, patience or 0, clip_norm or 0.0, callback is not None, bool(held_out)
+        state = [x for part in optimizer._state.values() for x in part]
+        hosts.agree([*asked, *[p.data for p in optimizer.parameters], *state, *history.loss])
     if len(history) and history.backend == trainer.name:
         trainer.fallback = history.fallback
     history.backend, history.fallback = trainer.name, trainer.fallback

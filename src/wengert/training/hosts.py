@@ -88,8 +88,8 @@ class Hosts:
             p.grad = gradient
         return (numbers[0], *[float(self.exchange([score])[:, 0].sum()) for score in outcome[1:]])
 
-    def agree(self, what: str, numbers: Sequence[float]) -> None:
-        """See that all processes have the same numbers.
+    def agree(self, numbers: Sequence[float]) -> None:
+        """See that all processes begin with the same numbers.
 
         Raises:
             ArgumentError: they have not.
@@ -99,6 +99,6 @@ class Hosts:
         rows = self.exchange([len(numbers), crc32(array("d", numbers))])
         if (rows != rows[0]).any():
             raise ArgumentError(
-                f"the processes differ in {what}: give each of them the same arguments, and a model that begins with "
-                "the same numbers, by a seed or a checkpoint"
+                "the processes differ in what they begin with: give each of them the same arguments but for the data, "
+                "and a model, an optimizer and a history of the same numbers, by a seed or a checkpoint"
             )

@@ -74,7 +74,9 @@ class XLAKernel(Kernel):
         super().__init__(program, back, wanted)
         self.single: bool = single
         if single:
-            self.agree, self.nudge, self.floor = 1e-4, 1e-6, 1e-6  # as the logarithm of 1 + 1e-9 is
+            self.agree: float = 1e-4
+            self.nudge: float = 1e-6
+            self.floor: float = 1e-6  # as the logarithm of 1 + 1e-9 is 0
         self._compiled: dict[bool, Callable[..., Any]] = {}  # by whether there are derivatives
         self._sizes: set[int] = set()
         self._batched: list[int] = [n for n, array in enumerate(self.inputs) if array.batched]
