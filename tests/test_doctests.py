@@ -18,12 +18,14 @@ OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 MODULES = [m.name for m in pkgutil.walk_packages(wengert.__path__, "wengert.") if not m.name.endswith("__main__")]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 NEED = {  # the libraries that examples are of
+    "devices.md": ("jax",),
     "doors.md": ("jax", "scipy", "sklearn", "torch"),
     "wengert.checking.compare": ("mpmath",),
     "wengert.compiler.backends.xla": ("jax",),
     "wengert.compiler.to_jax": ("jax",),
     "wengert.compiler.to_torch": ("torch",),
     "wengert.estimator": ("sklearn",),
+    "wengert.training.devices": ("jax",),
 }
 FENCED = re.compile(r"^```(pycon|python)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
@@ -53,7 +55,8 @@ def test_the_numpy_of_the_readme_is_what_its_first_program_becomes() -> None:
 
 
 ON_ONE_ENGINE = pytest.mark.once  # what these examples show is of other libraries, which take their seconds
-MARKED = [pytest.param(page, marks=[ON_ONE_ENGINE] * (page.name == "doors.md"), id=page.name) for page in PAGES]
+OTHERS = ("devices.md", "doors.md")
+MARKED = [pytest.param(page, marks=[ON_ONE_ENGINE] * (page.name in OTHERS), id=page.name) for page in PAGES]
 
 
 @pytest.mark.parametrize("page", MARKED)

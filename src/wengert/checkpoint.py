@@ -40,7 +40,7 @@ from wengert.engine import Value
 from wengert.errors import ArgumentError, CheckpointError
 from wengert.ops import named
 from wengert.optim import Optimizer
-from wengert.training import History, safetensors
+from wengert.training import History, is_first, safetensors
 
 __all__ = ["HasNamedParameters", "HasState", "load", "save"]
 
@@ -82,7 +82,8 @@ def save(
 
     The file is written under another name in the same folder, flushed to the disk, and only then renamed. A save that
     fails or is killed at any point leaves what was at `path` before. (One that is killed may also leave its draft, a
-    file `.NAME.*.tmp` beside it, which nothing reads.)
+    file `.NAME.*.tmp` beside it, which nothing reads.) Of the processes that `jax.distributed.initialize` has brought
+    together the first one writes, and the others leave it at that.
 
     Args:
         model: whose parameters to save.
@@ -105,7 +106,8 @@ def save(
         raise CheckpointError(f"a history of {len(history)} epochs; at most {LONGEST} are saved")
     for part, thing in parts.items():
         _add(part, thing.state_dict(), content, metadata)
-    safetensors.write(path, content, metadata)
+    if is_first():
+        safetensors.write(path, content, metadata)
 
 
 def load(

@@ -21,12 +21,11 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from numbers import Real
 from typing import Any
 
 from wengert.engine import Value
 from wengert.errors import ArgumentError
-from wengert.ops import ieee
+from wengert.ops import ieee, positive, within
 from wengert.ops.ieee import Array, Nodes, cython
 from wengert.parameters import HasParameters, Parameters, leaves, listed
 
@@ -79,11 +78,11 @@ class Optimizer:
         """The learning rate of the next step. Set it to a number or to a function of the step."""
         if not callable(self._lr):
             return self._lr
-        return _within(f"the learning rate of step {self.steps}", self._lr(self.steps), 0.0, math.inf)
+        return within(f"the learning rate of step {self.steps}", self._lr(self.steps), 0.0, math.inf)
 
     @lr.setter
     def lr(self, rate: Rate) -> None:
-        self._lr = rate if callable(rate) else _within("lr", rate, 0.0, math.inf)
+        self._lr = rate if callable(rate) else within("lr", rate, 0.0, math.inf)
 
     @property
     def trainable(self) -> list[Value]:
@@ -173,6 +172,10 @@ class Optimizer:
         """
         raise NotImplementedError(f"{type(self).__name__} does not say how it moves parameters")
 
+    def _factors(self, lr: float, age: float) -> tuple[float, ...]:
+        """What a rule of ours, `_moved`, takes where each parameter makes its step of this number, counted from 1."""
+        return (lr,)
+
     def _update(self, lr: float) -> None:
         """Move the parameters in `self._active` by the rule."""
         for name, numbers in self._state.items():
@@ -255,14 +258,17 @@ class SGD(Optimizer):
         if lr is None:
             raise ArgumentError("lr is missing, the learning rate: SGD(model.parameters(), lr=0.05)")
         super().__init__(parameters, lr, "velocity")
-        self.momentum: float = _within("momentum", momentum, 0.0, 1.0)
-        self.weight_decay: float = _within("weight_decay", weight_decay, 0.0, math.inf)
+        self.momentum: float = within("momentum", momentum, 0.0, 1.0)
+        self.weight_decay: float = within("weight_decay", weight_decay, 0.0, math.inf)
         self.nesterov: bool = nesterov
         if nesterov and momentum == 0.0:
             raise ArgumentError("nesterov needs a momentum above 0")
 
     def _rule(self, lr: float, x: Any, g: Any, *state: Any) -> tuple[Any, ...]:
-        return tuple(_sgd(x, g, state[0], lr, self.momentum, self.nesterov, self.weight_decay))
+        return self._moved((lr,), x, g, *state)
+
+    def _moved(self, factors: Sequence[Any], x: Any, g: Any, *state: Any) -> tuple[Any, ...]:
+        return tuple(_sgd(x, g, state[0], factors[0], self.momentum, self.nesterov, self.weight_decay))
 
     def _loop(self, state: Mapping[str, Any]) -> Any:
         return _SGDLoop(state["velocity"], self.momentum, self.nesterov, self.weight_decay)
@@ -307,16 +313,23 @@ class Adam(Optimizer):
         super().__init__(parameters, lr, "age", "mean", "square")
         if len(betas) != 2:
             raise ArgumentError(f"betas is {betas!r}; expected two numbers")
-        self.betas: Sequence[float] = tuple([_within(f"betas[{i}]", b, 0.0, 1.0) for i, b in enumerate(betas)])
-        self.eps: float = _positive("eps", eps)
-        self.weight_decay: float = _within("weight_decay", weight_decay, 0.0, math.inf)
+        self.betas: Sequence[float] = tuple([within(f"betas[{i}]", b, 0.0, 1.0) for i, b in enumerate(betas)])
+        self.eps: float = positive("eps", eps)
+        self.weight_decay: float = within("weight_decay", weight_decay, 0.0, math.inf)
 
     def _rule(self, lr: float, x: Any, g: Any, *state: Any) -> tuple[Any, ...]:
-        (age, mean, square), (beta1, beta2), decay = state, self.betas, self.weight_decay
-        steps = age + 1.0  # of each parameter; in an array they are all the same
-        rate, scale = _corrections(steps if isinstance(steps, float) else steps.item(0), lr, beta1, beta2)
-        x, mean, square = _adam(x, g, mean, square, rate, scale, lr, beta1, beta2, self.eps, decay, self._decoupled)
-        return x, steps, mean, square
+        age = state[0] + 1.0  # of each parameter; in an array they are all the same
+        return self._moved(self._factors(lr, age if isinstance(age, float) else age.item(0)), x, g, *state)
+
+    def _factors(self, lr: float, age: float) -> tuple[float, ...]:
+        rate, scale = _corrections(age, lr, self.betas[0], self.betas[1])
+        return lr, rate, scale
+
+    def _moved(self, factors: Sequence[Any], x: Any, g: Any, *state: Any) -> tuple[Any, ...]:
+        (lr, rate, scale), (age, mean, square), (beta1, beta2) = factors, state, self.betas
+        decay, apart = self.weight_decay, self._decoupled
+        x, mean, square = _adam(x, g, mean, square, rate, scale, lr, beta1, beta2, self.eps, decay, apart)
+        return x, age + 1.0, mean, square
 
     def _loop(self, state: Mapping[str, Any]) -> Any:
         kept = state["age"], state["mean"], state["square"]
@@ -369,7 +382,7 @@ def clip_grad_norm(parameters: Parameters, max_norm: Number) -> float:
     >>> print(f"{x.grad:.4f} {y.grad:.4f}")
     0.6000 0.8000
     """
-    _positive("max_norm", max_norm)
+    positive("max_norm", max_norm)
     values = leaves(parameters)
     norm = math.hypot(*[p.grad for p in values])  # hypot squares nothing that could overflow
     factor = max_norm / (norm + 1e-6)
@@ -483,16 +496,3 @@ class _AdamLoop(Loop):
                 p._data, mean[i], square[i] = _adam(
                     p._data, p._grad, mean[i], square[i], rate, scale, lr, b1, b2, eps, decay, apart
                 )
-
-
-def _within(name: str, number: Any, low: float, high: float) -> float:
-    """The number as a float, if it is one from low to below high."""
-    if not isinstance(number, Real) or not low <= float(number) < high:
-        raise ArgumentError(f"{name} is {number!r}; expected a number from {low} to below {high}")
-    return float(number)
-
-
-def _positive(name: str, number: Any) -> float:
-    if not isinstance(number, Real) or not 0.0 < float(number) < math.inf:
-        raise ArgumentError(f"{name} is {number!r}; expected a positive number")
-    return float(number)

@@ -12,7 +12,7 @@ import pytest
 
 import wengert
 from wengert import Value, losses, nn, optim
-from wengert.errors import MissingExtraError
+from wengert.errors import ArgumentError, MissingExtraError
 from wengert.ops import BY_NAME
 
 np = pytest.importorskip("numpy")
@@ -22,7 +22,7 @@ from tests.compiler.checks import CLOSE, Numbers, batch_of, difference, gradient
 from tests.programs import trial as trials  # noqa: E402
 from tools.qa import lifting_fuzz  # noqa: E402
 from wengert.compiler.backends import BACKENDS, preferred  # noqa: E402
-from wengert.compiler.backends.xla import SIZES  # noqa: E402
+from wengert.compiler.backends.xla import SIZES, XLAKernel  # noqa: E402
 
 pytestmark = [pytest.mark.jax, pytest.mark.once]  # what computes is XLA
 
@@ -180,3 +180,40 @@ def test_programs_as_users_write_them(name: str) -> None:
     outcome = trials.trial(name, "xla")
     assert outcome.failures == []
     assert outcome.verdict in (trials.LIFTED, "engine")
+
+
+def test_single_precision_on_request() -> None:
+    """Values of NumPy's doubles come out, of single precision; what is checked against the engine is checked so."""
+    model = nn.MLP(3, [4, 2], rng=random.Random(0))
+
+    def loss(x: Numbers, y: int) -> Any:
+        return losses.cross_entropy(model(x), y)
+
+    single, double = (wengert.compile(loss, backend="xla", dtype=dtype) for dtype in ("float32", "float64"))
+    X, Y = np.random.default_rng(0).normal(size=(9, 3)), np.arange(9) % 2
+    for _ in range(3):
+        got, want = single.mean(X, Y), double.mean(X, Y)
+    lifted(single)
+    slopes = [gradients(x, model.parameters()) for x in (got, want)]
+    assert 1e-9 < difference(*slopes) < 1e-5
+    assert single.map(X, Y).dtype == np.float64
+    assert (single.map(X, Y) == single.map(X, Y).astype(np.float32)).all()
+    for backend in ("auto", "numpy"):
+        with pytest.raises(ArgumentError, match='needs backend="xla"'):
+            wengert.compile(loss, backend=backend, dtype="float32")
+
+
+def test_a_wrong_program_is_found_in_single_precision_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    both = XLAKernel.both
+
+    def wrong(self: Any, *given: Any) -> Any:
+        made = both(self, *given)
+        self.slopes *= 1.001
+        return made
+
+    monkeypatch.setattr(XLAKernel, "both", wrong)
+    w = Value(2.0)
+    compiled = wengert.compile(lambda x: w * x * x, backend="xla", dtype="float32")
+    with pytest.warns(UserWarning, match="the derivative of the array program is 9.00"):
+        assert compiled(3.0).data == 18.0
+    assert "runs uncompiled" in compiled.report()

@@ -43,8 +43,8 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     seen: list[int] = []
     step = FlatSteps.step
 
-    def counted(self: Any, start: int, loss: float) -> Any:
-        made = step(self, start, loss)
+    def counted(self: Any, number: int, start: int, loss: float) -> Any:
+        made = step(self, number, start, loss)
         ends = range(start, start + made[0] * self.size, self.size)
         seen.extend([min(self.size, len(self.order) - at) for at in ends])
         return made

@@ -79,23 +79,14 @@ class Exported:
     def outcome(self, arrays: Sequence[Any], parameters: Sequence[Any], constants: Sequence[Any]) -> Any:
         """The result for some inputs: arrays of the library, integers where they choose items."""
         made, xp = self.recording, self.xp
-        batched = self.form.batched
-        holds: Any = None
-        counted = list(arrays)
-        for n, extent in made.extents.items():
-            x = arrays[n]
-            counted[n] = xp.where(x < 0, x + extent, x) if n in made.wraps else x
-            inside = (counted[n] >= 0) & (counted[n] < extent)
-            inside = inside.reshape(len(x), -1).all(-1) if batched else inside.all()
-            holds = inside if holds is None else holds & inside
-            counted[n] = xp.clip(counted[n], 0, extent - 1)
+        counted, holds = made.counted(arrays, xp)
         results = self.run(None, *counted, *parameters, *constants)
         outputs = dict(zip(made.lifted.program.outputs, results, strict=True))
         if made.guards:
             alike = made.guards.hold(outputs, xp)
             holds = alike if holds is None else holds & alike
         out = outputs["out"]
-        if batched and not made.lifted.program.outputs["out"].batched:
+        if self.form.batched and not made.lifted.program.outputs["out"].batched:
             out = xp.broadcast_to(out, (len(arrays[0]), *out.shape))
         if holds is None:
             return out

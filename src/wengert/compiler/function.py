@@ -21,6 +21,7 @@ def compile(
     static: Sequence[str] = (),
     backend: str = "auto",
     wait: bool | None = None,
+    dtype: str = "float64",
 ) -> Any:
     """Record a function of scalars once and run it as an array program from then on.
 
@@ -36,10 +37,13 @@ def compile(
             "native", as machine code, and "xla", by JAX.
         wait: whether machine code is there before the first result; else NumPy serves until another thread has made it.
             By default only a back end that is named is waited for.
+        dtype: the numbers that the program computes with: "float64", or "float32" where the back end is "xla". Results
+            are floats of Python's all the same.
 
     Raises:
         MissingExtraError: no back end can run here: NumPy is not installed.
-        ArgumentError: `static` names an argument that the function does not have, or there is no such back end.
+        ArgumentError: `static` names an argument that the function does not have, or there is no such back end, or it
+            has no such numbers.
 
     >>> from wengert import Value
     >>> w, b = Value(2.0), Value(1.0)
@@ -54,8 +58,11 @@ def compile(
     if backend not in (known := ("auto", *BACKENDS)):
         raise errors.ArgumentError(f"backend is {backend!r}; expected one of {', '.join(map(repr, known))}")
     if function is None:
-        return functools.partial(compile, static=static, backend=backend, wait=wait)
-    return Compiled(function, static, BACKENDS.get(backend), wait)
+        return functools.partial(compile, static=static, backend=backend, wait=wait, dtype=dtype)
+    pinned = BACKENDS.get(backend)
+    if pinned is None and dtype != "float64":
+        raise errors.ArgumentError(f'dtype is {dtype!r}: anything but "float64" needs backend="xla"')
+    return Compiled(function, static, pinned and pinned.typed(dtype), wait)
 
 
 class Compiled(CallPath):

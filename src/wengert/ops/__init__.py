@@ -1,7 +1,7 @@
 """The table of operations, one row each, and what rows are: see `table.py`."""
 
 from wengert.ops import coerce, ieee, table
-from wengert.ops.coerce import is_number, named
+from wengert.ops.coerce import is_number, named, positive, within
 from wengert.ops.op import (
     AS_OPERANDS,
     BY_NAME,
@@ -19,5 +19,5 @@ from wengert.ops.op import (
 from wengert.ops.table import BUILT_IN, TINY, by_hand
 
 __all__ = ["AS_OPERANDS", "BUILT_IN", "BY_NAME", "FLOATS", "LEFT", "NONNEGATIVE", "TABLE", "TINY", "UNARY"]
-__all__ += ["VALUES", "Op", "by_hand", "coerce", "ieee", "interpret", "is_number", "named", "namespace", "register"]
-__all__ += ["table"]
+__all__ += ["VALUES", "Op", "by_hand", "coerce", "ieee", "interpret", "is_number", "named", "namespace", "positive"]
+__all__ += ["register", "table", "within"]

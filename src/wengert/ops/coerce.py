@@ -7,9 +7,9 @@ from math import inf, nan
 from numbers import Real
 from typing import Any
 
-from wengert.errors import HandmadeNodeError, OperandError
+from wengert.errors import ArgumentError, HandmadeNodeError, OperandError
 
-__all__ = ["data", "is_number", "label", "named", "number"]
+__all__ = ["data", "is_number", "label", "named", "number", "positive", "within"]
 
 # Kinds that have no arithmetic with a Value of their own: say at once what to write instead.
 ADVICE: dict[type, str] = {
@@ -105,3 +105,25 @@ def named(x: object) -> str:
     """The kind of x, and the start of how it is written."""
     written = repr(x)
     return "None" if x is None else f"{type(x).__name__} {written if len(written) <= 40 else written[:37] + '...'}"
+
+
+def within(name: str, number: Any, low: float, high: float) -> float:
+    """An argument as a float, if it is a number from low to below high.
+
+    Raises:
+        ArgumentError: it is not.
+    """
+    if not isinstance(number, Real) or not low <= float(number) < high:
+        raise ArgumentError(f"{name} is {number!r}; expected a number from {low} to below {high}")
+    return float(number)
+
+
+def positive(name: str, number: Any) -> float:
+    """An argument as a float, if it is a finite number above 0.
+
+    Raises:
+        ArgumentError: it is not.
+    """
+    if not isinstance(number, Real) or not 0.0 < float(number) < inf:
+        raise ArgumentError(f"{name} is {number!r}; expected a positive number")
+    return float(number)

@@ -4,9 +4,10 @@ from importlib import import_module
 from types import ModuleType
 
 from wengert.training.fit import History, Loss, Metric, Model, accuracy, fit, predict
+from wengert.training.hosts import is_first
 from wengert.training.trainers import Trainer, choose
 
-__all__ = ["History", "Loss", "Metric", "Model", "Trainer", "accuracy", "choose", "fit", "predict"]
+__all__ = ["History", "Loss", "Metric", "Model", "Trainer", "accuracy", "choose", "fit", "is_first", "predict"]
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -16,14 +16,14 @@ from wengert.engine import Value
 from wengert.errors import DataError, StaleRecordingError
 from wengert.modes import no_grad
 from wengert.optim import Optimizer
-from wengert.training.flat import FlatSteps, recorded
+from wengert.training.flat import FlatSteps, Recorded, recorded
+from wengert.training.hosts import Hosts
 from wengert.training.metrics import Right
 from wengert.training.task import CHUNK, Example, Outcome, Places, RefusedError, Task, same_random_numbers
 
 __all__ = ["CompiledLosses"]
 
 PIECE = 1024  # how many examples an array program computes at once; more would cost memory and gain no time
-CLOSE = 1e-9  # as near as a program's numbers are to the engine's: both sum, in different orders
 
 
 class CompiledLosses:
@@ -33,14 +33,22 @@ class CompiledLosses:
         chunk: how many examples are computed at once.
         operations: how many scalar operations a pass over all examples takes.
         became: what became of them, in words.
+        hosts: the processes that train together.
+        mesh: the devices, of a back end that runs on devices; else None.
 
     Raises:
         RefusedError: the loss or the data cannot be compiled.
     """
 
-    def __init__(self, task: Task, backend: Backend) -> None:
+    def __init__(self, task: Task, backend: Backend, mesh: Any = None) -> None:
         self.task: Task = task
         self.backend: Backend = backend
+        self.hosts: Hosts = Hosts([len(task.examples)])
+        self.mesh: Any = None
+        if backend.device:
+            from wengert.training.devices import hosts_of, mesh_of  # which need JAX
+
+            self.hosts, self.mesh = hosts_of(len(task.examples)), mesh_of(mesh)
         self.chunk: int = PIECE
         self._data, self._held_out = _arrays(task.examples), _arrays(task.held_out)
         self._cross_checked = 0
@@ -71,6 +79,7 @@ class CompiledLosses:
             raise RefusedError(refusal)
         path = self._losses._runtime.latest()
         self.operations: int = path.nodes * len(task.examples)
+        self.close: float = path.kernel.agree  # to the engine's numbers, which are summed in another order
         steps = len(path.lifted.program.steps)
         self.became: str = f"{path.nodes:,} scalar operations became {steps:,} array operations"
 
@@ -115,11 +124,11 @@ class CompiledLosses:
         x, y = self.task.examples[place]
         with no_grad():
             penalized, penalties = self.task.regularization, self._penalties
-            if penalized is not None and penalties is not None and _differ(penalized().data, penalties().data):
+            if penalized is not None and penalties is not None and self._differ(penalized().data, penalties().data):
                 self._penalties = self._flat = None  # a schedule, perhaps: it stays with the engine from now on
             want = self.task.loss(self.task.model(x), y).data
         got = float(self._losses.map(*[column[place : place + 1] for column in self._data])[0])
-        if _differ(want, got):
+        if self._differ(want, got):
             what = "what the loss or the model reads besides its arguments"
             raise StaleRecordingError(f"{what} has changed during the run")
 
@@ -136,12 +145,24 @@ class CompiledLosses:
                     return None
             if losses is None or not FlatSteps.serve(losses, penalty, optimizer):
                 return None
-            flat = self._flat = FlatSteps(losses, penalty, optimizer, metric, self.chunk, self._data)
-        if not optimizer._takes_arrays():
+            flat = self._flat = self._steps(losses, penalty, optimizer, metric, self.chunk, self._data)
+        if flat is None or not optimizer._takes_arrays():
             return None
         places = np.arange(len(order)) if isinstance(order, range) else order
         flat.begin(np.ascontiguousarray(places, np.int64), size, clip_norm or 0.0)
         return flat
+
+    def _steps(self, losses: Recorded, penalty: Recorded | None, optimizer: Optimizer, *more: Any) -> FlatSteps | None:
+        """Steps on arrays: on the devices, where there are some and the optimizer's rule and the data can be there."""
+        if self.mesh is not None:
+            from wengert.training.devices import DeviceSteps  # which needs JAX
+
+            if DeviceSteps.serve_there(losses, optimizer, self._data):
+                return DeviceSteps(losses, penalty, optimizer, *more, mesh=self.mesh, hosts=self.hosts)
+        return None if self.hosts.several else FlatSteps(losses, penalty, optimizer, *more)
+
+    def _differ(self, want: float, got: float) -> bool:
+        return abs(want - got) > self.close * max(1.0, abs(want))
 
     def _score(self, x: Any, y: Any, places: Iterable[int], examples: list[Example]) -> float:
         """The sum of the metric over some examples, given both as arrays and as their places."""
@@ -178,10 +199,6 @@ def _arrays(examples: list[Example]) -> list[Any]:
         return [made for name, column in columns for made in flatten_argument(name, list(column), batched=True)[1]]
     except DataError as error:
         raise RefusedError(str(error)) from None
-
-
-def _differ(want: float, got: float) -> bool:
-    return abs(want - got) > CLOSE * max(1.0, abs(want))
 
 
 def _refusal(function: Compiled) -> str:

@@ -19,7 +19,7 @@ import sys
 import warnings
 from array import array
 from collections.abc import Callable, Iterable
-from math import inf, isfinite
+from math import isfinite
 from numbers import Real
 from time import perf_counter
 from typing import Any
@@ -29,6 +29,7 @@ from wengert.engine import Value
 from wengert.errors import ArgumentError, DataError, LengthError, OperandError, WengertError
 from wengert.losses import cross_entropy, hinge
 from wengert.modes import no_grad
+from wengert.ops import positive
 from wengert.optim import Optimizer
 from wengert.training.history import History, Progress
 from wengert.training.metrics import METRICS, Metric
@@ -58,6 +59,8 @@ def fit(
     callback: Callable[[History], object] | None = None,
     backend: str = "auto",
     history: History | None = None,
+    dtype: str = "float64",
+    mesh: Any = None,
 ) -> History:
     """Train a model: for each batch the gradient of its mean loss, then one step of the optimizer.
 
@@ -94,20 +97,24 @@ def fit(
             random.Random(seed); None leaves it to Python's module `random` and its seed.
         progress: whether to show progress on stderr: a bar if tqdm is installed, else a plain line.
         callback: called with the History after each epoch; if it returns True, the run ends.
-        backend: "eager" is the engine; "numpy" is the array program, or an error; "auto" is the program if there
-            can be one, by the first back end that can run here.
+        backend: "eager" is the engine; "numpy", "native" and "xla" are the array program, or an error, the last one
+            on devices; "auto" is the program if there can be one, by the first back end that can run here.
         history: of an earlier run, which this one goes on with until there are `epochs` in all: the same History is
             continued and returned. If the parameters, the optimizer and the random numbers are as they were then (see
             `wengert.checkpoint`, and save from `callback`), the outcome is that of one long run, to the last bit:
             "auto" keeps to the back end of the earlier run, and with `seed` the orders of its epochs are drawn again
             and passed over.
+        dtype: "float64", or "float32" where the back end is "xla".
+        mesh: the devices of the back end "xla", which share each batch: how many, or a `jax.sharding.Mesh`. None is
+            the one that JAX would choose; after `jax.distributed.initialize` those of all processes, each of which
+            calls `fit` with its share of X and Y: `batch_size` counts the examples of all of them.
 
     Raises:
         DataError: X or Y is empty, or holds what is no finite number; or a target is of no class.
         LengthError: X and Y, a row and the model's inputs, or a target and its prediction differ in length.
         ArgumentError: an argument is out of its range, or the optimizer is another model's; or a backend is asked
             for, and the loss or the data cannot be compiled.
-        MissingExtraError: the backend is "numpy", and NumPy is not installed.
+        MissingExtraError: what the backend needs is not installed.
         OperandError: the loss is not a Value.
     """
     if backend not in (known := ("auto", "eager", *BACKENDS)):
@@ -124,16 +131,21 @@ def fit(
     started = perf_counter() - history.seconds
     if len(history) and backend == "auto":
         backend = history.backend or backend
-    trainer = choose(backend, model, loss, measure, regularization, examples, held_out)
+    trainer = choose(backend, model, loss, measure, regularization, examples, held_out, dtype=dtype, mesh=mesh)
+    hosts = trainer.hosts
+    if hosts.several:
+        asked = epochs, batch_size or 0, patience or 0, clip_norm or 0.0, callback is not None, bool(held_out)
+        state = [x for part in optimizer._state.values() for x in part]
+        hosts.agree([*asked, *[p.data for p in optimizer.parameters], *state, *history.loss])
     if len(history) and history.backend == trainer.name:
         trainer.fallback = history.fallback
     history.backend, history.fallback = trainer.name, trainer.fallback
-    size = batch_size or len(examples)
+    size = batch_size or hosts.total
     draw = random if seed is None else random.Random(seed)
     if seed is not None and shuffle:
         for _ in range(len(history)):
             _keys(draw, len(examples))
-    bar = Progress(progress, epochs, -(-len(examples) // size))
+    bar = Progress(progress and not hosts.here, epochs, -(-hosts.total // size))
     if trainer.fallback and any(one.is_available() for one in BACKENDS.values()):
         bar.say(f"fit runs on the engine: {trainer.fallback}")
     try:
@@ -153,7 +165,7 @@ def fit(
             history.seconds = perf_counter() - started
             bar.epoch(history)
             if callback is not None:
-                history.stopped_early |= callback(history) is True
+                history.stopped_early |= hosts.any(callback(history) is True)
     except KeyboardInterrupt:
         history.interrupted = True
     except DivergedError as reason:
@@ -273,8 +285,8 @@ def _check_numbers(epochs: int, batch_size: int | None, patience: int | None, cl
     for name, number in {"epochs": epochs, "batch_size": batch_size, "patience": patience}.items():
         if number is not None and (not isinstance(number, int) or number < 1):
             raise ArgumentError(f"{name} is {number!r}; expected a whole number from 1 up")
-    if clip_norm is not None and not (isinstance(clip_norm, Real) and 0.0 < float(clip_norm) < inf):
-        raise ArgumentError(f"clip_norm is {clip_norm!r}; expected a positive number")
+    if clip_norm is not None:
+        positive("clip_norm", clip_norm)
 
 
 def _check_loss(name: str, loss: object) -> None:

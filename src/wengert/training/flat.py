@@ -22,7 +22,7 @@ from wengert.optim import Optimizer
 from wengert.training.batches import Batches
 from wengert.training.metrics import Right
 
-__all__ = ["FlatSteps", "Recorded", "recorded"]
+__all__ = ["FlatSteps", "Recorded", "places", "recorded"]
 
 PAUSE = 5e-3  # seconds between two looks at what else there is to do: Ctrl-C, other threads, the progress bar
 
@@ -77,6 +77,8 @@ class FlatSteps(Batches):
         self.state: dict[str, Any] = {}
         self.held: bool = False  # whether the numbers of now are in the arrays; else they are in the Values
         self.pace: int = 1  # how many steps are made between two looks
+        self.pause: float = PAUSE  # seconds between them
+        self.number: int = 0  # of the batch that comes next
         self.first: int = 0  # from which example on there are predictions
         self.stop: int = 0  # and up to which
         self.right: float = 0.0  # how many of those before were right
@@ -84,13 +86,13 @@ class FlatSteps(Batches):
         # Those of the first recording, as it has them, then what it does not reach.
         known = {id(p): p for p in (*first.parameters, *optimizer.parameters)}
         self.parameters: tuple[Any, ...] = tuple(known.values())
-        self.places: Any = _places(self.parameters, optimizer.parameters)
+        self.places: Any = places(self.parameters, optimizer.parameters)
         self.open(
             list(losses.paths),
-            [_places(path.parameters, self.parameters) for path in losses.paths],
+            [places(path.parameters, self.parameters) for path in losses.paths],
             data,
             penalty and penalty.paths[0],
-            _places(penalty.paths[0].parameters if penalty else (), self.parameters),
+            places(penalty.paths[0].parameters if penalty else (), self.parameters),
             optimizer,
             None if metric is None else first.kernel.program.outputs["auxiliary"].cell_shape,
             piece,
@@ -153,14 +155,20 @@ class FlatSteps(Batches):
         for name, numbers in self.state.items():
             np.frombuffer(self.task[2]._state[name])[self.places] = numbers
 
-    def step(self, start: int, loss: float) -> tuple[int, float]:
-        """Make some steps of the optimizer, on the batches from an example on: as many as take a few milliseconds.
+    def step(self, number: int, start: int, loss: float) -> tuple[int, float]:
+        """Make some steps of the optimizer, on the batches from one on: as many as take a few milliseconds.
+
+        Args:
+            number: of that batch.
+            start: the example that it begins with.
+            loss: that of the epoch so far.
 
         Returns:
             How many were made, and `loss` with that of each batch, by its share of the epoch, added. None are made if
             the program does not hold for the next batch or comes to what is not finite; then the numbers are in the
             Values.
         """
+        self.number = number
         if start != self.stop:
             self.count_right(start)
         if not self.held:
@@ -172,7 +180,7 @@ class FlatSteps(Batches):
                 began = perf_counter()
                 with np.errstate(all="ignore"):
                     done, loss = self.run(start, steps, loss, self.state)
-                self.pace = max(1, int(done * PAUSE / (perf_counter() - began)))
+                self.pace = max(1, int(done * self.pause / (perf_counter() - began)))
         finally:
             if not done:
                 self.store()
@@ -198,7 +206,7 @@ class FlatSteps(Batches):
         return min(self.pace, steps)
 
 
-def _places(these: Iterable[Any], among: Iterable[Any]) -> Any:
+def places(these: Iterable[Any], among: Iterable[Any]) -> Any:
     """Where some parameters stand among others."""
     place = {id(p): number for number, p in enumerate(among)}
     return np.array([place[id(p)] for p in these], np.int64)

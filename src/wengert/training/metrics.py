@@ -20,9 +20,13 @@ class Right:
         """Whether one prediction is right; for a list of them, the share that is."""
         raise NotImplementedError
 
+    def rows(self, predictions: Any, targets: Any) -> Any:
+        """The same of each row, in an array of the library that these are of."""
+        raise NotImplementedError
+
     def count(self, predictions: Any, targets: Any) -> float:
         """The same, summed over the rows."""
-        raise NotImplementedError
+        return float(self.rows(predictions, targets).sum())
 
 
 class Greatest(Right):
@@ -31,8 +35,8 @@ class Greatest(Right):
     def __call__(self, prediction: Sequence[Value], target: int) -> float:
         return max(range(len(prediction)), key=prediction.__getitem__) == target
 
-    def count(self, predictions: Any, targets: Any) -> float:
-        return float((predictions.argmax(1) == targets).sum())
+    def rows(self, predictions: Any, targets: Any) -> Any:
+        return predictions.argmax(1) == targets
 
 
 class SameSide(Right):
@@ -48,9 +52,9 @@ class SameSide(Right):
         right = [self(p, t) for p, t in zip(prediction, target, strict=True)]
         return sum(right) / len(right)
 
-    def count(self, predictions: Any, targets: Any) -> float:
+    def rows(self, predictions: Any, targets: Any) -> Any:
         same = (predictions > self.cut) == (targets > self.target_cut)
-        return float(same.sum() if same.ndim == 1 else same.reshape(len(same), -1).mean(1).sum())
+        return same if same.ndim == 1 else same.reshape(len(same), -1).mean(1)
 
 
 METRICS: dict[Any, Metric] = {

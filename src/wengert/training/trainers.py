@@ -20,6 +20,7 @@ from wengert.functions import sum as total
 from wengert.modes import eager_only, no_grad
 from wengert.optim import Optimizer, clip_grad_norm
 from wengert.training.history import Progress
+from wengert.training.hosts import Hosts
 from wengert.training.task import CHUNK, Outcome, Places, RefusedError, Task
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class DivergedError(Exception):
     """The loss of a batch is not finite."""
 
 
-def choose(backend: str, *task: Any) -> Trainer:
+def choose(backend: str, *task: Any, dtype: str = "float64", mesh: Any = None) -> Trainer:
     """What trains on `Task(*task)`.
 
     Args:
@@ -43,22 +44,29 @@ def choose(backend: str, *task: Any) -> Trainer:
             where the loss and the data can be compiled and the task is not tiny, else the engine. Its `fallback` says
             why, and is empty for a tiny task, which the engine computes in less time.
         *task: the fields of a Task.
+        dtype: the kind of numbers that a back end computes with.
+        mesh: the devices that it uses, if it is one for devices; None for those of its own choice.
 
     Raises:
         MissingExtraError: a back end is asked for that needs what is not installed.
         ArgumentError: a back end is asked for, and the loss or the data cannot be compiled.
     """
     asked, fallback = Task(*task), ""
+    known = BACKENDS.get(backend)
+    if mesh is not None and not (known is not None and known.device):
+        raise ArgumentError(f'mesh needs backend="xla", which computes on devices; backend is {backend!r}')
     if backend == "eager":
+        if dtype != "float64":
+            raise ArgumentError(f"dtype is {dtype!r}, and the engine computes in double precision")
         return Trainer(asked)
     try:
-        chosen = preferred() if backend == "auto" else BACKENDS[backend]
+        chosen = (preferred() if known is None else known).typed(dtype)
         chosen.require()
         if eager_only():
             raise RefusedError("strict() and detect_anomaly() look at each operation by itself")
         from wengert.training.compiled import CompiledLosses  # which needs NumPy
 
-        compiled = CompiledLosses(asked, chosen)
+        compiled = CompiledLosses(asked, chosen, mesh)
         if backend != "auto" or compiled.operations >= chosen.overhead:
             return Trainer(asked, compiled)
     except MissingExtraError as error:
@@ -79,12 +87,14 @@ class Trainer:
         task: what is learnt.
         compiled: the array program; None where there is none, or none any more.
         fallback: why it is the engine where an array program would have been welcome; else empty.
+        hosts: the processes that train together.
     """
 
     def __init__(self, task: Task, compiled: CompiledLosses | None = None, fallback: str = "") -> None:
         self.task: Task = task
         self.compiled: CompiledLosses | None = compiled
         self.fallback: str = fallback
+        self.hosts: Hosts = Hosts([len(task.examples)]) if compiled is None else compiled.hosts
 
     @property
     def name(self) -> str:
@@ -125,42 +135,49 @@ class Trainer:
         Raises:
             DivergedError: a loss is not finite; its step was not made.
         """
-        start, loss, score = 0, 0.0, 0.0
+        number, loss, score = 0, 0.0, 0.0
+        every, shares = self.hosts.batches(size)
+        cuts = every[self.hosts.here]
 
         def flat_steps() -> FlatSteps | None:
             return self.compiled.flat_steps(order, size, optimizer, clip_norm) if self.compiled is not None else None
 
         flat = flat_steps()
         try:
-            while start < len(order):
-                made = 0
-                if flat is not None:
-                    made, loss = self._flat_steps(flat, start, loss)
+            while number < len(shares):
+                made, loss = self._flat_steps(flat, number, cuts[number], loss)
                 if not made:
-                    batch, made = order[start : start + size], 1
+                    batch, made = order[cuts[number] : cuts[number + 1]], 1
                     try:
                         outcome = self._step(batch, optimizer, clip_norm)
                     except DivergedError as reason:
-                        raise DivergedError(f"batch {start // size}: {reason}") from None
-                    loss += len(batch) / len(order) * outcome[0]
+                        raise DivergedError(f"batch {number}: {reason}") from None
+                    loss += shares[number] * outcome[0]
                     score += sum(outcome[1:])
                     if flat is not None and flat.is_old():
                         score += flat.end()
                         flat = flat_steps()
-                start += made * size
+                number += made
                 progress.batches(made)
         finally:
             score += flat.end() if flat is not None else 0.0
-        return (loss,) if self.task.metric is None else (loss, score / len(order))
+        return (loss,) if self.task.metric is None else (loss, score / self.hosts.total)
 
-    def _flat_steps(self, flat: FlatSteps, start: int, loss: float) -> tuple[int, float]:
-        """Some steps on arrays, from an example on: how many, and the loss of the epoch so far; 0 if there are none."""
-        return self._ask(lambda _: flat.step(start, loss), lambda: (0, loss))
+    def _flat_steps(self, flat: FlatSteps | None, number: int, start: int, loss: float) -> tuple[int, float]:
+        """Some steps on arrays, from a batch on, which begins with an example: how many, and the loss of the epoch so
+        far; 0 if there are none, or another process makes none.
+        """
+        if flat is None or self.compiled is None:
+            return self.hosts.least(0), loss
+        return self._ask(lambda _: flat.step(number, start, loss), lambda: (0, loss))
 
     def _step(self, batch: Places, optimizer: Optimizer, clip_norm: float | None) -> Outcome:
         """One step on a batch; returns its outcome before the step."""
         optimizer.zero_grad()
-        outcome = self.gradient(batch)
+        outcome: Outcome = (0.0,) if self.task.metric is None else (0.0, 0.0)
+        if len(batch):  # of many processes one may have no example in it
+            outcome = self.gradient(batch)
+        outcome = self.hosts.step(outcome, len(batch), optimizer.parameters)
         if not isfinite(outcome[0]):
             raise DivergedError(
                 f"the loss is {outcome[0]}; training ended before the step that would spoil "
@@ -199,7 +216,8 @@ class Trainer:
 
     def measure(self) -> Outcome:
         """The mean loss of the examples that are held out, and the mean metric where there is one."""
-        return self._ask(lambda program: program.measure(), self._eager_measure)
+        own = self._ask(lambda program: program.measure(), self._eager_measure)
+        return tuple(self.hosts.mean(own, len(self.task.held_out)))
 
     def _eager_measure(self) -> Outcome:
         with no_grad():

@@ -6,11 +6,12 @@ A back end is one file with a kind of `Kernel` (see `base`), and a row below. Wh
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from wengert.errors import require
+from wengert.errors import ArgumentError, require
 
 if TYPE_CHECKING:
     from wengert.compiler.backends.base import Kernel as Kernel
@@ -20,12 +21,14 @@ if TYPE_CHECKING:
     from wengert.compiler.backends.export import function_of as function_of
     from wengert.compiler.backends.export import source_of as source_of
     from wengert.compiler.backends.spellings import LIBRARIES as LIBRARIES
+    from wengert.compiler.backends.xla import precision as precision
+    from wengert.compiler.backends.xla import traced as traced
 
 __all__ = ["BACKENDS", "Backend", "automatic", "preferred", "register"]
 
 _LATER = {  # what is imported when it is asked for: most of it needs NumPy
     "Kernel": "base", "LIBRARIES": "spellings", "all_finite": "base", "cache_folder": "cache", "cut": "base",
-    "function_of": "export", "source_of": "export",
+    "function_of": "export", "precision": "xla", "source_of": "export", "traced": "xla",
 }  # fmt: skip
 
 
@@ -40,11 +43,12 @@ class Backend(NamedTuple):
     """Something that runs programs."""
 
     name: str
-    kernel: Callable[[], type[Any]]  # gives its kind of `Kernel`
+    kernel: Callable[[], Callable[..., Any]]  # gives its kind of `Kernel`
     library: str  # that it needs
     extra: str  # that brings the library: pip install "wengert[extra]"
     overhead: int  # a pass over all examples of fewer scalar operations takes the engine less time than its calls
     background: Callable[[], type[Any]] | None = None  # a kind that is prepared while another back end serves
+    device: bool = False  # whether it runs on devices: there also in single precision, and many steps of `fit` at once
 
     def is_available(self) -> bool:
         """Whether its library is installed, and NumPy, which has the arrays of every kernel."""
@@ -58,6 +62,20 @@ class Backend(NamedTuple):
         """
         require(self.library, self.extra)
         require("numpy", self.extra)
+
+    def typed(self, dtype: str) -> Backend:
+        """The same for numbers of a kind: "float64" or, on devices, "float32".
+
+        Raises:
+            ArgumentError: it has no such numbers.
+        """
+        if dtype == "float64":
+            return self
+        if dtype != "float32":
+            raise ArgumentError(f"dtype is {dtype!r}; expected 'float64' or 'float32'")
+        if not self.device:
+            raise ArgumentError(f'dtype="float32" needs backend="xla": {self.name!r} computes in double precision')
+        return self._replace(kernel=lambda: partial(self.kernel(), single=True))
 
 
 BACKENDS: dict[str, Backend] = {}
@@ -113,4 +131,4 @@ register(
     )
 )
 # JAX brings NumPy, so that "auto" never comes to this one.
-register(Backend("xla", lambda: import_module(f"{__name__}.xla").XLAKernel, "jax", "xla", overhead=20000))
+register(Backend("xla", lambda: import_module(f"{__name__}.xla").XLAKernel, "jax", "xla", overhead=20000, device=True))

@@ -53,10 +53,16 @@ class Kernel(ABC):
         slopes: after `both`, the derivative by each of them.
         code: its functions as machine code; None where it has none, or none yet.
         refusal: why another back end runs the program after all; empty if none does.
+        agree: how closely it must follow the function, relative to each number.
+        nudge: more than the rounding of thousands of operations, and less than what anyone means to change.
+        floor: what is so small may be 0 to it.
     """
 
     name: ClassVar[str]
     refusal: str = ""
+    agree: float = 1e-9
+    nudge: float = 1e-11
+    floor: float = 0.0
 
     def __init__(self, program: Program, back: Program, wanted: Sequence[Array] = ()) -> None:
         self.program: Program = program

@@ -6,7 +6,8 @@ padding its derivatives are those of the engine, which JAX's are not.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import Any, cast
 
@@ -19,21 +20,63 @@ from wengert.compiler.backends.export import function_of
 from wengert.compiler.backends.spellings import LIBRARIES, by_element
 from wengert.compiler.ir import Array, Program
 
-__all__ = ["XLAKernel"]
+__all__ = ["XLAKernel", "precision", "traced"]
 
 LIBRARY = replace(LIBRARIES["jax"], by_element=True)
 SIZES = 4  # batches of so many sizes are compiled as they are; those of other sizes run in pieces of powers of two
 
 
+def precision(single: bool) -> AbstractContextManager[Any]:
+    """A block in which JAX's numbers are of double precision, or of single, whatever it is set to."""
+    return _singly() if single else jax.enable_x64(True)
+
+
+@contextmanager
+def _singly() -> Iterator[None]:
+    with jax.enable_x64(False), jax.default_matmul_precision("highest"):  # else some devices take half of the digits
+        yield
+
+
+def traced(program: Program, back: Program | None = None, wanted: Sequence[Array] = ()) -> Callable[..., Any]:
+    """A program as a function of JAX: of the parameters' numbers, end to end, the seed and the inputs; it gives the
+    outputs by name, the derivatives by the parameters, end to end, and those by `wanted`.
+    """
+    space = {"jax": jax, "jnp": jnp, "by_element": _by_element}
+    function, constants = function_of(program, back, wanted, LIBRARY, space)
+    params, names = program.of_role("param"), list(program.outputs)
+
+    def run(numbers: Any, seed: Any, inputs: Sequence[Any]) -> tuple[dict[str, Any], Any, Sequence[Any]]:
+        made = function(seed, *inputs, *cut(numbers, params), *map(jnp.asarray, constants))
+        outputs, slopes = made[: len(names)], made[len(names) :][: len(params)]
+        together, at = jnp.zeros(numbers.shape if slopes else 0), 0
+        for slope in slopes:  # which takes less time than to concatenate them
+            together = jax.lax.dynamic_update_slice(together, slope.reshape(-1), (at,))
+            at += slope.size
+        return dict(zip(names, outputs, strict=True)), together, made[len(names) + len(slopes) :]
+
+    return run
+
+
 class XLAKernel(Kernel):
     """A program that runs by XLA, in double precision whatever JAX is set to, on the device that JAX would choose
     (see `jax.default_device`).
+
+    Args:
+        program: see `Kernel`.
+        back: see there.
+        wanted: see there.
+        single: whether it computes in single precision.
     """
 
     name = "xla"
 
-    def __init__(self, program: Program, back: Program, wanted: Sequence[Array] = ()) -> None:
+    def __init__(self, program: Program, back: Program, wanted: Sequence[Array] = (), single: bool = False) -> None:
         super().__init__(program, back, wanted)
+        self.single: bool = single
+        if single:
+            self.agree: float = 1e-4
+            self.nudge: float = 1e-6
+            self.floor: float = 1e-6  # as the logarithm of 1 + 1e-9 is 0
         self._compiled: dict[bool, Callable[..., Any]] = {}  # by whether there are derivatives
         self._sizes: set[int] = set()
         self._batched: list[int] = [n for n, array in enumerate(self.inputs) if array.batched]
@@ -45,8 +88,7 @@ class XLAKernel(Kernel):
     def both(self, arrays: Sequence[Any], seed: float) -> tuple[dict[str, Any], list[Any]]:
         """The outputs by name, and the derivatives by the wanted inputs."""
         outputs, slopes, by_inputs = self._run(True, arrays, seed)
-        for memory, slope in zip(self.gradients, slopes, strict=True):
-            memory[...] = slope
+        self.slopes[...] = slopes
         return outputs, by_inputs
 
     def _run(self, both: bool, arrays: Sequence[Any], seed: float) -> tuple[dict[str, Any], Any, list[Any]]:
@@ -56,16 +98,18 @@ class XLAKernel(Kernel):
         a batch is cut into pieces of a few sizes.
         """
         if both not in self._compiled:
-            self._compiled[both] = self._define(both)
-        with jax.enable_x64(True):
+            back, wanted = (self.back, self.wanted) if both else (None, ())
+            self._compiled[both] = jax.jit(traced(self.program, back, wanted))
+        with precision(self.single):
             given = [
                 np.asarray(x, np.int64 if a.role == "index" else float)
                 for x, a in zip(arrays, self.inputs, strict=True)
             ]
             run = self._compiled[both]
-            pieces = [jax.device_get(run(self.numbers, float(seed), piece)) for piece in self._pieces(given)]
+            pieces = [run(self.numbers, float(seed), piece) for piece in self._pieces(given)]
         outputs, slopes, by_inputs = pieces[0] if len(pieces) == 1 else self._together(pieces)
-        return dict(zip(self.program.outputs, map(np.array, outputs), strict=True)), slopes, list(by_inputs)
+        made = {name: np.array(x, float) for name, x in outputs.items()}
+        return made, slopes, [np.asarray(x, float) for x in by_inputs]
 
     def _pieces(self, given: list[Any]) -> list[list[Any]]:
         """The inputs, those of a batch of an unusual size in pieces."""
@@ -81,31 +125,18 @@ class XLAKernel(Kernel):
             start = end
         return cuts
 
-    def _together(self, pieces: list[Any]) -> tuple[list[Any], Any, list[Any]]:
+    def _together(self, pieces: list[Any]) -> tuple[dict[str, Any], Any, list[Any]]:
         """What pieces of a batch came to, as one: the examples one behind the other, and derivatives added."""
         outputs, slopes, by_inputs = zip(*pieces, strict=True)
-        made = [
-            np.concatenate(parts) if array.batched else parts[0]
-            for array, parts in zip(self.program.outputs.values(), zip(*outputs, strict=True), strict=True)
-        ]
+        made = {
+            name: np.concatenate([part[name] for part in outputs]) if array.batched else outputs[0][name]
+            for name, array in self.program.outputs.items()
+        }
         wanted = [
-            np.concatenate(parts) if array.batched else sum(parts)
+            np.concatenate(parts) if array.batched else sum(map(np.asarray, parts))
             for array, parts in zip(self.wanted, zip(*by_inputs, strict=True), strict=True)
         ]
-        return made, [sum(parts) for parts in zip(*slopes, strict=True)], wanted
-
-    def _define(self, both: bool) -> Callable[..., Any]:
-        """The function of the parameters, the seed and the inputs, which XLA compiles when it is first called."""
-        space = {"jax": jax, "jnp": jnp, "by_element": _by_element}
-        function, constants = function_of(self.program, self.back if both else None, self.wanted, LIBRARY, space)
-        count = len(self.program.outputs)
-
-        def run(numbers: Any, seed: Any, inputs: list[Any]) -> tuple[Any, Any, Any]:
-            made = function(seed, *inputs, *cut(numbers, self.params), *map(jnp.asarray, constants))
-            outputs, slopes = made[:count], made[count : count + len(self.params)]
-            return outputs, slopes, made[count + len(self.params) :]
-
-        return jax.jit(run)
+        return made, sum(map(np.asarray, slopes)), wanted
 
 
 def _by_element(name: str, operand: int | None = None) -> Callable[..., Any]:
@@ -114,6 +145,10 @@ def _by_element(name: str, operand: int | None = None) -> Callable[..., Any]:
 
     def called(*xs: Any) -> Any:
         shape = shaped(jnp.broadcast_shapes(*map(jnp.shape, xs)), jnp.result_type(float))
-        return jax.pure_callback(lambda *numbers: function(*map(np.asarray, numbers)), shape, *xs)
+
+        def call(*numbers: Any) -> Any:
+            return np.asarray(function(*map(np.asarray, numbers)), shape.dtype)
+
+        return jax.pure_callback(call, shape, *xs)
 
     return called

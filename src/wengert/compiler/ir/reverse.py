@@ -20,19 +20,21 @@ __all__ = ["reverse"]
 ADDENDS = 16  # at most so many parts are added in one step
 
 
-def reverse(program: Program, wanted: tuple[str, ...] = ()) -> Program:
+def reverse(program: Program, wanted: tuple[str, ...] = (), weighted: bool = False) -> Program:
     """The program that computes the derivatives of the output "out" by the parameters, and by the inputs `wanted`.
 
     Run after `program`, it reads that program's arrays. If the output is batched, its cotangent is one number, `seed`,
-    for all examples, and the derivatives are of ``seed * out.sum()``.
+    for all examples, and the derivatives are of ``seed * out.sum()``; if `weighted`, it has a number for each of them,
+    and the derivatives are of ``(seed * out).sum()``.
     """
-    return _Reverse(program, wanted).run()
+    return _Reverse(program, wanted, weighted).run()
 
 
 @dataclass
 class _Reverse:
     forward: Program
     wanted: tuple[str, ...]
+    weighted: bool
     program: Program = field(default_factory=Program)
     parts: dict[int, list[tuple[Access, Array]]] = field(default_factory=dict)
     constant: dict[int, Expr] = field(default_factory=dict)  # by array: its one value, where it has one
@@ -48,7 +50,7 @@ class _Reverse:
             if any(id(a) in self.needed for a in step.reads):
                 self.needed.add(id(step.out))
         if out.batched:
-            self.program.seed = Array("seed", (), "const")
+            self.program.seed = Array("seed", (BATCH,) if self.weighted else (), "const")
         if id(out) in self.needed:
             for step in reversed(self.forward.steps):
                 if id(step.out) not in self.needed:

@@ -19,8 +19,6 @@ from wengert.compiler.tracing.tracers import HOLDS
 
 __all__ = ["Guards", "Recording"]
 
-AGREE = 1e-9  # how closely a recording must follow the function, relative to each number
-NUDGE = 1e-11  # more than the rounding of thousands of operations, and less than what anyone means to change
 WHAT = ("result", "derivative")
 
 
@@ -77,6 +75,20 @@ class Recording(Plan):
     def __post_init__(self) -> None:
         self.prepare(self, np)
 
+    def counted(self, arrays: Sequence[Any], xp: Any) -> tuple[list[Any], Any]:
+        """The inputs, by a library of arrays, with integers that choose counted from the start and within bounds, and
+        whether they were, all or those of each example; None where nothing is chosen.
+        """
+        inside: Any = None
+        counted = list(arrays)
+        for n, extent in self.extents.items():
+            x = xp.where(arrays[n] < 0, arrays[n] + extent, arrays[n]) if n in self.wraps else arrays[n]
+            fits = (x >= 0) & (x < extent)
+            fits = fits.reshape(len(x), -1).all(-1) if self.kernel.inputs[n].batched else fits.all()
+            inside = fits if inside is None else inside & fits
+            counted[n] = xp.clip(x, 0, extent - 1)
+        return counted, inside
+
     def differs(self, arrays: Sequence[Any], count: int, want: Any, slopes: Any) -> str:
         """What of a run is not what the function itself came to, in words; empty if all agrees.
 
@@ -99,18 +111,19 @@ class Recording(Plan):
         with np.errstate(over="ignore"):
             if not (np.isfinite(got[0]).all() and all(map(all_finite, got[1:]))):
                 return ""  # the engine runs
-        close = [np.abs(x - y) <= AGREE * np.abs(y) for x, y in zip(got, wanted, strict=True)]
+        agree, nudge, floor = self.kernel.agree, self.kernel.nudge, self.kernel.floor
+        close = [np.abs(x - y) <= agree * np.abs(y) + floor for x, y in zip(got, wanted, strict=True)]
         finite = [np.isfinite(x) & np.isfinite(y) for x, y in zip(got, wanted, strict=True)]  # else the engine runs
         if slopes is not None and not (close[1] | ~finite[1]).all():
-            close[1] |= np.abs(got[1] - wanted[1]) <= NUDGE * slopes[1]()
+            close[1] |= np.abs(got[1] - wanted[1]) <= nudge * slopes[1]()
         if all((near | ~known).all() for near, known in zip(close, finite, strict=True)):
             return ""
         room = [np.zeros_like(x) for x in got]
         rng, numbers = np.random.default_rng(0), self.kernel.numbers.copy()
         for _ in range(2):
             pairs = [(x, rng.choice((-1.0, 1.0), np.shape(x))) for x in arrays]
-            shake = [x * (1.0 + NUDGE * sign) if np.asarray(x).dtype.kind == "f" else x for x, sign in pairs]
-            self.kernel.numbers[...] = numbers * (1.0 + NUDGE * rng.choice((-1.0, 1.0), numbers.shape))
+            shake = [x * (1.0 + nudge * sign) if np.asarray(x).dtype.kind == "f" else x for x, sign in pairs]
+            self.kernel.numbers[...] = numbers * (1.0 + nudge * rng.choice((-1.0, 1.0), numbers.shape))
             moved = self._numbers(shake, count, slopes is not None)
             if moved is not None:
                 room = [r + 8.0 * np.abs(m - x) for r, m, x in zip(room, moved, got, strict=True)]

@@ -1,0 +1,345 @@
+"""Training steps on devices: many batches in one loop of XLA, on one device or on several, of one process or of many.
+
+The data, the parameters and the optimizer's state lie on each device. Of each batch every device has a share of the
+rows, each row with a weight, so that a share may be smaller than another; the derivatives are added up over all
+devices, and each of them makes the same step by the optimizer's own rule. The loop ends before a step of which a row is
+of no known specialization, or a number is not finite: that one has changed nothing, and is made by itself.
+"""
+
+from __future__ import annotations
+
+import runpy
+from collections.abc import Callable, Sequence
+from functools import cache
+from hashlib import sha256
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.experimental import multihost_utils
+from jax.sharding import Mesh, NamedSharding
+
+from wengert import optim
+from wengert.compiler.backends import precision, traced
+from wengert.compiler.ir import reverse
+from wengert.compiler.tracing import Recording
+from wengert.errors import ArgumentError
+from wengert.optim import Optimizer
+from wengert.training.flat import FlatSteps, Recorded, places
+from wengert.training.hosts import Hosts
+
+__all__ = ["DeviceSteps", "hosts_of", "mesh_of"]
+
+AXIS = "examples"
+untyped: Any = jax  # for what JAX declares no types of
+WHOLE = untyped.sharding.PartitionSpec()  # of what each device has all of,
+ROWS = untyped.sharding.PartitionSpec(AXIS)  # a part along the first axis,
+PARTS = untyped.sharding.PartitionSpec(None, AXIS)  # and along the second
+PIECE = 1 << 13  # how many examples a device computes at once; more would cost memory and gain no time
+PAUSE = 0.1  # seconds between two looks at what else there is to do
+
+
+def hosts_of(count: int) -> Hosts:
+    """The processes that `jax.distributed.initialize` has brought together, of which this one has so many examples."""
+    if jax.process_count() == 1:
+        return Hosts([count])
+
+    def exchange(numbers: Sequence[float]) -> Any:
+        with precision(False):
+            return np.asarray(multihost_utils.process_allgather(np.array(numbers, float)))
+
+    return Hosts(exchange([count])[:, 0].astype(int).tolist(), jax.process_index(), exchange)
+
+
+def mesh_of(asked: Any) -> Mesh:
+    """The devices that a run is asked to use: a number of them or a mesh of JAX's, of which all axes are one here; with
+    None, those of all processes, or the one that JAX would choose.
+
+    Raises:
+        ArgumentError: there are not so many, or a process has none of them.
+    """
+    if isinstance(asked, Mesh):
+        devices = list(asked.devices.flat)
+    elif asked is None:
+        devices = jax.devices() if jax.process_count() > 1 else list(jnp.zeros(()).devices())
+    elif isinstance(asked, int) and 0 < asked <= len(jax.devices()):
+        devices = jax.devices()[:asked]
+    else:
+        raise ArgumentError(
+            f"mesh is {asked!r}; expected a number of devices from 1 to {len(jax.devices())}, or a jax.sharding.Mesh"
+        )
+    if {device.process_index for device in devices} != set(range(jax.process_count())):
+        raise ArgumentError("mesh leaves out the devices of a process: each needs at least one")
+    return Mesh(np.array(devices), (AXIS,))
+
+
+@cache
+def _rules() -> dict[str, Any]:
+    """What the optimizers' own text says, as Python runs it: compiled, their rules take C's numbers alone."""
+    return runpy.run_path(str(Path(str(optim.__file__)).with_name("optim.py")))
+
+
+def _rule_of(optimizer: Optimizer) -> Callable[..., Any]:
+    """The `_moved` of an optimizer, for JAX's arrays."""
+    owner = next(kind for kind in type(optimizer).__mro__ if "_moved" in vars(kind))
+    rule: Callable[..., Any] = vars(_rules()[owner.__name__])["_moved"]
+    return rule
+
+
+class Losses(NamedTuple):
+    """A recording of the loss, or of the regularization, as functions of JAX."""
+
+    made: Recording
+    spots: Any  # where its parameters stand among all; all of them, where these are in its own order
+    look: Callable[..., Any]  # its outputs
+    both: Callable[..., Any]  # and its derivatives
+
+    @classmethod
+    def of(cls, made: Recording, parameters: Sequence[Any]) -> Losses:
+        """Those of a recording, with its parameters among all."""
+        program = made.lifted.program
+        back = reverse(program, (), weighted=True)
+        spots = places(made.parameters, parameters)
+        is_all = np.array_equal(spots, np.arange(len(parameters)))
+        return cls(made, slice(None) if is_all else spots, traced(program), traced(program, back))
+
+    def run(self, x: Any, columns: Sequence[Any], weights: Any = None) -> tuple[dict[str, Any], Any, Any]:
+        """The outputs for some rows; the derivatives, if these have weights; and for which rows it holds."""
+        inputs = self.made.kernel.inputs
+        columns = [c if a.role == "index" else c.astype(x.dtype) for c, a in zip(columns, inputs, strict=True)]
+        counted, inside = self.made.counted(columns, jnp)
+        outputs, slopes, _ = (self.look if weights is None else self.both)(x[self.spots], weights, counted)
+        held: Any = True if inside is None else inside
+        if self.made.guards:
+            held = held & self.made.guards.hold(outputs, jnp)
+        return outputs, slopes, held
+
+
+class DeviceSteps(FlatSteps):
+    """The steps of an optimizer on the devices of a mesh.
+
+    Args:
+        *given: see `FlatSteps`.
+        mesh: the devices.
+        hosts: the processes whose devices these are.
+    """
+
+    def __init__(self, *given: Any, mesh: Mesh, hosts: Hosts) -> None:
+        super().__init__(*given)
+        self.mesh: Mesh = mesh
+        self.hosts: Hosts = hosts
+        self.pause: float = PAUSE
+        self.shares: Any = None  # what part of all examples each batch is
+        losses, penalty, optimizer = self.task
+        self.single: bool = losses.paths[0].kernel.single  # type: ignore[attr-defined]
+        self.losses: list[Losses] = [Losses.of(path, self.parameters) for path in losses.paths]
+        self.penalties: list[Losses] = [Losses.of(path, self.parameters) for path in (penalty.paths if penalty else ())]
+        self.optimizer: Optimizer = optimizer
+        self.settings: Any = None  # of the optimizer, and how the batches are cut, for which the loop was made
+        self.loop: Any = None
+        self.mark: int = 0  # of its text
+        self.kept: Any = ()  # the numbers, the gradients and the state, on the devices,
+        self.since: int = 0  # and how many steps these are ahead of the arrays
+        with precision(self.single):
+            self.columns: list[Any] = [self._on_each(column) for column in self.data]
+
+    @staticmethod
+    def serve_there(losses: Recorded, optimizer: Optimizer, data: Sequence[Any]) -> bool:
+        """Whether such steps can be made on devices: by a rule of ours, on integers where the data choose."""
+        inputs = [zip(path.kernel.inputs, data, strict=True) for path in losses.paths]
+        whole = all(array.role != "index" or x.dtype.kind == "i" for pairs in inputs for array, x in pairs)
+        return whole and optimizer._loop(optimizer._state) is not None
+
+    def _on_each(self, column: Any) -> Any:
+        """This process's examples on each of its devices, filled up to the greatest number of any process."""
+        padded = self._typed(np.resize(column, (max(self.hosts.counts), *column.shape[1:])))
+        shape = (self.mesh.size * len(padded), *column.shape[1:])
+        parts = [jax.device_put(padded, device) for device in self.mesh.local_devices]
+        return jax.make_array_from_single_device_arrays(shape, NamedSharding(self.mesh, ROWS), parts)
+
+    def _everywhere(self, numbers: Any) -> Any:
+        """The same numbers on each device."""
+        numbers = self._typed(numbers)
+        return jax.make_array_from_callback(
+            numbers.shape, NamedSharding(self.mesh, WHOLE), lambda place: numbers[place]
+        )
+
+    def _shared(self, numbers: Any) -> Any:
+        """Numbers of which the devices have a part each, along the second axis; given are those of this process."""
+        shape = (len(numbers), self.mesh.size, *numbers.shape[2:])
+        split = NamedSharding(self.mesh, PARTS)
+        return untyped.make_array_from_process_local_data(split, self._typed(numbers), shape)
+
+    def _typed(self, numbers: Any) -> Any:
+        """An array of the kind of numbers that is computed with."""
+        numbers = np.asarray(numbers)
+        return numbers.astype({"f": "f4", "i": "i4"}.get(numbers.dtype.kind, numbers.dtype)) if self.single else numbers
+
+    def begin(self, order: Any, size: int, clip_norm: float) -> None:
+        """See `Batches.begin`: the rows of each batch go to the devices that compute them, each with its weight."""
+        super().begin(order, size, clip_norm)
+        (cuts, shares), here = self.hosts.batches(size), self.hosts.here
+        self.cuts: list[int] = cuts[here]
+        devices = [sum(d.process_index == n for d in self.mesh.devices.flat) for n in range(len(cuts))]
+        each = max(-(-(end - start) // n) for n, at in zip(devices, cuts, strict=True) for start, end in pairwise(at))
+        pieces = -(-each // PIECE)
+        room = devices[here] * pieces * -(-each // pieces)
+        starts, counts = np.array(self.cuts[:-1]), np.diff(self.cuts)
+        column = np.arange(room)
+        taken = np.minimum(column, np.maximum(counts, 1)[:, None] - 1) + starts[:, None]  # then the last one, again
+        shape = (len(counts), devices[here], pieces, -1)
+        settings = ([getattr(self.optimizer, name) for name in self.optimizer._settings], size, len(order), clip_norm)
+        with precision(self.single):
+            self.rows: Any = self._shared(order[taken].astype(np.int32).reshape(shape))
+            if self.settings != settings:
+                self.settings, self.mark, self.shares = settings, 0, self._typed(shares)
+                weights = (column < counts[:, None]) / (np.array(shares)[:, None] * self.hosts.total)
+                self.weights: Any = self._shared(weights.reshape(shape))
+                self.loop = self._compiled(clip_norm)
+
+    def load(self) -> None:
+        """See there; from the arrays to the devices."""
+        super().load()
+        with precision(self.single):
+            kept = self.numbers, np.zeros(len(self.numbers)), tuple(self.state.values())
+            self.kept = jax.tree.map(self._everywhere, kept)
+        self.since = 0
+
+    def store(self) -> None:
+        """See there; what is on the devices first."""
+        numbers, gradients, state = jax.device_get(self.kept)
+        self.numbers[...], self.gradients[...] = numbers, gradients
+        self.state: dict[str, Any] = {name: np.asarray(x, float) for name, x in zip(self.state, state, strict=True)}
+        self.since = 0
+        super().store()
+
+    def count_right(self, start: int) -> None:
+        """What is right is counted on the devices."""
+        self.first: int = start
+        self.stop: int = start
+
+    def trusted(self, start: int) -> int:
+        """See there; as many as all processes can make, if they make the same ones."""
+        changed = any(each.made.changed() for each in (*self.losses, *self.penalties))
+        return self.hosts.least(0 if changed else super().trusted(start), self._marked())
+
+    def run(self, start: int, steps: int, loss: float, state: Any) -> tuple[int, float]:
+        """See `Batches.run`."""
+        given = self._given(steps, loss)
+        with precision(self.single):
+            made, kept, total, right = self.loop(*given)
+            done = int(made)  # it waits here, and Ctrl-C comes before anything is noted, or after all
+        self.kept, self.since, self.optimizer.steps = kept, self.since + done, self.optimizer.steps + done
+        self.right: float = self.right + float(right)
+        return done, float(total)
+
+    def _given(self, steps: int, loss: float) -> tuple[Any, ...]:
+        """What the loop takes, for so many steps from the next batch on, with the loss of the epoch so far."""
+        end = min(self.number + steps, len(self.shares))
+        lr, age = self.optimizer.lr, float(self.state["age"][0]) + self.since if "age" in self.state else 0.0
+        factors = [self.optimizer._factors(lr, age + 1.0 + n) for n in range(end - self.number)]
+        table = np.zeros((len(self.shares), len(factors[0])))
+        table[self.number : end] = factors
+        begin = np.int32(self.number), np.int32(end), self._typed(float(loss))
+        return (*begin, self.kept, self.columns, self.rows, self.weights, self._typed(table), self.shares)
+
+    def _marked(self) -> int:
+        """A number that tells the text of the loop from others, where there are several processes."""
+        if self.hosts.several and not self.mark:
+            with precision(self.single):
+                text = self.loop.lower(*self._given(1, 0.0)).as_text()
+            self.mark = int.from_bytes(sha256(text.encode()).digest()[:6], "big")
+        return self.mark
+
+    # -- what runs on each device -------------------------------------------------------------------------------------
+
+    def _compiled(self, clip_norm: float) -> Any:
+        """The loop, for the optimizer's settings of now."""
+        rule, optimizer = _rule_of(self.optimizer), self.optimizer
+
+        def loop(
+            start: Any,
+            end: Any,
+            total: Any,
+            kept: Any,
+            columns: Any,
+            rows: Any,
+            weights: Any,
+            factors: Any,
+            shares: Any,
+        ) -> Any:
+            def goes_on(at: Any) -> Any:
+                return (at[0] < end) & at[1]
+
+            def step(at: Any) -> Any:
+                n, _, (x, g, state), total, right = at
+                found = self._batch(x, columns, rows[n, 0], weights[n, 0])
+                loss, slopes, score, missed = untyped.lax.psum(found, AXIS)
+                loss, slopes, missed = self._penalized(x, loss, slopes, missed)
+                fits = (missed == 0) & jnp.isfinite(loss) & jnp.isfinite(slopes @ slopes)
+                if clip_norm:  # as `clip_grad_norm`
+                    slopes *= jnp.minimum(1.0, clip_norm / (jnp.sqrt(slopes @ slopes) + 1e-6))
+                moved, *changed = rule(optimizer, tuple(factors[n]), x, slopes, *state)
+                made = n + 1, (moved, slopes, tuple(changed)), total + shares[n] * loss, right + score
+                n, kept, total, right = jax.tree.map(
+                    lambda new, old: jnp.where(fits, new, old), made, (n, (x, g, state), total, right)
+                )
+                return n, fits, kept, total, right
+
+            right = jnp.zeros_like(total)
+            last, _, kept, total, right = jax.lax.while_loop(goes_on, step, (start, True, kept, total, right))
+            return last - start, kept, total, right
+
+        specs = (WHOLE, WHOLE, WHOLE, WHOLE, ROWS, PARTS, PARTS, WHOLE, WHOLE)
+        return jax.jit(jax.shard_map(loop, mesh=self.mesh, in_specs=specs, out_specs=WHOLE, check_vma=False))
+
+    def _batch(self, x: Any, columns: Any, rows: Any, weights: Any) -> Any:
+        """Of this device's share of a batch, the weighted loss and its gradient, how many predictions are right, and
+        how many rows are of no recording.
+        """
+
+        def piece(so_far: Any, now: Any) -> Any:
+            found = self._piece(x, columns, *now)
+            return jax.tree.map(jnp.add, so_far, found), None
+
+        zero = jnp.zeros((), jnp.result_type(float))
+        begun = zero, jnp.zeros_like(x), zero, zero
+        if len(rows) == 1:
+            return self._piece(x, columns, rows[0], weights[0])
+        return jax.lax.scan(piece, begun, (rows, weights))[0]
+
+    def _piece(self, x: Any, columns: Any, rows: Any, weights: Any) -> Any:
+        """The same of some rows: each by the recording that holds for it, as on the other ways."""
+        given = [column[rows] for column in columns]
+        loss = right = jnp.zeros((), x.dtype)
+        slopes, waiting = jnp.zeros_like(x), weights > 0
+        for each in self.losses:
+            taken, its = waiting, given
+            if len(self.losses) > 1:  # other rows give way to one that it holds for, lest they come to nan
+                taken = waiting & each.run(x, given)[2]
+                its = [column[jnp.where(taken, jnp.arange(len(rows)), taken.argmax())] for column in given]
+            share = jnp.where(taken, weights, 0.0)
+            outputs, by, held = each.run(x, its, share)
+            out = outputs["out"]
+            by = by if out.ndim else by * share.sum()
+            known = taken.any()
+            loss += jnp.where(known, (share * out).sum(), 0.0)
+            by = jnp.where(known, by, 0.0)
+            slopes = slopes.at[each.spots].add(by)
+            if self.metric is not None:
+                cell = each.made.lifted.program.outputs["auxiliary"].cell_shape
+                shown = jnp.broadcast_to(outputs["auxiliary"], (len(rows), *cell))
+                right += jnp.where(taken, self.metric.rows(shown, its[-1]), 0.0).sum()
+            waiting &= ~(taken & held)
+        return loss, slopes, right, waiting.sum().astype(x.dtype)
+
+    def _penalized(self, x: Any, loss: Any, slopes: Any, missed: Any) -> Any:
+        """With the regularization and its gradient."""
+        for each in self.penalties:
+            outputs, by, held = each.run(x, [], jnp.ones(()))
+            loss, slopes = loss + outputs["out"], slopes.at[each.spots].add(by)
+            missed += 1 - jnp.asarray(held)
+        return loss, slopes, missed
