@@ -160,7 +160,11 @@ def difference(got: Any, want: Any) -> float:
 
 def run(seed: int, poison: bool = False, backend: str = "auto") -> tuple[float, str]:
     """The error of one program, batch and single, and why it was left to the engine, if it was."""
-    made = program(seed)
+    return compare(program(seed), seed, poison, backend)[:2]
+
+
+def compare(made: Program, seed: int, poison: bool, backend: str) -> tuple[float, str, Any]:
+    """The same of a program that is given, and the compiled function."""
     generator = random.Random(seed + 2)
     batch = [[generator.gauss(0.0, 0.6) for _ in range(made.width)] for _ in range(4)]
     compiled = wengert.compile(made.function, backend=backend)
@@ -184,7 +188,7 @@ def run(seed: int, poison: bool = False, backend: str = "auto") -> tuple[float, 
             for p in made.parameters:  # the second turn has other numbers
                 p.data = generator.gauss(0.0, 0.6)
     refused = [entry.refusal for entry in compiled._runtime.entries.values() if entry.refusal]
-    return worst, "; ".join(refused)
+    return worst, "; ".join(refused), compiled
 
 
 def main() -> None:

@@ -71,7 +71,7 @@ class CompiledLosses:
             raise RefusedError(refusal)
         path = self._losses._runtime.latest()
         self.operations: int = path.nodes * len(task.examples)
-        steps = len(path.lifted.program.steps)
+        steps = path.lifted.program.size
         self.became: str = f"{path.nodes:,} scalar operations became {steps:,} array operations"
 
     def refusal(self) -> str:
