@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any
 
 from wengert.compiler.backends.indexing import Names
-from wengert.compiler.backends.syntax import call, infix, item, method, written
+from wengert.compiler.backends.syntax import call, infix, item, method, path, written
 from wengert.compiler.ir import Assemble, Compute, Kept, Loop, Window
 
 __all__ = ["row_kept", "turns"]
@@ -36,9 +36,18 @@ def turns(loop: Loop, names: Names, uses: Mapping[int, int], write: Write) -> li
     for part, out, _ in kept:
         own = Window(out, loop.first_row(Kept(part, out)) * part.size, part.size)
         rows.setdefault(id(part), []).append(_seen(own, part.cell_shape, part.size, names))
+    plain = {
+        id(array): array for step in loop.steps for array in step.reads if array.role == "param" and not array.shape
+    }
+    outside = {key: names.of(array) for key, array in plain.items()}
+    for key, array in plain.items():  # a number is much faster than an array of one
+        names.stands_for[key] = path(names.free(f"{array.name}_t"))
+        lines.append(f"{names.stands_for[key].id} = {written(item(outside[key], ()))}")
     count = call("range", loop.count)
     lines.append(f"for {names.turn.id} in {written(call('reversed', count) if loop.backward else count)}:")
-    return lines + [f"    {line}" for line in write(loop.steps, rows)]
+    lines += [f"    {line}" for line in write(loop.steps, rows)]
+    names.stands_for.update(outside)
+    return lines
 
 
 def row_kept(rows: Sequence[Any], made: Any) -> list[str]:

@@ -46,7 +46,7 @@ class _Turns:
                 self.rows[id(kept.out)][loop.first_row(kept) + turn] = self.now[id(kept.part)]
         for _, out, _ in loop.kept:
             rows_made = [row for row in self.rows[id(out)] if row is not None]
-            self.made.append(_end_to_end(out, rows_made))
+            self.made += _end_to_end(out, rows_made)
         return self.made
 
     def new(self, like: Array) -> Array:
@@ -94,14 +94,18 @@ class _Turns:
         if number == 1:
             return replace(access, array=seen[0])
         together = self.new(array)
-        self.made.append(_end_to_end(together, seen))
+        self.made += _end_to_end(together, seen)
         return replace(access, array=together)
 
 
-def _end_to_end(out: Array, rows: list[Array]) -> Assemble:
-    """An array of these rows."""
+def _end_to_end(out: Array, rows: list[Array]) -> list[Compute | Assemble]:
+    """An array of these rows: one behind another, and in its shape."""
+    flat = out
+    if len(out.cell_shape) > 1:
+        flat = replace(out, name=f"{out.name}_rows", role="value", shape=(*out.shape[: int(out.batched)], out.size))
     parts = []
     for number, row in enumerate(rows):
         strides = (1,) * row.batched + contiguous(row.cell_shape)
-        parts.append((Access(out, number * row.size, strides), row))
-    return Assemble(out, parts)
+        parts.append((Access(flat, number * row.size, strides), row))
+    laid = Assemble(flat, parts)
+    return [laid] if flat is out else [laid, Compute(out, out.shape, [Access(flat, 0, out.strides)], COPY)]

@@ -48,11 +48,12 @@ class Lifter(Storage):
 
     short: dict[int, list[tuple[int, int, float]]] = field(default_factory=dict)  # by the id of a group: a sum's terms
     plans: dict[int, SumPlan] = field(default_factory=dict)  # or what they consist of
+    in_turn: bool = False  # whether this is a turn of a loop
 
     def plan(self, groups: Sequence[Group]) -> None:
         """See what groups of sums consist of, and name the parameters that their products take."""
         sums = [group for group in groups if group.reduce == "sum"]
-        self.short.update({id(group): short_sum(self.flat, group) for group in sums})
+        self.short.update({id(group): short_sum(self.flat, group, in_turn=self.in_turn) for group in sums})
         plans = {id(group): plan_of(self.flat, group) for group in sums if not self.short[id(group)]}
         self.plans.update(plans)
         for plan in plans.values():

@@ -183,7 +183,9 @@ class _Turn(Lifter):
     """One turn. What lies outside is read through windows, and so is what is carried, as its groups list it."""
 
     def __init__(self, outer: Lifter, run: Recurrence) -> None:
-        super().__init__(_flat_turn(outer.flat, run), outer.batched, counts=outer.counts, given=outer.given)
+        super().__init__(
+            _flat_turn(outer.flat, run), outer.batched, counts=outer.counts, given=outer.given, in_turn=True
+        )
         self.outer = outer
         self.run = run
         self.leaf: int = run.size + len(run.carried)  # the first number that is read from outside
