@@ -15,63 +15,63 @@ def network_and_gradients(xs, W1, b1):
     c1 = h1[index2]                                                                           # (24)
     h6s, h3s, h4s = np.empty((3, 19, 8))
     u3s = np.empty((19, 32))
-    u4s1 = np.empty((20, 8))
-    h5s1 = np.empty((20, 24))
-    h5s1[0] = c1
-    u4s1[0] = u2
+    u4s = np.empty((20, 8))
+    h5s = np.empty((20, 24))
+    h5s[0] = c1
+    u4s[0] = u2
     for t in range(19):
-        h3 = h3s[t] = np.tanh(u4s1[t])                                                            # (8)
-        h4 = h4s[t] = h5s1[t][16:] * h3                                                           # (8)
-        u3 = u3s[t] = W1[:, :4] @ xs[t + 1] + W1[:, 4:] @ h4 + b1                                 # (32)
+        h3 = h3s[t] = np.tanh(u4s[t])                                                         # (8)
+        h4 = h4s[t] = h5s[t][16:] * h3                                                        # (8)
+        u3 = u3s[t] = W1[:, :4] @ xs[t + 1] + W1[:, 4:] @ h4 + b1                             # (32)
         t2 = np.exp(-np.abs(u3[index1]))
-        h5 = h5s1[t + 1] = np.where(u3[index1] >= 0, 1.0, t2) / (1 + t2)                          # (24)
-        h6 = h6s[t] = np.tanh(u3[16:24])                                                          # (8)
-        u4s1[t + 1] = h5[8:16] * u4s1[t] + h5[:8] * h6                                            # (8)
-    h7 = np.tanh(u4s1[19])                                                                    # (8)
-    h8 = h5s1[19, 16:] * h7                                                                   # (8)
+        h5 = h5s[t + 1] = np.where(u3[index1] >= 0, 1.0, t2) / (1 + t2)                       # (24)
+        h6 = h6s[t] = np.tanh(u3[16:24])                                                      # (8)
+        u4s[t + 1] = h5[8:16] * u4s[t] + h5[:8] * h6                                          # (8)
+    h7 = np.tanh(u4s[19])                                                                     # (8)
+    h8 = h5s[19, 16:] * h7                                                                    # (8)
     z5 = (h8 * h8).sum()                                                                      # ()
     # reverse
     dh8 = 2 * h8                                                                              # (8)
-    dh5s1_0 = dh8 * h7                                                                        # (8)
-    t3 = np.exp(-np.abs(2 * u4s1[19]))
-    du4s1_0 = dh8 * h5s1[19, 16:] * 4 * (t3 / (1 + t3 * (2 + t3)))                            # (8)
-    dh5s1 = np.zeros((20, 24))                                                                # (20, 24)
-    dh5s1[19, 16:] += dh5s1_0
-    du4s1 = np.zeros((20, 8))                                                                 # (20, 8)
-    du4s1[19] += du4s1_0
+    dh5s_0 = dh8 * h7                                                                         # (8)
+    t3 = np.exp(-np.abs(2 * u4s[19]))
+    du4s_0 = dh8 * h5s[19, 16:] * 4 * (t3 / (1 + t3 * (2 + t3)))                              # (8)
+    dh5s = np.zeros((20, 24))                                                                 # (20, 24)
+    dh5s[19, 16:] += dh5s_0
+    du4s = np.zeros((20, 8))                                                                  # (20, 8)
+    du4s[19] += du4s_0
     du3_3 = np.empty((19, 32))
-    du4s1_2 = np.zeros((20, 8))
-    dh5s1_2 = np.zeros((20, 24))
+    du4s_2 = np.zeros((20, 8))
+    dh5s_2 = np.zeros((20, 24))
     for t in reversed(range(19)):
-        du4 = du4s1[t + 1] + du4s1_2[t + 1]                                                       # (8)
-        dh5_0 = du4 * u4s1[t]                                                                     # (8)
-        dh5_1 = du4 * h6s[t]                                                                      # (8)
+        du4 = du4s[t + 1] + du4s_2[t + 1]                                                     # (8)
+        dh5_0 = du4 * u4s[t]                                                                  # (8)
+        dh5_1 = du4 * h6s[t]                                                                  # (8)
         t4 = np.exp(-np.abs(2 * u3s[t][16:24]))
-        du3_0 = du4 * h5s1[t + 1][:8] * 4 * (t4 / (1 + t4 * (2 + t4)))                            # (8)
-        dh5_2 = dh5s1[t + 1] + dh5s1_2[t + 1]                                                     # (24)
-        dh5 = dh5_2.copy()                                                                        # (24)
+        du3_0 = du4 * h5s[t + 1][:8] * 4 * (t4 / (1 + t4 * (2 + t4)))                         # (8)
+        dh5_2 = dh5s[t + 1] + dh5s_2[t + 1]                                                   # (24)
+        dh5 = dh5_2.copy()                                                                    # (24)
         dh5[8:16] += dh5_0
         dh5[:8] += dh5_1
         t5 = np.exp(-np.abs(u3s[t][index1]))
-        du3_1 = dh5 * (t5 / (1 + t5 * (2 + t5)))                                                  # (24)
-        du3 = np.zeros((32,))                                                                     # (32)
+        du3_1 = dh5 * (t5 / (1 + t5 * (2 + t5)))                                              # (24)
+        du3 = np.zeros((32,))                                                                 # (32)
         du3[16:24] += du3_0
         du3[index1] += du3_1
         du3_3[t] = du3
-        dh4 = W1[:, 4:].T @ du3                                                                   # (8)
-        dw4_0 = dh4 * h3s[t]                                                                      # (8)
-        t6 = np.exp(-np.abs(2 * u4s1[t]))
-        du4s1_2[t] = du4 * h5s1[t + 1][8:16] + dh4 * h5s1[t][16:] * 4 * (t6 / (1 + t6 * (2 + t6)))  # (8)
-        dw4 = np.zeros((24,))                                                                     # (24)
+        dh4 = W1[:, 4:].T @ du3                                                               # (8)
+        dw4_0 = dh4 * h3s[t]                                                                  # (8)
+        t6 = np.exp(-np.abs(2 * u4s[t]))
+        du4s_2[t] = du4 * h5s[t + 1][8:16] + dh4 * h5s[t][16:] * 4 * (t6 / (1 + t6 * (2 + t6)))  # (8)
+        dw4 = np.zeros((24,))                                                                 # (24)
         dw4[16:] += dw4_0
-        dh5s1_2[t] = dw4
-    dc1 = dh5s1_2[0]                                                                          # (24)
+        dh5s_2[t] = dw4
+    dc1 = dh5s_2[0]                                                                           # (24)
     dW1_0 = du3_3.T @ h4s                                                                     # (32, 8)
     dW1_1 = du3_3.T @ xs[1:]                                                                  # (32, 4)
-    dh1_0 = du4s1_2[0] * h2                                                                   # (8)
-    dh1_1 = du4s1_2[0] * 0                                                                    # (8)
+    dh1_0 = du4s_2[0] * h2                                                                    # (8)
+    dh1_1 = du4s_2[0] * 0                                                                     # (8)
     t7 = np.exp(-np.abs(2 * u1[16:24]))
-    du1_0 = du4s1_2[0] * h1[:8] * 4 * (t7 / (1 + t7 * (2 + t7)))                              # (8)
+    du1_0 = du4s_2[0] * h1[:8] * 4 * (t7 / (1 + t7 * (2 + t7)))                               # (8)
     dh1 = np.zeros((24,))                                                                     # (24)
     np.add.at(dh1, index2, dc1)
     dh1[:8] += dh1_0

@@ -34,6 +34,7 @@ class Names:
     kept: dict[str, int] = field(default_factory=dict)  # how many constants have a name of a kind
     ranges: dict[int, str] = field(default_factory=dict)
     stands_for: dict[int, Any] = field(default_factory=dict)  # by the id of an array: its name, or what it is
+    plain: set[int] = field(default_factory=set)  # the ids of arrays without axes that are a number by now
 
     def of(self, array: Array) -> Any:
         """What stands for an array."""

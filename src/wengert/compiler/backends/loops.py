@@ -39,15 +39,21 @@ def turns(loop: Loop, names: Names, uses: Mapping[int, int], write: Write) -> li
     plain = {
         id(array): array for step in loop.steps for array in step.reads if array.role == "param" and not array.shape
     }
-    outside = {key: names.of(array) for key, array in plain.items()}
-    for key, array in plain.items():  # a number is much faster than an array of one
-        names.stands_for[key] = path(names.free(f"{array.name}_t"))
-        lines.append(f"{names.stands_for[key].id} = {written(item(outside[key], ()))}")
+    for key in [key for key in plain if key not in names.plain]:  # a number is much faster than an array of one
+        given = names.of(plain[key])
+        names.stands_for[key] = path(names.free(f"{given.id}_"))
+        lines.append(f"{names.stands_for[key].id} = {written(item(given, ()))}")
+    names.plain.update(plain)
     count = call("range", loop.count)
     lines.append(f"for {names.turn.id} in {written(call('reversed', count) if loop.backward else count)}:")
-    lines += [f"    {line}" for line in write(loop.steps, rows)]
-    names.stands_for.update(outside)
+    lines += [_indented(line) for line in write(loop.steps, rows)]
     return lines
+
+
+def _indented(line: str) -> str:
+    """A line of a turn; the shape behind it stays where it stands, if there is room."""
+    text, mark, shape = line.rpartition("  # ")
+    return f"    {text.rstrip()}".ljust(len(text)) + mark + shape if mark else f"    {line}"
 
 
 def row_kept(rows: Sequence[Any], made: Any) -> list[str]:

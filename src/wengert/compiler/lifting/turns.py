@@ -81,8 +81,8 @@ class LoopLifter:
             members = np.flatnonzero(turn.place[: run.size] == place)
             back = max((lag for q, lag in run.carried if turn.place[q] == place), default=0)
             before = self.before(part, members, back)
-            out = outer.array(f"{part.name}s", (*part.shape[: int(part.batched)], back + run.turns, *part.cell_shape))
-            out.nonnegative = part.nonnegative and not back
+            shape = (*part.shape[: int(part.batched)], back + run.turns, *part.cell_shape)
+            out = outer.enter(Array(f"{part.name}s", shape, "value", nonnegative=part.nonnegative and not back))
             kept.append(Kept(part, out, before))
             rows = (back + np.arange(run.turns))[:, None] * part.size
             outer.assign(node_ids[:, members], out, rows + turn.cell[members])
@@ -90,8 +90,7 @@ class LoopLifter:
         fuse(program)
         turn.look_through_windows({place: entry.out for place, entry in zip(stored, kept, strict=True)})
         for array in program.of_role("const"):
-            outer.number[id(array)] = len(outer.program.arrays)
-            outer.program.arrays.append(array)
+            outer.enter(array)
         outer.program.steps += self.by_batch(Loop(run.turns, program.each_step(), kept))
 
     def by_batch(self, loop: Loop) -> list[Loop]:
@@ -111,7 +110,9 @@ class LoopLifter:
             if id(array) not in alone:
                 return array
             if id(array) not in rows:
-                rows[id(array)] = Kept(array, self.outer.array(f"{array.name}s", (loop.count, *array.shape)))
+                rows[id(array)] = Kept(
+                    array, self.outer.enter(Array(f"{array.name}s", (loop.count, *array.shape), "value"))
+                )
                 first.kept.append(rows[id(array)])
             if id(array) not in seen:
                 kept = rows[id(array)]
@@ -263,8 +264,7 @@ class _Turn(Lifter):
         """Let leaves lie at cells of an array outside, which move by so many from turn to turn."""
         if not step:
             if id(array) not in self.number:
-                self.number[id(array)] = len(self.program.arrays)
-                self.program.arrays.append(array)
+                self.enter(array)
             self.assign(leaves, array, cells)
             return
         row = abs(step) if _is_row(array, step) else 1
