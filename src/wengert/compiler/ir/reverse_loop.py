@@ -33,8 +33,8 @@ class ReverseLoop(Sweep):
     """
 
     def __init__(self, outer: Sweep, loop: Loop) -> None:
-        super().__init__(outer.forward, outer.wanted, names=outer.names)
-        self.needed, self.constant, self.part_of = outer.needed, outer.constant, outer.part_of
+        shared = {name: getattr(outer, name) for name in ("constant", "needed", "names", "part_of")}
+        super().__init__(outer.forward, outer.wanted, **shared)
         self.outer = outer
         self.loop = loop
         self.reached: set[int] = set()

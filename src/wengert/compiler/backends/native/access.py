@@ -73,6 +73,11 @@ class Cells:
         """Go on at a block of examples, or outside of any."""
         self.block = block
 
+    def at_turn(self, turn: Place, registers: dict[int, dict[tuple[int, int], Register]]) -> None:
+        """Go on at a turn of a loop, or behind the loop, with these values in registers."""
+        self.turn = turn
+        self.registers = {array: dict(cells) for array, cells in registers.items()}
+
     def unroll(self, points: int) -> None:
         """Go on with a step of so many points: written out one by one if they are few."""
         self.unrolled = points <= self.to.unrolled

@@ -136,8 +136,7 @@ class Lowering(Computes):
         held, turn_before = self.registers, self.turn
 
         def turn(number: Place, _: list[Register]) -> Sequence[Register]:
-            self.turn = affine(loop.count - 1, [(number, -1)]) if loop.backward else number
-            self.registers = {array: dict(cells) for array, cells in held.items()}
+            self.at_turn(affine(loop.count - 1, [(number, -1)]) if loop.backward else number, held)
             for step in loop.steps:
                 self.step(step)
                 for out, first in further.get(id(step.out), ()):
@@ -146,7 +145,7 @@ class Lowering(Computes):
             return ()
 
         self.to.loop(0, loop.count, 1, turn)
-        self.registers, self.turn = held, turn_before
+        self.at_turn(turn_before, held)
 
     def fill(self, out: Array, start: Place, source: Array | None, count: int) -> None:
         """So many cells of an array, from a place on, with those of another, or zeros."""
