@@ -8,15 +8,15 @@ cdef (double, double) _corrections(double age, double lr, double beta1, double b
 cdef object _zero(list parameters)
 @cython.locals(i=Py_ssize_t, p=ieee.Item)
 cdef object _scale(list parameters, double factor)
-cdef class Loop:
+cdef class UpdateLoop:
     cdef object move(self, list parameters, double[::1] x, double[::1] g, double lr)
-cdef class _SGDLoop(Loop):
+cdef class _SGDLoop(UpdateLoop):
     cdef double[::1] velocity
     cdef double momentum, weight_decay
     cdef bint nesterov
     @cython.locals(i=Py_ssize_t, p=ieee.Item, velocity="double[::1]", momentum=double, decay=double, nesterov=bint)
     cdef object move(self, list parameters, double[::1] x, double[::1] g, double lr)
-cdef class _AdamLoop(Loop):
+cdef class _AdamLoop(UpdateLoop):
     cdef double[::1] age, mean, square
     cdef double beta1, beta2, eps, weight_decay
     cdef bint decoupled

@@ -181,7 +181,7 @@ class Optimizer:
         for name, numbers in self._state.items():
             if len(numbers) != len(self._active):
                 raise ArgumentError(f"{name} is of {len(numbers)} parameters; there are {len(self._active)}")
-        loop: Loop | None = self._loop(self._state)
+        loop: UpdateLoop | None = self._loop(self._state)
         if loop is not None:
             loop.move(self._active, None, None, lr)
             return
@@ -193,7 +193,7 @@ class Optimizer:
                     column[i] = number
 
     def _loop(self, state: Mapping[str, Any]) -> Any:
-        """The rule in a `Loop`, with this state; None if there is none."""
+        """The rule in a `UpdateLoop`, with this state; None if there is none."""
         return None
 
     def _takes_arrays(self) -> bool:
@@ -206,7 +206,7 @@ class Optimizer:
     def _step_arrays(self, numbers: Any, gradients: Any, state: dict[str, Any]) -> None:
         """As `step`, with the same bits, for a loop that keeps in NumPy arrays what else is in Values and `_state`."""
         lr = self.lr
-        loop: Loop | None = self._loop(state) if ieee.COMPILED else None
+        loop: UpdateLoop | None = self._loop(state) if ieee.COMPILED else None
         if loop is not None:
             loop.move(None, numbers, gradients, lr)
         else:
@@ -438,7 +438,7 @@ def _scale(parameters: Nodes, factor: float) -> None:
 
 
 @cython.cclass
-class Loop:
+class UpdateLoop:
     """An update rule in a loop, with the settings and the state of now."""
 
     def move(self, parameters: Nodes | None, x: Array, g: Array, lr: float) -> None:
@@ -446,7 +446,7 @@ class Loop:
 
 
 @cython.cclass
-class _SGDLoop(Loop):
+class _SGDLoop(UpdateLoop):
     """That of SGD."""
 
     def __init__(self, velocity: Array, momentum: float, nesterov: bool, weight_decay: float) -> None:
@@ -466,7 +466,7 @@ class _SGDLoop(Loop):
 
 
 @cython.cclass
-class _AdamLoop(Loop):
+class _AdamLoop(UpdateLoop):
     """That of Adam and AdamW."""
 
     def __init__(self, state: Any, betas: Any, eps: float, weight_decay: float, decoupled: bool) -> None:

@@ -48,7 +48,7 @@ def lifted(compiled: Any, most: int, paths: int | None = 1) -> None:
         assert not entry.refusal
         assert paths is None or len(entry.specializations) == paths
         for path in entry.specializations:
-            steps = len(path.lifted.program.steps)
+            steps = path.lifted.program.size
             assert 0 < steps <= most, report
             assert f"became {steps} array" in report
 

@@ -1,4 +1,4 @@
-"""The programs that compiled functions print; those of six models are kept in golden/, to show what lifting does.
+"""The programs that compiled functions print; those of nine models are kept in golden/, to show what lifting does.
 
 After a change that is meant: ``python -m tests.compiler.test_sources`` writes them anew.
 """
@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 import wengert
+from tests.compiler import recurrences
 from tests.compiler.checks import CLOSE, Numbers, batch_of, difference, gradients
 from wengert import Value, nn, ops
 from wengert.errors import ArgumentError
@@ -150,13 +151,44 @@ def convolution() -> Any:
     return convolution
 
 
-MODELS: list[Callable[[], Any]] = [moons, digits, recurrent, attention, gpt, convolution]
+def called(made: recurrences.Made) -> Any:
+    """A recurrence, compiled."""
+    function, args, _ = made
+    compiled = wengert.compile(function)
+    compiled(*args)
+    return compiled
+
+
+def oscillator() -> Any:
+    """A hundred steps of the fourth order."""
+    return called(recurrences.oscillator_of_fourth_order())
+
+
+def filtered() -> Any:
+    """A filter of the second order, over two hundred samples."""
+    return called(recurrences.biquad())
+
+
+def network() -> Any:
+    """Twenty steps of eight cells with gates."""
+    return called(recurrences.lstm())
+
+
+RECURRENCES: list[Callable[[], Any]] = [oscillator, filtered, network]
+MODELS: list[Callable[[], Any]] = [moons, digits, recurrent, attention, gpt, convolution, *RECURRENCES]
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
 def test_the_printed_program_is_the_one_that_is_kept(model: Callable[[], Any]) -> None:
     kept = (GOLDEN / f"{model.__name__}.py").read_text(encoding="utf-8")
     assert model().source("numpy") == kept, "if this is meant: python -m tests.compiler.test_sources"
+
+
+@pytest.mark.parametrize("model", RECURRENCES, ids=lambda model: model.__name__)
+def test_a_recurrence_is_a_page_that_one_can_read(model: Callable[[], Any]) -> None:
+    lines = model().source("numpy").splitlines()
+    assert sum(line.strip().startswith("for t in ") for line in lines) == 2  # forward, and the reverse sweep
+    assert len(lines) < 140
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)

@@ -102,7 +102,7 @@ def test_it_is_made_once_calls_have_taken_as_long(monkeypatch: pytest.MonkeyPatc
     for _ in range(7):
         one(compiled)
     entry, kernel = compiled._runtime.last, compiled._runtime.latest().kernel
-    steps = len(kernel.program.steps) + len(kernel.back.steps)
+    steps = kernel.program.size + kernel.back.size
     entry.plain = entry.seconds[Size(1, True).key] = (4.9 + steps) / 8
     one(compiled)
     assert not asked  # 8 calls of so many seconds, which timing can only lower

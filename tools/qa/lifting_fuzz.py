@@ -169,7 +169,11 @@ def run(
     """The error of one program, batch and single, and why it was left to the engine, if it was; `once` is one turn of
     the batch alone.
     """
-    made = program(seed, layers)
+    return compare(program(seed, layers), seed, poison, backend, once)[:2]
+
+
+def compare(made: Program, seed: int, poison: bool, backend: str, once: bool = False) -> tuple[float, str, Any]:
+    """The same of a program that is given, and the compiled function."""
     generator = random.Random(seed + 2)
     batch = [[generator.gauss(0.0, 0.6) for _ in range(made.width)] for _ in range(4)]
     compiled = wengert.compile(made.function, backend=backend)
@@ -194,7 +198,7 @@ def run(
             for p in made.parameters:  # the second turn has other numbers
                 p.data = generator.gauss(0.0, 0.6)
     refused = [entry.refusal for entry in compiled._runtime.entries.values() if entry.refusal]
-    return worst, "; ".join(refused)
+    return worst, "; ".join(refused), compiled
 
 
 def main() -> None:

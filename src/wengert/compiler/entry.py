@@ -202,8 +202,8 @@ class Entry(Served):
             kernel, lifted = made.kernel, made.lifted
             program = lifted.program
             lines.append(
-                f"  specialization {number}: {made.nodes:,} scalar operations became {len(program.steps)} "
-                f"array operations and {len(kernel.back.steps)} of the reverse sweep"
+                f"  specialization {number}: {made.nodes:,} scalar operations became {program.size} "
+                f"array operations and {kernel.back.size} of the reverse sweep"
             )
             lines.append(
                 f"    {lifted.products} products of arrays, {lifted.table_reads} operands through tables, "

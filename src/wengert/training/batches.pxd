@@ -16,7 +16,7 @@ cdef class Batches:
     cdef double clip_norm, loss
     @cython.locals(bound="long long", at="long long")
     cdef object _column(self, plan.Plan made, Py_ssize_t n, object column)
-    @cython.locals(done=Py_ssize_t, lr=double, loop=optim.Loop, end=Py_ssize_t)
+    @cython.locals(done=Py_ssize_t, lr=double, loop=optim.UpdateLoop, end=Py_ssize_t)
     cpdef object run(self, Py_ssize_t start, Py_ssize_t steps, double loss, object state)
     cdef bint changed(self) except -1
     @cython.locals(cut=Py_ssize_t, scale=double, pieces=bint, count=Py_ssize_t, factor=double)

@@ -116,7 +116,7 @@ class Batches:
             there; it has changed nothing.
         """
         done, lr = 0, self.optimizer.lr
-        loop: optim.Loop | None = self.optimizer._loop(state) if ieee.COMPILED else None
+        loop: optim.UpdateLoop | None = self.optimizer._loop(state) if ieee.COMPILED else None
         if self.changed():
             return 0, loss
         while start < self.count and done < (1 if loop is None else steps):

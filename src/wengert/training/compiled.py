@@ -80,7 +80,7 @@ class CompiledLosses:
         path = self._losses._runtime.latest()
         self.operations: int = path.nodes * len(task.examples)
         self.close: float = path.kernel.agree  # to the engine's numbers, which are summed in another order
-        steps = len(path.lifted.program.steps)
+        steps = path.lifted.program.size
         self.became: str = f"{path.nodes:,} scalar operations became {steps:,} array operations"
 
     def refusal(self) -> str:

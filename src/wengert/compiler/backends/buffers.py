@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from wengert.compiler.ir import Access, Array, Assemble, Compute, Program
+from wengert.compiler.ir import Access, Array, Assemble, Compute, Loop, Program, Step
 
 __all__ = ["count_uses", "is_view", "spent_arrays"]
 
@@ -18,10 +18,15 @@ def count_uses(program: Program, back: Program | None) -> dict[int, int]:
     """By the id of an array how often it is used, twice where it is a part or a result."""
     uses: dict[int, int] = {}
     for part in filter(None, (program, back)):
-        for step in part.steps:
+        turns = [step for loop in part.steps if isinstance(loop, Loop) for step in loop.steps]
+        for step in [*turns, *[step for step in part.steps if not isinstance(step, Loop)]]:
             count = 1 if isinstance(step, Compute) else 2
-            for array in step.reads:
+            for read in step.reads:
+                array = read.window.array if read.window else read
                 uses[id(array)] = uses.get(id(array), 0) + count
+        begins = [kept.before for loop in part.steps if isinstance(loop, Loop) for kept in loop.kept]
+        for array in filter(None, begins):
+            uses[id(array)] = uses.get(id(array), 0) + 2
         for array in (*part.outputs.values(), *part.gradients.values()):
             uses[id(array)] = uses.get(id(array), 0) + 2
     return uses
@@ -50,7 +55,7 @@ def spent_arrays(
     spent: dict[int, Array] = {}
     early: set[int] = set()
     makers: dict[int, Compute] = {}
-    readers: dict[int, list[Compute | Assemble]] = {}  # so far
+    readers: dict[int, list[Step]] = {}  # so far
     for step in back.steps:
         if isinstance(step, Assemble):
             access, part = step.parts[0]
@@ -66,8 +71,8 @@ def spent_arrays(
                 and uses[id(part)] == len(before) + 2  # nothing reads it later, and it is no result itself
             ):
                 spent[id(part)] = step.out
-                early.update(id(reader.out) for reader in before)
-        else:
+                early.update(id(array) for reader in before for array in reader.makes)
+        elif isinstance(step, Compute):
             makers[id(step.out)] = step
         for array in step.reads:
             readers.setdefault(id(array), []).append(step)

@@ -6,6 +6,7 @@ import ast
 import keyword
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 from unicodedata import normalize
 
@@ -15,7 +16,7 @@ from wengert.compiler.backends.spellings import Library
 from wengert.compiler.backends.syntax import call, infix, item, method, node, path, written
 from wengert.compiler.ir import BATCH, Access, Array, addresses, contiguous
 
-__all__ = ["Names", "added", "strided", "view"]
+__all__ = ["Names", "added", "apart", "in_memory", "strided", "view"]
 
 ALL = slice(None)
 RESERVED = ("np", "jax", "jnp", "torch", "len", "seed", "by_element")  # what a text calls by these names
@@ -33,6 +34,7 @@ class Names:
     kept: dict[str, int] = field(default_factory=dict)  # how many constants have a name of a kind
     ranges: dict[int, str] = field(default_factory=dict)
     stands_for: dict[int, Any] = field(default_factory=dict)  # by the id of an array: its name, or what it is
+    plain: set[int] = field(default_factory=set)  # the ids of arrays without axes that are a number by now
 
     def of(self, array: Array) -> Any:
         """What stands for an array."""
@@ -55,6 +57,11 @@ class Names:
             name += "_"
         self.taken.add(name)
         return name
+
+    @cached_property
+    def turn(self) -> Any:
+        """A name for what counts the turns of loops."""
+        return path(self.free("t"))
 
     def keep(self, values: Any) -> Any:
         """A name for an array of constants; equal ones share it."""
@@ -238,3 +245,18 @@ def added(target: Any, once: bool, part: Array, out: Array, names: Names) -> str
     if not isinstance(target.value, ast.Name):  # the array in another shape
         made = method(made, "reshape", names.shape(out.shape))
     return f"{names.of(out).id} = {written(made)}"
+
+
+def in_memory(access: Access, axes_read: list[int], axes: Sequence[int]) -> list[int]:
+    """Axes in the order in which they lie in memory."""
+    return sorted(axes_read, key=lambda i: (axes[i] != BATCH, -access.strides[i]))
+
+
+def apart(strides: list[tuple[int, int]]) -> bool:
+    """Whether steps of these sizes and lengths never come to one place twice."""
+    reach = 0
+    for step, length in sorted((abs(step), length) for step, length in strides if length > 1):
+        if step <= reach:
+            return False
+        reach += step * (length - 1)
+    return True

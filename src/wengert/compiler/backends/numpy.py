@@ -12,7 +12,8 @@ import numpy as np
 
 from wengert.compiler.backends.base import Kernel
 from wengert.compiler.backends.buffers import count_uses, is_view, spent_arrays
-from wengert.compiler.backends.indexing import Names, added, strided, view
+from wengert.compiler.backends.indexing import Names, added, apart, in_memory, strided, view
+from wengert.compiler.backends.loops import row_kept, turns
 from wengert.compiler.backends.spellings import LIBRARIES, Library, by_element
 from wengert.compiler.backends.syntax import call, infix, item, method, negative, node, path, with_point, written
 from wengert.compiler.ir import (
@@ -24,12 +25,15 @@ from wengert.compiler.ir import (
     Assemble,
     Compute,
     Expr,
+    Loop,
     Program,
+    Step,
     addresses,
     contiguous,
     has_mask,
     repeated,
     times,
+    unrolled,
 )
 from wengert.errors import ArgumentError
 from wengert.ops import TABLE
@@ -116,6 +120,8 @@ class Writer:
         memory: Mapping[str, Array | None] | None = None,
     ) -> None:
         self.library: Library = library
+        if not library.loops:
+            program, back = unrolled(program), None if back is None else unrolled(back)
         memory = memory or {}
         self.memory: dict[int, str] = {id(array): name for name, array in memory.items()}
         self.filled: set[str] = set()
@@ -139,9 +145,9 @@ class Writer:
             names.stands_for[id(back.seed)] = path("seed")
         for part, out in self.spent.items():
             names.stands_for[part] = names.of(out)
-        lines = self.steps(program)
+        lines = self.steps(program.steps)
         if back is not None:
-            lines += ["# reverse", *self.steps(back)]
+            lines += ["# reverse", *self.steps(back.steps)]
         ranges = [(name, names.length if n == BATCH else n) for n, name in names.ranges.items()]
         counted = [f"{name} = {written(call(library.function('arange'), n))}" for name, n in ranges]
         self.lines: list[str] = [*counted, *lines]
@@ -158,24 +164,32 @@ class Writer:
 
     # -- steps --------------------------------------------------------------------------------------------------------
 
-    def steps(self, program: Program) -> list[str]:
-        """The lines of a program."""
+    def steps(self, steps: Sequence[Step], rows: Mapping[int, Sequence[Any]] | None = None) -> list[str]:
+        """The lines of some steps; by the id of what they make, rows are where a loop keeps it."""
         lines: list[str] = []
-        readers = {id(x.array): step for step in program.steps if isinstance(step, Compute) for x in step.operands}
-        for step in program.steps:
+        rows = rows or {}
+        readers = {id(x.array): step for step in steps if isinstance(step, Compute) for x in step.operands}
+        for step in steps:
+            if isinstance(step, Loop):
+                lines += turns(step, self.names, self.uses, self.steps)
+                continue
+            kept = rows.get(id(step.out), ())
             if isinstance(step, Assemble):
-                lines += self.assemble(step)
+                lines += [*self.assemble(step), *row_kept(kept, self.names.of(step.out))]
                 continue
             made, out = self.compute(step), id(step.out)
             lines += self.pending
             self.pending = []
             if isinstance(made, ast.Name):  # a copy: another name for the same
                 self.names.stands_for[out] = made
+                lines += row_kept(kept, made)
                 continue
             reader = readers.get(out)
             text = written(made)
-            used_once = reader is not None and self.uses[out] == 1 and out not in self.early
-            if used_once and len(text) <= INLINE and self.takes(reader, step.out):
+            used_once = reader is not None and self.uses[out] == 1 and out not in self.early and not kept
+            if kept:
+                lines.append(self.line(step.out, row_kept(kept, made)[0], is_named=bool(self.uses.get(out))))
+            elif used_once and len(text) <= INLINE and self.takes(reader, step.out):
                 self.names.stands_for[out] = made
             elif self.uses.get(out):
                 into = _into(made, self.memory.get(out, "")) if step.out.shape else None
@@ -199,9 +213,10 @@ class Writer:
             self.expressions[id(step)] = step, self.library.expanded(step.expr, lambda k: of[k].array.nonnegative)
         return self.expressions[id(step)][1]
 
-    def line(self, out: Array, text: str) -> str:
+    def line(self, out: Array, text: str, is_named: bool = True) -> str:
         """A line that makes an array; its shape stands behind it."""
-        return f"{self.names.of(out).id} = {text}".ljust(WIDTH) + f"  # {out.written_shape}"
+        name = f"{self.names.of(out).id} = " if is_named else ""
+        return f"{name}{text}".ljust(WIDTH) + f"  # {out.written_shape}"
 
     def assemble(self, step: Assemble) -> list[str]:
         """Zeros, or the first part if it covers everything, and the others added in their places."""
@@ -247,9 +262,9 @@ class Writer:
         if access.index is not None:
             strides.append((access.index.step, access.index.extent))
             reads_batch = not access.index.array.batched or out.batched
-            return view(access, axes, range(len(axes)), self.names), _apart(strides) and reads_batch
+            return view(access, axes, range(len(axes)), self.names), apart(strides) and reads_batch
         order = sorted(range(len(axes)), key=lambda i: (axes[i] != BATCH, -abs(access.strides[i])))
-        if access.table is None and order == list(range(len(axes))) and _apart(strides):
+        if access.table is None and order == list(range(len(axes))) and apart(strides):
             found = strided(access, axes, self.names)
             if found is not None and found[1] == [i for i in order if access.depends_on(i, axes)]:
                 made = view(access, axes, order, self.names)
@@ -436,7 +451,7 @@ class Writer:
         axes, summed = step.axes, list(step.reduced)
         if both or x.table is not None or y.table is not None:
             return self.einsum(step, x, y)
-        order_x, order_y = _in_memory(x, only_x + summed, axes), _in_memory(y, only_y + summed, axes)
+        order_x, order_y = in_memory(x, only_x + summed, axes), in_memory(y, only_y + summed, axes)
         if not only_x and not only_y:
             left, right = (view(a, axes, order_x, self.names) for a in (x, y))
             return self.library.method(infix(left, "*", right), "sum")
@@ -448,7 +463,7 @@ class Writer:
     def einsum(self, step: Compute, x: Access, y: Access) -> Any:
         """Any sum of products, by a letter for each axis."""
         axes, letters = step.axes, "ijklmnopqrst"
-        orders = [_in_memory(a, [i for i in range(len(axes)) if a.depends_on(i, axes)], axes) for a in (x, y)]
+        orders = [in_memory(a, [i for i in range(len(axes)) if a.depends_on(i, axes)], axes) for a in (x, y)]
         of_x, of_y, out = ("".join([letters[i] for i in which]) for which in (*orders, range(len(step.out.shape))))
         left, right = (view(a, axes, order, self.names) for a, order in zip((x, y), orders, strict=True))
         return call(self.library.function("einsum"), f"{of_x},{of_y}->{out}", left, right)
@@ -468,11 +483,6 @@ def _into(made: Any, memory: str) -> Any:
     return None
 
 
-def _in_memory(access: Access, axes_read: list[int], axes: Sequence[int]) -> list[int]:
-    """Axes in the order in which they lie in memory."""
-    return sorted(axes_read, key=lambda i: (axes[i] != BATCH, -access.strides[i]))
-
-
 def _end_to_end(step: Assemble) -> bool:
     """Whether the parts lie one behind another, whole, and fill the array."""
     at = 0
@@ -484,13 +494,3 @@ def _end_to_end(step: Assemble) -> bool:
             return False
         at += part.size
     return at == step.out.size
-
-
-def _apart(strides: list[tuple[int, int]]) -> bool:
-    """Whether steps of these sizes and lengths never come to one place twice."""
-    reach = 0
-    for step, length in sorted((abs(step), length) for step, length in strides if length > 1):
-        if step <= reach:
-            return False
-        reach += step * (length - 1)
-    return True

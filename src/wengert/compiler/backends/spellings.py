@@ -56,6 +56,7 @@ class Library:
     number: str = "x"  # a number where a function takes only arrays
     usage: str = ""
     arrays_change: bool = True  # whether what is added to places of an array is left in it; else it gives another
+    loops: bool = False  # whether a loop may fill arrays row by row; else each turn is written out
     by_element: bool = False  # whether what computes floats one by one can be called on each element
 
     def function(self, name: str) -> Any:
@@ -147,7 +148,7 @@ def by_element(name: str, operand: int | None = None) -> Any:
 
 
 LIBRARIES = {
-    "numpy": Library("np", "import numpy as np", by_element=True),
+    "numpy": Library("np", "import numpy as np", loops=True, by_element=True),
     "torch": Library(
         "torch",
         "import torch",

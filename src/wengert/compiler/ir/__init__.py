@@ -21,8 +21,12 @@ from wengert.compiler.ir.program import (
     Assemble,
     Compute,
     Index,
+    Kept,
+    Loop,
     Program,
     ProgramError,
+    Step,
+    Window,
     contiguous,
     verify,
 )
@@ -37,8 +41,10 @@ from wengert.compiler.ir.strides import (
     product_grid,
     without_broadcast,
 )
+from wengert.compiler.ir.unroll import unrolled
 
 __all__ = ["BATCH", "COMPARISONS", "LEAVES", "ONE", "ZERO", "Access", "Array", "Assemble", "Compute", "Expr"]
-__all__ += ["Grid", "Index", "Program", "ProgramError", "addresses", "contiguous", "distinct", "expand", "fit"]
+__all__ += ["Grid", "Index", "Kept", "Loop", "Program", "ProgramError", "Step", "Window", "addresses"]
+__all__ += ["contiguous", "distinct", "expand", "fit"]
 __all__ += ["fuse", "grid_rows", "has_mask", "is_nonnegative", "may_fold", "nested", "product_grid", "repeated"]
-__all__ += ["reverse", "times", "unmask", "verify", "without_broadcast"]
+__all__ += ["reverse", "times", "unmask", "unrolled", "verify", "without_broadcast"]

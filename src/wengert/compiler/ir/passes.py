@@ -9,7 +9,7 @@ from itertools import permutations
 import numpy as np
 
 from wengert.compiler.ir.expression import Expr, rewrite
-from wengert.compiler.ir.program import BATCH, Access, Array, Assemble, Compute, Program, contiguous, whole
+from wengert.compiler.ir.program import BATCH, Access, Array, Assemble, Compute, Loop, Program, Step, contiguous, whole
 
 __all__ = ["fuse", "take_factors_out", "unmask"]
 
@@ -20,6 +20,8 @@ def fuse(program: Program) -> None:
     """Let the readers of a copy read what it copies, then drop the steps that nothing reads."""
     copies: dict[int, Compute] = {}
     for step in program.steps:
+        if isinstance(step, Loop):
+            continue
         if isinstance(step, Assemble):
             for n, (access, part) in enumerate(step.parts):
                 copy = copies.get(id(part))
@@ -111,6 +113,8 @@ def unmask(program: Program) -> None:
     for step in program.steps:
         if isinstance(step, Assemble):
             counted_on.update(id(part) for _, part in step.parts)
+        elif isinstance(step, Loop):
+            counted_on.update(id(array) for array in step.reads)
         elif step.reduce and step.mask is None:
             counted_on.update(id(x.array) for x in step.operands)
     for step in reversed(program.steps):
@@ -147,9 +151,27 @@ def _clean_factor(step: Compute, expr: Expr) -> Array | None:
 def _drop_unread(program: Program) -> None:
     """Drop steps backwards, so that what only a dropped step read goes too."""
     read = {id(array) for array in (*program.outputs.values(), *program.gradients.values())}
-    kept: list[Compute | Assemble] = []
+    kept: list[Step] = []
     for step in reversed(program.steps):
-        if id(step.out) in read:
+        if isinstance(step, Loop):
+            _drop_from_turns(step, read)
+        if any(id(array) in read for array in step.makes):
             kept.append(step)
             read.update(map(id, step.reads))
     program.steps = kept[::-1]
+
+
+def _drop_from_turns(loop: Loop, read: set[int]) -> None:
+    """Drop what neither others read of a loop nor its later turns."""
+    by_out = {id(kept.out): kept for kept in loop.kept}
+    needed = {id(kept.part) for kept in loop.kept if id(kept.out) in read}
+    looked_at = -1
+    while looked_at < len(needed):  # a turn may need what only the next one reads
+        looked_at = len(needed)
+        for step in reversed(loop.steps):
+            for array in step.reads if id(step.out) in needed else ():
+                kept = by_out.get(id(array.window.array)) if array.window else None
+                needed.update([id(array), id(array if kept is None else kept.part)])
+    loop.steps = [step for step in loop.steps if id(step.out) in needed]
+    seen = {id(array.window.array) for array in loop.windows if array.window}
+    loop.kept = [kept for kept in loop.kept if id(kept.out) in read or id(kept.out) in seen]

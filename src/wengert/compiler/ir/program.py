@@ -3,7 +3,8 @@
 A `Compute` fills an array with one expression, element by element, and may sum or take the greatest over some axes.
 Maps, reductions and matrix products are shapes of it, and no kinds of their own. An `Assemble` puts arrays together,
 adding where they overlap. How an element is found is said by an `Access`: a base and one stride an axis, or a table of
-places. The batch is an axis like the others, of a length that is known only when the program runs.
+places. The batch is an axis like the others, of a length that is known only when the program runs. A `Loop` does such
+steps again and again, each turn with what earlier turns have left.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,7 +20,8 @@ from wengert.compiler.ir.expression import Expr, inputs
 from wengert.compiler.ir.strides import addresses
 from wengert.errors import WengertError
 
-__all__ = ["BATCH", "Access", "Array", "Assemble", "Compute", "Program", "ProgramError", "contiguous", "verify"]
+__all__ = ["BATCH", "Access", "Array", "Assemble", "Compute", "Index", "Kept", "Loop", "Program", "ProgramError"]
+__all__ += ["Step", "Window", "contiguous", "verify", "whole"]
 
 BATCH = -1  # the length of the batch axis, which stands first in an array's shape
 Places = np.ndarray[Any, np.dtype[np.int64]]
@@ -35,12 +37,13 @@ class Array:
 
     name: str
     shape: tuple[int, ...]
-    role: str  # param | const | input | index | value
+    role: str  # param | const | input | index | value | window
     slots: Any = None  # of a param: the place of each element among the parameters
     value: Any = None  # of a const: its elements
     mask: Any = None  # which elements of an example are real; the others are padding
     clean: bool = True  # whether the padding is known to hold 0
     nonnegative: bool = False
+    window: Window | None = None  # of a window: what it shows
 
     def __post_init__(self) -> None:  # what is asked for at every access; the shape stays what it is
         self.batched: bool = self.shape[:1] == (BATCH,)  # whether every example of a batch has elements of its own
@@ -55,6 +58,15 @@ class Array:
 
     def __repr__(self) -> str:
         return self.name + self.written_shape
+
+
+@dataclass(eq=False)
+class Window:
+    """What is seen of an array at turn t of a loop: its cells from ``base + step * t`` on."""
+
+    array: Array
+    base: int
+    step: int
 
 
 @dataclass(eq=False)
@@ -131,6 +143,11 @@ class Compute:
         return [access.array for access in self.operands]
 
     @property
+    def makes(self) -> list[Array]:
+        """The array that it fills."""
+        return [self.out]
+
+    @property
     def reduced(self) -> tuple[int, ...]:
         """The numbers of the axes that are reduced."""
         return tuple(range(len(self.out.shape), len(self.axes)))
@@ -148,17 +165,88 @@ class Assemble:
         """The parts."""
         return [part for _, part in self.parts]
 
+    @property
+    def makes(self) -> list[Array]:
+        """The array that it fills."""
+        return [self.out]
+
+
+class Kept(NamedTuple):
+    """What is kept of each turn of a loop: its `part` becomes one row of `out`.
+
+    The rows of the turns lie in the order in which a loop that runs forward comes to them. Where turns read what
+    earlier ones have left, as many rows as they look back stand before them all, or behind them in a loop that runs
+    backward: `before`, or zeros.
+    """
+
+    part: Array
+    out: Array
+    before: Array | None = None
+
+
+@dataclass(eq=False)
+class Loop:
+    """Steps that are done in each of `count` turns, with arrays of their own, which nobody else reads.
+
+    They read what is outside as it is, or through windows, which move on from turn to turn; so they read what earlier
+    turns have left, too. A loop that runs backward begins with the last turn.
+    """
+
+    count: int
+    steps: list[Compute | Assemble]
+    kept: list[Kept]
+    backward: bool = False
+
+    @property
+    def windows(self) -> list[Array]:
+        """The windows that its steps read through, each once."""
+        read = {id(array): array for step in self.steps for array in step.reads}
+        return [array for array in read.values() if array.window is not None]
+
+    @property
+    def reads(self) -> list[Array]:
+        """What it reads of the arrays outside, each once."""
+        own = {id(step.out) for step in self.steps} | {id(kept.out) for kept in self.kept}
+        read = [array.window.array if array.window else array for step in self.steps for array in step.reads]
+        read += [kept.before for kept in self.kept if kept.before is not None]
+        return [array for array in {id(array): array for array in read}.values() if id(array) not in own]
+
+    @property
+    def makes(self) -> list[Array]:
+        """The arrays that it leaves."""
+        return [kept.out for kept in self.kept]
+
+    def rows_before(self, kept: Kept) -> int:
+        """How many rows of what is kept are there before the first turn."""
+        return kept.out.cell_shape[0] - self.count
+
+    def first_row(self, kept: Kept) -> int:
+        """Where the rows of the turns begin."""
+        return 0 if self.backward else self.rows_before(kept)
+
+
+Step = Compute | Assemble | Loop
+
 
 @dataclass(eq=False)
 class Program:
     """Arrays, the steps that fill them, and what is returned."""
 
     arrays: list[Array] = field(default_factory=list)
-    steps: list[Compute | Assemble] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
     outputs: dict[str, Array] = field(default_factory=dict)  # "out", "auxiliary", and "sides" for what guards compare
     gradients: dict[str, Array] = field(default_factory=dict)  # of a reverse program: by the name of the param
     seed: Array | None = None  # of a reverse program: the cotangent of "out"
     padded: bool = False  # whether elements that no scalar program computes are computed here and masked out
+
+    @property
+    def size(self) -> int:
+        """How many steps it is written with."""
+        return len(self.each_step())
+
+    def each_step(self) -> list[Compute | Assemble]:
+        """The steps, those of a turn of a loop too."""
+        return [each for step in self.steps for each in (step.steps if isinstance(step, Loop) else [step])]
 
     def of_role(self, role: str) -> list[Array]:
         """The arrays with a role, in their order."""
@@ -194,21 +282,62 @@ def verify(program: Program, before: Iterable[Array] = ()) -> None:
         made.add(id(program.seed))
     slots = [array.slots.ravel() for array in program.of_role("param")]
     _demand(not slots or int(np.bincount(np.concatenate(slots)).max()) == 1, "a parameter lies in two arrays")
-    for step in program.steps:
-        name = step.out.name
-        _demand(id(step.out) not in made, f"{name} is made twice")
-        if isinstance(step, Compute):
+    _verify_steps(program.steps, made, is_reverse=bool(program.gradients))
+    for array in (*program.outputs.values(), *program.gradients.values()):
+        _demand(id(array) in made, f"{array.name} is returned and never made")
+
+
+def _verify_steps(steps: Iterable[Step], made: set[int], is_reverse: bool) -> None:
+    """Check steps; what they make is added to what is `made`."""
+    for step in steps:
+        for array in step.makes:
+            _demand(id(array) not in made, f"{array.name} is made twice")
+        if isinstance(step, Loop):
+            _verify_loop(step, made, is_reverse)
+        elif isinstance(step, Compute):
             _verify_compute(step, made)
-            if not program.gradients:  # in a reverse program what meets padding is a cotangent that is 0 there
-                _demand(not _takes_in_padding(step), f"{name}: a {step.reduce} takes in padding that holds anything")
+            if not is_reverse:  # there, what meets padding is a cotangent that is 0 in it
+                rule = f"{step.out.name}: a {step.reduce} takes in padding that holds anything"
+                _demand(not _takes_in_padding(step), rule)
         else:
+            name = step.out.name
             for access, part in step.parts:
                 _demand(id(part) in made, f"{name} is put together from {part.name} before that is made")
                 _verify_access(access, part.shape, f"{part.name} in {name}")
                 _demand(access.array is step.out, f"{name} is put together through another array's places")
-        made.add(id(step.out))
-    for array in (*program.outputs.values(), *program.gradients.values()):
-        _demand(id(array) in made, f"{array.name} is returned and never made")
+        made.update([id(array) for array in step.makes])
+
+
+def _verify_loop(loop: Loop, made: set[int], is_reverse: bool) -> None:
+    own = {id(kept.out): kept for kept in loop.kept}
+    within = set(made)
+    for array in loop.windows:
+        window, name = array.window, array.name
+        assert window is not None
+        ends = window.base, window.base + window.step * (loop.count - 1)
+        _demand(min(ends) >= 0 and max(ends) + array.size <= window.array.size, f"{name} shows what is not there")
+        _demand(array.batched == window.array.batched, f"{name} has a batch and what it shows has none, or the reverse")
+        kept = own.get(id(window.array))
+        if kept is None:
+            _demand(id(window.array) in made, f"{name} shows {window.array.name} before that is made")
+        else:
+            row, low, high = kept.part.size, window.base, window.base + array.size
+            first = loop.first_row(kept) * row
+            _demand(window.step == row, f"{name} does not move from turn to turn with what is kept")
+            _demand(low >= row if loop.backward else high <= first, f"{name} shows a turn that is yet to come")
+        within.add(id(array))
+    _verify_steps(loop.steps, within, is_reverse)
+    parts = {id(step.out) for step in loop.steps}
+    for kept in loop.kept:
+        part, out, before = kept
+        rows, shape = loop.rows_before(kept), part.shape[: int(part.batched)]
+        _demand(id(part) in parts, f"{out.name} keeps {part.name}, which no turn makes")
+        _demand(
+            out.shape == (*shape, loop.count + rows, *part.cell_shape) and rows >= 0, f"{out.name} has another shape"
+        )
+        if before is not None:
+            _demand(id(before) in made and before.size == rows * part.size, f"{out.name} begins with {before.name}")
+            _demand(out.batched or not before.batched, f"{out.name} begins with a batch")
 
 
 def _verify_compute(step: Compute, made: set[int]) -> None:

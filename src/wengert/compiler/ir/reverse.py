@@ -1,23 +1,16 @@
-"""The reverse sweep of a Program, as a Program of its own: one rule.
-
-For each operand of a step, its cotangent receives, through the very access by which it was read, the sum over the axes
-that the access does not depend on of ``g * d expr / d operand``: again a Compute. Sums over the batch, the adjoints of
-broadcasts and both adjoints of a product are cases of it.
-"""
+"""The reverse sweep of a Program, as a Program of its own."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from itertools import count
-from typing import Any
+from dataclasses import dataclass
 
-from wengert.compiler.ir.expression import ONE, ZERO, Expr, cotangents, has_mask, inputs, rename, rewrite
+from wengert.compiler.ir.expression import ONE, Expr
 from wengert.compiler.ir.passes import fuse, take_factors_out
-from wengert.compiler.ir.program import BATCH, Access, Array, Assemble, Compute, Program, contiguous, whole
+from wengert.compiler.ir.program import BATCH, Array, Compute, Loop, Program
+from wengert.compiler.ir.reverse_loop import ReverseLoop
+from wengert.compiler.ir.sweep import Sweep
 
 __all__ = ["reverse"]
-
-ADDENDS = 16  # at most so many parts are added in one step
 
 
 def reverse(program: Program, wanted: tuple[str, ...] = (), weighted: bool = False) -> Program:
@@ -27,32 +20,31 @@ def reverse(program: Program, wanted: tuple[str, ...] = (), weighted: bool = Fal
     for all examples, and the derivatives are of ``seed * out.sum()``; if `weighted`, it has a number for each of them,
     and the derivatives are of ``(seed * out).sum()``.
     """
-    return _Reverse(program, wanted, weighted).run()
+    return _Reverse(program, wanted, weighted=weighted).run()
 
 
 @dataclass
-class _Reverse:
-    forward: Program
-    wanted: tuple[str, ...]
-    weighted: bool
-    program: Program = field(default_factory=Program)
-    parts: dict[int, list[tuple[Access, Array]]] = field(default_factory=dict)
-    constant: dict[int, Expr] = field(default_factory=dict)  # by array: its one value, where it has one
-    needed: set[int] = field(default_factory=set)
-    names: dict[str, int] = field(default_factory=dict)
-    part_of: dict[int, Array] = field(default_factory=dict)
+class _Reverse(Sweep):
+    """The sweep of a whole program."""
+
+    weighted: bool = False
 
     def run(self) -> Program:
         out = self.forward.outputs["out"]
         sources = [a for a in self.forward.arrays if a.role == "param" or a.name in self.wanted]
         self.needed = {id(a) for a in sources}
         for step in self.forward.steps:
-            if any(id(a) in self.needed for a in step.reads):
+            if isinstance(step, Loop):
+                self.need_of_turns(step)
+            elif any(id(a) in self.needed for a in step.reads):
                 self.needed.add(id(step.out))
         if out.batched:
             self.program.seed = Array("seed", (BATCH,) if self.weighted else (), "const")
         if id(out) in self.needed:
             for step in reversed(self.forward.steps):
+                if isinstance(step, Loop):
+                    ReverseLoop(self, step).run()
+                    continue
                 if id(step.out) not in self.needed:
                     continue
                 gradient = self.seed() if step.out is out else self.finish(step.out)
@@ -71,172 +63,21 @@ class _Reverse:
         take_factors_out(self.program, self.forward)
         return self.program
 
+    def need_of_turns(self, loop: Loop) -> None:
+        """Note what a loop computes from what is needed; turns read what earlier ones left."""
+        known = -1
+        while known < len(self.needed):
+            known = len(self.needed)
+            for window in loop.windows:
+                if window.window is not None and id(window.window.array) in self.needed:
+                    self.needed.add(id(window))
+            for step in loop.steps:
+                if any(id(array) in self.needed for array in step.reads):
+                    self.needed.add(id(step.out))
+            for part, out, before in loop.kept:
+                if id(part) in self.needed or id(before) in self.needed:
+                    self.needed.add(id(out))
+
     def seed(self) -> Expr | Array:
         """The cotangent of the output: 1, or the seed for each example."""
         return ONE if self.program.seed is None else self.program.seed
-
-    def array(self, of: Array, shape: tuple[int, ...]) -> Array:
-        """A new array for a part of a cotangent."""
-        number = self.names[of.name] = self.names.get(of.name, -1) + 1
-        new = Array(f"d{of.name}_{number}", shape, "value")
-        self.program.arrays.append(new)
-        self.part_of[id(new)] = of
-        return new
-
-    def add(self, of: Array, axes: tuple[int, ...], operands: list[Access], expr: Expr, kept: int = -1) -> Array:
-        """A step that makes a part of the cotangent of an array; the axes behind the first `kept` are summed over."""
-        kept = len(axes) if kept < 0 else kept
-        out = self.array(of, axes[:kept])
-        self.program.steps.append(Compute(out, axes, operands, expr, "sum" if kept < len(axes) else ""))
-        return out
-
-    def finish(self, array: Array) -> Expr | Array | None:
-        """The cotangent of an array, from the parts that its readers gave; None if there are none."""
-        parts = self.parts.pop(id(array), [])
-        whole_parts = [part for access, part in parts if _covers(access, part)]
-        others = [(access, part) for access, part in parts if not _covers(access, part)]
-        if not parts:
-            return None
-        if len(parts) == 1 and whole_parts and whole_parts[0].shape == array.shape:
-            if self.part_of.get(id(whole_parts[0])) is array:
-                whole_parts[0].name = f"d{array.name}"
-            return self.constant.get(id(whole_parts[0]), whole_parts[0])
-        if whole_parts:
-            total = self.total(array, whole_parts[:ADDENDS])
-            for at in range(ADDENDS, len(whole_parts), ADDENDS - 1):
-                total = self.total(array, [total, *whole_parts[at : at + ADDENDS - 1]])
-            if not others:
-                total.name = f"d{array.name}"
-                return total
-            others.insert(0, (whole(array), total))
-        out = self.array(array, array.shape)
-        out.name = f"d{array.name}"
-        for access, _ in others:
-            access.array = out
-        self.program.steps.append(Assemble(out, others))
-        return out
-
-    def total(self, array: Array, parts: list[Array]) -> Array:
-        """The sum of parts that each cover an array; one that is a constant is written as the number that it is."""
-        reads = [Access(part, 0, array.strides) for part in parts if id(part) not in self.constant]
-        number = count()
-        terms = [self.constant.get(id(part)) or ("in", next(number)) for part in parts]
-        expr: Expr = terms[0]
-        for term in terms[1:]:
-            expr = ("add", expr, term)
-        return self.add(array, array.shape, reads, expr)
-
-    def assemble(self, step: Assemble, gradient: Expr | Array) -> None:
-        """Each part receives what stands in its places."""
-        for access, part in step.parts:
-            if id(part) not in self.needed:
-                continue
-            if isinstance(gradient, tuple):
-                received = self.add(part, part.shape, [], gradient)
-            else:
-                over = (BATCH,) if gradient.batched and not part.batched else ()  # each example has read it
-                read = Access(gradient, access.base, access.strides + (1,) * len(over), access.table, access.index)
-                received = self.add(part, part.shape + over, [read], ("in", 0), len(part.shape))
-            self.give(part, whole(part), received)
-
-    def compute(self, step: Compute, gradient: Expr | Array) -> None:
-        """The one rule."""
-        count = len(step.operands)
-        operands = list(step.operands)
-        reach: Expr = gradient if isinstance(gradient, tuple) else ("in", count)
-        absent = (0,) * len(step.reduced)
-        own = Access(step.out, 0, step.out.strides + absent)
-        if isinstance(gradient, Array):
-            strides = own.strides if gradient.shape == step.out.shape else (0,) * len(step.axes)
-            operands += [Access(gradient, 0, strides), own]
-        else:
-            operands += [own, own]
-        if step.reduce in ("max", "min"):
-            exprs, operands = self.extreme(step, reach, operands)
-        else:
-            out = None if step.reduce else ("in", count + 1)
-            exprs = cotangents(step.expr, reach, out, lambda k: operands[k].array.nonnegative)
-            if step.mask is not None:
-                exprs = {k: ("where", ("mask", step.mask), expr, ZERO) for k, expr in exprs.items()}
-        made: dict[Any, Array] = {}
-        asked = [k for k in exprs if id(step.operands[k].array) in self.needed]
-        for k in sorted(asked, key=lambda k: len(_missing(step.operands[k], step.axes))):
-            self.contribute(step, k, operands, exprs[k], made)
-
-    def extreme(self, step: Compute, reach: Expr, operands: list[Access]) -> tuple[dict[int, Expr], list[Access]]:
-        """A greatest or least one: its cotangent is shared evenly among all that reach it."""
-        out: Expr = ("in", 1)
-        hit: Expr = ("where", ("eq", ("in", 0), out), ONE, ZERO)
-        own = operands[2]
-        ties = self.array(step.out, step.out.shape)
-        self.program.steps.append(Compute(ties, step.axes, [operands[0], own], hit, "sum", step.mask))
-        share: Expr = ("div", ("mul", rename(hit, {0: 0, 1: 2}), reach), ("in", 3))
-        if step.mask is not None:
-            share = ("where", ("mask", step.mask), share, ZERO)
-        return {0: share}, [*operands, Access(ties, 0, own.strides)]
-
-    def contribute(self, step: Compute, k: int, operands: list[Access], expr: Expr, made: dict[Any, Array]) -> None:
-        """What operand k of a step receives."""
-        access, axes = step.operands[k], step.axes
-        missing = _missing(access, axes)
-        kept = [i for i in range(len(axes)) if i not in missing]
-        if access.table is None and access.index is None:  # in the order of the array's own memory
-            kept.sort(key=lambda i: (axes[i] != BATCH, -abs(access.strides[i])))
-        order = kept + missing
-        used = inputs(expr)
-        if used != list(range(len(used))):
-            expr = rename(expr, {old: new for new, old in enumerate(used)})
-        reads = [operands[i].permuted(order, axes) for i in used]
-        masked = has_mask(expr)
-        if masked:
-            expr = _with_masks(expr, order, axes)
-        shape = tuple([axes[i] for i in order])
-        through = access.permuted(kept, axes)
-        if expr == ("in", 0) and not missing and reads[0].is_whole(shape):
-            self.give(access.array, through, reads[0].array)
-            return
-        plain = bool(axes) and not masked and all(x.table is None and x.index is None for x in reads)
-        key = (repr(expr), tuple([(id(x.array), x.base, x.strides) for x in reads]), tuple(order)) if plain else ()
-        if missing and plain and key in made:  # the same, element by element, is there already
-            reads, expr = [Access(made[key], 0, made[key].strides)], ("in", 0)
-        part = self.add(access.array, shape, reads, expr, len(kept))
-        if plain and not missing:
-            made[key] = part
-        if expr[0] == "const" and not missing:
-            self.constant[id(part)] = expr
-        self.give(access.array, through, part)
-
-    def give(self, array: Array, through: Access, part: Array) -> None:
-        """Note a part of an array's cotangent."""
-        self.parts.setdefault(id(array), []).append((through, part))
-
-
-def _missing(access: Access, axes: tuple[int, ...]) -> list[int]:
-    """The axes that an access does not depend on."""
-    return [i for i in range(len(axes)) if not access.depends_on(i, axes)]
-
-
-def _covers(access: Access, part: Array) -> bool:
-    """Whether a part fills its array, in the order of memory."""
-    return (
-        access.table is None
-        and access.index is None
-        and access.base == 0
-        and part.size == access.array.size
-        and part.batched == access.array.batched
-        and access.strides[int(part.batched) :] == contiguous(part.cell_shape)
-    )
-
-
-def _with_masks(expr: Expr, order: list[int], axes: tuple[int, ...]) -> Expr:
-    """The expression with its masks over the axes in another order."""
-    plain = [i for i in range(len(axes)) if axes[i] != BATCH]
-    turned = [plain.index(i) for i in order if axes[i] != BATCH]
-
-    def turn(leaf: Expr) -> Expr:
-        if leaf[0] != "mask":
-            return leaf
-        mask = leaf[1].reshape(leaf[1].shape + (1,) * (len(plain) - leaf[1].ndim))
-        return ("mask", mask.transpose(turned))
-
-    return rewrite(expr, turn)

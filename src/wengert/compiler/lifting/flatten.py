@@ -62,7 +62,7 @@ class FlatGraph:
     places: Ints  # where each instruction of the recording stands now
 
 
-def flatten(graph: Graph, source: Ints, wanted: Ints, picks: list[Pick]) -> FlatGraph:
+def flatten(graph: Graph, source: Ints, wanted: Ints, picks: list[Pick], *, merge: bool = True) -> FlatGraph:
     """Bring a recorded graph into normal form and group it.
 
     Args:
@@ -70,6 +70,7 @@ def flatten(graph: Graph, source: Ints, wanted: Ints, picks: list[Pick]) -> Flat
         source: for each instruction PARAM, INPUT or VALUE; CONST for a leaf that only this recording has made.
         wanted: the places whose values are asked for.
         picks: the operands that are known only at run time.
+        merge: whether equal computations become one.
 
     Raises:
         Unliftable: an operation takes any number of operands and has no array form.
@@ -83,7 +84,8 @@ def flatten(graph: Graph, source: Ints, wanted: Ints, picks: list[Pick]) -> Flat
     held = np.flatnonzero(source == CONST)
     data[places[held]] = [graph.values[i].data for i in held.tolist()]
     operands, constants, stands_for = share_constants(operands, constants, spread, data)
-    codes, starts, operands, stands_for = merge_equal(codes, starts, operands, stands_for)
+    if merge:
+        codes, starts, operands, stands_for = merge_equal(codes, starts, operands, stands_for)
     places = stands_for[places]
     wanted = stands_for[wanted]
     source = np.concatenate([spread, np.full(len(constants), CONST)])

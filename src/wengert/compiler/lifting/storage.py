@@ -55,10 +55,13 @@ class Storage:
         while role not in ("input", "index") and (name == stem or name in self.given):
             self.counts[stem] = self.counts.get(stem, 0) + 1
             name = f"{stem}{self.counts[stem]}"
-        new = Array(name, tuple([int(n) for n in shape]), role, **more)
-        self.number[id(new)] = len(self.program.arrays)
-        self.program.arrays.append(new)
-        return new
+        return self.enter(Array(name, tuple([int(n) for n in shape]), role, **more))
+
+    def enter(self, array: Array) -> Array:
+        """An array that numbers may be stored in from now on."""
+        self.number[id(array)] = len(self.program.arrays)
+        self.program.arrays.append(array)
+        return array
 
     def assign(self, node_ids: Ints, array: Array, cells: Ints) -> None:
         """Store numbers in an array."""

@@ -7,7 +7,7 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from wengert.compiler.backends.native.emitter import Body, Emitter, Memory, Place, Register, affine, at
-from wengert.compiler.ir import BATCH, Access, Array, contiguous
+from wengert.compiler.ir import BATCH, Access, Array, Window, contiguous
 
 __all__ = ["Cells", "Location", "Point", "points_of"]
 
@@ -65,11 +65,18 @@ class Cells:
         self.seed = seed
         self.registers: dict[int, dict[tuple[int, int], Register]] = {}  # by array, then by cell and lanes
         self.block: Place | None = None
+        self.turn: Place = at(0)  # of the loop that is written
+        self.rows_of: dict[int, Window] = {}  # by the id of an array of a turn: the row of another that it is
         self.unrolled: bool = False
 
     def at_block(self, block: Place | None) -> None:
         """Go on at a block of examples, or outside of any."""
         self.block = block
+
+    def at_turn(self, turn: Place, registers: dict[int, dict[tuple[int, int], Register]]) -> None:
+        """Go on at a turn of a loop, or behind the loop, with these values in registers."""
+        self.turn = turn
+        self.registers = {array: dict(cells) for array, cells in registers.items()}
 
     def unroll(self, points: int) -> None:
         """Go on with a step of so many points: written out one by one if they are few."""
@@ -116,8 +123,20 @@ class Cells:
 
     # -- cells ---------------------------------------------------------------------------------------------------------
 
+    def seen(self, array: Array) -> Window | None:
+        """Of which other array it is a part that moves on from turn to turn."""
+        return array.window or self.rows_of.get(id(array))
+
+    def tag(self, array: Array) -> int:
+        """The id of the array in whose memory it lies."""
+        seen = self.seen(array)
+        return id(array if seen is None else seen.array)
+
     def place(self, array: Array, cell: Place, block: Place | None, lanes: int) -> tuple[Memory, Place]:
         """Where a cell of an array lies."""
+        seen = self.seen(array)
+        if seen is not None:
+            array, cell = seen.array, affine(seen.base, [(cell, 1), (self.turn, seen.step)])
         home = self.storage[id(array)]
         cell = self.to.checked(cell, lanes, array.size)
         terms = [(cell, home.step)]
@@ -134,7 +153,7 @@ class Cells:
             if found is not None:
                 return found
         memory, place = self.place(array, cell, block, lanes)
-        self.to.read.add(id(array))
+        self.to.read.add(self.tag(array))
         made = self.to.load(memory, place, self.width if array.batched else lanes)
         return self.to.as_float(made) if memory.kind == "i" else made
 
@@ -144,7 +163,7 @@ class Cells:
             value = self.to.shared(value)
             self.registers.setdefault(id(array), {})[cell[0], lanes] = value
         memory, place = self.place(array, cell, block, lanes)
-        self.to.store(memory, place, self.to.spread(value, self.width if array.batched else lanes), id(array))
+        self.to.store(memory, place, self.to.spread(value, self.width if array.batched else lanes), self.tag(array))
 
     def cell(self, access: Access, axes: Sequence[int], point: Point) -> Place:
         """The cell that an access names at a point, without what its index adds."""
@@ -172,7 +191,7 @@ class Cells:
         values = []
         for k in range(self.width):
             memory, place = self.place(access.array, self.moved(cell, access, axes, point, k), point.block, 1)
-            self.to.read.add(id(access.array))
+            self.to.read.add(self.tag(access.array))
             values.append(self.to.load(memory, affine(k if access.array.batched else 0, [(place, 1)])))
         return self.to.packed(values)
 

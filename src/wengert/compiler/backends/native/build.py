@@ -41,7 +41,8 @@ def build(program: Program, back: Program, wanted: Sequence[Array]) -> Built:
 def object_code(program: Program, back: Program, wanted: Sequence[Array]) -> tuple[Lowered, bytes]:
     """What a program is as object code, from the disk if it is there."""
     width, name = native_width(), ""
-    if not any(_has_own_row(step.expr) for step in (*program.steps, *back.steps) if isinstance(step, Compute)):
+    steps = [step for part in (program, back) for step in part.each_step()]
+    if not any(_has_own_row(step.expr) for step in steps if isinstance(step, Compute)):
         name = cache.digest(pickle.dumps((program, back, wanted)), description().encode())
         kept = cache.load(name)
         if kept is not None and len(kept) > HEADER.size:

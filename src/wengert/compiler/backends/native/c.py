@@ -12,7 +12,7 @@ import numpy as np
 from wengert.compiler.backends.base import Kernel
 from wengert.compiler.backends.native.access import Location
 from wengert.compiler.backends.native.emitter import Body, Emitter, Memory, Place, Register, Scope
-from wengert.compiler.backends.native.lower import Copy, Lowering
+from wengert.compiler.backends.native.lower import Copy, Lowering, arrays_made
 from wengert.compiler.backends.native.rows import C_FUNCTIONS, Unsupported
 from wengert.compiler.ir import Array
 from wengert.errors import ArgumentError
@@ -256,7 +256,7 @@ class _Source:
         to, kernel, back = self.to, self.kernel, self.back
         out = kernel.program.outputs["out"]
         steps = [*kernel.program.steps, *(back.steps if back is not None else ())]
-        made = {id(step.out) for step in steps}
+        made = {id(array) for step in steps for array in step.makes}
         parameters, notes = ["int64_t n"] if any(a.batched for a in kernel.inputs) else [], []
         for array in (*kernel.inputs, *kernel.params):
             title = self.free(array.name)
@@ -277,11 +277,11 @@ class _Source:
             else:
                 copies.append((slope, array, Memory(title), 0))
         local = []
-        for step in steps:
-            if id(step.out) not in self.storage:
-                pitch = step.out.size if step.out.batched else 0
-                self.storage[id(step.out)] = Location(Memory(self.free(step.out.name)), 0, pitch)
-                local.append(step.out)
+        for array in arrays_made(steps):
+            if id(array) not in self.storage:
+                pitch = array.size if array.batched else 0
+                self.storage[id(array)] = Location(Memory(self.free(array.name)), 0, pitch)
+                local.append(array)
         result = self.storage[id(out)].memory.name
         to.read.add(id(out))
         Lowering(to, steps, self.storage, self.rows, back.seed if back is not None else None).run((), copies)

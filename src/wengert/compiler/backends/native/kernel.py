@@ -74,7 +74,7 @@ class BackgroundKernel(NativeKernel):
         """Have the code made once its runs have taken as long as that takes: then, at worst, all takes twice as long
         as it had to, however few runs are to come. Returns whether it is on its way.
         """
-        steps = len(self.program.steps) + len(self.back.steps)
+        steps = self.program.size + self.back.size
         if not self.asked and spent >= BEGINNING + EACH_STEP * steps:
             try:
                 BACKENDS["native"].require()

@@ -8,8 +8,8 @@ from typing import NamedTuple
 from wengert.compiler.backends.native.access import Location
 from wengert.compiler.backends.native.emitter import Memory
 from wengert.compiler.backends.native.llvm import LLVM
-from wengert.compiler.backends.native.lower import Copy, Lowering
-from wengert.compiler.ir import Array, Assemble, Compute, Program
+from wengert.compiler.backends.native.lower import Copy, Lowering, arrays_made
+from wengert.compiler.ir import Array, Program, Step
 
 __all__ = ["Lowered", "module"]
 
@@ -62,7 +62,7 @@ class _Layout:
         self.packs = [a for a in program.arrays if id(a) in self.rows and a.batched and id(a) in read and to.width > 1]
         self.made()
 
-    def write(self, steps: Sequence[Compute | Assemble], copies: Sequence[Copy]) -> list[int]:
+    def write(self, steps: Sequence[Step], copies: Sequence[Copy]) -> list[int]:
         """Write one of the two; the numbers of its parts."""
         packs, self.packs = self.packs, []
         return Lowering(self.to, steps, self.storage, self.rows, self.back.seed).run(packs, copies)
@@ -70,8 +70,7 @@ class _Layout:
     def made(self) -> None:
         """What steps make."""
         blocks = list(self.packs)
-        for step in self.steps:
-            array = step.out
+        for array in arrays_made(self.steps):
             if array.batched:
                 blocks.append(array)
             elif id(array) not in self.storage:
@@ -105,7 +104,7 @@ class _Layout:
 
     def results(self) -> None:
         """Lay what is asked for where it is to be left, or see that it is copied there."""
-        made = {id(step.out) for step in self.steps}
+        made = {id(array) for step in self.steps for array in step.makes}
 
         def leave(copies: list[Copy], array: Array | None, shape: Array, memory: Memory, base: int = 0) -> None:
             if array is not None and id(array) in made and id(array) not in self.storage and not array.batched:

@@ -16,12 +16,23 @@ from wengert.compiler.backends.native.access import Location, points_of
 from wengert.compiler.backends.native.compute import Computes
 from wengert.compiler.backends.native.emitter import Emitter, Memory, Place, Register, affine, at
 from wengert.compiler.backends.native.rows import Unsupported
-from wengert.compiler.ir import BATCH, Access, Array, Assemble, Compute, addresses
+from wengert.compiler.ir import BATCH, Access, Array, Assemble, Compute, Loop, Step, Window, addresses
 
-__all__ = ["Copy", "Lowering"]
+__all__ = ["Copy", "Lowering", "arrays_made"]
 
 LINES = 1500  # of a function: to generate code takes longer than in proportion
 Copy = tuple[Array | None, Array, Memory, int]
+
+
+def arrays_made(steps: Sequence[Step]) -> list[Array]:
+    """The arrays that take memory: of a turn of a loop those that are not kept."""
+    made = []
+    for step in steps:
+        made += step.makes
+        if isinstance(step, Loop):
+            kept = {id(kept.part) for kept in step.kept}
+            made += [each.out for each in step.steps if id(each.out) not in kept]
+    return made
 
 
 class Lowering(Computes):
@@ -30,7 +41,7 @@ class Lowering(Computes):
     def __init__(
         self,
         to: Emitter,
-        steps: Sequence[Compute | Assemble],
+        steps: Sequence[Step],
         storage: dict[int, Location],
         rows: dict[int, Location],
         seed: Array | None,
@@ -49,26 +60,25 @@ class Lowering(Computes):
                 and the memory.
         """
         first = len(self.to.functions)
-        made = {id(step.out) for step in self.steps} | {id(array) for array in packs}
+        made = {id(array) for step in self.steps for array in step.makes} | {id(array) for array in packs}
         asked = [*[array for step in self.steps for array in step.reads], *[array for array, *_ in copies]]
         ready = {id(array) for array in asked} - made
-        work: list[tuple[bool, set[int], int, Callable[[], None]]] = []
+        work: list[tuple[bool, set[int], set[int], Callable[[], None]]] = []
         for array in packs:
-            work.append((True, set(), id(array), partial(self.pack, array)))
+            work.append((True, set(), {id(array)}, partial(self.pack, array)))
         for step in self.steps:
-            needs = {id(array) for array in step.reads}
-            do = partial(self.compute, step) if isinstance(step, Compute) else partial(self.assemble, step)
-            work.append((step.out.batched, needs, id(step.out), do))
+            needs, makes = ({id(array) for array in arrays} for arrays in (step.reads, step.makes))
+            work.append((step.makes[0].batched, needs, makes, partial(self.step, step)))
         for result, shape, memory, base in copies:
             needs = set() if result is None else {id(result)}
-            work.append((shape.batched, needs, 0, partial(self.copy, result, shape, memory, base)))
+            work.append((shape.batched, needs, set(), partial(self.copy, result, shape, memory, base)))
         blocks = False
         while work:
             now, later = [], []
             for one in work:
                 if one[0] == blocks and one[1] <= ready:
                     now.append(one[3])
-                    ready.add(one[2])
+                    ready |= one[2]
                 else:
                     later.append(one)
             if len(later) == len(work) and not any(one[1] <= ready for one in work):
@@ -100,6 +110,56 @@ class Lowering(Computes):
             self.at_block(None)
             self.to.end()
 
+    def step(self, step: Step) -> None:
+        """One step."""
+        if isinstance(step, Loop):
+            self.turns(step)
+        elif isinstance(step, Compute):
+            self.compute(step)
+        else:
+            self.assemble(step)
+
+    # -- Loop ---------------------------------------------------------------------------------------------------------
+
+    def turns(self, loop: Loop) -> None:
+        """A loop: the arrays of a turn lie where they are kept, if they are."""
+        further: dict[int, list[tuple[Array, int]]] = {}
+        for kept in loop.kept:
+            part, out, before = kept
+            first = loop.first_row(kept) * part.size
+            if id(part) in self.rows_of:
+                further.setdefault(id(part), []).append((out, first))
+            else:
+                self.rows_of[id(part)] = Window(out, first, part.size)
+            start = loop.count * part.size if loop.backward else 0
+            self.fill(out, at(start), before, loop.rows_before(kept) * part.size)
+        held, turn_before = self.registers, self.turn
+
+        def turn(number: Place, _: list[Register]) -> Sequence[Register]:
+            self.at_turn(affine(loop.count - 1, [(number, -1)]) if loop.backward else number, held)
+            for step in loop.steps:
+                self.step(step)
+                for out, first in further.get(id(step.out), ()):
+                    row = affine(first, [(self.turn, step.out.size)])
+                    self.fill(out, row, step.out, step.out.size)
+            return ()
+
+        self.to.loop(0, loop.count, 1, turn)
+        self.at_turn(turn_before, held)
+
+    def fill(self, out: Array, start: Place, source: Array | None, count: int) -> None:
+        """So many cells of an array, from a place on, with those of another, or zeros."""
+
+        def put(places: dict[int, list[Place]], lanes: int) -> None:
+            cell = places[0][0]
+            block = self.block if source is not None and source.batched else None
+            value = self.to.number(0.0) if source is None else self.fetch(source, cell, block, lanes)
+            self.leave(out, affine(0, [(start, 1), (cell, 1)]), value, self.block, lanes)
+
+        if count:
+            self.unroll(count)
+            self.over([0], {0: count}, -1 if out.batched or self.unrolled else 0, {}, put)
+
     # -- Assemble -----------------------------------------------------------------------------------------------------
 
     def assemble(self, step: Assemble) -> None:
@@ -124,12 +184,7 @@ class Lowering(Computes):
         empty = np.flatnonzero(~stored)
         self.unroll(out.size)
         for run in np.split(empty, np.flatnonzero(np.diff(empty) != 1) + 1) if len(empty) else ():
-            first, zero = int(run[0]), self.to.number(0.0)
-
-            def clear(places: dict[int, list[Place]], lanes: int, first: int = first, zero: Register = zero) -> None:
-                self.leave(out, affine(first, [(places[0][0], 1)]), zero, self.block, lanes)
-
-            self.over([0], {0: len(run)}, -1 if out.batched or self.unrolled else 0, {}, clear)
+            self.fill(out, at(int(run[0])), None, len(run))
         for (access, part), add in zip(step.parts, adds, strict=True):
             self.unroll(part.size)
             if part.batched and not out.batched:
@@ -157,12 +212,12 @@ class Lowering(Computes):
                 for k in range(self.width):
                     memory, where = self.place(out, self.moved(cell, access, axes, point, k), self.block, 1)
                     where = affine(k, [(where, 1)])
-                    self.to.read.add(id(out))
+                    self.to.read.add(self.tag(out))
                     self.to.store(
                         memory,
                         where,
                         self.to.arithmetic("add", self.to.load(memory, where, 1, True), self.to.lane(value, k)),
-                        id(out),
+                        self.tag(out),
                     )
                 self.forget(out)
                 return
@@ -178,7 +233,7 @@ class Lowering(Computes):
             old = None if cell[1] or not self.unrolled else self.registers.get(id(out), {}).get((cell[0], lanes))
             if old is None:
                 memory, place = self.place(out, cell, self.block, lanes)
-                self.to.read.add(id(out))
+                self.to.read.add(self.tag(out))
                 old = self.to.load(memory, place, self.width if out.batched else lanes, True)
             value = self.to.arithmetic("add", old, value)
         self.forget(out, single=bool(cell[1]) or lanes > 1 or not self.unrolled)
@@ -194,15 +249,15 @@ class Lowering(Computes):
         def put(places: dict[int, list[Place]], lanes: int) -> None:
             point = points_of(places, whole, -1, 1)[0]
             memory, place = self.place(part, self.cell(own, axes, point), block, 1)
-            self.to.read.add(id(part))
+            self.to.read.add(self.tag(part))
             value = self.to.load(memory, affine(0, [(place, 1), (lane, 1)]))
             cell = self.cell(access, axes, point)
             if access.index is not None:
                 cell = self.moved(cell, access, axes, point, 0)
             memory, place = self.place(out, cell, None, 1)
-            self.to.read.add(id(out))
+            self.to.read.add(self.tag(out))
             old = self.to.load(memory, place, 1, True)
-            self.to.store(memory, place, self.to.arithmetic("add", old, value), id(out))
+            self.to.store(memory, place, self.to.arithmetic("add", old, value), self.tag(out))
 
         self.forget(out)
         self.over(plain, {i: axes[i] for i in plain}, -1, {}, put)

@@ -1,0 +1,111 @@
+"""A program without loops that does the same: each turn is written out, for who has no loops."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import count
+
+from wengert.compiler.ir.expression import ZERO, Expr
+from wengert.compiler.ir.program import Access, Array, Assemble, Compute, Loop, Program, Step, contiguous, whole
+
+__all__ = ["unrolled"]
+
+COPY: Expr = ("in", 0)
+
+
+def unrolled(program: Program) -> Program:
+    """The program with the turns of its loops written out; arrays that loops leave stay the arrays that they are."""
+    steps: list[Step] = []
+    for step in program.steps:
+        steps += _Turns(step).steps() if isinstance(step, Loop) else [step]
+    return replace(program, steps=steps)
+
+
+class _Turns:
+    """The turns of a loop."""
+
+    def __init__(self, loop: Loop) -> None:
+        self.loop = loop
+        self.made: list[Compute | Assemble] = []
+        self.rows: dict[int, list[Array | None]] = {}  # by the id of what is kept: the array of each row
+        self.now: dict[int, Array] = {}  # by the id of an array of a turn: that of this one
+        self.numbers = count(1)
+
+    def steps(self) -> list[Compute | Assemble]:
+        """What they do, one after another."""
+        loop = self.loop
+        for kept in loop.kept:
+            rows, start = loop.rows_before(kept), loop.count if loop.backward else 0
+            self.rows[id(kept.out)] = [None] * (rows + loop.count)
+            for row in range(rows):
+                self.rows[id(kept.out)][start + row] = self.row_before(kept.part, kept.before, row)
+        for turn in reversed(range(loop.count)) if loop.backward else range(loop.count):
+            for step in loop.steps:
+                self.step(step, turn)
+            for kept in loop.kept:
+                self.rows[id(kept.out)][loop.first_row(kept) + turn] = self.now[id(kept.part)]
+        for _, out, _ in loop.kept:
+            rows_made = [row for row in self.rows[id(out)] if row is not None]
+            self.made += _end_to_end(out, rows_made)
+        return self.made
+
+    def new(self, like: Array) -> Array:
+        """An array like one of a turn."""
+        return replace(like, name=f"{like.name}_{next(self.numbers)}", role="value", window=None)
+
+    def row_before(self, part: Array, before: Array | None, row: int) -> Array:
+        """One of the rows that are there before the first turn."""
+        out = self.new(part)
+        operands = []
+        if before is not None:
+            batch = (int(before.batched),) * part.batched
+            operands = [Access(before, row * part.size, (*batch, *contiguous(part.cell_shape)))]
+        self.made.append(Compute(out, out.shape, operands, COPY if operands else ZERO))
+        return out
+
+    def step(self, step: Compute | Assemble, turn: int) -> None:
+        """One step of a turn."""
+        out = self.now[id(step.out)] = self.new(step.out)
+        if isinstance(step, Compute):
+            operands = [self.read(access, turn) for access in step.operands]
+            self.made.append(replace(step, out=out, operands=operands))
+            return
+        parts = []
+        for access, part in step.parts:
+            source = self.now.get(id(part), part)
+            if part.window is not None:
+                source = self.new(part)
+                self.made.append(Compute(source, source.shape, [self.read(whole(part), turn)], COPY))
+            parts.append((replace(access, array=out), source))
+        self.made.append(Assemble(out, parts))
+
+    def read(self, access: Access, turn: int) -> Access:
+        """What is read in a turn."""
+        array = access.array
+        window = array.window
+        if window is None:
+            return replace(access, array=self.now.get(id(array), array))
+        start, rows = window.base + window.step * turn, self.rows.get(id(window.array))
+        if rows is None:
+            table = None if access.table is None else access.table + start
+            return replace(access, array=window.array, base=access.base + start, table=table)
+        first, number = start // window.step, array.size // window.step
+        seen = [row for row in rows[first : first + number] if row is not None]
+        if number == 1:
+            return replace(access, array=seen[0])
+        together = self.new(array)
+        self.made += _end_to_end(together, seen)
+        return replace(access, array=together)
+
+
+def _end_to_end(out: Array, rows: list[Array]) -> list[Compute | Assemble]:
+    """An array of these rows: one behind another, and in its shape."""
+    flat = out
+    if len(out.cell_shape) > 1:
+        flat = replace(out, name=f"{out.name}_rows", role="value", shape=(*out.shape[: int(out.batched)], out.size))
+    parts = []
+    for number, row in enumerate(rows):
+        strides = (1,) * row.batched + contiguous(row.cell_shape)
+        parts.append((Access(flat, number * row.size, strides), row))
+    laid = Assemble(flat, parts)
+    return [laid] if flat is out else [laid, Compute(out, out.shape, [Access(flat, 0, out.strides)], COPY)]

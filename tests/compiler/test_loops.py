@@ -1,0 +1,215 @@
+"""Recurrences, which recording unrolls, become loops again: what is found, what stays as it is, and that all agrees."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import wengert
+from tests.compiler.checks import CLOSE, Numbers, difference, gradients, lifted, same
+from tests.compiler.recurrences import FOUND, Made, autoregression, biquad, euler, extremes, kalman, numbers, values
+from wengert import Value
+
+np = pytest.importorskip("numpy")
+fuzz = pytest.importorskip("tools.qa.recurrences")
+
+from wengert.compiler.backends.numpy import NumPyKernel  # noqa: E402  (they need NumPy)
+from wengert.compiler.ir import Access, Array, Compute, Kept, Loop, Program, ProgramError, Window, unrolled, verify  # noqa: E402
+
+rng = random.Random(11)
+
+
+def loops(compiled: Any) -> list[Loop]:
+    """The loops of its last recording."""
+    program = compiled._runtime.latest().lifted.program
+    return [step for step in program.steps if isinstance(step, Loop)]
+
+
+@pytest.mark.parametrize("made", FOUND)
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+def test_a_recurrence_becomes_a_loop_that_agrees_with_the_engine(made: Callable[[], Made], backend: str) -> None:
+    if backend == "native":
+        pytest.importorskip("llvmlite")
+    function, args, parameters = made()
+    compiled = wengert.compile(function, backend=backend)
+    compiled(*args)
+    for _ in range(2):
+        same(compiled(*args), function(*args), parameters)
+    lifted(compiled)
+    assert max((loop.count for loop in loops(compiled)), default=0) >= FOUND[made]
+
+
+@pytest.mark.once  # what computes are the kernels
+@pytest.mark.parametrize("made", FOUND)
+def test_written_out_its_turns_are_what_was_there(made: Callable[[], Made]) -> None:
+    """The program without its loop, and its reverse, run by the same back end."""
+    function, args, _ = made()
+    compiled = wengert.compile(function, backend="numpy")
+    compiled(*args)
+    kernel = compiled._runtime.latest().kernel
+    compiled._runtime.latest().load()
+    program, back = unrolled(kernel.program), unrolled(kernel.back)
+    assert not any(isinstance(step, Loop) for step in (*program.steps, *back.steps))
+    verify(program)
+    verify(back, [array for step in program.steps for array in step.makes] + program.arrays)
+    straight = NumPyKernel(program, back, kernel.wanted)
+    straight.numbers[...] = kernel.numbers
+    given = [np.array(x) if isinstance(x, list) else x for x in args]
+    one, other = kernel.both(given, 1.0)[0], straight.both(given, 1.0)[0]
+    assert difference(one["out"], other["out"]) < CLOSE
+    assert difference(kernel.slopes, straight.slopes) < CLOSE
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+def test_a_batch_of_recurrences_is_one_loop(backend: str) -> None:
+    if backend == "native":
+        pytest.importorskip("llvmlite")
+    for made in (biquad, kalman, autoregression, extremes):
+        function, _, parameters = made()
+        batch = numbers(7, 60)
+        compiled = wengert.compile(function, backend=backend)
+        for _ in range(2):
+            want = wengert.mean([function(x) for x in batch])
+            same(compiled.mean(batch), want, parameters)
+        lifted(compiled)
+        assert loops(compiled)
+
+
+def test_values_among_the_arguments_get_their_derivatives() -> None:
+    function, _, _ = biquad()
+    compiled = wengert.compile(function, backend="numpy")
+    for _ in range(2):
+        xs = [Value(x) for x in numbers(80)]
+        slopes = gradients(compiled(xs), xs)
+        assert difference(slopes, gradients(function(xs), xs)) < CLOSE
+    assert loops(compiled)
+
+
+def test_guards_compare_numbers_of_all_turns() -> None:
+    k = Value(0.7)
+
+    def turned(x: Any) -> Any:
+        for _ in range(40):
+            x = wengert.sin(x * k + 0.5)
+            if x.data > 0.9:
+                x = x * 0.5
+        return x
+
+    compiled = wengert.compile(turned, backend="numpy")
+    for start in (0.1, 0.1, 2.5, -0.4):
+        same(compiled(start), turned(start), [k])
+    assert loops(compiled)
+
+
+def test_what_an_integer_chooses_in_the_next_turn_s_stead_stays_unrolled() -> None:
+    """A state is chosen from those of the turn before: an index at run time inside of a loop."""
+    k = Value(0.7)
+
+    def chosen(xs: Numbers, which: list[int]) -> Any:
+        state = [x * k for x in xs]
+        for n in which:
+            state = [wengert.sin(state[n] + s) for s in state]
+        return sum(state)
+
+    compiled = wengert.compile(chosen, backend="numpy")
+    for _ in range(3):
+        which = [rng.randrange(3) for _ in range(20)]
+        xs = numbers(3)
+        same(compiled(xs, which), chosen(xs, which), [k])
+    lifted(compiled)
+    assert not loops(compiled)
+
+
+def test_what_has_no_batch_runs_in_a_loop_of_its_own() -> None:
+    k = Value(0.7)
+
+    def mixed(x: Any) -> Any:
+        s = k
+        for _ in range(40):
+            s, x = wengert.sin(s * 0.9 + k), wengert.tanh(x + s)
+        return x
+
+    compiled = wengert.compile(mixed, backend="numpy")
+    batch = numbers(5)
+    for _ in range(2):
+        same(compiled.mean(batch), wengert.mean([mixed(x) for x in batch]), [k])
+    lifted(compiled)
+    assert [all(array.batched for array in loop.makes) for loop in loops(compiled)] == [False, True]
+
+
+def test_what_does_not_repeat_stays_as_it_is() -> None:
+    """Sums that get longer, and turns of which each does something else."""
+    weights = values(30)
+    functions = [wengert.sin, wengert.tanh, wengert.sigmoid, wengert.exp]
+    order = [rng.choice(functions) for _ in range(80)]
+
+    def history(x: Any) -> Any:
+        ys = [x]
+        for t in range(1, 30):
+            ys.append(wengert.tanh(sum(weights[t - 1 - s] * y for s, y in enumerate(ys))))
+        return ys[-1]
+
+    def irregular(x: Any) -> Any:
+        for function in order:
+            x = function(wengert.tanh(x * weights[0]))
+        return x
+
+    for function in (history, irregular):
+        compiled = wengert.compile(function, backend="numpy")
+        for _ in range(2):
+            same(compiled(0.3), function(0.3), weights)
+        assert not loops(compiled)
+
+
+@pytest.mark.once  # what computes is the other library
+def test_other_libraries_get_the_turns_written_out() -> None:
+    jax = pytest.importorskip("jax")
+    function, args, parameters = euler()
+    compiled = wengert.compile(function, backend="numpy")
+    want = compiled(*args)
+    assert "for t in" in compiled.source()
+    assert "for t in" not in compiled.source("jax")
+    with jax.enable_x64(True):
+        run, numbers_of = compiled.to_jax()
+        assert difference(run(numbers_of, *args), want.data) < CLOSE
+    by_xla = wengert.compile(function, backend="xla")
+    for _ in range(2):
+        same(by_xla(*args), function(*args), parameters)
+
+
+def test_a_loop_that_breaks_a_rule_is_refused() -> None:
+    """Each rule of loops, broken in a program of one."""
+
+    def made(base: int = 0, step: int = 1, rows: int = 11) -> Program:
+        start, part, out = Array("x", (), "input"), Array("u", (), "value"), Array("us", (rows,), "value")
+        seen = Array("w", (), "window", window=Window(out, base, step))
+        loop = Loop(
+            10,
+            [Compute(part, (), [Access(seen, 0, ())], ("sin", ("in", 0)))],
+            [Kept(part, out, start)],
+        )
+        return Program([start, part, out], [loop], {"out": out})
+
+    verify(made())
+    for broken, why in (
+        (made(base=1), "yet to come"),
+        (made(step=0), "does not move"),
+        (made(base=-1), "what is not there"),
+        (made(rows=12), "begins with"),
+        (made(rows=9), "what is not there"),
+    ):
+        with pytest.raises(ProgramError, match=why):
+            verify(broken)
+
+
+@pytest.mark.parametrize("first", range(0, 20, 5))
+def test_random_recurrences(first: int) -> None:
+    wrong = {}
+    for seed in range(first, first + 5):
+        error, refusal, _ = fuzz.run(seed, "numpy")
+        if not error < CLOSE or refusal:
+            wrong[seed] = error, refusal
+    assert not wrong

@@ -1,0 +1,130 @@
+"""Random recurrences, compiled and by the engine, side by side: some become loops again, some do not.
+
+Run it at length as a command: ``python -m tools.qa.recurrences 0 5000`` (the seeds, from and to), with ``--backend
+numpy`` for one of the back ends alone. The test suite runs a few seeds.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import wengert
+from tools.qa.lifting_fuzz import Numbers, Program, compare
+from wengert import Value
+from wengert.compiler.ir import Loop
+
+__all__ = ["program", "run"]
+
+Rule = Callable[[list[Numbers], Numbers, int], Any]  # of the states so far, the latest last, an input, and the turn
+
+
+def program(seed: int) -> Program:
+    """A random recurrence: what a turn does is drawn once, and done in each."""
+    draw = random.Random(seed)
+    turns, states, back = draw.randint(8, 40), draw.randint(1, 5), draw.choice([1, 1, 1, 2, 3])
+    parameters = [Value(draw.gauss(0.0, 0.6)) for _ in range(draw.randint(3, 8))]
+    of_turns = [[Value(draw.gauss(0.0, 0.6)) for _ in range(turns)] for _ in range(draw.choice([0, 0, 1, 2]))]
+    constants = [[draw.choice([0.0, 1.0, -1.0, draw.gauss(0.0, 1.0)]) for _ in range(turns)] for _ in range(2)]
+    read = draw.choice(["a turn", "all", "none"])
+    width = turns if read == "a turn" else draw.randint(1, 3)
+    known = [parameters, *of_turns]
+
+    def leaf() -> Rule:
+        kind, n = draw.randrange(7), draw.randrange(states)
+        lag = draw.randint(1, back)
+        if kind < 3:
+            return lambda past, x, t: past[-lag][n]
+        if kind == 3:
+            p = draw.choice(parameters)
+            return lambda past, x, t: p
+        if kind == 4 and read != "none":
+            return lambda past, x, t: x[t if read == "a turn" else n % width]
+        if kind == 5 and of_turns:
+            row = draw.choice(of_turns)
+            return lambda past, x, t: row[t]
+        numbers = draw.choice(constants) if draw.random() < 0.5 else [draw.choice([0.5, 2.0, -1.0])] * turns
+        return lambda past, x, t: numbers[t]
+
+    def expression(depth: int) -> Rule:
+        if not depth or draw.random() < 0.15:
+            return leaf()
+        a, b = expression(depth - 1), expression(depth - 1)
+        kind = draw.randrange(12)
+        if kind < 3:
+            return lambda past, x, t: a(past, x, t) + b(past, x, t)
+        if kind < 6:
+            return lambda past, x, t: a(past, x, t) * b(past, x, t)
+        if kind == 6:
+            return lambda past, x, t: a(past, x, t) - b(past, x, t)
+        if kind == 7:
+            return lambda past, x, t: a(past, x, t) / (1.5 + wengert.tanh(b(past, x, t) + parameters[0]))
+        if kind == 8:
+            return lambda past, x, t: wengert.maximum(a(past, x, t) + parameters[0], b(past, x, t))
+        if kind == 9:
+            return lambda past, x, t: wengert.logsumexp([a(past, x, t), b(past, x, t), parameters[-1]])
+        function = draw.choice([wengert.sin, wengert.tanh, wengert.sigmoid, wengert.stop_gradient])
+        return lambda past, x, t: function(a(past, x, t) + parameters[0])
+
+    weights = [[draw.choice(parameters) for _ in range(states)] for _ in range(states)]
+    rules = [expression(draw.randint(1, 3)) for _ in range(states)]
+    is_cell, at_once, sums = draw.random() < 0.3, draw.random() < 0.5, draw.choice(["", "last", "all"])
+    other = draw.choice([0, 0, 0, 2, 3])  # every other turn, or third, does more
+    starts = [draw.choice([0.0, 0.3, draw.choice(parameters), None]) for _ in range(states)]
+    parts = draw.choice([1, 1, 1, 2])
+
+    def function(x: Numbers) -> Any:
+        total: Any = 0.0
+        state = [x[n % width] if start is None else start for n, start in enumerate(starts)]
+        for _ in range(parts):
+            past = [state] * back
+            for t in range(turns):
+                state = list(past[-1])
+                if is_cell:
+                    state = [
+                        wengert.tanh(sum(w * s for w, s in zip(row, past[-1], strict=True)) + rule(past, x, t))
+                        for row, rule in zip(weights, rules, strict=True)
+                    ]
+                else:
+                    for n, rule in enumerate(rules):
+                        seen = past if at_once else [*past[1:], state]
+                        state[n] = wengert.tanh(rule(seen, x, t) + parameters[0] * 0.5)
+                if other and t % other == 0:
+                    state[0] = wengert.sin(state[0] * parameters[-1])
+                past = [*past[1:], state]
+                if sums:
+                    total = total + (state[-1] * state[0] if sums == "last" else sum(state))
+            state = past[-1]
+        return total + sum(state) * parameters[0] + wengert.tanh(x[0] * parameters[-1])
+
+    return Program(function, [p for row in known for p in row], width)
+
+
+def run(seed: int, backend: str) -> tuple[float, str, int]:
+    """The error of one recurrence, why it was left to the engine, if it was, and how many loops were found."""
+    error, refusal, compiled = compare(program(seed), seed, False, backend)
+    made = [made for entry in compiled._runtime.entries.values() for made in entry.specializations]
+    loops = [step for each in made for step in each.lifted.program.steps if isinstance(step, Loop)]
+    return error, refusal, len(loops)
+
+
+def main() -> None:
+    """Run the seeds of the command line, and say what went wrong."""
+    first, last = int(sys.argv[1]), int(sys.argv[2])
+    backends = [sys.argv[sys.argv.index("--backend") + 1]] if "--backend" in sys.argv else ["numpy", "native"]
+    worst, bad, refused, with_loops = 0.0, 0, 0, 0
+    for seed in range(first, last):
+        for backend in backends:
+            error, why, loops = run(seed, backend)
+            worst, with_loops = max(worst, error), with_loops + (loops > 0)
+            if not error < 1e-12 or why:
+                bad, refused = bad + (not error < 1e-12), refused + bool(why)
+                print(f"seed {seed} by {backend}: error {error:.3g} {why}", flush=True)
+    count = (last - first) * len(backends)
+    print(f"{count} runs: worst error {worst:.3g}, {bad} wrong, {refused} left to the engine, {with_loops} with loops")
+
+
+if __name__ == "__main__":
+    main()
