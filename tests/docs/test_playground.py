@@ -103,7 +103,7 @@ def show(page: Any, site: str, setting: str = "data=moons", fresh: bool = False)
         page.get(f"{site}?runtime=runtime/#{setting}")
     else:
         page.execute_script("history.replaceState(null, '', '#'); location.hash = arguments[0]", setting)
-    until(lambda: page.execute_script("return globalThis.playground?.state().begun ?? 0") > before)
+    until(lambda: page.execute_script("return globalThis.playground?.state().begun ?? 0") > before, 60)  # Python starts
     page.execute_script("document.getElementById('pg').scrollIntoView({behavior: 'instant'})")
 
 
@@ -473,10 +473,10 @@ def test_without_what_is_compiled_it_starts_all_the_same(chromium: Any, runtime:
 def explained(page: Any, site: str) -> None:
     """Open a page of which a weight can be explained once it has trained; and forget what it complained of."""
     show(page, site, fresh=True)
-    until(lambda: len(state(page)["losses"]) > 20)
+    until(lambda: len(state(page)["losses"]) > 20, 60)
     page.execute_script("document.querySelector('#pg-net .neuron[role]').focus()")
     page.switch_to.active_element.send_keys("\ue007")  # Enter
-    until(lambda: "The gradient of layers.0.neurons.0.b" in text(page, "explained"))
+    until(lambda: "The gradient of layers.0.neurons.0.b" in text(page, "explained"), 60)
     page.get("about:blank")
     for log in ("browser", "performance"):
         page.get_log(log)

@@ -55,10 +55,10 @@ def said(browser: Any) -> str:
     return str(browser.execute_script(script))
 
 
-def until(condition: Callable[[], Any]) -> None:
-    end = time.monotonic() + 20
+def until(condition: Callable[[], Any], seconds: float = 20) -> None:
+    end = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < end, "it did not come about in 20 s"
+        assert time.monotonic() < end, f"it did not come about in {seconds} s"
         time.sleep(0.02)
 
 
