@@ -49,7 +49,7 @@ def end(processes: list[subprocess.Popen[bytes]], folder: Path) -> list[str]:
     """Wait for all of them; what each said of errors."""
     try:
         for process in processes:
-            process.wait(timeout=120)
+            process.wait(timeout=300)
     finally:
         for process in processes:
             process.kill()
@@ -81,8 +81,8 @@ def test_two_processes_come_to_what_one_does(what: str, tmp_path: Path) -> None:
 
 
 def test_where_they_take_different_ways_they_step_one_at_a_time(tmp_path: Path) -> None:
-    want = train("branching", slice(None), tmp_path, 0)
-    one, other = together("branching", tmp_path)
+    want = train("two ways", slice(None), tmp_path, 0)
+    one, other = together("two ways", tmp_path)
     assert one == other
     close(one["loss"], want["loss"])
     close(one["numbers"], want["numbers"])
@@ -104,7 +104,7 @@ def test_one_writes_and_another_number_of_processes_goes_on(tmp_path: Path) -> N
 def test_a_process_that_dies_ends_the_other(tmp_path: Path) -> None:
     one, other = start("killed", tmp_path)
     try:
-        other.wait(timeout=120)
+        other.wait(timeout=300)
         died = monotonic()
     finally:
         errors = end([one, other], tmp_path)
