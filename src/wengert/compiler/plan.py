@@ -37,6 +37,7 @@ class Plan:
     both_code: Any
     bounds: Any
     by: Any
+    by_count: Any
     count: Any
     forward_code: Any
     from_end: Any
@@ -64,6 +65,7 @@ class Plan:
     right: Any
     rights: Any
     room: Any
+    row_room: Any
     shape: Any
     sides_at: Any
     sides_step: Any
@@ -73,6 +75,7 @@ class Plan:
     targets_at: Any
     wholes: Any
     wholes_at: Any
+    widths: Any
     work: Any
 
     def prepare(self, made: Any, numpy: Any) -> None:
