@@ -36,12 +36,12 @@ def every(x: Any) -> list[Value]:
 Made = tuple[Callable[..., Any], list[Any], list[Value]]
 
 
-def euler() -> Made:
+def euler(turns: int = 200) -> Made:
     """An oscillator, by the shortest of steps."""
     k = Value(1.3)
 
     def oscillator(x: Any, v: Any) -> Any:
-        for _ in range(200):
+        for _ in range(turns):
             x, v = x + STEP * v, v - STEP * k * x
         return x * x + v * v
 

@@ -167,7 +167,7 @@ def test_what_does_not_repeat_stays_as_it_is() -> None:
 @pytest.mark.once  # what computes is the other library
 def test_other_libraries_get_the_turns_written_out() -> None:
     jax = pytest.importorskip("jax")
-    function, args, parameters = euler()
+    function, args, parameters = euler(40)
     compiled = wengert.compile(function, backend="numpy")
     want = compiled(*args)
     assert "for t in" in compiled.source()

@@ -6,7 +6,6 @@ import ast
 import keyword
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 from unicodedata import normalize
 
@@ -35,6 +34,7 @@ class Names:
     ranges: dict[int, str] = field(default_factory=dict)
     stands_for: dict[int, Any] = field(default_factory=dict)  # by the id of an array: its name, or what it is
     plain: set[int] = field(default_factory=set)  # the ids of arrays without axes that are a number by now
+    turn: Any = None  # see `counter`
 
     def of(self, array: Array) -> Any:
         """What stands for an array."""
@@ -58,10 +58,11 @@ class Names:
         self.taken.add(name)
         return name
 
-    @cached_property
-    def turn(self) -> Any:
-        """A name for what counts the turns of loops."""
-        return path(self.free("t"))
+    def counter(self) -> Any:
+        """The name of what counts the turns of loops."""
+        if self.turn is None:
+            self.turn = path(self.free("t"))
+        return self.turn
 
     def keep(self, values: Any) -> Any:
         """A name for an array of constants; equal ones share it."""

@@ -45,7 +45,7 @@ def turns(loop: Loop, names: Names, uses: Mapping[int, int], write: Write) -> li
         lines.append(f"{names.stands_for[key].id} = {written(item(given, ()))}")
     names.plain.update(plain)
     count = call("range", loop.count)
-    lines.append(f"for {names.turn.id} in {written(call('reversed', count) if loop.backward else count)}:")
+    lines.append(f"for {names.counter().id} in {written(call('reversed', count) if loop.backward else count)}:")
     lines += [_indented(line) for line in write(loop.steps, rows)]
     return lines
 
@@ -87,7 +87,7 @@ def _memory(names: Names, loop: Loop, kept: list[Kept]) -> list[str]:
 
 def _seen(window: Window, shape: tuple[int, ...], size: int, names: Names) -> Any:
     """What a window shows in a turn: rows of an array, or so many of its cells."""
-    of, turn = window.array, names.turn
+    of, turn = window.array, names.counter()
     row = of.strides[int(of.batched)] if of.cell_shape else 1
     array, step, start = names.of(of), window.step, window.base
     by_row = shape == of.cell_shape[1:]
