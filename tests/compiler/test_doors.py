@@ -19,6 +19,8 @@ np = pytest.importorskip("numpy")
 
 from tests.compiler.checks import CLOSE, Numbers, difference, gradients  # noqa: E402  (they need NumPy)
 
+pytestmark = pytest.mark.once  # what computes is the other library
+
 
 class Case(NamedTuple):
     """A compiled function, examples for each of its arguments, and the other examples that it is tried on."""

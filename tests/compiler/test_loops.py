@@ -19,6 +19,8 @@ fuzz = pytest.importorskip("tools.qa.recurrences")
 from wengert.compiler.backends.numpy import NumPyKernel  # noqa: E402  (they need NumPy)
 from wengert.compiler.ir import Access, Array, Compute, Kept, Loop, Program, ProgramError, Window, unrolled, verify  # noqa: E402
 
+pytestmark = pytest.mark.once  # what computes is the array program
+
 rng = random.Random(11)
 
 

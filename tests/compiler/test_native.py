@@ -30,6 +30,8 @@ from wengert.compiler.backends.native.mathematics import VECTOR_FUNCTIONS  # noq
 from wengert.compiler.backends.numpy import NumPyKernel  # noqa: E402
 from wengert.ops import BY_NAME  # noqa: E402
 
+pytestmark = pytest.mark.once  # what computes is machine code
+
 lifting_fuzz = pytest.importorskip("tools.qa.lifting_fuzz")
 
 WIDTHS = [width for width in (1, 2, 4, 8) if width <= native_width()]  # vectors of 64, 128, 256 and 512 bits

@@ -20,6 +20,8 @@ pytest.importorskip("llvmlite", reason="machine code is made by llvmlite")
 from wengert.compiler.backends import cache  # noqa: E402
 from wengert.compiler.backends.native import build as native  # noqa: E402
 
+pytestmark = pytest.mark.once  # what is kept is machine code
+
 w = Value(0.5)
 
 

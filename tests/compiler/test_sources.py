@@ -29,6 +29,8 @@ from wengert.compiler.backends.export import _constant  # noqa: E402  (they need
 from wengert.compiler.backends.spellings import LIBRARIES  # noqa: E402
 from wengert.compiler.backends.syntax import written  # noqa: E402
 
+pytestmark = pytest.mark.once  # what is printed is the array program
+
 ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = Path(__file__).resolve().parent / "golden"
 

@@ -21,6 +21,8 @@ np = pytest.importorskip("numpy")
 
 from tests.compiler.test_sources import FUNCTIONS, MODELS  # noqa: E402  (they need NumPy)
 
+pytestmark = pytest.mark.once  # what is printed is the array program
+
 GCC = shutil.which("gcc") or ""
 SANITIZED = ["-fsanitize=address,undefined", "-fno-sanitize-recover"]
 needs_gcc = pytest.mark.skipif(not GCC, reason="the C compiler gcc is not installed")

@@ -25,6 +25,8 @@ from wengert.view.graph.folding import Folding
 from wengert.view.graph.layout import layout
 from wengert.view.graph.read import steepest
 
+pytestmark = pytest.mark.once  # a picture does not depend on which engine made the graph
+
 # -- what is on the picture -------------------------------------------------------------------------------------------
 
 

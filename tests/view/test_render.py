@@ -21,6 +21,8 @@ from wengert.graph import Graph
 from wengert.view.graph.folding import Folding
 from wengert.view.graph.formats.svg import sheet
 
+pytestmark = pytest.mark.once  # a layout does not depend on which engine made the graph
+
 
 def test_downwards_operands_are_above_results() -> None:
     o, _ = neuron()
