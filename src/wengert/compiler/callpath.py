@@ -1,8 +1,8 @@
 """The path of a call: from what is passed to a compiled function to the node that it gives.
 
-A `Slot` says what an argument is to be, and a `Plan` runs one recording. A `Served` has the slots of one
-form of arguments and its plans, and a `CallPath` has all of those. What none of them knows goes to `dispatch.py`, which
-alone records, compares and falls back. Like the engine, this file runs as it stands and is compiled by Cython, with
+A `Slot` says what an argument is to be, and a `Plan` runs one recording. A `Served` has the slots of one form of
+arguments and its plans, and a `CallPath` has all of those. What none of them knows goes to `dispatch.py`, which alone
+records, compares and falls back. Like the engine, this file runs as it stands and is compiled by Cython, with
 `callpath.pxd`.
 
 While a call is under way it has the function's one seat. Who finds it taken, another thread or code that the call
@@ -34,7 +34,7 @@ FIXED, FLOAT, WHOLE, VALUE, NUMBERS, VALUES, ITEMS, KEYED = range(8)  # what a s
 ALIKE = (str, int, bytes)  # equal ones of these are one to a program
 SIZES = 31  # so many lengths of counts, with derivatives and without, have a bit each in 64
 FEW = 16  # among so many things it is quickly seen whether two are one
-NONE: list[Any] = []
+NONE: list[Any] = []  # the Values among the arguments of a batch
 MISSING = object()  # what stands for an argument that was not passed
 
 
@@ -375,7 +375,7 @@ class CallPath:
         self.direct: list[Any] = []  # how arguments look that go to the function itself: see `alike`
         self.passed = 0  # how many did so; each whose number is a power of two does not
         self.seat: list[Any] = [None]
-        self.is_taken = False  # the same for who is compiled
+        self.is_taken = False  # whether somebody has it: so it is for who is compiled, see `take`
         self.last: Any = None  # the form of the last call
 
     def __call__(self, *args: Any, **named: Any) -> Any:

@@ -174,7 +174,7 @@ class Plan:
 
     def run_code(self, inputs: Int, count: Int, slopes: bool, seed: float) -> None:
         """Run machine code on inputs, the addresses of which are at an address; whatever they choose is there."""
-        if count > self.room or (count < self.room and len(self.kernel.wanted)):  # those are read end to end
+        if count > self.room or (count < self.room and len(self.kernel.wanted)):  # derivatives by these lie end to end
             self._make_room(count)
         elif self.is_given:
             self._make_output(0)

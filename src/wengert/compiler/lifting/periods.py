@@ -25,6 +25,7 @@ SAVED = 32  # and so many steps fewer than without it
 PERIOD = 256  # as many groups as a turn is looked for by; it may have some more
 LOOPS = 32  # of one program
 POW, PICK = BY_NAME["pow"].code, BY_NAME["pick"].code
+# Odd multipliers that spread bits, for hashes: that of Knuth's MMIX generator, and that of Vigna's xorshift64*, 2014.
 MIX, SPREAD = np.int64(0x5851F42D4C957F2D), np.int64(0x2545F4914F6CDD1D)
 
 
