@@ -13,7 +13,7 @@ from tests.compiler.checks import batch_of, lifted, same, warned
 from wengert import Value
 from wengert.compiler import Compiled
 from wengert.compiler.backends import preferred
-from wengert.compiler.entry import Size
+from wengert.compiler.entry import Entry, Size
 
 pytest.importorskip("numpy")
 
@@ -71,6 +71,34 @@ def test_the_faster_way_serves(how: str, faster: str, pinned: bool, monkeypatch:
     assert (count_calls(loss, call, monkeypatch) > 5) is by_engine
     assert ("by the engine, in" in loss.report()) is by_engine
     lifted(loss)
+
+
+@pytest.mark.parametrize("how", ["single", "batch"])
+def test_machine_code_is_tried_where_the_engine_served(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """NumPy was slower than the engine: of what machine code takes nothing is known by that."""
+    pytest.importorskip("llvmlite")
+    loss = wengert.compile(lambda x: (W * x).tanh())
+
+    def call() -> None:
+        if how == "single":
+            same(loss(2.0), (W * 2.0).tanh(), [W])
+        else:
+            same(loss.mean([2.0, 3.0]), batch_of(lambda x: (W * x).tanh(), [2.0, 3.0]), [W])
+
+    assert warned(*[call] * 17) == []
+    timed(loss, 1e-9, 1.0)
+    assert count_calls(loss, call, monkeypatch) > 5
+    (entry,) = loss._runtime.entries.values()
+    (made,) = entry.specializations
+    news = iter([True])
+    monkeypatch.setattr(made.kernel, "want", lambda spent: True)  # it is on its way
+    monkeypatch.setattr(made, "adopt", lambda: next(news, False))
+    entry.pending = True
+    loss.direct.clear()
+    loss._runtime.short.clear()
+    monkeypatch.setattr(Entry, "note", lambda entry, size, seconds: entry.seconds.update({size.key: 0.0}))
+    assert count_calls(loss, call, monkeypatch) in (4, 5)  # the comparisons
+    assert count_calls(loss, call, monkeypatch) < 2
 
 
 def test_a_program_is_never_preferred_before_it_is_trusted(monkeypatch: pytest.MonkeyPatch) -> None:

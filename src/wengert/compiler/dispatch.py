@@ -31,6 +31,7 @@ from wengert.compiler.tracing import (
     Recording,
     Unrecordable,
     by_place,
+    by_rows,
     examples,
     is_watched,
     look_of,
@@ -39,9 +40,9 @@ from wengert.compiler.tracing import (
     random_state,
     record,
     recorder_of_thread,
-    rows_of,
     slopes_of,
     slots_of,
+    taker,
 )
 from wengert.engine import Value
 from wengert.errors import ArgumentError, warn_once
@@ -97,10 +98,10 @@ class Runtime:
             return self.eagerly(self.arguments(args, named, True), how)
         if self.short:
             look, count = look_of(args, named)
-            function = self.short.get((self.differentiates(how), look))
-            self.compiled.passed += function is not None
-            if function is not None and self.compiled.passed & (self.compiled.passed - 1):
-                return together([function(*row) for row in rows_of((*args, *named.values()), count)], how)
+            take = self.short.get((self.differentiates(how), look))
+            self.compiled.passed += take is not None
+            if take is not None and self.compiled.passed & (self.compiled.passed - 1):
+                return together(by_rows(take, args, named, count), how)
         began = perf_counter()
         arguments = self.arguments(args, named, True)
         return self.batch(began, arguments, arguments.count(), how, args, named)
@@ -217,12 +218,16 @@ class Runtime:
                 entry.consider(size, self.compiled.passed)
                 entry.settle(size, not (due or engine))  # after a check it is timed again
                 return found
-        if (entry.refusal or not due) and self.is_short(arguments, size):
-            names = [*list(self.compiled.signature.parameters)[: len(args)], *named]
-            look, _ = look_of(args, named)
-            self.short[size.slopes, look] = by_place(self.function, self.compiled.signature, names)
+        take = None
+        if not self.compiled.static and arguments.is_wide():  # then rows are as they were passed
+            take = taker(self.function, self.compiled.signature, args, named)
+            if (entry.refusal or not due) and self.is_short(size):
+                self.short[size.slopes, look_of(args, named)[0]] = take
         ready = perf_counter()
-        made = self.eagerly(arguments, how, known)
+        if by_engine and take is not None:
+            made = together(by_rows(take, args, named, count), how)
+        else:
+            made = self.eagerly(arguments, how, known)
         if by_engine:
             entry.note_engine(size, perf_counter() - ready)
             entry.consider(size, self.compiled.passed)
@@ -230,12 +235,11 @@ class Runtime:
             entry.note_left(size, ready - began, perf_counter() - ready)
         return made
 
-    def is_short(self, arguments: Arguments, size: Size) -> bool:
-        """Whether such batches go to the function itself by the short way, which takes rows as they were passed."""
-        if self.compiled.static or not arguments.is_wide() or len(self.short) >= SPECIALIZATIONS:
-            return False
+    def is_short(self, size: Size) -> bool:
+        """Whether all batches of a size go to the function itself by the short way."""
         batches = [entry for form, entry in self.entries.items() if form.batched]
-        return all(each.refusal or each.prefers_engine(size) for each in batches)
+        preferred = all(each.refusal or each.prefers_engine(size) for each in batches)
+        return preferred and len(self.short) < SPECIALIZATIONS
 
     def by_programs(self, entry: Entry, arguments: Arguments, count: int, how: str, known: dict[int, Any]) -> Any:
         """The result by the specializations that hold for the examples, some of them recorded now; None for the engine

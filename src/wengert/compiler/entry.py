@@ -70,6 +70,8 @@ class Entry(Served):
         news = [made.adopt() for made in self.specializations]
         if any(news):
             self.compared = self.trusted = 0
+            self.seconds.clear()
+            self.engine.clear()
         self.want(0.0)
         return any(news)
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
 
 from wengert.errors import DataError
 
-__all__ = ["by_place", "called", "examples", "look_of", "rows_of", "same_length"]
+__all__ = ["by_place", "by_rows", "called", "examples", "look_of", "same_length", "taker"]
 
 BY_PLACE = inspect.Parameter.POSITIONAL_OR_KEYWORD  # and before it what is by place alone
 
@@ -55,9 +55,16 @@ def _look(x: Any, lengths: list[int]) -> Any:
     return type(x)
 
 
-def rows_of(columns: Sequence[Any], count: int) -> Iterator[tuple[Any, ...]]:
-    """The arguments of each of so many examples, of a batch of which all arguments are moving."""
-    return zip(*[_spread(x, count) for x in columns], strict=True)
+def by_rows(take: Callable[..., Any], args: Sequence[Any], named: dict[str, Any], count: int) -> list[Any]:
+    """What a `taker` gives for each of so many examples of a batch of which all arguments are moving."""
+    return [take(*row) for row in zip(*[_spread(x, count) for x in (*args, *named.values())], strict=True)]
+
+
+def taker(
+    function: Callable[..., Any], signature: inspect.Signature, args: Sequence[Any], named: dict[str, Any]
+) -> Callable[..., Any]:
+    """A function that takes arguments like these by place, those that are passed by name after the others."""
+    return by_place(function, signature, [*list(signature.parameters)[: len(args)], *named])
 
 
 def by_place(function: Callable[..., Any], signature: inspect.Signature, names: Collection[str]) -> Callable[..., Any]:
