@@ -209,6 +209,20 @@ def test_instructions_say_what_is_missing(capsys, monkeypatch):
     assert "no such commit: no-such-commit" in capsys.readouterr().err
 
 
+@pytest.mark.once
+@pytest.mark.slow
+@pytest.mark.jax
+@pytest.mark.torch
+def test_steps_of_fit_are_those_by_hand(monkeypatch):
+    """What runs them is XLA, and PyTorch."""
+    devices = pytest.importorskip("benchmarks.devices", reason="needs jax")
+    monkeypatch.setitem(devices.WORKLOADS, "moons", (2, [4, 1], 10, 3))
+    _, want = devices.Case("moons").fit(devices.CHECKED, False, backend="numpy")
+    for how in (devices.by_jax, devices.by_torch, {"backend": "xla"}):
+        assert float(devices.figure("moons", want, how).replace(",", "")) > 0
+    assert devices.figure("moons", [2.0] * devices.CHECKED, devices.by_torch).startswith("other losses")
+
+
 def test_growth_past_the_limit_fails(monkeypatch, capsys):
     counts = iter([1000, 1051, 1000, 1049])
     monkeypatch.setattr(instructions, "build", lambda commit, folder: folder)

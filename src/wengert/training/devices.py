@@ -132,7 +132,6 @@ class DeviceSteps(FlatSteps):
         self.mesh: Mesh = mesh
         self.hosts: Hosts = hosts
         self.pause: float = PAUSE
-        self.shares: Any = None  # what part of all examples each batch is
         losses, penalty, optimizer = self.task
         self.single: bool = losses.paths[0].kernel.single  # type: ignore[attr-defined]
         self.losses: list[Losses] = [Losses.of(path, self.parameters) for path in losses.paths]
@@ -181,24 +180,29 @@ class DeviceSteps(FlatSteps):
     def begin(self, order: Any, size: int, clip_norm: float) -> None:
         """See `Batches.begin`: the rows of each batch go to the devices that compute them, each with its weight."""
         super().begin(order, size, clip_norm)
+        settings = ([getattr(self.optimizer, name) for name in self.optimizer._settings], size, len(order), clip_norm)
+        with precision(self.single):
+            if self.settings != settings:
+                self.settings, self.mark = settings, 0
+                self._cut(size)
+                self.loop = self._compiled(clip_norm)
+            self.rows: Any = self._shared(order[self.taken].astype(np.int32))
+
+    def _cut(self, size: int) -> None:
+        """Share the batches out: which of the examples in order each device gets, in pieces, and their weights."""
         (cuts, shares), here = self.hosts.batches(size), self.hosts.here
-        self.cuts: list[int] = cuts[here]
         devices = [sum(d.process_index == n for d in self.mesh.devices.flat) for n in range(len(cuts))]
         each = max(-(-(end - start) // n) for n, at in zip(devices, cuts, strict=True) for start, end in pairwise(at))
         pieces = -(-each // PIECE)
         room = devices[here] * pieces * -(-each // pieces)
-        starts, counts = np.array(self.cuts[:-1]), np.diff(self.cuts)
+        starts, counts = np.array(cuts[here][:-1]), np.diff(cuts[here])
         column = np.arange(room)
         taken = np.minimum(column, np.maximum(counts, 1)[:, None] - 1) + starts[:, None]  # then the last one, again
         shape = (len(counts), devices[here], pieces, -1)
-        settings = ([getattr(self.optimizer, name) for name in self.optimizer._settings], size, len(order), clip_norm)
-        with precision(self.single):
-            self.rows: Any = self._shared(order[taken].astype(np.int32).reshape(shape))
-            if self.settings != settings:
-                self.settings, self.mark, self.shares = settings, 0, self._typed(shares)
-                weights = (column < counts[:, None]) / (np.array(shares)[:, None] * self.hosts.total)
-                self.weights: Any = self._shared(weights.reshape(shape))
-                self.loop = self._compiled(clip_norm)
+        weights = (column < counts[:, None]) / (np.array(shares)[:, None] * self.hosts.total)
+        self.taken: Any = taken.reshape(shape)
+        self.shares: Any = self._typed(shares)  # what part of all examples each batch is
+        self.weights: Any = self._shared(weights.reshape(shape))
 
     def load(self) -> None:
         """See there; from the arrays to the devices."""
@@ -277,7 +281,7 @@ class DeviceSteps(FlatSteps):
             def step(at: Any) -> Any:
                 n, _, (x, g, state), total, right = at
                 found = self._batch(x, columns, rows[n, 0], weights[n, 0])
-                loss, slopes, score, missed = untyped.lax.psum(found, AXIS)
+                loss, slopes, score, missed = untyped.lax.psum(found, AXIS) if self.mesh.size > 1 else found
                 loss, slopes, missed = self._penalized(x, loss, slopes, missed)
                 fits = (missed == 0) & jnp.isfinite(loss) & jnp.isfinite(slopes @ slopes)
                 if clip_norm:  # as `clip_grad_norm`
