@@ -305,11 +305,12 @@ def _meet(x: Node, found: Nodes, reset: bool) -> None:
 
 
 def _backward_pass(root: Value, gradient: float) -> None:
-    node: Value
     if _closures:
         raise OperationError("backward() was called inside of a node's _backward, before that pass has come to its end")
-    is_lone = isinstance(root, Value) and root._a is None and _is_over_leaves(root)  # as a compiled function's result
-    nodes = [root] if is_lone else tape([root], True)  # which raises where it is no Value
+    if isinstance(root, Value) and root._a is None and _is_over_leaves(root):  # as a compiled function's result
+        root._grad = 0.0 + gradient
+        return _chain_rule(root)
+    nodes = tape([root], True)  # which raises where it is no Value
     root._grad = 0.0 + gradient
     for node in reversed(nodes):
         if node._made & CODE != LEAF:
