@@ -277,7 +277,8 @@ def test_the_tables_of_formulas(capsys, monkeypatch, tmp_path):
     options = ["--only", "square of an error", "--rounds", "1", "--sweep", str(picture), "--preparation"]
     assert formulas.main([*options, "--page", str(page)]) == 0
     text = capsys.readouterr().out
-    for row in ("| square of an error |", "| until the first result |", "| `map` of 256 |", "| width 8 |", "| chain | "):
+    heads = ("one call with its gradient", "square of an error", "until the first result", "`map` of 256", "width 8")
+    for row in (*[f"| {head} |" for head in heads], "| chain | "):
         assert row in text
         assert row in page.read_text()
     assert picture.read_text().startswith("<?xml")

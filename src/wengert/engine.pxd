@@ -22,6 +22,7 @@ cdef object _power(double x, double y, left, right)
 cpdef Many _many(int code, arguments, by_hand=*, bint over_leaves=*)
 cdef inline double _number(x) except? -1.0
 cdef inline double _operand(x) except? -1.0
+@cython.locals(node=Value)
 cpdef list tape(list roots, bint reset=*)
 cdef inline bint _is_over_leaves(Node node) noexcept
 cdef inline int _save_gradient(Node leaf) noexcept

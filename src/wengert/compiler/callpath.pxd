@@ -19,7 +19,7 @@ cdef class Served:
     cdef tuple names
     cdef Py_ssize_t first, last, count
     cdef bint batched, is_split
-    cdef object numpy
+    cdef object numpy, ndarray
     @cython.locals(size=int, following="long long")
     cdef bint is_served(self, Py_ssize_t count, bint slopes) except -1
     @cython.locals(n=Py_ssize_t, given=Py_ssize_t)

@@ -51,7 +51,7 @@ class Served:
     was_finite: Any
 
     def __init__(self, numpy: Any) -> None:
-        self.numpy = numpy
+        self.numpy, self.ndarray = numpy, numpy.ndarray
         self.specializations: list[Any] = []
         self.calls = 0
         self.was_finite = True  # what the last call came to
@@ -155,7 +155,7 @@ class Served:
 
     def _take_numbers(self, slot: Slot, x: Any) -> bool:
         """Read an array, or nested lists of numbers."""
-        if type(x) is self.numpy.ndarray:
+        if type(x) is self.ndarray:
             if not slot.takes_arrays:
                 return False
             if slot.of == "b" or not memory.address(x, slot.whole, slot.shape, self.batched):
@@ -222,6 +222,8 @@ class Served:
             if not made.is_one or made.outside.changed():
                 continue
             gather(made.parameters, made.numbers)
+            if arrays is self.arrays:
+                made.steady = self.memory
             slopes = not (disabled or made.is_number)
             if not made.run_on(arrays, 1, slopes, 1.0) or not made.holds(0):
                 continue
