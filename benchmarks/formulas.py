@@ -1,19 +1,23 @@
-"""What compiled functions of science and finance take, beside the engine, CasADi and JAX, in turns.
+"""What compiled functions of science and finance take, beside the engine, CasADi, JAX, PyTorch and plain C, in turns.
 
-    python -m benchmarks.formulas [--only NAME ...] [--rounds 9] [--sweep FILE.svg] [--preparation]
+    python -m benchmarks.formulas [--only NAME ...] [--rounds 9] [--sweep FILE.svg] [--preparation] [--page FILE.md]
 
-Each formula is one text, which runs on Wengert, CasADi and JAX alike. One call gives its value and the derivatives by
-all of its operands; a batch is the mean of 256 of them, or each, by NumPy without derivatives. CasADi runs by its
-virtual machine and by the C that it generates, compiled with -O3. Each peer has a process of its own, and all results
-are compared before anything is timed.
+Each formula is one text, which runs on Wengert, CasADi, JAX and PyTorch alike. One call gives its value and the
+derivatives by all of its operands; a batch is the mean of 256 of them, or each, by NumPy without derivatives. CasADi
+runs by its virtual machine and by the C that it generates, compiled with -O3. Plain C is what `source("c")` gives,
+compiled with -O3 -march=native, with and without -ffast-math, and called from C: what is left where a call costs
+nothing. Each peer has a process of its own, and all results are compared before anything is timed. What it takes until
+the first result is a table of its own: the formula is recorded, differentiated and compiled then.
 
 `--sweep` draws how machine code does beside NumPy on networks of growing width and batch; `--preparation` tells what it
-takes to lift programs of growing size and to make machine code of them.
+takes to lift programs of growing size and to make machine code of them; `--page` puts all of it between the marks of a
+page.
 """
 
 from __future__ import annotations
 
 import argparse
+import ctypes
 import math
 import os
 import shutil
@@ -29,16 +33,16 @@ from itertools import pairwise
 from multiprocessing import get_context
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import wengert
 from benchmarks import preparation
-from benchmarks.report import duration
+from benchmarks.report import duration, into_page, machine
 from wengert import Value, nn
 from wengert.compiler import Compiled
-from wengert.compiler.backends import BACKENDS
+from wengert.compiler.backends import BACKENDS, source_of
 
 __all__ = ["FORMULAS", "main"]
 
@@ -46,7 +50,9 @@ CLOSE = 1e-10  # as near as all results are to the engine's, relative to the lar
 SECONDS = 0.03  # that a turn takes
 BATCH = 256
 WIDTHS, COUNTS = (8, 32, 128, 512, 1024), (1, 4, 16, 64, 256, 1024, 4096)  # of the sweep
-SIZES = (80, 1000, 10_000, 100_000)  # nodes of programs that are prepared
+SIZES = (80, 1000, 10_000, 100_000, 1_700_000)  # of programs that are prepared: a fourth more than they have nodes,
+SHAPES = (("network", SIZES[-1]), ("chain", SIZES[-1]), ("random, deep", 10_000))  # of these shapes, each up to so many
+REPEATS = 1000  # of a call from C
 
 
 # -- formulas: of a library that has exp, log, sqrt, tanh, sin, cos and erf, and of numbers ----------------------------
@@ -132,16 +138,28 @@ FORMULAS: dict[str, tuple[Callable[..., Any], list[float]]] = {
 
 # -- who computes them: a call, and what takes the value and the derivatives from what it gives ------------------------
 
-Way = tuple[Callable[[], Any], Callable[[Any], tuple[float, list[float]]]]
+
+class Way(NamedTuple):
+    """A call, what takes the value and the derivatives from what it gives, and how often it computes them."""
+
+    call: Callable[[], Any]
+    read: Callable[[Any], tuple[float, list[float]]]
+    times: int = 1
 
 
-def by_wengert(formula: Any, numbers: list[float], backend: str) -> Way:
-    """The engine, or a compiled function: its operands are captured, as parameters are."""
+def written(formula: Any, numbers: list[float]) -> tuple[Callable[[], Any], list[Value]]:
+    """A formula as a function of what it captures, as parameters are."""
     parameters = [Value(x) for x in numbers]
 
     def function() -> Any:
         return formula(wengert, *parameters)
 
+    return function, parameters
+
+
+def by_wengert(formula: Any, numbers: list[float], backend: str) -> Way:
+    """The engine, or a compiled function."""
+    function, parameters = written(formula, numbers)
     run = function if backend == "engine" else Compiled(function, backend=BACKENDS[backend])
 
     def call() -> Any:
@@ -155,7 +173,46 @@ def by_wengert(formula: Any, numbers: list[float], backend: str) -> Way:
         made.backward()
         return made.data, [p.grad for p in parameters]
 
-    return call, read
+    return Way(call, read)
+
+
+def library(text: str, options: Sequence[str], load: Callable[[str], Any]) -> Any:
+    """C, compiled and loaded on the spot."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder, "f.c"), Path(folder, "f.so")
+        source.write_text(text)
+        subprocess.run(["cc", *options, "-shared", "-fPIC", "-o", target, source, "-lm"], check=True)
+        return load(str(target))
+
+
+def by_c(formula: Any, numbers: list[float], options: Sequence[str]) -> Way:
+    """What `source("c")` gives of the program with its reverse sweep, in a loop of C that cannot see into it."""
+    function, parameters = written(formula, numbers)
+    compiled = Compiled(function, backend=BACKENDS["numpy"])
+    compiled()
+    made = compiled._runtime.latest()
+    made.load()
+    kernel, place = made.kernel, {id(p): n for n, p in enumerate(parameters)}
+    names = [f"x{n}" for n in range(2 * len(kernel.params))]
+    pointers = ", ".join([f"double *{name}" for name in names])
+    repeat = f"""
+double (*volatile f)({pointers.replace("double", "const double", len(kernel.params))}) = formula_and_gradients;
+double repeat(int64_t times, {pointers}) {{
+    double out = 0.0;
+    for (int64_t k = 0; k < times; k++) out = f({", ".join(names)});
+    return out;
+}}
+"""
+    run = library(source_of(kernel, "formula", "c", True) + repeat, options, ctypes.CDLL).repeat
+    run.restype, run.argtypes = ctypes.c_double, [ctypes.c_int64, *[ctypes.c_void_p] * len(names)]
+    addresses = [x.ctypes.data for x in (*kernel.values, *kernel.gradients)]
+    slopes = np.empty(len(numbers))
+
+    def read(out: float) -> tuple[float, list[float]]:
+        slopes[[place[id(p)] for p in made.parameters]] = kernel.slopes
+        return out, slopes.tolist()
+
+    return Way(lambda: run(REPEATS, *addresses), read, REPEATS)
 
 
 def by_casadi(formula: Any, numbers: list[float], compiled: bool) -> Way:
@@ -166,13 +223,9 @@ def by_casadi(formula: Any, numbers: list[float], compiled: bool) -> Way:
     value = formula(casadi, *casadi.vertsplit(symbols))
     function = casadi.Function("f", [symbols], [value, casadi.gradient(value, symbols)])
     if compiled:
-        folder = Path(tempfile.mkdtemp())
         generator = casadi.CodeGenerator("f.c")
         generator.add(function)
-        generator.generate(f"{folder}/")
-        subprocess.run(["cc", "-O3", "-shared", "-fPIC", "-o", folder / "f.so", folder / "f.c"], check=True)
-        function = casadi.external("f", str(folder / "f.so"))
-        shutil.rmtree(folder)
+        function = library(generator.dump(), ["-O3"], lambda path: casadi.external("f", path))
     given = np.array(numbers)
     buffers, trigger = function.buffer()  # nothing is converted then
     out, slopes = np.zeros(1), np.zeros(len(numbers))
@@ -183,7 +236,7 @@ def by_casadi(formula: Any, numbers: list[float], compiled: bool) -> Way:
     def call(held: Any = (buffers, given)) -> None:  # CasADi holds their addresses alone
         trigger()
 
-    return call, lambda _: (float(out[0]), slopes.tolist())
+    return Way(call, lambda _: (float(out[0]), slopes.tolist()))
 
 
 def by_jax(formula: Any, numbers: list[float]) -> Way:
@@ -198,10 +251,26 @@ def by_jax(formula: Any, numbers: list[float]) -> Way:
     function = jax.jit(jax.value_and_grad(lambda x: formula(m, *x)))
     given = jax.numpy.array(numbers)
 
-    return lambda: function(given)[1].block_until_ready(), lambda _: (
-        float(function(given)[0]),
-        np.asarray(function(given)[1]).tolist(),
-    )
+    def call() -> Any:
+        value, slopes = function(given)
+        slopes.block_until_ready()
+        return value, slopes
+
+    return Way(call, lambda made: (float(made[0]), np.asarray(made[1]).tolist()))
+
+
+def by_torch(formula: Any, numbers: list[float]) -> Way:
+    """PyTorch as it stands, on tensors of one number each."""
+    import torch
+
+    torch.set_num_threads(1)
+    given = [torch.tensor(x, dtype=torch.float64, requires_grad=True) for x in numbers]
+
+    def call() -> Any:
+        value = formula(torch, *given)
+        return value, torch.autograd.grad(value, given)
+
+    return Way(call, lambda made: (made[0].item(), [slope.item() for slope in made[1]]))
 
 
 PEERS: dict[str, Callable[[Any, list[float]], Way]] = {
@@ -211,6 +280,9 @@ PEERS: dict[str, Callable[[Any, list[float]], Way]] = {
     "CasADi": lambda f, x: by_casadi(f, x, False),
     "CasADi's C": lambda f, x: by_casadi(f, x, True),
     "jax.jit": by_jax,
+    "PyTorch": by_torch,
+    "plain C": lambda f, x: by_c(f, x, ["-O3", "-march=native"]),
+    "plain C, -ffast-math": lambda f, x: by_c(f, x, ["-O3", "-march=native", "-ffast-math"]),
 }
 
 # -- timing -----------------------------------------------------------------------------------------------------------
@@ -222,13 +294,13 @@ def off(got: Sequence[float], want: Sequence[float]) -> float:
 
 
 def per_call(call: Callable[[], Any]) -> float:
-    """Seconds a call, of as many as fill a turn."""
+    """Seconds of the processor a call, of as many as fill a turn: other processes matter less then."""
     calls = 1
     while True:
-        began = time.perf_counter()
+        began = time.process_time()
         for _ in range(calls):
             call()
-        taken = time.perf_counter() - began
+        taken = time.process_time() - began
         if taken >= SECONDS:
             return taken / calls
         calls = max(2 * calls, int(calls * SECONDS / max(taken, 1e-7)))
@@ -243,33 +315,48 @@ def in_turns(calls: dict[str, Callable[[], Any]], rounds: int) -> dict[str, floa
     return {name: statistics.median(each) for name, each in times.items()}
 
 
-_call: Callable[[], Any] | None = None  # in the process of a peer: what is timed
+_way: Way | None = None  # in the process of a peer: what is timed
 
 
-def set_up(peer: str, name: str) -> tuple[float, list[float]]:
-    """Begin with a formula, in the process of a peer: its value and derivatives."""
-    global _call
-    formula, numbers = FORMULAS[name]
-    _call, read = PEERS[peer](formula, numbers)
-    return [read(_call()) for _ in range(70)][-1]  # a compiled function is trusted by then
+def begin() -> None:
+    """Have machine code made anew in this process."""
+    os.environ["WENGERT_CACHE"] = ""
+
+
+def set_up(peer: str, name: str) -> tuple[float, list[float], float]:
+    """Begin with a formula, in the process of a peer: its value, its derivatives, the seconds until the first of them.
+
+    What is imported, and what else is done but once, is not in that time, nor is machine code that is on disk.
+    """
+    global _way
+    if _way is None:
+        warm = PEERS[peer](black_scholes, FORMULAS["Black-Scholes"][1])
+        warm.read(warm.call())
+    began = time.perf_counter()
+    _way = PEERS[peer](*FORMULAS[name])
+    _way.read(_way.call())
+    seconds = time.perf_counter() - began
+    return *[_way.read(_way.call()) for _ in range(70)][-1], seconds  # a compiled function is trusted by then
 
 
 def turn() -> float:
     """Seconds a call of the formula that was begun with."""
-    assert _call is not None
-    return per_call(_call)
+    assert _way is not None
+    return per_call(_way.call) / _way.times
 
 
-def one_call(name: str, processes: dict[str, ProcessPoolExecutor], rounds: int) -> list[str]:
-    """A row: the time of a call of each peer, value and gradient."""
-    found, absent = {}, set()
+def one_call(name: str, processes: dict[str, ProcessPoolExecutor], rounds: int) -> tuple[list[str], list[str]]:
+    """Rows: the time of a call of each peer, value and gradient, and the time until its first result."""
+    found, absent = {}, {}
     for peer, process in processes.items():
         try:
             found[peer] = process.submit(set_up, peer, name).result()
         except ImportError:
-            absent.add(peer)
-    value, slopes = found["engine"]
-    for peer, (its, theirs) in found.items():
+            absent[peer] = "not installed"
+        except FileNotFoundError:  # of who needs cc
+            absent[peer] = "no compiler"
+    value, slopes, _ = found["engine"]
+    for peer, (its, theirs, _) in found.items():
         wrong = max(off([its], [value]), off(theirs, slopes))
         if not wrong < CLOSE:
             raise SystemExit(f"{name}: {peer} differs from the engine by {wrong:.1e}")
@@ -278,9 +365,10 @@ def one_call(name: str, processes: dict[str, ProcessPoolExecutor], rounds: int) 
         for peer, each in times.items():
             each.append(processes[peer].submit(turn).result())
     seconds = {peer: statistics.median(each) for peer, each in times.items()}
-    cells = ["not installed" if peer in absent else duration(seconds[peer]) for peer in PEERS]
+    cells = [absent.get(peer) or duration(seconds[peer]) for peer in processes]
+    first = [absent.get(peer) or duration(found[peer][2]) for peer in processes]
     ratio = f"{seconds['engine'] / seconds['native']:.2g}x" if "native" in seconds else ""
-    return [name, *cells, ratio]
+    return [name, *cells, ratio], [name, *first]
 
 
 def batches(rounds: int) -> list[list[str]]:
@@ -380,22 +468,31 @@ def _draw(path: Path, cells: list[list[float]]) -> None:
 
 
 def prepared(shape: str, sizes: Sequence[int]) -> list[list[str]]:
-    """Rows: nodes, steps, seconds until NumPy can run, and until there is machine code."""
+    """Rows: nodes, steps, seconds until NumPy can run, until there is machine code, and until it is there from disk."""
     rows = []
-    for size in sizes:
+    for size in (sizes[0], *sizes):  # the first time, what the process begins with is made too
         nodes, seconds, kernel, _ = preparation.prepare(preparation.SHAPES[shape](size))
-        steps = len(kernel.program.steps) + len(kernel.back.steps)
+        steps = kernel.program.size + kernel.back.size
+        times = []
         with tempfile.TemporaryDirectory() as folder:  # nothing is found there that was made before
             before, os.environ["WENGERT_CACHE"] = os.environ.get("WENGERT_CACHE"), folder
-            began = time.process_time()
-            made = BACKENDS["native"].kernel()(kernel.program, kernel.back, kernel.wanted)
-            taken = time.process_time() - began
+            for _ in range(2):
+                began = time.process_time()
+                made = BACKENDS["native"].kernel()(kernel.program, kernel.back, kernel.wanted)
+                times.append(time.process_time() - began)
             os.environ.pop("WENGERT_CACHE") if before is None else os.environ.update(WENGERT_CACHE=before)
-        lifted = sum(seconds.values())
-        rows.append(
-            [shape, f"{nodes:,}", f"{steps:,}", f"{lifted:.3g} s", f"{taken:.3g} s" + " refused" * bool(made.refusal)]
-        )
-    return rows
+        cells = [duration(sum(seconds.values())), *[duration(x) + " refused" * bool(made.refusal) for x in times]]
+        rows.append([shape, f"{nodes:,}", f"{steps:,}", *cells])
+    return rows[1:]
+
+
+def compiler() -> str:
+    """The C compiler's own name for itself."""
+    found = shutil.which("cc")
+    if found is None:
+        return "no C compiler"
+    own = Path(found).resolve()  # for cc is another name of it
+    return subprocess.run([own, "--version"], capture_output=True, text=True, check=True).stdout.partition("\n")[0]
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -405,18 +502,30 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--sweep", type=Path, help="draw machine code beside NumPy by width and batch")
     parser.add_argument("--preparation", action="store_true", help="time how programs of growing size are prepared")
+    parser.add_argument("--page", type=Path, help="a page between whose marks the tables go too")
     options = parser.parse_args(argv)
-    processes = {peer: ProcessPoolExecutor(1, get_context("spawn")) for peer in PEERS}  # for not all bear each other
+    head = f"Measured {machine('casadi', 'jax', 'torch', 'numpy', 'llvmlite')}; {compiler()}."
+    parts: list[str] = []
+
+    def tell(text: str) -> None:
+        parts.append(text)
+        print(text, "\n", flush=True)
+
+    tell(head)
+    processes = {peer: ProcessPoolExecutor(1, get_context("spawn"), begin) for peer in PEERS}  # not all bear each other
     rows = [one_call(name, processes, options.rounds) for name in options.only or FORMULAS]
     for process in processes.values():
         process.shutdown()
-    print(table(["one call with its gradient", *PEERS, "engine / native"], rows), flush=True)
-    print("\n" + table(["a batch", "NumPy by hand", "NumPy", "native"], batches(options.rounds)), flush=True)
+    tell(table(["one call with its gradient", *PEERS, "engine / native"], [row for row, _ in rows]))
+    tell(table(["until the first result", *PEERS], [row for _, row in rows]))
+    tell(table(["a batch", "NumPy by hand", "NumPy", "native"], batches(options.rounds)))
     if options.sweep:
-        print("\n" + sweep(options.sweep, options.rounds), flush=True)
+        tell(sweep(options.sweep, options.rounds))
     if options.preparation:
-        made = [row for shape in ("network", "chain") for row in prepared(shape, SIZES)]
-        print("\n" + table(["program", "nodes", "steps", "lifted in", "machine code in"], made))
+        made = [row for shape, most in SHAPES for row in prepared(shape, [size for size in SIZES if size <= most])]
+        tell(table(["program", "nodes", "steps", "lifted in", "machine code in", "from disk in"], made))
+    if options.page:
+        into_page(options.page, "\n\n".join(parts) + "\n", "formulas")
     return 0
 
 

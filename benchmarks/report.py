@@ -23,11 +23,11 @@ Results = Mapping[str, Sequence[Result]]
 Growth = Mapping[str, Sequence[dict[str, Any]]]
 Lifts = Sequence[dict[str, Any]]
 PACKAGES = ("micrograd", "micrograd-rust", "torch", "autograd", "casadi", "jax", "numpy")
-BEGIN, END = "<!-- benchmarks: begin -->", "<!-- benchmarks: end -->"
+BEGIN, END = "<!-- {}: begin -->", "<!-- {}: end -->"
 
 
-def machine() -> str:
-    """The processor, the Python, the peers' versions and the date, in a line."""
+def machine(*packages: str) -> str:
+    """The processor, the Python, the versions of packages (of the peers, if none are named) and the date, in a line."""
     name = platform.processor() or platform.machine()
     try:
         found = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
@@ -35,7 +35,7 @@ def machine() -> str:
     except OSError:
         pass
     versions = []
-    for package in PACKAGES:
+    for package in packages or PACKAGES:
         try:
             versions.append(f"{package} {version(package)}")
         except PackageNotFoundError:
@@ -244,14 +244,14 @@ def plot(folder: Path, growth: Growth) -> list[Path]:
     return paths
 
 
-def into_page(page: Path, text: str) -> None:
-    """Put the tables between the marks of a page.
+def into_page(page: Path, text: str, name: str = "benchmarks") -> None:
+    """Put the tables between the marks of a page, which have a name.
 
     Raises:
         ValueError: the page has no marks.
     """
-    old = page.read_text(encoding="utf-8")
-    if old.count(BEGIN) != 1 or old.count(END) != 1:
-        raise ValueError(f"{page} has no place for the tables: expected {BEGIN} and {END}, once each")
-    head, rest = old.split(BEGIN)
-    page.write_text(f"{head}{BEGIN}\n{text}{END}{rest.split(END)[1]}", encoding="utf-8")
+    old, begin, end = page.read_text(encoding="utf-8"), BEGIN.format(name), END.format(name)
+    if old.count(begin) != 1 or old.count(end) != 1:
+        raise ValueError(f"{page} has no place for the tables: expected {begin} and {end}, once each")
+    head, rest = old.split(begin)
+    page.write_text(f"{head}{begin}\n{text}{end}{rest.split(end)[1]}", encoding="utf-8")

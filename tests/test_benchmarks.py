@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 
 import pytest
 
@@ -172,7 +173,8 @@ def test_what_is_written(tmp_path):
     assert "RuntimeError: a / b" in text
     assert json.loads((tmp_path / "results.json").read_text())["chain"] == growth
     page = tmp_path / "page.md"
-    page.write_text(f"before\n{report.BEGIN}old{report.END}\nafter\n")
+    marks = report.BEGIN.format("benchmarks"), report.END.format("benchmarks")
+    page.write_text(f"before\n{marks[0]}old{marks[1]}\nafter\n")
     report.into_page(page, report.summary(results, growth))
     assert page.read_text().startswith("before\n")
     assert page.read_text().endswith("after\n")
@@ -275,13 +277,14 @@ def test_fit_is_measured_beside_its_kernel(backend, monkeypatch, capsys):
 @pytest.mark.parametrize("name", formulas.FORMULAS)
 def test_a_formula_is_the_same_for_all(name):
     formula, numbers = formulas.FORMULAS[name]
-    value, slopes = formulas.set_up("engine", name)
+    value, slopes, _ = formulas.set_up("engine", name)
     assert value == pytest.approx(float(formula(math, *numbers)), rel=1e-13)
     for n in range(min(len(numbers), 5)):  # by differences of Python's own floats
         ends = [formula(math, *[x + h * (k == n) for k, x in enumerate(numbers)]) for h in (-1e-5, 1e-5)]
         assert slopes[n] == pytest.approx((ends[1] - ends[0]) / 2e-5, rel=1e-5, abs=1e-6)
-    for peer in ("NumPy", "native"):
-        its, theirs = formulas.set_up(peer, name)
+    for peer in ("NumPy", "native", *["plain C"] * (shutil.which("cc") is not None)):
+        its, theirs, seconds = formulas.set_up(peer, name)
+        assert seconds > 0.0
         assert formulas.off([its, *theirs], [value, *slopes]) < formulas.CLOSE
 
 
@@ -291,12 +294,15 @@ def test_the_tables_of_formulas(capsys, monkeypatch, tmp_path):
     monkeypatch.setattr(formulas, "COUNTS", (1, 16))
     monkeypatch.setattr(formulas, "WIDTHS", (8,))
     monkeypatch.setattr(formulas, "SIZES", (80, 200))
-    picture = tmp_path / "sweep.svg"
+    picture, page = tmp_path / "sweep.svg", tmp_path / "page.md"
+    page.write_text("<!-- formulas: begin -->\n<!-- formulas: end -->\n")
     options = ["--only", "square of an error", "--rounds", "1", "--sweep", str(picture), "--preparation"]
-    assert formulas.main(options) == 0
+    assert formulas.main([*options, "--page", str(page)]) == 0
     text = capsys.readouterr().out
-    for row in ("| square of an error |", "| `map` of 256 |", "| width 8 |", "| chain | "):
+    heads = ("one call with its gradient", "square of an error", "until the first result", "`map` of 256", "width 8")
+    for row in (*[f"| {head} |" for head in heads], "| chain | "):
         assert row in text
+        assert row in page.read_text()
     assert picture.read_text().startswith("<?xml")
 
 
@@ -308,6 +314,6 @@ def test_a_formula_that_differs_is_not_timed(monkeypatch):
         def result(self):
             return next(answers)
 
-    answers = iter([(1.0, [2.0]), (1.0, [2.1])])
+    answers = iter([(1.0, [2.0], 0.1), (1.0, [2.1], 0.1)])
     with pytest.raises(SystemExit, match=r"native differs from the engine by 5\.0e-02"):
         formulas.one_call("arm of 7 joints", {"engine": Process(), "native": Process()}, 1)

@@ -22,11 +22,13 @@ cdef object _power(double x, double y, left, right)
 cpdef Many _many(int code, arguments, by_hand=*, bint over_leaves=*)
 cdef inline double _number(x) except? -1.0
 cdef inline double _operand(x) except? -1.0
+@cython.locals(node=Value)
 cpdef list tape(list roots, bint reset=*)
 cdef inline bint _is_over_leaves(Node node) noexcept
 cdef inline int _save_gradient(Node leaf) noexcept
 cdef inline double _saved_gradient(Node leaf) noexcept
 cdef inline int _meet(Node x, list found, bint reset) except -1
+@cython.locals(node=Value)
 cdef int _backward_pass(Value root, double gradient) except -1
 @cython.locals(i=Py_ssize_t, operand=ieee.Item)
 cdef inline int _chain_rule(Node node) except -1

@@ -269,7 +269,6 @@ def tape(roots: Nodes, reset: bool = False) -> Nodes:
     made from, and before all that was made from it. With `reset` gradients become 0, and leaves save theirs.
     """
     global _walks
-    node: Value
     lone: Any = None
     found: Nodes = []
     _walks += 1
@@ -285,7 +284,7 @@ def tape(roots: Nodes, reset: bool = False) -> Nodes:
         elif _is_over_leaves(node) and reset and lone is None:
             lone = node  # the leaves of one such node alone, perhaps 100,000, need no place: _chain_rule gives them all
         elif node._made & CODE != LEAF:
-            many: Many = node  # type: ignore[assignment]  # it is one: no other node has no _a
+            many: Many = node  # it is one: no other node has no _a
             for x in many._all:
                 if isinstance(x, Value):
                     _meet(x, found, reset)
@@ -305,17 +304,19 @@ def _meet(x: Node, found: Nodes, reset: bool) -> None:
 
 
 def _backward_pass(root: Value, gradient: float) -> None:
-    node: Value
     if _closures:
         raise OperationError("backward() was called inside of a node's _backward, before that pass has come to its end")
-    is_lone = isinstance(root, Value) and root._a is None and _is_over_leaves(root)  # as a compiled function's result
-    nodes = [root] if is_lone else tape([root], True)  # which raises where it is no Value
-    root._grad = 0.0 + gradient
-    for node in reversed(nodes):
-        if node._made & CODE != LEAF:
-            _chain_rule(node)
-        else:
-            node._grad += _saved_gradient(node)  # now that the sum of this call is complete
+    if isinstance(root, Value) and root._a is None and _is_over_leaves(root):  # as a compiled function's result
+        root._grad = 0.0 + gradient
+        _chain_rule(root)
+    else:
+        nodes = tape([root], True)  # which raises where it is no Value
+        root._grad = 0.0 + gradient
+        for node in reversed(nodes):
+            if node._made & CODE != LEAF:
+                _chain_rule(node)
+            else:
+                node._grad += _saved_gradient(node)  # now that the sum of this call is complete
 
 
 def _chain_rule(node: Node) -> None:

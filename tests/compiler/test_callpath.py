@@ -128,6 +128,17 @@ def test_trees_and_nested_lists(machine: bool) -> None:
     made.check(lambda g: g(tree(0.25) | {"name": "y"}), f(tree(0.25)), served=False)
 
 
+@both
+def test_lists_of_calls_that_take_turns(machine: bool) -> None:
+    def f(x: Any, k: Any) -> Any:
+        return W * x[0] * x[1] + k[1] if x[0] > 0.0 else B * x[1] * k[0]
+
+    made = Trusted(f, machine, *[lambda g, s=s: g([s, 2.0], [1, 2]) for s in (1.0, -1.0)])
+    for n, s in enumerate((0.5, -0.5, 0.25, 1.5, -0.25, -2.0, 3.0)):
+        given = [s, 3.0 * s], [n, n + 5]
+        made.check(lambda g, given=given: g(*given), f(*given), wengert.engine.compiled)
+
+
 class Row(list[float]):
     """A list that says something else of its items."""
 

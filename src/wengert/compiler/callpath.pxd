@@ -19,7 +19,7 @@ cdef class Served:
     cdef tuple names
     cdef Py_ssize_t first, last, count
     cdef bint batched, is_split
-    cdef object numpy
+    cdef object numpy, ndarray
     @cython.locals(size=int, following="long long")
     cdef bint is_served(self, Py_ssize_t count, bint slopes) except -1
     @cython.locals(n=Py_ssize_t, given=Py_ssize_t)
@@ -48,7 +48,7 @@ cdef class CallPath:
     cdef bint is_taken
     cpdef bint take(self) except -1
     cpdef object leave(self)
-    @cython.locals(form=Served, count=Py_ssize_t)
+    @cython.locals(form=Served, count=Py_ssize_t, slopes=bint)
     cdef object run(self, tuple args, dict named, str how, bint disabled, bint asked)
     cdef bint goes_direct(self, tuple args, dict named) except -1
 cdef object _size(object x)

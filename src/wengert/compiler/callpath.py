@@ -51,7 +51,7 @@ class Served:
     was_finite: Any
 
     def __init__(self, numpy: Any) -> None:
-        self.numpy = numpy
+        self.numpy, self.ndarray = numpy, numpy.ndarray
         self.specializations: list[Any] = []
         self.calls = 0
         self.was_finite = True  # what the last call came to
@@ -155,7 +155,7 @@ class Served:
 
     def _take_numbers(self, slot: Slot, x: Any) -> bool:
         """Read an array, or nested lists of numbers."""
-        if type(x) is self.numpy.ndarray:
+        if type(x) is self.ndarray:
             if not slot.takes_arrays:
                 return False
             if slot.of == "b" or not memory.address(x, slot.whole, slot.shape, self.batched):
@@ -222,8 +222,10 @@ class Served:
             if not made.is_one or made.outside.changed():
                 continue
             gather(made.parameters, made.numbers)
+            if arrays is self.arrays:
+                made.steady = self.memory
             slopes = not (disabled or made.is_number)
-            if not made.run_on(arrays, 1, slopes, 1.0) or not made.hold(1):
+            if not made.run_on(arrays, 1, slopes, 1.0) or not made.holds(0):
                 continue
             if place > 1:  # the next call is likely to be of this kind too
                 self.specializations.remove(made)
@@ -255,7 +257,7 @@ class Served:
             if made.outside.changed():
                 continue
             gather(made.parameters, made.numbers)
-            if not made.run_on(arrays, count, slopes, scale) or not made.hold(count):
+            if not made.run_on(arrays, count, slopes, scale) or not Plan.hold(made, count):
                 break
             if how == "map":
                 return self._each(made.values(count))
@@ -415,14 +417,14 @@ class CallPath:
             asked: whether it is tried out, and not the call itself.
         """
         form: Served
-        if not self.take():
+        if not CallPath.take(self):  # by the class: else Cython looks whether a class of Python's has another one
             return None
         try:
             for form in self.batches if how else self.ones:
                 if (asked or form.trusted) and form.read(args, named):
-                    count = form.count if how else 1
+                    count, slopes = (form.count, how != "map") if how else (1, True)
                     if not asked:
-                        if not form.is_served(count, how != "map" and not disabled):
+                        if not form.is_served(count, slopes and not disabled):
                             return None
                         if self.last is not form:
                             self.last = form
@@ -436,7 +438,7 @@ class CallPath:
                     return found
             return None
         finally:
-            self.leave()
+            CallPath.leave(self)
 
     def take(self) -> bool:
         """Take the seat, if it is free; it never waits."""

@@ -18,12 +18,12 @@ cdef class Plan:
     cdef double[::1] numbers, reals, left, right
     cdef readonly object by
     cdef long long[::1] widths, bounds, from_end, wholes, inputs, targets, hows, lefts, rights, outcomes
-    cdef long long numbers_at, slopes_at, reals_at, wholes_at, inputs_at, targets_at, work, sides_at, sides_step
+    cdef long long numbers_at, slopes_at, by_at, reals_at, wholes_at, inputs_at, targets_at, work, sides_at, sides_step
     cdef readonly long long both_code
     cdef long long forward_code, limit
     cdef Py_ssize_t arity, by_count, count, room, row_room
     cdef Outside outside
-    cdef list kept, outputs, memory, shapes
+    cdef list kept, steady, outputs, memory, shapes
     cdef object numpy, results, rows
     @cython.locals(n=Py_ssize_t)
     cdef bint run_on(self, list arrays, Py_ssize_t count, bint slopes, double seed) except -1

@@ -37,6 +37,7 @@ class Plan:
     both_code: Any
     bounds: Any
     by: Any
+    by_at: Any
     by_count: Any
     count: Any
     forward_code: Any
@@ -71,6 +72,7 @@ class Plan:
     sides_step: Any
     slopes: Any
     slopes_at: Any
+    steady: Any
     targets: Any
     targets_at: Any
     wholes: Any
@@ -104,6 +106,7 @@ class Plan:
         self.reals_at, self.wholes_at = reals.ctypes.data, wholes.ctypes.data
         self.inputs_at, self.targets_at = inputs.ctypes.data, targets.ctypes.data
         self.kept = [None] * arity
+        self.steady = self.kept[:]  # arrays of the path's own, which never move: see `Served.run_one`
         guards, sides = made.guards
         self.hows = numpy.array([HOWS.index(guard.how) for guard in guards], numpy.int64)
         self.outcomes = numpy.array([guard.outcome for guard in guards], numpy.int64)
@@ -111,7 +114,7 @@ class Plan:
         self.left, self.right = [numpy.array([getattr(guard, n) for guard in guards], float) for n in ("left", "right")]
         self.outputs = outputs
         self.memory: list[Any] = []
-        self.by, self.by_count = numpy.zeros(0), 0
+        self.by, self.by_at, self.by_count = numpy.zeros(0), 0, 0
         self.places = numpy.arange(len(parameters), dtype=numpy.int64) if own is None else own.astype(numpy.int64)
         self.operands = parameters if own is None else tuple([parameters[n] for n in own])
         self.is_one = made.shape == ()
@@ -192,7 +195,7 @@ class Plan:
         sizes = [prod(shape) for (name, _, _), shape in zip(self.outputs, self.shapes, strict=True) if not name]
         self.by_count = sum(sizes)
         self.by = self.numpy.zeros(self.by_count)
-        start = memory.address(self.by, False, self.by.shape, False)
+        start = self.by_at = memory.address(self.by, False, self.by.shape, False)
         for n, (name, batched, _) in enumerate(self.outputs):
             if not name:
                 self.targets[n] = start
@@ -238,6 +241,8 @@ class Plan:
         return True
 
     def _point_array(self, n: Int, x: Any, whole: bool) -> bool:
+        if x is self.kept[n] and x is self.steady[n] and self.bounds[n] <= 0:
+            return True  # it is where it was
         if whole and x.dtype.kind == "f":  # integers beyond all bounds
             return False
         at = memory.address(x, whole, x.shape, False)
@@ -276,7 +281,7 @@ class Plan:
                 self.results, by = self.kernel.both(given, seed) if slopes else (self.kernel.forward(given), ())
                 if by:
                     self.by = self.numpy.concatenate([self.numpy.asarray(x, float).reshape(-1) for x in by])
-                    self.by_count = len(self.by)
+                    self.by_at, self.by_count = memory.address(self.by, False, self.by.shape, False), len(self.by)
                 if len(self.hows):
                     self.memory = [self.numpy.ascontiguousarray(self.results["sides"], float)]  # or they are complex
         except Exception:  # an operation of the user's own may raise anything, and so may numbers beyond all bounds
@@ -361,7 +366,7 @@ class Plan:
         """
         total = memory.squares(self.slopes_at, len(self.slopes))
         if self.by_count:
-            total += memory.squares(memory.address(self.by, False, self.by.shape, False), self.by_count)
+            total += memory.squares(self.by_at, self.by_count)
         return memory.isfinite(total)
 
     def node(self, value: float, values: list[Any]) -> Any:
@@ -374,7 +379,7 @@ class Plan:
         for n in range(count):
             many._partials[n] = float(self.slopes[self.places[n]])
         for n in range(len(values)):
-            many._partials[count + n] = float(self.by[n])
+            many._partials[count + n] = memory.get(self.by_at + 8 * n)
         return many
 
     def run_rows(self, arrays: list[Any], places: Any, slopes: bool, seed: float) -> bool:

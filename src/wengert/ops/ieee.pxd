@@ -90,7 +90,7 @@ cdef extern from *:
                         wengert_drop(x, &dead);
                     }
                 Py_DECREF(all);
-                PyMem_RawFree(((struct wengert_many *)node)->partials);
+                PyMem_Free(((struct wengert_many *)node)->partials);
             }
             type->tp_free(node);
             if (wengert_value->tp_flags & Py_TPFLAGS_HEAPTYPE) Py_DECREF(type);  /* so in a free-threaded Python */
@@ -299,7 +299,7 @@ cdef extern from *:
     double power "pow"(double, double) noexcept nogil
 
 cdef extern from "Python.h":
-    void* PyMem_RawMalloc(size_t) noexcept nogil
+    void* PyMem_Malloc(size_t) noexcept
     void PyObject_GC_UnTrack(void*) noexcept
     double PyLong_AsDouble(object) except? -1.0
 
@@ -325,7 +325,7 @@ cdef inline double whole(object n) except? -1.0:
         return 1e308 * (10.0 if n > 0 else -10.0)
 
 cdef inline double* floats(Py_ssize_t n) except NULL:
-    cdef double* array = <double*>PyMem_RawMalloc(n * sizeof(double))
+    cdef double* array = <double*>PyMem_Malloc(n * sizeof(double))
     if array == NULL:
         raise MemoryError()
     return array
