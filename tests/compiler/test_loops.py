@@ -10,7 +10,19 @@ import pytest
 
 import wengert
 from tests.compiler.checks import CLOSE, Numbers, difference, gradients, lifted, same
-from tests.compiler.recurrences import FOUND, Made, autoregression, biquad, euler, extremes, kalman, numbers, values
+from tests.compiler.recurrences import (
+    FOUND,
+    Made,
+    autoregression,
+    biquad,
+    euler,
+    extremes,
+    horner,
+    kalman,
+    lstm,
+    numbers,
+    values,
+)
 from wengert import Value
 
 np = pytest.importorskip("numpy")
@@ -166,20 +178,52 @@ def test_what_does_not_repeat_stays_as_it_is() -> None:
         assert not loops(compiled)
 
 
-@pytest.mark.once  # what computes is the other library
-def test_other_libraries_get_the_turns_written_out() -> None:
-    jax = pytest.importorskip("jax")
-    function, args, parameters = euler(40)
-    compiled = wengert.compile(function, backend="numpy")
-    want = compiled(*args)
-    assert "for t in" in compiled.source()
-    assert "for t in" not in compiled.source("jax")
+@pytest.mark.jax
+@pytest.mark.parametrize("made", [euler, biquad, lstm, horner])
+def test_xla_and_jax_have_a_scan(made: Callable[[], Made]) -> None:
+    """Values and derivatives: by the program's own reverse sweep, and by the rules of JAX."""
+    jax = pytest.importorskip("jax", reason="needs jax")
+    function, args, parameters = made()
+    compiled = wengert.compile(function, backend="xla")
+    for _ in range(2):
+        same(compiled(*args), function(*args), parameters)
+    lifted(compiled)
+    assert "jax.lax.scan" in compiled.source("jax")
+    want = function(*args)
+    slopes = dict(zip(map(id, parameters), gradients(want, parameters), strict=True))
     with jax.enable_x64(True):
         run, numbers_of = compiled.to_jax()
-        assert difference(run(numbers_of, *args), want.data) < CLOSE
-    by_xla = wengert.compile(function, backend="xla")
-    for _ in range(2):
-        same(by_xla(*args), function(*args), parameters)
+        value, found = jax.jit(jax.value_and_grad(run))(numbers_of, *args)
+    assert difference(value, want.data) < CLOSE
+    made_of = compiled._runtime.latest()
+    together = np.concatenate([np.ravel(found[array.name]) for array in made_of.kernel.params])
+    order = [slopes.get(id(p), 0.0) for p in made_of.parameters]  # none by a number that is read outside
+    assert difference(together, order) < CLOSE
+
+
+@pytest.mark.jax
+@pytest.mark.parametrize("made", [kalman, autoregression])
+def test_a_batch_of_recurrences_is_one_scan(made: Callable[[], Made]) -> None:
+    pytest.importorskip("jax", reason="needs jax")
+    function, _, parameters = made()
+    batch = numbers(5, 40)
+    compiled = wengert.compile(function, backend="xla")
+    same(compiled.mean(batch), wengert.mean([function(x) for x in batch]), parameters)
+    lifted(compiled)
+    assert "jax.lax.scan" in compiled.source("jax")
+
+
+def test_what_is_compiled_is_as_long_for_any_number_of_turns() -> None:
+    """PyTorch gets the turns written out."""
+    lengths = []
+    for turns in (40, 400):
+        function, args, _ = euler(turns)
+        compiled = wengert.compile(function, backend="numpy")
+        compiled(*args)
+        assert "for t in" in compiled.source()
+        lengths.append([len(compiled.source(language).splitlines()) for language in ("numpy", "jax", "torch")])
+    assert lengths[0][:2] == lengths[1][:2]
+    assert lengths[1][2] - lengths[0][2] == 2 * 360
 
 
 def test_a_loop_that_breaks_a_rule_is_refused() -> None:
