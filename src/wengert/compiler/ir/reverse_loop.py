@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from wengert.compiler.ir.expression import cotangents
+from wengert.compiler.ir.expression import cotangents, rewrite
 from wengert.compiler.ir.passes import fuse
 from wengert.compiler.ir.program import (
     BATCH,
@@ -214,7 +215,9 @@ class ReverseLoop(Sweep):
             outer.only = {
                 id(all_of.array) for x, all_of in zip(step.operands, operands, strict=True) if x.array in outside
             }
-            outer.compute(Compute(self.stand_in(step.out), axes, operands, step.expr, step.reduce), slope)
+            expr = rewrite(step.expr, lambda leaf: ("mask", self.in_each_turn(leaf[1])) if leaf[0] == "mask" else leaf)
+            mask = None if step.mask is None else self.in_each_turn(step.mask)
+            outer.compute(Compute(self.stand_in(step.out), axes, operands, expr, step.reduce, mask), slope)
             outer.only = None
         for made in outer.program.steps[start:]:
             for access in made.operands if isinstance(made, Compute) else ():
@@ -255,6 +258,10 @@ class ReverseLoop(Sweep):
             self.stood_for[id(made)] = part
         return self.stand_ins[id(part)]
 
+    def in_each_turn(self, values: Any) -> Any:
+        """A mask or a table with the turns as an axis, along which it does not change."""
+        return np.broadcast_to(values, (self.loop.count, *values.shape))
+
     def over_turns(self, access: Access, axes: Sequence[int]) -> Access:
         """An access with the turns as an axis, behind that of the batch."""
         array, base, step = access.array, access.base, 0
@@ -265,11 +272,17 @@ class ReverseLoop(Sweep):
         elif id(array) in self.made:
             array, step = self.stand_in(array), array.size
         if table is not None:
-            turns = np.arange(self.loop.count).reshape(-1, *[1] * table.ndim)
-            table, base = table + start + step * turns, 0
+            rows = table + start + step * np.arange(self.loop.count).reshape(-1, *[1] * table.ndim)
+            table, base = rows if step else self.in_each_turn(table + start), 0
         lead = int(tuple(axes[:1]) == (BATCH,))
         strides = (*access.strides[:lead], step, *access.strides[lead:])
-        return Access(array, base + start if table is None else 0, strides, table)
+        index = access.index
+        if index is not None:
+            seen = index.array.window
+            own = (*index.strides[:lead], seen.step if seen else 0, *index.strides[lead:])
+            first = index.base + (seen.base if seen else 0)
+            index = replace(index, array=seen.array if seen else index.array, base=first, strides=own)
+        return Access(array, base + start if table is None else 0, strides, table, index)
 
     def part_of_all_turns(self, access: Access, part: Array, slope: Array) -> None:
         """What the turns give to a part from outside that they put together with others."""
