@@ -310,3 +310,11 @@ def test_random_recurrences(first: int) -> None:
         if not error < CLOSE or refusal:
             wrong[seed] = error, refusal
     assert not wrong
+
+
+@pytest.mark.parametrize("seed", [81, 136])
+def test_a_batch_sees_what_was_there_before_the_first_turn_of_another_loop(seed: int) -> None:
+    """Recurrences of which a part has no batch: the turns of the rest read it from its first row on."""
+    error, refusal, _ = fuzz.run(seed, "numpy")
+    assert error < CLOSE
+    assert not refusal

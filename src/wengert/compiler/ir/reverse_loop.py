@@ -23,7 +23,7 @@ from wengert.compiler.ir.program import (
     contiguous,
     whole,
 )
-from wengert.compiler.ir.sweep import Sweep
+from wengert.compiler.ir.sweep import Sweep, covers
 
 __all__ = ["ReverseLoop"]
 
@@ -50,12 +50,15 @@ class ReverseLoop(Sweep):
     def run(self) -> None:
         """Write it."""
         outer, loop = self.outer, self.loop
+        seen_before = [kept for kept in loop.kept if self.is_seen_before(kept)]
         given = [(kept, outer.finish(kept.out)) for kept in loop.kept if id(kept.out) in self.needed]
         slopes = [(kept, slope) for kept, slope in given if slope is not None]
         self.reached = self.reaches({id(kept.part) for kept, _ in slopes})
         for kept, slope in slopes:
+            rows = slope if isinstance(slope, Array) else outer.add(kept.out, kept.out.shape, [], slope)
+            if kept in seen_before:
+                self.to_before(kept, 0, rows, 0, kept.part.size)
             if id(kept.part) in self.needed:
-                rows = slope if isinstance(slope, Array) else outer.add(kept.out, kept.out.shape, [], slope)
                 self.give(kept.part, whole(kept.part), self.row(rows, loop.first_row(kept), kept.part))
         carried = [window for window in loop.windows if self.asks(window)]
         received = {id(window): self.from_later_turns(window) for window in carried}
@@ -179,24 +182,32 @@ class ReverseLoop(Sweep):
         seen = window.window
         assert seen is not None
         kept = self.kept[id(seen.array)]
+        size = kept.part.size
+        for row in range(window.size // size):
+            self.to_before(kept, seen.base // size + row, received, row * size, window.size)
+
+    def is_seen_before(self, kept: Kept) -> bool:
+        """Whether others see the rows that are there before the first turn, as the turns of another loop do."""
+        cells, parts = self.loop.first_row(kept) * kept.part.size, self.outer.parts.get(id(kept.out), ())
+        others = [access for access, part in parts if not covers(access, part)]
+        return any((x.base if x.table is None else int(x.table.min())) < cells for x in others)
+
+    def to_before(self, kept: Kept, first: int, received: Array, base: int, step: int) -> None:
+        """What the rows before the first turn, from one of them on, get from cells that stand so far apart."""
         before, part = kept.before, kept.part
-        if before is None or id(before) not in self.needed:
+        count = self.loop.rows_before(kept) - first
+        if before is None or id(before) not in self.needed or count <= 0:
             return
         batch = (1,) * received.batched
         over = (BATCH,) if received.batched and not before.batched else ()  # each example has read it
-        for row in range(window.size // part.size):
-            first = seen.base // part.size + row
-            count = self.loop.rows_before(kept) - first  # so many turns see one of those rows there
-            if count <= 0:
-                continue
-            lead, strides = [n for n in (count,) if n > 1], contiguous(part.cell_shape)
-            axes = (*received.shape[: len(batch)], *lead, *part.cell_shape)
-            read = Access(received, row * part.size, (*batch, *[window.size] * len(lead), *strides))
-            if over:
-                read, axes = read.permuted([*range(1, len(axes)), 0], axes), (*axes[1:], BATCH)
-            given = self.outer.add(before, axes, [read], ("in", 0), len(axes) - len(over))
-            own = (*batch[len(over) :], *[part.size] * len(lead), *strides)
-            self.outer.give(before, Access(before, first * part.size, own), given)
+        lead, strides = [n for n in (count,) if n > 1], contiguous(part.cell_shape)
+        axes = (*received.shape[: len(batch)], *lead, *part.cell_shape)
+        read = Access(received, base, (*batch, *[step] * len(lead), *strides))
+        if over:
+            read, axes = read.permuted([*range(1, len(axes)), 0], axes), (*axes[1:], BATCH)
+        given = self.outer.add(before, axes, [read], ("in", 0), len(axes) - len(over))
+        own = (*batch[len(over) :], *[part.size] * len(lead), *strides)
+        self.outer.give(before, Access(before, first * part.size, own), given)
 
     # -- behind the loop ----------------------------------------------------------------------------------------------
 
