@@ -10,7 +10,19 @@ import pytest
 
 import wengert
 from tests.compiler.checks import CLOSE, Numbers, difference, gradients, lifted, same
-from tests.compiler.recurrences import FOUND, Made, autoregression, biquad, euler, extremes, kalman, numbers, values
+from tests.compiler.recurrences import (
+    FOUND,
+    Made,
+    autoregression,
+    biquad,
+    euler,
+    extremes,
+    horner,
+    kalman,
+    lstm,
+    numbers,
+    values,
+)
 from wengert import Value
 
 np = pytest.importorskip("numpy")
@@ -22,6 +34,7 @@ from wengert.compiler.ir import Access, Array, Compute, Kept, Loop, Program, Pro
 pytestmark = pytest.mark.once  # what computes is the array program
 
 rng = random.Random(11)
+BACKENDS = {"numpy": "numpy", "native": "llvmlite", "xla": "jax"}  # each with what it needs
 
 
 def loops(compiled: Any) -> list[Loop]:
@@ -106,21 +119,71 @@ def test_guards_compare_numbers_of_all_turns() -> None:
     assert loops(compiled)
 
 
-def test_what_an_integer_chooses_in_the_next_turn_s_stead_stays_unrolled() -> None:
-    """A state is chosen from those of the turn before: an index at run time inside of a loop."""
-    k = Value(0.7)
+def switched() -> tuple[Any, list[Value]]:
+    """What earlier turns made is chosen by an integer of each turn, and so is what it is multiplied by."""
+    k, rates = Value(0.7), values(4)
 
     def chosen(xs: Numbers, which: list[int]) -> Any:
         state = [x * k for x in xs]
         for n in which:
-            state = [wengert.sin(state[n] + s) for s in state]
+            state = [wengert.sin(state[n] * rates[n] + s) for s in state]
         return sum(state)
 
-    compiled = wengert.compile(chosen, backend="numpy")
-    for _ in range(3):
-        which = [rng.randrange(3) for _ in range(20)]
-        xs = numbers(3)
-        same(compiled(xs, which), chosen(xs, which), [k])
+    return chosen, [k, *rates]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_an_integer_may_choose_from_what_earlier_turns_made(backend: str) -> None:
+    pytest.importorskip(BACKENDS[backend])
+    function, parameters = switched()
+    compiled = wengert.compile(function, backend=backend)
+    for _ in range(2):
+        which, xs = [rng.randrange(3) for _ in range(20)], numbers(3)
+        same(compiled(xs, which), function(xs, which), parameters)
+    lifted(compiled)
+    assert any(x.index for loop in loops(compiled) for step in loop.steps for x in step.operands)
+    batch = numbers(5, 3), [[rng.randrange(3) for _ in range(20)] for _ in range(5)]
+    for _ in range(2):
+        want = wengert.mean([function(*row) for row in zip(*batch, strict=True)])
+        same(compiled.mean(*batch), want, parameters)
+    lifted(compiled)
+    assert loops(compiled)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_sums_of_several_lengths_in_a_turn(backend: str) -> None:
+    """Each number becomes a sum of those before it: a triangle, by masks."""
+    pytest.importorskip(BACKENDS[backend])
+    weights = [values(n + 1) for n in range(7)]
+
+    def diffused(x: Numbers) -> Any:
+        total: Any = 0.0
+        for _ in range(20):
+            x = [wengert.tanh(sum(w * a for w, a in zip(row, x, strict=False))) for row in weights]
+            total = total + x[0] * x[3]
+        return total + sum(x)
+
+    parameters = [w for row in weights for w in row]
+    compiled = wengert.compile(diffused, backend=backend)
+    for _ in range(2):
+        x = numbers(7)
+        same(compiled(x), diffused(x), parameters)
+    lifted(compiled)
+    assert loops(compiled)
+    assert "mask1" in compiled.source("numpy").partition("for t in")[2]
+    if backend != "xla":  # which takes seconds to compile it
+        batch = numbers(5, 7)
+        same(compiled.mean(batch), wengert.mean([diffused(x) for x in batch]), parameters)
+        assert loops(compiled)
+
+
+def test_integers_in_no_even_order_leave_the_turns_written_out() -> None:
+    function, parameters = switched()
+    order = [3, 1, 2, 0, 4, 9, 7, 8, 5, 6, 11, 10]
+    compiled = wengert.compile(lambda xs, which: function(xs, [which[n] for n in order]), backend="numpy")
+    for _ in range(2):
+        which, xs = [rng.randrange(3) for _ in range(12)], numbers(3)
+        same(compiled(xs, which), function(xs, [which[n] for n in order]), parameters)
     lifted(compiled)
     assert not loops(compiled)
 
@@ -166,20 +229,52 @@ def test_what_does_not_repeat_stays_as_it_is() -> None:
         assert not loops(compiled)
 
 
-@pytest.mark.once  # what computes is the other library
-def test_other_libraries_get_the_turns_written_out() -> None:
-    jax = pytest.importorskip("jax")
-    function, args, parameters = euler(40)
-    compiled = wengert.compile(function, backend="numpy")
-    want = compiled(*args)
-    assert "for t in" in compiled.source()
-    assert "for t in" not in compiled.source("jax")
+@pytest.mark.jax
+@pytest.mark.parametrize("made", [euler, biquad, lstm, horner])
+def test_xla_and_jax_have_a_scan(made: Callable[[], Made]) -> None:
+    """Values and derivatives: by the program's own reverse sweep, and by the rules of JAX."""
+    jax = pytest.importorskip("jax", reason="needs jax")
+    function, args, parameters = made()
+    compiled = wengert.compile(function, backend="xla")
+    for _ in range(2):
+        same(compiled(*args), function(*args), parameters)
+    lifted(compiled)
+    assert "jax.lax.scan" in compiled.source("jax")
+    want = function(*args)
+    slopes = dict(zip(map(id, parameters), gradients(want, parameters), strict=True))
     with jax.enable_x64(True):
         run, numbers_of = compiled.to_jax()
-        assert difference(run(numbers_of, *args), want.data) < CLOSE
-    by_xla = wengert.compile(function, backend="xla")
-    for _ in range(2):
-        same(by_xla(*args), function(*args), parameters)
+        value, found = jax.jit(jax.value_and_grad(run))(numbers_of, *args)
+    assert difference(value, want.data) < CLOSE
+    made_of = compiled._runtime.latest()
+    together = np.concatenate([np.ravel(found[array.name]) for array in made_of.kernel.params])
+    order = [slopes.get(id(p), 0.0) for p in made_of.parameters]  # none by a number that is read outside
+    assert difference(together, order) < CLOSE
+
+
+@pytest.mark.jax
+@pytest.mark.parametrize("made", [kalman, autoregression])
+def test_a_batch_of_recurrences_is_one_scan(made: Callable[[], Made]) -> None:
+    pytest.importorskip("jax", reason="needs jax")
+    function, _, parameters = made()
+    batch = numbers(5, 40)
+    compiled = wengert.compile(function, backend="xla")
+    same(compiled.mean(batch), wengert.mean([function(x) for x in batch]), parameters)
+    lifted(compiled)
+    assert "jax.lax.scan" in compiled.source("jax")
+
+
+def test_what_is_compiled_is_as_long_for_any_number_of_turns() -> None:
+    """PyTorch gets the turns written out."""
+    lengths = []
+    for turns in (40, 400):
+        function, args, _ = euler(turns)
+        compiled = wengert.compile(function, backend="numpy")
+        compiled(*args)
+        assert "for t in" in compiled.source()
+        lengths.append([len(compiled.source(language).splitlines()) for language in ("numpy", "jax", "torch")])
+    assert lengths[0][:2] == lengths[1][:2]
+    assert lengths[1][2] - lengths[0][2] == 2 * 360
 
 
 def test_a_loop_that_breaks_a_rule_is_refused() -> None:
@@ -215,3 +310,11 @@ def test_random_recurrences(first: int) -> None:
         if not error < CLOSE or refusal:
             wrong[seed] = error, refusal
     assert not wrong
+
+
+@pytest.mark.parametrize("seed", [81, 136])
+def test_a_batch_sees_what_was_there_before_the_first_turn_of_another_loop(seed: int) -> None:
+    """Recurrences of which a part has no batch: the turns of the rest read it from its first row on."""
+    error, refusal, _ = fuzz.run(seed, "numpy")
+    assert error < CLOSE
+    assert not refusal

@@ -36,9 +36,10 @@ Numbers = list[Any]
 class Program:
     """A random function of one example, and what it captures."""
 
-    function: Callable[[Numbers], Any]
+    function: Callable[..., Any]
     parameters: list[Value]
     width: int
+    integers: tuple[int, int] = (0, 0)  # how many it is given besides, and below what
 
 
 def program(seed: int, most: int = 13) -> Program:
@@ -175,7 +176,9 @@ def run(
 def compare(made: Program, seed: int, poison: bool, backend: str, once: bool = False) -> tuple[float, str, Any]:
     """The same of a program that is given, and the compiled function."""
     generator = random.Random(seed + 2)
-    batch = [[generator.gauss(0.0, 0.6) for _ in range(made.width)] for _ in range(4)]
+    batch: Any = [[generator.gauss(0.0, 0.6) for _ in range(made.width)] for _ in range(4)]
+    count, below = made.integers
+    columns = [batch, [[generator.randrange(below) for _ in range(count)] for _ in batch]][: 1 + (count > 0)]
     compiled = wengert.compile(made.function, backend=backend)
     worst = 0.0
     with warnings.catch_warnings():
@@ -184,14 +187,14 @@ def compare(made: Program, seed: int, poison: bool, backend: str, once: bool = F
             if poison and turn:
                 where = generator.randrange(made.width)
                 batch[generator.randrange(4)][where] = generator.choice([math.inf, -math.inf, math.nan, 0.0])
-            each = [made.function(x) for x in batch]
+            each = [made.function(*row) for row in zip(*columns, strict=True)]
             if not once:
-                single = compiled(batch[0])
+                single = compiled(*[column[0] for column in columns])
                 worst = max(worst, difference(single.data, each[0].data))
                 worst = max(worst, difference(gradients(single, made.parameters), gradients(each[0], made.parameters)))
-            mean = compiled.mean(batch)
+            mean = compiled.mean(*columns)
             if not once:
-                worst = max(worst, difference(compiled.map(batch), [v.data for v in each]))
+                worst = max(worst, difference(compiled.map(*columns), [v.data for v in each]))
             want = wengert.mean(each)
             worst = max(worst, difference(mean.data, want.data))
             worst = max(worst, difference(gradients(mean, made.parameters), gradients(want, made.parameters)))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import wengert
@@ -18,7 +18,8 @@ from wengert.compiler.ir import Loop
 
 __all__ = ["program", "run"]
 
-Rule = Callable[[list[Numbers], Numbers, int], Any]  # of the states so far, the latest last, an input, and the turn
+# Of the states so far, the latest last, an input, the turn, and an integer of it.
+Rule = Callable[[list[Numbers], Numbers, int, int], Any]
 
 
 def program(seed: int) -> Program:
@@ -31,22 +32,26 @@ def program(seed: int) -> Program:
     read = draw.choice(["a turn", "all", "none"])
     width = turns if read == "a turn" else draw.randint(1, 3)
     known = [parameters, *of_turns]
+    chooses = draw.random() < 0.25
 
     def leaf() -> Rule:
-        kind, n = draw.randrange(7), draw.randrange(states)
+        kind, n = draw.randrange(8 if chooses else 7), draw.randrange(states)
         lag = draw.randint(1, back)
         if kind < 3:
-            return lambda past, x, t: past[-lag][n]
+            return lambda past, x, t, i: past[-lag][n]
+        if kind == 7:
+            row = draw.choice([None, parameters])
+            return lambda past, x, t, i: (past[-lag] if row is None else row)[i]
         if kind == 3:
             p = draw.choice(parameters)
-            return lambda past, x, t: p
+            return lambda past, x, t, i: p
         if kind == 4 and read != "none":
-            return lambda past, x, t: x[t if read == "a turn" else n % width]
+            return lambda past, x, t, i: x[t if read == "a turn" else n % width]
         if kind == 5 and of_turns:
             row = draw.choice(of_turns)
-            return lambda past, x, t: row[t]
+            return lambda past, x, t, i: row[t]
         numbers = draw.choice(constants) if draw.random() < 0.5 else [draw.choice([0.5, 2.0, -1.0])] * turns
-        return lambda past, x, t: numbers[t]
+        return lambda past, x, t, i: numbers[t]
 
     def expression(depth: int) -> Rule:
         if not depth or draw.random() < 0.15:
@@ -54,43 +59,45 @@ def program(seed: int) -> Program:
         a, b = expression(depth - 1), expression(depth - 1)
         kind = draw.randrange(12)
         if kind < 3:
-            return lambda past, x, t: a(past, x, t) + b(past, x, t)
+            return lambda past, x, t, i: a(past, x, t, i) + b(past, x, t, i)
         if kind < 6:
-            return lambda past, x, t: a(past, x, t) * b(past, x, t)
+            return lambda past, x, t, i: a(past, x, t, i) * b(past, x, t, i)
         if kind == 6:
-            return lambda past, x, t: a(past, x, t) - b(past, x, t)
+            return lambda past, x, t, i: a(past, x, t, i) - b(past, x, t, i)
         if kind == 7:
-            return lambda past, x, t: a(past, x, t) / (1.5 + wengert.tanh(b(past, x, t) + parameters[0]))
+            return lambda past, x, t, i: a(past, x, t, i) / (1.5 + wengert.tanh(b(past, x, t, i) + parameters[0]))
         if kind == 8:
-            return lambda past, x, t: wengert.maximum(a(past, x, t) + parameters[0], b(past, x, t))
+            return lambda past, x, t, i: wengert.maximum(a(past, x, t, i) + parameters[0], b(past, x, t, i))
         if kind == 9:
-            return lambda past, x, t: wengert.logsumexp([a(past, x, t), b(past, x, t), parameters[-1]])
+            return lambda past, x, t, i: wengert.logsumexp([a(past, x, t, i), b(past, x, t, i), parameters[-1]])
         function = draw.choice([wengert.sin, wengert.tanh, wengert.sigmoid, wengert.stop_gradient])
-        return lambda past, x, t: function(a(past, x, t) + parameters[0])
+        return lambda past, x, t, i: function(a(past, x, t, i) + parameters[0])
 
     weights = [[draw.choice(parameters) for _ in range(states)] for _ in range(states)]
+    is_ragged = draw.random() < 0.3
+    linked = [draw.sample(range(states), draw.randint(1, states)) if is_ragged else range(states) for _ in weights]
     rules = [expression(draw.randint(1, 3)) for _ in range(states)]
     is_cell, at_once, sums = draw.random() < 0.3, draw.random() < 0.5, draw.choice(["", "last", "all"])
     other = draw.choice([0, 0, 0, 2, 3])  # every other turn, or third, does more
     starts = [draw.choice([0.0, 0.3, draw.choice(parameters), None]) for _ in range(states)]
     parts = draw.choice([1, 1, 1, 2])
 
-    def function(x: Numbers) -> Any:
+    def function(x: Numbers, which: Sequence[int] = (0,) * turns) -> Any:
         total: Any = 0.0
         state = [x[n % width] if start is None else start for n, start in enumerate(starts)]
         for _ in range(parts):
             past = [state] * back
-            for t in range(turns):
+            for t, i in enumerate(which):
                 state = list(past[-1])
                 if is_cell:
                     state = [
-                        wengert.tanh(sum(w * s for w, s in zip(row, past[-1], strict=True)) + rule(past, x, t))
-                        for row, rule in zip(weights, rules, strict=True)
+                        wengert.tanh(sum(row[n] * past[-1][n] for n in links) + rule(past, x, t, i))
+                        for row, links, rule in zip(weights, linked, rules, strict=True)
                     ]
                 else:
                     for n, rule in enumerate(rules):
                         seen = past if at_once else [*past[1:], state]
-                        state[n] = wengert.tanh(rule(seen, x, t) + parameters[0] * 0.5)
+                        state[n] = wengert.tanh(rule(seen, x, t, i) + parameters[0] * 0.5)
                 if other and t % other == 0:
                     state[0] = wengert.sin(state[0] * parameters[-1])
                 past = [*past[1:], state]
@@ -99,7 +106,7 @@ def program(seed: int) -> Program:
             state = past[-1]
         return total + sum(state) * parameters[0] + wengert.tanh(x[0] * parameters[-1])
 
-    return Program(function, [p for row in known for p in row], width)
+    return Program(function, [p for row in known for p in row], width, (turns, min(states, 3)) if chooses else (0, 0))
 
 
 def run(seed: int, backend: str) -> tuple[float, str, int]:

@@ -188,8 +188,7 @@ def _gathered(access: Access, axes: Sequence[int], present: list[int], names: Na
     if access.table is None:
         table = addresses(access.base, tuple([access.strides[i] for i in moving]), tuple([axes[i] for i in moving]))
     else:
-        plain = [i for i in range(len(axes)) if axes[i] != BATCH]
-        table = np.ascontiguousarray(access.table.transpose([plain.index(i) for i in moving]))
+        table = np.ascontiguousarray(access.permuted(moving, axes).table)
     made = _cells(access.array, names.keep(table), names)
     at = next((n for n, i in enumerate(present) if axes[i] == BATCH), 0)  # where the batch is to stand
     return names.transposed(made, [*range(1, at + 1), 0, *range(at + 1, len(present))]) if at else made

@@ -8,9 +8,9 @@ from typing import Any
 
 from wengert.compiler.backends.indexing import Names
 from wengert.compiler.backends.syntax import call, infix, item, method, path, written
-from wengert.compiler.ir import Assemble, Compute, Kept, Loop, Window
+from wengert.compiler.ir import Array, Assemble, Compute, Kept, Loop, Window
 
-__all__ = ["row_kept", "turns"]
+__all__ = ["Write", "indented", "row_kept", "rows_before", "turns"]
 
 ALL = slice(None)
 
@@ -46,11 +46,11 @@ def turns(loop: Loop, names: Names, uses: Mapping[int, int], write: Write) -> li
     names.plain.update(plain)
     count = call("range", loop.count)
     lines.append(f"for {names.counter().id} in {written(call('reversed', count) if loop.backward else count)}:")
-    lines += [_indented(line) for line in write(loop.steps, rows)]
+    lines += [indented(line) for line in write(loop.steps, rows)]
     return lines
 
 
-def _indented(line: str) -> str:
+def indented(line: str) -> str:
     """A line of a turn; the shape behind it stays where it stands, if there is room."""
     text, mark, shape = line.rpartition("  # ")
     return f"    {text.rstrip()}".ljust(len(text)) + mark + shape if mark else f"    {line}"
@@ -78,11 +78,16 @@ def _memory(names: Names, loop: Loop, kept: list[Kept]) -> list[str]:
         if before is not None:
             start = loop.count if loop.backward else 0
             place = start if rows == 1 else slice(start or None, start + rows)
-            value, own = names.of(before), part.cell_shape if rows == 1 else (rows, *part.cell_shape)
-            if before.cell_shape != own:
-                value = method(value, "reshape", *[-1] * before.batched, *own)
+            value = rows_before(before, part, rows, names)
             lines.append(f"{written(item(names.of(out), *[ALL] * out.batched, place))} = {written(value)}")
     return lines
+
+
+def rows_before(before: Array, part: Array, count: int, names: Names) -> Any:
+    """What stands there before the first turn, in the shape of so many rows."""
+    own = part.cell_shape if count == 1 else (count, *part.cell_shape)
+    value = names.of(before)
+    return value if before.cell_shape == own else method(value, "reshape", *[-1] * before.batched, *own)
 
 
 def _seen(window: Window, shape: tuple[int, ...], size: int, names: Names) -> Any:

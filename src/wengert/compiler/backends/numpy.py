@@ -14,6 +14,7 @@ from wengert.compiler.backends.base import Kernel
 from wengert.compiler.backends.buffers import count_uses, is_view, spent_arrays
 from wengert.compiler.backends.indexing import Names, added, apart, in_memory, strided, view
 from wengert.compiler.backends.loops import row_kept, turns
+from wengert.compiler.backends.scan import Scan
 from wengert.compiler.backends.spellings import LIBRARIES, Library, by_element
 from wengert.compiler.backends.syntax import call, infix, item, method, negative, node, path, with_point, written
 from wengert.compiler.ir import (
@@ -171,7 +172,10 @@ class Writer:
         readers = {id(x.array): step for step in steps if isinstance(step, Compute) for x in step.operands}
         for step in steps:
             if isinstance(step, Loop):
-                lines += turns(step, self.names, self.uses, self.steps)
+                if self.library.arrays_change:
+                    lines += turns(step, self.names, self.uses, self.steps)
+                else:
+                    lines += Scan(step, self.names, self.uses).lines(self.steps)
                 continue
             kept = rows.get(id(step.out), ())
             if isinstance(step, Assemble):

@@ -56,7 +56,7 @@ class Library:
     number: str = "x"  # a number where a function takes only arrays
     usage: str = ""
     arrays_change: bool = True  # whether what is added to places of an array is left in it; else it gives another
-    loops: bool = False  # whether a loop may fill arrays row by row; else each turn is written out
+    loops: bool = False  # whether it has loops, which fill arrays row by row or, where arrays do not change, are a scan
     by_element: bool = False  # whether what computes floats one by one can be called on each element
 
     def function(self, name: str) -> Any:
@@ -191,5 +191,6 @@ LIBRARIES = {
         },
         usage="Its gradients are JAX's own: jax.grad({name}, argnums=...), and jax.jit.",
         arrays_change=False,
+        loops=True,
     ),
 }

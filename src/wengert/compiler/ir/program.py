@@ -99,8 +99,10 @@ class Access:
         if table is not None:
             plain = [i for i in range(len(axes)) if axes[i] != BATCH]
             stay = [plain.index(i) for i in order if axes[i] != BATCH]
-            gone = [k for k in range(len(plain)) if k not in stay]  # of length 1
-            table = table.transpose(stay + gone).reshape([table.shape[k] for k in stay])
+            gone = [k for k in range(len(plain)) if k not in stay]  # along which it does not change
+            table = table.transpose(stay + gone)
+            for _ in gone:
+                table = table[..., 0]
         index = self.index
         if index is not None:
             strides = tuple([index.strides[i] for i in order])
@@ -112,7 +114,7 @@ class Access:
         if self.index is not None and self.index.strides[axis]:
             return True
         if self.table is not None and axes[axis] != BATCH:
-            return True
+            return self.table.strides[sum(n != BATCH for n in axes[:axis])] != 0
         return self.strides[axis] != 0
 
     def is_whole(self, axes: Sequence[int]) -> bool:
@@ -200,7 +202,7 @@ class Loop:
     @property
     def windows(self) -> list[Array]:
         """The windows that its steps read through, each once."""
-        read = {id(array): array for step in self.steps for array in step.reads}
+        read = {id(array): array for step in self.steps for array in (*step.reads, *_indices(step))}
         return [array for array in read.values() if array.window is not None]
 
     @property
@@ -226,6 +228,12 @@ class Loop:
 
 
 Step = Compute | Assemble | Loop
+
+
+def _indices(step: Compute | Assemble) -> list[Array]:
+    """The arrays of integers by which a step's places are chosen."""
+    accesses = step.operands if isinstance(step, Compute) else [access for access, _ in step.parts]
+    return [access.index.array for access in accesses if access.index is not None]
 
 
 @dataclass(eq=False)

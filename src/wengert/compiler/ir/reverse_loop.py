@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from wengert.compiler.ir.expression import cotangents
+from wengert.compiler.ir.expression import cotangents, rewrite
 from wengert.compiler.ir.passes import fuse
 from wengert.compiler.ir.program import (
     BATCH,
@@ -22,7 +23,7 @@ from wengert.compiler.ir.program import (
     contiguous,
     whole,
 )
-from wengert.compiler.ir.sweep import Sweep
+from wengert.compiler.ir.sweep import Sweep, covers
 
 __all__ = ["ReverseLoop"]
 
@@ -49,12 +50,15 @@ class ReverseLoop(Sweep):
     def run(self) -> None:
         """Write it."""
         outer, loop = self.outer, self.loop
+        seen_before = [kept for kept in loop.kept if self.is_seen_before(kept)]
         given = [(kept, outer.finish(kept.out)) for kept in loop.kept if id(kept.out) in self.needed]
         slopes = [(kept, slope) for kept, slope in given if slope is not None]
         self.reached = self.reaches({id(kept.part) for kept, _ in slopes})
         for kept, slope in slopes:
+            rows = slope if isinstance(slope, Array) else outer.add(kept.out, kept.out.shape, [], slope)
+            if kept in seen_before:
+                self.to_before(kept, 0, rows, 0, kept.part.size)
             if id(kept.part) in self.needed:
-                rows = slope if isinstance(slope, Array) else outer.add(kept.out, kept.out.shape, [], slope)
                 self.give(kept.part, whole(kept.part), self.row(rows, loop.first_row(kept), kept.part))
         carried = [window for window in loop.windows if self.asks(window)]
         received = {id(window): self.from_later_turns(window) for window in carried}
@@ -178,24 +182,32 @@ class ReverseLoop(Sweep):
         seen = window.window
         assert seen is not None
         kept = self.kept[id(seen.array)]
+        size = kept.part.size
+        for row in range(window.size // size):
+            self.to_before(kept, seen.base // size + row, received, row * size, window.size)
+
+    def is_seen_before(self, kept: Kept) -> bool:
+        """Whether others see the rows that are there before the first turn, as the turns of another loop do."""
+        cells, parts = self.loop.first_row(kept) * kept.part.size, self.outer.parts.get(id(kept.out), ())
+        others = [access for access, part in parts if not covers(access, part)]
+        return any((x.base if x.table is None else int(x.table.min())) < cells for x in others)
+
+    def to_before(self, kept: Kept, first: int, received: Array, base: int, step: int) -> None:
+        """What the rows before the first turn, from one of them on, get from cells that stand so far apart."""
         before, part = kept.before, kept.part
-        if before is None or id(before) not in self.needed:
+        count = self.loop.rows_before(kept) - first
+        if before is None or id(before) not in self.needed or count <= 0:
             return
         batch = (1,) * received.batched
         over = (BATCH,) if received.batched and not before.batched else ()  # each example has read it
-        for row in range(window.size // part.size):
-            first = seen.base // part.size + row
-            count = self.loop.rows_before(kept) - first  # so many turns see one of those rows there
-            if count <= 0:
-                continue
-            lead, strides = [n for n in (count,) if n > 1], contiguous(part.cell_shape)
-            axes = (*received.shape[: len(batch)], *lead, *part.cell_shape)
-            read = Access(received, row * part.size, (*batch, *[window.size] * len(lead), *strides))
-            if over:
-                read, axes = read.permuted([*range(1, len(axes)), 0], axes), (*axes[1:], BATCH)
-            given = self.outer.add(before, axes, [read], ("in", 0), len(axes) - len(over))
-            own = (*batch[len(over) :], *[part.size] * len(lead), *strides)
-            self.outer.give(before, Access(before, first * part.size, own), given)
+        lead, strides = [n for n in (count,) if n > 1], contiguous(part.cell_shape)
+        axes = (*received.shape[: len(batch)], *lead, *part.cell_shape)
+        read = Access(received, base, (*batch, *[step] * len(lead), *strides))
+        if over:
+            read, axes = read.permuted([*range(1, len(axes)), 0], axes), (*axes[1:], BATCH)
+        given = self.outer.add(before, axes, [read], ("in", 0), len(axes) - len(over))
+        own = (*batch[len(over) :], *[part.size] * len(lead), *strides)
+        self.outer.give(before, Access(before, first * part.size, own), given)
 
     # -- behind the loop ----------------------------------------------------------------------------------------------
 
@@ -214,7 +226,9 @@ class ReverseLoop(Sweep):
             outer.only = {
                 id(all_of.array) for x, all_of in zip(step.operands, operands, strict=True) if x.array in outside
             }
-            outer.compute(Compute(self.stand_in(step.out), axes, operands, step.expr, step.reduce), slope)
+            expr = rewrite(step.expr, lambda leaf: ("mask", self.in_each_turn(leaf[1])) if leaf[0] == "mask" else leaf)
+            mask = None if step.mask is None else self.in_each_turn(step.mask)
+            outer.compute(Compute(self.stand_in(step.out), axes, operands, expr, step.reduce, mask), slope)
             outer.only = None
         for made in outer.program.steps[start:]:
             for access in made.operands if isinstance(made, Compute) else ():
@@ -255,6 +269,10 @@ class ReverseLoop(Sweep):
             self.stood_for[id(made)] = part
         return self.stand_ins[id(part)]
 
+    def in_each_turn(self, values: Any) -> Any:
+        """A mask or a table with the turns as an axis, along which it does not change."""
+        return np.broadcast_to(values, (self.loop.count, *values.shape))
+
     def over_turns(self, access: Access, axes: Sequence[int]) -> Access:
         """An access with the turns as an axis, behind that of the batch."""
         array, base, step = access.array, access.base, 0
@@ -265,11 +283,17 @@ class ReverseLoop(Sweep):
         elif id(array) in self.made:
             array, step = self.stand_in(array), array.size
         if table is not None:
-            turns = np.arange(self.loop.count).reshape(-1, *[1] * table.ndim)
-            table, base = table + start + step * turns, 0
+            rows = table + start + step * np.arange(self.loop.count).reshape(-1, *[1] * table.ndim)
+            table, base = rows if step else self.in_each_turn(table + start), 0
         lead = int(tuple(axes[:1]) == (BATCH,))
         strides = (*access.strides[:lead], step, *access.strides[lead:])
-        return Access(array, base + start if table is None else 0, strides, table)
+        index = access.index
+        if index is not None:
+            seen = index.array.window
+            own = (*index.strides[:lead], seen.step if seen else 0, *index.strides[lead:])
+            first = index.base + (seen.base if seen else 0)
+            index = replace(index, array=seen.array if seen else index.array, base=first, strides=own)
+        return Access(array, base + start if table is None else 0, strides, table, index)
 
     def part_of_all_turns(self, access: Access, part: Array, slope: Array) -> None:
         """What the turns give to a part from outside that they put together with others."""

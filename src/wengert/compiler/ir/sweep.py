@@ -14,7 +14,7 @@ from typing import Any
 from wengert.compiler.ir.expression import ONE, ZERO, Expr, cotangents, has_mask, inputs, rename, rewrite
 from wengert.compiler.ir.program import BATCH, Access, Array, Assemble, Compute, Program, contiguous, whole
 
-__all__ = ["Sweep"]
+__all__ = ["Sweep", "covers"]
 
 ADDENDS = 16  # at most so many parts are added in one step
 
@@ -51,8 +51,8 @@ class Sweep:
     def finish(self, array: Array) -> Expr | Array | None:
         """The cotangent of an array, from the parts that its readers gave; None if there are none."""
         parts = self.parts.pop(id(array), [])
-        whole_parts = [part for access, part in parts if _covers(access, part)]
-        others = [(access, part) for access, part in parts if not _covers(access, part)]
+        whole_parts = [part for access, part in parts if covers(access, part)]
+        others = [(access, part) for access, part in parts if not covers(access, part)]
         if not parts:
             return None
         if len(parts) == 1 and whole_parts and whole_parts[0].shape == array.shape:
@@ -178,7 +178,7 @@ def _missing(access: Access, axes: tuple[int, ...]) -> list[int]:
     return [i for i in range(len(axes)) if not access.depends_on(i, axes)]
 
 
-def _covers(access: Access, part: Array) -> bool:
+def covers(access: Access, part: Array) -> bool:
     """Whether a part fills its array, in the order of memory."""
     return (
         access.table is None

@@ -76,11 +76,20 @@ class _Turns:
             if part.window is not None:
                 source = self.new(part)
                 self.made.append(Compute(source, source.shape, [self.read(whole(part), turn)], COPY))
-            parts.append((replace(access, array=out), source))
+            parts.append((replace(self.chosen(access, turn), array=out), source))
         self.made.append(Assemble(out, parts))
+
+    def chosen(self, access: Access, turn: int) -> Access:
+        """An access with the integers of a turn, if it chooses by any."""
+        index, seen = access.index, access.index and access.index.array.window
+        if not index or not seen:
+            return access
+        base = index.base + seen.base + seen.step * turn
+        return replace(access, index=replace(index, array=seen.array, base=base))
 
     def read(self, access: Access, turn: int) -> Access:
         """What is read in a turn."""
+        access = self.chosen(access, turn)
         array = access.array
         window = array.window
         if window is None:

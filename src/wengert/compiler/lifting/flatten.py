@@ -280,8 +280,9 @@ def _groups(flat: FlatGraph, codes: Ints, level: Ints, present: Any) -> list[Gro
     order = np.lexsort((nodes, first_seen[number], level[nodes]))
     nodes, number = nodes[order], number[order]
     reduce = {**REDUCTIONS, CODE["sum"]: "sum"}
-    made = np.split(nodes, np.flatnonzero(np.diff(number)) + 1)
-    return [Group(members, reduce.get(int(code[members[0]]), ""), int(codes[members[0]])) for members in made]
+    bounds = [0, *(np.flatnonzero(np.diff(number)) + 1).tolist(), len(nodes)]
+    kinds = [column[nodes[bounds[:-1]]].tolist() for column in (code, codes)]
+    return [Group(nodes[a:b], reduce.get(k, ""), c) for a, b, k, c in zip(bounds, bounds[1:], *kinds, strict=False)]
 
 
 def _kinds(flat: FlatGraph) -> Ints:

@@ -73,8 +73,7 @@ class LoopLifter:
         stored = [turn.number[id(step.out)] for step in program.each_step()]
         stored = [place for place in stored if (turn.place[: run.size] == place).any()]
         parts = [program.arrays[place] for place in stored]
-        if program.padded:
-            raise _Straight
+        outer.program.padded |= program.padded
         kept: list[Kept] = []
         node_ids = run.node_ids
         for place, part in zip(stored, parts, strict=True):
@@ -255,6 +254,9 @@ class _Turn(Lifter):
             self.show(leaves[members], outer.program.arrays[place], cells[0, members], step)
         if not even.all():
             ids = columns[:, ~even]
+            indices = [place for place, array in enumerate(outer.program.arrays) if array.role == "index"]
+            if np.isin(outer.place[ids], indices).any():
+                raise _Straight
             stacked = outer.compute("c", ids.shape, [outer.operand(ids)], lambda x: x)
             if stacked.size != ids.size:
                 raise _Straight
@@ -345,6 +347,9 @@ class _Turn(Lifter):
                     high = x.base + sum(max(0, s * (n - 1)) for s, n in plain)
                     if x.table is not None:
                         low, high = int(x.table.min()), int(x.table.max())
+                    if x.index is not None:
+                        reach = x.index.step * (x.index.extent - 1)
+                        low, high = low + min(0, reach), high + max(0, reach)
                     x.array, first = seen(x.array, low, high)
                     x.base -= first
                     x.table = None if x.table is None else x.table - first

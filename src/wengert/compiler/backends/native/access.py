@@ -199,11 +199,14 @@ class Cells:
         """A cell with what the index adds for the example in a lane."""
         index = access.index
         assert index is not None
-        home = self.rows[id(index.array)]
+        array, seen = index.array, index.array.window
         plain = [i for i in range(len(axes)) if axes[i] != BATCH]
         where = affine(index.base, [(point.places[i], index.strides[i]) for i in plain])
-        where = self.to.checked(where, 1, index.array.size)
-        if index.array.batched:
+        if seen is not None:
+            array, where = seen.array, affine(seen.base, [(where, 1), (self.turn, seen.step)])
+        home = self.rows[id(array)]
+        where = self.to.checked(where, 1, array.size)
+        if array.batched:
             where = affine(0, [(where, 1), (self.to.row(_known(point.block), lane), home.pitch)])
         chosen = self.to.load(home.memory, affine(home.base, [(where, 1)]))
         return affine(0, [(cell, 1), (self.to.offset(chosen), index.step)])
