@@ -7,6 +7,7 @@ import shutil
 import pytest
 
 from benchmarks import fitting, formulas, gpt, instructions, plain, preparation, problems, race, report, roster, scalar
+from benchmarks import recurrences as recurring
 from wengert import Value, dot
 
 PEERS = {peer.key: peer for peer in roster.PEERS}
@@ -317,3 +318,28 @@ def test_a_formula_that_differs_is_not_timed(monkeypatch):
     answers = iter([(1.0, [2.0], 0.1), (1.0, [2.1], 0.1)])
     with pytest.raises(SystemExit, match=r"native differs from the engine by 5\.0e-02"):
         formulas.one_call("arm of 7 joints", {"engine": Process(), "native": Process()}, 1)
+
+
+@pytest.mark.once  # what computes are kernels, and what is written by hand
+@pytest.mark.parametrize("name", recurring.BY_HAND)
+def test_a_recurrence_by_hand_is_the_engines(name):
+    made = recurring.PROGRAMS[name]()
+    want = recurring.by_engine(made)
+    for way, (_, read) in recurring.by_hand(name, made).items():
+        recurring.agree(name, way, read(), want)
+
+
+@pytest.mark.once
+def test_the_tables_of_recurrences(capsys, monkeypatch):
+    monkeypatch.setattr(formulas, "SECONDS", 1e-4)
+    monkeypatch.setattr(recurring, "SETTLED", 0.01)
+    monkeypatch.setenv("WENGERT_CACHE", "")  # and put back behind it
+    assert recurring.main(["--only", "euler", "--rounds", "1", "--no-xla"]) == 0
+    rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| euler |")]
+    assert len(rows) == len(recurring.HEADS)
+
+
+@pytest.mark.once
+def test_a_recurrence_that_differs_is_not_timed():
+    with pytest.raises(SystemExit, match=r"euler: native differs from the engine by 5\.0e-02"):
+        recurring.agree("euler", "native", (1.0, [2.1]), (1.0, [2.0]))

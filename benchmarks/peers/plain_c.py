@@ -22,8 +22,8 @@ LOSSES = {"hinge": 0, "squared": 1, "crossentropy": 2}
 
 
 @cache
-def library() -> ctypes.CDLL:
-    """plain_c.c, compiled.
+def library(name: str = "plain_c") -> ctypes.CDLL:
+    """A file of C that lies here, compiled.
 
     Raises:
         RuntimeError: there is no C compiler, or it failed.
@@ -32,8 +32,8 @@ def library() -> ctypes.CDLL:
     if compiler is None:
         raise RuntimeError("no C compiler")
     with tempfile.TemporaryDirectory() as folder:
-        target = Path(folder) / "plain_c.so"
-        source = Path(__file__).with_suffix(".c")
+        target = Path(folder) / f"{name}.so"
+        source = Path(__file__).with_name(f"{name}.c")
         command = [compiler, "-O3", "-march=native", "-shared", "-fPIC", source, "-o", target, "-lm"]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:

@@ -96,7 +96,7 @@ def forced() -> Made:
     return oscillator, [1.0, 0.2], [k]
 
 
-def biquad() -> Made:
+def biquad(turns: int = 200) -> Made:
     """A filter of the second order."""
     weights = [Value(w) for w in (0.2, 0.3, 0.2, -0.5, 0.2)]
 
@@ -109,7 +109,7 @@ def biquad() -> Made:
             loss = loss + y * y
         return loss
 
-    return filtered, [numbers(200)], weights
+    return filtered, [numbers(turns)], weights
 
 
 def prefix_sum() -> Made:
@@ -209,6 +209,18 @@ def horner() -> Made:
         return total
 
     return polynomial, [0.7], weights
+
+
+def logistic(turns: int = 200) -> Made:
+    """The logistic map, where it comes to two numbers in turns."""
+    rate = Value(3.2)
+
+    def population(x: Any) -> Any:
+        for _ in range(turns):
+            x = rate * x * (1.0 - x)
+        return x
+
+    return population, [0.4], [rate]
 
 
 def newton() -> Made:
@@ -331,5 +343,5 @@ def extremes() -> Made:
 FOUND = {  # the turns of their longest loop, at least
     euler: 190, oscillator_of_fourth_order: 90, predators: 50, biquad: 190, prefix_sum: 90, lstm: 18, gru: 18,
     hidden_markov: 28, kalman: 36, horner: 59, newton: 28, heat: 38, descent: 19, adam: 28, sequences: 18,
-    autoregression: 40, layers: 10, extremes: 28, forced: 58,
+    autoregression: 40, layers: 10, extremes: 28, forced: 58, logistic: 190,
 }  # fmt: skip
