@@ -504,7 +504,8 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--preparation", action="store_true", help="time how programs of growing size are prepared")
     parser.add_argument("--page", type=Path, help="a page between whose marks the tables go too")
     options = parser.parse_args(argv)
-    head = f"Measured {machine('casadi', 'jax', 'torch', 'numpy', 'llvmlite')}; {compiler()}."
+    load = f"; load {os.getloadavg()[0]:.1f} before it began" if hasattr(os, "getloadavg") else ""
+    head = f"Measured {machine('casadi', 'jax', 'torch', 'numpy', 'llvmlite')}; {compiler()}{load}."
     parts: list[str] = []
 
     def tell(text: str) -> None:

@@ -51,7 +51,8 @@ class Served:
     was_finite: Any
 
     def __init__(self, numpy: Any) -> None:
-        self.numpy, self.ndarray = numpy, numpy.ndarray
+        self.numpy = numpy
+        self.ndarray: Any = numpy.ndarray
         self.specializations: list[Any] = []
         self.calls = 0
         self.was_finite = True  # what the last call came to
