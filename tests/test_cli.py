@@ -163,7 +163,7 @@ def test_without_numpy_the_engine_computes(
 @pytest.mark.once  # what trains is the array program
 def test_what_is_asked_for_is_what_is_used(tmp_path: Path) -> None:
     def weights(*more: object) -> bytes:
-        assert run("demo", "xor", "--out", tmp_path, "--epochs", 3, *more).returncode == 0
+        assert cli.main([*map(str, ("demo", "xor", "--out", tmp_path, "--epochs", 3, "--quiet", *more))]) == 0
         return (tmp_path / "weights.safetensors").read_bytes()
 
     outcomes = {weights(), weights("--epochs", 4), weights("--lr", 0.3), weights("--batch-size", 2)}

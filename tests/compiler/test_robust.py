@@ -78,6 +78,7 @@ def test_what_the_function_raises_comes_out(kind: type[BaseException]) -> None:
     lifted(loss)
 
 
+@pytest.mark.once  # what is long is the array program
 def test_a_chain_of_100_000_terms() -> None:
     ws = [Value(0.001 * (n % 100)) for n in range(200)]
 
@@ -96,6 +97,7 @@ def test_a_chain_of_100_000_terms() -> None:
     lifted(total)
 
 
+@pytest.mark.once  # what is long is the array program
 def test_a_sum_of_100_000_terms_of_its_own() -> None:
     ws = [Value(0.001 * (n % 100)) for n in range(100_000)]
     total = wengert.compile(lambda x: sum(w * x for w in ws))

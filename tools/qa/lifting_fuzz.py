@@ -173,12 +173,18 @@ def run(
     return compare(program(seed, layers), seed, poison, backend, once)[:2]
 
 
+def columns_of(made: Program, generator: random.Random) -> list[Any]:
+    """Four examples: their numbers and, where it takes any, their integers."""
+    batch = [[generator.gauss(0.0, 0.6) for _ in range(made.width)] for _ in range(4)]
+    count, below = made.integers
+    return [batch, [[generator.randrange(below) for _ in range(count)] for _ in batch]][: 1 + (count > 0)]
+
+
 def compare(made: Program, seed: int, poison: bool, backend: str, once: bool = False) -> tuple[float, str, Any]:
     """The same of a program that is given, and the compiled function."""
     generator = random.Random(seed + 2)
-    batch: Any = [[generator.gauss(0.0, 0.6) for _ in range(made.width)] for _ in range(4)]
-    count, below = made.integers
-    columns = [batch, [[generator.randrange(below) for _ in range(count)] for _ in batch]][: 1 + (count > 0)]
+    columns = columns_of(made, generator)
+    batch = columns[0]
     compiled = wengert.compile(made.function, backend=backend)
     worst = 0.0
     with warnings.catch_warnings():
