@@ -55,7 +55,7 @@ class Case:
 
     def __init__(self, name: str) -> None:
         inputs, layers, self.size, self.steps = WORKLOADS[name]
-        self.heads = 0
+        self.heads = 0  # of the GPT
         if name == "names":
             task = Task(name)
             self.model, self.loss, self.parameters = task.model, task.loss, task.optimizer.parameters
@@ -83,20 +83,20 @@ class Case:
         training.fit(self.model, self.loss, self.X, self.Y, optimizer, epochs, self.size, **how)
         return float(np.diff(clock.times).min()) / self.steps, list(clock)
 
-    def batch_loss(self, lib: Any, softmax: Any, numbers: Any, x: Any, y: Any) -> Any:
-        """The mean loss of a batch in the words of a library of arrays."""
-        if self.heads:
-            tokens, count = x[0], len(x[0]) - 1
-            mask = np.triu(np.full((count, count), -1e30), 1)
-            return arrays.gpt(lib, softmax, numbers, tokens[:-1], jnp.eye(27)[tokens[1:]], mask, self.heads)
-        last = len(numbers) // 2 - 1
-        for n in range(last + 1):
-            x = x @ numbers[f"W{n}"].T + numbers[f"b{n}"]
-            x = lib.maximum(x, 0.0) if n < last else x
-        if x.shape[1] == 1:
-            return lib.maximum(1.0 - y * x[:, 0], 0.0).mean()
-        scores = jax.nn.log_softmax(x)
-        return -lib.take_along_axis(scores, y[:, None], 1).mean()
+
+def batch_loss(case: Case, numbers: Any, x: Any, y: Any) -> Any:
+    """The mean loss of a batch in JAX's words."""
+    if case.heads:
+        tokens, count = x[0], len(x[0]) - 1
+        mask = np.triu(np.full((count, count), -1e30), 1)
+        return arrays.gpt(jnp, jax.nn.softmax, numbers, tokens[:-1], jnp.eye(27)[tokens[1:]], mask, case.heads)
+    last = len(numbers) // 2 - 1
+    for n in range(last + 1):
+        x = x @ numbers[f"W{n}"].T + numbers[f"b{n}"]
+        x = jnp.maximum(x, 0.0) if n < last else x
+    if x.shape[1] == 1:
+        return jnp.maximum(1.0 - y * x[:, 0], 0.0).mean()
+    return -jnp.take_along_axis(jax.nn.log_softmax(x), y[:, None], 1).mean()
 
 
 def by_jax(case: Case) -> Epoch:
@@ -108,8 +108,7 @@ def by_jax(case: Case) -> Epoch:
 
     def step(state: Any, rows: Any) -> tuple[Any, Any]:
         numbers, mean, square, age = state
-        loss = partial(case.batch_loss, jnp, jax.nn.softmax)
-        value, slopes = jax.value_and_grad(loss)(numbers, X[rows], Y[rows])
+        value, slopes = jax.value_and_grad(partial(batch_loss, case))(numbers, X[rows], Y[rows])
         (keep, hold), age = DECAY, age + 1.0
         mean = tree(lambda m, g: keep * m + (1 - keep) * g, mean, slopes)
         square = tree(lambda s, g: hold * s + (1 - hold) * g * g, square, slopes)
@@ -174,7 +173,7 @@ def by_hand(case: Case, make: Callable[[Case], Epoch]) -> tuple[float, list[floa
 
 
 def figure(name: str, want: list[float], how: Any) -> str:
-    """The microseconds of a step, or in what it fails.
+    """The microseconds of a step, or in what its losses are others; empty where nobody wrote it, or can run it.
 
     Args:
         name: of the workload.

@@ -38,20 +38,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import wengert
-from benchmarks import preparation
+from benchmarks.growing import prepared, sweep
 from benchmarks.report import duration, into_page, machine
-from wengert import Value, nn
+from benchmarks.timing import agree, in_turns, off, per_call, table
+from wengert import Value
 from wengert.compiler import Compiled
 from wengert.compiler.backends import BACKENDS, source_of
 
 __all__ = ["FORMULAS", "main"]
 
 CLOSE = 1e-10  # as near as all results are to the engine's, relative to the largest of each
-SECONDS = 0.03  # that a turn takes
 BATCH = 256
-WIDTHS, COUNTS = (8, 32, 128, 512, 1024), (1, 4, 16, 64, 256, 1024, 4096)  # of the sweep
-SIZES = (80, 1000, 10_000, 100_000, 1_700_000)  # of programs that are prepared: a fourth more than they have nodes,
-SHAPES = (("network", SIZES[-1]), ("chain", SIZES[-1]), ("random, deep", 10_000))  # of these shapes, each up to so many
 REPEATS = 1000  # of a call from C
 
 
@@ -285,37 +282,9 @@ PEERS: dict[str, Callable[[Any, list[float]], Way]] = {
     "plain C, -ffast-math": lambda f, x: by_c(f, x, ["-O3", "-march=native", "-ffast-math"]),
 }
 
-# -- timing -----------------------------------------------------------------------------------------------------------
+# -- in the process of a peer ------------------------------------------------------------------------------------------
 
-
-def off(got: Sequence[float], want: Sequence[float]) -> float:
-    """By how much some numbers differ, relative to the largest."""
-    return float(np.abs(np.subtract(got, want)).max() / max(np.abs(want).max(), 1e-300))
-
-
-def per_call(call: Callable[[], Any]) -> float:
-    """Seconds of the processor a call, of as many as fill a turn: other processes matter less then."""
-    calls = 1
-    while True:
-        began = time.process_time()
-        for _ in range(calls):
-            call()
-        taken = time.process_time() - began
-        if taken >= SECONDS:
-            return taken / calls
-        calls = max(2 * calls, int(calls * SECONDS / max(taken, 1e-7)))
-
-
-def in_turns(calls: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
-    """The median seconds of each call, which take turns."""
-    times: dict[str, list[float]] = {name: [] for name in calls}
-    for _ in range(rounds):
-        for name, call in calls.items():
-            times[name].append(per_call(call))
-    return {name: statistics.median(each) for name, each in times.items()}
-
-
-_way: Way | None = None  # in the process of a peer: what is timed
+_way: Way | None = None  # what is timed
 
 
 def begin() -> None:
@@ -357,9 +326,7 @@ def one_call(name: str, processes: dict[str, ProcessPoolExecutor], rounds: int) 
             absent[peer] = "no compiler"
     value, slopes, _ = found["engine"]
     for peer, (its, theirs, _) in found.items():
-        wrong = max(off([its], [value]), off(theirs, slopes))
-        if not wrong < CLOSE:
-            raise SystemExit(f"{name}: {peer} differs from the engine by {wrong:.1e}")
+        agree(f"{name}: {peer} differs from the engine", (its, theirs), (value, slopes), CLOSE)
     times: dict[str, list[float]] = {peer: [] for peer in found}
     for _ in range(rounds):
         for peer, each in times.items():
@@ -406,86 +373,6 @@ def batches(rounds: int) -> list[list[str]]:
     return rows
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Cells as Markdown."""
-    return "\n".join(["| " + " | ".join(row) + " |" for row in (head, ["---"] * len(head), *rows)])
-
-
-# -- machine code beside NumPy, by width and batch --------------------------------------------------------------------
-
-
-def sweep(path: Path, rounds: int) -> str:
-    """Loss and gradient of networks with one hidden layer, by machine code and by NumPy: a table, and a picture."""
-    draw, cells = np.random.default_rng(1), []
-    for width in WIDTHS:
-        model = nn.MLP(16, [width, 1], rng=Random(1))
-        X, Y = draw.normal(size=(COUNTS[-1], 16)), draw.normal(size=COUNTS[-1])
-        losses = {
-            name: Compiled(lambda x, y, model=model: (model(x) - y) ** 2, backend=BACKENDS[name])
-            for name in ("numpy", "native")
-        }
-        cells.append([])
-        for count in COUNTS:
-            runs: dict[str, Callable[[], Any]] = {}
-            found = []
-            for name, loss in losses.items():
-                loss.mean(X[:count], Y[:count])
-                made = loss._runtime.latest()
-                made.load()
-                arrays = [X[:count].copy(), Y[:count].copy()]
-                runs[name] = lambda made=made, arrays=arrays, n=count: made.compute(arrays, n, True, 1.0 / n)
-                runs[name]()
-                found.append((made.total(count) / count, np.array(made.kernel.slopes)))
-            wrong = max(off([found[1][0]], [found[0][0]]), off(found[1][1], found[0][1]))
-            if not wrong < CLOSE:
-                raise SystemExit(f"width {width}, batch {count}: machine code differs from NumPy by {wrong:.1e}")
-            seconds = in_turns(runs, rounds)
-            cells[-1].append(seconds["numpy"] / seconds["native"])
-    _draw(path, cells)
-    head = ["NumPy / native", *[f"batch {count:,}" for count in COUNTS]]
-    return table(head, [[f"width {w:,}", *[f"{x:.2g}x" for x in row]] for w, row in zip(WIDTHS, cells, strict=True)])
-
-
-def _draw(path: Path, cells: list[list[float]]) -> None:
-    """The same as lines: how many times as fast, against the batch."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(figsize=(6.4, 4.2), layout="constrained")
-    for width, row in zip(WIDTHS, cells, strict=True):
-        axes.loglog(COUNTS, row, marker="o", markersize=4, label=f"{width:,} hidden units")
-    axes.axhline(1.0, color="gray", linewidth=0.8)
-    axes.set(xlabel="examples in a batch", ylabel="NumPy's time / machine code's")
-    axes.grid(alpha=0.3)
-    axes.legend(frameon=False)
-    matplotlib.rcParams["svg.hashsalt"] = "wengert"
-    figure.savefig(path, metadata={"Date": None})
-
-
-# -- what it takes to get there ---------------------------------------------------------------------------------------
-
-
-def prepared(shape: str, sizes: Sequence[int]) -> list[list[str]]:
-    """Rows: nodes, steps, seconds until NumPy can run, until there is machine code, and until it is there from disk."""
-    rows = []
-    for size in (sizes[0], *sizes):  # the first time, what the process begins with is made too
-        nodes, seconds, kernel, _ = preparation.prepare(preparation.SHAPES[shape](size))
-        steps = kernel.program.size + kernel.back.size
-        times = []
-        with tempfile.TemporaryDirectory() as folder:  # nothing is found there that was made before
-            before, os.environ["WENGERT_CACHE"] = os.environ.get("WENGERT_CACHE"), folder
-            for _ in range(2):
-                began = time.process_time()
-                made = BACKENDS["native"].kernel()(kernel.program, kernel.back, kernel.wanted)
-                times.append(time.process_time() - began)
-            os.environ.pop("WENGERT_CACHE") if before is None else os.environ.update(WENGERT_CACHE=before)
-        cells = [duration(sum(seconds.values())), *[duration(x) + " refused" * bool(made.refusal) for x in times]]
-        rows.append([shape, f"{nodes:,}", f"{steps:,}", *cells])
-    return rows[1:]
-
-
 def compiler() -> str:
     """The C compiler's own name for itself."""
     found = shutil.which("cc")
@@ -523,8 +410,7 @@ def main(argv: list[str] | None = None) -> int:
     if options.sweep:
         tell(sweep(options.sweep, options.rounds))
     if options.preparation:
-        made = [row for shape, most in SHAPES for row in prepared(shape, [size for size in SIZES if size <= most])]
-        tell(table(["program", "nodes", "steps", "lifted in", "machine code in", "from disk in"], made))
+        tell(prepared())
     if options.page:
         into_page(options.page, "\n\n".join(parts) + "\n", "formulas")
     return 0

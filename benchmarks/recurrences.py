@@ -23,10 +23,10 @@ from typing import Any
 import numpy as np
 
 import wengert
-from benchmarks.formulas import in_turns, off, table
 from benchmarks.peers import plain_c
 from benchmarks.peers.recurrences import BY_HAND
 from benchmarks.report import duration
+from benchmarks.timing import agree, in_turns, table
 from tests.compiler.recurrences import FOUND, Made, biquad, euler, logistic
 from wengert.compiler import Compiled
 from wengert.compiler.backends import BACKENDS
@@ -139,15 +139,8 @@ def kernels(
 
             ways[f"{backend} {how}"] = run, read
     for way, (_, read) in ways.items():
-        agree(name, way, read(), want)
+        agree(f"{name}: {way} differs from the engine", read(), want, CLOSE)
     return recording, programs, {way: run for way, (run, _) in ways.items()}, taken
-
-
-def agree(name: str, way: str, got: Numbers, want: Numbers) -> None:
-    """Stop where a way comes to something else than the engine."""
-    wrong = max(off([got[0]], [want[0]]), off(got[1], want[1]))
-    if not wrong < CLOSE:
-        raise SystemExit(f"{name}: {way} differs from the engine by {wrong:.1e}")
 
 
 def served(name: str, made: Made, want: Numbers) -> tuple[Callable[[], Any], str]:
@@ -160,7 +153,7 @@ def served(name: str, made: Made, want: Numbers) -> tuple[Callable[[], Any], str
             got = by_engine((compiled, args, parameters))
         said = [line for line in compiled.report().splitlines() if "1 examples" in line]
         which = said[0].partition(" by ")[2].partition(",")[0] if said else "NumPy"
-    agree(name, "the compiled function", got, want)
+    agree(f"{name}: the compiled function differs from the engine", got, want, CLOSE)
     return lambda: compiled(*args).backward(), which
 
 

@@ -6,7 +6,21 @@ import shutil
 
 import pytest
 
-from benchmarks import fitting, formulas, gpt, instructions, plain, preparation, problems, race, report, roster, scalar
+from benchmarks import (
+    fitting,
+    formulas,
+    gpt,
+    growing,
+    instructions,
+    plain,
+    preparation,
+    problems,
+    race,
+    report,
+    roster,
+    scalar,
+    timing,
+)
 from benchmarks import recurrences as recurring
 from wengert import Value, dot
 
@@ -286,15 +300,15 @@ def test_a_formula_is_the_same_for_all(name):
     for peer in ("NumPy", "native", *["plain C"] * (shutil.which("cc") is not None)):
         its, theirs, seconds = formulas.set_up(peer, name)
         assert seconds > 0.0
-        assert formulas.off([its, *theirs], [value, *slopes]) < formulas.CLOSE
+        assert timing.off([its, *theirs], [value, *slopes]) < formulas.CLOSE
 
 
 def test_the_tables_of_formulas(capsys, monkeypatch, tmp_path):
-    monkeypatch.setattr(formulas, "SECONDS", 1e-4)
+    monkeypatch.setattr(timing, "SECONDS", 1e-4)
     monkeypatch.setattr(formulas, "PEERS", {peer: formulas.PEERS[peer] for peer in ("engine", "native")})
-    monkeypatch.setattr(formulas, "COUNTS", (1, 16))
-    monkeypatch.setattr(formulas, "WIDTHS", (8,))
-    monkeypatch.setattr(formulas, "SIZES", (80, 200))
+    monkeypatch.setattr(growing, "COUNTS", (1, 16))
+    monkeypatch.setattr(growing, "WIDTHS", (8,))
+    monkeypatch.setattr(growing, "SIZES", (80, 200))
     picture, page = tmp_path / "sweep.svg", tmp_path / "page.md"
     page.write_text("<!-- formulas: begin -->\n<!-- formulas: end -->\n")
     options = ["--only", "square of an error", "--rounds", "1", "--sweep", str(picture), "--preparation"]
@@ -326,12 +340,12 @@ def test_a_recurrence_by_hand_is_the_engines(name):
     made = recurring.PROGRAMS[name]()
     want = recurring.by_engine(made)
     for way, (_, read) in recurring.by_hand(name, made).items():
-        recurring.agree(name, way, read(), want)
+        timing.agree(way, read(), want, recurring.CLOSE)
 
 
 @pytest.mark.once
 def test_the_tables_of_recurrences(capsys, monkeypatch):
-    monkeypatch.setattr(formulas, "SECONDS", 1e-4)
+    monkeypatch.setattr(timing, "SECONDS", 1e-4)
     monkeypatch.setattr(recurring, "SETTLED", 0.01)
     monkeypatch.setenv("WENGERT_CACHE", "")  # and put back behind it
     assert recurring.main(["--only", "euler", "--rounds", "1", "--no-xla"]) == 0
@@ -339,7 +353,7 @@ def test_the_tables_of_recurrences(capsys, monkeypatch):
     assert len(rows) == len(recurring.HEADS)
 
 
-@pytest.mark.once
-def test_a_recurrence_that_differs_is_not_timed():
+def test_what_differs_is_not_timed():
+    timing.agree("native differs", (1.0, [2.0]), (1.0, [2.0 + 1e-15]), 1e-12)
     with pytest.raises(SystemExit, match=r"euler: native differs from the engine by 5\.0e-02"):
-        recurring.agree("euler", "native", (1.0, [2.1]), (1.0, [2.0]))
+        timing.agree("euler: native differs from the engine", (1.0, [2.1]), (1.0, [2.0]), 1e-12)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import pytest
@@ -53,18 +54,21 @@ def timed(compiled: Any, plain: float, program: float) -> None:
         entry.seconds = dict.fromkeys(entry.seconds, program)
 
 
+def checked(loss: Any, how: str) -> None:
+    """A call of the compiled tanh(w x) is that of the function."""
+    if how == "single":
+        same(loss(2.0), (W * 2.0).tanh(), [W])
+    else:
+        same(loss.mean([2.0, 3.0]), batch_of(lambda x: (W * x).tanh(), [2.0, 3.0]), [W])
+
+
 @pytest.mark.parametrize("how", ["single", "batch"])
 @pytest.mark.parametrize("faster", ["engine", "program"])
 @pytest.mark.parametrize("pinned", [False, True])
 def test_the_faster_way_serves(how: str, faster: str, pinned: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     loss = Compiled(lambda x: (W * x).tanh(), backend=preferred() if pinned else None)
 
-    def call() -> None:
-        if how == "single":
-            same(loss(2.0), (W * 2.0).tanh(), [W])
-        else:
-            same(loss.mean([2.0, 3.0]), batch_of(lambda x: (W * x).tanh(), [2.0, 3.0]), [W])
-
+    call = partial(checked, loss, how)
     assert warned(*[call] * 17) == []
     timed(loss, *((1e-9, 1.0) if faster == "engine" else (1.0, 1e-9)))
     by_engine = faster == "engine" and not pinned
@@ -79,12 +83,7 @@ def test_machine_code_is_tried_where_the_engine_served(how: str, monkeypatch: py
     pytest.importorskip("llvmlite")
     loss = wengert.compile(lambda x: (W * x).tanh())
 
-    def call() -> None:
-        if how == "single":
-            same(loss(2.0), (W * 2.0).tanh(), [W])
-        else:
-            same(loss.mean([2.0, 3.0]), batch_of(lambda x: (W * x).tanh(), [2.0, 3.0]), [W])
-
+    call = partial(checked, loss, how)
     assert warned(*[call] * 17) == []
     timed(loss, 1e-9, 1.0)
     assert count_calls(loss, call, monkeypatch) > 5
