@@ -258,7 +258,7 @@ class Served:
             if made.outside.changed():
                 continue
             gather(made.parameters, made.numbers)
-            if not made.run_on(arrays, count, slopes, scale) or not Plan.hold(made, count):
+            if not made.run_on(arrays, count, slopes, scale) or not Plan.hold(made, count):  # by the class: see `run`
                 break
             if how == "map":
                 return self._each(made.values(count))
