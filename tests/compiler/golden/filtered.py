@@ -19,21 +19,19 @@ def filtered_and_gradients(xs, w1, p1, p2):
     u4 = u1 * u1 + u2 * u2 + (u3s[2:] * u3s[2:]).sum()                                        # ()
     # reverse
     du3s_0 = 2 * u3s[2:]                                                                      # (198)
-    du3s = np.zeros((200,))                                                                   # (200)
-    du3s[2:] += du3s_0
     du3_1 = np.empty((198,))
-    du3s_2 = np.zeros((199,))
-    du3s_4 = np.zeros((200,))
+    du3s_1 = np.zeros((199,))
+    du3s_3 = np.zeros((200,))
     for t in reversed(range(198)):
-        du3 = du3_1[t] = du3s[t + 2] + du3s_2[t + 1] + du3s_4[t + 2]                          # ()
-        du3s_2[t] = -du3 * p2_                                                                # ()
-        du3s_4[t] = -du3 * p1[1]                                                              # ()
-    dc1_0 = du3s_2[0]                                                                         # ()
+        du3 = du3_1[t] = du3s_0[t] + du3s_1[t + 1] + du3s_3[t + 2]                            # ()
+        du3s_1[t] = -du3 * p2_                                                                # ()
+        du3s_3[t] = -du3 * p1[1]                                                              # ()
+    dc1_0 = du3s_1[0]                                                                         # ()
     dw1_0 = du3_1 @ xs[2:]                                                                    # ()
     dw1_1 = du3_1 @ xs[1:199]                                                                 # ()
     dp1_0 = du3_1 @ xs[:198]                                                                  # ()
     dp1_1 = (-du3_1 * u3s[:198]).sum()                                                        # ()
-    dc1_2 = du3s_4[:2]                                                                        # (2)
+    dc1_2 = du3s_3[:2]                                                                        # (2)
     dc1 = dc1_2.copy()                                                                        # (2)
     dc1[1] += dc1_0
     du2 = 2 * u2 + dc1[1]                                                                     # ()

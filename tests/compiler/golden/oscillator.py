@@ -40,18 +40,14 @@ def oscillator_and_gradients(x, v, p1, p2):
     # reverse
     du18s_0 = 2 * u18s[99]                                                                    # ()
     du16s_0 = 2 * u16s[99]                                                                    # ()
-    du16s = np.zeros((100,))                                                                  # (100)
-    du16s[99] += du16s_0
-    du18s = np.zeros((100,))                                                                  # (100)
-    du18s[99] += du18s_0
     du17_1, dh9_3, dh8_3, dh7_2 = np.empty((4, 99))
-    du16s_2, du18s_2 = np.zeros((2, 100))
+    du16s_1, du18s_1 = np.empty((2, 100))
+    du16s_1[99] = du16s_0
+    du18s_1[99] = du18s_0
     for t in reversed(range(99)):
-        du18 = du18s[t + 1] + du18s_2[t + 1]                                                  # ()
-        du17 = du17_1[t] = du18 * h4                                                          # ()
+        du17 = du17_1[t] = du18s_1[t + 1] * h4                                                # ()
         du14 = du17 * u1                                                                      # ()
-        du16 = du16s[t + 1] + du16s_2[t + 1]                                                  # ()
-        du15 = du16 * h4                                                                      # ()
+        du15 = du16s_1[t + 1] * h4                                                            # ()
         du11_0 = du15 * 2                                                                     # ()
         dh9 = dh9_3[t] = du17 * 2 + du15 * p2                                                 # ()
         du12 = dh9 * u1                                                                       # ()
@@ -65,10 +61,10 @@ def oscillator_and_gradients(x, v, p1, p2):
         du11[0] += du11_2
         dc1 = du11 * h3                                                                       # (2)
         dh7 = dh7_2[t] = du17 + dc1[1]                                                        # ()
-        du16s_2[t] = du16 + du14 + du12 + du11[0] + dh7 * u1                                  # ()
-        du18s_2[t] = du18 + (du15 + du15) + du13 + du11[1] + dc1[0]                           # ()
-    du9 = du18s_2[0] * h4                                                                     # ()
-    du7 = du16s_2[0] * h4                                                                     # ()
+        du16s_1[t] = du16s_1[t + 1] + du14 + du12 + du11[0] + dh7 * u1                        # ()
+        du18s_1[t] = du18s_1[t + 1] + (du15 + du15) + du13 + du11[1] + dc1[0]                 # ()
+    du9 = du18s_1[0] * h4                                                                     # ()
+    du7 = du16s_1[0] * h4                                                                     # ()
     dh6 = du9 * 2 + du7 * p2                                                                  # ()
     du1 = du17_1 @ u14s + dh9_3 @ u12s + dh8_3 @ u11s[:, 0] + dh7_2 @ u16s[:99] + du9 * u6 + dh6 * u4 + (du9 * 2 + (du7 * 2 + du9 * u1 * p2) * h3) * u2 + (du9 + (du7 * 2 + dh6 * u1 * h3) * h3) * x  # ()
     dp1 = -du1                                                                                # ()

@@ -19,6 +19,7 @@ from wengert.compiler.ir.program import (
     Kept,
     Loop,
     ProgramError,
+    Step,
     Window,
     contiguous,
     whole,
@@ -46,21 +47,25 @@ class ReverseLoop(Sweep):
         self.rows: dict[int, Array] = {}  # by the id of an array of a turn: the window on the row that it is kept in
         self.stand_ins: dict[int, Array] = {}
         self.stood_for: dict[int, Array] = {}
+        self.then: list[Step] = []  # what is done when the sweep's loop is done
 
     def run(self) -> None:
         """Write it."""
         outer, loop = self.outer, self.loop
         seen_before = [kept for kept in loop.kept if self.is_seen_before(kept)]
-        given = [(kept, outer.finish(kept.out)) for kept in loop.kept if id(kept.out) in self.needed]
-        slopes = [(kept, slope) for kept, slope in given if slope is not None]
-        self.reached = self.reaches({id(kept.part) for kept, _ in slopes})
-        for kept, slope in slopes:
-            rows = slope if isinstance(slope, Array) else outer.add(kept.out, kept.out.shape, [], slope)
+        given = [kept for kept in loop.kept if id(kept.out) in self.needed and id(kept.out) in outer.parts]
+        self.reached = self.reaches({id(kept.part) for kept in given})
+        carried = [window for window in loop.windows if self.asks(window)]
+        begins = {id(window): self.begin(window) for window in carried}
+        for kept in given:
+            if id(kept.out) not in outer.parts:  # the loop begins with it
+                continue
+            first = loop.first_row(kept) if self.is_behind(kept, loop.first_row(kept)) else 0
+            rows = self.from_behind(kept, first, loop.rows_before(kept) + loop.count - first)
             if kept in seen_before:
                 self.to_before(kept, 0, rows, 0, kept.part.size)
             if id(kept.part) in self.needed:
-                self.give(kept.part, whole(kept.part), self.row(rows, loop.first_row(kept), kept.part))
-        carried = [window for window in loop.windows if self.asks(window)]
+                self.give(kept.part, whole(kept.part), self.row(rows, loop.first_row(kept) - first, kept.part))
         received = {id(window): self.from_later_turns(window) for window in carried}
         found = []
         for step in reversed(loop.steps):
@@ -76,7 +81,7 @@ class ReverseLoop(Sweep):
             part = self.slope(window)
             if part.window is not None:
                 part = self.add(window, window.shape, [whole(part)], ("in", 0))
-            self.back.kept.append(Kept(part, received[id(window)]))
+            self.back.kept.append(Kept(part, received[id(window)], begins[id(window)]))
         outward = [(step, slope) for step, slope in found if any(map(self.is_outside, step.reads))]
         slopes_of = [(step, self.of_all_turns(gradient)) for step, gradient in outward]
         for step in self.program.each_step():
@@ -88,6 +93,7 @@ class ReverseLoop(Sweep):
         self.back.steps = self.program.each_step()
         if self.back.kept:
             outer.program.steps.append(self.back)
+        outer.program.steps += self.then
         for window in carried:
             self.to_first_rows(window, received[id(window)])
         for step, slope in slopes_of:
@@ -156,6 +162,42 @@ class ReverseLoop(Sweep):
             self.kept_parts[id(part)] = kept
         return self.kept_parts[id(part)]
 
+    # -- from behind the loop -----------------------------------------------------------------------------------------
+
+    def begin(self, window: Array) -> Array | None:
+        """What the last turns get, where no other gets anything: the rows that are there before the sweep's first turn.
+        Else None, for zeros, and each turn gets its row.
+        """
+        loop, seen = self.loop, window.window
+        assert seen is not None
+        kept = self.kept[id(seen.array)]
+        lag = loop.first_row(kept) - seen.base // kept.part.size
+        first = loop.first_row(kept) + loop.count - lag
+        if window.size != kept.part.size or lag > loop.count or not self.is_behind(kept, first):
+            return None
+        return self.from_behind(kept, first, lag)
+
+    def is_behind(self, kept: Kept, first: int) -> bool:
+        """Whether something comes from behind the loop to what it keeps, and nothing to the rows before one of them."""
+        parts = self.outer.parts.get(id(kept.out), ())
+        return bool(parts) and all(_lowest(access, part) >= first * kept.part.size for access, part in parts)
+
+    def from_behind(self, kept: Kept, first: int, count: int) -> Array:
+        """What comes from there to so many rows."""
+        outer, out, part = self.outer, kept.out, kept.part
+        rows = out
+        if first:
+            shape = (*part.shape[: int(part.batched)], *[n for n in (count,) if n > 1], *part.cell_shape)
+            rows, start = replace(out, shape=shape), first * part.size
+            outer.parts[id(rows)] = []
+            for access, each in outer.parts.pop(id(out)):
+                table = None if access.table is None else access.table - start
+                base = access.base - start if table is None else 0
+                outer.give(rows, replace(access, array=rows, base=base, table=table), each)
+        slope = outer.finish(rows)
+        assert slope is not None
+        return slope if isinstance(slope, Array) else outer.add(rows, rows.shape, [], slope)
+
     def from_later_turns(self, window: Array) -> Array:
         """What each turn gives to what it sees of earlier ones, kept, and received by these."""
         seen = window.window
@@ -189,8 +231,7 @@ class ReverseLoop(Sweep):
     def is_seen_before(self, kept: Kept) -> bool:
         """Whether others see the rows that are there before the first turn, as the turns of another loop do."""
         cells, parts = self.loop.first_row(kept) * kept.part.size, self.outer.parts.get(id(kept.out), ())
-        others = [access for access, part in parts if not covers(access, part)]
-        return any((x.base if x.table is None else int(x.table.min())) < cells for x in others)
+        return any(_lowest(access, part) < cells for access, part in parts if not covers(access, part))
 
     def to_before(self, kept: Kept, first: int, received: Array, base: int, step: int) -> None:
         """What the rows before the first turn, from one of them on, get from cells that stand so far apart."""
@@ -259,7 +300,9 @@ class ReverseLoop(Sweep):
             return seen.array
         batch = (1,) * gradient.batched
         rows = Access(seen.array, seen.base, (*batch, seen.step, *contiguous(gradient.cell_shape)))
-        return self.outer.add(seen.array, shape, [rows], ("in", 0))
+        made = self.outer.add(self.part_of.get(id(seen.array), seen.array), shape, [rows], ("in", 0))
+        self.then.append(self.outer.program.steps.pop())  # it may read what this sweep's loop leaves
+        return made
 
     def stand_in(self, part: Array) -> Array:
         """What stands for the array of a turn with the turns as an axis, until it is known whether that is read."""
@@ -315,3 +358,12 @@ class ReverseLoop(Sweep):
         read = read.permuted(order + summed, axes)
         received = outer.add(through.array, tuple([axes[n] for n in order + summed]), [read], ("in", 0), len(order))
         outer.give(through.array, through, received)
+
+
+def _lowest(access: Access, part: Array) -> int:
+    """The first cell that a part may lie in."""
+    if access.table is not None:
+        return int(access.table.min())
+    steps = zip(access.strides[int(part.batched) :], part.cell_shape, strict=True)
+    reach = 0 if access.index is None else access.index.step * (access.index.extent - 1)
+    return access.base + min(0, reach) + sum(min(0, step * (length - 1)) for step, length in steps)

@@ -200,6 +200,17 @@ def _carried(listing: Listing, period: int, first: int, known: int) -> int:
     return len(np.unique(read))
 
 
+def _with_sides(left: Ints, right: Ints) -> tuple[Ints, Ints]:
+    """The factors of each turn, where a number that all turns multiply by stands on the same side in all: where the
+    other factor is carried, that of the first turns may be anything, and they are listed the other way round.
+    """
+    for side, other in ((left, right), (right, left)):
+        turned = side != side[-1]
+        turned &= (~turned | (other == side[-1])).all(0) & (right[0] >= 0)
+        left, right = np.where(turned, right, left), np.where(turned, left, right)
+    return left, right
+
+
 @dataclass
 class Recurrence:
     """A loop: so many turns of so many groups, from the group `first` on.
@@ -258,6 +269,7 @@ class Recurrence:
         left, right, scale = [side[edges].reshape(turns, -1) for side in listing.operands()]
         if not ((right < 0) == (right[0] < 0)).all():
             return None
+        left, right = _with_sides(left, right)
         groups = slice(first, first + period)
         is_power = np.repeat(np.repeat(listing.code[groups] == POW, np.diff(listing.begin)[groups]), counts[0])
         power = left[:, is_power]

@@ -177,7 +177,10 @@ class C(Emitter):
         totals = [Register(self.fresh("s"), x.kind) for x in carried]
         outer += [f"{TYPES[x.kind]} {x.text} = {start.text};" for x, start in zip(totals, carried, strict=True)]
         self.scopes.append(Scope())
-        made = body((0, {name: 1}), totals)
+        made = list(body((0, {name: 1}), totals))
+        for k, end in enumerate(made):  # what was carried is read before any of it changes
+            if any(re.search(rf"\b{x.text}\b", end.text) for x in totals[:k]):
+                made[k] = self.named(end.text, end.kind, again=True)
         lines = self.scopes.pop().lines
         lines += [_set(x.text, end.text) for x, end in zip(totals, made, strict=True)]
         count = f"{name}++" if step == 1 else f"{name} += {step}"

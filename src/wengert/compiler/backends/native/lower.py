@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,11 +17,12 @@ from wengert.compiler.backends.native.access import Location, points_of
 from wengert.compiler.backends.native.compute import Computes
 from wengert.compiler.backends.native.emitter import Emitter, Memory, Place, Register, affine, at
 from wengert.compiler.backends.native.rows import Unsupported
-from wengert.compiler.ir import BATCH, Access, Array, Assemble, Compute, Loop, Step, Window, addresses
+from wengert.compiler.ir import BATCH, Access, Array, Assemble, Compute, Kept, Loop, Step, Window, addresses
 
 __all__ = ["Copy", "Lowering", "arrays_made"]
 
 LINES = 1500  # of a function: to generate code takes longer than in proportion
+CARRIED = 16  # numbers of something kept that a loop carries in registers, as many as vectors have on most machines
 Copy = tuple[Array | None, Array, Memory, int]
 
 
@@ -33,6 +35,14 @@ def arrays_made(steps: Sequence[Step]) -> list[Array]:
             kept = {id(kept.part) for kept in step.kept}
             made += [each.out for each in step.steps if id(each.out) not in kept]
     return made
+
+
+class State(NamedTuple):
+    """What a loop carries in registers: of something kept the rows that turns see, that of the last turn first."""
+
+    kept: Kept
+    size: int  # how many numbers
+    windows: list[tuple[Array, list[int]]]  # what turns see, and which numbers its cells are
 
 
 class Lowering(Computes):
@@ -134,18 +144,69 @@ class Lowering(Computes):
             start = loop.count * part.size if loop.backward else 0
             self.fill(out, at(start), before, loop.rows_before(kept) * part.size)
         held, turn_before = self.registers, self.turn
+        states = self.states(loop)
 
-        def turn(number: Place, _: list[Register]) -> Sequence[Register]:
+        def turn(number: Place, carried: list[Register]) -> Sequence[Register]:
             self.at_turn(affine(loop.count - 1, [(number, -1)]) if loop.backward else number, held)
+            left = list[Register]()
+            for state in states:
+                rows, carried = carried[: state.size], carried[state.size :]
+                for window, places in state.windows:
+                    self.registers[id(window)] = {(cell, 1): rows[place] for cell, place in enumerate(places)}
+                left += rows
             for step in loop.steps:
                 self.step(step)
                 for out, first in further.get(id(step.out), ()):
                     row = affine(first, [(self.turn, step.out.size)])
                     self.fill(out, row, step.out, step.out.size)
-            return ()
+            made = list[Register]()
+            for state in states:
+                part = state.kept.part
+                made += [self.fetch(part, at(cell), self.block) for cell in range(part.size)]
+                made += left[: state.size - part.size]
+                left = left[state.size :]
+            return made
 
-        self.to.loop(0, loop.count, 1, turn)
+        begin = [value for state in states for value in self.begin(loop, state)]
+        made = self.to.loop(0, loop.count, 1, turn, begin, 0 if states and states[0].kept.out.batched else 1)
         self.at_turn(turn_before, held)
+        for state in states:
+            last = 0 if loop.backward else loop.first_row(state.kept) + loop.count - 1
+            size = state.kept.part.size
+            for place in range(state.size):
+                row = last + place // size if loop.backward else last - place // size
+                self.registers.setdefault(id(state.kept.out), {})[row * size + place % size, 1] = made[place]
+            made = made[state.size :]
+
+    def states(self, loop: Loop) -> list[State]:
+        """What is carried from turn to turn in registers: the little that is kept and seen by later turns."""
+        states: list[State] = []
+        for kept in loop.kept:
+            size, windows, far = kept.part.size, list[tuple[Array, list[int]]](), 0
+            for window in loop.windows:
+                seen = window.window
+                if seen is None or seen.array is not kept.out:
+                    continue
+                places = []
+                for cell in range(seen.base, seen.base + window.size):
+                    row = cell // size - loop.first_row(kept)  # from that of the turn on
+                    places.append((abs(row) - 1) * size + cell % size)
+                windows.append((window, places))
+                far = max(far, -(-(max(places) + 1) // size))
+            if 0 < far * size <= CARRIED and size <= self.to.unrolled:
+                states.append(State(kept, far * size, windows))
+        return [state for state in states if state.kept.out.batched == states[0].kept.out.batched]
+
+    def begin(self, loop: Loop, state: State) -> list[Register]:
+        """What it is before the first turn."""
+        kept, size = state.kept, state.kept.part.size
+        before, values = kept.before, list[Register]()
+        for place in range(state.size):
+            back, cell = divmod(place, size)
+            row = back if loop.backward else loop.rows_before(kept) - 1 - back
+            block = self.block if before is not None and before.batched else None
+            values.append(self.to.number(0.0) if before is None else self.fetch(before, at(row * size + cell), block))
+        return values
 
     def fill(self, out: Array, start: Place, source: Array | None, count: int) -> None:
         """So many cells of an array, from a place on, with those of another, or zeros."""
