@@ -96,7 +96,7 @@ class Result:
     @property
     def spread(self) -> float:
         """Half the distance between the quartiles, as a share of the median."""
-        if len(self.rounds) < 3:
+        if len(self.rounds) < 3 or not self.median:  # what is so short that nothing is left of it
             return 0.0
         low, _, high = statistics.quantiles(self.rounds, n=4)
         return (high - low) / 2 / self.median

@@ -337,7 +337,7 @@ class Adam(Optimizer):
 
     def _takes_arrays(self) -> bool:
         age = self._state["age"]
-        return super()._takes_arrays() and age.count(age[0]) == len(age)
+        return super()._takes_arrays() and bytes(age) == bytes(age[:1]) * len(age)
 
 
 class AdamW(Adam):

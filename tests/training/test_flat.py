@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import random
+import warnings
 from collections.abc import Callable
 from math import isfinite
 from typing import Any
@@ -20,7 +22,7 @@ from wengert.training import fit
 pytest.importorskip("numpy")
 
 from wengert.compiler.dispatch import Runtime  # which needs NumPy, as these do
-from wengert.training import compiled, flat
+from wengert.training import compiled, flat, trainers
 from wengert.training.flat import FlatSteps
 
 X, Y = (rows[:64] for rows in spiral(22, seed=4))  # 64 and 16: the mean of as many loses nothing to rounding
@@ -245,6 +247,40 @@ def test_a_callback_and_a_metric_see_the_numbers_as_they_are() -> None:
     for x, y in zip(made[1], want[1], strict=True):
         if len(x) != 3:
             assert x == y
+
+
+@pytest.mark.parametrize("shown", [0.0, math.inf])
+@pytest.mark.parametrize("ends", ["interrupted", "diverged", ""])
+def test_parameters_have_their_numbers_when_a_run_ends(
+    shown: float, ends: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where epochs follow each other with nothing of the user's in between, they may have to wait until then."""
+    given: list[float] = []
+    store, order = FlatSteps.store, trainers.Trainer.order
+
+    def counted(self: Any) -> None:
+        store(self)
+        given.append(self.task[2].parameters[0].data)
+
+    def stopped(self: Any, keys: Any) -> Any:
+        if len(epochs) == 6:
+            raise KeyboardInterrupt if ends == "interrupted" else trainers.DivergedError("a loss is nan")
+        epochs.append(1)
+        return order(self, keys)
+
+    epochs: list[int] = []
+    want = run(OPTIMIZERS["adam"], epochs=6)
+    monkeypatch.setattr(flat, "SHOWN", shown)
+    monkeypatch.setattr(FlatSteps, "store", counted)
+    if ends:
+        monkeypatch.setattr(trainers.Trainer, "order", stopped)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        made = run(OPTIMIZERS["adam"], epochs=9 if ends else 6)
+    assert made == want
+    assert given[-1] == made[0][0]
+    # After each epoch; else where something is compared, after 1, 2, 4 ... steps and epochs, and in the end.
+    assert len(given) == (7 if shown else 13)
 
 
 def branching(prediction: Any, target: int) -> Value:

@@ -118,6 +118,11 @@ class CompiledLosses:
             sums[1] += self._score(x, y, range(start, start + len(x)), self.task.held_out)
         return tuple([number / count for number in sums[: 1 if self.task.metric is None else 2]])
 
+    def release(self) -> None:
+        """See that the parameters and the optimizer have the numbers of now."""
+        if self._flat is not None:
+            self._flat.release()
+
     def cross_check(self) -> None:
         """Compare one example, another each time, with the engine."""
         place = self._cross_checked = (self._cross_checked + 1) % len(self.task.examples)
@@ -138,6 +143,7 @@ class CompiledLosses:
         if not (metric is None or isinstance(metric, Right)):
             return None  # a metric of the user's own may read the parameters as they are before each step
         if flat is None or not flat.goes_on(optimizer):  # to pair all parameters takes time
+            self.release()
             losses, penalty = recorded(self._losses, [column[:1] for column in self._data]), None
             if self.task.regularization is not None:
                 penalty = None if self._penalties is None else recorded(self._penalties, [])

@@ -186,7 +186,8 @@ class DeviceSteps(FlatSteps):
                 self.settings, self.mark = settings, 0
                 self._cut(size)
                 self.loop = self._compiled(clip_norm)
-            self.rows: Any = self._shared(order[self.taken].astype(np.int32))
+            rows = order.astype(np.int32)[self.taken]
+            self.rows: Any = self._shared(rows) if self.hosts.several else rows  # these go along with the call
 
     def _cut(self, size: int) -> None:
         """Share the batches out: which of the examples in order each device gets, in pieces, and their weights."""

@@ -148,12 +148,13 @@ def fit(
     bar = Progress(progress and not hosts.here, epochs, -(-hosts.total // size))
     if trainer.fallback and any(one.is_available() for one in BACKENDS.values()):
         bar.say(f"fit runs on the engine: {trainer.fallback}")
+    goes_on = callback is None and not held_out  # from epoch to epoch, and nobody looks
     try:
         while len(history) < epochs and not history.stopped_early:
             if len(history) and (callback is not None or not len(history) & (len(history) - 1)):
                 trainer.cross_check()  # the callback, or who knows what, may have changed what the loss reads
             order = trainer.order(_keys(draw, len(examples))) if shuffle else range(len(examples))
-            _append(trainer.learn(order, size, optimizer, clip_norm, bar), history.loss, history.accuracy)
+            _append(trainer.learn(order, size, optimizer, clip_norm, bar, goes_on), history.loss, history.accuracy)
             if held_out:
                 _append(trainer.measure(), history.val_loss, history.val_accuracy)
             if patience is not None and history.best_epoch is not None:
@@ -172,6 +173,7 @@ def fit(
         history.diverged = True
         warnings.warn(f"epoch {len(history)}, {reason}", RuntimeWarning, stacklevel=2)
     finally:
+        trainer.release()
         bar.close()
         history.seconds = perf_counter() - started
         if patience is not None:

@@ -25,6 +25,7 @@ from wengert.training.metrics import Right
 __all__ = ["FlatSteps", "Recorded", "places", "recorded"]
 
 PAUSE = 5e-3  # seconds between two looks at what else there is to do: Ctrl-C, other threads, the progress bar
+SHOWN = 0.1  # after so many seconds at the latest another thread, which draws them, say, sees the numbers of an epoch
 
 
 class Recorded(NamedTuple):
@@ -76,6 +77,7 @@ class FlatSteps(Batches):
         self.metric: Right | None = metric
         self.state: dict[str, Any] = {}
         self.held: bool = False  # whether the numbers of now are in the arrays; else they are in the Values
+        self.shown: float = 0.0  # when the Values had them last
         self.pace: int = 1  # how many steps are made between two looks
         self.pause: float = PAUSE  # seconds between them
         self.number: int = 0  # of the batch that comes next
@@ -121,8 +123,20 @@ class FlatSteps(Batches):
                 each.entry.count_call()
         return True
 
-    def end(self) -> float:
-        """The epoch is over: give the Values what the arrays hold. Returns how many of the predictions were right."""
+    def end(self, goes_on: bool = False) -> float:
+        """The epoch is over: give the Values what the arrays hold; not each time where the next epoch goes on with it,
+        and nothing of the user's runs in between. Returns how many of the predictions were right.
+        """
+        if not goes_on:
+            self.release()
+        elif self.held and perf_counter() - self.shown > SHOWN:
+            self.store()
+        self.count_right(0)
+        right, self.right = self.right, 0.0
+        return right
+
+    def release(self) -> None:
+        """Give the Values what the arrays hold, and let them have it."""
         pressed = None
         while self.held:
             try:
@@ -132,9 +146,6 @@ class FlatSteps(Batches):
                 pressed = interrupt
         if pressed is not None:
             raise pressed
-        self.count_right(0)
-        right, self.right = self.right, 0.0
-        return right
 
     def count_right(self, start: int) -> None:
         """Look at the predictions that there are; the next ones are from an example on."""
@@ -147,13 +158,14 @@ class FlatSteps(Batches):
         """Read the Values and the optimizer's state as they are now."""
         gather(self.parameters, self.numbers)
         self.state = {name: np.array(numbers)[self.places] for name, numbers in self.task[2]._state.items()}
-        self.held = True
+        self.held, self.shown = True, perf_counter()
 
     def store(self) -> None:
         """Write everything back to where it came from, the gradients of the last batch too."""
         scatter(self.parameters, self.numbers, self.gradients)
         for name, numbers in self.state.items():
             np.frombuffer(self.task[2]._state[name])[self.places] = numbers
+        self.shown = perf_counter()
 
     def step(self, number: int, start: int, loss: float) -> tuple[int, float]:
         """Make some steps of the optimizer, on the batches from one on: as many as take a few milliseconds.

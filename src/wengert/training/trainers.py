@@ -108,10 +108,12 @@ class Trainer:
         try:
             answer, why = program(self.compiled), self.compiled.refusal()  # which it has said itself
         except StaleRecordingError as error:
+            self.release()
             self.compiled, self.fallback = None, str(error)
             warn_once(set(), f"fit goes on with the engine: {error}", RuntimeWarning)
             return engine()
         if why:
+            self.release()
             self.compiled, self.fallback = None, why
         return answer
 
@@ -120,7 +122,13 @@ class Trainer:
         return self._ask(lambda program: program.order(keys), lambda: sorted(range(len(keys)), key=keys.__getitem__))
 
     def learn(
-        self, order: Places, size: int, optimizer: Optimizer, clip_norm: float | None, progress: Progress
+        self,
+        order: Places,
+        size: int,
+        optimizer: Optimizer,
+        clip_norm: float | None,
+        progress: Progress,
+        goes_on: bool = False,
     ) -> Outcome:
         """One step a batch; returns the mean loss of all examples, each as it was when it was learnt, and the mean
         metric where there is one.
@@ -131,6 +139,8 @@ class Trainer:
             optimizer: what makes the steps.
             clip_norm: the greatest norm of the gradient, or None.
             progress: told of each batch.
+            goes_on: whether the next epoch follows with nothing of the user's in between, so that the parameters may
+                have their numbers later: see `release`.
 
         Raises:
             DivergedError: a loss is not finite; its step was not made.
@@ -160,7 +170,7 @@ class Trainer:
                 number += made
                 progress.batches(made)
         finally:
-            score += flat.end() if flat is not None else 0.0
+            score += flat.end(goes_on) if flat is not None else 0.0
         return (loss,) if self.task.metric is None else (loss, score / self.hosts.total)
 
     def _flat_steps(self, flat: FlatSteps | None, number: int, start: int, loss: float) -> tuple[int, float]:
@@ -231,8 +241,14 @@ class Trainer:
         loss = loss_of(prediction, y)
         return loss, (loss.data,) if metric is None else (loss.data, float(metric(prediction, y)))
 
+    def release(self) -> None:
+        """See that the parameters and the optimizer have the numbers of now."""
+        if self.compiled is not None:
+            self.compiled.release()
+
     def cross_check(self) -> None:
         """See to it that what is computed is what the user's code says, after other code of the user's has run."""
+        self.release()
         self._ask(lambda program: program.cross_check(), lambda: None)
 
 
