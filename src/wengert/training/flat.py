@@ -77,7 +77,7 @@ class FlatSteps(Batches):
         self.metric: Right | None = metric
         self.state: dict[str, Any] = {}
         self.held: bool = False  # whether the numbers of now are in the arrays; else they are in the Values
-        self.shown: float = 0.0  # when the Values had them last
+        self.written: float = 0.0  # when the Values had them last
         self.pace: int = 1  # how many steps are made between two looks
         self.pause: float = PAUSE  # seconds between them
         self.number: int = 0  # of the batch that comes next
@@ -129,7 +129,7 @@ class FlatSteps(Batches):
         """
         if not goes_on:
             self.release()
-        elif self.held and perf_counter() - self.shown > SHOWN:
+        elif self.held and perf_counter() - self.written > SHOWN:
             self.store()
         self.count_right(0)
         right, self.right = self.right, 0.0
@@ -158,14 +158,14 @@ class FlatSteps(Batches):
         """Read the Values and the optimizer's state as they are now."""
         gather(self.parameters, self.numbers)
         self.state = {name: np.array(numbers)[self.places] for name, numbers in self.task[2]._state.items()}
-        self.held, self.shown = True, perf_counter()
+        self.held, self.written = True, perf_counter()
 
     def store(self) -> None:
         """Write everything back to where it came from, the gradients of the last batch too."""
         scatter(self.parameters, self.numbers, self.gradients)
         for name, numbers in self.state.items():
             np.frombuffer(self.task[2]._state[name])[self.places] = numbers
-        self.shown = perf_counter()
+        self.written = perf_counter()
 
     def step(self, number: int, start: int, loss: float) -> tuple[int, float]:
         """Make some steps of the optimizer, on the batches from one on: as many as take a few milliseconds.
