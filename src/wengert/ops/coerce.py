@@ -46,9 +46,9 @@ def number(x: Any) -> float:
             return float(x)
         except OverflowError:
             return inf if x > 0 else -inf
-    for kind, advice in ADVICE.items():
-        if isinstance(x, kind):
-            raise OperandError(f"a Value computes with numbers and Values, not with {named(x)}: {advice}")
+    for kind in type(x).__mro__:
+        if kind in ADVICE:
+            raise OperandError(f"a Value computes with numbers and Values, not with {named(x)}: {ADVICE[kind]}")
     return nan
 
 

@@ -138,9 +138,9 @@ class _Trace:
             name = arguments.form.names[len(self.inputs)]
             flat = np.asarray(array, dtype=object).reshape(-1).tolist() if leaf.shape else [array]
             self.inputs[name] = np.empty(leaf.shape, dtype=object)
+            nodes, stands_for = self.inputs[name].reshape(-1), made.reshape(-1)
             for place, x in enumerate(flat):
-                node, made.reshape(-1)[place : place + 1] = self.input(leaf, name, x, given, fixed)
-                self.inputs[name].reshape(-1)[place] = node
+                nodes[place], stands_for[place] = self.input(leaf, name, x, given, fixed)
             if leaf.kind == "v":
                 self.value_inputs.append(name)
             return presented(made) if leaf.held != "scalar" else made.item()
@@ -186,19 +186,19 @@ class _Trace:
         self.given = bisect_left(self.graph.values, self.recorder.began, key=_age)  # what was there before comes first
         self.keep = (roots, items)  # alive, so that no id is used again
 
-    def input(self, leaf: Leaf, name: str, x: Any, integers: Any, fixed: bool) -> tuple[Value, list[Any]]:
+    def input(self, leaf: Leaf, name: str, x: Any, integers: Any, fixed: bool) -> tuple[Value, Any]:
         """The node for one number of an argument, and what the function gets for it."""
         if leaf.kind == "v":
             node = self.recorder.arguments[id(x)] = Value(x._data)
-            return node, [node]
+            return node, node
         kind: Any = KINDS[leaf.kind] if leaf.held.endswith("ndarray") else {"f": float, "i": int, "b": bool}[leaf.kind]
         number = kind(next(integers, int(x)) if leaf.kind == "i" else x)
         node = Value(float(number))
         if leaf.kind == "i":
             self.integers.append(Integer(self.recorder, number, node, name, fixed))
-            return node, [self.integers[-1]]
+            return node, self.integers[-1]
         made = Number(self.recorder, number, node)
-        return node, [made.taken() if leaf.kind == "b" and self.tells_bools else made]
+        return node, made.taken() if leaf.kind == "b" and self.tells_bools else made
 
     def bounds(self) -> dict[str, int]:
         """For each input that chooses from how many items; for an integer of it that has fewer there is a guard."""

@@ -226,14 +226,18 @@ def is_traced(x: Any) -> bool:
 
 def as_operand(x: Any) -> Any:
     """What is recorded for an operand: a Value, or a number."""
-    return x.operand() if is_traced(x) else x
+    kind = type(x)
+    return x.operand() if kind is Number or kind is Integer else x
 
 
 def number_of(x: Any) -> Any:
     """The number that an operand is in the recorded run; `NotImplemented` for what is none."""
-    if is_traced(x):
+    kind = type(x)
+    if kind is Number or kind is Integer:
         return x.number
-    if isinstance(x, Value):
+    if kind is float or kind is int:
+        return x
+    if issubclass(kind, Value):
         return x._data
     return x if coerce.is_number(x) else NotImplemented
 
@@ -245,8 +249,16 @@ def taken(x: Any) -> Any:
 
 def recorded(name: str, result: Any, *xs: Any) -> Any:
     """The result of an operation on numbers, of which one is traced, as a traced number."""
-    recorder = next(x for x in xs if is_traced(x)).recorder
+    recorder = _recorder_of(xs)
     return Number(recorder, result, BY_NAME[name](*map(as_operand, xs))) if recorder.open else result
+
+
+def _recorder_of(xs: Any) -> Any:
+    """Who records, as the one that is traced knows."""
+    for x in xs:
+        if type(x) is Number or type(x) is Integer:
+            return x.recorder
+    raise TypeError("none of the operands is traced")
 
 
 def computed(function: Any, *xs: Any) -> Any:
@@ -261,13 +273,18 @@ def computed(function: Any, *xs: Any) -> Any:
 
 def _computed(name: str, *xs: Any) -> Any:
     """An operation of Python's arithmetic; what would raise for other numbers is guarded."""
-    if any(isinstance(x, Value) for x in xs):
-        return PYTHON[name](*map(as_operand, xs))
+    for x in xs:  # in a loop: while a function is recorded, each call of Python's takes three times as long
+        if issubclass(type(x), Value):
+            return PYTHON[name](*map(as_operand, xs))
     numbers = [*map(number_of, xs)]
+    if name in ("add", "sub", "mul") and type(numbers[0]) is type(numbers[1]) is float:  # most often, and no case of
+        recorder = _recorder_of(xs)  # what follows
+        made = PYTHON[name](*numbers)
+        return Number(recorder, made, PYTHON[name](*map(as_operand, xs))) if recorder.open else made
     if any(x is NotImplemented for x in numbers):
         known = any(isinstance(x, (complex, str, bytes)) for x in xs)
         return PYTHON[name](*map(taken, xs)) if known else NotImplemented
-    recorder = next(x for x in xs if is_traced(x)).recorder
+    recorder = _recorder_of(xs)
     by_numpy = any(isinstance(x, np.generic) for x in numbers)
     divides = name in ("remainder", "floordiv") or (name == "div" and not by_numpy)
     if divides and not recorder.guard("ne", xs[1], 0.0) and not by_numpy:

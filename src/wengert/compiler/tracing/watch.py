@@ -250,7 +250,7 @@ class Trail:
         if event == "return":
             self.returned = frame.f_back, frame.f_code, arg
             self._inside = None if frame is self._inside else self._inside
-        elif self._inside is None and event in ("call", "c_exception") and _is_step(frame):
+        elif event in ("call", "c_exception") and self._inside is None and _is_step(frame):
             if event == "call" and frame.f_code in self.cached:
                 self._inside = frame
             elif id(arg) not in STANDINS:
@@ -279,9 +279,11 @@ def _is_step(frame: Any) -> bool:
     """Whether a frame is the user's: no method that Python wrote, as for a named tuple, and that others call; nothing
     that Python calls when it collects garbage.
     """
-    caller = frame.f_back
-    written = frame.f_code.co_filename == "<string>" and caller and not is_users_code(caller.f_code)
-    return is_users_code(frame.f_code) and not written and frame.f_code not in _collecting()
+    code, caller = frame.f_code, frame.f_back
+    if not is_users_code(code):
+        return False
+    written = code.co_filename == "<string>" and caller and not is_users_code(caller.f_code)
+    return not written and code not in _collecting()
 
 
 def _is_collecting(frame: Any) -> bool:
