@@ -340,6 +340,45 @@ def extremes() -> Made:
     return best, [numbers(30)], [*every(moves), *emits]
 
 
+def swapped() -> Made:
+    """Two numbers that change places in each turn."""
+    k = Value(0.7)
+
+    def exchange(x: Any, y: Any) -> Any:
+        for _ in range(40):
+            x, y = y, k * x - 0.2 * y
+        return x * x + y
+
+    return exchange, [0.4, 0.9], [k]
+
+
+def delayed() -> Made:
+    """A number that depends on the one three turns ago; of the last ones several are asked for."""
+    k = Value(0.6)
+
+    def echo(xs: Numbers) -> Any:
+        y = [k * 0.1, k * 0.2, k * 0.3]
+        for x in xs:
+            y.append(k * y[-1] - 0.3 * y[-3] + x)
+        return y[-1] * y[-2] + y[-3]
+
+    return echo, [numbers(40)], [k]
+
+
+def recalled() -> Made:
+    """All that there was, the first of it last."""
+    k, weights = Value(0.9), values(41)
+
+    def memory(x: Any) -> Any:
+        states = [x * k]
+        for _ in range(40):
+            states.append(wengert.sin(states[-1] * k + 0.1))
+        return sum(w * state for w, state in zip(weights, states[::-1], strict=True))
+
+    return memory, [0.4], [k, *weights]
+
+
+CARRIED = (swapped, delayed, recalled)  # what is carried from turn to turn, and read behind the loop, in odd ways
 FOUND = {  # the turns of their longest loop, at least
     euler: 190, oscillator_of_fourth_order: 90, predators: 50, biquad: 190, prefix_sum: 90, lstm: 18, gru: 18,
     hidden_markov: 28, kalman: 36, horner: 59, newton: 28, heat: 38, descent: 19, adam: 28, sequences: 18,

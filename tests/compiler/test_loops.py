@@ -11,6 +11,7 @@ import pytest
 import wengert
 from tests.compiler.checks import CLOSE, Numbers, difference, gradients, lifted, same
 from tests.compiler.recurrences import (
+    CARRIED,
     FOUND,
     Made,
     autoregression,
@@ -55,6 +56,35 @@ def test_a_recurrence_becomes_a_loop_that_agrees_with_the_engine(made: Callable[
         same(compiled(*args), function(*args), parameters)
     lifted(compiled)
     assert max((loop.count for loop in loops(compiled)), default=0) >= FOUND[made]
+
+
+@pytest.mark.parametrize("made", CARRIED)
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_what_turns_carry_and_leave(made: Callable[[], Made], backend: str) -> None:
+    pytest.importorskip(BACKENDS[backend])
+    function, args, parameters = made()
+    compiled = wengert.compile(function, backend=backend)
+    compiled(*args)
+    for _ in range(2):
+        same(compiled(*args), function(*args), parameters)
+    batch = [[0.5 * np.asarray(x), np.asarray(x)] for x in args]
+    for _ in range(2):
+        want = wengert.mean([function(*[x[n].tolist() for x in batch]) for n in range(2)])
+        same(compiled.mean(*map(np.array, batch)), want, parameters)
+    lifted(compiled)
+    assert loops(compiled)
+
+
+def test_a_sweep_begins_with_what_comes_to_the_last_turns() -> None:
+    """No zeros for all turns of which all but the last stay zeros; nor a gather where all turns multiply by one x."""
+    for made in (euler, horner):
+        function, args, _ = made()
+        compiled = wengert.compile(function, backend="numpy")
+        compiled(*args)
+        sweep = compiled.source().partition("# reverse")[2]
+        assert "for t in reversed(" in sweep
+        assert "np.zeros((1" not in sweep
+        assert "index" not in compiled.source()
 
 
 @pytest.mark.once  # what computes are the kernels

@@ -19,7 +19,9 @@ from wengert.errors import ArgumentError
 
 np = pytest.importorskip("numpy")
 
-from tests.compiler.test_sources import FUNCTIONS, MODELS  # noqa: E402  (they need NumPy)
+from tests.compiler.recurrences import CARRIED, euler  # noqa: E402  (they need NumPy)
+from tests.compiler.test_sources import FUNCTIONS, MODELS  # noqa: E402
+from tests.compiler.test_sources import called as recorded  # noqa: E402
 
 pytestmark = pytest.mark.once  # what is printed is the array program
 
@@ -67,9 +69,9 @@ def arguments(kernel: Any, count: int) -> list[Any]:
 
 
 @needs_gcc
-@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
+@pytest.mark.parametrize("model", [*MODELS, euler, *CARRIED], ids=lambda model: model.__name__)
 def test_a_c_function_gives_the_same(model: Any, tmp_path: Path) -> None:
-    compiled = model()
+    compiled = model() if model in MODELS else recorded(model())
     kernel = compiled._runtime.latest().kernel
     text = {gradient: compiled.source("c", gradient=gradient) for gradient in (False, True)}
     assert "wengert" not in "".join(text.values())

@@ -273,9 +273,13 @@ def computed(function: Any, *xs: Any) -> Any:
 
 def _computed(name: str, *xs: Any) -> Any:
     """An operation of Python's arithmetic; what would raise for other numbers is guarded."""
-    for x in xs:  # in a loop: while a function is recorded, each call of Python's takes three times as long
+    for x in xs:  # in loops: while a function is recorded, each call of Python's takes three times as long
         if issubclass(type(x), Value):
-            return PYTHON[name](*map(as_operand, xs))
+            operands = []
+            for each in xs:
+                kind = type(each)
+                operands.append(each.operand() if kind is Number or kind is Integer else each)
+            return PYTHON[name](*operands)
     numbers = [*map(number_of, xs)]
     if name in ("add", "sub", "mul") and type(numbers[0]) is type(numbers[1]) is float:  # most often, and no case of
         recorder = _recorder_of(xs)  # what follows

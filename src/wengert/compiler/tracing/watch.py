@@ -249,12 +249,16 @@ class Trail:
         """An event of Python's profiler."""
         if event == "return":
             self.returned = frame.f_back, frame.f_code, arg
-            self._inside = None if frame is self._inside else self._inside
-        elif event in ("call", "c_exception") and self._inside is None and _is_step(frame):
-            if event == "call" and frame.f_code in self.cached:
-                self._inside = frame
-            elif id(arg) not in STANDINS:
-                self.steps.append(frame.f_code if event == "call" else arg.__name__)
+            if frame is self._inside:
+                self._inside = None
+        elif event == "call":
+            if self._inside is None and is_users_code(frame.f_code) and _is_step(frame):
+                if frame.f_code in self.cached:
+                    self._inside = frame
+                else:
+                    self.steps.append(frame.f_code)
+        elif event == "c_exception" and self._inside is None and _is_step(frame) and id(arg) not in STANDINS:
+            self.steps.append(arg.__name__)
 
     def follow(self, call: Callable[[], Any]) -> Any:
         """What a call gives."""
