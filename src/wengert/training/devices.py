@@ -208,6 +208,8 @@ class DeviceSteps(FlatSteps):
     def load(self) -> None:
         """See there; from the arrays to the devices."""
         super().load()
+        if "age" in self.state:  # of all the same
+            self.state["age"] = self.state["age"][:1]
         with precision(self.single):
             kept = self.numbers, np.zeros(len(self.numbers)), tuple(self.state.values())
             self.kept = jax.tree.map(self._everywhere, kept)
@@ -279,24 +281,29 @@ class DeviceSteps(FlatSteps):
             def goes_on(at: Any) -> Any:
                 return (at[0] < end) & at[1]
 
+            def moved(n: Any, kept: Any) -> Any:
+                x, slopes, state = kept
+                x, *state = rule(optimizer, tuple(factors[n]), x, slopes, *state)
+                return x, slopes, tuple(state)
+
             def step(at: Any) -> Any:
-                n, _, (x, g, state), total, right = at
+                # The numbers move when the next turn begins, which is when all fitted: to choose between the old ones
+                # and the new ones behind each batch would copy them all.
+                n, _, kept, total, right = at
+                x, _, state = jax.lax.cond(n > start, lambda kept: moved(n - 1, kept), lambda kept: kept, kept)
                 found = self._batch(x, columns, rows[n, 0], weights[n, 0])
                 loss, slopes, score, missed = untyped.lax.psum(found, AXIS) if self.mesh.size > 1 else found
                 loss, slopes, missed = self._penalized(x, loss, slopes, missed)
                 fits = (missed == 0) & jnp.isfinite(loss) & jnp.isfinite(slopes @ slopes)
                 if clip_norm:  # as `clip_grad_norm`
                     slopes *= jnp.minimum(1.0, clip_norm / (jnp.sqrt(slopes @ slopes) + 1e-6))
-                moved, *changed = rule(optimizer, tuple(factors[n]), x, slopes, *state)
-                made = n + 1, (moved, slopes, tuple(changed)), total + shares[n] * loss, right + score
-                n, kept, total, right = jax.tree.map(
-                    lambda new, old: jnp.where(fits, new, old), made, (n, (x, g, state), total, right)
-                )
-                return n, fits, kept, total, right
+                total, right = total + jnp.where(fits, shares[n] * loss, 0.0), right + jnp.where(fits, score, 0.0)
+                return n + fits, fits, (x, slopes, state), total, right
 
             right = jnp.zeros_like(total)
-            last, _, kept, total, right = jax.lax.while_loop(goes_on, step, (start, True, kept, total, right))
-            return last - start, kept, total, right
+            last, fits, kept, total, right = jax.lax.while_loop(goes_on, step, (start, True, kept, total, right))
+            rest = (lambda kept: moved(last - 1, kept)), (lambda kept: (kept[0], jnp.zeros_like(kept[1]), kept[2]))
+            return last - start, jax.lax.cond(fits & (last > start), *rest, kept), total, right
 
         specs = (WHOLE, WHOLE, WHOLE, WHOLE, ROWS, PARTS, PARTS, WHOLE, WHOLE)
         return jax.jit(jax.shard_map(loop, mesh=self.mesh, in_specs=specs, out_specs=WHOLE, check_vma=False))
