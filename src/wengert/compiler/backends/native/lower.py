@@ -7,7 +7,7 @@ computes that once more, and sums over the batch leave it out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -22,7 +22,7 @@ from wengert.compiler.ir import BATCH, Access, Array, Assemble, Compute, Kept, L
 __all__ = ["Copy", "Lowering", "arrays_made"]
 
 LINES = 1500  # of a function: to generate code takes longer than in proportion
-CARRIED = 16  # numbers of something kept that a loop carries in registers, as many as vectors have on most machines
+CARRIED = 16  # so many numbers of something kept, at most, stay in registers from turn to turn: most machines have 16
 Copy = tuple[Array | None, Array, Memory, int]
 
 
@@ -43,6 +43,14 @@ class State(NamedTuple):
     kept: Kept
     size: int  # how many numbers
     windows: list[tuple[Array, list[int]]]  # what turns see, and which numbers its cells are
+
+
+def split(states: Sequence[State], values: Sequence[Register]) -> Iterator[tuple[State, Sequence[Register]]]:
+    """Each of these, with what it is at a turn."""
+    start = 0
+    for state in states:
+        yield state, values[start : start + state.size]
+        start += state.size
 
 
 class Lowering(Computes):
@@ -146,37 +154,31 @@ class Lowering(Computes):
         held, turn_before = self.registers, self.turn
         states = self.states(loop)
 
-        def turn(number: Place, carried: list[Register]) -> Sequence[Register]:
+        def turn(number: Place, values: list[Register]) -> Sequence[Register]:
             self.at_turn(affine(loop.count - 1, [(number, -1)]) if loop.backward else number, held)
-            left = list[Register]()
-            for state in states:
-                rows, carried = carried[: state.size], carried[state.size :]
+            for state, numbers in split(states, values):
                 for window, places in state.windows:
-                    self.registers[id(window)] = {(cell, 1): rows[place] for cell, place in enumerate(places)}
-                left += rows
+                    self.registers[id(window)] = {(cell, 1): numbers[place] for cell, place in enumerate(places)}
             for step in loop.steps:
                 self.step(step)
                 for out, first in further.get(id(step.out), ()):
                     row = affine(first, [(self.turn, step.out.size)])
                     self.fill(out, row, step.out, step.out.size)
-            made = list[Register]()
-            for state in states:
+            left = list[Register]()
+            for state, numbers in split(states, values):
                 part = state.kept.part
-                made += [self.fetch(part, at(cell), self.block) for cell in range(part.size)]
-                made += left[: state.size - part.size]
-                left = left[state.size :]
-            return made
+                made = [self.fetch(part, at(cell), self.block) for cell in range(part.size)]
+                left += [*made, *numbers][: state.size]
+            return left
 
         begin = [value for state in states for value in self.begin(loop, state)]
-        made = self.to.loop(0, loop.count, 1, turn, begin, 0 if states and states[0].kept.out.batched else 1)
+        end = self.to.loop(0, loop.count, 1, turn, begin, 0 if states and states[0].kept.out.batched else 1)
         self.at_turn(turn_before, held)
-        for state in states:
-            last = 0 if loop.backward else loop.first_row(state.kept) + loop.count - 1
-            size = state.kept.part.size
-            for place in range(state.size):
-                row = last + place // size if loop.backward else last - place // size
-                self.registers.setdefault(id(state.kept.out), {})[row * size + place % size, 1] = made[place]
-            made = made[state.size :]
+        for state, numbers in split(states, end):
+            out, size = state.kept.out, state.kept.part.size
+            for place, number in enumerate(numbers):
+                row = place // size if loop.backward else out.size // size - 1 - place // size
+                self.registers.setdefault(id(out), {})[row * size + place % size, 1] = number
 
     def states(self, loop: Loop) -> list[State]:
         """What is carried from turn to turn in registers: the little that is kept and seen by later turns."""
