@@ -96,7 +96,8 @@ def fit(
         seed: what decides these orders: each is sorted(examples, key=lambda _: rng.getrandbits(64)), where rng is
             random.Random(seed); None leaves it to Python's module `random` and its seed.
         progress: whether to show progress on stderr: a bar if tqdm is installed, else a plain line.
-        callback: called with the History after each epoch; if it returns True, the run ends.
+        callback: called with the History after each epoch; if it returns True, the run ends. Without one, and without
+            validation, the parameters that another thread sees may be a tenth of a second old.
         backend: "eager" is the engine; "numpy", "native" and "xla" are the array program, or an error, the last one
             on devices; "auto" is the program if there can be one, by the first back end that can run here.
         history: of an earlier run, which this one goes on with until there are `epochs` in all: the same History is
