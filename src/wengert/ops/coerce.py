@@ -23,12 +23,14 @@ ADVICE: dict[type, str] = {
     set: "use its items one by one",
     type(None): "did a function forget to return its result?",
 }
+OWN: set[type] = set()  # kinds that compute with Values by their own methods: what stands for numbers in a recording
 SEVERAL = "make a list of Values, [Value(e) for e in x]; for the speed of arrays see wengert.compile"
 
 
 def is_number(x: object) -> bool:
     """Whether x is one real number, not what only says so: int, bool, Fraction, a scalar of NumPy."""
-    return issubclass(type(x), Real) or type(x).__name__ in ("bool", "bool_")  # NumPy's bool is no Real
+    kind = type(x)
+    return kind not in OWN and (issubclass(kind, Real) or kind.__name__ in ("bool", "bool_"))  # NumPy's is no Real
 
 
 def number(x: Any) -> float:
@@ -41,6 +43,8 @@ def number(x: Any) -> float:
     >>> number(Fraction(1, 4)), number(True), number(10**400)
     (0.25, 1.0, inf)
     """
+    if type(x) in OWN:
+        return nan
     if is_number(x):
         try:
             return float(x)

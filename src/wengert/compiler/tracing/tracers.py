@@ -215,6 +215,9 @@ class Integer(Number):
         return operator.index(self.taken()) if items is None else self.chosen(items)  # range(n), a slice
 
 
+coerce.OWN.update((Number, Integer))
+
+
 # -- what is computed from numbers ------------------------------------------------------------------------------------
 
 
