@@ -28,6 +28,7 @@ def shown(lesson: Lesson) -> list[Any]:
     """What the cells of a lesson show: the value of each last line, and the figures of plots."""
     names: dict[str, Any] = {"__name__": "__main__"}
     found: list[Any] = []
+    plt.close("all")  # those of others
     for number, cell in enumerate(lesson.cells()):
         if cell.kind != "code" or "course.check(" in cell.text:
             continue
