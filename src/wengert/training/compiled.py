@@ -153,6 +153,7 @@ class CompiledLosses:
                 return None
             flat = self._flat = self._steps(losses, penalty, optimizer, metric, self.chunk, self._data)
         if flat is None or not optimizer._takes_arrays():
+            self.release()
             return None
         places = np.arange(len(order)) if isinstance(order, range) else order
         flat.begin(np.ascontiguousarray(places, np.int64), size, clip_norm or 0.0)

@@ -302,8 +302,12 @@ class DeviceSteps(FlatSteps):
 
             right = jnp.zeros_like(total)
             last, fits, kept, total, right = jax.lax.while_loop(goes_on, step, (start, True, kept, total, right))
-            rest = (lambda kept: moved(last - 1, kept)), (lambda kept: (kept[0], jnp.zeros_like(kept[1]), kept[2]))
-            return last - start, jax.lax.cond(fits & (last > start), *rest, kept), total, right
+
+            def dropped(kept: Any) -> Any:  # the derivatives of a batch that did not fit
+                return kept[0], jnp.zeros_like(kept[1]), kept[2]
+
+            kept = jax.lax.cond(fits & (last > start), lambda kept: moved(last - 1, kept), dropped, kept)
+            return last - start, kept, total, right
 
         specs = (WHOLE, WHOLE, WHOLE, WHOLE, ROWS, PARTS, PARTS, WHOLE, WHOLE)
         return jax.jit(jax.shard_map(loop, mesh=self.mesh, in_specs=specs, out_specs=WHOLE, check_vma=False))

@@ -215,7 +215,8 @@ class Integer(Number):
         return operator.index(self.taken()) if items is None else self.chosen(items)  # range(n), a slice
 
 
-coerce.OWN.update((Number, Integer))
+TRACED = frozenset((Number, Integer))
+coerce.OWN.update(TRACED)
 
 
 # -- what is computed from numbers ------------------------------------------------------------------------------------
@@ -223,20 +224,18 @@ coerce.OWN.update((Number, Integer))
 
 def is_traced(x: Any) -> bool:
     """Whether it is a traced number, whatever it says of itself."""
-    kind = type(x)
-    return kind is Number or kind is Integer
+    return type(x) in TRACED
 
 
 def as_operand(x: Any) -> Any:
     """What is recorded for an operand: a Value, or a number."""
-    kind = type(x)
-    return x.operand() if kind is Number or kind is Integer else x
+    return x.operand() if type(x) in TRACED else x
 
 
 def number_of(x: Any) -> Any:
     """The number that an operand is in the recorded run; `NotImplemented` for what is none."""
     kind = type(x)
-    if kind is Number or kind is Integer:
+    if kind in TRACED:
         return x.number
     if kind is float or kind is int:
         return x
@@ -259,7 +258,7 @@ def recorded(name: str, result: Any, *xs: Any) -> Any:
 def _recorder_of(xs: Any) -> Any:
     """Who records, as the one that is traced knows."""
     for x in xs:
-        if type(x) is Number or type(x) is Integer:
+        if type(x) in TRACED:
             return x.recorder
     raise TypeError("none of the operands is traced")
 
@@ -276,16 +275,12 @@ def computed(function: Any, *xs: Any) -> Any:
 
 def _computed(name: str, *xs: Any) -> Any:
     """An operation of Python's arithmetic; what would raise for other numbers is guarded."""
-    for x in xs:  # in loops: while a function is recorded, each call of Python's takes three times as long
+    for x in xs:  # with few calls: each is watched while a function is recorded, and takes three times as long
         if issubclass(type(x), Value):
-            operands = []
-            for each in xs:
-                kind = type(each)
-                operands.append(each.operand() if kind is Number or kind is Integer else each)
-            return PYTHON[name](*operands)
+            return PYTHON[name](*[each.operand() if type(each) in TRACED else each for each in xs])
     numbers = [*map(number_of, xs)]
-    if name in ("add", "sub", "mul") and type(numbers[0]) is type(numbers[1]) is float:  # most often, and no case of
-        recorder = _recorder_of(xs)  # what follows
+    if name in ("add", "sub", "mul") and type(numbers[0]) is type(numbers[1]) is float:  # nothing of what follows
+        recorder = _recorder_of(xs)
         made = PYTHON[name](*numbers)
         return Number(recorder, made, PYTHON[name](*map(as_operand, xs))) if recorder.open else made
     if any(x is NotImplemented for x in numbers):

@@ -252,7 +252,7 @@ class Trail:
             if frame is self._inside:
                 self._inside = None
         elif event == "call":
-            if self._inside is None and is_users_code(frame.f_code) and _is_step(frame):
+            if self._inside is None and _is_step(frame):
                 if frame.f_code in self.cached:
                     self._inside = frame
                 else:
