@@ -23,6 +23,7 @@ np = pytest.importorskip("numpy")
 jax = pytest.importorskip("jax", reason="needs jax")
 
 from tests.training.one_host import branching  # noqa: E402
+from wengert.compiler.backends import precision  # noqa: E402
 from wengert.training import devices  # noqa: E402
 from wengert.training.devices import DeviceSteps  # noqa: E402
 
@@ -91,6 +92,62 @@ def test_clipping_regularization_and_pieces(stretches: list[int], monkeypatch: p
 
     assert penalized() == pytest.approx(penalized(backend="numpy"), rel=1e-12, abs=1e-12)
     assert sum(stretches) == 5 * 7
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_large_arrays_of_parameters_move_as_they_are(
+    name: str, stretches: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here those of the weights; the biases move together."""
+    cuts: list[list[int]] = []
+    begin = DeviceSteps.begin
+
+    def noted(self: Any, *given: Any) -> None:
+        begin(self, *given)
+        cuts.append(self.cuts)
+
+    monkeypatch.setattr(DeviceSteps, "begin", noted)
+    monkeypatch.setattr(devices, "ALONE", 6)
+    same(stretches, make=OPTIMIZERS[name], clip_norm=0.5)
+    assert [10, 25] in cuts
+    monkeypatch.setattr(devices, "PIECE", 3)
+    same(stretches, make=OPTIMIZERS[name])
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_ctrl_c_while_a_loop_runs(lost: bool, stretches: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the loop made is there; or, if that was lost, what was there when somebody last looked."""
+    monkeypatch.setattr(devices, "PAUSE", 0.0)  # one step a loop
+    waits, begins, pressed = DeviceSteps._noted, DeviceSteps._given, []
+
+    def noted(self: Any) -> Any:
+        if len(stretches) == 4 and not lost and not pressed:
+            pressed.append(self.since)
+            raise KeyboardInterrupt
+        return waits(self)
+
+    def given(self: Any, *how: Any) -> Any:
+        made = begins(self, *how)
+        if len(stretches) == 4 and lost:
+            pressed.append(self.since)
+            with precision(False):
+                self.loop(*made)
+            raise KeyboardInterrupt
+        return made
+
+    monkeypatch.setattr(DeviceSteps, "_noted", noted)
+    monkeypatch.setattr(DeviceSteps, "_given", given)
+    model = nn.MLP(2, [5, 3], rng=random.Random(7))
+    optimizer = optim.Adam(model, 0.01)
+    how: dict[str, Any] = {"epochs": 1, "batch_size": 10, "shuffle": False, "progress": False}
+    assert fit(model, cross_entropy, X, Y, optimizer, backend="xla", **how).interrupted
+    assert pressed[0] > 0
+    assert optimizer.steps == (4 - pressed[0] if lost else 5)
+    other = nn.MLP(2, [5, 3], rng=random.Random(7))
+    rows = slice(10 * optimizer.steps)
+    fit(other, cross_entropy, X[rows], Y[rows], optim.Adam(other, 0.01), backend="numpy", **how)
+    want = [p.data for p in other.parameters()]
+    assert [p.data for p in model.parameters()] == pytest.approx(want, rel=1e-12)
 
 
 def test_known_specializations_are_selected(stretches: list[int]) -> None:

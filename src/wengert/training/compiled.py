@@ -152,7 +152,7 @@ class CompiledLosses:
             if losses is None or not FlatSteps.serve(losses, penalty, optimizer):
                 return None
             flat = self._flat = self._steps(losses, penalty, optimizer, metric, self.chunk, self._data)
-        if flat is None or not optimizer._takes_arrays():
+        if flat is None or not (flat.held or optimizer._takes_arrays()):  # nobody changed what the arrays still hold
             self.release()
             return None
         places = np.arange(len(order)) if isinstance(order, range) else order

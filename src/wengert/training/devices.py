@@ -12,7 +12,7 @@ import runpy
 from collections.abc import Callable, Sequence
 from functools import cache
 from hashlib import sha256
-from itertools import pairwise
+from itertools import accumulate, groupby, pairwise, starmap
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,6 +24,7 @@ from jax.sharding import Mesh, NamedSharding
 
 from wengert import optim
 from wengert.compiler.backends import precision, traced
+from wengert.compiler.backends.xla import Pieces
 from wengert.compiler.ir import reverse
 from wengert.compiler.tracing import Recording
 from wengert.errors import ArgumentError
@@ -39,6 +40,7 @@ WHOLE = untyped.sharding.PartitionSpec()  # of what each device has all of,
 ROWS = untyped.sharding.PartitionSpec(AXIS)  # a part along the first axis,
 PARTS = untyped.sharding.PartitionSpec(None, AXIS)  # and along the second
 PIECE = 1 << 13  # how many examples a device computes at once; more would cost memory and gain no time
+ALONE = 1 << 12  # numbers: larger arrays of parameters are moved as they are, without a copy, and smaller ones together
 PAUSE = 0.1  # seconds between two looks at what else there is to do
 
 
@@ -93,29 +95,36 @@ class Losses(NamedTuple):
     """A recording of the loss, or of the regularization, as functions of JAX."""
 
     made: Recording
-    spots: Any  # where its parameters stand among all; all of them, where these are in its own order
+    spots: Any  # where its parameters stand among all; None where they are the first pieces of all, as it has them
     look: Callable[..., Any]  # its outputs
     both: Callable[..., Any]  # and its derivatives
 
     @classmethod
-    def of(cls, made: Recording, parameters: Sequence[Any]) -> Losses:
-        """Those of a recording, with its parameters among all."""
+    def of(cls, made: Recording, parameters: Sequence[Any], pieces: Pieces | None = None) -> Losses:
+        """Those of a recording, with its parameters among all, or with the pieces in which all are."""
         program = made.lifted.program
-        back = reverse(program, (), weighted=True)
-        spots = places(made.parameters, parameters)
-        is_all = np.array_equal(spots, np.arange(len(parameters)))
-        return cls(made, slice(None) if is_all else spots, traced(program), traced(program, back))
+        back, spots = reverse(program, (), weighted=True), places(made.parameters, parameters)
+        if pieces is not None or np.array_equal(spots, np.arange(len(parameters))):
+            spots = None
+        return cls(made, spots, traced(program, None, (), pieces), traced(program, back, (), pieces))
 
-    def run(self, x: Any, columns: Sequence[Any], weights: Any = None) -> tuple[dict[str, Any], Any, Any]:
+    def run(self, x: Sequence[Any], columns: Sequence[Any], weights: Any = None) -> tuple[dict[str, Any], Any, Any]:
         """The outputs for some rows; the derivatives, if these have weights; and for which rows it holds."""
         inputs = self.made.kernel.inputs
-        columns = [c if a.role == "index" else c.astype(x.dtype) for c, a in zip(columns, inputs, strict=True)]
+        columns = [c if a.role == "index" else c.astype(x[0].dtype) for c, a in zip(columns, inputs, strict=True)]
         counted, inside = self.made.counted(columns, jnp)
-        outputs, slopes, _ = (self.look if weights is None else self.both)(x[self.spots], weights, counted)
+        numbers = x if self.spots is None else [x[0][self.spots]]
+        outputs, slopes, _ = (self.look if weights is None else self.both)(numbers, weights, counted)
         held: Any = True if inside is None else inside
         if self.made.guards:
             held = held & self.made.guards.hold(outputs, jnp)
         return outputs, slopes, held
+
+    def added(self, slopes: Sequence[Any], by: Sequence[Any]) -> list[Any]:
+        """The derivatives by all parameters, with those by its own added."""
+        if self.spots is None:
+            return [whole + part for whole, part in zip(slopes, by, strict=True)]
+        return [slopes[0].at[self.spots].add(by[0])]
 
 
 class DeviceSteps(FlatSteps):
@@ -136,12 +145,20 @@ class DeviceSteps(FlatSteps):
         self.single: bool = losses.paths[0].kernel.single  # type: ignore[attr-defined]
         self.losses: list[Losses] = [Losses.of(path, self.parameters) for path in losses.paths]
         self.penalties: list[Losses] = [Losses.of(path, self.parameters) for path in (penalty.paths if penalty else ())]
+        self.cuts: list[int] = []  # where the parameters are cut into pieces, if they are
+        if len(self.losses) == 1 and not self.penalties and self.losses[0].spots is None:
+            params = losses.paths[0].lifted.program.of_role("param")
+            pieces = [[*some] for _, some in groupby(params, lambda array: array.name if array.size > ALONE else "")]
+            self.losses = [Losses.of(losses.paths[0], self.parameters, pieces)]
+            self.cuts = [*accumulate(sum(array.size for array in piece) for piece in pieces)][:-1]
         self.optimizer: Optimizer = optimizer
         self.settings: Any = None  # of the optimizer, and how the batches are cut, for which the loop was made
         self.loop: Any = None
         self.mark: int = 0  # of its text
-        self.kept: Any = ()  # the numbers, the gradients and the state, on the devices,
+        self.kept: Any = ()  # on the devices: of each piece the numbers, the gradients and the state,
         self.since: int = 0  # and how many steps these are ahead of the arrays
+        self.waiting: list[Any] = []  # what a run comes to that has not been noted yet
+        self.is_filled: bool = False  # whether there are rows in each piece of each batch
         with precision(self.single):
             self.columns: list[Any] = [self._on_each(column) for column in self.data]
 
@@ -202,7 +219,8 @@ class DeviceSteps(FlatSteps):
         shape = (len(counts), devices[here], pieces, -1)
         weights = (column < counts[:, None]) / (np.array(shares)[:, None] * self.hosts.total)
         self.taken: Any = taken.reshape(shape)
-        self.shares: Any = self._typed(shares)  # what part of all examples each batch is
+        self.shares: Any = self._everywhere(shares)  # what part of all examples each batch is
+        self.is_filled = self.mesh.size == 1 and bool((counts > (pieces - 1) * -(-each // pieces)).all())
         self.weights: Any = self._shared(weights.reshape(shape))
 
     def load(self) -> None:
@@ -210,16 +228,23 @@ class DeviceSteps(FlatSteps):
         super().load()
         if "age" in self.state:  # of all the same
             self.state["age"] = self.state["age"][:1]
+        whole = [self.numbers, np.zeros(len(self.numbers)), *self.state.values()]
+        cut = [[x] * (len(self.cuts) + 1) if len(x) < len(self.numbers) else np.split(x, self.cuts) for x in whole]
         with precision(self.single):
-            kept = self.numbers, np.zeros(len(self.numbers)), tuple(self.state.values())
-            self.kept = jax.tree.map(self._everywhere, kept)
+            self.kept = [[*map(self._everywhere, piece)] for piece in zip(*cut, strict=True)]
         self.since = 0
 
     def store(self) -> None:
         """See there; what is on the devices first."""
-        numbers, gradients, state = jax.device_get(self.kept)
-        self.numbers[...], self.gradients[...] = numbers, gradients
-        self.state: dict[str, Any] = {name: np.asarray(x, float) for name, x in zip(self.state, state, strict=True)}
+        if self.waiting:
+            self._noted()
+        if any(x.is_deleted() for x in jax.tree.leaves(self.kept)):
+            self.optimizer.steps -= self.since  # a run was interrupted that had begun with them: these are as before
+            return
+        numbers, gradients, *state = zip(*jax.device_get(self.kept), strict=True)
+        self.numbers[...], self.gradients[...] = np.concatenate(numbers), np.concatenate(gradients)
+        for (name, old), new in zip(self.state.items(), state, strict=True):
+            self.state[name] = np.asarray(new[0] if name == "age" else np.concatenate(new), old.dtype)
         self.since = 0
         super().store()
 
@@ -237,21 +262,32 @@ class DeviceSteps(FlatSteps):
         """See `Batches.run`."""
         given = self._given(steps, loss)
         with precision(self.single):
-            made, kept, total, right = self.loop(*given)
-            done = int(made)  # it waits here, and Ctrl-C comes before anything is noted, or after all
-        self.kept, self.since, self.optimizer.steps = kept, self.since + done, self.optimizer.steps + done
-        self.right: float = self.right + float(right)
-        return done, float(total)
+            # The run overwrites what it begins with. So what it comes to is put down in the same call that starts it:
+            # Ctrl-C comes before that, or when it is noted.
+            self.waiting.extend(starmap(self.loop, [given]))
+            return self._noted()
+
+    def _noted(self) -> tuple[int, float]:
+        """Wait for a run, and note what it came to: how many steps it made, and the loss of the epoch so far."""
+        told, kept = self.waiting[0]
+        try:
+            made, loss, right = np.asarray(told).tolist()
+        except Exception:
+            self.waiting = []
+            raise
+        since, steps, right = self.since + int(made), self.optimizer.steps + int(made), self.right + right
+        self.kept, self.since, self.optimizer.steps, self.right, self.waiting = kept, since, steps, right, []
+        return int(made), loss
 
     def _given(self, steps: int, loss: float) -> tuple[Any, ...]:
         """What the loop takes, for so many steps from the next batch on, with the loss of the epoch so far."""
-        end = min(self.number + steps, len(self.shares))
+        end = min(self.number + steps, len(self.taken))
         lr, age = self.optimizer.lr, float(self.state["age"][0]) + self.since if "age" in self.state else 0.0
         factors = [self.optimizer._factors(lr, age + 1.0 + n) for n in range(end - self.number)]
-        table = np.zeros((len(self.shares), len(factors[0])))
+        table = np.zeros((len(self.taken), len(factors[0])))
         table[self.number : end] = factors
-        begin = np.int32(self.number), np.int32(end), self._typed(float(loss))
-        return (*begin, self.kept, self.columns, self.rows, self.weights, self._typed(table), self.shares)
+        now = self._typed(np.array([self.number, end, loss]))  # as one array, for each takes some microseconds
+        return now, self.kept, self.columns, self.rows, self.weights, self._typed(table), self.shares
 
     def _marked(self) -> int:
         """A number that tells the text of the loop from others, where there are several processes."""
@@ -267,50 +303,47 @@ class DeviceSteps(FlatSteps):
         """The loop, for the optimizer's settings of now."""
         rule, optimizer = _rule_of(self.optimizer), self.optimizer
 
-        def loop(
-            start: Any,
-            end: Any,
-            total: Any,
-            kept: Any,
-            columns: Any,
-            rows: Any,
-            weights: Any,
-            factors: Any,
-            shares: Any,
-        ) -> Any:
+        def loop(now: Any, kept: Any, columns: Any, rows: Any, weights: Any, factors: Any, shares: Any) -> Any:
+            (start, end), loss = now[:2].astype(jnp.int32), now[2]
+
             def goes_on(at: Any) -> Any:
                 return (at[0] < end) & at[1]
 
             def moved(n: Any, kept: Any) -> Any:
-                x, slopes, state = kept
-                x, *state = rule(optimizer, tuple(factors[n]), x, slopes, *state)
-                return x, slopes, tuple(state)
+                made = [(slopes, rule(optimizer, tuple(factors[n]), x, slopes, *state)) for x, slopes, *state in kept]
+                return [[x, slopes, *state] for slopes, (x, *state) in made]
 
             def step(at: Any) -> Any:
                 # The numbers move when the next turn begins, which is when all fitted: to choose between the old ones
                 # and the new ones behind each batch would copy them all.
                 n, _, kept, total, right = at
-                x, _, state = jax.lax.cond(n > start, lambda kept: moved(n - 1, kept), lambda kept: kept, kept)
+                kept = jax.lax.cond(n > start, lambda kept: moved(n - 1, kept), lambda kept: kept, kept)
+                x = [piece[0] for piece in kept]
                 found = self._batch(x, columns, rows[n, 0], weights[n, 0])
                 loss, slopes, score, missed = untyped.lax.psum(found, AXIS) if self.mesh.size > 1 else found
                 loss, slopes, missed = self._penalized(x, loss, slopes, missed)
-                fits = (missed == 0) & jnp.isfinite(loss) & jnp.isfinite(slopes @ slopes)
+                squares = sum(part @ part for part in slopes)
+                fits = (missed == 0) & jnp.isfinite(loss) & jnp.isfinite(squares)
                 if clip_norm:  # as `clip_grad_norm`
-                    slopes *= jnp.minimum(1.0, clip_norm / (jnp.sqrt(slopes @ slopes) + 1e-6))
+                    factor = jnp.minimum(1.0, clip_norm / (jnp.sqrt(squares) + 1e-6))
+                    slopes = [part * factor for part in slopes]
                 total, right = total + jnp.where(fits, shares[n] * loss, 0.0), right + jnp.where(fits, score, 0.0)
-                return n + fits, fits, (x, slopes, state), total, right
+                kept = [[piece[0], part, *piece[2:]] for piece, part in zip(kept, slopes, strict=True)]
+                return n + fits, fits, kept, total, right
 
-            right = jnp.zeros_like(total)
-            last, fits, kept, total, right = jax.lax.while_loop(goes_on, step, (start, True, kept, total, right))
+            begun = start, True, kept, loss, jnp.zeros_like(loss)
+            last, fits, kept, total, right = jax.lax.while_loop(goes_on, step, begun)
 
             def dropped(kept: Any) -> Any:  # the derivatives of a batch that did not fit
-                return kept[0], jnp.zeros_like(kept[1]), kept[2]
+                return [[piece[0], jnp.zeros_like(piece[1]), *piece[2:]] for piece in kept]
 
             kept = jax.lax.cond(fits & (last > start), lambda kept: moved(last - 1, kept), dropped, kept)
-            return last - start, kept, total, right
+            return jnp.stack([(last - start).astype(total.dtype), total, right]), kept
 
-        specs = (WHOLE, WHOLE, WHOLE, WHOLE, ROWS, PARTS, PARTS, WHOLE, WHOLE)
-        return jax.jit(jax.shard_map(loop, mesh=self.mesh, in_specs=specs, out_specs=WHOLE, check_vma=False))
+        specs = (WHOLE, WHOLE, ROWS, PARTS, PARTS, WHOLE, WHOLE)
+        each = jax.shard_map(loop, mesh=self.mesh, in_specs=specs, out_specs=WHOLE, check_vma=False)
+        # What goes on from step to step is overwritten, but where other processes may end: then the numbers are kept.
+        return jax.jit(each, donate_argnums=() if self.hosts.several else 1)
 
     def _batch(self, x: Any, columns: Any, rows: Any, weights: Any) -> Any:
         """Of this device's share of a batch, the weighted loss and its gradient, how many predictions are right, and
@@ -322,7 +355,7 @@ class DeviceSteps(FlatSteps):
             return jax.tree.map(jnp.add, so_far, found), None
 
         zero = jnp.zeros((), jnp.result_type(float))
-        begun = zero, jnp.zeros_like(x), zero, zero
+        begun = zero, [*map(jnp.zeros_like, x)], zero, zero
         if len(rows) == 1:
             return self._piece(x, columns, rows[0], weights[0])
         return jax.lax.scan(piece, begun, (rows, weights))[0]
@@ -330,8 +363,8 @@ class DeviceSteps(FlatSteps):
     def _piece(self, x: Any, columns: Any, rows: Any, weights: Any) -> Any:
         """The same of some rows: each by the recording that holds for it, as on the other ways."""
         given = [column[rows] for column in columns]
-        loss = right = jnp.zeros((), x.dtype)
-        slopes, waiting = jnp.zeros_like(x), weights > 0
+        loss = right = jnp.zeros((), x[0].dtype)
+        slopes, waiting = [*map(jnp.zeros_like, x)], weights > 0
         for each in self.losses:
             taken, its = waiting, given
             if len(self.losses) > 1:  # other rows give way to one that it holds for, lest they come to nan
@@ -340,22 +373,22 @@ class DeviceSteps(FlatSteps):
             share = jnp.where(taken, weights, 0.0)
             outputs, by, held = each.run(x, its, share)
             out = outputs["out"]
-            by = by if out.ndim else by * share.sum()
-            known = taken.any()
-            loss += jnp.where(known, (share * out).sum(), 0.0)
-            by = jnp.where(known, by, 0.0)
-            slopes = slopes.at[each.spots].add(by)
+            by = by if out.ndim else [part * share.sum() for part in by]
+            if len(self.losses) > 1 or not self.is_filled:
+                known = taken.any()
+                out, by = jnp.where(known, out, 0.0), [jnp.where(known, part, 0.0) for part in by]
+            loss, slopes = loss + (share * out).sum(), each.added(slopes, by)
             if self.metric is not None:
                 cell = each.made.lifted.program.outputs["auxiliary"].cell_shape
                 shown = jnp.broadcast_to(outputs["auxiliary"], (len(rows), *cell))
                 right += jnp.where(taken, self.metric.rows(shown, its[-1]), 0.0).sum()
             waiting &= ~(taken & held)
-        return loss, slopes, right, waiting.sum().astype(x.dtype)
+        return loss, slopes, right, waiting.sum().astype(loss.dtype)
 
     def _penalized(self, x: Any, loss: Any, slopes: Any, missed: Any) -> Any:
         """With the regularization and its gradient."""
         for each in self.penalties:
             outputs, by, held = each.run(x, [], jnp.ones(()))
-            loss, slopes = loss + outputs["out"], slopes.at[each.spots].add(by)
+            loss, slopes = loss + outputs["out"], each.added(slopes, by)
             missed += 1 - jnp.asarray(held)
         return loss, slopes, missed

@@ -18,6 +18,8 @@ from wengert.compiler.ir import Array, Program
 __all__ = ["Kernel", "MachineCode", "all_finite", "cut"]
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
+ALONE = 10_000  # longer vectors OpenBLAS hands to its threads, which then take up a processor for 0.1 s, in wait
+LARGE = 1e154  # the square of a greater number is not finite
 
 
 class MachineCode(NamedTuple):
@@ -105,10 +107,12 @@ def all_finite(numbers: Any) -> bool:
     """Whether a number is finite, or all of an array, and their squares too: what is so large is left to the engine
     like infinity.
 
-    A product of two vectors is by far the fastest way to look at each number.
+    A product of two vectors is by far the fastest way to look at each number, of few.
     """
     flat = numbers if type(numbers) is np.ndarray and numbers.ndim == 1 else np.ravel(numbers)
-    return isfinite(flat.dot(flat))
+    if flat.size <= ALONE:
+        return isfinite(flat.dot(flat))
+    return bool(flat.min() > -LARGE and flat.max() < LARGE)  # never where one is nan
 
 
 def cut(flat: Any, arrays: Sequence[Array]) -> list[Any]:

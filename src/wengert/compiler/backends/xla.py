@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
+from itertools import islice
 from typing import Any, cast
 
 import jax
@@ -22,6 +23,7 @@ from wengert.compiler.ir import Array, Program
 
 __all__ = ["XLAKernel", "precision", "traced"]
 
+Pieces = Sequence[Sequence[Array]]
 LIBRARY = replace(LIBRARIES["jax"], by_element=True)
 SIZES = 4  # batches of so many sizes are compiled as they are; those of other sizes run in pieces of powers of two
 
@@ -37,24 +39,41 @@ def _singly() -> Iterator[None]:
         yield
 
 
-def traced(program: Program, back: Program | None = None, wanted: Sequence[Array] = ()) -> Callable[..., Any]:
-    """A program as a function of JAX: of the parameters' numbers, end to end, the seed and the inputs; it gives the
-    outputs by name, the derivatives by the parameters, end to end, and those by `wanted`.
+def traced(
+    program: Program, back: Program | None = None, wanted: Sequence[Array] = (), pieces: Pieces | None = None
+) -> Callable[..., Any]:
+    """A program as a function of JAX: of the parameters' numbers, the seed and the inputs; it gives the outputs by
+    name, the derivatives by the parameters, and those by `wanted`.
+
+    Args:
+        program: what is run.
+        back: its reverse, if there are to be derivatives.
+        wanted: the inputs by which there are to be some, too.
+        pieces: which of the parameters' arrays stand in each of several flat arrays, end to end; by default all in one.
     """
     space = {"jax": jax, "jnp": jnp, "by_element": _by_element}
     function, constants = function_of(program, back, wanted, LIBRARY, space)
-    params, names = program.of_role("param"), list(program.outputs)
+    pieces, names = [program.of_role("param")] if pieces is None else pieces, list(program.outputs)
 
-    def run(numbers: Any, seed: Any, inputs: Sequence[Any]) -> tuple[dict[str, Any], Any, Sequence[Any]]:
-        made = function(seed, *inputs, *cut(numbers, params), *map(jnp.asarray, constants))
-        outputs, slopes = made[: len(names)], made[len(names) :][: len(params)]
-        together, at = jnp.zeros(numbers.shape if slopes else 0), 0
-        for slope in slopes:  # which takes less time than to concatenate them
-            together = jax.lax.dynamic_update_slice(together, slope.reshape(-1), (at,))
-            at += slope.size
-        return dict(zip(names, outputs, strict=True)), together, made[len(names) + len(slopes) :]
+    def run(numbers: Sequence[Any], seed: Any, inputs: Sequence[Any]) -> tuple[dict[str, Any], list[Any], list[Any]]:
+        params = [array for flat, piece in zip(numbers, pieces, strict=True) for array in cut(flat, piece)]
+        made = iter(function(seed, *inputs, *params, *map(jnp.asarray, constants)))
+        outputs = dict(zip(names, made, strict=False))
+        slopes = [_joined([*islice(made, len(piece))]) for piece in pieces] if back else []
+        return outputs, slopes, [*made]
 
     return run
+
+
+def _joined(arrays: Sequence[Any]) -> Any:
+    """Arrays end to end."""
+    if len(arrays) == 1:
+        return arrays[0].reshape(-1)
+    together, at = jnp.zeros(sum(array.size for array in arrays)), 0
+    for array in arrays:  # which takes less time than to concatenate them
+        together = jax.lax.dynamic_update_slice(together, array.reshape(-1), (at,))
+        at += array.size
+    return together
 
 
 class XLAKernel(Kernel):
@@ -88,7 +107,7 @@ class XLAKernel(Kernel):
     def both(self, arrays: Sequence[Any], seed: float) -> tuple[dict[str, Any], list[Any]]:
         """The outputs by name, and the derivatives by the wanted inputs."""
         outputs, slopes, by_inputs = self._run(True, arrays, seed)
-        self.slopes[...] = slopes
+        self.slopes[...] = slopes[0]
         return outputs, by_inputs
 
     def _run(self, both: bool, arrays: Sequence[Any], seed: float) -> tuple[dict[str, Any], Any, list[Any]]:
@@ -106,7 +125,7 @@ class XLAKernel(Kernel):
                 for x, a in zip(arrays, self.inputs, strict=True)
             ]
             run = self._compiled[both]
-            pieces = [run(self.numbers, float(seed), piece) for piece in self._pieces(given)]
+            pieces = [run([self.numbers], float(seed), piece) for piece in self._pieces(given)]
         outputs, slopes, by_inputs = pieces[0] if len(pieces) == 1 else self._together(pieces)
         made = {name: np.array(x, float) for name, x in outputs.items()}
         return made, slopes, [np.asarray(x, float) for x in by_inputs]
@@ -136,7 +155,7 @@ class XLAKernel(Kernel):
             np.concatenate(parts) if array.batched else sum(map(np.asarray, parts))
             for array, parts in zip(self.wanted, zip(*by_inputs, strict=True), strict=True)
         ]
-        return made, sum(map(np.asarray, slopes)), wanted
+        return made, [sum(map(np.asarray, some)) for some in zip(*slopes, strict=True)], wanted
 
 
 def _by_element(name: str, operand: int | None = None) -> Callable[..., Any]:
