@@ -19,7 +19,7 @@ from wengert.training import History
 
 np = pytest.importorskip("numpy")
 
-from wengert.compiler.backends.base import Kernel  # noqa: E402  (they need NumPy)
+from wengert.compiler.backends.base import Kernel, all_finite  # noqa: E402  (they need NumPy)
 from wengert.compiler.ir.program import BATCH, Access, Assemble, Compute, Program  # noqa: E402
 
 # ------------------------------------------------------------------------------------- a back end, whole
@@ -124,6 +124,17 @@ def test_fit_gives_the_same_by_every_back_end(plain: Backend, strength: float) -
     want = numbers("eager")
     for backend in [name for name, one in BACKENDS.items() if one.is_available()]:
         assert numbers(backend) == pytest.approx(want, rel=1e-9)
+
+
+@pytest.mark.parametrize("count", [3, 20_000])
+def test_what_is_not_finite_is_seen_in_few_numbers_and_in_many(count: int) -> None:
+    """And what is so large that its square is not: see `all_finite`."""
+    numbers = np.linspace(-1e150, 1e150, count)
+    with np.errstate(over="ignore"):  # as those who ask do
+        assert all_finite(numbers)
+        for spoilt in (np.nan, np.inf, -np.inf, 1e155, -1e155):
+            for place in (0, count - 1):
+                assert not all_finite(np.where(np.arange(count) == place, spoilt, numbers))
 
 
 def test_a_name_that_is_no_back_ends_names_those_that_are(plain: Backend) -> None:

@@ -239,7 +239,8 @@ class DeviceSteps(FlatSteps):
         if self.waiting:
             self._noted()
         if any(x.is_deleted() for x in jax.tree.leaves(self.kept)):
-            self.optimizer.steps -= self.since  # a run was interrupted that had begun with them: these are as before
+            # A run was interrupted that had begun to overwrite them: what others see is still as it was.
+            self.optimizer.steps, self.since = self.optimizer.steps - self.since, 0
             return
         numbers, gradients, *state = zip(*jax.device_get(self.kept), strict=True)
         self.numbers[...], self.gradients[...] = np.concatenate(numbers), np.concatenate(gradients)
