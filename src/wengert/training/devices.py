@@ -24,8 +24,7 @@ from jax.sharding import Mesh, NamedSharding
 
 from wengert import optim
 from wengert.compiler.backends import precision, traced
-from wengert.compiler.backends.xla import Pieces
-from wengert.compiler.ir import reverse
+from wengert.compiler.ir import Array, reverse
 from wengert.compiler.tracing import Recording
 from wengert.errors import ArgumentError
 from wengert.optim import Optimizer
@@ -100,7 +99,7 @@ class Losses(NamedTuple):
     both: Callable[..., Any]  # and its derivatives
 
     @classmethod
-    def of(cls, made: Recording, parameters: Sequence[Any], pieces: Pieces | None = None) -> Losses:
+    def of(cls, made: Recording, parameters: Sequence[Any], pieces: Sequence[Sequence[Array]] | None = None) -> Losses:
         """Those of a recording, with its parameters among all, or with the pieces in which all are."""
         program = made.lifted.program
         back, spots = reverse(program, (), weighted=True), places(made.parameters, parameters)

@@ -23,7 +23,6 @@ from wengert.compiler.ir import Array, Program
 
 __all__ = ["XLAKernel", "precision", "traced"]
 
-Pieces = Sequence[Sequence[Array]]
 LIBRARY = replace(LIBRARIES["jax"], by_element=True)
 SIZES = 4  # batches of so many sizes are compiled as they are; those of other sizes run in pieces of powers of two
 
@@ -40,7 +39,10 @@ def _singly() -> Iterator[None]:
 
 
 def traced(
-    program: Program, back: Program | None = None, wanted: Sequence[Array] = (), pieces: Pieces | None = None
+    program: Program,
+    back: Program | None = None,
+    wanted: Sequence[Array] = (),
+    pieces: Sequence[Sequence[Array]] | None = None,
 ) -> Callable[..., Any]:
     """A program as a function of JAX: of the parameters' numbers, the seed and the inputs; it gives the outputs by
     name, the derivatives by the parameters, and those by `wanted`.
