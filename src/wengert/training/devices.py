@@ -275,8 +275,9 @@ class DeviceSteps(FlatSteps):
         except Exception:
             self.waiting = []
             raise
-        since, steps, right = self.since + int(made), self.optimizer.steps + int(made), self.right + right
-        self.kept, self.since, self.optimizer.steps, self.right, self.waiting = kept, since, steps, right, []
+        self.right: float = self.right + right
+        since, steps = self.since + int(made), self.optimizer.steps + int(made)
+        self.kept, self.since, self.optimizer.steps, self.waiting = kept, since, steps, []
         return int(made), loss
 
     def _given(self, steps: int, loss: float) -> tuple[Any, ...]:
