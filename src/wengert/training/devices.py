@@ -94,7 +94,7 @@ class Losses(NamedTuple):
     """A recording of the loss, or of the regularization, as functions of JAX."""
 
     made: Recording
-    spots: Any  # where its parameters stand among all; None where they are the first pieces of all, as it has them
+    spots: Any  # where its parameters stand among all; None where these are just its own, in its order
     look: Callable[..., Any]  # its outputs
     both: Callable[..., Any]  # and its derivatives
 
@@ -142,14 +142,14 @@ class DeviceSteps(FlatSteps):
         self.pause: float = PAUSE
         losses, penalty, optimizer = self.task
         self.single: bool = losses.paths[0].kernel.single  # type: ignore[attr-defined]
-        self.losses: list[Losses] = [Losses.of(path, self.parameters) for path in losses.paths]
-        self.penalties: list[Losses] = [Losses.of(path, self.parameters) for path in (penalty.paths if penalty else ())]
-        self.cuts: list[int] = []  # where the parameters are cut into pieces, if they are
-        if len(self.losses) == 1 and not self.penalties and self.losses[0].spots is None:
-            params = losses.paths[0].lifted.program.of_role("param")
+        first, pieces = losses.paths[0], None
+        self.cuts: list[int] = []  # where the parameters are cut into pieces, if one recording has them all
+        if len(losses.paths) == 1 and penalty is None and len(first.parameters) == len(self.parameters):
+            params = first.lifted.program.of_role("param")
             pieces = [[*some] for _, some in groupby(params, lambda array: array.name if array.size > ALONE else "")]
-            self.losses = [Losses.of(losses.paths[0], self.parameters, pieces)]
             self.cuts = [*accumulate(sum(array.size for array in piece) for piece in pieces)][:-1]
+        self.losses: list[Losses] = [Losses.of(path, self.parameters, pieces) for path in losses.paths]
+        self.penalties: list[Losses] = [Losses.of(path, self.parameters) for path in (penalty.paths if penalty else ())]
         self.optimizer: Optimizer = optimizer
         self.settings: Any = None  # of the optimizer, and how the batches are cut, for which the loop was made
         self.loop: Any = None
@@ -211,7 +211,8 @@ class DeviceSteps(FlatSteps):
         devices = [sum(d.process_index == n for d in self.mesh.devices.flat) for n in range(len(cuts))]
         each = max(-(-(end - start) // n) for n, at in zip(devices, cuts, strict=True) for start, end in pairwise(at))
         pieces = -(-each // PIECE)
-        room = devices[here] * pieces * -(-each // pieces)
+        width = -(-each // pieces)
+        room = devices[here] * pieces * width
         starts, counts = np.array(cuts[here][:-1]), np.diff(cuts[here])
         column = np.arange(room)
         taken = np.minimum(column, np.maximum(counts, 1)[:, None] - 1) + starts[:, None]  # then the last one, again
@@ -219,7 +220,7 @@ class DeviceSteps(FlatSteps):
         weights = (column < counts[:, None]) / (np.array(shares)[:, None] * self.hosts.total)
         self.taken: Any = taken.reshape(shape)
         self.shares: Any = self._everywhere(shares)  # what part of all examples each batch is
-        self.is_filled = self.mesh.size == 1 and bool((counts > (pieces - 1) * -(-each // pieces)).all())
+        self.is_filled = self.mesh.size == 1 and bool((counts > (pieces - 1) * width).all())
         self.weights: Any = self._shared(weights.reshape(shape))
 
     def load(self) -> None:
@@ -272,7 +273,7 @@ class DeviceSteps(FlatSteps):
         told, kept = self.waiting[0]
         try:
             made, loss, right = np.asarray(told).tolist()
-        except Exception:
+        except Exception:  # of another process, which ended: the numbers are those from before
             self.waiting = []
             raise
         self.right: float = self.right + right

@@ -18,7 +18,7 @@ from wengert.compiler.ir import Array, Program
 __all__ = ["Kernel", "MachineCode", "all_finite", "cut"]
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
-ALONE = 10_000  # longer vectors OpenBLAS hands to its threads, which then take up a processor for 0.1 s, in wait
+UNTHREADED = 10_000  # longer vectors OpenBLAS hands to its threads, which then wait for more, busily, for 0.1 s
 LARGE = 1e154  # the square of a greater number is not finite
 
 
@@ -107,10 +107,10 @@ def all_finite(numbers: Any) -> bool:
     """Whether a number is finite, or all of an array, and their squares too: what is so large is left to the engine
     like infinity.
 
-    A product of two vectors is by far the fastest way to look at each number, of few.
+    A product of two vectors is by far the fastest way to look at each number, until it takes threads.
     """
     flat = numbers if type(numbers) is np.ndarray and numbers.ndim == 1 else np.ravel(numbers)
-    if flat.size <= ALONE:
+    if flat.size <= UNTHREADED:
         return isfinite(flat.dot(flat))
     return bool(flat.min() > -LARGE and flat.max() < LARGE)  # never where one is nan
 
