@@ -43,7 +43,7 @@ WAYS: dict[str, dict[str, Any]] = {
     "xla": {"backend": "xla"},
     "xla, float32": {"backend": "xla", "dtype": "float32"},
 }
-EPOCHS = 40
+EPOCHS = 200  # at first the threads of XLA still change places
 CHECKED = 3  # epochs whose losses are compared
 TOLERANCE = {"float64": 1e-9, "float32": 1e-3}
 RATE, DECAY, EPSILON = 1e-4, (0.9, 0.999), 1e-8

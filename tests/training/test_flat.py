@@ -24,6 +24,7 @@ pytest.importorskip("numpy")
 from wengert.compiler.dispatch import Runtime  # which needs NumPy, as these do
 from wengert.training import compiled, flat, trainers
 from wengert.training.flat import FlatSteps
+from wengert.training.orders import Orders
 
 X, Y = (rows[:64] for rows in spiral(22, seed=4))  # 64 and 16: the mean of as many loses nothing to rounding
 Make = Callable[[MLP], Optimizer]
@@ -256,24 +257,24 @@ def test_parameters_have_their_numbers_when_a_run_ends(
 ) -> None:
     """Where epochs follow each other with nothing of the user's in between, they may have to wait until then."""
     given: list[float] = []
-    store, order = FlatSteps.store, trainers.Trainer.order
+    store, following = FlatSteps.store, Orders.next
 
     def counted(self: Any) -> None:
         store(self)
         given.append(self.task[2].parameters[0].data)
 
-    def stopped(self: Any, keys: Any) -> Any:
+    def stopped(self: Any, arrays: bool) -> Any:
         if len(epochs) == 6:
             raise KeyboardInterrupt if ends == "interrupted" else trainers.DivergedError("a loss is nan")
         epochs.append(1)
-        return order(self, keys)
+        return following(self, arrays)
 
     epochs: list[int] = []
     want = run(OPTIMIZERS["adam"], epochs=6)
     monkeypatch.setattr(flat, "SHOWN", shown)
     monkeypatch.setattr(FlatSteps, "store", counted)
     if ends:
-        monkeypatch.setattr(trainers.Trainer, "order", stopped)
+        monkeypatch.setattr(Orders, "next", stopped)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         made = run(OPTIMIZERS["adam"], epochs=9 if ends else 6)

@@ -266,6 +266,7 @@ class DeviceSteps(FlatSteps):
             # The run overwrites what it begins with. So what it comes to is put down in the same call that starts it:
             # Ctrl-C comes before that, or when it is noted.
             self.waiting.extend(starmap(self.loop, [given]))
+            self.meanwhile()
             return self._noted()
 
     def _noted(self) -> tuple[int, float]:

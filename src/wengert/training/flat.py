@@ -10,7 +10,7 @@ loss.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -81,6 +81,7 @@ class FlatSteps(Batches):
         self.pace: int = 1  # how many steps are made between two looks
         self.pause: float = PAUSE  # seconds between them
         self.number: int = 0  # of the batch that comes next
+        self.meanwhile: Callable[[], None] = lambda: None  # what there is to do while devices compute
         self.first: int = 0  # from which example on there are predictions
         self.stop: int = 0  # and up to which
         self.right: float = 0.0  # how many of those before were right

@@ -7,7 +7,6 @@ is resumed gives the same bits.
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable
 from math import isfinite
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -21,6 +20,7 @@ from wengert.modes import eager_only, no_grad
 from wengert.optim import Optimizer, clip_grad_norm
 from wengert.training.history import Progress
 from wengert.training.hosts import Hosts
+from wengert.training.orders import Orders
 from wengert.training.task import CHUNK, Outcome, Places, RefusedError, Task
 
 if TYPE_CHECKING:
@@ -117,13 +117,9 @@ class Trainer:
             self.compiled, self.fallback = None, why
         return answer
 
-    def order(self, keys: array[int]) -> Places:
-        """The numbers of the examples in the order of their keys."""
-        return self._ask(lambda program: program.order(keys), lambda: sorted(range(len(keys)), key=keys.__getitem__))
-
     def learn(
         self,
-        order: Places,
+        orders: Orders,
         size: int,
         optimizer: Optimizer,
         clip_norm: float | None,
@@ -134,7 +130,7 @@ class Trainer:
         metric where there is one.
 
         Args:
-            order: the numbers of the examples, in the order in which they are learnt.
+            orders: the next one is that in which the examples are learnt.
             size: how many of them make a batch.
             optimizer: what makes the steps.
             clip_norm: the greatest norm of the gradient, or None.
@@ -145,12 +141,15 @@ class Trainer:
         Raises:
             DivergedError: a loss is not finite; its step was not made.
         """
-        number, loss, score = 0, 0.0, 0.0
+        order, number, loss, score = orders.next(self.compiled is not None), 0, 0.0, 0.0
         every, shares = self.hosts.batches(size)
         cuts = every[self.hosts.here]
 
         def flat_steps() -> FlatSteps | None:
-            return self.compiled.flat_steps(order, size, optimizer, clip_norm) if self.compiled is not None else None
+            flat = self.compiled.flat_steps(order, size, optimizer, clip_norm) if self.compiled is not None else None
+            if flat is not None:
+                flat.meanwhile = orders.prepare
+            return flat
 
         flat = flat_steps()
         try:
