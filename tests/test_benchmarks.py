@@ -238,8 +238,11 @@ def test_steps_of_fit_are_those_by_hand(monkeypatch):
     monkeypatch.setitem(devices.WORKLOADS, "moons", (2, [4, 1], 10, 3))
     _, want = devices.Case("moons").fit(devices.CHECKED, False, backend="numpy")
     for how in (devices.by_jax, devices.by_torch, {"backend": "xla"}):
-        assert float(devices.figure("moons", want, how).replace(",", "")) > 0
-    assert devices.figure("moons", [2.0] * devices.CHECKED, devices.by_torch).startswith("other losses")
+        assert devices.measured("moons", want, how) > 0
+    other = devices.measured("moons", [2.0] * devices.CHECKED, devices.by_torch)
+    assert devices.figure([1.0, other, 2.0]) == other
+    assert other.startswith("other losses")
+    assert [devices.figure(times) for times in ([1234.5, 1.0, 4e9], ["", ""])] == ["1,234", ""]
 
 
 def test_growth_past_the_limit_fails(monkeypatch, capsys):

@@ -312,16 +312,9 @@ class DeviceSteps(FlatSteps):
             def goes_on(at: Any) -> Any:
                 return (at[0] < end) & at[1]
 
-            def moved(n: Any, kept: Any) -> Any:
-                made = [(slopes, rule(optimizer, tuple(factors[n]), x, slopes, *state)) for x, slopes, *state in kept]
-                return [[x, slopes, *state] for slopes, (x, *state) in made]
-
             def step(at: Any) -> Any:
-                # The numbers move when the next turn begins, which is when all fitted: to choose between the old ones
-                # and the new ones behind each batch would copy them all.
-                n, _, kept, total, right = at
-                kept = jax.lax.cond(n > start, lambda kept: moved(n - 1, kept), lambda kept: kept, kept)
-                x = [piece[0] for piece in kept]
+                n, _, moving, _, total, right = at
+                x = [piece[0] for piece in moving]
                 found = self._batch(x, columns, rows[n, 0], weights[n, 0])
                 loss, slopes, score, missed = untyped.lax.psum(found, AXIS) if self.mesh.size > 1 else found
                 loss, slopes, missed = self._penalized(x, loss, slopes, missed)
@@ -331,16 +324,20 @@ class DeviceSteps(FlatSteps):
                     factor = jnp.minimum(1.0, clip_norm / (jnp.sqrt(squares) + 1e-6))
                     slopes = [part * factor for part in slopes]
                 total, right = total + jnp.where(fits, shares[n] * loss, 0.0), right + jnp.where(fits, score, 0.0)
-                kept = [[piece[0], part, *piece[2:]] for piece, part in zip(kept, slopes, strict=True)]
-                return n + fits, fits, kept, total, right
 
-            begun = start, True, kept, loss, jnp.zeros_like(loss)
-            last, fits, kept, total, right = jax.lax.while_loop(goes_on, step, begun)
+                def moved(moving: Any) -> Any:
+                    pairs = zip(moving, slopes, strict=True)
+                    return [[*rule(optimizer, tuple(factors[n]), x, part, *state)] for (x, *state), part in pairs]
 
-            def dropped(kept: Any) -> Any:  # the derivatives of a batch that did not fit
-                return [[piece[0], jnp.zeros_like(piece[1]), *piece[2:]] for piece in kept]
+                moving = jax.lax.cond(fits, moved, lambda moving: moving, moving)
+                return n + fits, fits, moving, slopes, total, right
 
-            kept = jax.lax.cond(fits & (last > start), lambda kept: moved(last - 1, kept), dropped, kept)
+            moving, slopes = [[x, *state] for x, _, *state in kept], [piece[1] for piece in kept]
+            begun = start, True, moving, slopes, loss, jnp.zeros_like(loss)
+            last, fits, moving, slopes, total, right = jax.lax.while_loop(goes_on, step, begun)
+            # The derivatives of a batch that did not fit are none.
+            slopes = jax.lax.cond(fits, lambda slopes: slopes, lambda slopes: [*map(jnp.zeros_like, slopes)], slopes)
+            kept = [[x, part, *state] for (x, *state), part in zip(moving, slopes, strict=True)]
             return jnp.stack([(last - start).astype(total.dtype), total, right]), kept
 
         specs = (WHOLE, WHOLE, ROWS, PARTS, PARTS, WHOLE, WHOLE)
