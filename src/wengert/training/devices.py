@@ -287,10 +287,10 @@ class DeviceSteps(FlatSteps):
         end = min(self.number + steps, len(self.taken))
         lr, age = self.optimizer.lr, float(self.state["age"][0]) + self.since if "age" in self.state else 0.0
         factors = [self.optimizer._factors(lr, age + 1.0 + n) for n in range(end - self.number)]
-        table = np.zeros((len(self.taken), len(factors[0])))
-        table[self.number : end] = factors
-        now = self._typed(np.array([self.number, end, loss]))  # as one array, for each takes some microseconds
-        return now, self.kept, self.columns, self.rows, self.weights, self._typed(table), self.shares
+        now = np.zeros(3 + len(self.taken) * len(factors[0]))  # one array for all, for each takes some microseconds
+        now[:3] = self.number, end, loss
+        now[3:].reshape(len(self.taken), -1)[self.number : end] = factors
+        return self._typed(now), self.kept, self.columns, self.rows, self.weights, self.shares
 
     def _marked(self) -> int:
         """A number that tells the text of the loop from others, where there are several processes."""
@@ -306,8 +306,8 @@ class DeviceSteps(FlatSteps):
         """The loop, for the optimizer's settings of now."""
         rule, optimizer = _rule_of(self.optimizer), self.optimizer
 
-        def loop(now: Any, kept: Any, columns: Any, rows: Any, weights: Any, factors: Any, shares: Any) -> Any:
-            (start, end), loss = now[:2].astype(jnp.int32), now[2]
+        def loop(now: Any, kept: Any, columns: Any, rows: Any, weights: Any, shares: Any) -> Any:
+            (start, end), loss, factors = now[:2].astype(jnp.int32), now[2], now[3:].reshape(len(shares), -1)
 
             def goes_on(at: Any) -> Any:
                 return (at[0] < end) & at[1]
@@ -340,7 +340,7 @@ class DeviceSteps(FlatSteps):
             kept = [[x, part, *state] for (x, *state), part in zip(moving, slopes, strict=True)]
             return jnp.stack([(last - start).astype(total.dtype), total, right]), kept
 
-        specs = (WHOLE, WHOLE, ROWS, PARTS, PARTS, WHOLE, WHOLE)
+        specs = (WHOLE, WHOLE, ROWS, PARTS, PARTS, WHOLE)
         each = jax.shard_map(loop, mesh=self.mesh, in_specs=specs, out_specs=WHOLE, check_vma=False)
         # What goes on from step to step is overwritten, but where other processes may end: then the numbers are kept.
         return jax.jit(each, donate_argnums=() if self.hosts.several else 1)

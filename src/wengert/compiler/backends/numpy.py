@@ -445,7 +445,7 @@ class Writer:
         stack = len(only_x) > 1  # of matrices, times one
         if not stack and (not only_x or (only_y and only_x[0] > only_y[0])):  # what stands first in the result: left
             x, y, only_x, only_y = y, x, only_y, only_x
-        product = infix(read(x, both + only_x + summed), "@", read(y, both + summed + only_y))
+        product = self.library.product(read(x, both + only_x + summed), read(y, both + summed + only_y), bool(only_y))
         return self.turned(product, both + only_x + only_y, out)
 
     def long_contraction(

@@ -54,6 +54,7 @@ class Library:
     array: str = "np.array(x)"  # of constants, y being the kind of its numbers
     triangle: str = "np.tri(x, dtype=bool)"
     number: str = "x"  # a number where a function takes only arrays
+    turned: str = "x"  # a transposed matrix at the left of another
     usage: str = ""
     arrays_change: bool = True  # whether what is added to places of an array is left in it; else it gives another
     loops: bool = False  # whether it has loops, which fill arrays row by row or, where arrays do not change, are a scan
@@ -66,6 +67,11 @@ class Library:
     def method(self, of: Any, name: str, *operands: Any, **named: Any) -> Any:
         """A call of a method that NumPy calls so."""
         return method(of, self.spellings.get(name, name), *operands, **named)
+
+    def product(self, left: Any, right: Any, by_matrix: bool) -> Any:
+        """A matrix times another, or times a vector."""
+        is_turned = by_matrix and isinstance(left, ast.Attribute)
+        return infix(self.filled(self.turned, left) if is_turned else left, "@", right)
 
     def literal(self, c: float) -> Any:
         """A number; a whole one without a point."""

@@ -23,7 +23,7 @@ from wengert.compiler.ir import Array, Program
 
 __all__ = ["XLAKernel", "precision", "traced"]
 
-LIBRARY = replace(LIBRARIES["jax"], by_element=True)
+LIBRARY = replace(LIBRARIES["jax"], by_element=True, turned="laid_out(x)")
 SIZES = 4  # batches of so many sizes are compiled as they are; those of other sizes run in pieces of powers of two
 
 
@@ -53,7 +53,7 @@ def traced(
         wanted: the inputs by which there are to be some, too.
         pieces: which of the parameters' arrays stand in each of several flat arrays, end to end; by default all in one.
     """
-    space = {"jax": jax, "jnp": jnp, "by_element": _by_element}
+    space = {"jax": jax, "jnp": jnp, "by_element": _by_element, "laid_out": _laid_out}
     function, constants = function_of(program, back, wanted, LIBRARY, space)
     pieces, names = [program.of_role("param")] if pieces is None else pieces, list(program.outputs)
 
@@ -158,6 +158,13 @@ class XLAKernel(Kernel):
             for array, parts in zip(self.wanted, zip(*by_inputs, strict=True), strict=True)
         ]
         return made, [sum(map(np.asarray, some)) for some in zip(*slopes, strict=True)], wanted
+
+
+def _laid_out(x: Any) -> Any:
+    """A transposed matrix, as it is; on processors it is copied, for there XLA takes up to twice the time for a product
+    with one whose rows lie across the memory, such as the derivative by the weights of a layer.
+    """
+    return cast(Any, jax.lax).platform_dependent(x, cpu=jax.lax.optimization_barrier, default=lambda x: x)
 
 
 def _by_element(name: str, operand: int | None = None) -> Callable[..., Any]:
