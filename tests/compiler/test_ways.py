@@ -98,19 +98,6 @@ def test_machine_code_is_made_and_measured(
     assert f"{size} by {faster}, in " in compiled.report()
 
 
-@machine_code
-@pytest.mark.parametrize("call", [one, batch, each])
-def test_machine_code_that_is_made_within_a_call_runs_from_the_next_one_on(
-    at_once: None, programs_serve: None, call: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It may be there before the call that wants it has noted that it is on its way."""
-    monkeypatch.setattr(WORKER, "submit", lambda kernel: kernel.compile())
-    compiled = wengert.compile(line)
-    for _ in range(9):
-        call(compiled)
-    assert compiled._runtime.latest().both_code
-
-
 def test_it_is_made_once_calls_have_taken_as_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native, "BEGINNING", 5.0)
     monkeypatch.setattr(native, "EACH_STEP", 1.0)

@@ -79,7 +79,7 @@ class Entry(Served):
         """Have machine code made where that is worth it after so many seconds, of which each recording had a share."""
         share = spent / (len(self.specializations) or 1)
         wanted = [made.kernel.want(share) for made in self.specializations]
-        self.pending = any(wanted) or self.is_ready()  # which it may have become since somebody looked
+        self.pending = any(wanted)
 
     def is_due(self) -> bool:
         """Whether this call is compared with the function itself."""
