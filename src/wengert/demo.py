@@ -116,7 +116,8 @@ def run(
     model = setting.network(X, seed)
     print(f"{name}: {setting.about}; {len(X):,} to learn from{aside}")
     print(f"{model}, every one of them a Value")
-    trainer = choose("auto", model, setting.loss, None, None, list(zip(X, Y, strict=True)), [])
+    examples = list(zip(X, Y, strict=True))
+    trainer = choose("auto", model, setting.loss, None, None, examples, [], epochs=epochs, size=batch_size)
     seconds = min(epochs, 10**9) * _seconds_per_epoch(model, trainer, batch_size or len(X))
     print(f"the engine runs {_loader.status()}")
     if trainer.compiled is not None:

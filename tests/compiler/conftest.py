@@ -1,34 +1,60 @@
-"""What the tests of compiled functions share: the program runs even where the engine would be the faster way."""
+"""What the tests of compiled functions share: machine code is kept in one folder, for the session."""
 
 from __future__ import annotations
 
+import os
 from importlib.util import find_spec
-from math import inf
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 
-@pytest.fixture(autouse=True)
-def programs_serve(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Functions as small as those of the tests are soon the engine's, which would then be compared with itself."""
-    if find_spec("numpy"):
-        from wengert.compiler.entry import Entry
-
-        monkeypatch.setattr(Entry, "prefers_engine", lambda entry, size: False)
-        monkeypatch.setattr(Entry, "tries_engine", lambda entry, size: False)
-        monkeypatch.setattr(Entry, "choose", lambda entry, count, native, numpy: None)
+@pytest.fixture(scope="session")
+def machine_code(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a session's machine code, which its processes share."""
+    own = tmp_path_factory.getbasetemp()
+    return (own.parent if os.environ.get("PYTEST_XDIST_WORKER") else own) / "machine-code"
 
 
 @pytest.fixture(autouse=True)
-def machine_code_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """None is made in the background unless a back end is named: when that is depends on how long calls take."""
-    if find_spec("numpy"):
-        from wengert.compiler.backends.native import kernel
-
-        monkeypatch.setattr(kernel, "BEGINNING", inf)
+def code_is_shared(monkeypatch: pytest.MonkeyPatch, machine_code: Path) -> None:
+    """A program that several tests compile is compiled once; the user's own cache is left alone."""
+    monkeypatch.setenv("WENGERT_CACHE", str(machine_code))
 
 
 @pytest.fixture(autouse=True)
-def nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Machine code is made anew, and the user's own cache left alone."""
-    monkeypatch.setenv("WENGERT_CACHE", "off")
+def programs_serve(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first call gives what the program comes to, however large that is: else these tests would compare the
+    function with itself. What the counts say is tested in `test_rule.py`.
+    """
+    if not find_spec("numpy"):
+        return
+    from wengert.compiler import policy
+    from wengert.compiler.runtime import Runtime
+
+    monkeypatch.setattr(policy, "lifts", lambda nodes, examples: True)
+    monkeypatch.setattr(policy, "compiles", lambda steps, nodes, examples, others=0: True)
+    monkeypatch.setattr(policy, "numpy_from", lambda steps, nodes: 0)
+    single, batch = Runtime.single, Runtime.batch
+
+    def by_program(runtime: Runtime, arguments: Any, how: str, result: Any) -> Any:
+        """What the program comes to that was recorded in a call, if there is one and it agrees with the result."""
+        entry: Any = runtime.last
+        if entry.candidate is None or not runtime.compile(entry):
+            return result
+        found, served, _ = runtime.run(entry, arguments, 1, how)
+        if found is None or not served:
+            return result
+        plain = arguments.prepared(runtime.function, 0)() if how else result
+        return found if runtime.agrees(entry, served[0][0], arguments, arguments.example(0), plain) else result
+
+    def first_single(runtime: Runtime, arguments: Any) -> Any:
+        return by_program(runtime, arguments, "", single(runtime, arguments))
+
+    def first_batch(runtime: Runtime, arguments: Any, count: int, how: str) -> Any:
+        result = batch(runtime, arguments, count, how)
+        return by_program(runtime, arguments, how, result) if count == 1 else result
+
+    monkeypatch.setattr(Runtime, "single", first_single)
+    monkeypatch.setattr(Runtime, "batch", first_batch)

@@ -45,7 +45,7 @@ def lifted(compiled: Any, most: int, paths: int | None = 1) -> None:
     lifting_checks.lifted(compiled)
     report = compiled.report()
     for entry in compiled._runtime.entries.values():
-        assert not entry.refusal
+        assert not entry.fallback_reason
         assert paths is None or len(entry.specializations) == paths
         for path in entry.specializations:
             steps = path.lifted.program.size

@@ -21,8 +21,7 @@ pytest.importorskip("llvmlite", reason="machine code is made by llvmlite")
 
 from wengert.compiler.backends.base import MachineCode  # noqa: E402
 from wengert.compiler.backends.native import build  # noqa: E402
-from wengert.compiler.backends.native.background import WORKER  # noqa: E402
-from wengert.compiler.backends.native.kernel import BackgroundKernel, NativeKernel  # noqa: E402
+from wengert.compiler.backends.native.kernel import NativeKernel  # noqa: E402
 from wengert.compiler.backends.native.layout import module  # noqa: E402
 from wengert.compiler.backends.native.llvm import LLVM  # noqa: E402
 from wengert.compiler.backends.native.machine import compiled, linked, native_width  # noqa: E402
@@ -281,53 +280,6 @@ def test_the_first_result_is_the_codes() -> None:
     assert difference(gradients(got, parameters), gradients(want, parameters)) < CLOSE
 
 
-@pytest.fixture
-def gate(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Code that is made in the background is held back until this is set."""
-    made, compile_ = threading.Event(), NativeKernel.compile
-    monkeypatch.setattr(BackgroundKernel, "compile", lambda kernel: (made.wait(20), compile_(kernel)))
-    yield made
-    made.set()
-    finished()
-
-
-def finished() -> None:
-    """The worker has nothing to do any more."""
-    thread = WORKER.thread
-    if thread is not None:
-        thread.join(20)
-
-
-def test_numpy_serves_until_the_code_is_there(gate: threading.Event) -> None:
-    made = wengert.compile(network, backend="native", wait=False)
-    arguments = [[0.1, 0.2, 0.3]] * 5, [0.5] * 5
-    results = [made.mean(*arguments).data for _ in range(6)]
-    recording = made._runtime.latest()
-    assert isinstance(recording.kernel, BackgroundKernel)
-    assert not recording.both_code
-    assert "machine code is being made" in made.report()
-    gate.set()
-    finished()
-    results += [made.mean(*arguments).data for _ in range(20)]
-    assert recording.both_code
-    assert "machine code is being made" not in made.report()
-    assert difference(results, results[:1] * 26) < CLOSE
-    assert made._runtime.last.compared > 4  # it was compared with the function once more
-
-
-def test_a_failure_in_the_background_leaves_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*given: Any) -> None:
-        raise RuntimeError("no code today")
-
-    monkeypatch.setattr(build, "object_code", fail)
-    made = wengert.compile(network, backend="native", wait=False)
-    first = made.mean([[0.1, 0.2, 0.3]] * 5, [0.5] * 5)
-    finished()
-    assert "no code today" in made._runtime.latest().kernel.refusal
-    assert made.mean([[0.1, 0.2, 0.3]] * 5, [0.5] * 5).data == first.data
-    assert "not run as native: RuntimeError: no code today" in made.report()
-
-
 def test_threads_share_code() -> None:
     kernel = KERNELS["network"]
     made = linked(compiled(module(kernel.program, kernel.back, kernel.wanted, native_width()).text))
@@ -352,7 +304,7 @@ def test_threads_share_code() -> None:
     assert not wrong
 
 
-def test_wait_without_a_library_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_its_library_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     from wengert.compiler.backends import BACKENDS
 
     monkeypatch.setitem(BACKENDS, "native", BACKENDS["native"]._replace(library="no_such_library"))

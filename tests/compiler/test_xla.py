@@ -124,7 +124,7 @@ def test_what_is_not_finite_is_the_engines() -> None:
     assert compiled(1.0).data == pytest.approx(math.e)
     result = compiled(800.0)
     assert result.data == math.inf
-    assert "1 calls were left to the engine: not finite" in compiled.report()
+    assert "1 calls were left to the function itself: not finite" in compiled.report()
 
 
 def test_results_may_be_written_into() -> None:
@@ -223,5 +223,6 @@ def test_a_wrong_program_is_found_in_single_precision_too(monkeypatch: pytest.Mo
     w = Value(2.0)
     compiled = wengert.compile(lambda x: w * x * x, backend="xla", dtype="float32")
     with pytest.warns(UserWarning, match="the derivative of the array program is 9.00"):
-        assert compiled(3.0).data == 18.0
+        for _ in range(3):
+            assert compiled(3.0).data == 18.0
     assert "runs uncompiled" in compiled.report()

@@ -21,7 +21,7 @@ from wengert.training import fit
 
 pytest.importorskip("numpy")
 
-from wengert.compiler.dispatch import Runtime  # which needs NumPy, as these do
+from wengert.compiler.runtime import Runtime  # which needs NumPy, as these do
 from wengert.training import compiled, flat, trainers
 from wengert.training.flat import FlatSteps
 from wengert.training.orders import Orders

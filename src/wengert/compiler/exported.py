@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from wengert.compiler.backends import LIBRARIES, cut, function_of
-from wengert.compiler.dispatch import Runtime
+from wengert.compiler.runtime import Runtime
 from wengert.compiler.tracing import Fixed, Recording
 from wengert.derivatives import tree_unflatten
 from wengert.errors import ArgumentError
@@ -41,14 +41,16 @@ class Exported:
         made = runtime.latest()
         self.recording: Recording = made
         entry = runtime.last
-        if entry is not None and len(entry.specializations) > 1:
-            lines = sorted({line for each in entry.specializations for line in each.guards.lines})
+        assert entry is not None  # or there is no latest
+        several = [*entry.specializations, *([entry.candidate] if entry.candidate is not None else [])]
+        if len(several) > 1:
+            lines = sorted({line for each in several for line in each.lines})
             raise ArgumentError(
-                f"{runtime.name} takes {len(entry.specializations)} ways, by {'; '.join(lines[:3])}: one function of "
+                f"{runtime.name} takes {len(several)} ways, by {'; '.join(lines[:3])}: one function of "
                 "arrays follows one of them. Write wengert.where, wengert.maximum or wengert.softmax there"
             )
         self.name: str = runtime.name
-        self.form: Any = next(form for form, each in runtime.entries.items() if each is entry)
+        self.form: Any = entry.signature
         self.xp: Any = space[LIBRARIES[language].name]
         kernel = made.kernel
         self.inputs: Any = kernel.inputs

@@ -9,10 +9,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from wengert import errors
-from wengert.compiler.backends import BACKENDS, Backend, automatic
+from wengert.compiler.backends import BACKENDS, Backend, preferred
 from wengert.compiler.callpath import CallPath
 
 __all__ = ["Compiled", "compile"]
+
+CHECKS = ("powers", "first")
 
 
 def compile(
@@ -20,8 +22,9 @@ def compile(
     *,
     static: Sequence[str] = (),
     backend: str = "auto",
-    wait: bool | None = None,
+    checks: str = "powers",
     dtype: str = "float64",
+    wait: Any = None,
 ) -> Any:
     """Record a function of scalars once and run it as an array program from then on.
 
@@ -32,18 +35,20 @@ def compile(
     Args:
         function: plain scalar code: one example in, a Value out (or lists of Values, for `map`).
         static: the names of arguments that are part of the program, as a size or a flag is.
-        backend: "auto" runs what has been seen to be the fastest: the program by NumPy, the program as machine code
-            where llvmlite is installed, or the function itself; "numpy" runs the program whenever it holds, and so do
-            "native", as machine code, and "xla", by JAX.
-        wait: whether machine code is there before the first result; else NumPy serves until another thread has made it.
-            By default only a back end that is named is waited for.
+        backend: "auto" follows a rule of counts: the first call with arguments of a kind is recorded, and from the
+            second on machine code serves (where llvmlite is installed), at once for a program of at most 300 steps,
+            later for a larger one; `report()` says what serves, and by which clause. "numpy", "native" (machine code)
+            and "xla" (by JAX) serve whenever the program holds.
+        checks: which calls also run the function and compare: "powers" the first four of each specialization, and
+            then each call whose number is a power of two; "first" the first four alone.
         dtype: the numbers that the program computes with: "float64", or "float32" where the back end is "xla". Results
             are floats of Python's all the same.
+        wait: is gone.
 
     Raises:
         MissingExtraError: no back end can run here: NumPy is not installed.
         ArgumentError: `static` names an argument that the function does not have, or there is no such back end, or it
-            has no such numbers.
+            has no such numbers, or there are no such checks.
 
     >>> from wengert import Value
     >>> w, b = Value(2.0), Value(1.0)
@@ -57,12 +62,20 @@ def compile(
     """
     if backend not in (known := ("auto", *BACKENDS)):
         raise errors.ArgumentError(f"backend is {backend!r}; expected one of {', '.join(map(repr, known))}")
+    if checks not in CHECKS:
+        raise errors.ArgumentError(f"checks is {checks!r}; expected {' or '.join(map(repr, CHECKS))}")
+    if wait is not None:
+        raise errors.ArgumentError(
+            "wait is gone: machine code is made by the thread that calls, when the counts say so (see report()). To "
+            "have it made ahead of time call prepare(*args) of the compiled function; backend='native' makes it at the "
+            "second call, whatever the counts"
+        )
     if function is None:
-        return functools.partial(compile, static=static, backend=backend, wait=wait, dtype=dtype)
+        return functools.partial(compile, static=static, backend=backend, checks=checks, dtype=dtype)
     pinned = BACKENDS.get(backend)
     if pinned is None and dtype != "float64":
         raise errors.ArgumentError(f'dtype is {dtype!r}: anything but "float64" needs backend="xla"')
-    return Compiled(function, static, pinned and pinned.typed(dtype), wait)
+    return Compiled(function, static, pinned and pinned.typed(dtype), checks)
 
 
 class Compiled(CallPath):
@@ -73,21 +86,19 @@ class Compiled(CallPath):
         function: Callable[..., Any],
         static: Sequence[str] = (),
         backend: Backend | None = None,
-        wait: bool | None = None,
+        checks: str = "powers",
     ) -> None:
-        self.pinned: bool = backend is not None  # else calls go to what does them faster
-        self.backend: Backend = automatic(wait is True) if backend is None else backend
+        self.pinned: bool = backend is not None  # else the counts decide
+        self.backend: Backend = preferred() if backend is None else backend
         self.backend.require()
-        self.wait: bool | None = wait
-        if wait is False and self.backend.background is not None:
-            self.backend = self.backend._replace(kernel=self.backend.background)
+        self.checks: str = checks
         functools.update_wrapper(self, function)
         self.signature: inspect.Signature = inspect.signature(function)
         self.static: tuple[str, ...] = (static,) if isinstance(static, str) else tuple(static)
         for name in self.static:
             if name not in self.signature.parameters:
                 raise errors.ArgumentError(f"static names {name!r}, and {function.__name__} has no such argument")
-        from wengert.compiler.dispatch import Runtime
+        from wengert.compiler.runtime import Runtime
 
         self._runtime = Runtime(self, function)
         self.begin(function, self._runtime)
@@ -112,6 +123,14 @@ class Compiled(CallPath):
     def map(self, *args: Any, **named: Any) -> Any:
         """The function's values for a batch, as a NumPy array with the examples along the first axis, and no graph."""
         return self.call_batch(args, named, "map")
+
+    def prepare(self, *args: Any, **named: Any) -> None:
+        """Record, compile and compare for a call with such arguments, so that it takes no longer than later ones.
+
+        For loops that cannot wait. The function runs on copies of the arguments, and no call is counted; machine code is
+        made however many steps there are. What cannot be compiled says so, as at a call.
+        """
+        self._runtime.prepare(args, named)
 
     def source(self, language: str = "numpy", *, gradient: bool = True) -> str:
         """The array program of the last call as runnable code.
@@ -148,7 +167,9 @@ class Compiled(CallPath):
         return RecordedModule(self._runtime)
 
     def report(self) -> str:
-        """What became of the function: nodes, array operations, products, tables, guards, and why it fell back."""
+        """What became of the function, in counts: calls, checks, what serves and by which clause, nodes, array
+        operations, products, tables, guards, and why it fell back.
+        """
         return self._runtime.report()
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -157,14 +178,14 @@ class Compiled(CallPath):
 
     def __copy__(self) -> Compiled:
         """Another compiled function of the same function, without recordings."""
-        return Compiled(self.function, self.static, self.backend if self.pinned else None, self.wait)
+        return Compiled(self.function, self.static, self.backend if self.pinned else None, self.checks)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Compiled:
         """Another compiled function, without recordings: of a function of the same, as `copy.deepcopy` leaves
         functions as they are, of a bound method or a model of its copy.
         """
         return Compiled(
-            copy.deepcopy(self.function, memo), self.static, self.backend if self.pinned else None, self.wait
+            copy.deepcopy(self.function, memo), self.static, self.backend if self.pinned else None, self.checks
         )
 
     def __repr__(self) -> str:
@@ -183,11 +204,11 @@ class Bound:
         return self.compiled(self.instance, *args, **named)
 
     def __getattr__(self, name: str) -> Any:
-        """What the compiled function has; `mean`, `sum` and `map` with the object as their first argument."""
+        """What the compiled function has; `mean`, `sum`, `map` and `prepare` with the object as first argument."""
         if name.startswith("__"):  # such as `copy` asks for, of an object that has no attributes yet
             raise AttributeError(name)
         found = getattr(self.compiled, name)
-        return functools.partial(found, self.instance) if name in ("mean", "sum", "map") else found
+        return functools.partial(found, self.instance) if name in ("mean", "sum", "map", "prepare") else found
 
     def __dir__(self) -> list[str]:
         """What completion offers: the names of both."""

@@ -16,15 +16,16 @@ cdef extern from *:
     }
 
     /* Where the numbers of an array lie, one row after the other; 0 if they do not, or are of another kind or shape. */
-    static CYTHON_UNUSED long long wengert_address(PyObject *x, int whole, PyObject *shape, int rows)
+    static CYTHON_UNUSED long long wengert_address(PyObject *x, int whole, PyObject *shape, Py_ssize_t rows)
     {
         Py_buffer b;
         long long at = 0;
         if (PyObject_GetBuffer(x, &b, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) < 0) { PyErr_Clear(); return 0; }
-        int fits = b.ndim == rows + PyTuple_GET_SIZE(shape) && b.itemsize == 8 && b.format && !((intptr_t)b.buf & 7)
+        int axes = rows != 0;
+        int fits = b.ndim == axes + PyTuple_GET_SIZE(shape) && (rows <= 0 || b.shape[0] == rows) && b.itemsize == 8 && b.format && !((intptr_t)b.buf & 7)
             && (whole ? b.format[0] == 'l' || b.format[0] == 'q' : b.format[0] == 'd') && !b.format[1];
         for (Py_ssize_t i = 0; fits && i < PyTuple_GET_SIZE(shape); i++)
-            fits = b.shape[rows + i] == PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, i));
+            fits = b.shape[axes + i] == PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, i));
         if (fits) at = (long long)(intptr_t)b.buf;
         PyBuffer_Release(&b);
         return at;
@@ -114,7 +115,7 @@ cdef extern from *:
     }
     """
     void call "wengert_call"(long long code, long long n, double seed, long long inputs, long long numbers, long long slopes, long long outputs, long long work) noexcept
-    long long address "wengert_address"(object x, bint whole, tuple shape, bint rows) noexcept
+    long long address "wengert_address"(object x, bint whole, tuple shape, Py_ssize_t rows) noexcept
     bint indices "wengert_indices"(long long source, long long target, long long n, long long extent, bint wraps) noexcept
     void copy "wengert_copy"(long long source, long long target, long long n) noexcept
     void rows "wengert_rows"(long long source, long long target, long long places, long long n, long long width) noexcept

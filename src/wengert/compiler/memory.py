@@ -20,8 +20,8 @@ __all__ += ["rows", "signbit", "squares", "total"]
 def _function(code: int) -> Any:
     """Machine code as `MachineCode` has it: what it takes, and that it gives nothing."""
     pointer = ctypes.c_void_p
-    kind = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_double, *[pointer] * 5)
-    return kind(code)
+    kind = ctypes.PYFUNCTYPE(None, ctypes.c_int64, ctypes.c_double, *[pointer] * 5)  # no thread runs meanwhile: it
+    return kind(code)  # might resize the arrays
 
 
 def call(code: int, n: int, seed: float, inputs: int, numbers: int, slopes: int, outputs: int, work: int) -> None:
@@ -37,18 +37,19 @@ def _view(at: int, n: int, whole: bool = False) -> Any:
     return np.ctypeslib.as_array((kind * int(n)).from_address(int(at))) if n else np.zeros(0, kind)
 
 
-def address(x: Any, whole: bool, shape: tuple[int, ...], rows: bool) -> int:
+def address(x: Any, whole: bool, shape: tuple[int, ...], rows: int) -> int:
     """Where the numbers of an array lie, one row behind the other; 0 if they do not, or are of another kind or shape.
 
     Args:
         x: the array.
         whole: whether its numbers are to be integers, else floats.
-        shape: its shape, without the first axis if there are `rows`.
-        rows: whether it has a first axis, of any length.
+        shape: its shape, or that of a row.
+        rows: how many rows it is to have along a first axis: 0 if there is no such axis, -1 for any number.
     """
     fits = x.dtype.isnative and x.dtype.kind == ("i" if whole else "f") and x.dtype.itemsize == 8
-    fits = fits and x.flags.c_contiguous and x.flags.aligned and x.ndim == rows + len(shape) and x.shape[rows:] == shape
-    return int(x.ctypes.data) if fits else 0
+    fits = fits and x.flags.c_contiguous and x.flags.aligned
+    fits = fits and x.shape[rows != 0 :] == shape and (rows <= 0 or x.shape[0] == rows)
+    return int(x.ctypes.data) if fits and x.ndim == (rows != 0) + len(shape) else 0
 
 
 def indices(source: int, target: int, n: int, extent: int, wraps: bool) -> bool:

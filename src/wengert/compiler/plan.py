@@ -18,7 +18,7 @@ from wengert.ops.ieee import Int, cython
 if False:  # what the compiler reads instead of the stand-in
     import cython  # type: ignore[no-redef]
 
-__all__ = ["EVERY", "Plan"]
+__all__ = ["EVERY", "Plan", "share"]
 
 COMPILED = BY_NAME["compiled"].code
 LT, LE, GT, GE, EQ, NE, IS, WITHIN = range(8)
@@ -34,11 +34,14 @@ class Plan:
     """
 
     arity: Any
+    batched: Any
     both_code: Any
     bounds: Any
     by: Any
     by_at: Any
     by_count: Any
+    cells: Any
+    checked: Any
     count: Any
     forward_code: Any
     from_end: Any
@@ -46,10 +49,13 @@ class Plan:
     inputs: Any
     inputs_at: Any
     is_bounded: Any
+    is_copied: Any
     is_given: Any
+    is_number: Any
     is_one: Any
     kept: Any
     kernel: Any
+    least: Any
     leaves: Any
     left: Any
     lefts: Any
@@ -90,7 +96,7 @@ class Plan:
             made.leaves,
             numpy,
         )
-        self.is_number = False  # whether it gives a number, on which no Value has a say
+        self.is_number = made.is_number
         self.outside: Outside = made.surroundings.outside()
         self.numbers, self.slopes = kernel.numbers, kernel.slopes
         self.numbers_at, self.slopes_at = kernel.numbers.ctypes.data, kernel.slopes.ctypes.data
@@ -118,31 +124,22 @@ class Plan:
         self.places = numpy.arange(len(parameters), dtype=numpy.int64) if own is None else own.astype(numpy.int64)
         self.operands = parameters if own is None else tuple([parameters[n] for n in own])
         self.is_one = made.shape == ()
-        self.forward_code = self.both_code = self.work = self.sides_at = self.sides_step = 0
+        self.work = self.sides_at = self.sides_step = 0
         self.room = self.count = 0  # for how many examples there is memory, and how many there were in the last run
         self.results: Any = None
         self.shapes: list[Any] = []  # of the outputs, for the examples that there is memory for
         self.is_given = False  # whether the array of results is somebody else's by now
         self.is_bounded = False  # whether all indices of the last run were in bounds
-        self.limit = 0  # from how many examples on the kernel's own functions run, and not machine code
+        self.cells = [a.cell_shape for a in kernel.inputs]
+        self.batched = [a.batched for a in kernel.inputs]
+        self.least = 0  # for fewer examples than so many the function itself serves
+        self.checked = 0  # on how many examples it was compared with the function
         self.widths = numpy.array([prod(a.cell_shape) for a in kernel.inputs], numpy.int64)  # of an example's numbers
         self.rows: Any = None  # room for those of so many examples of a batch
         self.row_room = 0
-        self.adopt()
-
-    def adopt(self) -> bool:
-        """Run as machine code from now on, if there is some; whether that is news."""
-        code = getattr(self.kernel, "code", None)
-        if code is None or self.both_code:
-            return False
-        self.forward_code, self.both_code = code.forward, code.both
-        self.limit = EVERY
-        return True
-
-    def serve_below(self, limit: Int) -> None:
-        """Run as machine code for fewer examples than so many, if there is some."""
-        if self.both_code:
-            self.limit = limit
+        code = kernel.code
+        self.forward_code, self.both_code = (0, 0) if code is None else (code.forward, code.both)
+        self.limit = 0 if code is None else EVERY  # from so many examples on the kernel's own functions run instead
 
     def changed(self) -> str:
         """Read what is read anew; the name of what is not as it was found, else nothing."""
@@ -169,9 +166,12 @@ class Plan:
         self.is_bounded = False
         if count >= self.limit:
             return self._computed_by_python(arrays, count, slopes, seed)
+        self.is_copied = False
         for n in range(self.arity):
             if not self._point(n, arrays[n], count):
                 return False
+        if self.is_copied and not self._point_again(arrays, count):
+            return False
         self.run_code(self.inputs_at, count, slopes, seed)
         return True
 
@@ -195,7 +195,7 @@ class Plan:
         sizes = [prod(shape) for (name, _, _), shape in zip(self.outputs, self.shapes, strict=True) if not name]
         self.by_count = sum(sizes)
         self.by = self.numpy.zeros(self.by_count)
-        start = self.by_at = memory.address(self.by, False, self.by.shape, False)
+        start = self.by_at = memory.address(self.by, False, self.by.shape, 0)
         for n, (name, batched, _) in enumerate(self.outputs):
             if not name:
                 self.targets[n] = start
@@ -206,12 +206,12 @@ class Plan:
                 self.sides_at = self.targets[n]
                 self.sides_step = self.memory[n].size // count if batched else 0
         scratch = self.memory[-1] = self.numpy.zeros(self.kernel.work(count) + 8)
-        self.work = (memory.address(scratch, False, scratch.shape, False) + 63) // 64 * 64
+        self.work = (memory.address(scratch, False, scratch.shape, 0) + 63) // 64 * 64
         self.room = count
 
     def _make_output(self, n: Int) -> None:
         made = self.memory[n] = self.numpy.empty(self.shapes[n])
-        self.targets[n] = memory.address(made, False, made.shape, False)
+        self.targets[n] = memory.address(made, False, made.shape, 0)
         self.is_given = False
 
     def _point(self, n: Int, x: Any, count: Int) -> bool:
@@ -222,9 +222,9 @@ class Plan:
                 self.reals[n] = x
                 self.inputs[n] = self.reals_at + 8 * n
                 return True
-            return self._point_array(n, x, False)
+            return self._point_array(n, x, False, count)
         if type(x) is not int:
-            return self._point_array(n, x, True)
+            return self._point_array(n, x, True, count)
         try:
             number: int = x
             self.wholes[n] = number
@@ -240,23 +240,42 @@ class Plan:
         self.inputs[n] = self.wholes_at + 8 * n
         return True
 
-    def _point_array(self, n: Int, x: Any, whole: bool) -> bool:
+    def _point_array(self, n: Int, x: Any, whole: bool, count: Int) -> bool:
+        """Put down where an array lies, if it has the input's shape by now: another thread may have resized it."""
         if x is self.kept[n] and x is self.steady[n] and self.bounds[n] <= 0:
             return True  # it is where it was
         if whole and x.dtype.kind == "f":  # integers beyond all bounds
             return False
-        at = memory.address(x, whole, x.shape, False)
+        rows = count if self.batched[n] else 0
+        at = memory.address(x, whole, self.cells[n], rows)
         if not at:
-            x = self.numpy.array(x, self.numpy.int64 if whole else float, order="C")
-            at = memory.address(x, whole, x.shape, False)
+            x, self.is_copied = self.numpy.array(x, self.numpy.int64 if whole else float, order="C"), True
+            at = memory.address(x, whole, self.cells[n], rows)
+            if not at:
+                return False
         self.kept[n] = x
         if self.bounds[n] > 0:  # a copy: what was looked at is what is used
-            inside = self.numpy.empty(x.shape, self.numpy.int64)
-            source, at = at, memory.address(inside, True, inside.shape, False)
-            self.kept[n] = inside
-            if not memory.indices(source, at, x.size, self.bounds[n], self.from_end[n] != 0):
+            size = self.widths[n] * (count if self.batched[n] else 1)
+            inside, self.is_copied = self.numpy.empty(size, self.numpy.int64), True
+            target = memory.address(inside, True, (size,), 0)
+            source = memory.address(x, whole, self.cells[n], rows)
+            if not source or not memory.indices(source, target, size, self.bounds[n], self.from_end[n] != 0):
                 return False
+            at, self.kept[n] = target, inside
         self.inputs[n] = at
+        return True
+
+    def _point_again(self, arrays: list[Any], count: Int) -> bool:
+        """Put down where the arguments' own arrays lie: to make a copy of one may have let other code run, which may
+        have resized another one.
+        """
+        for n in range(self.arity):
+            x = arrays[n]
+            if x is self.kept[n]:
+                at = memory.address(x, self.bounds[n] >= 0, self.cells[n], count if self.batched[n] else 0)
+                if not at:
+                    return False
+                self.inputs[n] = at
         return True
 
     def _computed_by_python(self, arrays: list[Any], count: Int, slopes: bool, seed: float) -> bool:
@@ -272,7 +291,7 @@ class Plan:
             if self.bounds[n] > 0:
                 if not self._point(n, x, count):
                     return False
-                given[n] = self.wholes[n] if type(x) is int else self.kept[n]
+                given[n] = self.wholes[n] if type(x) is int else self.kept[n].reshape(x.shape)
             elif self.bounds[n] == 0:  # floats do not overflow
                 given[n] = ieee.whole(x) if isinstance(x, int) else x.astype(float)
         self.room, self.is_bounded = 0, True
@@ -281,14 +300,14 @@ class Plan:
                 self.results, by = self.kernel.both(given, seed) if slopes else (self.kernel.forward(given), ())
                 if by:
                     self.by = self.numpy.concatenate([self.numpy.asarray(x, float).reshape(-1) for x in by])
-                    self.by_at, self.by_count = memory.address(self.by, False, self.by.shape, False), len(self.by)
+                    self.by_at, self.by_count = memory.address(self.by, False, self.by.shape, 0), len(self.by)
                 if len(self.hows):
                     self.memory = [self.numpy.ascontiguousarray(self.results["sides"], float)]  # or they are complex
         except Exception:  # an operation of the user's own may raise anything, and so may numbers beyond all bounds
             return False
         if len(self.hows):
             sides = self.memory[0]
-            self.sides_at = memory.address(sides, False, sides.shape, False)
+            self.sides_at = memory.address(sides, False, sides.shape, 0)
             self.sides_step = sides.size // count if self._is_batched("sides") else 0
         return True
 
@@ -388,12 +407,13 @@ class Plan:
         if count >= self.limit:
             return self._computed_by_python([x[places] for x in arrays], count, slopes, seed)
         self.is_bounded = False
-        at, free = memory.address(places, True, (count,), False), self._room_for(count)
+        last, free = places.max(), self._room_for(count)
+        at = memory.address(places, True, (count,), 0)
         for n in range(self.arity):
             x, extent = arrays[n], self.bounds[n]
-            source = memory.address(x, extent >= 0, x.shape, False)
+            source = memory.address(x, extent >= 0, self.cells[n], -1) if len(x) > last else 0
             if not source:
-                if not self._point_array(n, x[places], extent >= 0):
+                if not self._point_array(n, x[places], extent >= 0, count):
                     return False
                 continue
             size = count * self.widths[n]
@@ -410,7 +430,7 @@ class Plan:
         if count > self.row_room:
             self.rows = self.numpy.empty(count * sum(self.widths))
             self.row_room = count
-        return memory.address(self.rows, False, self.rows.shape, False)
+        return memory.address(self.rows, False, self.rows.shape, 0)
 
     def holding(self, arrays: list[Any], places: Any) -> Any:
         """Which of the examples at these places it holds for, by their numbers among those, for which it does not, and
@@ -427,8 +447,8 @@ class Plan:
             held = inside[found[0]]
             return held, self.numpy.delete(self.numpy.arange(count), held), found[2]
         held, others = self.numpy.empty(count, self.numpy.int64), self.numpy.empty(count, self.numpy.int64)
-        held_at = memory.address(held, True, (count,), False)
-        others_at = memory.address(others, True, (count,), False)
+        held_at = memory.address(held, True, (count,), 0)
+        others_at = memory.address(others, True, (count,), 0)
         first = 0
         for row in range(count):
             if self.holds(row):
@@ -454,3 +474,43 @@ class Plan:
                 low = -extent if self.from_end[n] else 0
                 fits &= ((arrays[n] >= low) & (arrays[n] < extent)).reshape(count, -1).all(1)
         return self.numpy.flatnonzero(fits)
+
+
+def share(plans: list[Any], arrays: list[Any], rows: Any, slopes: bool, seed: float, load: Any) -> Any:
+    """Run each of some rows of a batch by the first of several plans that holds for it.
+
+    Args:
+        plans: in the order in which they are asked.
+        arrays: the arguments, of all rows.
+        rows: the places of those that are run.
+        slopes: whether derivatives are asked for.
+        seed: see `Plan.run_on`.
+        load: gives a plan its parameters.
+
+    Yields:
+        A plan that has just run on its rows, their numbers among `rows`, and the results. In the end None, the numbers
+        of those for which no plan holds, and whether all others could be computed.
+    """
+    made: Plan
+    waiting = None
+    for made in plans:
+        if made.outside.changed():
+            continue
+        if waiting is None:
+            waiting = made.numpy.arange(len(rows))
+        load(made)
+        held = made.holding(arrays, rows[waiting])
+        if held is None:
+            break
+        taken, others, results = waiting[held[0]], waiting[held[1]], held[2]
+        if len(taken):
+            if slopes and not made.run_rows(arrays, rows[taken], True, seed):
+                break
+            yield made, taken, results
+        waiting = others
+        if not len(waiting):
+            break
+    else:
+        yield None, () if waiting is None else waiting, True  # of no plan's all are left
+        return
+    yield None, waiting, not len(waiting)

@@ -1,6 +1,8 @@
 cimport cython
 from wengert.compiler cimport memory
+from wengert.engine cimport Value
 from wengert.ops cimport ieee
+cdef tuple ALIKE, KINDS
 cdef class Slot:
     cdef int kind
     cdef object want
@@ -11,6 +13,9 @@ cdef class Slot:
     cdef bint whole, takes_arrays, is_one, has_float
     cdef long long at
     cdef object widened(self, object x, object numpy)
-    cdef long long fill_rows(self, object x) except -1
+    cdef long long fill_rows(self, object x, Py_ssize_t count) except -1
+    @cython.locals(n=Py_ssize_t, child=Slot)
+    cdef bint resembles(self, object x, object numpy, bint batched) except -1
     cdef long long fill(self, object x, Py_ssize_t axis, long long at) except -1
     cdef long long fill_items(self, object x, long long at) except -1
+cpdef bint are_equal(object x, object y) except -1

@@ -9,13 +9,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from wengert.compiler import memory
+from wengert.engine import Value
 from wengert.ops.ieee import Int, cython
 
 if False:  # what the compiler reads instead of the stand-in
     import cython  # type: ignore[no-redef]
 
-__all__ = ["Slot"]
+__all__ = ["Slot", "are_equal"]
 
+ALIKE = (str, int, bytes)  # equal ones of these are one to a program
 KINDS = ("fixed", "float", "whole", "value", "numbers", "values", "items", "keyed")  # what slots are for
 
 
@@ -73,15 +75,45 @@ class Slot:
         self.at = 0
         self.has_float = False
 
+    def resembles(self, x: Any, numpy: Any, batched: bool) -> bool:
+        """Return True if an argument looks like this one from outside; the numbers in it are not read."""
+        kind = KINDS[self.kind]
+        if kind == "float":
+            return type(x) is float
+        if kind == "whole":
+            return type(x) is int
+        if kind == "value":
+            return isinstance(x, Value)
+        if kind == "fixed":
+            return are_equal(x, self.want)
+        if kind == "numbers":
+            if type(x) is numpy.ndarray:
+                return self.takes_arrays and x.dtype.kind == self.of and (self.of == "b" or x.dtype.itemsize == 8)
+            if batched:
+                return type(x) is list
+            return len(self.held) > 0 and type(x) is self.held[0] and len(x) == self.shape[0]
+        if type(x) is not self.want or len(x) != len(self.children) + self.size * (kind == "values"):
+            return False
+        items = list(x.values() if kind == "keyed" else x)
+        if kind == "keyed" and tuple(x) != self.keys:
+            return False
+        for n in range(len(self.children)):
+            child: Slot = self.children[n]
+            if not child.resembles(items[n], numpy, batched):
+                return False
+        return True
+
     def widened(self, x: Any, numpy: Any) -> Any:
         """An array of such numbers as wide ones, one row behind the other; None if it holds others."""
         if x.dtype.kind != self.of:
             return None
         return numpy.array(x, numpy.int64 if self.whole else numpy.float64, order="C")
 
-    def fill_rows(self, x: Any) -> Int:
-        """Write the numbers of a batch: see `fill`."""
+    def fill_rows(self, x: Any, count: Int) -> Int:
+        """Write the numbers of a batch, for which there is room for so many examples: see `fill`."""
         at = self.at
+        if len(x) != count:  # by now
+            return 0
         if not self.shape:
             return self.fill_items(x, at)
         for row in x:
@@ -122,3 +154,8 @@ class Slot:
                     return 0
             at += 8
         return at
+
+
+def are_equal(x: Any, y: Any) -> bool:
+    """Return True if two things are one to a program: the same, or equal ones of the kinds that are told by value."""
+    return x is y or (type(x) is type(y) and type(x) in ALIKE and x == y)

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from wengert.compiler.dispatch import Runtime
+from wengert.compiler.runtime import Runtime
 from wengert.compiler.exported import Exported
 
 __all__ = ["to_jax"]

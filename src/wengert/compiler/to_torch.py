@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from wengert.compiler.dispatch import Runtime
+from wengert.compiler.runtime import Runtime
 from wengert.compiler.exported import Exported
 
 __all__ = ["RecordedModule"]

@@ -4,7 +4,8 @@ from wengert.compiler cimport memory, plan
 from wengert.ops cimport ieee
 cdef class Batches:
     cdef plan.Plan made, penalty
-    cdef list plans, spots, columns, rows, given
+    cdef list plans, columns, rows, given
+    cdef dict spots
     cdef object optimizer, numpy, sums, rest, penalized
     cdef readonly object data, numbers, gradients, predictions, order
     cdef double[::1] x, g
@@ -23,7 +24,7 @@ cdef class Batches:
     cdef bint compute(self, Py_ssize_t start, Py_ssize_t end) except -1
     @cython.locals(made=plan.Plan, n=Py_ssize_t, to="long long")
     cdef bint by_one(self, Py_ssize_t cut, Py_ssize_t count, double scale) except -1
-    @cython.locals(made=plan.Plan)
     cdef bint by_several(self, Py_ssize_t cut, Py_ssize_t count, double scale) except -1
+    cpdef object give_numbers(self, object made)
     @cython.locals(count=Py_ssize_t)
     cdef bint penalize(self, plan.Plan penalty) except -1

@@ -44,7 +44,7 @@ class Batches:
         made: plan.Plan = plans[0]
         self.made: plan.Plan = made
         self.plans: list[Any] = plans
-        self.spots: list[Any] = spots
+        self.spots: dict[int, Any] = {id(its): places for its, places in zip(plans, spots, strict=True)}
         self.data: list[Any] = data
         self.is_one: bool = len(plans) == 1
         self.penalty: plan.Plan | None = penalty
@@ -200,26 +200,20 @@ class Batches:
     def by_several(self, cut: Int, count: Int, scale: float) -> bool:
         """The same, each example by the recording that holds for it."""
         made: plan.Plan
-        waiting = self.numpy.arange(cut, cut + count)
+        rows = self.order[cut : cut + count]
         self.gradients[...] = 0.0
-        for made, spots in zip(self.plans, self.spots, strict=True):
-            if made.outside.changed():
-                continue
-            made.kernel.numbers[...] = self.numbers[spots]
-            held = made.holding(self.data, self.order[waiting])
-            if held is None:
-                return False
-            taken, waiting = waiting[held[0]], waiting[held[1]]
-            if len(taken):
-                if not made.run_rows(self.data, self.order[taken], True, scale):
-                    return False
-                self.loss += made.total(len(taken))
-                self.gradients[spots] += made.kernel.slopes
-                if self.is_shown:
-                    self.predictions[taken] = made.output("auxiliary")
-            if not len(waiting):
-                return True
-        return False
+        for made, taken, done in plan.share(self.plans, self.data, rows, True, scale, self.give_numbers):
+            if made is None:
+                return bool(done) and not len(taken)
+            self.loss += made.total(len(taken))
+            self.gradients[self.spots[id(made)]] += made.kernel.slopes
+            if self.is_shown:
+                self.predictions[cut + taken] = made.output("auxiliary")
+        return True
+
+    def give_numbers(self, made: Any) -> None:
+        """Give a recording its parameters as they are now."""
+        made.kernel.numbers[...] = self.numbers[self.spots[id(made)]]
 
     def penalize(self, penalty: plan.Plan) -> bool:
         """Add the regularization and its gradient."""

@@ -28,9 +28,16 @@ PIECE = 1024  # how many examples an array program computes at once; more would 
 class CompiledLosses:
     """The losses of a task's examples, by an array program.
 
+    Args:
+        task: what is learnt.
+        backend: what the program runs by.
+        mesh: see `fit`.
+        work: how many examples will be learnt from in all, and how many at once, by which it is decided whether the
+            program serves; None if it does in any case.
+
     Attributes:
         chunk: how many examples are computed at once.
-        operations: how many scalar operations a pass over all examples takes.
+        serves: whether the array program does, or by the rule of counts the engine.
         became: what became of them, in words.
         hosts: the processes that train together.
         mesh: the devices, of a back end that runs on devices; else None.
@@ -39,9 +46,10 @@ class CompiledLosses:
         RefusedError: the loss or the data cannot be compiled.
     """
 
-    def __init__(self, task: Task, backend: Backend, mesh: Any = None) -> None:
+    def __init__(self, task: Task, backend: Backend, mesh: Any = None, work: tuple[int, int] | None = None) -> None:
         self.task: Task = task
         self.backend: Backend = backend
+        self._work: tuple[int, int] | None = work
         self.hosts: Hosts = Hosts([len(task.examples)])
         self.mesh: Any = None
         if backend.device:
@@ -59,28 +67,47 @@ class CompiledLosses:
             made = loss(prediction, _listed(y))
             return made if metric is None else Auxiliary(made, prediction)
 
-        self._losses = Compiled(_named(loss, example), backend=backend)
+        self._losses = self._compiled(_named(loss, example))
         self._penalties: Compiled | None = None
         self._flat: FlatSteps | None = None  # those of an earlier epoch, which mostly serve again
-        self._predictions = Compiled(_named(model, lambda x: model(_listed(x))), backend=backend)
+        self._predictions = self._compiled(_named(model, lambda x: model(_listed(x))))
         few = [column[:CHUNK] for column in self._data]
         try:
             with warnings.catch_warnings(), same_random_numbers():
                 warnings.simplefilter("ignore")  # what there is to say is said in one line
-                self._losses.sum(*few)
+                for _ in range(2):  # of one example alone the first call only records
+                    self._losses.sum(*[column[:2] for column in few])
+                if self._losses._runtime.last.specializations:
+                    self._losses.sum(*few)
                 if not (refusal := self.refusal()) and task.metric is not None:
                     self._predictions.map(few[0])
                 if task.regularization is not None and not refusal:
-                    self._penalties = _compiled_penalty(task.regularization, backend)
+                    self._penalties = self._compiled_penalty(task.regularization)
         except Exception as error:  # code that a stand-in for a number upsets runs as it always did
             refusal = f"{type(error).__name__}: {error}"
         if refusal:
             raise RefusedError(refusal)
         path = self._losses._runtime.latest()
-        self.operations: int = path.nodes * len(task.examples)
+        size = 1 if work is None else work[1]
+        self.serves: bool = bool(self._losses._runtime.last.specializations) and (work is None or path.least <= size)
         self.close: float = path.kernel.agree  # to the engine's numbers, which are summed in another order
         steps = path.lifted.program.size
         self.became: str = f"{path.nodes:,} scalar operations became {steps:,} array operations"
+
+    def _compiled(self, function: Callable[..., Any]) -> Compiled:
+        """A function that runs by the back end, or by the rule of counts."""
+        made = Compiled(function, backend=self.backend if self._work is None else None)
+        made._runtime.expected = 0 if self._work is None else self._work[0]
+        return made
+
+    def _compiled_penalty(self, regularization: Callable[[], Value]) -> Compiled | None:
+        """The regularization as an array program; None if it cannot be one, and then it stays with the engine."""
+        try:
+            made = self._compiled(regularization)
+            made.prepare()
+        except Exception:  # code of the user's that a stand-in for a number upsets: it runs as it always did
+            return None
+        return None if _refusal(made) else made
 
     def refusal(self) -> str:
         """Why the loss runs uncompiled by now; it has said so itself. Empty if it does not."""
@@ -177,16 +204,6 @@ class CompiledLosses:
             return sum(float(metric(p, target)) for p, (_, target) in zip(shown, pairs, strict=True))
 
 
-def _compiled_penalty(regularization: Callable[[], Value], backend: Backend) -> Compiled | None:
-    """The regularization as an array program; None if it cannot be one, and then it stays with the engine."""
-    try:
-        made = Compiled(regularization, backend=backend)
-        made()
-    except Exception:  # code of the user's that a stand-in for a number upsets: it runs as it always did
-        return None
-    return None if _refusal(made) else made
-
-
 def _arrays(examples: list[Example]) -> list[Any]:
     """The rows and the targets as arrays; none for no examples.
 
@@ -203,7 +220,7 @@ def _arrays(examples: list[Example]) -> list[Any]:
 def _refusal(function: Compiled) -> str:
     """Why the last call of a compiled function ran uncompiled; empty if it did not, or if there was none."""
     last = function._runtime.last
-    return "" if last is None else last.refusal
+    return "" if last is None else last.fallback_reason
 
 
 def _named(source: Any, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -40,7 +40,7 @@ ROWS = untyped.sharding.PartitionSpec(AXIS)  # a part along the first axis,
 PARTS = untyped.sharding.PartitionSpec(None, AXIS)  # and along the second
 PIECE = 1 << 13  # how many examples a device computes at once; more would cost memory and gain no time
 ALONE = 1 << 12  # numbers: larger arrays of parameters are moved as they are, without a copy, and smaller ones together
-PAUSE = 0.1  # seconds between two looks at what else there is to do
+PAUSE = 500_000_000  # operations between two looks at what else there is to do: on devices a call takes longer
 
 
 def hosts_of(count: int) -> Hosts:
@@ -139,7 +139,7 @@ class DeviceSteps(FlatSteps):
         super().__init__(*given)
         self.mesh: Mesh = mesh
         self.hosts: Hosts = hosts
-        self.pause: float = PAUSE
+        self.pause: int = PAUSE
         losses, penalty, optimizer = self.task
         self.single: bool = losses.paths[0].kernel.single  # type: ignore[attr-defined]
         first, pieces = losses.paths[0], None

@@ -67,8 +67,8 @@ def fit(
     warning, before the step that would carry it into the parameters.
 
     Where NumPy is installed, the model and the loss are compiled (see `compile`) and each batch is an array
-    program, which is the same to rounding; what cannot be compiled is left to the engine. What computes is
-    settled at the start, and the History names it. It is the plain code that is recorded, a few times: one that
+    program, which is the same to rounding; what cannot be compiled, or would take longer to prepare than to
+    compute, is left to the engine. What computes is settled at the start, and the History names it. It is the plain code that is recorded, a few times: one that
     counts its calls, or keeps what it saw, wants backend="eager".
 
     A batch is computed in pieces of at most 128 examples (1,024 by a program) whose gradients add up in the
@@ -97,7 +97,8 @@ def fit(
         callback: called with the History after each epoch; if it returns True, the run ends. Without one, and without
             validation, the parameters that another thread sees may be a tenth of a second old.
         backend: "eager" is the engine; "numpy", "native" and "xla" are the array program, or an error, the last one
-            on devices; "auto" is the program if there can be one, by the first back end that can run here.
+            on devices; "auto" is the program if there can be one and it pays, by a rule of counts
+            (see `wengert.compile`): the same for the same program, data and number of epochs.
         history: of an earlier run, which this one goes on with until there are `epochs` in all: the same History is
             continued and returned. If the parameters, the optimizer and the random numbers are as they were then (see
             `wengert.checkpoint`, and save from `callback`), the outcome is that of one long run, to the last bit:
@@ -128,9 +129,15 @@ def fit(
     measure = _metric(metric, loss)
     history = _begun(history, optimizer, measure is not None, bool(held_out), patience)
     started = perf_counter() - history.seconds
-    if len(history) and backend == "auto":
-        backend = history.backend or backend
-    trainer = choose(backend, model, loss, measure, regularization, examples, held_out, dtype=dtype, mesh=mesh)
+    trainer = choose(
+        backend,
+        *(model, loss, measure, regularization, examples, held_out),
+        dtype=dtype,
+        mesh=mesh,
+        epochs=epochs,
+        size=batch_size,
+        settled=history.backend if len(history) else "",
+    )
     hosts = trainer.hosts
     if hosts.several:
         asked = epochs, batch_size or 0, patience or 0, clip_norm or 0.0, callback is not None, bool(held_out)

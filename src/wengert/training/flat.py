@@ -11,7 +11,6 @@ loss.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,8 +23,9 @@ from wengert.training.metrics import Right
 
 __all__ = ["FlatSteps", "Recorded", "places", "recorded"]
 
-PAUSE = 5e-3  # seconds between two looks at what else there is to do: Ctrl-C, other threads, the progress bar
-SHOWN = 0.1  # after so many seconds at the latest another thread, which draws them, say, sees the numbers of an epoch
+# In operations, of which machine code does some 1,000 in a microsecond:
+PAUSE = 5_000_000  # between two looks at what else there is to do: Ctrl-C, other threads, the progress bar
+SHOWN = 100_000_000  # after so many another thread, which draws them, say, sees the numbers of an epoch
 
 
 class Recorded(NamedTuple):
@@ -37,7 +37,7 @@ class Recorded(NamedTuple):
 
     def is_old(self) -> bool:
         """Whether its calls run by others by now."""
-        return bool(self.entry.refusal) or tuple(self.entry.specializations) != self.paths
+        return bool(self.entry.is_eager) or tuple(self.entry.specializations) != self.paths
 
     def parameters(self) -> set[int]:
         """The identities of all their parameters."""
@@ -47,9 +47,9 @@ class Recorded(NamedTuple):
 def recorded(compiled: Compiled, batch: Sequence[Any]) -> Recorded | None:
     """The recordings of a compiled function for such arguments: of a batch, or none; None if it runs uncompiled."""
     runtime: Any = compiled._runtime
-    entry = runtime.entry_for(runtime.arguments(batch, {}, bool(batch)))
+    entry = runtime.entry_for(runtime.arguments(batch, {}, bool(batch)), 1)
     paths = tuple(entry.specializations)
-    return Recorded(runtime, entry, paths) if paths and not entry.refusal else None
+    return Recorded(runtime, entry, paths) if paths and not entry.is_eager else None
 
 
 class FlatSteps(Batches):
@@ -77,15 +77,15 @@ class FlatSteps(Batches):
         self.metric: Right | None = metric
         self.state: dict[str, Any] = {}
         self.held: bool = False  # whether the numbers of now are in the arrays; else they are in the Values
-        self.written: float = 0.0  # when the Values had them last
-        self.pace: int = 1  # how many steps are made between two looks
-        self.pause: float = PAUSE  # seconds between them
+        self.unseen: int = 0  # how many operations ago the Values had them last
+        self.pause: int = PAUSE  # operations between two looks
         self.number: int = 0  # of the batch that comes next
         self.meanwhile: Callable[[], None] = lambda: None  # what there is to do while devices compute
         self.first: int = 0  # from which example on there are predictions
         self.stop: int = 0  # and up to which
         self.right: float = 0.0  # how many of those before were right
         first = losses.paths[0]
+        self.nodes: int = max(path.nodes for path in losses.paths)  # operations of an example
         # Those of the first recording, as it has them, then what it does not reach.
         known = {id(p): p for p in (*first.parameters, *optimizer.parameters)}
         self.parameters: tuple[Any, ...] = tuple(known.values())
@@ -121,7 +121,7 @@ class FlatSteps(Batches):
             return False
         for each in self.task[:2]:
             if each is not None:
-                each.entry.count_call()
+                each.entry.calls += 1
         return True
 
     def end(self, goes_on: bool = False) -> float:
@@ -130,7 +130,7 @@ class FlatSteps(Batches):
         """
         if not goes_on:
             self.release()
-        elif self.held and perf_counter() - self.written > SHOWN:
+        elif self.held and self.unseen > SHOWN:
             self.store()
         self.count_right(0)
         right, self.right = self.right, 0.0
@@ -159,17 +159,17 @@ class FlatSteps(Batches):
         """Read the Values and the optimizer's state as they are now."""
         gather(self.parameters, self.numbers)
         self.state = {name: np.array(numbers)[self.places] for name, numbers in self.task[2]._state.items()}
-        self.held, self.written = True, perf_counter()
+        self.held, self.unseen = True, 0
 
     def store(self) -> None:
         """Write everything back to where it came from, the gradients of the last batch too."""
         scatter(self.parameters, self.numbers, self.gradients)
         for name, numbers in self.state.items():
             np.frombuffer(self.task[2]._state[name])[self.places] = numbers
-        self.written = perf_counter()
+        self.unseen = 0
 
     def step(self, number: int, start: int, loss: float) -> tuple[int, float]:
-        """Make some steps of the optimizer, on the batches from one on: as many as take a few milliseconds.
+        """Make some steps of the optimizer, on the batches from one on: as many as there are before the next look.
 
         Args:
             number: of that batch.
@@ -190,10 +190,9 @@ class FlatSteps(Batches):
         try:
             steps = self.trusted(start)
             if steps:
-                began = perf_counter()
                 with np.errstate(all="ignore"):
                     done, loss = self.run(start, steps, loss, self.state)
-                self.pace = max(1, int(done * self.pause / (perf_counter() - began)))
+                self.unseen += done * self.size * self.nodes
         finally:
             if not done:
                 self.store()
@@ -216,7 +215,7 @@ class FlatSteps(Batches):
         steps: int = losses.runtime.trusts(*losses[1:], lambda: ready([column[rows] for column in self.data]))
         if steps and penalty is not None:
             steps = min(steps, penalty.runtime.trusts(*penalty[1:], lambda: ready([])))
-        return min(self.pace, steps)
+        return min(max(1, self.pause // (self.size * self.nodes)), steps)
 
 
 def places(these: Iterable[Any], among: Iterable[Any]) -> Any:

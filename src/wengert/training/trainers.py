@@ -30,20 +30,32 @@ if TYPE_CHECKING:
 __all__ = ["DivergedError", "Trainer", "choose", "uncompiled"]
 
 Answer = TypeVar("Answer")
+EVERY = 1 << 60  # more examples than there are
 
 
 class DivergedError(Exception):
     """The loss of a batch is not finite."""
 
 
-def choose(backend: str, *task: Any, dtype: str = "float64", mesh: Any = None) -> Trainer:
+def choose(
+    backend: str,
+    *task: Any,
+    dtype: str = "float64",
+    mesh: Any = None,
+    epochs: int = 1,
+    size: int | None = None,
+    settled: str = "",
+) -> Trainer:
     """What trains on `Task(*task)`.
 
     Args:
-        backend: "eager" is the engine, the name of a back end its array program; "auto" is the first that can run here,
-            where the loss and the data can be compiled and the task is not tiny, else the engine. Its `fallback` says
-            why, and is empty for a tiny task, which the engine computes in less time.
+        backend: "eager" is the engine, the name of a back end its array program; "auto" is the program, as machine code
+            or by NumPy, where the loss and the data can be compiled and the rule of counts says so (see `compile`), for
+            all examples of all epochs; else the engine. Its `fallback` says why, and is empty if the counts do.
         *task: the fields of a Task.
+        epochs: how many there will be.
+        size: how many examples make a batch; None is all of them.
+        settled: what an earlier run, which this one goes on with, was trained by; empty if there was none.
         dtype: the kind of numbers that a back end computes with.
         mesh: the devices that it uses, if it is one for devices; None for those of its own choice.
 
@@ -52,10 +64,10 @@ def choose(backend: str, *task: Any, dtype: str = "float64", mesh: Any = None) -
         ArgumentError: a back end is asked for, and the loss or the data cannot be compiled.
     """
     asked, fallback = Task(*task), ""
-    known = BACKENDS.get(backend)
-    if mesh is not None and not (known is not None and known.device):
+    known = BACKENDS.get(settled if backend == "auto" else backend)
+    if mesh is not None and not (known is not None and known.device and backend != "auto"):
         raise ArgumentError(f'mesh needs backend="xla", which computes on devices; backend is {backend!r}')
-    if backend == "eager":
+    if backend == "eager" or (backend == "auto" and settled == "eager"):
         if dtype != "float64":
             raise ArgumentError(f"dtype is {dtype!r}, and the engine computes in double precision")
         return Trainer(asked)
@@ -66,8 +78,12 @@ def choose(backend: str, *task: Any, dtype: str = "float64", mesh: Any = None) -
             raise RefusedError("strict() and detect_anomaly() look at each operation by itself")
         from wengert.training.compiled import CompiledLosses  # which needs NumPy
 
-        compiled = CompiledLosses(asked, chosen, mesh)
-        if backend != "auto" or compiled.operations >= chosen.overhead:
+        work = None
+        if backend == "auto" and chosen == preferred():
+            count = len(asked.examples)
+            work = (EVERY, EVERY) if settled else (epochs * count, min(size or count, count))
+        compiled = CompiledLosses(asked, chosen, mesh, work)
+        if compiled.serves:
             return Trainer(asked, compiled)
     except MissingExtraError as error:
         if backend != "auto":

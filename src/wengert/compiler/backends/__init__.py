@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from wengert.compiler.backends.xla import precision as precision
     from wengert.compiler.backends.xla import traced as traced
 
-__all__ = ["BACKENDS", "Backend", "automatic", "preferred", "register"]
+__all__ = ["BACKENDS", "Backend", "preferred", "register"]
 
 _LATER = {  # what is imported when it is asked for: most of it needs NumPy
     "Kernel": "base", "LIBRARIES": "spellings", "all_finite": "base", "cache_folder": "cache", "cut": "base",
@@ -46,8 +46,6 @@ class Backend(NamedTuple):
     kernel: Callable[[], Callable[..., Any]]  # gives its kind of `Kernel`
     library: str  # that it needs
     extra: str  # that brings the library: pip install "wengert[extra]"
-    overhead: int  # a pass over all examples of fewer scalar operations takes the engine less time than its calls
-    background: Callable[[], type[Any]] | None = None  # a kind that is prepared while another back end serves
     device: bool = False  # whether it runs on devices: there also in single precision, and many steps of `fit` at once
 
     def is_available(self) -> bool:
@@ -79,7 +77,7 @@ class Backend(NamedTuple):
 
 
 BACKENDS: dict[str, Backend] = {}
-"""By name; of those that can run here, "auto" takes the first."""
+"""By name."""
 
 
 def register(backend: Backend) -> Backend:
@@ -89,46 +87,17 @@ def register(backend: Backend) -> Backend:
 
 
 def preferred() -> Backend:
-    """The first back end that can run here.
+    """What "auto" runs programs by: machine code where llvmlite is installed, else NumPy.
 
     Raises:
-        MissingExtraError: none can; the message holds the command that brings the first.
-
-    >>> preferred().name
-    'numpy'
+        MissingExtraError: NumPy is not installed either; the message holds the command that brings it.
     """
-    first = next((backend for backend in BACKENDS.values() if backend.is_available()), next(iter(BACKENDS.values())))
-    first.require()
-    return first
+    native = BACKENDS["native"]
+    chosen = native if native.is_available() else BACKENDS["numpy"]
+    chosen.require()
+    return chosen
 
 
-def automatic(wait: bool) -> Backend:
-    """What "auto" runs a compiled function by: the first back end that can run here. Where that is NumPy there is also
-    machine code: at once if that is waited for, else when a function has been called so often that it pays.
-
-    Raises:
-        MissingExtraError: see `preferred`.
-    """
-    first, native = preferred(), BACKENDS["native"]
-    if first.name != "numpy" or (wait and not native.is_available()):
-        return first
-    return first._replace(kernel=native.kernel if wait or native.background is None else native.background)
-
-
-def _native() -> Any:
-    return import_module(f"{__name__}.native.kernel")
-
-
-register(Backend("numpy", lambda: import_module(f"{__name__}.numpy").NumPyKernel, "numpy", "array", overhead=2000))
-register(
-    Backend(
-        "native",
-        lambda: _native().NativeKernel,
-        "llvmlite",
-        "native",
-        overhead=500,
-        background=lambda: _native().BackgroundKernel,
-    )
-)
-# JAX brings NumPy, so that "auto" never comes to this one.
-register(Backend("xla", lambda: import_module(f"{__name__}.xla").XLAKernel, "jax", "xla", overhead=20000, device=True))
+register(Backend("numpy", lambda: import_module(f"{__name__}.numpy").NumPyKernel, "numpy", "array"))
+register(Backend("native", lambda: import_module(f"{__name__}.native.kernel").NativeKernel, "llvmlite", "native"))
+register(Backend("xla", lambda: import_module(f"{__name__}.xla").XLAKernel, "jax", "xla", device=True))

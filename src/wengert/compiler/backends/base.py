@@ -53,7 +53,7 @@ class Kernel(ABC):
         inputs: what is given for each run, in this order.
         numbers: the parameters, end to end, to be filled before a run.
         slopes: after `both`, the derivative by each of them.
-        code: its functions as machine code; None where it has none, or none yet.
+        code: its functions as machine code; None where it has none.
         refusal: why another back end runs the program after all; empty if none does.
         agree: how closely it must follow the function, relative to each number.
         nudge: more than the rounding of thousands of operations, and less than what anyone means to change.
@@ -79,14 +79,8 @@ class Kernel(ABC):
 
     @property
     def code(self) -> MachineCode | None:
-        """Its functions as machine code; None where it has none, or none yet."""
+        """Its functions as machine code; None where it has none."""
         return None
-
-    def want(self, spent: float) -> bool:
-        """Have machine code made, if that is worth it after its runs have taken so many seconds; whether it is on its
-        way.
-        """
-        return False
 
     def work(self, count: int) -> int:
         """How many doubles of scratch the machine code takes for so many examples."""

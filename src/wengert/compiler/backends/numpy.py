@@ -52,13 +52,8 @@ class NumPyKernel(Kernel):
 
     def __init__(self, program: Program, back: Program, wanted: Sequence[Array] = ()) -> None:
         super().__init__(program, back, wanted)
-        self._both: Callable[..., Any] | None = None
-        self._forward: Callable[..., Any] | None = None  # made when asked for: a training loop has no use for it
-        self.make()
-
-    def make(self) -> None:
-        """Make what runs."""
-        self._both = self._define(True)
+        self._both: Callable[..., Any] | None = None  # made when they are asked for
+        self._forward: Callable[..., Any] | None = None
 
     def _define(self, both: bool) -> Callable[..., Any]:
         """The function that computes the outputs, and if asked for the derivatives: those by the parameters are left in

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ class Lifted:
     parameters: list[int]  # the places of the leaves, in the order of the param arrays' elements
     table_reads: int  # how many operands are read through a table
     products: int  # how many steps are matrix products
+    multiplications: int  # that an example takes in the largest of them
 
 
 def lift(
@@ -84,8 +86,9 @@ def lift(
     parameters = back[np.concatenate(slots)].tolist() if slots else []
     steps = program.each_step()
     tables = sum(x.table is not None for step in steps if isinstance(step, Compute) for x in step.operands)
-    products = sum(isinstance(step, Compute) and _is_matrix_product(step) for step in steps)
-    return Lifted(program, parameters, tables, products)
+    products = [step for step in steps if isinstance(step, Compute) and _is_matrix_product(step)]
+    multiplications = max([-prod(step.axes) for step in products if BATCH in step.axes], default=0)  # BATCH is -1
+    return Lifted(program, parameters, tables, len(products), multiplications)
 
 
 def _with_loops(graph: Graph, source: Ints, wanted: Ints, picks: list[Pick]) -> tuple[FlatGraph, list[Recurrence]]:

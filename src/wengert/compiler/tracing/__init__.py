@@ -3,11 +3,11 @@
 from wengert.compiler.tracing.arguments import Arguments, Fixed, Form, Reader, flatten_argument
 from wengert.compiler.tracing.recorder import Recorder, Unrecordable, is_watched, recorder_of_thread
 from wengert.compiler.tracing.recording import Recording
-from wengert.compiler.tracing.rows import by_place, by_rows, examples, look_of, taker
+from wengert.compiler.tracing.rows import by_place, rows_of
 from wengert.compiler.tracing.slots import slots_of
-from wengert.compiler.tracing.trace import Auxiliary, main_of, numbers_in, record, slopes_of
+from wengert.compiler.tracing.trace import Auxiliary, Recorded, main_of, numbers_in, record, slopes_of
 from wengert.compiler.tracing.watch import DRAWS, PlainRun, random_state
 
-__all__ = ["DRAWS", "Arguments", "Auxiliary", "Fixed", "Form", "PlainRun", "Reader", "Recorder", "Recording"]
-__all__ += ["Unrecordable", "by_place", "by_rows", "examples", "flatten_argument", "is_watched", "look_of"]
-__all__ += ["main_of", "numbers_in", "random_state", "record", "recorder_of_thread", "slopes_of", "slots_of", "taker"]
+__all__ = ["DRAWS", "Arguments", "Auxiliary", "Fixed", "Form", "PlainRun", "Reader", "Recorded", "Recorder", "Recording"]
+__all__ += ["Unrecordable", "by_place", "flatten_argument", "is_watched", "main_of", "numbers_in", "random_state"]
+__all__ += ["record", "recorder_of_thread", "rows_of", "slopes_of", "slots_of"]

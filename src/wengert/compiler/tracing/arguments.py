@@ -15,14 +15,16 @@ from typing import Any
 import numpy as np
 
 from wengert.compiler.tracing.keys import key_of
-from wengert.compiler.tracing.rows import by_place, called, same_length
+from wengert.compiler.tracing.rows import by_place, called, lengths_of, rows_of, same_length, widened
 from wengert.derivatives import KeyPath, keys_of, tree_flatten, tree_leaves, tree_map, tree_unflatten
 from wengert.engine import Value
 from wengert.errors import ArgumentError, DataError
 
 __all__ = ["Arguments", "Fixed", "Form", "Leaf", "Reader", "flatten_argument", "ordinary"]
 
+SEEN = 256  # examples that are looked at for some that differ
 WIDE = (np.dtype(np.float64), np.dtype(np.int64), np.dtype(np.bool_))
+READ = (np.ndarray, np.memmap)  # the arrays that are nothing but their numbers
 SCALARS: dict[Any, Any] = {np.floating: float, np.integer: int, np.bool_: bool}
 
 
@@ -43,6 +45,15 @@ class Fixed:
     """An argument that is part of the program: a string, a bool, an object."""
 
     key: Any
+
+
+class Foreign(Fixed):
+    """An argument that only the function itself can read: an array of a class of its own, which is the key."""
+
+    def reason(self) -> str:
+        """Why the function itself serves."""
+        name = f"{self.key.__module__.partition('.')[0]}.{self.key.__name__}"
+        return f"an argument holds a {name}, which is more than its numbers: pass a plain array, as np.asarray(x) is"
 
 
 Shape = Any  # of an argument: a PyTree of Leaf and Fixed, or one of those
@@ -82,7 +93,7 @@ def _leaf(name: str, x: Any, batched: bool) -> tuple[Leaf, Any] | Fixed | None:
     if isinstance(x, Value):
         return _one(name, "v"), x
     if isinstance(x, np.ndarray):
-        return _array(name, x, batched)
+        return _array(name, x, batched) if kind in READ else Foreign(kind)
     if kind is list or (kind is tuple and not batched):
         return _sequence(name, x, batched)
     return None if kind is dict or isinstance(x, tuple) else Fixed(key_of(x))
@@ -102,17 +113,20 @@ def _array(name: str, x: Any, batched: bool) -> tuple[Leaf, Any] | None:
     if batched and not x.ndim:
         raise DataError(f"{name} is one number: a batch has an example in each row")
     shape = x.shape[1:] if batched else x.shape
-    made = _widened(x)
+    made = widened(np.asarray(x))
     return _one(name, _kind(x, made), shape, "ndarray" if shape or not batched else "scalar"), made
 
 
-def _sequence(name: str, x: Any, batched: bool) -> tuple[Leaf, Any] | None:
+def _sequence(name: str, x: Any, batched: bool) -> tuple[Leaf, Any] | Fixed | None:
     if batched and not len(x):
         raise DataError(f"{name}: a batch of no examples has no mean: expected at least one")
     if batched and isinstance(x[0], dict):
         raise DataError(f"{name}: a batch of dicts is written as a dict of batches")
     if batched and hasattr(x[0], "_fields"):
         raise DataError(f"{name}: a batch of named tuples is written as a named tuple of batches")
+    for kind in set(map(type, x)):
+        if issubclass(kind, np.ndarray) and kind not in READ:
+            return Foreign(kind)
     try:
         made = np.array(x)
     except ValueError:
@@ -120,7 +134,7 @@ def _sequence(name: str, x: Any, batched: bool) -> tuple[Leaf, Any] | None:
             raise DataError(f"{name}: the examples of a batch have one shape; these differ") from None
         return _values(name, x, type(x).__name__)
     if made.dtype.kind in "fiub" and made.size:
-        array, kinds = _widened(made), _kinds(x)
+        array, kinds = widened(made), _kinds(x)
         shape, inner = (made.shape[1:], kinds[1:]) if batched else (made.shape, kinds)
         return Leaf(name, _kind(made, array), shape, " ".join(inner[: len(shape)]) or "scalar"), array
     if batched:
@@ -144,16 +158,9 @@ def ordinary(x: Any) -> Any:
 
 def _ordinary(x: Any) -> Any:
     if isinstance(x, np.ndarray) and x.dtype.kind in "fiu":
-        return _widened(x)
+        return widened(x)
     scalar = next((make for numpys, make in SCALARS.items() if isinstance(x, numpys)), None)
     return x if scalar is None else scalar(x)
-
-
-def _widened(x: Any) -> Any:
-    """Integers as int64, all else as float64; and integers as float64 where one of them is too large."""
-    if x.dtype.kind in "iu" and not (x.dtype == np.uint64 and x.size and x.max() > np.iinfo(np.int64).max):
-        return x.astype(np.int64, copy=False)
-    return x.astype(np.float64, copy=False)
 
 
 def _kind(x: Any, made: Any) -> str:
@@ -197,16 +204,21 @@ class Form:
                 name += "_"
             self.names.append(name)
         self.batched: bool = batched
+        fixed = [x for shape in shapes.values() for _, x in tree_leaves(shape)]
+        self.reason: str = next((x.reason() for x in fixed if isinstance(x, Foreign)), "")  # why it is not compiled
 
 
 @dataclass
 class Arguments:
     """What a function is called with: the arguments, their shapes, and their arrays."""
 
-    originals: dict[str, Any]
+    args: Sequence[Any]  # as they were passed
+    named: dict[str, Any]
+    originals: dict[str, Any]  # all of them by name, with the defaults
     form: Form
     arrays: list[Any]
     passed: Collection[str]  # the names of those that are no defaults
+    static: Collection[str]
 
     def names(self) -> list[str]:
         """The names of those, in order."""
@@ -223,7 +235,9 @@ class Arguments:
         Raises:
             DataError: the arguments differ in it, or there is none.
         """
-        lengths = list(map(len, self.arrays))
+        lengths = [x.shape[0] for x in self.arrays]
+        if self.form.reason:
+            return same_length([(name, n) for name in self.names() for n in lengths_of(self.originals[name])])
         if not lengths or not lengths[0] or lengths.count(lengths[0]) != len(lengths):
             same_length([(leaf.name, length) for leaf, length in zip(self.form.leaves, lengths, strict=True)])
         return lengths[0]
@@ -263,52 +277,34 @@ class Arguments:
             given[name] = known.setdefault(id(original), made) if isinstance(original, (tuple, dict)) else made
         return called(function, self.form.signature, given)
 
-    def plainly(self, function: Callable[..., Any]) -> Any:
+    def eager(self, function: Callable[..., Any]) -> Any:
         """Call a function on the one example as if it were not compiled, but for the width of NumPy's numbers."""
+        if self.is_wide():
+            return function(*self.args, **self.named)
         shapes = self.form.shapes
         given = {name: x if isinstance(shapes[name], Fixed) else ordinary(x) for name, x in self.originals.items()}
         return called(function, self.form.signature, given)
 
-    def rows(self, part: slice = slice(None)) -> Iterator[tuple[Any, ...]]:
-        """The arguments of each example of a batch, or of some, as the function gets them: `names` names them."""
-        arrays, count = iter(self.arrays), len(range(self.count())[part])
-        known: dict[int, Any] = {}
-
-        def column(shape: Shape, original: Any) -> Any:
-            if isinstance(shape, Fixed):
-                return [original] * count  # as it is now
-            if isinstance(shape, Leaf):
-                made = _column(shape, next(arrays)[part], original, part)
-                return known.setdefault(id(original), made) if _has_identity(original) else made
-            columns = [column(child, original[key]) for key, child in zip(shape.keys, shape.children, strict=True)]
-            return [shape.rebuild(list(row)) for row in zip(*columns, strict=True)]
-
-        columns = []
-        for name in self.names():
-            original = self.originals[name]
-            made = column(self.form.shapes[name], original)
-            columns.append(known.setdefault(id(original), made) if isinstance(original, (tuple, dict)) else made)
-        return zip(*columns, strict=True)
-
-    def all_plainly(self, function: Callable[..., Any], known: dict[int, Any]) -> list[Any]:
+    def all_eager(self, function: Callable[..., Any], known: dict[int, Any]) -> list[Any]:
         """What a function gives for each example of a batch, but for those of which it is known."""
-        taken = by_place(function, self.form.signature, self.names())
-        return [known[n] if n in known else taken(*row) for n, row in enumerate(self.rows())]
+        names, rows = rows_of(self.form.signature, self.static, self.args, self.named)
+        taken = by_place(function, self.form.signature, names)
+        return [known[n] if n in known else taken(*row) for n, row in enumerate(rows)]
 
     def prepared(self, function: Callable[..., Any], number: int) -> Callable[[], Any]:
         """The call of a function on one example of a batch, or on the one that there is, with its arguments ready."""
         if not self.form.batched:
-            return functools.partial(self.plainly, function)
-        taken = by_place(function, self.form.signature, self.names())
-        return functools.partial(taken, *next(self.rows(slice(number, number + 1))))
+            return functools.partial(self.eager, function)
+        names, rows = rows_of(self.form.signature, self.static, self.args, self.named, slice(number, number + 1))
+        return functools.partial(by_place(function, self.form.signature, names), *next(rows))
 
-    def distinct(self, count: int, most: int) -> list[int]:
-        """The first examples of a batch that differ from each other, up to so many."""
+    def distinct(self, rows: Sequence[int], most: int) -> list[int]:
+        """Examples of a batch that differ from each other, up to so many, among the first of some rows."""
         found: dict[Any, int] = {}
-        for number in range(count):
-            found.setdefault(tuple([np.asarray(x).tobytes() for x in self.example(number)]), number)
-            if len(found) == most:
+        for number in map(int, rows[:SEEN]):
+            if len(found) >= most:
                 break
+            found.setdefault(tuple([np.asarray(x).tobytes() for x in self.example(number)]), number)
         return list(found.values())
 
     def is_wide(self) -> bool:
@@ -377,7 +373,7 @@ class Reader:
         form = self.forms.get(key)
         if form is None:
             form = self.forms[key] = Form(self.signature, shapes, batched, bool(aliases))
-        return Arguments(originals, form, arrays, passed)
+        return Arguments(args, named, originals, form, arrays, passed, self.static)
 
 
 def tree_items(x: Any) -> list[Any]:
@@ -401,16 +397,6 @@ def _static(name: str, x: Any) -> Any:
             "be hashable; pass a tuple instead of a list"
         ) from None
     return key_of(x)
-
-
-def _column(leaf: Leaf, x: Any, original: Any, part: slice) -> Any:
-    """What a leaf is in each example as the user's function expects it without a compiler: of a list its own items,
-    which the function may change.
-    """
-    if isinstance(original, list):
-        return original[part]
-    x = x.astype(bool) if leaf.kind == "b" else x
-    return x.tolist() if leaf.held == "scalar" else list(x)
 
 
 def _numbers_of(leaf: Leaf, array: Any) -> Any:

@@ -17,9 +17,14 @@ from wengert.compiler.tracing.recorder import Guard
 from wengert.compiler.tracing.surroundings import Surroundings
 from wengert.compiler.tracing.tracers import HOLDS
 
-__all__ = ["Guards", "Recording"]
+__all__ = ["Guards", "Recording", "lines_of"]
 
 WHAT = ("result", "derivative")
+
+
+def lines_of(guards: Sequence[Guard]) -> list[str]:
+    """The lines that compare."""
+    return [str(line) for line in dict.fromkeys(guard.line for guard in guards)]
 
 
 class Guards(NamedTuple):
@@ -34,7 +39,7 @@ class Guards(NamedTuple):
     @property
     def lines(self) -> list[str]:
         """The lines that compare."""
-        return [str(line) for line in dict.fromkeys(guard.line for guard in self.guards)]
+        return lines_of(self.guards)
 
     def hold(self, outputs: dict[str, Any], xp: Any) -> Any:
         """Whether a run, or each example of it, came to the same comparisons as the recorded one, by a library of
@@ -66,14 +71,20 @@ class Recording(Plan):
     surroundings: Surroundings
     shape: tuple[int, ...] | None  # of the function's result; () for one Value
     nodes: int
+    is_number: bool  # whether it gives a number, on which no Value has a say
     leaves: bool  # whether all parameters are leaves
     extents: dict[int, int]  # by the number of an input: how many items it chooses from
     wraps: frozenset[int]  # the numbers of those that choose from lists of one length, where -1 is the last
     own: Any = None  # where the user's parameters stand among them, if there are others: floats that are read anew
-    seconds: float = 0.0  # what recording and lifting took, without the function's own run and the check
 
     def __post_init__(self) -> None:
+        self.clause: str = ""  # by which it serves
         self.prepare(self, np)
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines that compare."""
+        return self.guards.lines
 
     def counted(self, arrays: Sequence[Any], xp: Any) -> tuple[list[Any], Any]:
         """The inputs, by a library of arrays, with integers that choose counted from the start and within bounds, and

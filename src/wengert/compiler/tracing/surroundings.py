@@ -276,6 +276,8 @@ class Surroundings:
     def _itself(self, x: Any, name: str) -> Any:
         """What has no stand-in; what it holds is looked at, and what its methods read."""
         self._keep(x, x)
+        if isinstance(x, np.ndarray):
+            self.recorder.refuse(f"reads {name}, a {type(x).__name__}, which is more than its numbers")
         if isinstance(x, (list, dict, deque, array)):
             self._note(lambda _: tuple(x.items() if isinstance(x, dict) else x), name)
         if is_users_module(type(x).__module__) or type(x) is SimpleNamespace:

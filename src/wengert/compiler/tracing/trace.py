@@ -1,30 +1,30 @@
-"""From a run of the user's function to a `Recording`: what it computed, as an array program, and where that holds."""
+"""From a run of the user's function to a specialization: what it computed, as an array program, and where that holds."""
 
 from __future__ import annotations
 
 import itertools
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
-from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from wengert import modes
-from wengert.compiler.backends import Backend
+from wengert.compiler.backends import Kernel
 from wengert.compiler.ir import Program, reverse, verify
 from wengert.compiler.lifting import CONST, INPUT, PARAM, VALUE, Lifted, Pick, Unliftable, lift
 from wengert.compiler.tracing.arguments import Arguments, Leaf
 from wengert.compiler.tracing.recorder import Guard, Recorder, Unrecordable, tracing
-from wengert.compiler.tracing.recording import Guards, Recording
+from wengert.compiler.tracing.recording import Guards, Recording, lines_of
 from wengert.compiler.tracing.surroundings import Surroundings
 from wengert.compiler.tracing.tracers import HOLDS, Integer, Number, as_operand, presented, values_in
 from wengert.compiler.tracing.watch import PlainRun, Trail
 from wengert.engine import Value
 from wengert.graph import Graph
 
-__all__ = ["Auxiliary", "main_of", "numbers_in", "record", "slopes_of"]
+__all__ = ["Auxiliary", "Recorded", "main_of", "numbers_in", "record", "slopes_of"]
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 EQUAL = (("eq", True), ("ne", False), ("is", True))  # guards that hold a number to another
@@ -42,25 +42,127 @@ class Auxiliary(NamedTuple):
     auxiliary: Any
 
 
+class Recorded:
+    """A run of a function that is recorded: what specializations are made of, once it is lifted.
+
+    Args:
+        run: the recorded run.
+        picks: the operands that integers choose in it.
+        is_number: whether the function gave a number, on which no Value has a say.
+
+    Attributes:
+        nodes: how many operations it takes.
+        shape: of the function's result; () for one number; None for what is no regular array.
+    """
+
+    def __init__(self, run: _Trace, picks: list[Pick], is_number: bool) -> None:
+        self.nodes: int = run.size
+        self.shape: tuple[int, ...] | None = run.shape
+        self.is_number: bool = is_number
+        self.example: list[Any] = [
+            x.copy() if isinstance(x, np.ndarray) else x for x in run.arguments.numbers(run.example)
+        ]
+        self.lines: list[str] = lines_of(run.guards)
+        self._before: list[float] = [value._data for value in run.graph.values[: run.given]]
+        self._picks: list[Pick] = picks
+        self._run: _Trace | None = run
+        self._back: Program | None = None
+
+    @property
+    def is_lifted(self) -> bool:
+        """Whether there is an array program already."""
+        return self._run is None
+
+    def lift(self) -> Lifted:
+        """Its array program.
+
+        Raises:
+            Unrecordable, Unliftable: there is none; the message says why.
+        """
+        if self._run is None:
+            return self.lifted
+        with _faults(), np.errstate(all="ignore"):
+            run = self._run
+            self.lifted: Lifted = run.lift(self._picks)
+            verify(self.lifted.program)
+            self.guards: Guards = Guards([guard.without_values() for guard in run.guards], run.sides)
+            values, places = run.graph.values, self.lifted.parameters
+            self.parameters: tuple[Any, ...] = tuple([values[place] for place in places])
+            # What they were when they were recorded: the user's may be others by now.
+            self.numbers: Any = np.array([self._before[n] if n < run.given else values[n]._data for n in places])
+            captured = run.surroundings.keep({id(parameter) for parameter in self.parameters})
+            self.surroundings: Surroundings = run.surroundings
+            self.own: Any = np.array([n for n, p in enumerate(self.parameters) if id(p) not in captured])
+            self.extents: dict[str, int] = run.extents
+            self.wraps: set[str] = {name for name in run.extents if run.wraps(name)}
+            self.value_inputs: tuple[str, ...] = tuple(run.value_inputs)
+            self._run, self._before = None, []  # and its graph is free
+        return self.lifted
+
+    def back(self) -> Program:
+        """The reverse sweep of its program, which is lifted by now; without steps where it gives no single number."""
+        if self._back is None:
+            with _faults():
+                self._back = reverse(self.lifted.program, self.value_inputs) if self.shape == () else Program()
+                verify(self._back, self.lifted.program.arrays)
+        return self._back
+
+    @property
+    def steps(self) -> int:
+        """How many steps its program has, forward and reverse."""
+        return self.lifted.program.size + self.back().size
+
+    def specialization(self, kind: Callable[..., Kernel]) -> Recording:
+        """A specialization that runs by a kind of kernel."""
+        program = self.lifted.program
+        with _faults():
+            kernel = kind(program, self.back(), [a for a in program.of_role("input") if a.name in self.value_inputs])
+            places = {n: a.name for n, a in enumerate(kernel.inputs) if a.name in self.extents}
+            return Recording(
+                kernel,
+                self.lifted,
+                self.parameters,
+                self.guards,
+                self.surroundings,
+                self.shape,
+                self.nodes,
+                self.is_number,
+                leaves=all(parameter.is_leaf for parameter in self.parameters),
+                extents={n: self.extents[name] for n, name in places.items()},
+                wraps=frozenset([n for n, name in places.items() if name in self.wraps]),
+                own=self.own if len(self.own) < len(self.parameters) else None,
+            )
+
+
+@contextmanager
+def _faults() -> Iterator[None]:
+    """What goes wrong in the compiler leaves the function uncompiled, and says so."""
+    try:
+        yield
+    except (Unrecordable, Unliftable):
+        raise
+    except Exception as fault:
+        raise Unliftable(f"of a fault in the lifter, which is worth a report ({fault!r})") from fault
+
+
 @modes.suspended()  # recorded under no_grad() or not, it is the same recording
 @np.errstate(all="ignore")
 def record(
-    function: Callable[..., Any], arguments: Arguments, example: Sequence[Any], backend: Backend, watch: PlainRun
-) -> Recording:
-    """Run a function on an example, and lift what it did for a back end.
+    function: Callable[..., Any], arguments: Arguments, example: Sequence[Any], result: Any, watch: PlainRun
+) -> Recorded:
+    """Run a function on an example, and write down what it did.
 
     Args:
         function: the user's.
         arguments: what it was called with.
         example: the arrays of one example.
-        backend: what the program runs by.
-        watch: a run of the function by itself on that example.
+        result: what the function itself gave for it.
+        watch: that run of the function.
 
     Raises:
-        Unrecordable, Unliftable: it cannot be compiled; the message says why.
+        Unrecordable: it cannot be recorded; the message says why.
     """
     trace = partial(_Trace, function, arguments, example, watch)
-    began = perf_counter()
     try:
         run = trace()
     except (Unrecordable, Unliftable):
@@ -77,40 +179,8 @@ def record(
         except Exception:  # other integers take another branch, or raise: if all do, each gets a specialization
             if attempt == ATTEMPTS - 1:
                 run = trace(fixed=True)
-    try:
-        made = _lifted(run, picks, backend)
-    except (Unrecordable, Unliftable):
-        raise
-    except Exception as fault:
-        raise Unliftable(f"of a fault in the lifter, which is worth a report ({fault!r})") from fault
-    made.seconds = perf_counter() - began
-    return made
-
-
-def _lifted(run: _Trace, picks: list[Pick], backend: Backend) -> Recording:
-    """The recording of a run."""
-    lifted = run.lift(picks)
-    verify(lifted.program)
-    wanted = [a for a in lifted.program.of_role("input") if a.name in run.value_inputs]
-    back = reverse(lifted.program, tuple(run.value_inputs)) if run.shape == () else Program()
-    verify(back, lifted.program.arrays)
-    kernel = backend.kernel()(lifted.program, back, wanted)
-    parameters = tuple([run.graph.values[place] for place in lifted.parameters])
-    extents = {n: run.extents[a.name] for n, a in enumerate(kernel.inputs) if a.name in run.extents}
-    own = run.surroundings.keep({id(parameter) for parameter in parameters})
-    return Recording(
-        kernel,
-        lifted,
-        parameters,
-        Guards([guard.without_values() for guard in run.guards], run.sides),
-        run.surroundings,
-        run.shape,
-        nodes=run.size,
-        leaves=all(parameter.is_leaf for parameter in parameters),
-        extents=extents,
-        wraps=frozenset([n for n in extents if run.wraps(kernel.inputs[n].name)]),
-        own=np.array([n for n, p in enumerate(parameters) if id(p) not in own]) if own else None,
-    )
+    is_number = run.shape == () and not isinstance(main_of(result), Value)
+    return Recorded(run, picks, is_number)
 
 
 class _Trace:

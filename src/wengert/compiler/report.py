@@ -1,0 +1,69 @@
+"""What became of a compiled function, in words and counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from wengert.compiler import policy
+from wengert.compiler.callpath import CacheEntry
+from wengert.compiler.tracing import Recorded, Recording
+
+__all__ = ["described"]
+
+
+def described(name: str, entries: Sequence[CacheEntry], expected: int) -> str:
+    """The report on a function, by its entries; so many examples are expected beside those that have run."""
+    if not entries:
+        return f"{name}: not called yet"
+    return "\n".join([line for entry in entries for line in _entry(name, entry, expected)])
+
+
+def _entry(name: str, entry: CacheEntry, expected: int) -> Iterator[str]:
+    kind = "a batch" if entry.signature.batched else "one example"
+    examples = f" on {entry.examples:,} examples" if entry.signature.batched else ""
+    yield f"{name}, {kind}: {entry.calls:,} calls{examples}, {entry.checks:,} of these compared with the function"
+    if entry.fallback_reason:
+        yield f"  runs uncompiled: {entry.fallback_reason}"
+    elif entry.is_eager:
+        yield f"  the function itself serves: {entry.clause}"
+    if entry.not_finite:
+        yield f"  {entry.not_finite} calls were left to the function itself: not finite, or beyond 1e154"
+    if entry.invalidations:
+        yield f"  {entry.invalidations} specializations were dropped: the function gave something else"
+    if entry.candidate is not None and not entry.is_eager:
+        yield f"  recorded: {_waits(entry.candidate, len(entry.specializations), entry.examples + expected)}"
+    for number, made in enumerate(entry.specializations, 1):
+        yield from _specialization(number, made)
+
+
+def _waits(candidate: Recorded, others: int, examples: int) -> str:
+    """What a candidate waits for."""
+    nodes = f"{candidate.nodes:,} operations an example"
+    if not policy.lifts(candidate.nodes, examples):
+        return f"the function itself serves until {policy.EXAMPLES} examples have run ({examples:,} have): {nodes}"
+    if not candidate.is_lifted:
+        return "the next call compiles it"
+    steps = candidate.steps
+    if policy.compiles(steps, candidate.nodes, examples, others):
+        return "the next call compiles it"
+    until = -(-policy.PAYS * steps // candidate.nodes)
+    return f"the function itself serves until {until:,} examples have run ({examples:,} have): {steps:,} steps, {nodes}"
+
+
+def _specialization(number: int, made: Recording) -> Iterator[str]:
+    kernel, lifted = made.kernel, made.lifted
+    program = lifted.program
+    yield (
+        f"  specialization {number}: {made.nodes:,} scalar operations became {program.size} "
+        f"array operations and {kernel.back.size} of the reverse sweep"
+    )
+    yield f"    {made.clause}"
+    yield (
+        f"    {lifted.products} products of arrays, {lifted.table_reads} operands through tables, "
+        f"{len(made.parameters):,} parameters in {len(program.of_role('param'))} arrays"
+    )
+    if kernel.refusal:
+        yield f"    not run as {kernel.name}: {kernel.refusal}"
+    if program.padded:
+        yield "    sums of different lengths share arrays, with masks"
+    yield from [f"    guarded: {line}" for line in made.guards.lines]

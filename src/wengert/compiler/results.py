@@ -1,0 +1,56 @@
+"""What a function gave for the examples of a batch, as one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert.compiler.tracing import main_of, numbers_in
+from wengert.engine import Value
+from wengert.errors import ArgumentError
+from wengert.functions import mean
+from wengert.functions import sum as total
+
+__all__ = ["combined", "reduce_results"]
+
+PLAIN: frozenset[type] = frozenset({Value, float, int})  # the kinds of nearly all results
+
+
+def reduce_results(results: list[Any], how: str) -> Any:
+    """The mean, the sum or an array of what a function gave (`how`: mean, sum, map).
+
+    Raises:
+        ArgumentError: the results are of no one shape.
+    """
+    if how != "map":
+        return combined(results, how)
+    try:
+        return np.array([x.data if type(x) is Value else _numbers(x) for x in results])
+    except ValueError:
+        raise ArgumentError("map gives an array: the function's results differ in shape, or are irregular") from None
+
+
+def _numbers(x: Any) -> Any:
+    """The numbers of a result; most are one Value, or a row of them."""
+    if type(x) in (list, tuple) and set(map(type, x)) == {Value}:
+        return [v.data for v in x]
+    return numbers_in(x)
+
+
+def combined(results: Sequence[Any], how: str) -> Value:
+    """The mean or the sum of what a function gave, by the engine.
+
+    Raises:
+        ArgumentError: there is more than one Value an example.
+    """
+    if not PLAIN.issuperset(map(type, results)):
+        results = list(map(main_of, results))
+        for x in results:
+            if isinstance(x, (list, tuple)) or (isinstance(x, np.ndarray) and x.ndim):
+                raise ArgumentError(
+                    f"{how} needs one Value an example, and the function gives a {type(x).__name__}: use map"
+                )
+    made = mean(results) if how == "mean" else total(results)
+    return made if isinstance(made, Value) else Value(made)

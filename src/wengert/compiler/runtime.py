@@ -1,0 +1,590 @@
+"""What a compiled function does when no specialization serves a call at once: it records, compiles, compares with the
+function, or leaves the call to that. `policy` says when it does what.
+
+The first call is the function's own, watched (`PlainRun`), and recorded. A specialization's first calls run both, and so
+does, of the calls with its signature, each whose number is a power of two: the program's result is returned if they
+agree; if not, the function's, and the specialization is dropped.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+from weakref import WeakSet
+
+import numpy as np
+
+from wengert import modes
+from wengert._forks import in_child
+from wengert.compiler import policy
+from wengert.compiler.backends import BACKENDS, source_of
+from wengert.compiler.callpath import CacheEntry
+from wengert.compiler.lifting import Unliftable
+from wengert.compiler.report import described
+from wengert.compiler.results import combined, reduce_results
+from wengert.compiler.tracing import (
+    DRAWS,
+    Arguments,
+    PlainRun,
+    Reader,
+    Recorded,
+    Recording,
+    Unrecordable,
+    by_place,
+    is_watched,
+    main_of,
+    numbers_in,
+    random_state,
+    record,
+    recorder_of_thread,
+    rows_of,
+    slopes_of,
+    slots_of,
+)
+from wengert.engine import Value
+from wengert.errors import ArgumentError, warn_once
+
+__all__ = ["Runtime"]
+
+STRIDE = 7919  # between the examples that are compared: a prime, so that it visits all of nearly every batch
+
+
+class Runtime:
+    """The memory of one compiled function."""
+
+    def __init__(self, compiled: Any, function: Any) -> None:
+        self.compiled = compiled
+        self.function: Any = function
+        self.name: str = getattr(function, "__name__", "the function")
+        self.entries: dict[Any, CacheEntry] = {}
+        self.expected: int = 0  # how many examples are known to come, beside those that have run: see `fit`
+        self.evicted: set[int] = set()  # the hashes of signatures that made room for others
+        self.returns: int = 0  # how many of these came back
+        self.said: set[str] = set()
+        self.turn: list[Any] = [None]  # who has it records or compiles
+        _runtimes.add(self)
+        self.arguments: Callable[..., Arguments] = Reader(compiled.signature, compiled.static).read
+
+    # -- calls --------------------------------------------------------------------------------------------------------
+
+    def mode(self) -> bool | None:
+        """Whether this thread asks for no derivatives; None where no recording may serve."""
+        if recorder_of_thread() is not None or is_watched() or modes.eager_only():
+            return None
+        return modes.grad_disabled()
+
+    def call(self, args: Sequence[Any], named: dict[str, Any], how: str = "") -> Any:
+        """One example; or of a batch the mean, the sum, or each of them (`how`: mean, sum, map)."""
+        recorder = recorder_of_thread()
+        if recorder is not None:  # of another compiled function
+            return self.eager(recorder.surroundings.stand_in(self.function, self.name), args, named, how)
+        if is_watched() or modes.eager_only():
+            return self.eager(self.function, args, named, how)
+        arguments = self.arguments(args, named, bool(how))
+        if how:
+            return self.batch(arguments, arguments.count(), how)
+        return self.single(arguments)
+
+    def eager(self, function: Any, args: Sequence[Any], named: dict[str, Any], how: str) -> Any:
+        """The same by a function that is not compiled."""
+        if not how:
+            return function(*args, **named)
+        names, rows = rows_of(self.compiled.signature, self.compiled.static, args, named)
+        taken = by_place(function, self.compiled.signature, names)
+        results = [taken(*row) for row in rows]
+        if recorder_of_thread() is None and not is_watched():
+            return reduce_results(results, how)
+        return results if how == "map" else combined(results, how)
+
+    def eager_batch(self, args: Sequence[Any], named: dict[str, Any], how: str) -> Any:
+        """A batch by the function itself."""
+        return self.eager(self.function, args, named, how)
+
+    def single(self, arguments: Arguments) -> Any:
+        """A call on one example."""
+        entry = self.entry_for(arguments, 1)
+
+        def eager() -> Any:
+            return arguments.eager(self.function)
+
+        if entry.is_eager:
+            return eager()
+        found, served, free = self.run(entry, arguments, 1, "")
+        if free and not served and entry.candidate is not None:
+            if not self.compile(entry):
+                return eager()
+            found, served, free = self.run(entry, arguments, 1, "")
+        if not free:
+            return eager()
+        if found is not None:
+            return self.checked(entry, served, arguments, found) if entry.must_check() else found
+        if served:
+            entry.not_finite += 1
+            return eager()
+        with self.alone_to_record() as alone:
+            if not alone:
+                return eager()
+            result, watch = self.watched(entry, eager, arguments, True)
+            if watch is not None:
+                self.record(entry, arguments, arguments.arrays, result, watch)
+        return result
+
+    def batch(self, arguments: Arguments, count: int, how: str) -> Any:
+        """A call on a batch."""
+        entry = self.entry_for(arguments, count)
+        known: dict[int, Any] = {}  # what the function itself gave for some of the examples
+        while not entry.is_eager and count >= entry.least:
+            found, served, free = self.run(entry, arguments, count, how)
+            left, partial = (entry.left, entry.partial) if free else ((), None)
+            if found is None and not len(left) and (served or not entry.was_finite or not free):
+                entry.not_finite += free and not entry.was_finite
+                break  # or an example cannot be computed
+            if found is None:
+                rows = left if len(left) else range(count)
+                if not all(n in known for n in rows) and self.next(entry, arguments, int(rows[0]), known):
+                    continue
+                if partial is None:
+                    break
+            if entry.must_check() and not self.agrees_on_some(entry, served, arguments, known):
+                break
+            return self.mixed(arguments, how, partial, left, known) if found is None else found
+        return self.each(arguments, how, known)
+
+    def next(self, entry: CacheEntry, arguments: Arguments, row: int, known: dict[int, Any]) -> bool:
+        """Compile what is recorded; or record an example that no specialization holds for, which adds what the function
+        gave for it. Returns False if the function itself has the others by now.
+        """
+        if entry.candidate is not None:
+            return self.compile(entry)
+        with self.alone_to_record() as alone:
+            if not alone or row in known:  # its specialization does not hold for it
+                return False
+            result, watch = self.watched(entry, arguments.prepared(self.function, row), arguments, True)
+            known[row] = result
+            return watch is not None and self.record(entry, arguments, arguments.example(row), result, watch)
+
+    def run(self, entry: CacheEntry, arguments: Arguments, count: int, how: str) -> tuple[Any, list[Any], bool]:
+        """What specializations give, which ones these are, and whether nobody else was at them."""
+        arrays = arguments.arrays if how else arguments.numbers(arguments.arrays)
+        with self.alone() as free:
+            if not free:
+                return None, [], False
+            found = entry.run(arrays, [] if how else arguments.values(), count, how, modes.grad_disabled())
+            return found, entry.served, True
+
+    def each(self, arguments: Arguments, how: str, known: dict[int, Any]) -> Any:
+        """A batch by the function itself, example by example; of some it is known already."""
+        return reduce_results(arguments.all_eager(self.function, known), how)
+
+    def mixed(self, arguments: Arguments, how: str, partial: Any, left: Any, known: dict[int, Any]) -> Any:
+        """A batch of which some rows are left to the function itself.
+
+        Args:
+            arguments: of the batch.
+            how: as of `call`.
+            partial: what specializations gave for the others.
+            left: the rows.
+            known: what the function gave for some.
+        """
+        results = [known[n] if n in known else arguments.prepared(self.function, n)() for n in map(int, left)]
+        if how != "map":
+            return partial + combined(results, "sum") * (1.0 / arguments.count() if how == "mean" else 1.0)
+        made = reduce_results(results, "map")
+        if made.shape[1:] != partial.shape[1:]:
+            return self.each(arguments, how, known)
+        partial[left] = made
+        return partial
+
+    # -- the function itself ------------------------------------------------------------------------------------------
+
+    def watched(
+        self, entry: CacheEntry, call: Callable[[], Any], arguments: Arguments, new: bool
+    ) -> tuple[Any, PlainRun | None]:
+        """What the function itself gives; and what it did besides, if a recording is to be made of it.
+
+        While a profiler is at work, which cannot be watched with, no recording is made.
+        """
+        watch = None
+        if new and sys.getprofile() is None:
+            watch = PlainRun(
+                self.function, [*arguments.originals.items(), *zip(arguments.form.names, arguments.arrays, strict=True)]
+            )
+        try:
+            if watch is not None:
+                with modes.unusual():
+                    return watch.run(call), watch
+            before = random_state()
+            result = call()
+        except AttributeError as error:
+            if isinstance(error.obj, (int, float)) and hasattr(Value, error.name or ""):
+                error.add_note(f"an argument is a number here: write wengert.{error.name}(x), or pass a Value")
+            raise
+        if random_state() != before:
+            self.fall_back(entry, DRAWS)
+        return result, None
+
+    # -- specializations ----------------------------------------------------------------------------------------------
+
+    def entry_for(self, arguments: Arguments, count: int) -> CacheEntry:
+        """What is known of calls with such arguments, of which one more on so many examples is counted."""
+        entry = self.entries.get(arguments.form)
+        if entry is None:
+            entry = CacheEntry(np, arguments.form, self.compiled.checks == "powers")
+            key = hash(arguments.form)
+            self.returns += key in self.evicted
+            if len(self.entries) >= policy.SIGNATURES and not self.make_room():
+                self.fall_back(entry, f"it is called with more than {policy.SIGNATURES} kinds of arguments in turn")
+            else:
+                self.entries[arguments.form] = entry
+                slots = slots_of(arguments)
+                if slots is not None:
+                    entry.open(*slots, arguments.form.batched)
+                    (self.compiled.batches if arguments.form.batched else self.compiled.ones).append(entry)
+                if arguments.form.reason:
+                    self.fall_back(entry, arguments.form.reason)
+        self.compiled.last = entry
+        entry.calls += count > 0
+        entry.examples += count
+        self.compiled.uses += 1
+        entry.used = self.compiled.uses
+        return entry
+
+    def make_room(self) -> bool:
+        """Forget the entry that was not used for the longest time; False if those that went keep coming back."""
+        if self.returns >= policy.RETURNS:
+            return False
+        form = min(self.entries, key=lambda form: self.entries[form].used)
+        entry = self.entries.pop(form)
+        if len(self.evicted) >= policy.SIGNATURES:
+            self.evicted.clear()
+        self.evicted.add(hash(form))
+        for known in (self.compiled.ones, self.compiled.batches):
+            known[:] = [each for each in known if each is not entry]
+        return True
+
+    def record(
+        self, entry: CacheEntry, arguments: Arguments, example: Sequence[Any], result: Any, watch: PlainRun
+    ) -> bool:
+        """Record a run of the function on an example; False if it cannot be."""
+        if len(entry.specializations) == policy.SPECIALIZATIONS:
+            watch.effect = watch.effect or too_many(entry)
+        if isinstance(result, np.ndarray) and not result.ndim and not arguments.form.batched:
+            watch.effect = watch.effect or "its result is an array without axes: return the Value itself"
+        if watch.effect:
+            self.fall_back(entry, watch.effect)
+        if entry.is_eager:
+            return False
+        try:
+            entry.candidate = record(self.function, arguments, example, result, watch)
+        except (Unrecordable, Unliftable) as problem:
+            self.fall_back(entry, str(problem))
+            return False
+        return True
+
+    def compile(self, entry: CacheEntry, at_once: bool = False) -> bool:
+        """Make a specialization of what is recorded, if the counts say so; whether there is one."""
+        with self.alone_to_record() as alone:
+            candidate = entry.candidate
+            if not alone or candidate is None:
+                return False
+            try:
+                made = self.specialized(entry, candidate, at_once)
+            except (Unrecordable, Unliftable) as problem:
+                entry.candidate = None
+                self.fall_back(entry, str(problem))
+                return False
+            if made is None:
+                return False
+            entry.candidate = None
+            if made.least > 1 and not entry.signature.batched:
+                entry.is_eager, entry.clause = True, made.clause
+                return False
+            if not self.holds(made, candidate, entry):
+                entry.invalidations += 1
+                if entry.invalidations >= policy.INVALIDATIONS:
+                    why = f"what it compares at {made.lines[0]} comes out otherwise where sums are added up"
+                    self.fall_back(entry, f"{why} otherwise")
+                return False
+            entry.specializations = [*entry.specializations, made]
+            entry.least = max(entry.least, made.least)
+            if made.shape != () and not entry.signature.batched:
+                entry.is_eager, entry.clause = True, "its result is no single number, which `map` serves"
+                return False
+            return True
+
+    def specialized(self, entry: CacheEntry, candidate: Recorded, at_once: bool) -> Recording | None:
+        """A specialization of what is recorded, by the back end that the rule names; None while it waits.
+
+        Raises:
+            Unrecordable, Unliftable: there can be none.
+        """
+        by_rule = not (self.compiled.pinned or at_once)
+        nodes, examples = candidate.nodes, entry.examples + self.expected
+        others, backend = len(entry.specializations), self.compiled.backend
+        if by_rule and not policy.lifts(nodes, examples):
+            return None
+        forward = candidate.lift().program.size
+        if by_rule and backend.name == "native":
+            # The reverse sweep, which takes time, is only looked at where its steps can make a difference.
+            if not policy.compiles(forward, nodes, examples, others):
+                return None
+            if not policy.compiles(candidate.steps, nodes, examples, others):
+                return None
+        made = candidate.specialization(backend.kernel())
+        made.clause = f"{made.kernel.name} is named as the back end"
+        if self.compiled.pinned:
+            return made
+        steps = f"{candidate.steps:,} steps"
+        if made.both_code:
+            made.clause = f"machine code serves: {steps}"
+            if (limit := policy.products_from(candidate.lifted.multiplications)) > 0:
+                made.limit = limit
+                made.clause += f"; from {limit:,} examples on, products go to BLAS"
+        else:
+            made.least = policy.numpy_from(candidate.steps, nodes)
+            made.clause = f"NumPy serves calls on {made.least:,} examples or more: {steps}, {nodes:,} operations each"
+        return made
+
+    def holds(self, made: Recording, candidate: Recorded, entry: CacheEntry) -> bool:
+        """Whether a specialization holds for the example that it was made of, so far as it computes at all there.
+
+        It does not where a number that is taken out is a sum: an array program adds in another order.
+        """
+        with self.alone() as free:
+            if not free:
+                return True
+            made.kernel.numbers[...] = candidate.numbers
+            batch = [np.asarray(x)[None] for x in candidate.example] if entry.signature.batched else candidate.example
+            return not made.compute(batch, 1, False, 1.0) or made.hold(1)
+
+    # -- comparing with the function ----------------------------------------------------------------------------------
+
+    def check(
+        self, entry: CacheEntry, served: list[Any], args: Sequence[Any], named: dict[str, Any], how: str, found: Any
+    ) -> Any:
+        """Compare what a call came to with the function; the result of the call."""
+        arguments = self.arguments(args, named, bool(how))
+        if not how:
+            return self.checked(entry, served, arguments, found)
+        known: dict[int, Any] = {}
+        return found if self.agrees_on_some(entry, served, arguments, known) else self.each(arguments, how, known)
+
+    def checked(self, entry: CacheEntry, served: list[Any], arguments: Arguments, found: Any) -> Any:
+        """The result of a call on one example, which is compared."""
+        result, _ = self.watched(entry, lambda: arguments.eager(self.function), arguments, False)
+        ((made, _),) = served
+        return found if self.agrees(entry, made, arguments, arguments.arrays, result) else result
+
+    def agrees_on_some(
+        self, entry: CacheEntry, served: list[Any], arguments: Arguments, known: dict[int, Any]
+    ) -> bool:
+        """Whether some examples of a batch come to what the function itself gives for them, which is then known: of
+        each specialization the first ones that differ, later another one each time.
+        """
+        count = arguments.count()
+        is_due = entry.is_thorough and not entry.calls & (entry.calls - 1)
+        for made, rows in served:
+            rows = range(count) if rows is None else rows
+            numbers = arguments.distinct(rows, policy.CHECKED_CALLS - made.checked)
+            if is_due and not numbers:
+                numbers = [int(rows[entry.calls.bit_length() * STRIDE % len(rows)])]
+            for number in numbers:
+                if number not in known:
+                    known[number], _ = self.watched(entry, arguments.prepared(self.function, number), arguments, False)
+                if not self.agrees(entry, made, arguments, arguments.example(number), known[number]):
+                    return False
+        return True
+
+    def agrees(
+        self, entry: CacheEntry, made: Recording, arguments: Arguments, example: Sequence[Any], result: Any
+    ) -> bool:
+        """Whether a specialization comes to what the function itself gave; else it is dropped."""
+        reason = self.difference(made, arguments, example, result)
+        if not reason:
+            made.checked += 1
+            entry.checks += 1
+            return not entry.is_eager
+        entry.specializations = [each for each in entry.specializations if each is not made]
+        entry.invalidations += 1
+        why = f"{reason}: something that was recorded as fixed has changed, or is not the same each time"
+        if entry.invalidations >= policy.INVALIDATIONS:
+            self.fall_back(entry, why)
+        else:
+            warn_once(self.said, f"a recording of {self.name} is dropped: {why}")
+        return False
+
+    @np.errstate(all="ignore")
+    def difference(self, made: Recording, arguments: Arguments, example: Sequence[Any], result: Any) -> str:
+        """In what a specialization differs from what the function itself gave for an example; empty if in nothing."""
+        arrays: Any = arguments.numbers(example)
+        if isinstance(main_of(result), Value) == made.is_number and made.shape == ():
+            return "its result is now a number, now a Value"
+        want: Any = np.asarray(numbers_in(result), float)
+        slopes = None if modes.grad_disabled() else slopes_of(result, made, arguments.values())
+        if arguments.form.batched:  # in a batch of one nothing shows of how examples are added up
+            arrays = [np.repeat(np.asarray(x)[None], 2, 0) for x in arrays]
+            want, slopes = np.tile(want.reshape(-1), 2), slopes and (2.0 * slopes[0], slopes[1])
+        with self.alone() as free:
+            if not free:
+                return ""
+            made.load()
+            return made.differs(arrays, 2 if arguments.form.batched else 1, want, slopes)
+
+    @contextmanager
+    def alone(self) -> Iterator[bool]:
+        """Whether no other thread is at the entries now, and nobody else until this ends; it never waits."""
+        is_free = self.compiled.acquire()
+        try:
+            yield is_free
+        finally:
+            if is_free:
+                self.compiled.release()
+
+    @contextmanager
+    def alone_to_record(self) -> Iterator[bool]:
+        """The same of recording and compiling."""
+        try:
+            self.turn.pop()
+        except IndexError:
+            yield False
+            return
+        try:
+            yield True
+        finally:
+            self.turn.append(None)
+
+    def fall_back(self, entry: CacheEntry, why: str) -> None:
+        """Leave such calls to the function itself, and say so once."""
+        entry.is_eager, entry.fallback_reason = True, why
+        warn_once(self.said, f"{self.name} runs uncompiled: {why}")
+        if len(self.entries) >= policy.SPECIALIZATIONS and all(each.is_eager for each in self.entries.values()):
+            self.compiled.is_eager = True  # each call would be of yet another kind
+
+    # -- ahead of time, and for loops that run specializations themselves ---------------------------------------------
+
+    def prepare(self, args: Sequence[Any], named: dict[str, Any]) -> None:
+        """Record, compile and compare for such arguments, of which copies are used; no call is counted."""
+        args, named = _copied(tuple(args)), _copied(named)
+        arguments = self.arguments(args, named, False)
+        entry = self.entry_for(arguments, 0)
+        for _ in range(2 + policy.SPECIALIZATIONS):
+            if entry.is_eager:
+                return
+            found, served, _ = self.run(entry, arguments, 1, "")
+            if served:
+                if found is not None:
+                    self.checked(entry, served, arguments, found)
+                    served[0][0].checked = policy.CHECKED_CALLS
+                return
+            if entry.candidate is not None:
+                self.compile(entry, at_once=True)
+                continue
+            result, watch = self.watched(entry, lambda: arguments.eager(self.function), arguments, True)
+            if watch is None or not self.record(entry, arguments, arguments.arrays, result, watch):
+                return
+
+    def trusts(self, entry: CacheEntry, made: Sequence[Recording], ready: Callable[[], Sequence[Any]]) -> int:
+        """For how many calls, of which this one is counted here, specializations may be run elsewhere, by a loop that
+        looks at captures and guards itself: until they are compared again. 0 if the function itself has to take over.
+
+        Args:
+            entry: theirs.
+            made: the specializations.
+            ready: gives the arguments, a batch or none, where the function itself is about to be called to compare.
+        """
+        entry.calls += 1
+        if any(each not in entry.specializations for each in made):
+            return 0
+        unproven = entry.checks < policy.CHECKED_CALLS * len(made)
+        if unproven or not entry.calls & (entry.calls - 1):
+            args = ready()
+            number = entry.calls.bit_length() * STRIDE % len(args[0]) if args else 0
+            if not self.check_example(entry, self.arguments(args, {}, bool(args)), number):
+                return 0
+        return 1 if unproven else (1 << entry.calls.bit_length()) - entry.calls
+
+    def check_example(self, entry: CacheEntry, arguments: Arguments, number: int) -> bool:
+        """Compare on one example; False if no specialization holds for it, or that one is dropped."""
+        example = arguments.example(number)
+        batch = [np.asarray(x)[None] for x in example]
+        holding = None
+        with self.alone() as free:
+            for made in entry.specializations if free else ():
+                if holding is None and not made.changed():
+                    made.load()
+                    holding = made if made.compute(batch, 1, False, 1.0) and made.hold(1) else None
+        if holding is None:
+            return False
+        result, _ = self.watched(entry, arguments.prepared(self.function, number), arguments, False)
+        return self.agrees(entry, holding, arguments, example, result)
+
+    # -- what is shown ------------------------------------------------------------------------------------------------
+
+    @property
+    def last(self) -> CacheEntry | None:
+        """What is known of calls like the last one."""
+        last: CacheEntry | None = self.compiled.last
+        return last
+
+    def latest(self) -> Recording:
+        """The specialization of the last call; one to look at, if it has none yet."""
+        entry = self.last
+        if entry is None:
+            raise ArgumentError("call the function first: nothing has been compiled yet")
+        why = entry.fallback_reason
+        if entry.candidate is not None:
+            try:
+                entry.candidate.lift()
+                return entry.candidate.specialization(BACKENDS["numpy"].kernel())
+            except Unliftable as problem:
+                why = str(problem)
+        if not entry.specializations:
+            raise ArgumentError(f"nothing has been compiled yet{': ' * bool(why)}{why}")
+        last: Recording = entry.served[0][0] if entry.served else entry.specializations[-1]
+        return last
+
+    def source(self, language: str, gradient: bool) -> str:
+        """The program as text."""
+        return source_of(self.latest().kernel, getattr(self.function, "__name__", "lifted"), language, gradient)
+
+    def report(self) -> str:
+        """What became of the function, line by line."""
+        return described(getattr(self.function, "__name__", "function"), list(self.entries.values()), self.expected)
+
+
+def too_many(entry: CacheEntry) -> str:
+    """Why there are so many specializations, and what to write instead."""
+    names = {made.changed() for made in entry.specializations} - {""}
+    if names:
+        return f"what it reads outside of itself, {', '.join(sorted(names))}, changes from call to call: pass it"
+    lines = sorted({line for made in entry.specializations for line in made.lines})
+    return (
+        f"it takes more than {policy.SPECIALIZATIONS} specializations, by comparing or taking numbers out at "
+        f"{'; '.join(lines[:3])}: write wengert.maximum, wengert.where or wengert.softmax, which are the same for "
+        "all numbers (and wengert.pick(values, index) where an integer argument chooses)"
+    )
+
+
+def _copied(x: Any) -> Any:
+    """A copy of an argument: of the lists, tuples, dicts and arrays, which a function may change."""
+    if type(x) in (list, tuple):
+        return type(x)(map(_copied, x))
+    if type(x) is dict:
+        return {key: _copied(item) for key, item in x.items()}
+    return x.copy() if isinstance(x, np.ndarray) else x
+
+
+_runtimes: WeakSet[Runtime] = WeakSet()
+
+
+def _in_child() -> None:
+    """In a forked child the call of another thread never comes to its end."""
+    for runtime in _runtimes:
+        runtime.compiled.release()
+        if not runtime.turn:
+            runtime.turn.append(None)
+
+
+in_child(_in_child)
