@@ -281,7 +281,7 @@ def test_parameters_have_their_numbers_when_a_run_ends(
     assert made == want
     assert given[-1] == made[0][0]
     # After each epoch; else where something is compared, after 1, 2, 4 ... steps and epochs, and in the end.
-    assert len(given) == (7 if shown else 13)
+    assert len(given) == (5 if shown else 11)
 
 
 def branching(prediction: Any, target: int) -> Value:
@@ -388,13 +388,13 @@ def test_one_way_serves_a_run_from_its_first_step_on(steps: list[int]) -> None:
 
 def test_steps_are_compared_as_often_as_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each counts as one, however many are made at once: those whose number is a power of two are compared."""
-    compared, example = [], Runtime.example
+    compared, check = [], Runtime.check_example
 
     def noted(self: Any, entry: Any, *given: Any) -> bool:
         compared.append(entry.calls)
-        return example(self, entry, *given)
+        return check(self, entry, *given)
 
-    monkeypatch.setattr(Runtime, "example", noted)
+    monkeypatch.setattr(Runtime, "check_example", noted)
     run(OPTIMIZERS["sgd"], epochs=40)
     assert [calls for calls in compared if calls > 8] == [16, 32, 64, 128]
 
