@@ -212,44 +212,63 @@ double repeat(int64_t times, {pointers}) {{
     return Way(lambda: run(REPEATS, *addresses), read, REPEATS)
 
 
-def by_casadi(formula: Any, numbers: list[float], compiled: bool) -> Way:
-    """CasADi's function of a vector, by its virtual machine or by the C that it generates."""
+def by_casadi(
+    formula: Any, numbers: list[float], compiled: bool, arguments: Sequence[Any] = (), columns: bool = False
+) -> Way:
+    """CasADi's function of a vector, by its virtual machine or by the C that it generates; perhaps of an example's
+    arguments too, or of many examples in columns, whose mean its `map` gives.
+    """
     import casadi
 
     symbols = casadi.SX.sym("x", len(numbers))
-    value = formula(casadi, *casadi.vertsplit(symbols))
-    function = casadi.Function("f", [symbols], [value, casadi.gradient(value, symbols)])
+    rows = [x[0] if columns else x for x in arguments]
+    given = [casadi.SX.sym(f"given{n}", np.size(row)) for n, row in enumerate(rows)]
+    row = [casadi.vertsplit(x) if np.ndim(one) else x for x, one in zip(given, rows, strict=True)]
+    value = formula(casadi, *casadi.vertsplit(symbols), *row) / (len(arguments[0]) if columns else 1)
+    function = casadi.Function("f", [symbols, *given], [value, casadi.gradient(value, symbols)])
+    if columns:
+        function = function.map("mean", "serial", len(arguments[0]), [0], [0, 1])
     if compiled:
         generator = casadi.CodeGenerator("f.c")
         generator.add(function)
         function = library(generator.dump(), ["-O3"], lambda path: casadi.external("f", path))
-    given = np.array(numbers)
+    held = [np.array(x, float) for x in (numbers, *arguments)]
     buffers, trigger = function.buffer()  # nothing is converted then
     out, slopes = np.zeros(1), np.zeros(len(numbers))
-    buffers.set_arg(0, memoryview(given))
+    for n, x in enumerate(held):
+        buffers.set_arg(n, memoryview(x))
     buffers.set_res(0, memoryview(out))
     buffers.set_res(1, memoryview(slopes))
 
-    def call(held: Any = (buffers, given)) -> None:  # CasADi holds their addresses alone
+    def call(held: Any = (buffers, held)) -> None:  # CasADi holds their addresses alone
         trigger()
 
     return Way(call, lambda _: (float(out[0]), slopes.tolist()))
 
 
-def by_jax(formula: Any, numbers: list[float]) -> Way:
-    """jax.jit of the value and the gradient by a vector."""
+def by_jax(formula: Any, numbers: list[float], arguments: Sequence[Any] = (), columns: bool = False) -> Way:
+    """jax.jit of the value and the gradient by a vector, perhaps of an example's arguments too, or of the mean of many
+    examples in columns. A formula may use its loop.
+    """
     import jax
 
     m = types.SimpleNamespace(
         **{name: getattr(jax.numpy, name) for name in ("exp", "log", "sqrt", "tanh", "sin", "cos")},
         erf=jax.scipy.special.erf,
+        scan=jax.lax.scan,
     )
     jax.config.update("jax_enable_x64", True)
-    function = jax.jit(jax.value_and_grad(lambda x: formula(m, *x)))
-    given = jax.numpy.array(numbers)
+
+    def value(x: Any, *given: Any) -> Any:
+        if columns:
+            return jax.numpy.mean(jax.vmap(lambda *row: formula(m, *x, *row))(*given))
+        return formula(m, *x, *given)
+
+    function = jax.jit(jax.value_and_grad(value))
+    given = [jax.numpy.array(x) for x in (numbers, *arguments)]
 
     def call() -> Any:
-        value, slopes = function(given)
+        value, slopes = function(*given)
         slopes.block_until_ready()
         return value, slopes
 

@@ -7,6 +7,8 @@ import shutil
 import pytest
 
 from benchmarks import (
+    calls,
+    collected,
     fitting,
     formulas,
     gpt,
@@ -22,7 +24,8 @@ from benchmarks import (
     timing,
 )
 from benchmarks import recurrences as recurring
-from wengert import Value, dot
+from tests.programs import trial
+from wengert import Graph, Value, dot
 
 PEERS = {peer.key: peer for peer in roster.PEERS}
 
@@ -362,3 +365,77 @@ def test_what_differs_is_not_timed():
     timing.agree("native differs", (1.0, [2.0]), (1.0, [2.0 + 1e-15]), 1e-12)
     with pytest.raises(SystemExit, match=r"euler: native differs from the engine by 5\.0e-02"):
         timing.agree("euler: native differs from the engine", (1.0, [2.1]), (1.0, [2.0]), 1e-12)
+
+
+def test_calls_of_the_collection(capsys, monkeypatch, tmp_path):
+    pytest.importorskip("llvmlite", reason="they are pinned to machine code")
+    names = ["statistics.linear_regression", "misuse.the_same_list_twice", "misuse.printing"]
+    monkeypatch.setattr(calls, "collection", lambda: names)
+    page, record = tmp_path / "page.md", tmp_path / "found.json"
+    page.write_text("<!-- calls: begin -->\n<!-- calls: end -->\n")
+    options = ["distributions", "--sample", "3", "--all", "--record", str(record), "--page", str(page)]
+    assert calls.main([*options, "--against", str(collected.ROOT)]) == 0
+    text = capsys.readouterr().out
+    found = json.loads(record.read_text())
+    assert list(found) == ["this", collected.ROOT.name]
+    for title, programs in found.items():
+        assert sorted(programs) == sorted(names)
+        for which in collected.GROUPS[:2]:
+            assert f"| auto, {title} | {which} | 1 |" in page.read_text()
+        assert f"The slowest of one call by native, {title}:" in text
+    assert "misuse.the_same_list_twice: " in text
+    made = found["this"]["statistics.linear_regression"]["call"]["native"]
+    assert (made["calls"], made["ways"], made["why"]) == (collected.LAST - collected.FIRST + 1, 1, [])
+
+
+def test_a_program_of_few_operations_is_counted_and_not_timed():
+    found = collected.measured("misuse.the_same_list_twice", collected.FEW)
+    assert collected.MODES.keys().isdisjoint(found)
+    assert "| any | fewer operations, not timed | 1 |" in collected.distributions({"this": {"a": found}})
+
+
+def test_a_program_that_differs_or_hangs_is_counted_and_not_timed(monkeypatch):
+    monkeypatch.setattr(trial.wengert, "compile", lambda function, **_: lambda *given: function(*given) * 2.0)
+    found = {"this": {"a": collected.measured("physics.damped_pendulum", 0), "b": {"failed": "hung"}}}
+    assert "| any | failed, not timed | 2 |" in collected.distributions(found)
+    assert "failed, this: a: call on set 0, result: expected" in collected.worst(found)
+    assert "failed, this: b: hung" in collected.worst(found)
+
+
+def test_what_is_beyond():
+    plain = {"settled": 1e-6, "mean": 2e-6}
+    some = [{"plain": plain, "auto": {"settled": s, "mean": m, "ways": 1}} for s, m in ((1e-6, 3e-6), (2e-6, 4e-6))]
+    assert collected.row(some, "auto") == ["2", "1.5", "1.9", "1", "1.75", "1.95", "1", "1"]
+    assert calls.fast_from([9.0, 9.0, 1.0, 9.0, 1.0, 1.0, 1.0], 1.0) == "3"
+    assert calls.fast_from([9.0] * 7, 1.0) == "not in 7"
+    assert calls.in_all({"times": [3.0] + [1.0] * 9}) == 402.0
+
+
+@pytest.mark.parametrize("name", calls.TASKS)
+def test_all_of_a_program_counts(name):
+    function, parameters = calls.written(name)
+    result = function(*calls.examples(name, 1)[0])
+    result.backward()
+    assert all(p.grad != 0.0 for p in parameters)
+    if "irregular" in name:
+        assert 0 <= len(Graph(result)) - int(name.split()[0].replace(",", "")) < 10
+
+
+@pytest.mark.once
+def test_the_tables_of_calls(capsys, monkeypatch):
+    pytest.importorskip("llvmlite", reason="they are pinned to machine code")
+    monkeypatch.setattr(timing, "SECONDS", 1e-4)
+    monkeypatch.setattr(calls, "COLD", 12)
+    monkeypatch.setattr(calls, "ROUNDS", 1)
+    monkeypatch.setattr(calls, "PEERS", calls.WENGERT)
+    assert calls.main(["table", "--only", "MLP 2-8-1"]) == 0
+    rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| MLP 2-8-1 | 91 |")]
+    assert [row.split("|")[3].strip() for row in rows] == ["1", "64"] * 2
+
+
+def test_a_named_program_that_differs_is_not_timed(monkeypatch):
+    answers = iter([calls.Way(lambda: None, lambda _, x=x: (1.0, [x])) for x in (2.0, 2.1)])
+    monkeypatch.setattr(calls, "by_wengert", lambda *_: next(answers))
+    monkeypatch.setenv("WENGERT_CACHE", "")  # and put back behind it
+    with pytest.raises(SystemExit, match=r"MLP 2-8-1: auto differs by 5\.0e-02"):
+        calls.raced("auto", "MLP 2-8-1", 1)
