@@ -74,30 +74,32 @@ def network(m: Any, *numbers: Any) -> Any:
     return (out - y) ** 2
 
 
-def irregular(size: int, m: Any, *numbers: Any) -> Any:
-    """Operations at random, each on the result of another and on a leaf, all of which the result depends on."""
-    draw, ends, made = Random(size), list(numbers), 2 * len(numbers)
+KINDS: list[tuple[int, Callable[..., Any]]] = [  # of how many operations they are
+    (2, lambda m, x, p, c: m.sin(x + p)),
+    (1, lambda m, x, p, c: x * p),
+    (2, lambda m, x, p, c: m.tanh(p - x)),
+    (2, lambda m, x, p, c: (x - p) * c),
+    (2, lambda m, x, p, c: m.cos(x) * p),
+    (3, lambda m, x, p, c: p / (x * x + 1.5)),
+    (3, lambda m, x, p, c: m.exp(x * p) * c),
+]
+
+
+def irregular(size: int, count: int) -> Callable[..., Any]:
+    """Operations at random, each on the result of another and on one of so many leaves: the result depends on all."""
+    draw, plan, made = Random(size), [], 2 * count
     while made < size:
-        place, p, c = draw.randrange(len(ends)), draw.choice(numbers), draw.uniform(0.3, 0.9)
-        x = ends[place]
-        which = draw.randrange(7)
-        made += (2, 1, 2, 2, 2, 3, 3)[which]
-        if which == 0:
-            x = m.sin(x + p)
-        elif which == 1:
-            x = x * p
-        elif which == 2:
-            x = m.tanh(p - x)
-        elif which == 3:
-            x = (x - p) * c
-        elif which == 4:
-            x = m.cos(x) * p
-        elif which == 5:
-            x = p / (x * x + 1.5)
-        else:
-            x = m.exp(x * p) * c
-        ends[place] = x
-    return sum(x * x for x in ends)
+        operations, kind = draw.choice(KINDS)
+        plan.append((draw.randrange(count), draw.randrange(count), draw.uniform(0.3, 0.9), kind))
+        made += operations
+
+    def formula(m: Any, *numbers: Any) -> Any:
+        ends = list(numbers)
+        for place, leaf, c, kind in plan:
+            ends[place] = kind(m, ends[place], numbers[leaf], c)
+        return sum(x * x for x in ends)
+
+    return formula
 
 
 def duffing(m: Any, damping: Any, stiffness: Any, cubic: Any, size: Any, x: Any, v: Any, pushes: Any) -> Any:
@@ -147,10 +149,10 @@ def pair(draw: Random) -> list[Any]:
 TASKS: dict[str, tuple[Callable[..., Any], list[float], Callable[[Random], list[Any]]]] = {
     "Black-Scholes, by five inputs": (shifted, [0.0] * 5, option),
     "MLP 2-8-1": (network, numbers(33, 0.7), lambda draw: [pair(draw), draw.uniform(-1.0, 1.0)]),
-    "150 irregular operations": (partial(irregular, 150), numbers(5, 0.7), pair),
+    "150 irregular operations": (irregular(150, 7), numbers(5, 0.7), pair),
     "Duffing, 300 steps": (duffing, [0.1, -1.0, 1.0, 0.3], oscillator),
     "recurrent, 30 x 8": (recurrent, numbers(96, 0.4), lambda draw: [[draw.gauss(0.0, 1.0) for _ in range(30)]]),
-    "2,000 irregular operations": (partial(irregular, 2000), numbers(6, 0.7), pair),
+    "2,000 irregular operations": (irregular(2000, 8), numbers(6, 0.7), pair),
 }
 
 
