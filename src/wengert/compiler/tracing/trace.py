@@ -430,12 +430,8 @@ def slopes_of(result: Any, recording: Recording, arguments: Sequence[Any]) -> An
     computed = [place for place, x in zip(places, wanted, strict=True) if not x.is_leaf]
     first = max(computed, default=-1) + 1  # what those came from comes first: of that only these are operands
     slopes = np.array(graph.pull_back({graph.outputs[0]: 1.0}, first))
-    operands, starts = np.array(graph.operands, np.int64), np.array(graph.starts, np.int64)
-    users = np.repeat(np.arange(len(graph)), np.diff(starts))
-    at = np.flatnonzero((operands >= 0) & (operands < first) & (users >= first))
-    at = at[slopes[users[at]] != 0.0]  # elsewhere 0 times infinity is nan
-    with np.errstate(all="ignore"):
-        np.add.at(slopes, operands[at], np.array(graph.partials)[at] * slopes[users[at]])
+    if first:
+        _add_to_computed(graph, first, slopes)
 
     def sizes() -> Any:
         added = [0.0] * len(graph)
@@ -447,11 +443,23 @@ def slopes_of(result: Any, recording: Recording, arguments: Sequence[Any]) -> An
         return spread(np.array(added))
 
     def spread(numbers: Any) -> Any:
+        if recording.own is None:
+            return numbers[places]
         made = np.zeros(len(every))
         made[list(own)] = numbers[places]
         return made
 
     return spread(slopes), sizes
+
+
+def _add_to_computed(graph: Graph, first: int, slopes: Any) -> None:
+    """Add to the derivatives by what stands before an instruction what comes from those behind it."""
+    operands, starts = np.array(graph.operands, np.int64), np.array(graph.starts, np.int64)
+    users = np.repeat(np.arange(len(graph)), np.diff(starts))
+    at = np.flatnonzero((operands >= 0) & (operands < first) & (users >= first))
+    at = at[slopes[users[at]] != 0.0]  # elsewhere 0 times infinity is nan
+    with np.errstate(all="ignore"):
+        np.add.at(slopes, operands[at], np.array(graph.partials)[at] * slopes[users[at]])
 
 
 def _age(value: Any) -> int:

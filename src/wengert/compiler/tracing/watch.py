@@ -8,6 +8,7 @@ such as `print`, `time.time` or a file's `write`, are an effect.
 from __future__ import annotations
 
 import builtins
+import ctypes
 import dis
 import functools
 import gc
@@ -52,6 +53,7 @@ MODULES = frozenset(["builtins", "math", "cmath", "_operator", "itertools", "_fu
                      "_random", "decimal", "fractions", "datetime", "collections", "types", "functools", "operator",
                      "_datetime", "_decimal", "_weakref", "random", "numpy", "wengert", "_string", "weakref",
                      "_contextvars", "_collections_abc", "enum", "string", "_pickle", "_codecs", "_csv"])  # fmt: skip
+MERSENNE = 4 * (624 + 1)  # bytes of NumPy's generator: its numbers, and the place of the next one
 _NOTHING: list[Any] = []
 CONSUMED = tuple(map(type, [iter(_NOTHING), iter(()), iter({}), iter(range(0)), zip(), map(abs, _NOTHING),
                             enumerate(()), filter(None, _NOTHING), reversed(_NOTHING),
@@ -223,9 +225,10 @@ class PlainRun:
 
 def random_state() -> Any:
     """The state of the random numbers that everybody draws from."""
-    state: Any = np.random.get_state()
-    _, numbers, place, *_ = state
-    return random.getstate(), numbers.tobytes(), place
+    shared: Any = np.random.get_bit_generator()
+    if type(shared) is np.random.MT19937:  # it is read as it lies there: to ask for it takes 20 µs
+        return random.getstate(), ctypes.string_at(shared.ctypes.state_address, MERSENNE)
+    return random.getstate(), str(shared.state)
 
 
 class Trail:
