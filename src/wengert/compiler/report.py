@@ -6,9 +6,38 @@ from collections.abc import Iterator, Sequence
 
 from wengert.compiler import policy
 from wengert.compiler.callpath import CacheEntry
+from wengert.compiler.plan import EVERY
 from wengert.compiler.tracing import Recorded, Recording
 
-__all__ = ["described"]
+__all__ = ["code_serves", "described", "numpy_serves"]
+
+
+def code_serves(made: Recording, steps: int, examples: int, others: int) -> str:
+    """By which clause machine code serves."""
+    text = f"machine code serves: {steps:,} steps, made at once (up to {policy.AT_ONCE})"
+    if not policy.compiles(steps, 0, 0, others):
+        text = f"machine code serves: {steps:,} steps, made after {examples:,} examples of {made.nodes:,} operations"
+    if made.limit < EVERY:
+        text += f"; calls on {made.limit:,} examples or more go to NumPy, whose BLAS runs on {blas_threads()}"
+    return text
+
+
+def numpy_serves(made: Recording, steps: int) -> str:
+    """By which clause NumPy does, where there is no machine code."""
+    return (
+        f"NumPy serves calls on {made.least:,} examples or more: {steps:,} steps, {made.nodes:,} operations an example, "
+        "and no machine code"
+    )
+
+
+def blas_threads() -> str:
+    """On how many threads NumPy's BLAS runs, as far as can be told."""
+    try:
+        from threadpoolctl import threadpool_info
+    except ImportError:
+        return "as many threads as it takes"
+    counts = [int(each["num_threads"]) for each in threadpool_info() if each["user_api"] == "blas"]
+    return f"{max(counts)} threads" if counts else "as many threads as it takes"
 
 
 def described(name: str, entries: Sequence[CacheEntry], expected: int) -> str:

@@ -18,11 +18,10 @@ import numpy as np
 
 from wengert import modes
 from wengert._forks import in_child
-from wengert.compiler import policy
+from wengert.compiler import policy, report
 from wengert.compiler.backends import BACKENDS, source_of
 from wengert.compiler.callpath import CacheEntry
 from wengert.compiler.lifting import Unliftable
-from wengert.compiler.report import described
 from wengert.compiler.results import combined, reduce_results
 from wengert.compiler.tracing import (
     DRAWS,
@@ -336,15 +335,13 @@ class Runtime:
         made.clause = f"{made.kernel.name} is named as the back end"
         if self.compiled.pinned:
             return made
-        steps = f"{candidate.steps:,} steps"
-        if made.both_code:
-            made.clause = f"machine code serves: {steps}"
-            if (limit := policy.products_from(candidate.lifted.multiplications)) > 0:
-                made.limit = limit
-                made.clause += f"; from {limit:,} examples on, products go to BLAS"
-        else:
+        if not made.both_code:
             made.least = policy.numpy_from(candidate.steps, nodes)
-            made.clause = f"NumPy serves calls on {made.least:,} examples or more: {steps}, {nodes:,} operations each"
+            made.clause = report.numpy_serves(made, candidate.steps)
+            return made
+        if (limit := policy.products_from(candidate.lifted.multiplications)) > 0:
+            made.limit = limit
+        made.clause = report.code_serves(made, candidate.steps, examples, others)
         return made
 
     def holds(self, made: Recording, candidate: Recorded, entry: CacheEntry) -> bool:
@@ -551,7 +548,7 @@ class Runtime:
 
     def report(self) -> str:
         """What became of the function, line by line."""
-        return described(getattr(self.function, "__name__", "function"), list(self.entries.values()), self.expected)
+        return report.described(getattr(self.function, "__name__", "function"), list(self.entries.values()), self.expected)
 
 
 def too_many(entry: CacheEntry) -> str:

@@ -1,0 +1,395 @@
+"""What runs when a compiled function is called: the rule of counts, clause by clause, and the same bits each time."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import wengert
+from tests.compiler.checks import batch_of, same, warned
+from wengert import Value
+from wengert.compiler import policy
+from wengert.compiler.backends import BACKENDS
+from wengert.errors import ArgumentError
+
+np = pytest.importorskip("numpy")
+pytest.importorskip("llvmlite")
+pytestmark = pytest.mark.once  # what runs is decided in Python
+
+W, B = Value(0.7), Value(-0.2)
+
+
+@pytest.fixture
+def programs_serve() -> None:
+    """Here the counts decide."""
+
+
+def line(x: Any, y: Any) -> Any:
+    return wengert.tanh(W * x + B - y) ** 2
+
+
+def stairs(x: Any) -> Any:
+    """A function of ten branches, by its argument."""
+    total = W * x
+    for k in range(10):
+        if x > k:
+            total = total * B + k
+    return total
+
+
+def entry_of(compiled: Any) -> Any:
+    (entry,) = compiled._runtime.entries.values()
+    return entry
+
+
+def kinds(compiled: Any) -> list[str]:
+    """What the specializations run by."""
+    return ["machine code" if made.both_code else "numpy" for made in entry_of(compiled).specializations]
+
+
+class Counted:
+    """A function that counts its calls."""
+
+    def __init__(self, function: Any) -> None:
+        self.function, self.calls = function, 0
+
+    def of(self, compiled: Any) -> Any:
+        """The same compiled function, whose own runs are counted."""
+
+        def counted(*args: Any, **named: Any) -> Any:
+            self.calls += 1
+            return self.function(*args, **named)
+
+        compiled.function = compiled._runtime.function = counted
+        return compiled
+
+
+# ------------------------------------------------------------------------------------- calls, one after another
+
+
+def test_the_first_call_records_and_the_second_is_machine_code() -> None:
+    compiled = wengert.compile(line)
+    first = compiled(0.5, 0.3)
+    assert first.data == line(0.5, 0.3).data  # the function's own bits
+    assert kinds(compiled) == []
+    assert "the next call compiles it" in compiled.report()
+    same(compiled(0.5, 0.3), line(0.5, 0.3), [W, B])
+    assert kinds(compiled) == ["machine code"]
+    assert "steps, made at once (up to 300)" in compiled.report()
+
+
+def test_calls_are_compared_and_give_the_programs_value() -> None:
+    """The first four of a specialization, then each whose number is a power of two: the bits do not tell which."""
+    compiled, counted = wengert.compile(line), Counted(line)
+    compiled(0.5, 0.3)
+    counted.of(compiled)
+    bits, ran = set(), []
+    for number in range(2, 70):
+        before = counted.calls
+        bits.add(compiled(0.5, 0.3).data)
+        if counted.calls > before:
+            ran.append(number)
+    assert ran == [2, 3, 4, 5, 8, 16, 32, 64]
+    assert len(bits) == 1
+    assert "69 calls, 8 of these compared" in compiled.report()
+
+
+def test_checks_may_end_with_the_first() -> None:
+    compiled, counted = wengert.compile(line, checks="first"), Counted(line)
+    compiled(0.5, 0.3)
+    counted.of(compiled)
+    for _ in range(40):
+        compiled(0.5, 0.3)
+    assert counted.calls == 4
+    with pytest.raises(ArgumentError, match="checks is 'none'; expected 'powers' or 'first'"):
+        wengert.compile(line, checks="none")
+
+
+def test_a_batch_is_compiled_when_a_row_is_left() -> None:
+    compiled = wengert.compile(line)
+    assert compiled.map([0.5], [0.3]).tolist() == [line(0.5, 0.3).data]
+    assert kinds(compiled) == []
+    same(compiled.mean([0.5, 0.1], [0.3, 2.0]), batch_of(line, [0.5, 0.1], [0.3, 2.0]), [W, B])
+    assert kinds(compiled) == ["machine code"]
+    at_once = wengert.compile(line)
+    same(at_once.mean([0.5, 0.1], [0.3, 2.0]), batch_of(line, [0.5, 0.1], [0.3, 2.0]), [W, B])
+    assert kinds(at_once) == ["machine code"]
+
+
+def test_a_program_of_many_steps_waits_until_it_pays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(policy, "AT_ONCE", 5)
+    monkeypatch.setattr(policy, "PAYS", 10)
+    compiled, counted = wengert.compile(line), Counted(line)
+    compiled(0.5, 0.3)
+    counted.of(compiled)
+    compiled(0.5, 0.3)
+    candidate = entry_of(compiled).candidate
+    until = -(-10 * candidate.steps // candidate.nodes)
+    assert f"the function itself serves until {until} examples have run (2 have)" in compiled.report()
+    for _ in range(3, until):
+        compiled(0.5, 0.3)
+    assert kinds(compiled) == []
+    assert counted.calls == until - 2
+    same(compiled(0.5, 0.3), line(0.5, 0.3), [W, B])
+    assert kinds(compiled) == ["machine code"]
+    assert f"made after {until} examples of {candidate.nodes} operations" in compiled.report()
+
+
+def test_a_large_program_is_lifted_once_some_examples_have_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(policy, "LARGE", 3)
+    compiled = wengert.compile(line)
+    for number in range(1, policy.EXAMPLES):
+        compiled(0.5, 0.3)
+        assert not entry_of(compiled).candidate.is_lifted
+        assert f"until 32 examples have run ({number} have)" in compiled.report()
+    compiled(0.5, 0.3)
+    assert kinds(compiled) == ["machine code"]
+    batch = wengert.compile(line)
+    batch.mean([0.5] * 31, [0.3] * 31)
+    assert kinds(batch) == []
+    batch.mean([0.5], [0.3])
+    assert kinds(batch) == ["machine code"]
+
+
+def test_the_fifth_specialization_waits_for_its_count() -> None:
+    compiled = wengert.compile(stairs)
+    for _ in range(3):
+        for k in range(10):
+            same(compiled(k + 0.5), stairs(k + 0.5), [W, B])
+    assert len(kinds(compiled)) == policy.BRANCHES
+    assert "recorded: the function itself serves until" in compiled.report()
+    while len(kinds(compiled)) < 10:
+        for k in range(10):
+            same(compiled(k + 0.5), stairs(k + 0.5), [W, B])
+        assert entry_of(compiled).calls < 10_000
+    assert "examples of" in compiled.report()
+
+
+@pytest.mark.parametrize("how", ["mean", "sum", "map"])
+def test_rows_without_a_specialization_are_the_functions(how: str) -> None:
+    """The others of the batch run as machine code all the same."""
+    X = [k + 0.25 for k in range(10)] * 2
+    compiled, counted = wengert.compile(stairs), Counted(stairs)
+    getattr(compiled, how)(X)
+    counted.of(compiled)
+    results = [stairs(x) for x in X]
+    for _ in range(12):
+        got = getattr(compiled, how)(X)
+        if how == "map":
+            assert got == pytest.approx([r.data for r in results], rel=1e-13)
+        else:
+            same(got, getattr(wengert, how)(results), [W, B])
+    assert len(kinds(compiled)) == policy.BRANCHES
+    assert counted.calls < 12 * 20
+    with wengert.no_grad():
+        assert compiled.mean(X).data == pytest.approx(wengert.mean(results).data, rel=1e-13)
+
+
+# ------------------------------------------------------------------------------------- what serves
+
+
+def test_numpy_serves_only_without_machine_code_and_where_it_saves(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(BACKENDS, "native", BACKENDS["native"]._replace(library="no_such_library"))
+    compiled, counted = wengert.compile(line), Counted(line)
+    compiled(0.5, 0.3)
+    counted.of(compiled)
+    for _ in range(20):
+        compiled(0.5, 0.3)
+    assert counted.calls == 20
+    assert "the function itself serves: NumPy serves calls on" in compiled.report()
+    batch = wengert.compile(line)
+    batch.mean([0.5] * 64, [0.3] * 64)
+    least = entry_of(batch).least
+    assert 1 < least < 64
+    assert kinds(batch) == ["numpy"]
+    counted = Counted(line)
+    counted.of(batch)
+    batch.mean([0.5] * (least - 1), [0.3] * (least - 1))
+    assert counted.calls == least - 1
+    same(batch.mean([0.5] * least, [0.3] * least), line(0.5, 0.3), [W, B])
+    assert counted.calls <= least - 1 + policy.CHECKED_CALLS
+
+
+def test_large_products_go_to_blas(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [[Value(0.01 * (n - k)) for k in range(8)] for n in range(4)]
+    monkeypatch.setattr(policy, "MATRIX", 32)
+    monkeypatch.setattr(policy, "PRODUCTS", 32 * 10)
+
+    def layer(x: Any) -> Any:
+        return sum(wengert.tanh(wengert.dot(row, x)) for row in rows)
+
+    compiled = wengert.compile(layer)
+    X = np.linspace(-1.0, 1.0, 88).reshape(11, 8)
+    for _ in range(3):
+        compiled.mean(X)
+    (made,) = entry_of(compiled).specializations
+    assert made.both_code
+    assert made.limit == 10
+    assert "calls on 10 examples or more go to NumPy, whose BLAS runs on" in compiled.report()
+    counts: list[int] = []
+    both = made.kernel.both
+    made.kernel.both = lambda arrays, seed: (counts.append(len(arrays[0])), both(arrays, seed))[1]
+    for count in (9, 10, 11):
+        same(compiled.mean(X[:count]), batch_of(layer, X[:count].tolist()), rows[0])
+    assert counts == [10, 11]
+
+
+def test_a_named_back_end_serves_whatever_the_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(policy, "AT_ONCE", 0)
+    for backend, kind in (("numpy", "numpy"), ("native", "machine code")):
+        compiled = wengert.compile(line, backend=backend)
+        for _ in range(2):
+            compiled(0.5, 0.3)
+        assert kinds(compiled) == [kind]
+        assert f"{backend} is named as the back end" in compiled.report()
+
+
+# ------------------------------------------------------------------------------------- ahead of time
+
+
+def test_prepare_has_all_done_before_the_first_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(policy, "AT_ONCE", 0)
+    W.grad = 0.0
+    compiled = wengert.compile(line)
+    compiled.prepare(0.5, y=0.3)
+    assert kinds(compiled) == ["machine code"]
+    assert W.grad == 0.0
+    assert ": 0 calls, 1 of these compared" in compiled.report()
+    counted = Counted(line)
+    counted.of(compiled)
+    same(compiled(0.25, y=0.5), line(0.25, 0.5), [W, B])
+    assert counted.calls == 1  # the first call's number is a power of two
+
+
+def test_prepare_uses_copies_and_says_what_cannot_be_compiled() -> None:
+    xs = [1.0, 2.0]
+
+    def changes(xs: Any) -> Any:
+        xs[0] += 1.0
+        return W * xs[0]
+
+    assert "runs uncompiled: it changes xs" in warned(lambda: wengert.compile(changes).prepare(xs))[0]
+    assert xs == [1.0, 2.0]
+
+
+def test_prepare_of_a_method() -> None:
+    class Model:
+        """A rate."""
+
+        def __init__(self) -> None:
+            self.w = Value(2.0)
+
+        @wengert.compile
+        def loss(self, x: float) -> Any:
+            return (self.w * x - 1.0) ** 2
+
+    model = Model()
+    model.loss.prepare(0.5)
+    assert "machine code serves" in Model.loss.report()  # type: ignore[attr-defined]
+    assert model.loss(1.0).data == 1.0
+
+
+def test_wait_names_what_replaced_it() -> None:
+    for wait in (True, False):
+        with pytest.raises(ArgumentError, match=r"wait is gone: .* prepare\(\*args\)"):
+            wengert.compile(line, wait=wait)
+
+
+# ------------------------------------------------------------------------------------- signatures
+
+
+def test_the_least_recently_used_signature_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(policy, "SIGNATURES", 3)
+    compiled = wengert.compile(lambda xs: W * xs[0] + B)
+    for length in (1, 2, 3):
+        compiled([1.0] * length)
+    for _ in range(20):
+        compiled([1.0])
+    compiled([1.0] * 4)  # the second makes room
+    assert sorted(form.shapes["xs"].shape[0] for form in compiled._runtime.entries) == [1, 3, 4]
+    assert compiled([2.0, 0.0]).data == (W * 2.0 + B).data
+
+
+def test_signatures_that_keep_coming_back_run_uncompiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(policy, "SIGNATURES", 3)
+    compiled = wengert.compile(lambda xs: W * xs[0] + B)
+
+    def calls() -> None:
+        for n in range(200):
+            assert compiled([float(n)] * (1 + n % 5)).data == pytest.approx((W * n + B).data)
+
+    (said,) = warned(calls)
+    assert "runs uncompiled: it is called with more than 3 kinds of arguments in turn" in said
+    assert len(compiled._runtime.entries) == 3
+
+
+# ------------------------------------------------------------------------------------- the same bits
+
+
+def test_a_row_does_not_depend_on_its_batch() -> None:
+    """Its result is the same to the bit at each place in a batch of any size."""
+    model = wengert.nn.MLP(3, [7, 2])
+
+    def network(x: Any) -> Any:
+        return wengert.losses.cross_entropy(model(x), 1) + wengert.exp(x[0]) * wengert.sin(x[1])
+
+    def branch(x: Any) -> Any:
+        return (W * x[0]).tanh() if x[1] > 0.0 else (B * x[0]).exp().log() * x[2]
+
+    X = np.random.default_rng(0).normal(size=(70, 3))
+    for function in (network, branch):
+        compiled = wengert.compile(function)
+        for _ in range(3):
+            whole = compiled.map(X)
+        for count in range(1, 71):
+            assert compiled.map(X[:count]).tobytes() == whole[:count].tobytes()
+            assert compiled.map(X[70 - count :]).tobytes() == whole[70 - count :].tobytes()
+
+
+SCRIPT = Path(__file__).parents[2] / "tools" / "qa" / "same_bits.py"
+
+
+def bits(*how: str, **environment: str) -> list[str]:
+    """What the script of calls comes to, in a process of its own: the bits, and the reports."""
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT), "once", *how],
+        capture_output=True, text=True, timeout=300, check=False, env={**os.environ, **environment},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+@pytest.mark.slow
+def test_no_clock_and_no_thread_decides(tmp_path: Path) -> None:
+    """Clocks that tell random times and threads that do not start change no bit, and no word of a report."""
+    want = bits(WENGERT_CACHE=str(tmp_path))
+    assert bits("without-clocks", WENGERT_CACHE="off") == want
+    assert bits("without-clocks", WENGERT_CACHE=str(tmp_path)) == want
+    pinned = bits("native", WENGERT_CACHE=str(tmp_path))
+    assert pinned[0] == want[0]
+
+
+def test_what_fits_is_decided_once_by_the_work_to_come() -> None:
+    """By the same rule: a program of many steps waits for its count, which is that of all epochs."""
+    with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
+        warnings.simplefilter("error")
+        patch.setattr(policy, "AT_ONCE", 5)
+        patch.setattr(policy, "PAYS", 1000)
+        X, Y = [[0.1 * n, 0.2] for n in range(10)], [0.5] * 10
+        backends = []
+        for epochs in (2, 2000):
+            model = wengert.nn.MLP(2, [3, 1])
+            optimizer = wengert.optim.SGD(model, 1e-3)
+            stop = lambda history: True  # noqa: E731  (after one epoch)
+            done = wengert.fit(
+                model, wengert.losses.mse, X, Y, optimizer, epochs, progress=False, callback=stop
+            )
+            backends.append(done.backend)
+            assert done.fallback == ""
+        assert backends == ["eager", "native"]
