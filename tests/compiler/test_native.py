@@ -20,7 +20,6 @@ np = pytest.importorskip("numpy")
 pytest.importorskip("llvmlite", reason="machine code is made by llvmlite")
 
 from wengert.compiler.backends.base import MachineCode  # noqa: E402
-from wengert.compiler.backends.native import build  # noqa: E402
 from wengert.compiler.backends.native.kernel import NativeKernel  # noqa: E402
 from wengert.compiler.backends.native.layout import module  # noqa: E402
 from wengert.compiler.backends.native.llvm import LLVM  # noqa: E402

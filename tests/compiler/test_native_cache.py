@@ -12,16 +12,14 @@ from typing import Any
 import pytest
 
 import wengert
-from tests.compiler.checks import CLOSE, difference, gradients
-from tests.compiler.recurrences import biquad, numbers
 from wengert import Value
 
 np = pytest.importorskip("numpy")
 pytest.importorskip("llvmlite", reason="machine code is made by llvmlite")
 
 from wengert.compiler.backends import cache  # noqa: E402
+from wengert.compiler.backends.native import build  # noqa: E402
 from wengert.compiler.backends.native import build as native  # noqa: E402
-from wengert.compiler.backends.native import lengths  # noqa: E402
 
 pytestmark = pytest.mark.once  # what is kept is machine code
 
@@ -45,9 +43,8 @@ def made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
     """The texts that were compiled, with a cache of the test's own."""
     monkeypatch.setenv("WENGERT_CACHE", str(tmp_path / "cache"))
     texts: list[str] = []
-    compiled = lengths.compiled
-    monkeypatch.setattr(lengths, "compiled", lambda text: (texts.append(text), compiled(text))[1])
-    monkeypatch.setattr(lengths, "FAMILIES", 0)  # what is found again is on the disk
+    compiled = build.compiled
+    monkeypatch.setattr(build, "compiled", lambda text: (texts.append(text), compiled(text))[1])
     return texts
 
 
@@ -97,27 +94,6 @@ def test_an_operation_of_the_users_may_change(made: list[str], tmp_path: Path) -
     assert not (tmp_path / "cache").exists()
 
 
-@pytest.mark.parametrize("runs", [1, 2])
-def test_lengths_share_code(made: list[str], monkeypatch: pytest.MonkeyPatch, runs: int) -> None:
-    """The first is compiled as it stands; the second shows what is different; for all others there is code."""
-    monkeypatch.setattr(lengths, "FAMILIES", 10)
-    if runs == 1:
-        monkeypatch.setenv("WENGERT_CACHE", "off")
-    function, _, _ = biquad()
-    for run in range(runs):
-        monkeypatch.setattr(lengths, "_families", {})  # the second one is like another process, which finds all on disk
-        for count, compilations in ((64, 1), (96, 2), (160, 2), (800, 2), (64, 2)):
-            compiled, xs = wengert.compile(function, backend="native"), numbers(count)
-            compiled(xs)
-            recording = compiled._runtime.latest()
-            recording.load()
-            assert recording.kernel.code is not None
-            value = recording.kernel.both([np.array(xs)], 1.0)[0]["out"]
-            assert difference(value, function(xs).data) < CLOSE
-            assert difference(recording.kernel.slopes, gradients(function(xs), recording.parameters)) < CLOSE
-            assert len(made) == (2 if run else compilations)
-
-
 def test_without_a_folder_nothing_is_kept(made: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for setting in ("", "off", "/dev/null/no/such/folder"):
         monkeypatch.setenv("WENGERT_CACHE", setting)
@@ -161,7 +137,7 @@ PROGRAM = """
 import os, sys, threading, time
 import wengert
 from wengert import Value
-from wengert.compiler.backends.native import lengths, machine
+from wengert.compiler.backends.native import build, machine
 
 w = Value(0.5)
 inside, gate = threading.Event(), threading.Event()
@@ -175,7 +151,7 @@ def results(f):
 """
 
 FORKS = """
-compiled = lengths.compiled
+compiled = build.compiled
 
 def slow(text):
     inside.set()
@@ -183,7 +159,7 @@ def slow(text):
         gate.wait(20)
         return compiled(text)
 
-lengths.compiled = slow
+build.compiled = slow
 first = loss.function(1.0).data / 3 + loss.function(2.0).data / 3 + loss.function(3.0).data / 3
 thread = threading.Thread(target=lambda: loss.mean([1.0, 2.0, 3.0]))
 thread.start()
@@ -192,7 +168,7 @@ time.sleep(0.1)
 pid = os.fork()
 if not pid:
     gate.set()
-    lengths.compiled = compiled
+    build.compiled = compiled
     assert abs(max(results(loss)) - first) < 1e-12
     assert bool(loss._runtime.latest().both_code) != {held}
     @wengert.compile(backend="native")

@@ -127,8 +127,8 @@ class Compiled(CallPath):
     def prepare(self, *args: Any, **named: Any) -> None:
         """Record, compile and compare for a call with such arguments, so that it takes no longer than later ones.
 
-        For loops that cannot wait. The function runs on copies of the arguments, and no call is counted; machine code is
-        made however many steps there are. What cannot be compiled says so, as at a call.
+        For loops that cannot wait. The function runs on copies of the arguments, and no call is counted; machine code
+        is made however many steps there are. What cannot be compiled says so, as at a call.
         """
         self._runtime.prepare(args, named)
 

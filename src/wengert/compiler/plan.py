@@ -288,7 +288,8 @@ class Plan:
         given = list(arrays)
         for n in range(self.arity):
             x = given[n]
-            if type(x) is self.numpy.ndarray and x.shape != ((count, *self.cells[n]) if self.batched[n] else self.cells[n]):
+            shape = (count, *self.cells[n]) if self.batched[n] else self.cells[n]
+            if type(x) is self.numpy.ndarray and x.shape != shape:
                 return False  # by now: see `_point_array`
             if self.bounds[n] > 0:
                 if not self._point(n, x, count):

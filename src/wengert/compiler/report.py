@@ -25,15 +25,15 @@ def code_serves(made: Recording, steps: int, examples: int, others: int) -> str:
 def numpy_serves(made: Recording, steps: int) -> str:
     """By which clause NumPy does, where there is no machine code."""
     return (
-        f"NumPy serves calls on {made.least:,} examples or more: {steps:,} steps, {made.nodes:,} operations an example, "
-        "and no machine code"
+        f"NumPy serves calls on {made.least:,} examples or more: {steps:,} steps, no machine code, and "
+        f"{made.nodes:,} operations an example"
     )
 
 
 def blas_threads() -> str:
     """On how many threads NumPy's BLAS runs, as far as can be told."""
     try:
-        from threadpoolctl import threadpool_info
+        from threadpoolctl import threadpool_info  # type: ignore[import-untyped]
     except ImportError:
         return "as many threads as it takes"
     counts = [int(each["num_threads"]) for each in threadpool_info() if each["user_api"] == "blas"]

@@ -1,8 +1,8 @@
 """What a compiled function does when no specialization serves a call at once: it records, compiles, compares with the
 function, or leaves the call to that. `policy` says when it does what.
 
-The first call is the function's own, watched (`PlainRun`), and recorded. A specialization's first calls run both, and so
-does, of the calls with its signature, each whose number is a power of two: the program's result is returned if they
+The first call is the function's own, watched (`PlainRun`), and recorded. A specialization's first calls run both, and
+so does, of the calls with its signature, each whose number is a power of two: the program's result is returned if they
 agree; if not, the function's, and the specialization is dropped.
 """
 
@@ -136,7 +136,8 @@ class Runtime:
         known: dict[int, Any] = {}  # what the function itself gave for some of the examples
         while not entry.is_eager and count >= entry.least:
             found, served, free = self.run(entry, arguments, count, how)
-            left, partial = (entry.left, entry.partial) if free else ((), None)
+            left: Any = entry.left if free else ()
+            partial = entry.partial if free else None
             if found is None and not len(left) and (served or not entry.was_finite or not free):
                 entry.not_finite += free and not entry.was_finite
                 break  # or an example cannot be computed
@@ -525,8 +526,8 @@ class Runtime:
         last: CacheEntry | None = self.compiled.last
         return last
 
-    def latest(self) -> Recording:
-        """The specialization of the last call; one to look at, if it has none yet."""
+    def latest(self) -> Any:
+        """The `Recording` of the last call; one to look at, if it has none yet."""
         entry = self.last
         if entry is None:
             raise ArgumentError("call the function first: nothing has been compiled yet")
@@ -539,8 +540,7 @@ class Runtime:
                 why = str(problem)
         if not entry.specializations:
             raise ArgumentError(f"nothing has been compiled yet{': ' * bool(why)}{why}")
-        last: Recording = entry.served[0][0] if entry.served else entry.specializations[-1]
-        return last
+        return entry.served[0][0] if entry.served else entry.specializations[-1]
 
     def source(self, language: str, gradient: bool) -> str:
         """The program as text."""
@@ -548,7 +548,8 @@ class Runtime:
 
     def report(self) -> str:
         """What became of the function, line by line."""
-        return report.described(getattr(self.function, "__name__", "function"), list(self.entries.values()), self.expected)
+        name = getattr(self.function, "__name__", "function")
+        return report.described(name, list(self.entries.values()), self.expected)
 
 
 def too_many(entry: CacheEntry) -> str:

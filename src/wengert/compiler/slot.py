@@ -88,7 +88,8 @@ class Slot:
             return are_equal(x, self.want)
         if kind == "numbers":
             if type(x) is numpy.ndarray:
-                return self.takes_arrays and x.dtype.kind == self.of and (self.of == "b" or x.dtype.itemsize == 8)
+                wide = x.dtype.kind == self.of and (self.of == "b" or x.dtype.itemsize == 8)
+                return bool(self.takes_arrays and wide)
             if batched:
                 return type(x) is list
             return len(self.held) > 0 and type(x) is self.held[0] and len(x) == self.shape[0]
@@ -158,4 +159,4 @@ class Slot:
 
 def are_equal(x: Any, y: Any) -> bool:
     """Return True if two things are one to a program: the same, or equal ones of the kinds that are told by value."""
-    return x is y or (type(x) is type(y) and type(x) in ALIKE and x == y)
+    return x is y or (type(x) is type(y) and type(x) in ALIKE and bool(x == y))

@@ -8,8 +8,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from wengert.compiler.runtime import Runtime
 from wengert.compiler.exported import Exported
+from wengert.compiler.runtime import Runtime
 
 __all__ = ["to_jax"]
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 
-from wengert.compiler.runtime import Runtime
 from wengert.compiler.exported import Exported
+from wengert.compiler.runtime import Runtime
 
 __all__ = ["RecordedModule"]
 

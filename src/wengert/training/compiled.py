@@ -77,7 +77,7 @@ class CompiledLosses:
                 warnings.simplefilter("ignore")  # what there is to say is said in one line
                 for _ in range(2):  # of one example alone the first call only records
                     self._losses.sum(*[column[:2] for column in few])
-                if self._losses._runtime.last.specializations:
+                if self._is_compiled():
                     self._losses.sum(*few)
                 if not (refusal := self.refusal()) and task.metric is not None:
                     self._predictions.map(few[0])
@@ -89,7 +89,7 @@ class CompiledLosses:
             raise RefusedError(refusal)
         path = self._losses._runtime.latest()
         size = 1 if work is None else work[1]
-        self.serves: bool = bool(self._losses._runtime.last.specializations) and (work is None or path.least <= size)
+        self.serves: bool = self._is_compiled() and (work is None or path.least <= size)
         self.close: float = path.kernel.agree  # to the engine's numbers, which are summed in another order
         steps = path.lifted.program.size
         self.became: str = f"{path.nodes:,} scalar operations became {steps:,} array operations"
@@ -99,6 +99,11 @@ class CompiledLosses:
         made = Compiled(function, backend=self.backend if self._work is None else None)
         made._runtime.expected = 0 if self._work is None else self._work[0]
         return made
+
+    def _is_compiled(self) -> bool:
+        """Whether the loss runs as an array program by now."""
+        last = self._losses._runtime.last
+        return last is not None and bool(last.specializations)
 
     def _compiled_penalty(self, regularization: Callable[[], Value]) -> Compiled | None:
         """The regularization as an array program; None if it cannot be one, and then it stays with the engine."""

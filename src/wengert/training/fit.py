@@ -68,8 +68,9 @@ def fit(
 
     Where NumPy is installed, the model and the loss are compiled (see `compile`) and each batch is an array
     program, which is the same to rounding; what cannot be compiled, or would take longer to prepare than to
-    compute, is left to the engine. What computes is settled at the start, and the History names it. It is the plain code that is recorded, a few times: one that
-    counts its calls, or keeps what it saw, wants backend="eager".
+    compute, is left to the engine. What computes is settled at the start, and the History names it. It is the
+    plain code that is recorded, a few times: one that counts its calls, or keeps what it saw, wants
+    backend="eager".
 
     A batch is computed in pieces of at most 128 examples (1,024 by a program) whose gradients add up in the
     parameters, so even one batch of all data needs little memory.

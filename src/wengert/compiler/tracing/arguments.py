@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -235,7 +235,7 @@ class Arguments:
         Raises:
             DataError: the arguments differ in it, or there is none.
         """
-        lengths = [x.shape[0] for x in self.arrays]
+        lengths: list[int] = [x.shape[0] for x in self.arrays]
         if self.form.reason:
             return same_length([(name, n) for name in self.names() for n in lengths_of(self.originals[name])])
         if not lengths or not lengths[0] or lengths.count(lengths[0]) != len(lengths):

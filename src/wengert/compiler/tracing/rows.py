@@ -33,7 +33,7 @@ def rows_of(
     given = signature.bind(*args, **named).arguments
     moving = [name for name in given if name not in static]
     count = len(range(same_length([(name, length) for name in moving for length in lengths_of(given[name])]))[part])
-    known: dict[int, Any] = {}
+    known: dict[int, Sequence[Any]] = {}
     columns = [_spread(x, count, part, known) if name in moving else [x] * count for name, x in given.items()]
     return list(given), zip(*columns, strict=True)
 
@@ -80,7 +80,7 @@ def lengths_of(x: Any) -> list[int]:
     return [len(x)] if isinstance(x, list) else []
 
 
-def _spread(x: Any, count: int, part: slice, known: dict[int, Any]) -> Sequence[Any]:
+def _spread(x: Any, count: int, part: slice, known: dict[int, Sequence[Any]]) -> Sequence[Any]:
     """An argument in each example, so many in all."""
     if id(x) not in known:
         made: Sequence[Any] = [x] * count
@@ -100,7 +100,7 @@ def _spread(x: Any, count: int, part: slice, known: dict[int, Any]) -> Sequence[
 
 
 def widened(x: Any) -> Any:
-    """An array of integers as int64, of other numbers as float64; integers as float64 where one of them is too large."""
+    """An array of integers as int64, of other numbers as float64; integers too where one of them is too large."""
     if type(x) is not np.ndarray or x.dtype.kind not in "fiu":
         return x
     if x.dtype.kind in "iu" and not (x.dtype == np.uint64 and x.size and x.max() > np.iinfo(np.int64).max):

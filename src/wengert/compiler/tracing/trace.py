@@ -1,4 +1,4 @@
-"""From a run of the user's function to a specialization: what it computed, as an array program, and where that holds."""
+"""From a run of the user's function to a specialization: what it computed, as an array program, and where it holds."""
 
 from __future__ import annotations
 

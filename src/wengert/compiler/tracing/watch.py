@@ -225,7 +225,7 @@ class PlainRun:
 
 def random_state() -> Any:
     """The state of the random numbers that everybody draws from."""
-    shared: Any = np.random.get_bit_generator()
+    shared: Any = np.random.get_bit_generator()  # type: ignore[attr-defined]
     if type(shared) is np.random.MT19937:  # it is read as it lies there: to ask for it takes 20 µs
         return random.getstate(), ctypes.string_at(shared.ctypes.state_address, MERSENNE)
     return random.getstate(), str(shared.state)

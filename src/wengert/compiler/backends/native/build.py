@@ -9,15 +9,14 @@ from typing import NamedTuple
 
 from wengert.compiler.backends import cache
 from wengert.compiler.backends.native.layout import Lowered, module
-from wengert.compiler.backends.native.lengths import Code, code_of
-from wengert.compiler.backends.native.machine import Loaded, description, is_usable, linked, native_width
+from wengert.compiler.backends.native.machine import Loaded, compiled, description, is_usable, linked, native_width
 from wengert.compiler.backends.native.rows import Unsupported
 from wengert.compiler.ir import LEAVES, Array, Compute, Expr, Program
 from wengert.ops import BUILT_IN, BY_NAME
 
 __all__ = ["Built", "build"]
 
-HEADER = struct.Struct("<qqqq")  # what `Lowered` says, and how many lengths follow
+HEADER = struct.Struct("<qqq")  # what `Lowered` says
 
 
 class Built(NamedTuple):
@@ -36,10 +35,10 @@ def build(program: Program, back: Program, wanted: Sequence[Array]) -> Built:
     if not is_usable():
         raise Unsupported("this process was forked while another thread was making machine code")
     lowered, code = object_code(program, back, wanted)
-    return Built(lowered, linked(*code))
+    return Built(lowered, linked(code))
 
 
-def object_code(program: Program, back: Program, wanted: Sequence[Array]) -> tuple[Lowered, Code]:
+def object_code(program: Program, back: Program, wanted: Sequence[Array]) -> tuple[Lowered, bytes]:
     """What a program is as object code, from the disk if it is there."""
     width, name = native_width(), ""
     steps = [step for part in (program, back) for step in part.each_step()]
@@ -47,14 +46,11 @@ def object_code(program: Program, back: Program, wanted: Sequence[Array]) -> tup
         name = cache.digest(pickle.dumps((program, back, wanted)), description().encode())
         kept = cache.load(name)
         if kept is not None and len(kept) > HEADER.size:
-            *sizes, count = HEADER.unpack_from(kept)
-            start = HEADER.size + 8 * count
-            return Lowered("", *sizes), Code(kept[start:], struct.unpack(f"<{count}q", kept[HEADER.size : start]))
+            return Lowered("", *HEADER.unpack_from(kept)), kept[HEADER.size :]
     made = module(program, back, wanted, width)
-    code = code_of(made.text)
+    code = compiled(made.text)
     if name:
-        lengths = struct.pack(f"<{len(code.lengths)}q", *code.lengths)
-        cache.save(name, HEADER.pack(made.fixed, made.each, made.width, len(code.lengths)) + lengths + code.image)
+        cache.save(name, HEADER.pack(made.fixed, made.each, made.width) + code)
     return made._replace(text=""), code
 
 

@@ -6,7 +6,7 @@ import ctypes
 import hashlib
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from ctypes.util import find_library
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -133,17 +133,15 @@ def compiled(text: str) -> bytes:
         return bytes(machine.emit_object(module))
 
 
-def linked(code: bytes, lengths: Sequence[int] = ()) -> Loaded:
-    """Object code, made callable; `lengths` are the integers that it finds in memory."""
+def linked(code: bytes) -> Loaded:
+    """Object code, made callable."""
     with _alone:
         builder = llvm.JITLibraryBuilder().add_object_img(code)
         for name, address in _c_functions().items():
             builder.import_symbol(name, address)
-        for name in ("forward", "both", *["lengths"] * bool(lengths)):
+        for name in ("forward", "both"):
             builder.export_symbol(name)
         library = builder.link(_linker(), f"kernel{next(_numbers)}")
-        if lengths:
-            (ctypes.c_int64 * len(lengths)).from_address(library["lengths"])[:] = list(lengths)
         _held.add(library)
         made = Loaded(library)
         while _gone:
