@@ -7,8 +7,9 @@ make a group. A group will be one array.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -26,12 +27,14 @@ from wengert.compiler.lifting.simplify import (
 from wengert.graph import Graph
 from wengert.ops import BY_NAME
 
-__all__ = ["FlatGraph", "Group", "flatten"]
+__all__ = ["FlatGraph", "Group", "Groups", "flatten"]
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 CODE = {name: BY_NAME[name].code for name in ("add", "sub", "neg", "mul", "pow", "sum", "dot", "max", "min")}
-SUMS = np.array([CODE[name] for name in ("add", "sub", "neg", "sum", "dot")])
-REDUCTIONS = {CODE["max"]: "max", CODE["min"]: "min"}
+REDUCE = {CODE[name]: name for name in ("sum", "max", "min")}
+CODES = np.arange(1 << 16)
+IS_SUM = np.isin(CODES, [CODE[name] for name in ("add", "sub", "neg", "sum", "dot")])  # by an operation's code
+IS_LISTED = IS_SUM | np.isin(CODES, list(REDUCE))  # or a greatest or least one
 RAGGED_GROUPS, RAGGED_WASTE = 2, 3.0  # sums of different lengths become one array when it is at most this much larger
 
 
@@ -40,8 +43,37 @@ class Group:
     """Numbers that one array will hold."""
 
     nodes: Ints
-    reduce: str  # sum | max | min; "" for an elementwise operation
-    code: int
+    code: int  # of the operation; that of any sum is "sum"
+
+    @property
+    def reduce(self) -> str:
+        """sum | max | min; "" for an elementwise operation."""
+        return REDUCE.get(self.code, "")
+
+
+class Groups(Sequence[Group]):
+    """All groups, in order: as arrays, for there may be one for each number, and most become turns of loops.
+
+    Attributes:
+        nodes: the numbers, group by group.
+        begin: where those of each group begin; one more entry marks the end.
+        codes: the operation of each group.
+    """
+
+    def __init__(self, nodes: Ints, begin: Ints, codes: Ints) -> None:
+        self.nodes, self.begin, self.codes = nodes, begin, codes
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @overload
+    def __getitem__(self, number: int) -> Group: ...
+    @overload
+    def __getitem__(self, number: slice) -> list[Group]: ...
+    def __getitem__(self, number: int | slice) -> Group | list[Group]:
+        if isinstance(number, slice):
+            return [self[n] for n in range(*number.indices(len(self)))]
+        return Group(self.nodes[self.begin[number] : self.begin[number + 1]], int(self.codes[number]))
 
 
 @dataclass
@@ -58,7 +90,7 @@ class FlatGraph:
     coefficient: np.ndarray[Any, np.dtype[np.float64]]
     operands: Ints
     starts: Ints
-    groups: list[Group]
+    groups: Groups
     places: Ints  # where each instruction of the recording stands now
 
 
@@ -99,10 +131,11 @@ def flatten(graph: Graph, source: Ints, wanted: Ints, picks: list[Pick], *, merg
     last = np.cumsum(count)
     first = last - count
     present = ~(absorbed | multiplied)
-    level, varies = _levels(codes, starts, operands, first, last, factor, other, present, source)
+    level, varies = _levels(codes, starts, operands, root, factor, other, present, source)
     source = np.where((source == VALUE) & varies, VARYING, source)
     factor, other = _ordered(factor, other, source)
-    flat = FlatGraph(n, constants, source, first, last, factor, other, coefficient, operands, starts, [], places)
+    none = Groups(codes[:0], codes[:1] * 0, codes[:0])
+    flat = FlatGraph(n, constants, source, first, last, factor, other, coefficient, operands, starts, none, places)
     flat.groups = _groups(flat, codes, level, present & (codes > 0))
     return flat
 
@@ -117,7 +150,7 @@ def _terms(codes: Ints, starts: Ints, operands: Ints, owner: Ints) -> tuple[Any,
     code = codes[owner]
     is_dot = code == CODE["dot"]
     half = length // 2
-    listed = np.isin(code, SUMS) & ~is_dot | np.isin(code, list(REDUCTIONS))
+    listed = IS_LISTED[code] & ~is_dot
     weight = is_dot & (position < half)
     bias = is_dot & (position == length - 1)
     keep = np.flatnonzero(listed | weight | bias)
@@ -131,7 +164,7 @@ def _terms(codes: Ints, starts: Ints, operands: Ints, owner: Ints) -> tuple[Any,
 def _merge_sums(terms: tuple[Any, ...], codes: Ints, uses: Ints, constants: Any, n: int) -> tuple[Any, Any]:
     """A sum that only another sum uses gives it its terms."""
     root, factor, other, coefficient = terms
-    is_sum = np.isin(codes, SUMS)
+    is_sum = IS_SUM[codes]
     within = np.minimum(factor, n - 1)
     inner = (other < 0) & (factor < n) & is_sum[within] & (uses[within] == 1) & is_sum[root]
     absorbed = np.zeros(n, bool)
@@ -181,7 +214,7 @@ def _merge_products(
     is_neg[of_neg[(inner < n) & gone[np.minimum(inner, n - 1)]]] = (
         False  # it is a sum itself: it took its operand's terms
     )
-    in_sum = np.isin(codes[root], SUMS)
+    in_sum = IS_SUM[codes[root]]
     passing = (is_neg & single)[root]  # such a sum may become the sign of another's term: it waits until that is known
     for turn in range(6):
         active = in_sum & ~passing if turn < 3 else in_sum & passing & ~absorbed[root]
@@ -218,41 +251,42 @@ def _levels(
     codes: Ints,
     starts: Ints,
     operands: Ints,
-    first: Ints,
-    last: Ints,
+    root: Ints,
     factor: Ints,
     other: Ints,
     present: Any,
     source: Ints,
 ) -> tuple[Ints, Any]:
-    """For each number its level, and whether it depends on an input: one pass, in the order of creation."""
-    total = len(source)
-    level = [0] * total
-    varies: list[bool] = (source == INPUT).tolist()
-    is_listed = (np.isin(codes, SUMS) | np.isin(codes, list(REDUCTIONS))).tolist()
-    begin, end = np.where(is_listed, first, starts[:-1]).tolist(), np.where(is_listed, last, starts[1:]).tolist()
-    factors, others, plain = factor.tolist(), other.tolist(), operands.tolist()
-    level.append(0)  # the last place, which -1 names: no second factor
-    varies.append(False)
-    height, depends = level.__getitem__, varies.__getitem__
-    for node in np.flatnonzero(present & (codes > 0)).tolist():
-        if is_listed[node]:
-            made_from = factors[begin[node] : end[node]] + others[begin[node] : end[node]]
-        else:
-            made_from = plain[begin[node] : end[node]]
-        level[node] = 1 + max(map(height, made_from), default=0)
-        varies[node] = any(map(depends, made_from))
-    return np.array(level[:-1]), np.array(varies[:-1])
+    """For each number its level, and whether it depends on an input: one pass over what each is made from, in the
+    order of creation.
+    """
+    is_made = np.zeros(len(source), bool)
+    is_made[: len(codes)] = present & (codes > 0)
+    owner = np.repeat(np.arange(len(codes)), np.diff(starts))
+    plain = np.flatnonzero((is_made[: len(codes)] & ~IS_LISTED[codes])[owner])
+    second = np.flatnonzero(other >= 0)
+    user = np.concatenate([root, root[second], owner[plain]])
+    used = np.concatenate([factor, other[second], operands[plain]])
+    varies = source == INPUT
+    varies[user[varies[used]]] = True
+    inner = np.flatnonzero(is_made[used])
+    inner = inner[np.argsort(user[inner], kind="stable")]
+    level, depends = is_made.astype(np.int64).tolist(), varies.tolist()
+    for node, of in zip(user[inner].tolist(), used[inner].tolist(), strict=True):
+        if level[of] >= level[node]:
+            level[node] = level[of] + 1
+        if depends[of]:
+            depends[node] = True
+    return np.array(level), np.array(depends)
 
 
-def _groups(flat: FlatGraph, codes: Ints, level: Ints, present: Any) -> list[Group]:
+def _groups(flat: FlatGraph, codes: Ints, level: Ints, present: Any) -> Groups:
     """Numbers of one level, one operation and one kind of operands, in the order of creation."""
     nodes = np.flatnonzero(present)
     if not len(nodes):
-        return []
+        return flat.groups
     random = np.random.default_rng(1964).integers(0, 2**63, 4096, dtype=np.uint64)  # one number for each kind
-    is_sum, is_reduction = np.isin(codes, SUMS), np.isin(codes, list(REDUCTIONS))
-    listed = is_sum | is_reduction
+    is_sum, listed = IS_SUM[codes], IS_LISTED[codes]
     kind = _kinds(flat)
     signature = np.zeros(flat.n, np.uint64)  # of a sum: the kinds of its terms, whatever their order
     lowest, highest = np.zeros(flat.n, np.int64), np.zeros(flat.n, np.int64)
@@ -279,10 +313,8 @@ def _groups(flat: FlatGraph, codes: Ints, level: Ints, present: Any) -> list[Gro
     number = number.reshape(-1)
     order = np.lexsort((nodes, first_seen[number], level[nodes]))
     nodes, number = nodes[order], number[order]
-    reduce = {**REDUCTIONS, CODE["sum"]: "sum"}
-    bounds = [0, *(np.flatnonzero(np.diff(number)) + 1).tolist(), len(nodes)]
-    kinds = [column[nodes[bounds[:-1]]].tolist() for column in (code, codes)]
-    return [Group(nodes[a:b], reduce.get(k, ""), c) for a, b, k, c in zip(bounds, bounds[1:], *kinds, strict=False)]
+    begin = np.concatenate([[0], np.flatnonzero(np.diff(number)) + 1, [len(nodes)]])
+    return Groups(nodes, begin, code[nodes[begin[:-1]]])
 
 
 def _kinds(flat: FlatGraph) -> Ints:

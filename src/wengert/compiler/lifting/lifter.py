@@ -46,15 +46,15 @@ PIECES = 8  # into how many pieces, by where its factors lie, a sum may be cut
 class Lifter(Storage):
     """Makes the steps of each group."""
 
-    short: dict[int, list[tuple[int, int, float]]] = field(default_factory=dict)  # by the id of a group: a sum's terms
+    short: dict[int, list[tuple[int, int, float]]] = field(default_factory=dict)  # by a sum's first number: its terms
     plans: dict[int, SumPlan] = field(default_factory=dict)  # or what they consist of
     in_turn: bool = False  # whether this is a turn of a loop
 
     def plan(self, groups: Sequence[Group]) -> None:
         """See what groups of sums consist of, and name the parameters that their products take."""
-        sums = [group for group in groups if group.reduce == "sum"]
-        self.short.update({id(group): short_sum(self.flat, group, in_turn=self.in_turn) for group in sums})
-        plans = {id(group): plan_of(self.flat, group) for group in sums if not self.short[id(group)]}
+        sums = {int(group.nodes[0]): group for group in groups if group.reduce == "sum"}
+        self.short.update({n: short_sum(self.flat, group, in_turn=self.in_turn) for n, group in sums.items()})
+        plans = {n: plan_of(self.flat, group) for n, group in sums.items() if not self.short[n]}
         self.plans.update(plans)
         for plan in plans.values():
             self.allocate_matrices(plan)
@@ -63,10 +63,11 @@ class Lifter(Storage):
 
     def make(self, group: Group) -> None:
         """The array of a group for which there is a plan."""
-        if id(group) in self.plans:
-            self.sum_of(self.plans[id(group)])
+        number = int(group.nodes[0])
+        if number in self.plans:
+            self.sum_of(self.plans[number])
         elif group.reduce == "sum":
-            self.short_sum_of(group, self.short[id(group)])
+            self.short_sum_of(group, self.short[number])
         elif group.reduce:
             self.extreme_of(group)
         elif TABLE[group.code].name == "pick":
@@ -367,7 +368,7 @@ class Lifter(Storage):
     def picks_of(self, group: Group, part: Ints) -> None:
         """The arrays of a group of chosen numbers, one for each part."""
         for each in dict.fromkeys(part.tolist()):
-            self.pick_of(Group(group.nodes[part == each], group.reduce, group.code))
+            self.pick_of(Group(group.nodes[part == each], group.code))
 
     @staticmethod
     def is_one_value(numbers: Ints) -> bool:

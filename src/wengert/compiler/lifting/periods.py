@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from wengert.compiler.ir import distinct
-from wengert.compiler.lifting.flatten import FlatGraph, Group
+from wengert.compiler.lifting.flatten import IS_LISTED, FlatGraph
 from wengert.compiler.lifting.simplify import CONST
 from wengert.ops import BY_NAME
 
@@ -35,13 +35,11 @@ class Listing:
 
     def __init__(self, flat: FlatGraph) -> None:
         self.flat = flat
-        sizes = [len(group.nodes) for group in flat.groups]
-        self.nodes: Ints = np.concatenate([group.nodes for group in flat.groups])
-        self.begin: Ints = np.concatenate([[0], np.cumsum(sizes)])  # of each group's numbers
-        self.code: Ints = np.array(
-            [BY_NAME[group.reduce].code if group.reduce else group.code for group in flat.groups]
-        )
-        self.is_listed: Any = np.repeat([bool(group.reduce) for group in flat.groups], sizes)
+        self.nodes: Ints = flat.groups.nodes
+        self.begin: Ints = flat.groups.begin
+        self.code: Ints = flat.groups.codes
+        sizes = np.diff(self.begin)
+        self.is_listed: Any = np.repeat(IS_LISTED[self.code], sizes)
         self.source_start: Ints = np.where(self.is_listed, flat.first[self.nodes], flat.starts[self.nodes])
         end = np.where(self.is_listed, flat.last[self.nodes], flat.starts[self.nodes + 1])
         self.count: Ints = end - self.source_start
@@ -49,7 +47,7 @@ class Listing:
         place = np.arange(len(self.nodes)) - np.repeat(self.begin[:-1], sizes)
         mixed = (self.count + 1) * MIX + place * SPREAD
         counts = np.add.reduceat((mixed ^ (mixed >> 31)) * MIX, self.begin[:-1])
-        self.signature: Ints = (self.code * MIX) ^ (np.array(sizes) * SPREAD) ^ counts
+        self.signature: Ints = (self.code * MIX) ^ (sizes * SPREAD) ^ counts
         self._operands: tuple[Ints, Ints, Any] | None = None
 
     def operands(self) -> tuple[Ints, Ints, Any]:
@@ -63,6 +61,7 @@ class Listing:
             left[~of_sum] = flat.operands[at[~of_sum]]
             left[of_sum], right[of_sum] = flat.factor[at[of_sum]], flat.other[at[of_sum]]
             scale[of_sum] = flat.coefficient[at[of_sum]]
+            self.is_exponent: Any = np.repeat(np.repeat(self.code == POW, np.diff(self.begin)), self.count)  # or base
             self.position: Ints = np.full(len(flat.source) + 1, -1)  # the last is that of no operand
             self.position[self.nodes] = np.arange(len(self.nodes))
             self._operands = left, right, scale
@@ -120,7 +119,8 @@ def _stretches(listing: Listing, period: int, low: int, high: int) -> Iterator[t
     """Groups that look like those a period before, for as many turns as a loop has."""
     sign = listing.signature[low:high]
     for start, end in _true(sign[period:] == sign[:-period], low + period):
-        if end - start >= period * (TURNS - 1):
+        turns = (end - start) // period + 1
+        if turns >= TURNS and turns * period >= SAVED:  # counting one that begins in front of them
             yield start - period, end
 
 
@@ -134,10 +134,9 @@ def _patterns(listing: Listing, period: int, first: int, last: int) -> Iterator[
         return
     here = slice(listing.start[low + shift], listing.start[high])
     before = slice(listing.start[low], listing.start[high - shift])
-    is_power = np.repeat(np.repeat(listing.code == POW, np.diff(listing.begin)), listing.count)[here]
     same = (right[here] < 0) == (right[before] < 0)
     same &= (scale[here] == scale[before]) | (right[here] < 0)
-    same &= ~is_power | (listing.flat.source[left[here]] != CONST) | (left[here] == left[before])
+    same &= ~listing.is_exponent[here] | (listing.flat.source[left[here]] != CONST) | (left[here] == left[before])
     moved = [listing.position[side[here]] - listing.position[side[before]] == shift for side in (left, right)]
     moved[0] &= listing.position[left[before]] >= 0
     moved[1] &= listing.position[right[before]] >= 0
@@ -243,11 +242,6 @@ class Recurrence:
         return self.period * (self.turns - 1)
 
     @property
-    def groups(self) -> list[Group]:
-        """The groups of the first turn."""
-        return self.listing.flat.groups[self.first : self.first + self.period]
-
-    @property
     def node_ids(self) -> Ints:
         """The numbers of each turn."""
         low = self.listing.begin[self.first]
@@ -270,9 +264,7 @@ class Recurrence:
         if not ((right < 0) == (right[0] < 0)).all():
             return None
         left, right = _with_sides(left, right)
-        groups = slice(first, first + period)
-        is_power = np.repeat(np.repeat(listing.code[groups] == POW, np.diff(listing.begin)[groups]), counts[0])
-        power = left[:, is_power]
+        power = left[:, listing.is_exponent[edges.start : edges.start + left.shape[1]]]
         if ((listing.flat.source[power] == CONST) & (power != power[0])).any():
             return None
         ids = np.concatenate([left, right[:, right[0] >= 0]], axis=1)

@@ -22,7 +22,7 @@ from wengert.compiler.ir import (
     fuse,
     without_broadcast,
 )
-from wengert.compiler.lifting.flatten import FlatGraph, Group
+from wengert.compiler.lifting.flatten import FlatGraph, Group, Groups
 from wengert.compiler.lifting.lifter import Lifter
 from wengert.compiler.lifting.periods import Recurrence
 from wengert.compiler.lifting.simplify import CONST, INPUT, PARAM, VALUE, VARYING
@@ -170,10 +170,8 @@ def _flat_turn(flat: FlatGraph, run: Recurrence) -> FlatGraph:
     starts = np.concatenate([start, np.full(count - size, start[-1])])
     first, last = np.zeros(count, np.int64), np.zeros(count, np.int64)
     first[:size], last[:size] = start[:-1], start[1:]
-    groups, at = [], 0
-    for group in run.groups:
-        groups.append(Group(np.arange(at, at + len(group.nodes)), group.reduce, group.code))
-        at += len(group.nodes)
+    begin = listing.begin[run.first : run.first + run.period + 1]
+    groups = Groups(np.arange(size), begin - low, listing.code[run.first : run.first + run.period])
     source = np.concatenate([source, np.full(len(constants), CONST)])
     places = np.arange(count)
     return FlatGraph(count, constants, source, first, last, left, right, run.scale, left, starts, groups, places)
