@@ -117,6 +117,16 @@ class Access:
             return self.table.strides[sum(n != BATCH for n in axes[:axis])] != 0
         return self.strides[axis] != 0
 
+    def cells(self, axes: Sequence[int]) -> list[int]:
+        """Its cells at the points of some axes, one after another, without what its index adds."""
+        if self.table is not None:
+            return self.table.reshape(-1).tolist()
+        cells = [self.base]
+        for length, stride in zip(axes, self.strides, strict=True):
+            if length != BATCH:
+                cells = [cell + stride * i for cell in cells for i in range(length)]
+        return cells
+
     def is_whole(self, axes: Sequence[int]) -> bool:
         """Whether the points are the array's elements in their order."""
         return (

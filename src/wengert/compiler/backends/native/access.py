@@ -63,7 +63,7 @@ class Cells:
         self.storage = storage
         self.rows = rows
         self.seed = seed
-        self.registers: dict[int, dict[tuple[int, int], Register]] = {}  # by array, then by cell and lanes
+        self.registers: dict[int, dict[int, dict[int, Register]]] = {}  # by array, by lanes, and by cell
         self.block: Place | None = None
         self.turn: Place = at(0)  # of the loop that is written
         self.rows_of: dict[int, Window] = {}  # by the id of an array of a turn: the row of another that it is
@@ -73,10 +73,12 @@ class Cells:
         """Go on at a block of examples, or outside of any."""
         self.block = block
 
-    def at_turn(self, turn: Place, registers: dict[int, dict[tuple[int, int], Register]]) -> None:
+    def at_turn(self, turn: Place, registers: dict[int, dict[int, dict[int, Register]]]) -> None:
         """Go on at a turn of a loop, or behind the loop, with these values in registers."""
         self.turn = turn
-        self.registers = {array: dict(cells) for array, cells in registers.items()}
+        self.registers = {
+            array: {lanes: dict(cells) for lanes, cells in held.items()} for array, held in registers.items()
+        }
 
     def unroll(self, points: int) -> None:
         """Go on with a step of so many points: written out one by one if they are few."""
@@ -144,12 +146,18 @@ class Cells:
             terms.append((block, home.pitch))
         return home.memory, affine(home.base, terms)
 
+    def held(self, array: Array, cell: int, lanes: int) -> Register | None:
+        """What is in a register already of a cell, and those that follow it."""
+        by_lanes = self.registers.get(id(array))
+        cells = by_lanes and by_lanes.get(lanes)
+        return cells.get(cell) if cells else None
+
     def fetch(self, array: Array, cell: Place, block: Place | None, lanes: int = 1) -> Register:
         """A cell of an array, and those that follow it; of a batched one that of each example of the block."""
         if array is self.seed:
             return self.to.seed
         if not cell[1]:
-            found = self.registers.get(id(array), {}).get((cell[0], lanes))
+            found = self.held(array, cell[0], lanes)
             if found is not None:
                 return found
         memory, place = self.place(array, cell, block, lanes)
@@ -161,7 +169,7 @@ class Cells:
         """Put a value into a cell, or its lanes into those that follow."""
         if not cell[1]:
             value = self.to.shared(value)
-            self.registers.setdefault(id(array), {})[cell[0], lanes] = value
+            self.registers.setdefault(id(array), {}).setdefault(lanes, {})[cell[0]] = value
         memory, place = self.place(array, cell, block, lanes)
         self.to.store(memory, place, self.to.spread(value, self.width if array.batched else lanes), self.tag(array))
 
@@ -250,5 +258,5 @@ class Cells:
         single one does.
         """
         held = self.registers.pop(id(out), {})
-        if not single:
-            self.registers[id(out)] = {key: value for key, value in held.items() if key[1] == 1}
+        if not single and 1 in held:
+            self.registers[id(out)] = {1: held[1]}

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import product
 from math import inf, prod
 
 from wengert.compiler.backends.native.access import Cells, Point, points_of
-from wengert.compiler.backends.native.emitter import Emitter, Place, Register
+from wengert.compiler.backends.native.emitter import Emitter, Place, Register, at
 from wengert.compiler.backends.native.rows import evaluate, expanded, extreme
 from wengert.compiler.ir import BATCH, Compute, Expr
 
@@ -22,6 +23,9 @@ class Computes(Cells):
         lengths = {i: n for i, n in enumerate(step.axes) if n != BATCH}
         expr = expanded(step.expr, lambda k: step.operands[k].array.nonnegative)
         self.unroll(prod(lengths.values()))
+        if self.unrolled and not step.reduce:
+            self.written_out(step, expr)
+            return
         lane, tiles = self.plan(step)
 
         def write(places: dict[int, list[Place]], lanes: int) -> None:
@@ -32,6 +36,22 @@ class Computes(Cells):
                 self.spill(step.out, step.axes, point, self.value(step, expr, point))
 
         self.over([i for i in range(len(step.out.shape)) if i in lengths], lengths, lane, tiles, write)
+
+    def written_out(self, step: Compute, expr: Expr) -> None:
+        """A step of few points, one by one: where they lie is known."""
+        plain = [i for i, n in enumerate(step.axes) if n != BATCH]
+        cells = [access.cells(step.axes) for access in step.operands]
+        for cell, places in enumerate(product(*[range(step.axes[i]) for i in plain])):
+
+            def leaf(part: Expr, cell: int = cell, places: tuple[int, ...] = places) -> Register | bool:
+                if part[0] == "in" and step.operands[part[1]].index is None:
+                    return self.fetch(step.operands[part[1]].array, at(cells[part[1]][cell]), self.block)
+                point = Point(dict(zip(plain, map(at, places), strict=True)), self.block)
+                if part[0] == "mask":
+                    return self.mask(part[1], step.axes, point)
+                return self.read(step.operands[part[1]], step.axes, point)
+
+            self.leave(step.out, at(cell), evaluate(self.to, expr, leaf), self.block)
 
     def value(self, step: Compute, expr: Expr, point: Point) -> Register:
         """What an expression comes to at a point of a step."""

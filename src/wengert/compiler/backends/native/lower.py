@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import groupby
 from typing import NamedTuple
-
-import numpy as np
 
 from wengert.compiler.backends.native.access import Location, points_of
 from wengert.compiler.backends.native.compute import Computes
 from wengert.compiler.backends.native.emitter import Emitter, Memory, Place, Register, affine, at
 from wengert.compiler.backends.native.rows import Unsupported
-from wengert.compiler.ir import BATCH, Access, Array, Assemble, Compute, Kept, Loop, Step, Window, addresses
+from wengert.compiler.ir import BATCH, Access, Array, Assemble, Compute, Kept, Loop, Step, Window
 
 __all__ = ["Copy", "Lowering", "arrays_made"]
 
@@ -158,7 +157,7 @@ class Lowering(Computes):
             self.at_turn(affine(loop.count - 1, [(number, -1)]) if loop.backward else number, held)
             for state, numbers in split(states, values):
                 for window, places in state.windows:
-                    self.registers[id(window)] = {(cell, 1): numbers[place] for cell, place in enumerate(places)}
+                    self.registers[id(window)] = {1: {cell: numbers[place] for cell, place in enumerate(places)}}
             for step in loop.steps:
                 self.step(step)
                 for out, first in further.get(id(step.out), ()):
@@ -178,7 +177,7 @@ class Lowering(Computes):
             out, size = state.kept.out, state.kept.part.size
             for place, number in enumerate(numbers):
                 row = place // size if loop.backward else out.size // size - 1 - place // size
-                self.registers.setdefault(id(out), {})[row * size + place % size, 1] = number
+                self.registers.setdefault(id(out), {}).setdefault(1, {})[row * size + place % size] = number
 
     def states(self, loop: Loop) -> list[State]:
         """What is carried from turn to turn in registers: the little that is kept and seen by later turns."""
@@ -228,26 +227,19 @@ class Lowering(Computes):
     def assemble(self, step: Assemble) -> None:
         """Zeros, and parts stored where they are the first to come, or added."""
         out = step.out
-        touched, stored = np.zeros(out.size, bool), np.zeros(out.size, bool)
-        adds = []
+        touched, empty, adds = set[int](), set(range(out.size)), []
         for access, part in step.parts:
-            shape = part.cell_shape
-            if access.index is not None:
-                touched[:] = True
-                adds.append(True)
-                continue
-            own = access.strides[int(part.batched) :]
-            cells = (access.table if access.table is not None else addresses(access.base, own, shape)).reshape(-1)
-            new = len(np.unique(cells)) == len(cells) and not touched[cells].any()
+            cells = set(access.cells(part.shape)) if access.index is None else empty | touched
+            new = access.index is None and len(cells) == part.size and touched.isdisjoint(cells)
             new = new and (out.batched or not part.batched)
-            touched[cells] = True
+            touched |= cells
             if new:
-                stored[cells] = True
+                empty -= cells
             adds.append(not new)
-        empty = np.flatnonzero(~stored)
         self.unroll(out.size)
-        for run in np.split(empty, np.flatnonzero(np.diff(empty) != 1) + 1) if len(empty) else ():
-            self.fill(out, at(int(run[0])), None, len(run))
+        for _, run in groupby(enumerate(sorted(empty)), lambda pair: pair[1] - pair[0]):
+            here = [cell for _, cell in run]
+            self.fill(out, at(here[0]), None, len(here))
         for (access, part), add in zip(step.parts, adds, strict=True):
             self.unroll(part.size)
             if part.batched and not out.batched:
@@ -264,6 +256,10 @@ class Lowering(Computes):
             last = plain[-1]
             if access.strides[last] == 1 and (access.index is None or not access.index.strides[last]):
                 lane = last
+        if self.unrolled and access.index is None:
+            for number, cell in enumerate(access.cells(axes)):
+                self.put(out, at(cell), self.fetch(part, at(number), self.block), 1, add)
+            return
         own = Access(part, 0, part.strides)
 
         def put(places: dict[int, list[Place]], lanes: int) -> None:
@@ -293,7 +289,7 @@ class Lowering(Computes):
     def put(self, out: Array, cell: Place, value: Register, lanes: int, add: bool) -> None:
         """A value in a cell, or added to it."""
         if add:
-            old = None if cell[1] or not self.unrolled else self.registers.get(id(out), {}).get((cell[0], lanes))
+            old = None if cell[1] or not self.unrolled else self.held(out, cell[0], lanes)
             if old is None:
                 memory, place = self.place(out, cell, self.block, lanes)
                 self.to.read.add(self.tag(out))

@@ -53,25 +53,25 @@ def _see(expr: Expr) -> None:
 
 def evaluate(to: Emitter, expr: Expr, leaf: Callable[[Expr], Truth]) -> Register:
     """The number that an expression comes to; `leaf` gives its operands and masks."""
-    return _number(to, _evaluate(to, expr, leaf, {}))
+    memo: dict[int, Truth] = {}
+
+    def value(part: Expr) -> Truth:
+        if part[0] == "const":
+            return to.number(part[1])
+        if part[0] in LEAVES:
+            return leaf(part)
+        found = memo.get(id(part))
+        if found is None:
+            found = memo[id(part)] = _made(to, part, value)
+        return found
+
+    return _number(to, value(expr))
 
 
 def _number(to: Emitter, x: Truth) -> Register:
     if isinstance(x, bool):
         return to.number(float(x))
     return to.select(x, to.number(1.0), to.number(0.0)) if x.kind == "b" else x
-
-
-def _evaluate(to: Emitter, expr: Expr, leaf: Callable[[Expr], Truth], memo: dict[int, Truth]) -> Truth:
-    name = expr[0]
-    if name == "const":
-        return to.number(expr[1])
-    if name in LEAVES:
-        return leaf(expr)
-    found = memo.get(id(expr))
-    if found is None:
-        found = memo[id(expr)] = _made(to, expr, lambda part: _evaluate(to, part, leaf, memo))
-    return found
 
 
 def _made(to: Emitter, expr: Expr, value: Callable[[Expr], Truth]) -> Truth:
