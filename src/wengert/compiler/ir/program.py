@@ -31,7 +31,7 @@ class ProgramError(WengertError):
     """A program that breaks a rule of its own: a fault of the lifter, never of the user's code."""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Array:
     """One named array."""
 
@@ -44,12 +44,19 @@ class Array:
     clean: bool = True  # whether the padding is known to hold 0
     nonnegative: bool = False
     window: Window | None = None  # of a window: what it shows
+    batched: bool = field(init=False)  # whether every example of a batch has elements of its own
+    cell_shape: tuple[int, ...] = field(init=False)  # without the batch
+    size: int = field(init=False)  # how many elements an example has
+    strides: tuple[int, ...] = field(init=False)  # of the elements in order
 
     def __post_init__(self) -> None:  # what is asked for at every access; the shape stays what it is
-        self.batched: bool = self.shape[:1] == (BATCH,)  # whether every example of a batch has elements of its own
-        self.cell_shape: tuple[int, ...] = self.shape[1:] if self.batched else self.shape  # without the batch
-        self.size: int = prod(self.cell_shape)  # how many elements an example has
-        self.strides: tuple[int, ...] = (1,) * self.batched + contiguous(self.cell_shape)  # of the elements in order
+        self.batched = self.shape[:1] == (BATCH,)
+        self.cell_shape = self.shape[1:] if self.batched else self.shape
+        self.size = prod(self.cell_shape)
+        self.strides = (1,) * self.batched + contiguous(self.cell_shape)
+
+    def __reduce__(self) -> Any:
+        return Array, (self.name, self.shape, self.role, self.slots, self.value, self.mask, self.clean, self.nonnegative, self.window)
 
     @property
     def written_shape(self) -> str:
@@ -60,7 +67,7 @@ class Array:
         return self.name + self.written_shape
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Window:
     """What is seen of an array at turn t of a loop: its cells from ``base + step * t`` on."""
 
@@ -69,7 +76,7 @@ class Window:
     step: int
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Index:
     """A part of an address that is known only when the program runs: ``step * array[base + strides . point]``."""
 
@@ -80,7 +87,7 @@ class Index:
     extent: int  # indices are below this
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Access:
     """Which element an array gives at each point of a Compute: ``cells[base + strides . point]``, or ``cells[table]``.
 
@@ -93,9 +100,12 @@ class Access:
     table: Places | None = None  # over the axes that are not the batch
     index: Index | None = None
 
+    def __reduce__(self) -> Any:
+        return Access, (self.array, self.base, self.strides, self.table, self.index)
+
     def permuted(self, order: Sequence[int], axes: Sequence[int]) -> Access:
         """The same access with the axes of its Compute in another order, or only some of them."""
-        table = self.table
+        table, index = self.table, self.index
         if table is not None:
             plain = [i for i in range(len(axes)) if axes[i] != BATCH]
             stay = [plain.index(i) for i in order if axes[i] != BATCH]
@@ -103,7 +113,6 @@ class Access:
             table = table.transpose(stay + gone)
             for _ in gone:
                 table = table[..., 0]
-        index = self.index
         if index is not None:
             strides = tuple([index.strides[i] for i in order])
             index = Index(index.array, index.step, index.base, strides, index.extent)
@@ -138,7 +147,7 @@ class Access:
         )
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Compute:
     """``out[axes[:n]] = reduce over axes[n:] of expr(operands)``, where n is the number of out's axes."""
 
@@ -165,7 +174,7 @@ class Compute:
         return tuple(range(len(self.out.shape), len(self.axes)))
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Assemble:
     """``out = 0; out[access] += part`` for each part, over the part's own axes."""
 
@@ -196,7 +205,7 @@ class Kept(NamedTuple):
     before: Array | None = None
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Loop:
     """Steps that are done in each of `count` turns, with arrays of their own, which nobody else reads.
 
@@ -246,7 +255,7 @@ def _indices(step: Compute | Assemble) -> list[Array]:
     return [access.index.array for access in accesses if access.index is not None]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Program:
     """Arrays, the steps that fill them, and what is returned."""
 
@@ -309,20 +318,20 @@ def _verify_steps(steps: Iterable[Step], made: set[int], is_reverse: bool) -> No
     """Check steps; what they make is added to what is `made`."""
     for step in steps:
         for array in step.makes:
-            _demand(id(array) not in made, f"{array.name} is made twice")
+            _demand(id(array) not in made, "{} is made twice", array.name)
         if isinstance(step, Loop):
             _verify_loop(step, made, is_reverse)
         elif isinstance(step, Compute):
             _verify_compute(step, made)
             if not is_reverse:  # there, what meets padding is a cotangent that is 0 in it
-                rule = f"{step.out.name}: a {step.reduce} takes in padding that holds anything"
-                _demand(not _takes_in_padding(step), rule)
+                rule = "{}: a {} takes in padding that holds anything"
+                _demand(not _takes_in_padding(step), rule, step.out.name, step.reduce)
         else:
             name = step.out.name
             for access, part in step.parts:
-                _demand(id(part) in made, f"{name} is put together from {part.name} before that is made")
-                _verify_access(access, part.shape, f"{part.name} in {name}")
-                _demand(access.array is step.out, f"{name} is put together through another array's places")
+                _demand(id(part) in made, "{} is put together from {} before that is made", name, part.name)
+                _verify_access(access, part.shape, part.name, name)
+                _demand(access.array is step.out, "{} is put together through another array's places", name)
         made.update([id(array) for array in step.makes])
 
 
@@ -361,17 +370,16 @@ def _verify_loop(loop: Loop, made: set[int], is_reverse: bool) -> None:
 def _verify_compute(step: Compute, made: set[int]) -> None:
     name = step.out.name
     plain = tuple([n for n in step.axes if n != BATCH])
-    _demand(
-        step.axes[: len(step.out.shape)] == step.out.shape, f"{name}: the axes {step.axes} do not begin with its shape"
-    )
-    _demand(bool(step.reduce) == bool(step.reduced), f"{name}: reduced axes without a reduction, or the reverse")
-    _demand(sorted(inputs(step.expr)) == list(range(len(step.operands))), f"{name}: an operand is not used, or missing")
-    _demand(1 not in plain or 1 in step.out.shape, f"{name} has an axis of length 1")  # an input may have one
+    kept = len(step.out.shape)
+    _demand(step.axes[:kept] == step.out.shape, "{}: the axes {} do not begin with its shape", name, step.axes)
+    _demand(bool(step.reduce) == (len(step.axes) > kept), "{}: a reduction without axes, or the reverse", name)
+    _demand(sorted(inputs(step.expr)) == [*range(len(step.operands))], "{}: an operand is unused, or missing", name)
+    _demand(1 not in plain or 1 in step.out.shape, "{} has an axis of length 1", name)  # an input may have one
     if step.mask is not None:
-        _demand(step.mask.shape == plain, f"{name}: a mask of shape {step.mask.shape} over the axes {plain}")
+        _demand(step.mask.shape == plain, "{}: a mask of shape {} over the axes {}", name, step.mask.shape, plain)
     for access in step.operands:
-        _demand(id(access.array) in made, f"{name} reads {access.array.name} before that is made")
-        _verify_access(access, step.axes, f"{access.array.name} in {name}")
+        _demand(id(access.array) in made, "{} reads {} before that is made", name, access.array.name)
+        _verify_access(access, step.axes, access.array.name, name)
 
 
 def _takes_in_padding(step: Compute) -> bool:
@@ -397,22 +405,22 @@ def _takes_in_padding(step: Compute) -> bool:
     return bool((padding & ~zeros & taken).any())
 
 
-def _verify_access(access: Access, axes: tuple[int, ...], where: str) -> None:
-    size, plain = access.array.size, [i for i, n in enumerate(axes) if n != BATCH]
-    _demand(len(access.strides) == len(axes), f"{where}: {len(access.strides)} strides over {len(axes)} axes")
+def _verify_access(access: Access, axes: tuple[int, ...], read: str, name: str) -> None:
+    _demand(len(access.strides) == len(axes), "{} in {}: {} strides over {}", read, name, len(access.strides), axes)
     if access.table is not None:
-        _demand(
-            access.table.shape == tuple([axes[i] for i in plain]), f"{where}: the table has another shape than the axes"
-        )
+        plain = tuple([n for n in axes if n != BATCH])
+        _demand(access.table.shape == plain, "{} in {}: the table has another shape than the axes", read, name)
         low, high = int(access.table.min()), int(access.table.max())
     else:
-        reach = [access.strides[i] * (axes[i] - 1) for i in plain]
-        low, high = access.base + sum(min(0, r) for r in reach), access.base + sum(max(0, r) for r in reach)
+        reach = [stride * (n - 1) for n, stride in zip(axes, access.strides, strict=True) if n != BATCH and stride]
+        low, high = access.base + sum([r for r in reach if r < 0]), access.base + sum([r for r in reach if r > 0])
     if access.index is not None:
         high += access.index.step * (access.index.extent - 1)
-    _demand(low >= 0 and high < size, f"{where}: places {low} to {high} of {size}")
+    size = access.array.size
+    _demand(low >= 0 and high < size, "{} in {}: places {} to {} of {}", read, name, low, high, size)
 
 
-def _demand(holds: bool, rule: str) -> None:
+def _demand(holds: bool, rule: str, *names: Any) -> None:
+    """Raise, unless it holds, the rule with these names: they are put in then, for there are very many rules."""
     if not holds:
-        raise ProgramError(rule)
+        raise ProgramError(rule.format(*names))

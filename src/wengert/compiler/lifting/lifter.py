@@ -287,7 +287,7 @@ class Lifter(Storage):
     def elementwise(self, group: Group, grid: Grid, operands: list[Any], write: Callable[..., Expr], stem: str) -> None:
         """A step that computes a group element by element; padding is filled with 0."""
         mask = grid.mask
-        varying = bool((self.flat.source[group.nodes] == VARYING).any())
+        varying = bool(self.flat.source[group.nodes[0]] == VARYING)  # as are all of them
 
         def masked(*branches: Expr) -> Expr:
             expr = write(*branches)
@@ -330,10 +330,15 @@ class Lifter(Storage):
         """The array of a group of any other operation."""
         flat, nodes = self.flat, group.nodes
         row = TABLE[group.code]
-        columns = [flat.operands[flat.starts[nodes] + k] for k in range(row.arity or 0)]
-        grid = self.grid([c for c in columns if (flat.source[c] != CONST).any()], len(nodes))
-        rows = np.maximum(grid.rows, 0)
-        operands = [self.operand(c[rows], grid.mask) for c in columns]
+        grid, operands = ONE_NUMBER, list[Access | float]()
+        if len(nodes) == 1:
+            only = flat.operands[flat.starts[nodes[0]] : flat.starts[nodes[0] + 1]].tolist()
+            operands = [self.number_at(x) for x in only]
+        else:
+            columns = [flat.operands[flat.starts[nodes] + k] for k in range(row.arity or 0)]
+            grid = self.grid([c for c in columns if (flat.source[c] != CONST).any()], len(nodes))
+            rows = np.maximum(grid.rows, 0)
+            operands = [self.operand(c[rows], grid.mask) for c in columns]
         self.elementwise(group, grid, operands, lambda *branches: _special(row.name, branches), "h")
 
     def pick_of(self, group: Group) -> None:

@@ -139,12 +139,11 @@ class Cells:
         seen = self.seen(array)
         if seen is not None:
             array, cell = seen.array, affine(seen.base, [(cell, 1), (self.turn, seen.step)])
-        home = self.storage[id(array)]
+        memory, base, pitch, step = self.storage[id(array)]
         cell = self.to.checked(cell, lanes, array.size)
-        terms = [(cell, home.step)]
         if array.batched and block is not None:
-            terms.append((block, home.pitch))
-        return home.memory, affine(home.base, terms)
+            return memory, affine(base, [(cell, step), (block, pitch)])
+        return memory, affine(base, [(cell, step)]) if cell[1] else at(base + step * cell[0])
 
     def held(self, array: Array, cell: int, lanes: int) -> Register | None:
         """What is in a register already of a cell, and those that follow it."""
@@ -171,7 +170,8 @@ class Cells:
             value = self.to.shared(value)
             self.registers.setdefault(id(array), {}).setdefault(lanes, {})[cell[0]] = value
         memory, place = self.place(array, cell, block, lanes)
-        self.to.store(memory, place, self.to.spread(value, self.width if array.batched else lanes), self.tag(array))
+        lanes = self.width if array.batched else lanes
+        self.to.store(memory, place, value if value.lanes == lanes else self.to.spread(value, lanes), self.tag(array))
 
     def cell(self, access: Access, axes: Sequence[int], point: Point) -> Place:
         """The cell that an access names at a point, without what its index adds."""

@@ -13,6 +13,8 @@ from wengert.compiler.ir import Array, Program, Step
 
 __all__ = ["Lowered", "module"]
 
+WORK = Memory("%work")
+
 
 class Lowered(NamedTuple):
     """The text of a kernel, and what it works in."""
@@ -74,11 +76,11 @@ class _Layout:
             if array.batched:
                 blocks.append(array)
             elif id(array) not in self.storage:
-                self.storage[id(array)] = Location(Memory("%work"), self.room(array.size))
+                self.storage[id(array)] = Location(WORK, self.room(array.size))
         self.each = sum([array.size for array in blocks])
         at = self.fixed
         for array in blocks:
-            self.storage[id(array)] = Location(Memory("%work"), at, self.each, self.to.width)
+            self.storage[id(array)] = Location(WORK, at, self.each, self.to.width)
             at += array.size * self.to.width
 
     def room(self, size: int) -> int:

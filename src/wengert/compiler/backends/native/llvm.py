@@ -59,17 +59,16 @@ class LLVM(BitEmitter):
 
     def emit(self, text: str, kind: str = "f", lanes: int = 1, depth: int = -1, again: bool = False) -> Register:
         """The value of an instruction, in the innermost loop or an outer one; the same one if it is there already."""
-        scopes = self.scopes
-        depth = len(scopes) - 1 if depth < 0 else depth
+        scopes = self.scopes if depth < 0 else self.scopes[: depth + 1]
         if not again:
-            for scope in scopes[depth::-1]:
+            for scope in reversed(scopes):
                 found = scope.memo.get(text)
                 if found is not None:
                     return found
         made = Register(self.fresh("%t"), kind, lanes)
-        scopes[depth].lines.append(f" {made.text} = {text}")
+        scopes[-1].lines.append(f" {made.text} = {text}")
         if not again:
-            scopes[depth].memo[text] = made
+            scopes[-1].memo[text] = made
         return made
 
     def type(self, kind: str, lanes: int) -> str:
@@ -98,7 +97,7 @@ class LLVM(BitEmitter):
     def alike(self, *xs: Register) -> tuple[int, list[str]]:
         """The lanes of the widest, and all in as many."""
         lanes = max([x.lanes for x in xs])
-        return lanes, [self.wide(x, lanes) for x in xs]
+        return lanes, [x.text if x.lanes == lanes else self.wide(x, lanes) for x in xs]
 
     def number(self, x: float) -> Register:
         return Register(f"0x{struct.unpack('<Q', struct.pack('<d', x))[0]:016X}")
@@ -216,7 +215,7 @@ class LLVM(BitEmitter):
             where = self.emit(f"getelementptr ptr, ptr {of}, i64 {text[2:]}", "p", depth=0)
             text = self.emit(f"load ptr, ptr {where.text}", "p", depth=0).text
         number, names = place
-        for name, factor in sorted(names.items(), key=lambda term: self.depth[term[0]]):
+        for name, factor in sorted(names.items(), key=lambda term: self.depth[term[0]]) if names else ():
             depth = self.depth[name]
             times = name if factor == 1 else self.emit(f"mul i64 {name}, {factor}", "i", depth=depth).text
             text = self.emit(f"getelementptr {ty}, ptr {text}, i64 {times}", "p", depth=depth).text
@@ -238,9 +237,13 @@ class LLVM(BitEmitter):
         return self.emit(f"load {self.type(memory.kind, lanes)}, ptr {pointer}, align 8", memory.kind, lanes, -1, again)
 
     def store(self, memory: Memory, place: Place, value: Register, tag: Any = None) -> None:
-        pointer = self.pointer(memory, place)
-        line = f" store {self.type(value.kind, value.lanes)} {value.text}, ptr {pointer}, align 8"
-        self.scopes[-1].lines.append(line if tag is None else (tag, line))
+        store = f" store {self.type(value.kind, value.lanes)} {value.text}, ptr "
+        if tag is None:
+            self.scopes[-1].lines.append(f"{store}{self.pointer(memory, place)}, align 8")
+            return
+        name = self.fresh("%t")  # a pointer of its own, which goes with a store that is left out
+        here = f"getelementptr {TYPES[memory.kind]}, ptr {self.pointer(memory, (0, place[1]))}, i64 {place[0]}"
+        self.scopes[-1].lines.append((tag, f" {name} = {here}\n{store}{name}, align 8"))
 
     def offset(self, index: Register) -> Place:
         if index.text[0] != "%":

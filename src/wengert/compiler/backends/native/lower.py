@@ -15,7 +15,6 @@ from typing import NamedTuple
 from wengert.compiler.backends.native.access import Location, points_of
 from wengert.compiler.backends.native.compute import Computes
 from wengert.compiler.backends.native.emitter import Emitter, Memory, Place, Register, affine, at
-from wengert.compiler.backends.native.rows import Unsupported
 from wengert.compiler.ir import BATCH, Access, Array, Assemble, Compute, Kept, Loop, Step, Window
 
 __all__ = ["Copy", "Lowering", "arrays_made"]
@@ -77,31 +76,25 @@ class Lowering(Computes):
                 and the memory.
         """
         first = len(self.to.functions)
-        made = {id(array) for step in self.steps for array in step.makes} | {id(array) for array in packs}
-        asked = [*[array for step in self.steps for array in step.reads], *[array for array, *_ in copies]]
-        ready = {id(array) for array in asked} - made
-        work: list[tuple[bool, set[int], set[int], Callable[[], None]]] = []
+        phases: list[list[Callable[[], None]]] = []  # by turns outside of blocks and in them
+        phase_of: dict[int, int] = {}  # by the id of an array that is made
+
+        def enter(blocks: bool, reads: Sequence[Array], makes: Sequence[Array], action: Callable[[], None]) -> None:
+            phase = max([phase_of.get(id(array), 0) for array in reads], default=0)
+            phase += phase % 2 != blocks
+            phases.extend([[] for _ in range(len(phases), phase + 1)])
+            phases[phase].append(action)
+            phase_of.update([(id(array), phase) for array in makes])
+
         for array in packs:
-            work.append((True, set(), {id(array)}, partial(self.pack, array)))
+            enter(True, (), (array,), partial(self.pack, array))
         for step in self.steps:
-            needs, makes = ({id(array) for array in arrays} for arrays in (step.reads, step.makes))
-            work.append((step.makes[0].batched, needs, makes, partial(self.step, step)))
+            makes = step.makes
+            enter(makes[0].batched, step.reads, makes, partial(self.step, step))
         for result, shape, memory, base in copies:
-            needs = set() if result is None else {id(result)}
-            work.append((shape.batched, needs, set(), partial(self.copy, result, shape, memory, base)))
-        blocks = False
-        while work:
-            now, later = [], []
-            for one in work:
-                if one[0] == blocks and one[1] <= ready:
-                    now.append(one[3])
-                    ready |= one[2]
-                else:
-                    later.append(one)
-            if len(later) == len(work) and not any(one[1] <= ready for one in work):
-                raise Unsupported("a step reads what is not made")
-            self.phase(now, blocks)
-            work, blocks = later, not blocks
+            enter(shape.batched, [result] * (result is not None), (), partial(self.copy, result, shape, memory, base))
+        for number, actions in enumerate(phases):
+            self.phase(actions, number % 2 == 1)
         return list(range(first, len(self.to.functions)))
 
     def phase(self, actions: list[Callable[[], None]], blocks: bool) -> None:
@@ -227,6 +220,8 @@ class Lowering(Computes):
     def assemble(self, step: Assemble) -> None:
         """Zeros, and parts stored where they are the first to come, or added."""
         out = step.out
+        if self.in_registers(step):
+            return
         touched, empty, adds = set[int](), set(range(out.size)), []
         for access, part in step.parts:
             cells = set(access.cells(part.shape)) if access.index is None else empty | touched
@@ -246,6 +241,27 @@ class Lowering(Computes):
                 self.to.each_example(partial(self.scatter, access, part))
             else:
                 self.part(access, part, add)
+
+    def in_registers(self, step: Assemble) -> bool:
+        """The same of small parts, which are put together before anything is stored; returns whether they are such."""
+        out, count = step.out, 0
+        for access, part in step.parts:
+            if access.index is not None or part.size > self.to.unrolled or part.batched > out.batched:
+                return False
+            count += part.size
+        if out.size > max(self.to.unrolled, 2 * count):
+            return False
+        values: dict[int, Register] = {}
+        zero = self.to.number(0.0)
+        for access, part in step.parts:
+            cells = access.cells(part.shape)
+            is_new = values.keys().isdisjoint(cells) and len({*cells}) == len(cells)
+            for number, cell in enumerate(cells):
+                value = self.fetch(part, at(number), self.block)
+                values[cell] = value if is_new else self.to.arithmetic("add", values.get(cell, zero), value)
+        for cell in range(out.size):
+            self.leave(out, at(cell), values.get(cell, zero), self.block)
+        return True
 
     def part(self, access: Access, part: Array, add: bool) -> None:
         """One part of an array, lane by lane where each lane is another example."""

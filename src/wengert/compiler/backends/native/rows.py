@@ -22,6 +22,9 @@ acosh atanh erf erfc"""
 SIGNS = ("add", "sub", "mul", "div")
 
 
+expanded = LIBRARY.expanded  # an expression by the rows that are written here, as far as they are
+
+
 class Unsupported(WengertError):  # noqa: N818  (as the lifter has Unliftable)
     """Something that machine code is not made of: the program runs as NumPy."""
 
@@ -29,30 +32,12 @@ class Unsupported(WengertError):  # noqa: N818  (as the lifter has Unliftable)
 Truth = Register | bool  # a mask is known where the point is
 
 
-def expanded(expr: Expr, nonnegative: Callable[[int], bool]) -> Expr:
-    """The expression by the rows that are written here.
+def evaluate(to: Emitter, expr: Expr, leaf: Callable[[Expr], Truth]) -> Register:
+    """The number that an expression comes to; `leaf` gives its operands and masks.
 
     Raises:
-        Unsupported: one of them can only be computed in Python.
+        Unsupported: part of it can only be computed in Python.
     """
-    made = LIBRARY.expanded(expr, nonnegative)
-    _see(made)
-    return made
-
-
-def _see(expr: Expr) -> None:
-    name = expr[0]
-    if name in LEAVES:
-        return
-    if name not in ROWS and name not in COMPARISONS and name != "where":
-        what = "a rule of the user's own" if name == "partial" else name
-        raise Unsupported(f"{what} is computed in Python")
-    for branch in expr[1:]:
-        _see(branch)
-
-
-def evaluate(to: Emitter, expr: Expr, leaf: Callable[[Expr], Truth]) -> Register:
-    """The number that an expression comes to; `leaf` gives its operands and masks."""
     memo: dict[int, Truth] = {}
 
     def value(part: Expr) -> Truth:
@@ -85,6 +70,9 @@ def _made(to: Emitter, expr: Expr, value: Callable[[Expr], Truth]) -> Truth:
         return to.select(condition, _number(to, value(expr[2])), _number(to, value(expr[3])))
     if name == "pow" and expr[2][0] == "const" and expr[2][1] in (-1.0, 1.0, 2.0, 3.0, 4.0):
         return _power(to, _number(to, value(expr[1])), expr[2][1])
+    if name not in ROWS and name not in COMPARISONS:
+        what = "a rule of the user's own" if name == "partial" else name
+        raise Unsupported(f"{what} is computed in Python")
     xs = [_number(to, value(part)) for part in expr[1:]]
     if name in COMPARISONS:
         return to.compare(name, *xs)
