@@ -145,20 +145,16 @@ def flatten(graph: Graph, source: Ints, wanted: Ints, picks: list[Pick], *, merg
 
 def _terms(codes: Ints, starts: Ints, operands: Ints, owner: Ints) -> tuple[Any, ...]:
     """The terms of each sum, and the candidates of each greatest and least: (root, factor, other, coefficient)."""
-    position = np.arange(len(operands)) - starts[owner]
-    length = np.diff(starts)[owner]
-    code = codes[owner]
-    is_dot = code == CODE["dot"]
-    half = length // 2
-    listed = IS_LISTED[code] & ~is_dot
+    at = np.flatnonzero(IS_LISTED[codes][owner])
+    root = owner[at]
+    position, length, code = at - starts[root], starts[root + 1] - starts[root], codes[root]
+    is_dot, half = code == CODE["dot"], length // 2
     weight = is_dot & (position < half)
-    bias = is_dot & (position == length - 1)
-    keep = np.flatnonzero(listed | weight | bias)
-    other = np.full(len(operands), -1)
-    at = np.flatnonzero(weight)
-    other[at] = operands[at + half[at]]
+    other = np.full(len(at), -1)
+    other[weight] = operands[(at + half)[weight]]
     negative = (code == CODE["neg"]) | (code == CODE["sub"]) & (position == 1)
-    return owner[keep], operands[keep], other[keep], np.where(negative, -1.0, 1.0)[keep]
+    keep = ~is_dot | weight | (position == length - 1)
+    return root[keep], operands[at[keep]], other[keep], np.where(negative, -1.0, 1.0)[keep]
 
 
 def _merge_sums(terms: tuple[Any, ...], codes: Ints, uses: Ints, constants: Any, n: int) -> tuple[Any, Any]:

@@ -165,8 +165,8 @@ def share_constants(operands: Ints, constants: Any, source: Ints, data: Any) -> 
     n = len(source)
     leaves = np.flatnonzero(source == CONST)
     bits = np.concatenate([constants, data[leaves]]).view(np.int64)
-    distinct, number = np.unique(bits, return_inverse=True)
-    number = number.reshape(-1) + n
+    distinct = np.unique(bits)
+    number = np.searchsorted(distinct, bits) + n
     stands_for = np.arange(n)
     stands_for[leaves] = number[len(constants) :]
     if len(constants):
@@ -197,7 +197,13 @@ def merge_equal(codes: Ints, starts: Ints, operands: Ints, stands_for: Ints) -> 
         mixed = (operands + 1) * np.int64(0x5851F42D4C957F2D) + position * np.int64(0x2545F4914F6CDD1D)
         mixed = (mixed ^ (mixed >> 31)) * np.int64(0x369DEA0F31A53F85)
         key = np.add.reduceat(mixed, starts[nodes]) + codes[nodes] * np.int64(0x1B873593CC9E2D51)
-        _, first, number = np.unique(key, return_index=True, return_inverse=True)
+        ordered = np.sort(key)
+        twice = ordered[1:][ordered[1:] == ordered[:-1]]
+        if not len(twice):
+            break
+        alike = twice[np.minimum(np.searchsorted(twice, key), len(twice) - 1)] == key  # few, as a rule
+        nodes = nodes[alike]
+        _, first, number = np.unique(key[alike], return_index=True, return_inverse=True)
         keeper = nodes[first[number.reshape(-1)]]
         keeper = np.where((codes[keeper] == codes[nodes]) & (length[keeper] == length[nodes]), keeper, nodes)
         merged = np.flatnonzero(keeper != nodes)
