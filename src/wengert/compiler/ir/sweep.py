@@ -51,10 +51,15 @@ class Sweep:
     def finish(self, array: Array) -> Expr | Array | None:
         """The cotangent of an array, from the parts that its readers gave; None if there are none."""
         parts = self.parts.pop(id(array), [])
-        whole_parts = [part for access, part in parts if covers(access, part)]
-        others = [(access, part) for access, part in parts if not covers(access, part)]
         if not parts:
             return None
+        whole_parts: list[Array] = []
+        others: list[tuple[Access, Array]] = []
+        for access, part in parts:
+            if covers(access, part):
+                whole_parts.append(part)
+            else:
+                others.append((access, part))
         if len(parts) == 1 and whole_parts and whole_parts[0].shape == array.shape:
             if self.part_of.get(id(whole_parts[0])) is array:
                 whole_parts[0].name = f"d{array.name}"
@@ -122,8 +127,9 @@ class Sweep:
                 exprs = {k: ("where", ("mask", step.mask), expr, ZERO) for k, expr in exprs.items()}
         made: dict[Any, Array] = {}
         asked = [k for k in exprs if self.asks(step.operands[k].array)]
-        for k in sorted(asked, key=lambda k: len(_missing(step.operands[k], step.axes))):
-            self.contribute(step, k, operands, exprs[k], made)
+        missing = {k: _missing(step.operands[k], step.axes) for k in asked}
+        for k in sorted(asked, key=lambda k: len(missing[k])):
+            self.contribute(step, k, operands, exprs[k], missing[k], made if any(missing.values()) else None)
 
     def extreme(self, step: Compute, reach: Expr, operands: list[Access]) -> tuple[dict[int, Expr], list[Access]]:
         """A greatest or least one: its cotangent is shared evenly among all that reach it."""
@@ -137,10 +143,19 @@ class Sweep:
             share = ("where", ("mask", step.mask), share, ZERO)
         return {0: share}, [*operands, Access(ties, 0, own.strides)]
 
-    def contribute(self, step: Compute, k: int, operands: list[Access], expr: Expr, made: dict[Any, Array]) -> None:
-        """What operand k of a step receives."""
+    def contribute(
+        self,
+        step: Compute,
+        k: int,
+        operands: list[Access],
+        expr: Expr,
+        missing: list[int],
+        made: dict[Any, Array] | None,
+    ) -> None:
+        """What operand k of a step receives; `missing` are the axes that it does not depend on, `made` what others
+        receive element by element, None if that is of no use.
+        """
         access, axes = step.operands[k], step.axes
-        missing = _missing(access, axes)
         kept = [i for i in range(len(axes)) if i not in missing]
         if access.table is None and access.index is None:  # in the order of the array's own memory
             kept.sort(key=lambda i: (axes[i] != BATCH, -abs(access.strides[i])))
@@ -157,13 +172,15 @@ class Sweep:
         if expr == ("in", 0) and not missing and reads[0].is_whole(shape):
             self.give(access.array, through, reads[0].array)
             return
-        plain = bool(axes) and not masked and all(x.table is None and x.index is None for x in reads)
-        key = (repr(expr), tuple([(id(x.array), x.base, x.strides) for x in reads]), tuple(order)) if plain else ()
-        if missing and plain and key in made:  # the same, element by element, is there already
-            reads, expr = [Access(made[key], 0, made[key].strides)], ("in", 0)
-        part = self.add(access.array, shape, reads, expr, len(kept))
-        if plain and not missing:
-            made[key] = part
+        if made is None or masked or any(x.table is not None or x.index is not None for x in reads):
+            part = self.add(access.array, shape, reads, expr, len(kept))
+        else:
+            key = repr(expr), tuple([(id(x.array), x.base, x.strides) for x in reads]), tuple(order)
+            if missing and key in made:  # the same, element by element, is there already
+                reads, expr = [Access(made[key], 0, made[key].strides)], ("in", 0)
+            part = self.add(access.array, shape, reads, expr, len(kept))
+            if not missing:
+                made[key] = part
         if expr[0] == "const" and not missing:
             self.constant[id(part)] = expr
         self.give(access.array, through, part)

@@ -309,13 +309,14 @@ class Lifter(Storage):
         cells = [self.cell[c] for c in columns]
         places = [self.place[c] for c in columns]
         usable = [k for k in range(len(columns)) if places[k][0] >= 0 and (places[k] == places[k][0]).all()]
-        usable.sort(key=lambda k: (-len(np.unique(cells[k])), self.flat.source[columns[k][0]] != VARYING))
+        many = {k: len(np.unique(cells[k])) for k in usable}
+        usable.sort(key=lambda k: (-many[k], self.flat.source[columns[k][0]] != VARYING))
         if not usable:
             return Grid.of(np.arange(count), count)
         main, order = usable[0], np.arange(count)
         hint: tuple[int, ...] = ()
         array = self.program.arrays[int(places[main][0])]
-        if len(np.unique(cells[main])) == count:
+        if many[main] == count:
             order = np.argsort(cells[main], kind="stable")
             if array.mask is not None and np.array_equal(cells[main][order], np.flatnonzero(array.mask)):
                 rows = np.full(array.size, -1)

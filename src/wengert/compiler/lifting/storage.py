@@ -101,10 +101,9 @@ class Storage:
             return self.number_at(int(node_ids.flat[0]), node_ids.ndim)
         flat = self.flat
         real = node_ids if mask is None else node_ids[mask]
-        if (flat.source[real] == CONST).all():
-            return self.constant(node_ids, mask)
-        if (flat.source[real] == CONST).any():
-            return self.mixed(node_ids, mask)
+        is_const = flat.source[real] == CONST
+        if is_const.any():
+            return self.constant(node_ids, mask) if is_const.all() else self.mixed(node_ids, mask)
         if not self.allocate("p", np.where(mask, node_ids, real.flat[0]) if mask is not None else node_ids):
             self.allocate("p", np.unique(real[self.is_loose(real)]))
         return self.access(*self.joint(node_ids, mask), mask)
