@@ -31,7 +31,7 @@ class ProgramError(WengertError):
     """A program that breaks a rule of its own: a fault of the lifter, never of the user's code."""
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False)
 class Array:
     """One named array."""
 
@@ -44,19 +44,12 @@ class Array:
     clean: bool = True  # whether the padding is known to hold 0
     nonnegative: bool = False
     window: Window | None = None  # of a window: what it shows
-    batched: bool = field(init=False)  # whether every example of a batch has elements of its own
-    cell_shape: tuple[int, ...] = field(init=False)  # without the batch
-    size: int = field(init=False)  # how many elements an example has
-    strides: tuple[int, ...] = field(init=False)  # of the elements in order
 
     def __post_init__(self) -> None:  # what is asked for at every access; the shape stays what it is
-        self.batched = self.shape[:1] == (BATCH,)
-        self.cell_shape = self.shape[1:] if self.batched else self.shape
-        self.size = prod(self.cell_shape)
-        self.strides = (1,) * self.batched + contiguous(self.cell_shape)
-
-    def __reduce__(self) -> Any:
-        return Array, (self.name, self.shape, self.role, self.slots, self.value, self.mask, self.clean, self.nonnegative, self.window)
+        self.batched: bool = self.shape[:1] == (BATCH,)  # whether every example of a batch has elements of its own
+        self.cell_shape: tuple[int, ...] = self.shape[1:] if self.batched else self.shape  # without the batch
+        self.size: int = prod(self.cell_shape)  # how many elements an example has
+        self.strides: tuple[int, ...] = (1,) * self.batched + contiguous(self.cell_shape)  # of the elements in order
 
     @property
     def written_shape(self) -> str:
@@ -67,7 +60,7 @@ class Array:
         return self.name + self.written_shape
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False)
 class Window:
     """What is seen of an array at turn t of a loop: its cells from ``base + step * t`` on."""
 
@@ -76,7 +69,7 @@ class Window:
     step: int
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False)
 class Index:
     """A part of an address that is known only when the program runs: ``step * array[base + strides . point]``."""
 
@@ -87,7 +80,7 @@ class Index:
     extent: int  # indices are below this
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False)
 class Access:
     """Which element an array gives at each point of a Compute: ``cells[base + strides . point]``, or ``cells[table]``.
 
@@ -100,12 +93,9 @@ class Access:
     table: Places | None = None  # over the axes that are not the batch
     index: Index | None = None
 
-    def __reduce__(self) -> Any:
-        return Access, (self.array, self.base, self.strides, self.table, self.index)
-
     def permuted(self, order: Sequence[int], axes: Sequence[int]) -> Access:
         """The same access with the axes of its Compute in another order, or only some of them."""
-        table, index = self.table, self.index
+        table = self.table
         if table is not None:
             plain = [i for i in range(len(axes)) if axes[i] != BATCH]
             stay = [plain.index(i) for i in order if axes[i] != BATCH]
@@ -113,6 +103,7 @@ class Access:
             table = table.transpose(stay + gone)
             for _ in gone:
                 table = table[..., 0]
+        index = self.index
         if index is not None:
             strides = tuple([index.strides[i] for i in order])
             index = Index(index.array, index.step, index.base, strides, index.extent)
@@ -147,7 +138,7 @@ class Access:
         )
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False)
 class Compute:
     """``out[axes[:n]] = reduce over axes[n:] of expr(operands)``, where n is the number of out's axes."""
 
@@ -174,7 +165,7 @@ class Compute:
         return tuple(range(len(self.out.shape), len(self.axes)))
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False)
 class Assemble:
     """``out = 0; out[access] += part`` for each part, over the part's own axes."""
 
@@ -205,7 +196,7 @@ class Kept(NamedTuple):
     before: Array | None = None
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False)
 class Loop:
     """Steps that are done in each of `count` turns, with arrays of their own, which nobody else reads.
 
@@ -255,7 +246,7 @@ def _indices(step: Compute | Assemble) -> list[Array]:
     return [access.index.array for access in accesses if access.index is not None]
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False)
 class Program:
     """Arrays, the steps that fill them, and what is returned."""
 

@@ -92,7 +92,8 @@ class Lowering(Computes):
             makes = step.makes
             enter(makes[0].batched, step.reads, makes, partial(self.step, step))
         for result, shape, memory, base in copies:
-            enter(shape.batched, [result] * (result is not None), (), partial(self.copy, result, shape, memory, base))
+            asked = [] if result is None else [result]
+            enter(shape.batched, asked, (), partial(self.copy, result, shape, memory, base))
         for number, actions in enumerate(phases):
             self.phase(actions, number % 2 == 1)
         return list(range(first, len(self.to.functions)))
@@ -272,10 +273,6 @@ class Lowering(Computes):
             last = plain[-1]
             if access.strides[last] == 1 and (access.index is None or not access.index.strides[last]):
                 lane = last
-        if self.unrolled and access.index is None:
-            for number, cell in enumerate(access.cells(axes)):
-                self.put(out, at(cell), self.fetch(part, at(number), self.block), 1, add)
-            return
         own = Access(part, 0, part.strides)
 
         def put(places: dict[int, list[Place]], lanes: int) -> None:
