@@ -134,11 +134,15 @@ class Cells:
         seen = self.seen(array)
         return id(array if seen is None else seen.array)
 
-    def place(self, array: Array, cell: Place, block: Place | None, lanes: int) -> tuple[Memory, Place]:
-        """Where a cell of an array lies."""
+    def place(
+        self, array: Array, cell: Place, block: Place | None, lanes: int, read: bool = True
+    ) -> tuple[Memory, Place]:
+        """Where a cell of an array lies, which is then read, or else written."""
         seen = self.seen(array)
         if seen is not None:
             array, cell = seen.array, affine(seen.base, [(cell, 1), (self.turn, seen.step)])
+        if read:
+            self.to.read.add(id(array))
         memory, base, pitch, step = self.storage[id(array)]
         cell = self.to.checked(cell, lanes, array.size)
         if array.batched and block is not None:
@@ -160,7 +164,6 @@ class Cells:
             if found is not None:
                 return found
         memory, place = self.place(array, cell, block, lanes)
-        self.to.read.add(self.tag(array))
         made = self.to.load(memory, place, self.width if array.batched else lanes)
         return self.to.as_float(made) if memory.kind == "i" else made
 
@@ -169,7 +172,7 @@ class Cells:
         if not cell[1]:
             value = self.to.shared(value)
             self.registers.setdefault(id(array), {}).setdefault(lanes, {})[cell[0]] = value
-        memory, place = self.place(array, cell, block, lanes)
+        memory, place = self.place(array, cell, block, lanes, read=False)
         lanes = self.width if array.batched else lanes
         self.to.store(memory, place, value if value.lanes == lanes else self.to.spread(value, lanes), self.tag(array))
 
@@ -199,7 +202,6 @@ class Cells:
         values = []
         for k in range(self.width):
             memory, place = self.place(access.array, self.moved(cell, access, axes, point, k), point.block, 1)
-            self.to.read.add(self.tag(access.array))
             values.append(self.to.load(memory, affine(k if access.array.batched else 0, [(place, 1)])))
         return self.to.packed(values)
 

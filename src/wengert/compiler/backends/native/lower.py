@@ -284,7 +284,6 @@ class Lowering(Computes):
                 for k in range(self.width):
                     memory, where = self.place(out, self.moved(cell, access, axes, point, k), self.block, 1)
                     where = affine(k, [(where, 1)])
-                    self.to.read.add(self.tag(out))
                     self.to.store(
                         memory,
                         where,
@@ -305,7 +304,6 @@ class Lowering(Computes):
             old = None if cell[1] or not self.unrolled else self.held(out, cell[0], lanes)
             if old is None:
                 memory, place = self.place(out, cell, self.block, lanes)
-                self.to.read.add(self.tag(out))
                 old = self.to.load(memory, place, self.width if out.batched else lanes, True)
             value = self.to.arithmetic("add", old, value)
         self.forget(out, single=bool(cell[1]) or lanes > 1 or not self.unrolled)
@@ -321,13 +319,11 @@ class Lowering(Computes):
         def put(places: dict[int, list[Place]], lanes: int) -> None:
             point = points_of(places, whole, -1, 1)[0]
             memory, place = self.place(part, self.cell(own, axes, point), block, 1)
-            self.to.read.add(self.tag(part))
             value = self.to.load(memory, affine(0, [(place, 1), (lane, 1)]))
             cell = self.cell(access, axes, point)
             if access.index is not None:
                 cell = self.moved(cell, access, axes, point, 0)
             memory, place = self.place(out, cell, None, 1)
-            self.to.read.add(self.tag(out))
             old = self.to.load(memory, place, 1, True)
             self.to.store(memory, place, self.to.arithmetic("add", old, value), self.tag(out))
 
