@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from itertools import product
 from math import inf, prod
+
+import numpy as np
 
 from wengert.compiler.backends.native.access import Cells, Point, points_of
 from wengert.compiler.backends.native.emitter import Emitter, Place, Register, at
@@ -39,19 +40,20 @@ class Computes(Cells):
 
     def written_out(self, step: Compute, expr: Expr) -> None:
         """A step of few points, one by one: where they lie is known."""
-        plain = [i for i, n in enumerate(step.axes) if n != BATCH]
-        cells = [access.cells(step.axes) for access in step.operands]
-        for cell, places in enumerate(product(*[range(step.axes[i]) for i in plain])):
+        axes, operands, cells = step.axes, step.operands, [access.cells(step.axes) for access in step.operands]
+        cell = 0
 
-            def leaf(part: Expr, cell: int = cell, places: tuple[int, ...] = places) -> Register | bool:
-                if part[0] == "in" and step.operands[part[1]].index is None:
-                    return self.fetch(step.operands[part[1]].array, at(cells[part[1]][cell]), self.block)
-                point = Point(dict(zip(plain, map(at, places), strict=True)), self.block)
-                if part[0] == "mask":
-                    return self.mask(part[1], step.axes, point)
-                return self.read(step.operands[part[1]], step.axes, point)
+        def leaf(part: Expr) -> Register | bool:
+            if part[0] == "in" and operands[part[1]].index is None:
+                return self.fetch(operands[part[1]].array, at(cells[part[1]][cell]), self.block)
+            places = np.unravel_index(cell, step.out.cell_shape)
+            plain = [i for i, n in enumerate(axes) if n != BATCH]
+            point = Point({i: at(int(place)) for i, place in zip(plain, places, strict=True)}, self.block)
+            return self.mask(part[1], axes, point) if part[0] == "mask" else self.read(operands[part[1]], axes, point)
 
+        while cell < step.out.size:
             self.leave(step.out, at(cell), evaluate(self.to, expr, leaf), self.block)
+            cell += 1
 
     def value(self, step: Compute, expr: Expr, point: Point) -> Register:
         """What an expression comes to at a point of a step."""

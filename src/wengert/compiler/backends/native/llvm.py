@@ -65,8 +65,9 @@ class LLVM(BitEmitter):
                 found = scope.memo.get(text)
                 if found is not None:
                     return found
-        made = Register(self.fresh("%t"), kind, lanes)
-        scopes[-1].lines.append(f" {made.text} = {text}")
+        name = self.fresh("%t")
+        made = Register(name, kind, lanes)
+        scopes[-1].lines.append(f" {name} = {text}")
         if not again:
             scopes[-1].memo[text] = made
         return made

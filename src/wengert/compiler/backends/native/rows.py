@@ -70,13 +70,12 @@ def _made(to: Emitter, expr: Expr, value: Callable[[Expr], Truth]) -> Truth:
         return to.select(condition, _number(to, value(expr[2])), _number(to, value(expr[3])))
     if name == "pow" and expr[2][0] == "const" and expr[2][1] in (-1.0, 1.0, 2.0, 3.0, 4.0):
         return _power(to, _number(to, value(expr[1])), expr[2][1])
-    if name not in ROWS and name not in COMPARISONS:
+    row = ROWS.get(name)
+    if row is None and name not in COMPARISONS:
         what = "a rule of the user's own" if name == "partial" else name
         raise Unsupported(f"{what} is computed in Python")
     xs = [_number(to, value(part)) for part in expr[1:]]
-    if name in COMPARISONS:
-        return to.compare(name, *xs)
-    return ROWS[name](to, *xs)
+    return row(to, *xs) if row else to.compare(name, *xs)
 
 
 def _power(to: Emitter, x: Register, exponent: float) -> Register:
