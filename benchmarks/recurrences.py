@@ -103,14 +103,16 @@ def by_code(kernel: Any, given: list[Any]) -> tuple[Callable[[], Any], list[Any]
 
 def kernels(
     name: str, made: Made, want: Numbers, *, xla: bool
-) -> tuple[Any, list[Any], dict[str, Any], dict[str, float]]:
-    """The recording, its programs with each turn written out and with loops, what runs of each way, by hand too, all
+) -> tuple[Any, float, list[Any], dict[str, Any], dict[str, float]]:
+    """The recording, the seconds of the first call and lifting, its programs with each turn written out and with loops, what runs of each way, by hand too, all
     of it compared; and what it takes to make each.
     """
     function, args, parameters = made
     compiled = Compiled(function, backend=BACKENDS["numpy"])
+    began = time.perf_counter()
     compiled(*args)
     recording = compiled._runtime.latest()
+    lifted = time.perf_counter() - began
     recording.load()
     given = [np.array(x) if isinstance(x, list) else x for x in args]
     place = {id(p): n for n, p in enumerate(recording.parameters)}
@@ -140,7 +142,7 @@ def kernels(
             ways[f"{backend} {how}"] = run, read
     for way, (_, read) in ways.items():
         agree(f"{name}: {way} differs from the engine", read(), want, CLOSE)
-    return recording, programs, {way: run for way, (run, _) in ways.items()}, taken
+    return recording, lifted, programs, {way: run for way, (run, _) in ways.items()}, taken
 
 
 def served(name: str, made: Made, want: Numbers) -> tuple[Callable[[], Any], str]:
@@ -161,7 +163,7 @@ def row(name: str, rounds: int, *, xla: bool) -> list[list[str]]:
     """A program's row of each table."""
     made = PROGRAMS[name]()
     want = by_engine(made)
-    recording, programs, ways, taken = kernels(name, made, want, xla=xla)
+    recording, lifted, programs, ways, taken = kernels(name, made, want, xla=xla)
     seconds = in_turns({"engine": partial(by_engine, made), **ways}, rounds)
     call, which = served(name, made, want)
     plain = partial(lambda function, args, _: function(*args).backward(), *made)
@@ -173,7 +175,7 @@ def row(name: str, rounds: int, *, xla: bool) -> list[list[str]]:
     limit = f"{seconds['native with loops'] / seconds['C']:.2g}x" if "C" in seconds else ""
     title = name.replace("_", " ")
     return [
-        [title, *[f"{n:,}" for n in (recording.nodes, count, *sizes, *lines)], duration(recording.seconds)],
+        [title, *[f"{n:,}" for n in (recording.nodes, count, *sizes, *lines)], duration(lifted)],
         [title, *[duration(taken[way]) if way in taken else "" for way in MADE]],
         [title, *[times.get(way, "") for way in RUN], limit],
         [title, *map(duration, calls.values()), f"{calls['compiled'] / calls['plain']:.2g}x", which],

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from wengert.compiler import policy
 from wengert.compiler.callpath import CacheEntry
 from wengert.compiler.plan import EVERY
-from wengert.compiler.tracing import Recorded, Recording
+from wengert.compiler.tracing import Candidate, Recording
 
 __all__ = ["code_serves", "described", "numpy_serves"]
 
@@ -65,7 +65,7 @@ def _entry(name: str, entry: CacheEntry, expected: int) -> Iterator[str]:
         yield from _specialization(number, made)
 
 
-def _waits(candidate: Recorded, others: int, examples: int) -> str:
+def _waits(candidate: Candidate, others: int, examples: int) -> str:
     """What a candidate waits for."""
     nodes = f"{candidate.nodes:,} operations an example"
     if not policy.lifts(candidate.nodes, examples):

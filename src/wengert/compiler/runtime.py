@@ -28,7 +28,7 @@ from wengert.compiler.tracing import (
     Arguments,
     PlainRun,
     Reader,
-    Recorded,
+    Candidate,
     Recording,
     Unrecordable,
     by_place,
@@ -314,7 +314,7 @@ class Runtime:
                 return False
             return True
 
-    def specialized(self, entry: CacheEntry, candidate: Recorded, at_once: bool) -> Recording | None:
+    def specialized(self, entry: CacheEntry, candidate: Candidate, at_once: bool) -> Recording | None:
         """A specialization of what is recorded, by the back end that the rule names; None while it waits.
 
         Raises:
@@ -345,7 +345,7 @@ class Runtime:
         made.clause = report.code_serves(made, candidate.steps, examples, others)
         return made
 
-    def holds(self, made: Recording, candidate: Recorded, entry: CacheEntry) -> bool:
+    def holds(self, made: Recording, candidate: Candidate, entry: CacheEntry) -> bool:
         """Whether a specialization holds for the example that it was made of, so far as it computes at all there.
 
         It does not where a number that is taken out is a sum: an array program adds in another order.

@@ -116,13 +116,8 @@ class FlatSteps(Batches):
         return any(each is not None and each.is_old() for each in self.task[:2])
 
     def goes_on(self, optimizer: Optimizer) -> bool:
-        """Whether they serve for one more epoch of an optimizer, which is counted like a call."""
-        if self.task[2] is not optimizer or self.is_old():
-            return False
-        for each in self.task[:2]:
-            if each is not None:
-                each.entry.calls += 1
-        return True
+        """Whether they serve for one more epoch of an optimizer."""
+        return self.task[2] is optimizer and not self.is_old()
 
     def end(self, goes_on: bool = False) -> float:
         """The epoch is over: give the Values what the arrays hold; not each time where the next epoch goes on with it,

@@ -24,7 +24,7 @@ from wengert.compiler.tracing.watch import PlainRun, Trail
 from wengert.engine import Value
 from wengert.graph import Graph
 
-__all__ = ["Auxiliary", "Recorded", "main_of", "numbers_in", "record", "slopes_of"]
+__all__ = ["Auxiliary", "Candidate", "main_of", "numbers_in", "record", "slopes_of"]
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 EQUAL = (("eq", True), ("ne", False), ("is", True))  # guards that hold a number to another
@@ -42,7 +42,7 @@ class Auxiliary(NamedTuple):
     auxiliary: Any
 
 
-class Recorded:
+class Candidate:
     """A run of a function that is recorded: what specializations are made of, once it is lifted.
 
     Args:
@@ -149,7 +149,7 @@ def _faults() -> Iterator[None]:
 @np.errstate(all="ignore")
 def record(
     function: Callable[..., Any], arguments: Arguments, example: Sequence[Any], result: Any, watch: PlainRun
-) -> Recorded:
+) -> Candidate:
     """Run a function on an example, and write down what it did.
 
     Args:
@@ -180,7 +180,7 @@ def record(
             if attempt == ATTEMPTS - 1:
                 run = trace(fixed=True)
     is_number = run.shape == () and not isinstance(main_of(result), Value)
-    return Recorded(run, picks, is_number)
+    return Candidate(run, picks, is_number)
 
 
 class _Trace:
