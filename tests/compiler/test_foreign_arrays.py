@@ -48,8 +48,10 @@ def test_the_length_of_an_array_is_its_shape(how: str, backend: str) -> None:
     assert len(said) == 1
     assert "runs uncompiled: an argument holds a tests.Longer, which is more than its numbers: pass a plain" in said[0]
     for got in made:
-        assert got == pytest.approx(want) if how == "map" else got.data == pytest.approx(
-            sum(want) / (5 if how == "mean" else 1)
+        assert (
+            got == pytest.approx(want)
+            if how == "map"
+            else got.data == pytest.approx(sum(want) / (5 if how == "mean" else 1))
         )
     same(compiled.mean(X, Y), batch_of(product, X.tolist(), Y.tolist()), [W])  # plain ones are compiled as before
 

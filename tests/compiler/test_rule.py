@@ -387,9 +387,7 @@ def test_what_fits_is_decided_once_by_the_work_to_come() -> None:
             model = wengert.nn.MLP(2, [3, 1])
             optimizer = wengert.optim.SGD(model, 1e-3)
             stop = lambda history: True  # noqa: E731  (after one epoch)
-            done = wengert.fit(
-                model, wengert.losses.mse, X, Y, optimizer, epochs, progress=False, callback=stop
-            )
+            done = wengert.fit(model, wengert.losses.mse, X, Y, optimizer, epochs, progress=False, callback=stop)
             backends.append(done.backend)
             assert done.fallback == ""
         assert backends == ["eager", "native"]

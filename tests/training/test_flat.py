@@ -281,7 +281,7 @@ def test_parameters_have_their_numbers_when_a_run_ends(
     assert made == want
     assert given[-1] == made[0][0]
     # After each epoch; else where something is compared, after 1, 2, 4 ... steps and epochs, and in the end.
-    assert len(given) == (5 if shown else 11)
+    assert len(given) == (6 if shown else 12)
 
 
 def branching(prediction: Any, target: int) -> Value:

@@ -26,9 +26,9 @@ from wengert.compiler.results import combined, reduce_results
 from wengert.compiler.tracing import (
     DRAWS,
     Arguments,
+    Candidate,
     PlainRun,
     Reader,
-    Candidate,
     Recording,
     Unrecordable,
     by_place,
@@ -375,9 +375,7 @@ class Runtime:
         ((made, _),) = served
         return found if self.agrees(entry, made, arguments, arguments.arrays, result) else result
 
-    def agrees_on_some(
-        self, entry: CacheEntry, served: list[Any], arguments: Arguments, known: dict[int, Any]
-    ) -> bool:
+    def agrees_on_some(self, entry: CacheEntry, served: list[Any], arguments: Arguments, known: dict[int, Any]) -> bool:
         """Whether some examples of a batch come to what the function itself gives for them, which is then known: of
         each specialization the first ones that differ, later another one each time.
         """

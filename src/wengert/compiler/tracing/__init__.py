@@ -8,6 +8,6 @@ from wengert.compiler.tracing.slots import slots_of
 from wengert.compiler.tracing.trace import Auxiliary, Candidate, main_of, numbers_in, record, slopes_of
 from wengert.compiler.tracing.watch import DRAWS, PlainRun, random_state
 
-__all__ = ["DRAWS", "Arguments", "Auxiliary", "Fixed", "Form", "PlainRun", "Reader", "Candidate", "Recorder"]
+__all__ = ["DRAWS", "Arguments", "Auxiliary", "Candidate", "Fixed", "Form", "PlainRun", "Reader", "Recorder"]
 __all__ += ["Recording", "Unrecordable", "by_place", "flatten_argument", "is_watched", "main_of", "numbers_in"]
 __all__ += ["random_state", "record", "recorder_of_thread", "rows_of", "slopes_of", "slots_of"]
