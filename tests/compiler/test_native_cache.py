@@ -154,8 +154,8 @@ FORKS = """
 compiled = build.compiled
 
 def slow(text):
-    inside.set()
-    with machine._alone if {held} else threading.Lock():
+    with machine._alone:
+        inside.set()
         gate.wait(20)
         return compiled(text)
 
@@ -164,20 +164,14 @@ first = loss.function(1.0).data / 3 + loss.function(2.0).data / 3 + loss.functio
 thread = threading.Thread(target=lambda: loss.mean([1.0, 2.0, 3.0]))
 thread.start()
 inside.wait()
-time.sleep(0.1)
+threading.Timer(0.5, gate.set).start()
 pid = os.fork()
 if not pid:
-    gate.set()
     build.compiled = compiled
+    assert gate.is_set()
     assert abs(max(results(loss)) - first) < 1e-12
-    assert bool(loss._runtime.latest().both_code) != {held}
-    @wengert.compile(backend="native")
-    def other(x):
-        return w * x * x.exp() if isinstance(x, Value) else w * x * x
-    assert abs(other.mean([1.0, 2.0]).data - 1.25) < 1e-12
-    assert (other._runtime.latest().kernel.code is None) == {held}
+    assert loss._runtime.latest().both_code
     os._exit(0)
-gate.set()
 _, status = os.waitpid(pid, 0)
 print("child", status)
 thread.join()
@@ -197,10 +191,9 @@ def run(program: str, tmp_path: Path) -> str:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-@pytest.mark.parametrize("held", [False, True])
-def test_a_child_forked_while_code_is_made(tmp_path: Path, held: bool) -> None:
-    """It makes its own; where the other thread was in LLVM, whose locks it then has for ever, NumPy serves."""
-    assert run(FORKS.format(held=held), tmp_path) == "child 0\nparent True\n"
+def test_a_child_forked_while_code_is_made(tmp_path: Path) -> None:
+    """The fork waits until LLVM is at rest; then the child makes its own code."""
+    assert run(FORKS, tmp_path) == "child 0\nparent True\n"
 
 
 def test_the_interpreter_ends_while_code_is_made(tmp_path: Path) -> None:

@@ -43,11 +43,11 @@ cdef Py_ssize_t _length(object slots) except -1
 cdef bint _are_different(list things) except -1
 cdef class CallPath:
     cdef public object function, runtime
-    cdef public list ones, batches, seat
+    cdef public list ones, batches
+    cdef list free
     cdef public object last
     cdef public long long uses
     cdef public bint is_eager
-    cdef bint is_busy
     cpdef bint acquire(self) except -1
     cpdef object release(self)
     @cython.locals(entry=CacheEntry, count=Py_ssize_t, must_check=bint, is_eager=bint)

@@ -390,7 +390,6 @@ class CallPath:
     """What a compiled function does first when it is called."""
 
     function: Any
-    is_busy: Any
     runtime: Any
 
     def begin(self, function: Any, runtime: Any) -> None:
@@ -400,8 +399,7 @@ class CallPath:
         self.batches: list[Any] = []  # and those of batches
         self.is_eager = False  # whether the function itself serves all calls
         self.uses = 0  # how often an entry was
-        self.seat: list[Any] = [None]
-        self.is_busy = False
+        self.free: list[Any] = [None]  # empty while somebody is at the entries
         self.last: Any = None  # the entry of the last call
 
     def __call__(self, *args: Any, **named: Any) -> Any:
@@ -467,18 +465,15 @@ class CallPath:
 
     def acquire(self) -> bool:
         """Take the entries, if nobody is at them; it never waits."""
-        if ieee.COMPILED:  # no other thread runs between these lines
-            is_free = not self.is_busy
-            self.is_busy = True
-            return is_free
+        if not self.free:
+            return False
         try:
-            self.seat.pop()
+            self.free.pop()  # at once: no other thread comes between
         except IndexError:
             return False
         return True
 
     def release(self) -> None:
         """Give them back; a child that was forked meanwhile has them by now."""
-        self.is_busy = False
-        if not self.seat:
-            self.seat.append(None)
+        if not self.free:
+            self.free.append(None)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from wengert.compiler.backends import cache
 from wengert.compiler.backends.native.layout import Lowered, module
-from wengert.compiler.backends.native.machine import Loaded, compiled, description, is_usable, linked, native_width
+from wengert.compiler.backends.native.machine import Loaded, compiled, description, linked, native_width
 from wengert.compiler.backends.native.rows import Unsupported
 from wengert.compiler.ir import LEAVES, Array, Compute, Expr, Program
 from wengert.ops import BUILT_IN, BY_NAME
@@ -30,10 +30,8 @@ def build(program: Program, back: Program, wanted: Sequence[Array]) -> Built:
     """A program as machine code.
 
     Raises:
-        Unsupported: it has an operation that only Python can do, or this process can make no code.
+        Unsupported: it has an operation that only Python can do.
     """
-    if not is_usable():
-        raise Unsupported("this process was forked while another thread was making machine code")
     lowered, code = object_code(program, back, wanted)
     return Built(lowered, linked(code))
 
@@ -42,7 +40,8 @@ def object_code(program: Program, back: Program, wanted: Sequence[Array]) -> tup
     """What a program is as object code, from the disk if it is there."""
     width, name = native_width(), ""
     steps = [step for part in (program, back) for step in part.each_step()]
-    if not any(_has_own_row(step.expr) for step in steps if isinstance(step, Compute)):
+    own = any(_has_own_row(step.expr) for step in steps if isinstance(step, Compute))
+    if cache.cache_folder() is not None and not own:
         name = cache.digest(pickle.dumps((program, back, wanted)), description().encode())
         kept = cache.load(name)
         if kept is not None and len(kept) > HEADER.size:

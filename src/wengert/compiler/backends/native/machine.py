@@ -13,16 +13,15 @@ from importlib.metadata import PackageNotFoundError, version
 from itertools import count
 from pathlib import Path
 from typing import Any
-from weakref import WeakSet, ref
+from weakref import ref
 
 import llvmlite
 import llvmlite.binding as llvm
 
-from wengert._forks import in_child, is_orphaned
 from wengert.compiler.backends.base import MachineCode
 from wengert.compiler.backends.native.rows import C_FUNCTIONS
 
-__all__ = ["Loaded", "compiled", "description", "is_usable", "linked", "native_width"]
+__all__ = ["Loaded", "compiled", "description", "linked", "native_width"]
 
 Function = Callable[..., None]
 PROTOTYPE = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_double, *[ctypes.c_void_p] * 5)
@@ -31,8 +30,6 @@ PROTOTYPE = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_double, *[ctypes.c_v
 STRAIGHT, LONG = 10_000, 30_000
 
 _alone = threading.RLock()  # over LLVM
-_usable = True
-_held: WeakSet[Any] = WeakSet()  # what LLVM owns a part of
 _numbers = count()
 # By what is still called of them; of the others LLVM is told when it is at work again. The collector may come upon them
 # in the midst of a run that is watched, where a call of LLVM's would be taken for the function's own.
@@ -40,21 +37,8 @@ _libraries: dict[ref[Loaded], Any] = {}
 _gone: list[ref[Loaded]] = []
 
 
-def _renew() -> None:
-    """In a forked child: where another thread was in LLVM, its locks are held for ever, and nothing calls it again."""
-    global _usable
-    if is_orphaned(_alone):
-        _usable = False
-        for thing in list(_held):
-            thing.detach()
-
-
-in_child(_renew)
-
-
-def is_usable() -> bool:
-    """Whether code can be made in this process: it was not forked while another thread was in LLVM."""
-    return _usable
+if hasattr(os, "register_at_fork"):  # so that a child, which has no other thread, finds LLVM at rest
+    os.register_at_fork(before=_alone.acquire, after_in_parent=_alone.release, after_in_child=_alone.release)
 
 
 class Loaded:
@@ -74,7 +58,6 @@ def _machine(level: int) -> Any:
     target = llvm.Target.from_default_triple()
     features = llvm.get_host_cpu_features().flatten()
     made = target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, opt=level, jit=True)
-    _held.add(made)
     return made
 
 
@@ -82,7 +65,6 @@ def _machine(level: int) -> Any:
 def _linker() -> Any:
     _machine(1)
     made = llvm.create_lljit_compiler(llvm.Target.from_default_triple().create_target_machine(jit=True))
-    _held.add(made)
     return made
 
 
@@ -142,7 +124,6 @@ def linked(code: bytes) -> Loaded:
         for name in ("forward", "both"):
             builder.export_symbol(name)
         library = builder.link(_linker(), f"kernel{next(_numbers)}")
-        _held.add(library)
         made = Loaded(library)
         while _gone:
             del _libraries[_gone.pop()]
