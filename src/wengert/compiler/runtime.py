@@ -301,11 +301,12 @@ class Runtime:
             if made.least > 1 and not entry.signature.batched:
                 entry.is_eager, entry.clause = True, made.clause
                 return False
-            if not self.holds(made, candidate, entry):
+            holds, fault = self.tried(made, candidate, entry)
+            if not holds:
                 entry.invalidations += 1
-                if entry.invalidations >= policy.INVALIDATIONS:
-                    why = f"what it compares at {made.lines[0]} comes out otherwise where sums are added up"
-                    self.fall_back(entry, f"{why} otherwise")
+            if fault and (holds or entry.invalidations >= policy.INVALIDATIONS):
+                self.fall_back(entry, fault)
+            if fault:
                 return False
             entry.specializations = [*entry.specializations, made]
             entry.least = max(entry.least, made.least)
@@ -345,17 +346,21 @@ class Runtime:
         made.clause = report.code_serves(made, candidate.steps, examples, others)
         return made
 
-    def holds(self, made: Recording, candidate: Candidate, entry: CacheEntry) -> bool:
-        """Whether a specialization holds for the example that it was made of, so far as it computes at all there.
+    @np.errstate(all="ignore")
+    def tried(self, made: Recording, candidate: Candidate, entry: CacheEntry) -> tuple[bool, str]:
+        """Whether a specialization holds for the very example that it was made of, and why it does not serve there.
 
-        It does not where a number that is taken out is a sum: an array program adds in another order.
+        Its guards may not hold where a number that is taken out is a sum: an array program adds in another order.
         """
         with self.alone() as free:
             if not free:
-                return True
+                return True, ""
             made.kernel.numbers[...] = candidate.numbers
-            batch = [np.asarray(x)[None] for x in candidate.example] if entry.signature.batched else candidate.example
-            return not made.compute(batch, 1, False, 1.0) or made.hold(1)
+            batched = entry.signature.batched
+            arrays = [np.asarray(x)[None] for x in candidate.example] if batched else candidate.example
+            if made.compute([*arrays], 1, False, 1.0) and not made.hold(1):
+                return False, f"what it compares at {made.lines[0]} comes out otherwise where sums are added otherwise"
+            return True, made.differs(arrays, 1, candidate.result, None)
 
     # -- comparing with the function ----------------------------------------------------------------------------------
 

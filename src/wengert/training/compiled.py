@@ -157,7 +157,8 @@ class CompiledLosses:
                 self._penalties = self._flat = None  # a schedule, perhaps: it stays with the engine from now on
             want = self.task.loss(self.task.model(x), y).data
         got = float(self._losses.map(*[column[place : place + 1] for column in self._data])[0])
-        if self._differ(want, got):
+        last = self._losses._runtime.last
+        if self._differ(want, got) or (last is not None and last.invalidations):
             what = "what the loss or the model reads besides its arguments"
             raise StaleRecordingError(f"{what} has changed during the run")
 

@@ -48,17 +48,18 @@ class Candidate:
     Args:
         run: the recorded run.
         picks: the operands that integers choose in it.
-        is_number: whether the function gave a number, on which no Value has a say.
+        result: what the function itself gave.
 
     Attributes:
         nodes: how many operations it takes.
         shape: of the function's result; () for one number; None for what is no regular array.
     """
 
-    def __init__(self, run: _Trace, picks: list[Pick], is_number: bool) -> None:
+    def __init__(self, run: _Trace, picks: list[Pick], result: Any) -> None:
         self.nodes: int = run.size
         self.shape: tuple[int, ...] | None = run.shape
-        self.is_number: bool = is_number
+        self.is_number: bool = not isinstance(main_of(result), Value)
+        self.result: Any = np.asarray(numbers_in(result), float)
         self.example: list[Any] = [
             x.copy() if isinstance(x, np.ndarray) else x for x in run.arguments.numbers(run.example)
         ]
@@ -179,8 +180,7 @@ def record(
         except Exception:  # other integers take another branch, or raise: if all do, each gets a specialization
             if attempt == ATTEMPTS - 1:
                 run = trace(fixed=True)
-    is_number = run.shape == () and not isinstance(main_of(result), Value)
-    return Candidate(run, picks, is_number)
+    return Candidate(run, picks, result)
 
 
 class _Trace:
