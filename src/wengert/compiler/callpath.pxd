@@ -12,7 +12,7 @@ cdef class CacheEntry:
     cdef public object signature, candidate, left, partial
     cdef public list specializations, served
     cdef public str fallback_reason, clause
-    cdef public long long calls, examples, least, used, checks, invalidations, not_finite
+    cdef public long long calls, examples, least, until, used, checks, invalidations, not_finite
     cdef public bint is_eager, is_thorough
     cdef readonly bint was_finite, batched
     cdef list slots, arrays, memory, values, seen

@@ -72,6 +72,7 @@ class CacheEntry:
         self.is_eager = False
         self.calls = self.examples = 0
         self.least = 0  # for fewer examples than so many the function itself serves
+        self.until = 0  # until so many examples have run the candidate waits
         self.used = 0  # when it was used last, in calls of the function
         self.checks = 0  # how often its specializations were compared with the function,
         self.invalidations = 0  # how many of them were dropped then,
@@ -451,9 +452,13 @@ class CallPath:
                         else:
                             found = entry.run_one(entry.arrays, entry.values, disabled)
                         if found is not None:
+                            served, must_check = entry.served, True
+                        elif not how and not entry.served and entry.examples + 1 < entry.until:
+                            is_eager = True
+                        if served is not None or is_eager:
                             entry.calls += 1
                             entry.examples += count
-                            served, must_check = entry.served, entry.must_check()
+                            must_check = must_check and entry.must_check()
                     break
         finally:
             CallPath.release(self)

@@ -5,20 +5,20 @@ specialization serves has the recording lifted to an array program and made into
 on. Both wait where they would take longer than they can save: `lifts` and `compiles` say until when. So what runs
 depends on the program and on how often it was called, and the same script gives the same bits each time.
 
-The numbers were measured once: to prepare a program takes as long as some 1,000 to 2,000 runs of the function, whatever
-its size (see the page on benchmarks, "Preparation").
+The numbers were measured once (`tools/qa/pays.py`; the page "What runs when a compiled function is called" has the
+table): to record and compile a program takes as long as 700 to 1,500 of its operations for each step.
 """
 
 from __future__ import annotations
 
 __all__ = ["AT_ONCE", "BRANCHES", "CHECKED_CALLS", "EXAMPLES", "INVALIDATIONS", "LARGE", "MATRIX", "PAYS"]
 __all__ += ["PRODUCTS", "RETURNS", "SAVES", "SIGNATURES", "SPECIALIZATIONS", "compiles", "lifts", "numpy_from",
-            "products_from"]  # fmt: skip
+            "pays_from", "products_from"]  # fmt: skip
 
 LARGE = 5_000  # operations: a larger program is lifted
 EXAMPLES = 32  # once so many examples have run
 AT_ONCE = 300  # steps, forward and reverse: of so many machine code is made at once,
-PAYS = 1_000  # of more when so many operations have run for each step
+PAYS = 700  # of more when so many operations have run for each step
 BRANCHES = 4  # so many specializations of a signature are compiled at once, each further one waits for that count
 SAVES = 10  # NumPy serves where it takes the place of so many operations with each of its steps
 PRODUCTS = 1 << 22  # multiplications of a call's largest matrix product: from so many on BLAS takes less time,
@@ -49,7 +49,12 @@ def compiles(steps: int, nodes: int, examples: int, others: int = 0) -> bool:
         examples: how many have run with its signature, those of this call included.
         others: how many specializations the signature has.
     """
-    return (steps <= AT_ONCE and others < BRANCHES) or nodes * examples >= PAYS * steps
+    return (steps <= AT_ONCE and others < BRANCHES) or examples >= pays_from(steps, nodes)
+
+
+def pays_from(steps: int, nodes: int) -> int:
+    """After how many examples machine code is made of a program that waits for its count."""
+    return -(-PAYS * steps // max(nodes, 1))
 
 
 def numpy_from(steps: int, nodes: int) -> int:

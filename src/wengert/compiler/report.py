@@ -75,7 +75,7 @@ def _waits(candidate: Candidate, others: int, examples: int) -> str:
     steps = candidate.steps
     if policy.compiles(steps, candidate.nodes, examples, others):
         return "the next call compiles it"
-    until = -(-policy.PAYS * steps // candidate.nodes)
+    until = policy.pays_from(steps, candidate.nodes)
     return f"the function itself serves until {until:,} examples have run ({examples:,} have): {steps:,} steps, {nodes}"
 
 

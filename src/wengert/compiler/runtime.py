@@ -297,7 +297,7 @@ class Runtime:
                 return False
             if made is None:
                 return False
-            entry.candidate = None
+            entry.candidate, entry.until = None, 0
             if made.least > 1 and not entry.signature.batched:
                 entry.is_eager, entry.clause = True, made.clause
                 return False
@@ -325,14 +325,15 @@ class Runtime:
         nodes, examples = candidate.nodes, entry.examples + self.expected
         others, backend = len(entry.specializations), self.compiled.backend
         if by_rule and not policy.lifts(nodes, examples):
+            entry.until = policy.EXAMPLES - self.expected
             return None
-        forward = candidate.lift().program.size
+        candidate.lift()
         if by_rule and backend.name == "native":
             # The reverse sweep, which takes time, is only looked at where its steps can make a difference.
-            if not policy.compiles(forward, nodes, examples, others):
-                return None
-            if not policy.compiles(candidate.steps, nodes, examples, others):
-                return None
+            for steps in (lambda: candidate.forward, lambda: candidate.steps):
+                if not policy.compiles(steps(), nodes, examples, others):
+                    entry.until = policy.pays_from(steps(), nodes) - self.expected
+                    return None
         made = candidate.specialization(backend.kernel())
         made.clause = f"{made.kernel.name} is named as the back end"
         if self.compiled.pinned:

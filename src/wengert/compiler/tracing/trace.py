@@ -68,6 +68,7 @@ class Candidate:
         self._picks: list[Pick] = picks
         self._run: _Trace | None = run
         self._back: Program | None = None
+        self._steps: int = 0
 
     @property
     def is_lifted(self) -> bool:
@@ -97,6 +98,7 @@ class Candidate:
             self.extents: dict[str, int] = run.extents
             self.wraps: set[str] = {name for name in run.extents if run.wraps(name)}
             self.value_inputs: tuple[str, ...] = tuple(run.value_inputs)
+            self.forward: int = self.lifted.program.size  # steps
             self._run, self._before = None, []  # and its graph is free
         return self.lifted
 
@@ -106,12 +108,14 @@ class Candidate:
             with _faults():
                 self._back = reverse(self.lifted.program, self.value_inputs) if self.shape == () else Program()
                 verify(self._back, self.lifted.program.arrays)
+            self._steps = self.forward + self._back.size
         return self._back
 
     @property
     def steps(self) -> int:
         """How many steps its program has, forward and reverse."""
-        return self.lifted.program.size + self.back().size
+        self.back()
+        return self._steps
 
     def specialization(self, kind: Callable[..., Kernel]) -> Recording:
         """A specialization that runs by a kind of kernel."""

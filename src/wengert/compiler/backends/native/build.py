@@ -10,7 +10,6 @@ from typing import NamedTuple
 from wengert.compiler.backends import cache
 from wengert.compiler.backends.native.layout import Lowered, module
 from wengert.compiler.backends.native.machine import Loaded, compiled, description, linked, native_width
-from wengert.compiler.backends.native.rows import Unsupported
 from wengert.compiler.ir import LEAVES, Array, Compute, Expr, Program
 from wengert.ops import BUILT_IN, BY_NAME
 

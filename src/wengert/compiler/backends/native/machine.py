@@ -57,15 +57,13 @@ def _machine(level: int) -> Any:
     llvm.initialize_native_asmprinter()
     target = llvm.Target.from_default_triple()
     features = llvm.get_host_cpu_features().flatten()
-    made = target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, opt=level, jit=True)
-    return made
+    return target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, opt=level, jit=True)
 
 
 @cache
 def _linker() -> Any:
     _machine(1)
-    made = llvm.create_lljit_compiler(llvm.Target.from_default_triple().create_target_machine(jit=True))
-    return made
+    return llvm.create_lljit_compiler(llvm.Target.from_default_triple().create_target_machine(jit=True))
 
 
 @cache
