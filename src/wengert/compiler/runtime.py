@@ -329,11 +329,12 @@ class Runtime:
             return None
         candidate.lift()
         if by_rule and backend.name == "native":
-            # The reverse sweep, which takes time, is only looked at where its steps can make a difference.
-            for steps in (lambda: candidate.forward, lambda: candidate.steps):
-                if not policy.compiles(steps(), nodes, examples, others):
-                    entry.until = policy.pays_from(steps(), nodes) - self.expected
-                    return None
+            steps = candidate.forward
+            if policy.compiles(steps, nodes, examples, others):
+                steps = candidate.steps  # to derive the reverse sweep takes time: it is done where it can decide
+            if not policy.compiles(steps, nodes, examples, others):
+                entry.until = policy.pays_from(steps, nodes) - self.expected
+                return None
         made = candidate.specialization(backend.kernel())
         made.clause = f"{made.kernel.name} is named as the back end"
         if self.compiled.pinned:
