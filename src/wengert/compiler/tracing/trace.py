@@ -59,7 +59,7 @@ class Candidate:
         self.nodes: int = run.size
         self.shape: tuple[int, ...] | None = run.shape
         self.is_number: bool = not isinstance(main_of(result), Value)
-        self.result: Any = np.asarray(numbers_in(result), float)
+        self.result: Any = None if run.shape is None else np.asarray(numbers_in(result), float)
         self.example: list[Any] = [
             x.copy() if isinstance(x, np.ndarray) else x for x in run.arguments.numbers(run.example)
         ]
