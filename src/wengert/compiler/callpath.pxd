@@ -9,8 +9,8 @@ cdef int COMPILED, CHECKED_CALLS, FIXED, FLOAT, WHOLE, VALUE, NUMBERS, VALUES, I
 cdef object MISSING
 cdef list in_force, NONE
 cdef class CacheEntry:
-    cdef public object signature, candidate, left, partial
-    cdef public list specializations, served
+    cdef public object signature, candidate, left, partial, ran
+    cdef public list specializations, shares
     cdef public str fallback_reason, clause
     cdef public long long calls, examples, least, until, used, checks, invalidations, not_finite
     cdef public bint is_eager, is_thorough
@@ -22,6 +22,7 @@ cdef class CacheEntry:
     cdef object numpy, ndarray
     @cython.locals(made=Plan)
     cpdef bint must_check(self) except -1
+    cpdef list served(self)
     @cython.locals(n=Py_ssize_t, given=Py_ssize_t, slot=Slot)
     cdef bint read(self, tuple args, dict named) except -1
     @cython.locals(n=Py_ssize_t)
@@ -45,6 +46,7 @@ cdef class CallPath:
     cdef public object function, runtime
     cdef public list ones, batches
     cdef list free
+    cdef bint is_busy
     cdef public object last
     cdef public long long uses
     cdef public bint is_eager

@@ -50,7 +50,8 @@ class CacheEntry:
         is_thorough: whether each call whose number is a power of two is compared.
         left: of the last batch the rows that no specialization holds for.
         partial: what the others of these came to: see `run_batch`.
-        served: what served the last call: pairs of a specialization and, of a batch that several served, its rows.
+        ran: the specialization that served the last call; None if none did,
+        shares: or several did: pairs of one and its rows.
     """
 
     batched: Any
@@ -80,7 +81,8 @@ class CacheEntry:
         self.was_finite = True  # what the last call came to
         self.left: Any = ()
         self.partial: Any = None
-        self.served: list[Any] = []
+        self.ran: Any = None
+        self.shares: list[Any] = []
         self.is_split = False  # whether the last batch was shared out among several specializations
         self.slots: list[Any] = []
         self.names: tuple[str, ...] = ()
@@ -102,10 +104,17 @@ class CacheEntry:
         made: Plan
         if self.is_thorough and not self.calls & (self.calls - 1):
             return True
-        for made, _ in self.served:  # noqa: SIM110  (a generator takes longer than all the rest)
+        if self.ran is not None:
+            made = self.ran
+            return bool(made.checked < CHECKED_CALLS)
+        for made, _ in self.shares:  # noqa: SIM110  (a generator takes longer than all the rest)
             if made.checked < CHECKED_CALLS:
                 return True
         return False
+
+    def served(self) -> list[Any]:
+        """What served the last call: pairs of a specialization and its rows, or None for all of them."""
+        return self.shares if self.ran is None else [(self.ran, None)]
 
     # -- reading ------------------------------------------------------------------------------------------------------
 
@@ -239,7 +248,7 @@ class CacheEntry:
         """
         made: Plan
         self.was_finite = True
-        self.served = []
+        self.ran = None
         several = self.specializations
         for n in range(len(several)):
             made = several[n]
@@ -251,7 +260,7 @@ class CacheEntry:
             slopes = not (disabled or made.is_number)
             if not made.run_on(arrays, 1, slopes, 1.0) or not made.holds(0):
                 continue
-            self.served = [(made, None)]
+            self.ran = made
             value = made.value()
             if not memory.isfinite(value) or (slopes and not made.is_finite()):
                 self.was_finite = False
@@ -270,7 +279,7 @@ class CacheEntry:
         """
         made: Plan
         self.left, self.partial, self.was_finite = (), None, True
-        self.served = []
+        self.ran, self.shares = None, []
         slopes, scale = how != "map" and not disabled, 1.0 / count if how == "mean" else 1.0
         for made in self.specializations:
             if self.is_split:
@@ -280,7 +289,7 @@ class CacheEntry:
             gather(made.parameters, made.numbers)
             if not made.run_on(arrays, count, slopes, scale) or not Plan.hold(made, count):  # by the class: see `run`
                 break
-            self.served = [(made, None)]
+            self.ran = made
             if how == "map":
                 return self._each(made.values(count))
             if not made.is_one:
@@ -294,15 +303,15 @@ class CacheEntry:
         an array and, but for `map`, the sum of them as a node.
         """
         made: Plan
-        values, leaves, rows = None, True, self.numpy.arange(count)
+        values, leaves = None, True
         sums: dict[int, Any] = {}
-        for made, taken, results in share(self.specializations, arrays, rows, slopes, scale, _load):
+        for made, taken, results in share(self.specializations, arrays, None, count, slopes, scale):
             if made is None:
                 if not results:
                     return None
                 self.left = taken
                 break
-            self.served.append((made, taken))
+            self.shares.append((made, taken))
             self.is_split = len(taken) < count
             if values is None:
                 values = self.numpy.zeros((count, *results.shape[1:]))
@@ -357,11 +366,6 @@ class CacheEntry:
         return ArgumentError(f"{how} needs one Value an example, and the function gives {shape}: use map")
 
 
-def _load(made: Plan) -> None:
-    """Give a specialization its parameters as they are now."""
-    gather(made.parameters, made.numbers)
-
-
 def _length(slots: Sequence[Any]) -> Int:
     """How many arrays slots make."""
     slot: Slot
@@ -391,6 +395,7 @@ class CallPath:
     """What a compiled function does first when it is called."""
 
     function: Any
+    is_busy: Any
     runtime: Any
 
     def begin(self, function: Any, runtime: Any) -> None:
@@ -400,7 +405,8 @@ class CallPath:
         self.batches: list[Any] = []  # and those of batches
         self.is_eager = False  # whether the function itself serves all calls
         self.uses = 0  # how often an entry was
-        self.free: list[Any] = [None]  # empty while somebody is at the entries
+        self.is_busy = False  # whether somebody is at the entries,
+        self.free: list[Any] = [None]  # which interpreted this tells: it is empty then
         self.last: Any = None  # the entry of the last call
 
     def __call__(self, *args: Any, **named: Any) -> Any:
@@ -451,14 +457,13 @@ class CallPath:
                             found = entry.run_batch(entry.arrays, count, how, disabled)
                         else:
                             found = entry.run_one(entry.arrays, entry.values, disabled)
-                        if found is not None:
-                            served, must_check = entry.served, True
-                        elif not how and not entry.served and entry.examples + 1 < entry.until:
-                            is_eager = True
-                        if served is not None or is_eager:
+                        if found is None:
+                            is_eager = not how and entry.ran is None and entry.examples + 1 < entry.until
+                        if found is not None or is_eager:
                             entry.calls += 1
                             entry.examples += count
-                            must_check = must_check and entry.must_check()
+                        if found is not None and entry.must_check():
+                            served, must_check = entry.served(), True
                     break
         finally:
             CallPath.release(self)
@@ -470,15 +475,18 @@ class CallPath:
 
     def acquire(self) -> bool:
         """Take the entries, if nobody is at them; it never waits."""
-        if not self.free:
-            return False
+        if ieee.COMPILED:  # no other thread runs between these lines
+            is_free = not self.is_busy
+            self.is_busy = True
+            return is_free
         try:
-            self.free.pop()  # at once: no other thread comes between
+            self.free.pop()
         except IndexError:
             return False
         return True
 
     def release(self) -> None:
         """Give them back; a child that was forked meanwhile has them by now."""
+        self.is_busy = False
         if not self.free:
             self.free.append(None)

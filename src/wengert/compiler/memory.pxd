@@ -51,17 +51,20 @@ cdef extern from *:
         memcpy((void *)(intptr_t)target, (const void *)(intptr_t)source, 8 * (size_t)n);
     }
 
-    /* Copies n rows of so many numbers each, of either kind, from these places. */
-    static CYTHON_UNUSED void wengert_rows(long long source, long long target, long long places, long long n,
-                                           long long width)
+    /* Copies n rows of so many numbers each, of either kind, from these places; 0 if there are too few for one. */
+    static CYTHON_UNUSED int wengert_rows(long long source, long long target, long long places, long long n,
+                                          long long width, long long count)
     {
         const long long *from = (const long long *)(intptr_t)source, *chosen = (const long long *)(intptr_t)places;
         long long *to = (long long *)(intptr_t)target;
+        for (long long i = 0; i < n; i++)
+            if ((unsigned long long)chosen[i] >= (unsigned long long)count) return 0;
         if (width < 8)
             for (long long i = 0; i < n; i++)
                 for (long long k = 0; k < width; k++) *to++ = from[width * chosen[i] + k];
         else
             for (long long i = 0; i < n; i++) memcpy(to + width * i, from + width * chosen[i], 8 * (size_t)width);
+        return 1;
     }
 
     /* Adds n numbers to those at these places, which are different ones. */
@@ -118,7 +121,7 @@ cdef extern from *:
     long long address "wengert_address"(object x, bint whole, tuple shape, Py_ssize_t rows) noexcept
     bint indices "wengert_indices"(long long source, long long target, long long n, long long extent, bint wraps) noexcept
     void copy "wengert_copy"(long long source, long long target, long long n) noexcept
-    void rows "wengert_rows"(long long source, long long target, long long places, long long n, long long width) noexcept
+    bint rows "wengert_rows"(long long source, long long target, long long places, long long n, long long width, long long count) noexcept
     void add "wengert_add"(long long source, long long target, long long places, long long n) noexcept
     bint finite "wengert_finite"(long long at, long long n) noexcept
     double squares "wengert_squares"(long long at, long long n) noexcept

@@ -67,11 +67,14 @@ def copy(source: int, target: int, n: int) -> None:
     ctypes.memmove(int(target), int(source), 8 * int(n))
 
 
-def rows(source: int, target: int, places: int, n: int, width: int) -> None:
-    """Copy n rows of so many numbers each, of either kind, from these places."""
+def rows(source: int, target: int, places: int, n: int, width: int, count: int) -> bool:
+    """Copy n rows of so many numbers each, of either kind, from these places; False if there are too few for one."""
     chosen = _view(places, n, True)
+    if not ((chosen >= 0) & (chosen < count)).all():
+        return False
     there = _view(source, (chosen.max(initial=-1) + 1) * width, True).reshape(-1, int(width))
     _view(target, n * width, True).reshape(-1, int(width))[...] = there[chosen]
+    return True
 
 
 def add(source: int, target: int, places: int, n: int) -> None:

@@ -51,7 +51,7 @@ cdef class Plan:
     cdef bint is_finite(self) except -1
     @cython.locals(n=Py_ssize_t, count=Py_ssize_t)
     cdef object node(self, double value, list values)
-    @cython.locals(n=Py_ssize_t, count=Py_ssize_t, last=Py_ssize_t, at="long long", free="long long", source="long long", size="long long", extent="long long")
+    @cython.locals(n=Py_ssize_t, count=Py_ssize_t, at="long long", free="long long", source="long long", size="long long", extent="long long")
     cpdef bint run_rows(self, list arrays, object places, bint slopes, double seed) except -1
     cdef long long _room_for(self, Py_ssize_t count) except -1
     @cython.locals(row=Py_ssize_t, count=Py_ssize_t, first=Py_ssize_t, held_at="long long", others_at="long long")

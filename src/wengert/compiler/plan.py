@@ -410,17 +410,17 @@ class Plan:
         if count >= self.limit:
             return self._computed_by_python([x[places] for x in arrays], count, slopes, seed)
         self.is_bounded = False
-        last, free = places.max(), self._room_for(count)
-        at = memory.address(places, True, (count,), 0)
+        at, free = memory.address(places, True, (count,), 0), self._room_for(count)
         for n in range(self.arity):
             x, extent = arrays[n], self.bounds[n]
-            source = memory.address(x, extent >= 0, self.cells[n], -1) if len(x) > last else 0
+            source = memory.address(x, extent >= 0, self.cells[n], -1)
             if not source:
                 if not self._point_array(n, x[places], extent >= 0, count):
                     return False
                 continue
             size = count * self.widths[n]
-            memory.rows(source, free, at, count, self.widths[n])
+            if not memory.rows(source, free, at, count, self.widths[n], len(x)):
+                return False
             if extent > 0 and not memory.indices(free, free, size, extent, self.from_end[n] != 0):
                 return False
             self.inputs[n] = free
@@ -479,41 +479,49 @@ class Plan:
         return self.numpy.flatnonzero(fits)
 
 
-def share(plans: list[Any], arrays: list[Any], rows: Any, slopes: bool, seed: float, load: Any) -> Any:
+def share(
+    plans: list[Any], arrays: list[Any], rows: Any, count: Int, slopes: bool, seed: float, load: Any = None
+) -> Any:
     """Run each of some rows of a batch by the first of several plans that holds for it.
 
     Args:
         plans: in the order in which they are asked.
         arrays: the arguments, of all rows.
-        rows: the places of those that are run.
+        rows: the places of those that are run; None for the first ones.
+        count: how many these are.
         slopes: whether derivatives are asked for.
         seed: see `Plan.run_on`.
-        load: gives a plan its parameters.
+        load: gives a plan its parameters; None if they are as the Values have them.
 
     Yields:
         A plan that has just run on its rows, their numbers among `rows`, and the results. In the end None, the numbers
         of those for which no plan holds, and whether all others could be computed.
     """
     made: Plan
-    waiting = None
+    waiting = None  # all of them
     for made in plans:
         if made.outside.changed():
             continue
+        if load is None:
+            gather(made.parameters, made.numbers)
+        else:
+            load(made)
         if waiting is None:
-            waiting = made.numpy.arange(len(rows))
-        load(made)
-        held = made.holding(arrays, rows[waiting])
+            places = made.numpy.arange(count) if rows is None else rows
+        else:
+            places = waiting if rows is None else rows[waiting]
+        held = made.holding(arrays, places)
         if held is None:
             break
-        taken, others, results = waiting[held[0]], waiting[held[1]], held[2]
+        taken, others = (held[0], held[1]) if waiting is None else (waiting[held[0]], waiting[held[1]])
         if len(taken):
-            if slopes and not made.run_rows(arrays, rows[taken], True, seed):
+            if slopes and not made.run_rows(arrays, taken if rows is None else rows[taken], True, seed):
                 break
-            yield made, taken, results
+            yield made, taken, held[2]
         waiting = others
         if not len(waiting):
             break
     else:
         yield None, () if waiting is None else waiting, True  # of no plan's all are left
         return
-    yield None, waiting, not len(waiting)
+    yield None, waiting, waiting is not None and not len(waiting)

@@ -173,7 +173,9 @@ class Batches:
         """
         made = self.made
         for n in range(len(self.widths)):
-            memory.rows(self.sources[n], self.targets[n], self.order_at + 8 * cut, count, self.widths[n])
+            memory.rows(
+                self.sources[n], self.targets[n], self.order_at + 8 * cut, count, self.widths[n], len(self.data[n])
+            )
         if not self.is_all:
             memory.copy(self.numbers_at, made.numbers_at, len(made.parameters))
         if count < made.limit and self.is_inside:
@@ -202,7 +204,7 @@ class Batches:
         made: plan.Plan
         rows = self.order[cut : cut + count]
         self.gradients[...] = 0.0
-        for made, taken, done in plan.share(self.plans, self.data, rows, True, scale, self.give_numbers):
+        for made, taken, done in plan.share(self.plans, self.data, rows, count, True, scale, self.give_numbers):
             if made is None:
                 return bool(done) and not len(taken)
             self.loss += made.total(len(taken))
@@ -218,7 +220,7 @@ class Batches:
     def penalize(self, penalty: plan.Plan) -> bool:
         """Add the regularization and its gradient."""
         count = len(self.penalized)
-        memory.rows(self.numbers_at, penalty.numbers_at, self.penalized_at, count, 1)
+        memory.rows(self.numbers_at, penalty.numbers_at, self.penalized_at, count, 1, len(self.numbers))
         if not (penalty.run_on([], 1, True, 1.0) and penalty.hold(1)):
             return False
         memory.add(penalty.slopes_at, self.gradients_at, self.penalized_at, count)
