@@ -152,7 +152,7 @@ def measured(name: str, backend: str, rounds: int) -> dict[str, float]:
         made = loss_of(model(x.tolist() if hasattr(x, "tolist") else x), y)
         return made if penalty is None else made + penalty()
 
-    loss = Compiled(example, backend=BACKENDS[backend])
+    loss = Compiled(example, backend=BACKENDS.get(backend))
     small = np.array(task.X[: task.size]), np.array(task.Y[: task.size])
     for _ in range(40):
         loss.mean(*small)
@@ -202,7 +202,7 @@ def measured(name: str, backend: str, rounds: int) -> dict[str, float]:
 def main(argv: list[str] | None = None) -> int:
     """Print a table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fitting", description=__doc__.split("\n\n")[0])
-    parser.add_argument("--backend", default="native", choices=list(BACKENDS))
+    parser.add_argument("--backend", default="native", choices=["auto", *BACKENDS])
     parser.add_argument("--workload", action="append", choices=list(BATCHES), help="only this one; repeatable")
     parser.add_argument("--rounds", type=int, default=9)
     options = parser.parse_args(argv)

@@ -585,13 +585,15 @@ def matches(found: Any, result: Any, made: Recording, values: Sequence[Any]) -> 
         values: the Values among the arguments.
     """
     result, agree = main_of(result), made.kernel.agree
-    if type(found) is not Many or not isinstance(result, Value) or made.own is not None:
+    if type(found) is not Many or not isinstance(result, Value):
         return False
     slopes = slopes_of(result, made, values)
     if slopes is None or not abs(found.data - result.data) <= agree * abs(result.data):
         return False
-    partials = partials_of(found)
-    return len(partials) == len(slopes[0]) and bool((np.abs(partials - slopes[0]) <= agree * np.abs(slopes[0])).all())
+    want, partials = slopes[0], partials_of(found)
+    if made.own is not None:  # the others are floats that are read anew, and no operands
+        want = np.concatenate([want[made.own], want[len(made.parameters) :]])
+    return len(partials) == len(want) and bool((np.abs(partials - want) <= agree * np.abs(want)).all())
 
 
 def _copied(x: Any) -> Any:
