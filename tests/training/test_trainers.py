@@ -211,3 +211,16 @@ def test_a_loss_that_changes_unseen_is_left_to_the_engine(monkeypatch: pytest.Mo
     assert "fit goes on with the engine" in str(said[-1].message) or "runs uncompiled" in str(said[-1].message)
     assert history.backend == "eager"
     assert "has changed" in history.fallback
+
+
+def test_under_a_profiler_the_engine_trains() -> None:
+    """Which a recording would disturb."""
+    pytest.importorskip("numpy")
+    model = make()
+    sys.setprofile(lambda frame, event, arg: None)
+    try:
+        history = quiet(model, losses.mse, X, SIGNS, SGD(model, 0.01), 2)
+    finally:
+        sys.setprofile(None)
+    assert history.backend == "eager"
+    assert "profiler" in history.fallback

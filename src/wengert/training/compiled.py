@@ -85,6 +85,9 @@ class CompiledLosses:
                     self._penalties = self._compiled_penalty(task.regularization)
         except Exception as error:  # code that a stand-in for a number upsets runs as it always did
             refusal = f"{type(error).__name__}: {error}"
+        last = self._losses._runtime.last
+        if not refusal and (last is None or (last.candidate is None and not last.specializations)):
+            refusal = "nothing is recorded while a profiler or debugger is set"
         if refusal:
             raise RefusedError(refusal)
         path = self._losses._runtime.latest()
