@@ -43,8 +43,8 @@ COMPILED = (
     "parameters",
     "compiler.fused",
     "compiler.outside",
-    "compiler.plan",
-    "compiler.slot",
+    "compiler.executable",
+    "compiler.argument_reader",
     "compiler.callpath",
     "training.batches",
 )

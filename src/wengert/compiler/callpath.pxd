@@ -1,8 +1,8 @@
 cimport cython
 from wengert.compiler cimport memory
 from wengert.compiler.fused cimport gather
-from wengert.compiler.plan cimport Plan
-from wengert.compiler.slot cimport Slot, are_equal
+from wengert.compiler.executable cimport Executable
+from wengert.compiler.argument_reader cimport ArgumentReader, are_equal
 from wengert.engine cimport Many, Value, _many
 from wengert.ops cimport ieee
 cdef int COMPILED, CHECKED_CALLS, FIXED, FLOAT, WHOLE, VALUE, NUMBERS, VALUES, ITEMS, KEYED, FEW
@@ -15,21 +15,21 @@ cdef class CacheEntry:
     cdef public long long calls, examples, least, until, used, checks, invalidations, not_finite
     cdef public bint is_eager, is_thorough
     cdef readonly bint was_finite, batched
-    cdef list slots, arrays, memory, values, seen
+    cdef list readers, arrays, memory, values, seen
     cdef tuple names
     cdef Py_ssize_t first, last, count
     cdef bint is_split
     cdef object numpy, ndarray
-    @cython.locals(made=Plan)
+    @cython.locals(made=Executable)
     cpdef bint must_check(self) except -1
     cpdef list served(self)
-    @cython.locals(n=Py_ssize_t, given=Py_ssize_t, slot=Slot)
+    @cython.locals(n=Py_ssize_t, given=Py_ssize_t, reader=ArgumentReader)
     cdef bint read(self, tuple args, dict named) except -1
     @cython.locals(n=Py_ssize_t)
-    cdef bint _take(self, Slot slot, object x) except -1
+    cdef bint _take(self, ArgumentReader reader, object x) except -1
     @cython.locals(end="long long", rows=Py_ssize_t)
-    cdef bint _take_numbers(self, Slot slot, object x) except -1
-    cdef bint _take_values(self, Slot slot, object x) except -1
+    cdef bint _take_numbers(self, ArgumentReader reader, object x) except -1
+    cdef bint _take_values(self, ArgumentReader reader, object x) except -1
     cdef bint _is_count(self, Py_ssize_t count) except -1
     @cython.locals(n=Py_ssize_t, several=list, slopes=bint, value=double)
     cdef object run_one(self, list arrays, list values, bint disabled)
@@ -39,7 +39,7 @@ cdef class CacheEntry:
     cdef object _shared(self, list arrays, Py_ssize_t count, str how, bint slopes, double scale)
     cdef object _each(self, object values)
     cdef object _combined(self, double value, object node, bint finite)
-cdef Py_ssize_t _length(object slots) except -1
+cdef Py_ssize_t _length(object readers) except -1
 @cython.locals(n=Py_ssize_t, k=Py_ssize_t, count=Py_ssize_t)
 cdef bint _are_different(list things) except -1
 cdef class CallPath:

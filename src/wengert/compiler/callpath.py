@@ -1,6 +1,6 @@
 """The path of a call: from what is passed to a compiled function to the node that it gives.
 
-A `CallPath` finds the `CacheEntry` of the call's signature, which reads the arguments by its slots and runs the first
+A `CallPath` finds the `CacheEntry` of the call's signature, which reads the arguments by its readers and runs the first
 specialization whose guards pass. All else goes to `runtime.py`, which alone records, compiles, compares and falls back.
 Like the engine, this file runs as it stands and is compiled by Cython, with `callpath.pxd`.
 
@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from wengert.compiler import memory, policy
+from wengert.compiler.argument_reader import ArgumentReader, are_equal
+from wengert.compiler.executable import Executable, share
 from wengert.compiler.fused import gather
-from wengert.compiler.plan import Plan, share
-from wengert.compiler.slot import Slot, are_equal
 from wengert.engine import Many, Value, _many
 from wengert.errors import ArgumentError
 from wengert.modes import in_force
@@ -30,7 +30,7 @@ __all__ = ["CacheEntry", "CallPath"]
 
 COMPILED = BY_NAME["compiled"].code
 CHECKED_CALLS = policy.CHECKED_CALLS
-FIXED, FLOAT, WHOLE, VALUE, NUMBERS, VALUES, ITEMS, KEYED = range(8)  # what a slot is for: see `Slot`
+FIXED, FLOAT, WHOLE, VALUE, NUMBERS, VALUES, ITEMS, KEYED = range(8)  # what a reader is for: see `ArgumentReader`
 FEW = 16  # among so many things it is quickly seen whether two are one
 NONE: list[Any] = []  # the Values among the arguments of a batch
 MISSING = object()  # what stands for an argument that was not passed
@@ -84,7 +84,7 @@ class CacheEntry:
         self.ran: Any = None
         self.shares: list[Any] = []
         self.is_split = False  # whether the last batch was shared out among several specializations
-        self.slots: list[Any] = []
+        self.readers: list[Any] = []
         self.names: tuple[str, ...] = ()
         self.first = self.last = self.count = 0
         self.batched = False
@@ -93,15 +93,15 @@ class CacheEntry:
         self.values: list[Any] = []
         self.seen: list[Any] = []
 
-    def open(self, slots: list[Any], names: Sequence[str], first: Int, last: Int, batched: bool) -> None:
+    def open(self, readers: list[Any], names: Sequence[str], first: Int, last: Int, batched: bool) -> None:
         """Say how the arguments are read: the first ones by place alone, from the last on by name alone."""
-        self.slots, self.names, self.first, self.last, self.batched = slots, tuple(names), first, last, batched
-        self.arrays = [None] * _length(slots)
+        self.readers, self.names, self.first, self.last, self.batched = readers, tuple(names), first, last, batched
+        self.arrays = [None] * _length(readers)
         self.memory = [None] * len(self.arrays)
 
     def must_check(self) -> bool:
         """Return True if this call, which is counted and was just served, is compared with the function."""
-        made: Plan
+        made: Executable
         if self.is_thorough and not self.calls & (self.calls - 1):
             return True
         if self.ran is not None:
@@ -121,102 +121,102 @@ class CacheEntry:
     def read(self, args: tuple[Any, ...], named: dict[str, Any]) -> bool:
         """Read the arguments; False if they are not of this form, or this cannot tell."""
         given = len(args)
-        if given + len(named) != len(self.slots) or not self.first <= given <= self.last:
+        if given + len(named) != len(self.readers) or not self.first <= given <= self.last:
             return False
         self.count = -1
         if self.values:
             self.values = []
         if self.seen:
             self.seen = []
-        for n in range(len(self.slots)):
+        for n in range(len(self.readers)):
             if n < given:
                 x = args[n]
             else:
                 x = named.get(self.names[n], MISSING)
                 if x is MISSING:
                     return False
-            slot: Slot = self.slots[n]
+            reader: ArgumentReader = self.readers[n]
             if self.is_eager:
-                if not slot.resembles(x, self.numpy, self.batched):
+                if not reader.resembles(x, self.numpy, self.batched):
                     return False
-            elif not self._take(slot, x):
+            elif not self._take(reader, x):
                 return False
         return len(self.seen) < 2 or _are_different(self.seen)
 
-    def _take(self, slot: Slot, x: Any) -> bool:
+    def _take(self, reader: ArgumentReader, x: Any) -> bool:
         """Read one argument, or one item of it."""
-        kind = slot.kind
+        kind = reader.kind
         if kind == FLOAT:
             if type(x) is not float:
                 if type(x) is not self.numpy.float64:
                     return False
                 x = float(x)
-            self.arrays[slot.place] = x
+            self.arrays[reader.place] = x
             return True
         if kind == WHOLE:
-            self.arrays[slot.place] = x
+            self.arrays[reader.place] = x
             return type(x) is int
-        if slot.is_one:
+        if reader.is_one:
             self.seen.append(x)
         if kind == VALUE:
             if not isinstance(x, Value):
                 return False
             value: Value = x
             self.values.append(x)
-            self.arrays[slot.place] = value._data
+            self.arrays[reader.place] = value._data
             return True
         if kind == FIXED:
-            return are_equal(x, slot.want)
+            return are_equal(x, reader.want)
         if kind == NUMBERS:
-            return self._take_numbers(slot, x)
-        if type(x) is not slot.want or len(x) != len(slot.children) + slot.size * (kind == VALUES):
+            return self._take_numbers(reader, x)
+        if type(x) is not reader.want or len(x) != len(reader.children) + reader.size * (kind == VALUES):
             return False
         if kind == VALUES:
-            return self._take_values(slot, x)
+            return self._take_values(reader, x)
         if kind == KEYED:
             for n, (key, item) in enumerate(x.items()):
-                if not are_equal(key, slot.keys[n]):
+                if not are_equal(key, reader.keys[n]):
                     return False
-                if not self._take(slot.children[n], item):
+                if not self._take(reader.children[n], item):
                     return False
             return True
-        for n in range(len(slot.children)):  # noqa: SIM110  (a generator takes longer than all the rest)
-            if not self._take(slot.children[n], x[n]):
+        for n in range(len(reader.children)):  # noqa: SIM110  (a generator takes longer than all the rest)
+            if not self._take(reader.children[n], x[n]):
                 return False
         return True
 
-    def _take_numbers(self, slot: Slot, x: Any) -> bool:
+    def _take_numbers(self, reader: ArgumentReader, x: Any) -> bool:
         """Read an array, or nested lists of numbers."""
         if type(x) is self.ndarray:
-            if not slot.takes_arrays:
+            if not reader.takes_arrays:
                 return False
             rows = -1 if self.batched else 0
-            if slot.of == "b" or not memory.address(x, slot.whole, slot.shape, rows):
-                x = slot.widened(x, self.numpy)
-                if x is None or not memory.address(x, slot.whole, slot.shape, rows):
+            if reader.of == "b" or not memory.address(x, reader.whole, reader.shape, rows):
+                x = reader.widened(x, self.numpy)
+                if x is None or not memory.address(x, reader.whole, reader.shape, rows):
                     return False
-            self.arrays[slot.place] = x
+            self.arrays[reader.place] = x
             return not self.batched or self._is_count(len(x))
-        if not ieee.COMPILED or slot.of == "b" or not (slot.held or (self.batched and not slot.shape)):
+        if not ieee.COMPILED or reader.of == "b" or not (reader.held or (self.batched and not reader.shape)):
             return False  # interpreted, NumPy is the faster one to read lists
         if not self.batched:
-            made = self.memory[slot.place]
+            made = self.memory[reader.place]
         elif type(x) is not list or not self._is_count(len(x)):
             return False
         else:
             made = None
         if made is None:
-            shape = (len(x), *slot.shape) if self.batched else slot.shape
-            made = self.numpy.empty(shape, self.numpy.int64 if slot.whole else self.numpy.float64)
-            slot.at = memory.address(made, slot.whole, slot.shape, -1 if self.batched else 0)
+            shape = (len(x), *reader.shape) if self.batched else reader.shape
+            made = self.numpy.empty(shape, self.numpy.int64 if reader.whole else self.numpy.float64)
+            reader.at = memory.address(made, reader.whole, reader.shape, -1 if self.batched else 0)
             if not self.batched:
-                self.memory[slot.place] = made  # and the slot's address is its, from now on
-        self.arrays[slot.place] = made
-        slot.has_float = False
-        end = slot.fill_rows(x, self.count) if self.batched else slot.fill(x, 0, slot.at)
-        return end != 0 and (slot.whole or slot.has_float)
+                self.memory[reader.place] = made  # and the reader's address is its, from now on
+        self.arrays[reader.place] = made
+        reader.has_float = False
+        end = reader.fill_rows(x, self.count) if self.batched else reader.fill(x, 0, reader.at)
+        return end != 0 and (reader.whole or reader.has_float)
 
-    def _take_values(self, slot: Slot, x: Any) -> bool:
+    def _take_values(self, reader: ArgumentReader, x: Any) -> bool:
         numbers = []
         for item in x:
             if not isinstance(item, Value):
@@ -226,7 +226,7 @@ class CacheEntry:
         self.values += x
         if type(x) is tuple:
             self.seen += x
-        self.arrays[slot.place] = self.numpy.array(numbers)
+        self.arrays[reader.place] = self.numpy.array(numbers)
         return True
 
     def _is_count(self, count: Int) -> bool:
@@ -246,7 +246,7 @@ class CacheEntry:
         """The result of the first specialization that holds, which is then the one that `served`; None if none holds,
         or if that comes to what is not finite.
         """
-        made: Plan
+        made: Executable
         self.was_finite = True
         self.ran = None
         several = self.specializations
@@ -277,7 +277,7 @@ class CacheEntry:
         Raises:
             ArgumentError: there is more than one Value an example.
         """
-        made: Plan
+        made: Executable
         self.left, self.partial, self.was_finite = (), None, True
         self.ran, self.shares = None, []
         slopes, scale = how != "map" and not disabled, 1.0 / count if how == "mean" else 1.0
@@ -287,7 +287,9 @@ class CacheEntry:
             if made.outside.changed():
                 continue
             gather(made.parameters, made.numbers)
-            if not made.run_on(arrays, count, slopes, scale) or not Plan.hold(made, count):  # by the class: see `run`
+            if not made.run_on(arrays, count, slopes, scale) or not Executable.hold(
+                made, count
+            ):  # by the class: see `run`
                 break
             self.ran = made
             if how == "map":
@@ -302,7 +304,7 @@ class CacheEntry:
         """Each example by the first specialization that holds for it. Where rows are left, `partial` has the results in
         an array and, but for `map`, the sum of them as a node.
         """
-        made: Plan
+        made: Executable
         values, leaves = None, True
         sums: dict[int, Any] = {}
         for made, taken, results in share(self.specializations, arrays, None, count, slopes, scale):
@@ -366,12 +368,12 @@ class CacheEntry:
         return ArgumentError(f"{how} needs one Value an example, and the function gives {shape}: use map")
 
 
-def _length(slots: Sequence[Any]) -> Int:
-    """How many arrays slots make."""
-    slot: Slot
+def _length(readers: Sequence[Any]) -> Int:
+    """How many arrays readers make."""
+    reader: ArgumentReader
     count = 0
-    for slot in slots:
-        count += _length(slot.children) if slot.kind in (ITEMS, KEYED) else slot.kind != FIXED
+    for reader in readers:
+        count += _length(reader.children) if reader.kind in (ITEMS, KEYED) else reader.kind != FIXED
     return count
 
 

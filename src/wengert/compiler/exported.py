@@ -10,7 +10,7 @@ import numpy as np
 
 from wengert.compiler.backends import LIBRARIES, cut, function_of
 from wengert.compiler.runtime import Runtime
-from wengert.compiler.tracing import Fixed, Recording
+from wengert.compiler.tracing import Specialization, StaticSpec
 from wengert.derivatives import tree_unflatten
 from wengert.errors import ArgumentError
 
@@ -39,7 +39,7 @@ class Exported:
 
     def __init__(self, runtime: Runtime, language: str, space: dict[str, Any]) -> None:
         made = runtime.latest()
-        self.recording: Recording = made
+        self.recording: Specialization = made
         entry = runtime.last
         assert entry is not None  # or there is no latest
         several = [*entry.specializations, *([entry.candidate] if entry.candidate is not None else [])]
@@ -50,7 +50,7 @@ class Exported:
                 "arrays follows one of them. Write wengert.where, wengert.maximum or wengert.softmax there"
             )
         self.name: str = runtime.name
-        self.form: Any = entry.signature
+        self.signature: Any = entry.signature
         self.xp: Any = space[LIBRARIES[language].name]
         kernel = made.kernel
         self.inputs: Any = kernel.inputs
@@ -69,13 +69,15 @@ class Exported:
 
     def arrays(self, args: Sequence[Any], named: dict[str, Any]) -> list[Any]:
         """The arguments of a call, in the order of the inputs; those that are part of the program are left out."""
-        shapes = {name: shape for name, shape in self.form.shapes.items() if not isinstance(shape, Fixed)}
+        shapes = {name: shape for name, shape in self.signature.shapes.items() if not isinstance(shape, StaticSpec)}
         given = {**dict(zip(shapes, args, strict=False)), **named}
         if len(args) > len(shapes) or set(given) != set(shapes):
             raise ArgumentError(f"{self.name} was recorded with the arguments {', '.join(shapes)}: pass these")
         found: list[Any] = []
         for name, shape in shapes.items():
-            tree_unflatten(shape, lambda leaf, x: None if isinstance(leaf, Fixed) else found.append(x), given[name])
+            tree_unflatten(
+                shape, lambda leaf, x: None if isinstance(leaf, StaticSpec) else found.append(x), given[name]
+            )
         return found
 
     def outcome(self, arrays: Sequence[Any], parameters: Sequence[Any], constants: Sequence[Any]) -> Any:
@@ -88,7 +90,7 @@ class Exported:
             alike = made.guards.hold(outputs, xp)
             holds = alike if holds is None else holds & alike
         out = outputs["out"]
-        if self.form.batched and not made.lifted.program.outputs["out"].batched:
+        if self.signature.batched and not made.lifted.program.outputs["out"].batched:
             out = xp.broadcast_to(out, (len(arrays[0]), *out.shape))
         if holds is None:
             return out

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 
 from wengert.compiler import policy
 from wengert.compiler.callpath import CacheEntry
-from wengert.compiler.plan import EVERY
-from wengert.compiler.tracing import Candidate, Recording
+from wengert.compiler.executable import EVERY
+from wengert.compiler.tracing import Candidate, Specialization
 
 __all__ = ["code_serves", "described", "numpy_serves"]
 
 
-def code_serves(made: Recording, steps: int, examples: int, others: int) -> str:
+def code_serves(made: Specialization, steps: int, examples: int, others: int) -> str:
     """By which clause machine code serves."""
     text = f"machine code serves: {steps:,} steps, made at once (up to {policy.AT_ONCE})"
     if not policy.compiles(steps, 0, 0, others):
@@ -22,7 +22,7 @@ def code_serves(made: Recording, steps: int, examples: int, others: int) -> str:
     return text
 
 
-def numpy_serves(made: Recording, steps: int) -> str:
+def numpy_serves(made: Specialization, steps: int) -> str:
     """By which clause NumPy does, where there is no machine code."""
     return (
         f"NumPy serves calls on {made.least:,} examples or more: {steps:,} steps, no machine code, and "
@@ -79,7 +79,7 @@ def _waits(candidate: Candidate, others: int, examples: int) -> str:
     return f"the function itself serves until {until:,} examples have run ({examples:,} have): {steps:,} steps, {nodes}"
 
 
-def _specialization(number: int, made: Recording) -> Iterator[str]:
+def _specialization(number: int, made: Specialization) -> Iterator[str]:
     kernel, lifted = made.kernel, made.lifted
     program = lifted.program
     yield (

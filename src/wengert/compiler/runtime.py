@@ -30,18 +30,18 @@ from wengert.compiler.tracing import (
     Candidate,
     PlainRun,
     Reader,
-    Recording,
+    Specialization,
     Unrecordable,
     by_place,
     is_watched,
     main_of,
     numbers_in,
     random_state,
+    readers_of,
     record,
     recorder_of_thread,
     rows_of,
     slopes_of,
-    slots_of,
 )
 from wengert.engine import Many, Value
 from wengert.errors import ArgumentError, warn_once
@@ -210,7 +210,8 @@ class Runtime:
         watch = None
         if new and sys.getprofile() is None:
             watch = PlainRun(
-                self.function, [*arguments.originals.items(), *zip(arguments.form.names, arguments.arrays, strict=True)]
+                self.function,
+                [*arguments.originals.items(), *zip(arguments.signature.names, arguments.arrays, strict=True)],
             )
         try:
             if watch is not None:
@@ -230,21 +231,21 @@ class Runtime:
 
     def entry_for(self, arguments: Arguments, count: int) -> CacheEntry:
         """What is known of calls with such arguments, of which one more on so many examples is counted."""
-        entry = self.entries.get(arguments.form)
+        entry = self.entries.get(arguments.signature)
         if entry is None:
-            entry = CacheEntry(np, arguments.form, self.compiled.checks == "powers")
-            key = hash(arguments.form)
+            entry = CacheEntry(np, arguments.signature, self.compiled.checks == "powers")
+            key = hash(arguments.signature)
             self.returns += key in self.evicted
             if len(self.entries) >= policy.SIGNATURES and not self.make_room():
                 self.fall_back(entry, f"it is called with more than {policy.SIGNATURES} kinds of arguments in turn")
             else:
-                self.entries[arguments.form] = entry
-                slots = slots_of(arguments)
-                if slots is not None:
-                    entry.open(*slots, arguments.form.batched)
-                    (self.compiled.batches if arguments.form.batched else self.compiled.ones).append(entry)
-                if arguments.form.reason:
-                    self.fall_back(entry, arguments.form.reason)
+                self.entries[arguments.signature] = entry
+                readers = readers_of(arguments)
+                if readers is not None:
+                    entry.open(*readers, arguments.signature.batched)
+                    (self.compiled.batches if arguments.signature.batched else self.compiled.ones).append(entry)
+                if arguments.signature.reason:
+                    self.fall_back(entry, arguments.signature.reason)
         self.compiled.last = entry
         entry.calls += count > 0
         entry.examples += count
@@ -256,11 +257,11 @@ class Runtime:
         """Forget the entry that was not used for the longest time; False if those that went keep coming back."""
         if self.returns >= policy.RETURNS:
             return False
-        form = min(self.entries, key=lambda form: self.entries[form].used)
-        entry = self.entries.pop(form)
+        signature = min(self.entries, key=lambda signature: self.entries[signature].used)
+        entry = self.entries.pop(signature)
         if len(self.evicted) >= policy.SIGNATURES:
             self.evicted.clear()
-        self.evicted.add(hash(form))
+        self.evicted.add(hash(signature))
         for known in (self.compiled.ones, self.compiled.batches):
             known[:] = [each for each in known if each is not entry]
         return True
@@ -271,7 +272,7 @@ class Runtime:
         """Record a run of the function on an example; False if it cannot be."""
         if len(entry.specializations) == policy.SPECIALIZATIONS:
             watch.effect = watch.effect or too_many(entry)
-        if isinstance(result, np.ndarray) and not result.ndim and not arguments.form.batched:
+        if isinstance(result, np.ndarray) and not result.ndim and not arguments.signature.batched:
             watch.effect = watch.effect or "its result is an array without axes: return the Value itself"
         if watch.effect:
             self.fall_back(entry, watch.effect)
@@ -316,7 +317,7 @@ class Runtime:
                 return False
             return True
 
-    def specialized(self, entry: CacheEntry, candidate: Candidate, at_once: bool) -> Recording | None:
+    def specialized(self, entry: CacheEntry, candidate: Candidate, at_once: bool) -> Specialization | None:
         """A specialization of what is recorded, by the back end that the rule names; None while it waits.
 
         Raises:
@@ -350,7 +351,7 @@ class Runtime:
         return made
 
     @np.errstate(all="ignore")
-    def tried(self, made: Recording, candidate: Candidate, entry: CacheEntry) -> tuple[bool, str]:
+    def tried(self, made: Specialization, candidate: Candidate, entry: CacheEntry) -> tuple[bool, str]:
         """Whether a specialization holds for the very example that it was made of, and why it does not serve there.
 
         Its guards may not hold where a number that is taken out is a sum: an array program adds in another order.
@@ -406,7 +407,7 @@ class Runtime:
         return True
 
     def agrees(
-        self, entry: CacheEntry, made: Recording, arguments: Arguments, example: Sequence[Any], result: Any
+        self, entry: CacheEntry, made: Specialization, arguments: Arguments, example: Sequence[Any], result: Any
     ) -> bool:
         """Whether a specialization comes to what the function itself gave; else it is dropped."""
         reason = self.difference(made, arguments, example, result)
@@ -424,21 +425,21 @@ class Runtime:
         return False
 
     @np.errstate(all="ignore")
-    def difference(self, made: Recording, arguments: Arguments, example: Sequence[Any], result: Any) -> str:
+    def difference(self, made: Specialization, arguments: Arguments, example: Sequence[Any], result: Any) -> str:
         """In what a specialization differs from what the function itself gave for an example; empty if in nothing."""
         arrays: Any = arguments.numbers(example)
         if isinstance(main_of(result), Value) == made.is_number and made.shape == ():
             return "its result is now a number, now a Value"
         want: Any = np.asarray(numbers_in(result), float)
         slopes = None if modes.grad_disabled() else slopes_of(result, made, arguments.values())
-        if arguments.form.batched:  # in a batch of one nothing shows of how examples are added up
+        if arguments.signature.batched:  # in a batch of one nothing shows of how examples are added up
             arrays = [np.repeat(np.asarray(x)[None], 2, 0) for x in arrays]
             want, slopes = np.tile(want.reshape(-1), 2), slopes and (2.0 * slopes[0], slopes[1])
         with self.alone() as free:
             if not free:
                 return ""
             made.load()
-            return made.differs(arrays, 2 if arguments.form.batched else 1, want, slopes)
+            return made.differs(arrays, 2 if arguments.signature.batched else 1, want, slopes)
 
     @contextmanager
     def alone(self) -> Iterator[bool]:
@@ -493,7 +494,7 @@ class Runtime:
             if watch is None or not self.record(entry, arguments, arguments.arrays, result, watch):
                 return
 
-    def trusts(self, entry: CacheEntry, made: Sequence[Recording], ready: Callable[[], Sequence[Any]]) -> int:
+    def trusts(self, entry: CacheEntry, made: Sequence[Specialization], ready: Callable[[], Sequence[Any]]) -> int:
         """For how many calls, of which this one is counted here, specializations may be run elsewhere, by a loop that
         looks at captures and guards itself: until they are compared again. 0 if the function itself has to take over.
 
@@ -537,7 +538,7 @@ class Runtime:
         return last
 
     def latest(self) -> Any:
-        """The `Recording` of the last call; one to look at, if it has none yet."""
+        """The `Specialization` of the last call; one to look at, if it has none yet."""
         entry = self.last
         if entry is None:
             raise ArgumentError("call the function first: nothing has been compiled yet")
@@ -575,7 +576,7 @@ def too_many(entry: CacheEntry) -> str:
     )
 
 
-def matches(found: Any, result: Any, made: Recording, values: Sequence[Any]) -> bool:
+def matches(found: Any, result: Any, made: Specialization, values: Sequence[Any]) -> bool:
     """Return True if a node has the value and the derivatives of what the function gave, each to the last digits.
 
     Args:

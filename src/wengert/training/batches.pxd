@@ -1,9 +1,9 @@
 cimport cython
 from wengert cimport optim
-from wengert.compiler cimport memory, plan
+from wengert.compiler cimport executable, memory
 from wengert.ops cimport ieee
 cdef class Batches:
-    cdef plan.Plan made, penalty
+    cdef executable.Executable made, penalty
     cdef list plans, columns, rows, given
     cdef dict spots
     cdef object optimizer, numpy, sums, rest, penalized
@@ -16,15 +16,15 @@ cdef class Batches:
     cdef bint is_one, is_all, is_inside, is_shown
     cdef double clip_norm, loss
     @cython.locals(bound="long long", at="long long")
-    cdef object _column(self, plan.Plan made, Py_ssize_t n, object column)
+    cdef object _column(self, executable.Executable made, Py_ssize_t n, object column)
     @cython.locals(done=Py_ssize_t, lr=double, loop=optim.UpdateLoop, end=Py_ssize_t)
     cpdef object run(self, Py_ssize_t start, Py_ssize_t steps, double loss, object state)
     cdef bint changed(self) except -1
     @cython.locals(cut=Py_ssize_t, scale=double, pieces=bint, count=Py_ssize_t, factor=double)
     cdef bint compute(self, Py_ssize_t start, Py_ssize_t end) except -1
-    @cython.locals(made=plan.Plan, n=Py_ssize_t, to="long long")
+    @cython.locals(made=executable.Executable, n=Py_ssize_t, to="long long")
     cdef bint by_one(self, Py_ssize_t cut, Py_ssize_t count, double scale) except -1
     cdef bint by_several(self, Py_ssize_t cut, Py_ssize_t count, double scale) except -1
     cpdef object give_numbers(self, object made)
     @cython.locals(count=Py_ssize_t)
-    cdef bint penalize(self, plan.Plan penalty) except -1
+    cdef bint penalize(self, executable.Executable penalty) except -1

@@ -10,7 +10,7 @@ from math import prod
 from typing import Any
 
 from wengert import optim
-from wengert.compiler import memory, plan
+from wengert.compiler import executable, memory
 from wengert.ops import ieee
 from wengert.ops.ieee import Int, cython
 
@@ -41,13 +41,13 @@ class Batches:
             piece: how many examples are computed at once, at most.
             numpy: the library.
         """
-        made: plan.Plan = plans[0]
-        self.made: plan.Plan = made
+        made: executable.Executable = plans[0]
+        self.made: executable.Executable = made
         self.plans: list[Any] = plans
         self.spots: dict[int, Any] = {id(its): places for its, places in zip(plans, spots, strict=True)}
         self.data: list[Any] = data
         self.is_one: bool = len(plans) == 1
-        self.penalty: plan.Plan | None = penalty
+        self.penalty: executable.Executable | None = penalty
         self.penalized: Any = penalized
         self.penalized_at: int = penalized.ctypes.data
         self.optimizer: Any = optimizer
@@ -82,7 +82,7 @@ class Batches:
         self.room: int = 0
         self.given: list[Any] = []
 
-    def _column(self, made: plan.Plan, n: Int, column: Any) -> Any:
+    def _column(self, made: executable.Executable, n: Int, column: Any) -> Any:
         """The data of an input as machine code takes them, if it can."""
         bound = made.bounds[n]
         if bound < 0 or column.dtype.kind != "i":
@@ -201,10 +201,10 @@ class Batches:
 
     def by_several(self, cut: Int, count: Int, scale: float) -> bool:
         """The same, each example by the recording that holds for it."""
-        made: plan.Plan
+        made: executable.Executable
         rows = self.order[cut : cut + count]
         self.gradients[...] = 0.0
-        for made, taken, done in plan.share(self.plans, self.data, rows, count, True, scale, self.give_numbers):
+        for made, taken, done in executable.share(self.plans, self.data, rows, count, True, scale, self.give_numbers):
             if made is None:
                 return bool(done) and not len(taken)
             self.loss += made.total(len(taken))
@@ -217,7 +217,7 @@ class Batches:
         """Give a recording its parameters as they are now."""
         made.kernel.numbers[...] = self.numbers[self.spots[id(made)]]
 
-    def penalize(self, penalty: plan.Plan) -> bool:
+    def penalize(self, penalty: executable.Executable) -> bool:
         """Add the regularization and its gradient."""
         count = len(self.penalized)
         memory.rows(self.numbers_at, penalty.numbers_at, self.penalized_at, count, 1, len(self.numbers))

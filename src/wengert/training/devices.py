@@ -25,7 +25,7 @@ from jax.sharding import Mesh, NamedSharding
 from wengert import optim
 from wengert.compiler.backends import precision, traced
 from wengert.compiler.ir import Array, reverse
-from wengert.compiler.tracing import Recording
+from wengert.compiler.tracing import Specialization
 from wengert.errors import ArgumentError
 from wengert.optim import Optimizer
 from wengert.training.flat import FlatSteps, Recorded, places
@@ -93,13 +93,15 @@ def _rule_of(optimizer: Optimizer) -> Callable[..., Any]:
 class Losses(NamedTuple):
     """A recording of the loss, or of the regularization, as functions of JAX."""
 
-    made: Recording
+    made: Specialization
     spots: Any  # where its parameters stand among all; None where these are just its own, in its order
     look: Callable[..., Any]  # its outputs
     both: Callable[..., Any]  # and its derivatives
 
     @classmethod
-    def of(cls, made: Recording, parameters: Sequence[Any], pieces: Sequence[Sequence[Array]] | None = None) -> Losses:
+    def of(
+        cls, made: Specialization, parameters: Sequence[Any], pieces: Sequence[Sequence[Array]] | None = None
+    ) -> Losses:
         """Those of a recording, with its parameters among all, or with the pieces in which all are."""
         program = made.lifted.program
         back, spots = reverse(program, (), weighted=True), places(made.parameters, parameters)

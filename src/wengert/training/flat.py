@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wengert.compiler import Compiled, gather, scatter
-from wengert.compiler.tracing import Recording
+from wengert.compiler.tracing import Specialization
 from wengert.optim import Optimizer
 from wengert.training.batches import Batches
 from wengert.training.metrics import Right
@@ -33,7 +33,7 @@ class Recorded(NamedTuple):
 
     runtime: Any
     entry: Any  # what the runtime knows of them
-    paths: tuple[Recording, ...]
+    paths: tuple[Specialization, ...]
 
     def is_old(self) -> bool:
         """Whether its calls run by others by now."""

@@ -1,13 +1,13 @@
 """A function is run once and written down: what it computed, what it saw outside, what decided its branches."""
 
-from wengert.compiler.tracing.arguments import Arguments, Fixed, Form, Reader, flatten_argument
+from wengert.compiler.tracing.arguments import Arguments, Reader, Signature, StaticSpec, flatten_argument
+from wengert.compiler.tracing.readers import readers_of
 from wengert.compiler.tracing.recorder import Recorder, Unrecordable, is_watched, recorder_of_thread
-from wengert.compiler.tracing.recording import Recording
 from wengert.compiler.tracing.rows import by_place, rows_of
-from wengert.compiler.tracing.slots import slots_of
+from wengert.compiler.tracing.specialization import Specialization
 from wengert.compiler.tracing.trace import Auxiliary, Candidate, main_of, numbers_in, record, slopes_of
 from wengert.compiler.tracing.watch import DRAWS, PlainRun, random_state
 
-__all__ = ["DRAWS", "Arguments", "Auxiliary", "Candidate", "Fixed", "Form", "PlainRun", "Reader", "Recorder"]
-__all__ += ["Recording", "Unrecordable", "by_place", "flatten_argument", "is_watched", "main_of", "numbers_in"]
-__all__ += ["random_state", "record", "recorder_of_thread", "rows_of", "slopes_of", "slots_of"]
+__all__ = ["DRAWS", "Arguments", "Auxiliary", "Candidate", "PlainRun", "Reader", "Recorder", "Signature", "StaticSpec"]
+__all__ += ["Specialization", "Unrecordable", "by_place", "flatten_argument", "is_watched", "main_of", "numbers_in"]
+__all__ += ["random_state", "readers_of", "record", "recorder_of_thread", "rows_of", "slopes_of"]

@@ -1,4 +1,4 @@
-"""What a compiled function is called with: its arguments by name, their form, and their arrays.
+"""What a compiled function is called with: its arguments by name, their signature, and their arrays.
 
 An argument is a number, an array, or lists, tuples and dicts of them: a PyTree, which is part of what a recording holds
 for. Its leaves come as NumPy arrays, and the function gets them as its own numbers, lists and tuples.
@@ -20,7 +20,7 @@ from wengert.derivatives import KeyPath, keys_of, tree_flatten, tree_leaves, tre
 from wengert.engine import Value
 from wengert.errors import ArgumentError, DataError
 
-__all__ = ["Arguments", "Fixed", "Form", "Leaf", "Reader", "flatten_argument", "ordinary"]
+__all__ = ["Arguments", "ArraySpec", "Reader", "Signature", "StaticSpec", "flatten_argument", "ordinary"]
 
 SEEN = 256  # examples that are looked at for some that differ
 WIDE = (np.dtype(np.float64), np.dtype(np.int64), np.dtype(np.bool_))
@@ -29,7 +29,7 @@ SCALARS: dict[Any, Any] = {np.floating: float, np.integer: int, np.bool_: bool}
 
 
 @dataclass(frozen=True)
-class Leaf:
+class ArraySpec:
     """One array of numbers: ``kind`` is f for floats, i for integers, b for bools, v for Values; ``held`` says in what
     the function gets them.
     """
@@ -41,13 +41,13 @@ class Leaf:
 
 
 @dataclass(frozen=True)
-class Fixed:
+class StaticSpec:
     """An argument that is part of the program: a string, a bool, an object."""
 
     key: Any
 
 
-class Foreign(Fixed):
+class ForeignSpec(StaticSpec):
     """An argument that only the function itself can read: an array of a class of its own, which is the key."""
 
     def reason(self) -> str:
@@ -56,7 +56,7 @@ class Foreign(Fixed):
         return f"an argument holds a {name}, which is more than its numbers: pass a plain array, as np.asarray(x) is"
 
 
-Shape = Any  # of an argument: a PyTree of Leaf and Fixed, or one of those
+Shape = Any  # of an argument: a PyTree of ArraySpec and StaticSpec, or one of those
 
 
 def flatten_argument(name: str, x: Any, batched: bool = False) -> tuple[Shape, list[Any]]:
@@ -79,7 +79,7 @@ def flatten_argument(name: str, x: Any, batched: bool = False) -> tuple[Shape, l
     return tree_flatten(x, leaf), arrays
 
 
-def _leaf(name: str, x: Any, batched: bool) -> tuple[Leaf, Any] | Fixed | None:
+def _leaf(name: str, x: Any, batched: bool) -> tuple[ArraySpec, Any] | StaticSpec | None:
     """A leaf and its array, or what is part of the program; None for what is to be taken apart."""
     kind = type(x)
     if batched and isinstance(x, (int, float, np.number, Value)):
@@ -87,28 +87,28 @@ def _leaf(name: str, x: Any, batched: bool) -> tuple[Leaf, Any] | Fixed | None:
     if kind is float or isinstance(x, np.floating):
         return _one(name, "f"), float(x)
     if kind is bool or isinstance(x, np.bool_):
-        return Fixed(key_of(bool(x)))
+        return StaticSpec(key_of(bool(x)))
     if kind is int or isinstance(x, np.integer):
         return _one(name, "i"), int(x)
     if isinstance(x, Value):
         return _one(name, "v"), x
     if isinstance(x, np.ndarray):
-        return _array(name, x, batched) if kind in READ else Foreign(kind)
+        return _array(name, x, batched) if kind in READ else ForeignSpec(kind)
     if kind is list or (kind is tuple and not batched):
         return _sequence(name, x, batched)
-    return None if kind is dict or isinstance(x, tuple) else Fixed(key_of(x))
+    return None if kind is dict or isinstance(x, tuple) else StaticSpec(key_of(x))
 
 
 @functools.lru_cache(1024)
-def _one(name: str, kind: str, shape: tuple[int, ...] = (), held: str = "scalar") -> Leaf:
-    return Leaf(name, kind, shape, held)
+def _one(name: str, kind: str, shape: tuple[int, ...] = (), held: str = "scalar") -> ArraySpec:
+    return ArraySpec(name, kind, shape, held)
 
 
-def _array(name: str, x: Any, batched: bool) -> tuple[Leaf, Any] | None:
+def _array(name: str, x: Any, batched: bool) -> tuple[ArraySpec, Any] | None:
     if x.dtype.kind not in "fiub":
         if x.dtype == object and not batched:
             of_values = x.ndim and x.size and all(isinstance(item, Value) for item in x.flat)
-            return (Leaf(name, "v", x.shape, "ndarray"), x) if of_values else None
+            return (ArraySpec(name, "v", x.shape, "ndarray"), x) if of_values else None
         raise DataError(f"{name} is an array of {x.dtype}: a compiled function takes arrays of floats or integers")
     if batched and not x.ndim:
         raise DataError(f"{name} is one number: a batch has an example in each row")
@@ -117,7 +117,7 @@ def _array(name: str, x: Any, batched: bool) -> tuple[Leaf, Any] | None:
     return _one(name, _kind(x, made), shape, "ndarray" if shape or not batched else "scalar"), made
 
 
-def _sequence(name: str, x: Any, batched: bool) -> tuple[Leaf, Any] | Fixed | None:
+def _sequence(name: str, x: Any, batched: bool) -> tuple[ArraySpec, Any] | StaticSpec | None:
     if batched and not len(x):
         raise DataError(f"{name}: a batch of no examples has no mean: expected at least one")
     if batched and isinstance(x[0], dict):
@@ -126,7 +126,7 @@ def _sequence(name: str, x: Any, batched: bool) -> tuple[Leaf, Any] | Fixed | No
         raise DataError(f"{name}: a batch of named tuples is written as a named tuple of batches")
     for kind in set(map(type, x)):
         if issubclass(kind, np.ndarray) and kind not in READ:
-            return Foreign(kind)
+            return ForeignSpec(kind)
     try:
         made = np.array(x)
     except ValueError:
@@ -136,15 +136,15 @@ def _sequence(name: str, x: Any, batched: bool) -> tuple[Leaf, Any] | Fixed | No
     if made.dtype.kind in "fiub" and made.size:
         array, kinds = widened(made), _kinds(x)
         shape, inner = (made.shape[1:], kinds[1:]) if batched else (made.shape, kinds)
-        return Leaf(name, _kind(made, array), shape, " ".join(inner[: len(shape)]) or "scalar"), array
+        return ArraySpec(name, _kind(made, array), shape, " ".join(inner[: len(shape)]) or "scalar"), array
     if batched:
         raise DataError(f"{name}: a batch is made of numbers, not of {type(x[0]).__name__ if len(x) else 'nothing'}")
     return _values(name, x, type(x).__name__)
 
 
-def _values(name: str, x: Any, held: str) -> tuple[Leaf, Any] | None:
+def _values(name: str, x: Any, held: str) -> tuple[ArraySpec, Any] | None:
     """A row of Values alone; all else is taken apart."""
-    return (Leaf(name, "v", (len(x),), held), x) if x and all(isinstance(item, Value) for item in x) else None
+    return (ArraySpec(name, "v", (len(x),), held), x) if x and all(isinstance(item, Value) for item in x) else None
 
 
 def ordinary(x: Any) -> Any:
@@ -185,17 +185,17 @@ def _held(made: Any, kinds: list[str]) -> Any:
     return tuple(rows) if kinds[0] == "tuple" else rows
 
 
-class Form:
-    """What the arguments of a function are made of, by name. A recording holds for one form."""
+class Signature:
+    """What the arguments of a function are made of, by name. A specialization holds for one signature."""
 
     def __init__(
-        self, signature: inspect.Signature, shapes: dict[str, Shape], batched: bool, aliased: bool = False
+        self, of_function: inspect.Signature, shapes: dict[str, Shape], batched: bool, aliased: bool = False
     ) -> None:
         self.aliased: bool = aliased  # whether a thing was passed twice
-        self.signature: inspect.Signature = signature
+        self.of_function: inspect.Signature = of_function  # as Python has it
         self.shapes: dict[str, Shape] = shapes
-        self.leaves: list[Leaf] = [
-            leaf for shape in shapes.values() for _, leaf in tree_leaves(shape) if isinstance(leaf, Leaf)
+        self.leaves: list[ArraySpec] = [
+            leaf for shape in shapes.values() for _, leaf in tree_leaves(shape) if isinstance(leaf, ArraySpec)
         ]
         self.names: list[str] = []
         for leaf in self.leaves:
@@ -205,7 +205,7 @@ class Form:
             self.names.append(name)
         self.batched: bool = batched
         fixed = [x for shape in shapes.values() for _, x in tree_leaves(shape)]
-        self.reason: str = next((x.reason() for x in fixed if isinstance(x, Foreign)), "")  # why it is not compiled
+        self.reason: str = next((x.reason() for x in fixed if isinstance(x, ForeignSpec)), "")  # why it is not compiled
 
 
 @dataclass
@@ -215,18 +215,20 @@ class Arguments:
     args: Sequence[Any]  # as they were passed
     named: dict[str, Any]
     originals: dict[str, Any]  # all of them by name, with the defaults
-    form: Form
+    signature: Signature
     arrays: list[Any]
     passed: Collection[str]  # the names of those that are no defaults
     static: Collection[str]
 
     def names(self) -> list[str]:
         """The names of those, in order."""
-        return [name for name in self.form.shapes if name in self.passed]
+        return [name for name in self.signature.shapes if name in self.passed]
 
     def values(self) -> list[Any]:
         """The Values among the arguments."""
-        found = [(leaf, array) for leaf, array in zip(self.form.leaves, self.arrays, strict=True) if leaf.kind == "v"]
+        found = [
+            (leaf, array) for leaf, array in zip(self.signature.leaves, self.arrays, strict=True) if leaf.kind == "v"
+        ]
         return [x for leaf, array in found for x in (np.ravel(array).tolist() if leaf.shape else [array])]
 
     def count(self) -> int:
@@ -236,25 +238,25 @@ class Arguments:
             DataError: the arguments differ in it, or there is none.
         """
         lengths: list[int] = [x.shape[0] for x in self.arrays]
-        if self.form.reason:
+        if self.signature.reason:
             return same_length([(name, n) for name in self.names() for n in lengths_of(self.originals[name])])
         if not lengths or not lengths[0] or lengths.count(lengths[0]) != len(lengths):
-            same_length([(leaf.name, length) for leaf, length in zip(self.form.leaves, lengths, strict=True)])
+            same_length([(leaf.name, length) for leaf, length in zip(self.signature.leaves, lengths, strict=True)])
         return lengths[0]
 
     def example(self, number: int) -> list[Any]:
         """The arrays of one example of a batch."""
-        return [array[number] for array in self.arrays] if self.form.batched else self.arrays
+        return [array[number] for array in self.arrays] if self.signature.batched else self.arrays
 
     def numbers(self, example: Sequence[Any]) -> list[Any]:
         """The arrays of an example, with the numbers of its Values."""
-        return [_numbers_of(leaf, array) for leaf, array in zip(self.form.leaves, example, strict=True)]
+        return [_numbers_of(leaf, array) for leaf, array in zip(self.signature.leaves, example, strict=True)]
 
     def call(
         self,
         function: Callable[..., Any],
         example: Sequence[Any],
-        make: Callable[[Leaf, Any], Any],
+        make: Callable[[ArraySpec, Any], Any],
         fixed: Callable[[Any], Any],
     ) -> Any:
         """Call a function on one example, each of its arrays as `make` presents it; one that is passed twice is one.
@@ -264,39 +266,39 @@ class Arguments:
         arrays = iter(example)
         known: dict[int, Any] = {}
 
-        def put(leaf: Leaf | Fixed, original: Any) -> Any:
-            if isinstance(leaf, Fixed):
+        def put(leaf: ArraySpec | StaticSpec, original: Any) -> Any:
+            if isinstance(leaf, StaticSpec):
                 return fixed(original)  # as it is now
             made = make(leaf, next(arrays))
             made = made if leaf.held == "scalar" else _held(made, leaf.held.split())
             return known.setdefault(id(original), made) if _has_identity(original) else made
 
         given = {}
-        for name, shape in self.form.shapes.items():
+        for name, shape in self.signature.shapes.items():
             made, original = tree_unflatten(shape, put, self.originals[name]), self.originals[name]
             given[name] = known.setdefault(id(original), made) if isinstance(original, (tuple, dict)) else made
-        return called(function, self.form.signature, given)
+        return called(function, self.signature.of_function, given)
 
     def eager(self, function: Callable[..., Any]) -> Any:
         """Call a function on the one example as if it were not compiled, but for the width of NumPy's numbers."""
         if self.is_wide():
             return function(*self.args, **self.named)
-        shapes = self.form.shapes
-        given = {name: x if isinstance(shapes[name], Fixed) else ordinary(x) for name, x in self.originals.items()}
-        return called(function, self.form.signature, given)
+        shapes = self.signature.shapes
+        given = {name: x if isinstance(shapes[name], StaticSpec) else ordinary(x) for name, x in self.originals.items()}
+        return called(function, self.signature.of_function, given)
 
     def all_eager(self, function: Callable[..., Any], known: dict[int, Any]) -> list[Any]:
         """What a function gives for each example of a batch, but for those of which it is known."""
-        names, rows = rows_of(self.form.signature, self.static, self.args, self.named)
-        taken = by_place(function, self.form.signature, names)
+        names, rows = rows_of(self.signature.of_function, self.static, self.args, self.named)
+        taken = by_place(function, self.signature.of_function, names)
         return [known[n] if n in known else taken(*row) for n, row in enumerate(rows)]
 
     def prepared(self, function: Callable[..., Any], number: int) -> Callable[[], Any]:
         """The call of a function on one example of a batch, or on the one that there is, with its arguments ready."""
-        if not self.form.batched:
+        if not self.signature.batched:
             return functools.partial(self.eager, function)
-        names, rows = rows_of(self.form.signature, self.static, self.args, self.named, slice(number, number + 1))
-        return functools.partial(by_place(function, self.form.signature, names), *next(rows))
+        names, rows = rows_of(self.signature.of_function, self.static, self.args, self.named, slice(number, number + 1))
+        return functools.partial(by_place(function, self.signature.of_function, names), *next(rows))
 
     def distinct(self, rows: Sequence[int], most: int) -> list[int]:
         """Examples of a batch that differ from each other, up to so many, among the first of some rows."""
@@ -327,7 +329,7 @@ class Reader:
     def __init__(self, signature: inspect.Signature, static: Sequence[str]) -> None:
         self.signature: inspect.Signature = signature
         self.static: frozenset[str] = frozenset(static)
-        self.forms: dict[Any, Form] = {}
+        self.signatures: dict[Any, Signature] = {}
         kinds = [(p.name, p.kind) for p in signature.parameters.values()]
         gathering = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
         self.gathering: list[str] = [name for name, kind in kinds if kind in gathering]
@@ -336,7 +338,7 @@ class Reader:
         self.places: int = -1 if by_name else len(self.names)  # how many arguments by place are all that there are
 
     def read(self, args: Sequence[Any], named: dict[str, Any], batched: bool) -> Arguments:
-        """The arguments by name, with their form and arrays.
+        """The arguments by name, with their signature and arrays.
 
         Raises:
             TypeError: they are not those of the function.
@@ -360,9 +362,9 @@ class Reader:
         arrays: list[Any] = []
         for name, x in originals.items():
             if name in self.static:
-                shapes[name] = Fixed(_static(name, x))
+                shapes[name] = StaticSpec(_static(name, x))
             elif name not in passed:
-                shapes[name] = Fixed(key_of(x))  # a default is part of the program
+                shapes[name] = StaticSpec(key_of(x))  # a default is part of the program
             else:
                 shapes[name], found = flatten_argument(name, x, batched)
                 arrays += found
@@ -370,10 +372,10 @@ class Reader:
         same += [id(x) for x in originals.values() if isinstance(x, (tuple, dict))]
         aliases = () if len(same) == len(set(same)) else tuple(map(same.index, same))
         key = (batched, aliases, *shapes.items())
-        form = self.forms.get(key)
-        if form is None:
-            form = self.forms[key] = Form(self.signature, shapes, batched, bool(aliases))
-        return Arguments(args, named, originals, form, arrays, passed, self.static)
+        signature = self.signatures.get(key)
+        if signature is None:
+            signature = self.signatures[key] = Signature(self.signature, shapes, batched, bool(aliases))
+        return Arguments(args, named, originals, signature, arrays, passed, self.static)
 
 
 def tree_items(x: Any) -> list[Any]:
@@ -399,7 +401,7 @@ def _static(name: str, x: Any) -> Any:
     return key_of(x)
 
 
-def _numbers_of(leaf: Leaf, array: Any) -> Any:
+def _numbers_of(leaf: ArraySpec, array: Any) -> Any:
     if leaf.kind == "v":
         return np.array([v.data for v in np.ravel(array)]).reshape(leaf.shape) if leaf.shape else np.float64(array.data)
     return array

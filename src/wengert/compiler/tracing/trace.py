@@ -15,9 +15,9 @@ from wengert import modes
 from wengert.compiler.backends import Kernel
 from wengert.compiler.ir import Program, reverse, verify
 from wengert.compiler.lifting import CONST, INPUT, PARAM, VALUE, Lifted, Pick, Unliftable, lift
-from wengert.compiler.tracing.arguments import Arguments, Leaf
+from wengert.compiler.tracing.arguments import Arguments, ArraySpec
 from wengert.compiler.tracing.recorder import Guard, Recorder, Unrecordable, tracing
-from wengert.compiler.tracing.recording import Guards, Recording, lines_of
+from wengert.compiler.tracing.specialization import Guards, Specialization, lines_of
 from wengert.compiler.tracing.surroundings import Surroundings
 from wengert.compiler.tracing.tracers import HOLDS, Integer, Number, as_operand, presented, values_in
 from wengert.compiler.tracing.watch import PlainRun, Trail
@@ -117,13 +117,13 @@ class Candidate:
         self.back()
         return self._steps
 
-    def specialization(self, kind: Callable[..., Kernel]) -> Recording:
+    def specialization(self, kind: Callable[..., Kernel]) -> Specialization:
         """A specialization that runs by a kind of kernel."""
         program = self.lifted.program
         with _faults():
             kernel = kind(program, self.back(), [a for a in program.of_role("input") if a.name in self.value_inputs])
             places = {n: a.name for n, a in enumerate(kernel.inputs) if a.name in self.extents}
-            return Recording(
+            return Specialization(
                 kernel,
                 self.lifted,
                 self.parameters,
@@ -207,9 +207,9 @@ class _Trace:
         self.value_inputs: list[str] = []
         given = iter(integers)
 
-        def stand_in(leaf: Leaf, array: Any) -> Any:
+        def stand_in(leaf: ArraySpec, array: Any) -> Any:
             made = np.empty(leaf.shape, dtype=object)
-            name = arguments.form.names[len(self.inputs)]
+            name = arguments.signature.names[len(self.inputs)]
             flat = np.asarray(array, dtype=object).reshape(-1).tolist() if leaf.shape else [array]
             self.inputs[name] = np.empty(leaf.shape, dtype=object)
             nodes, stands_for = self.inputs[name].reshape(-1), made.reshape(-1)
@@ -260,7 +260,7 @@ class _Trace:
         self.given = bisect_left(self.graph.values, self.recorder.began, key=_age)  # what was there before comes first
         self.keep = (roots, items)  # alive, so that no id is used again
 
-    def input(self, leaf: Leaf, name: str, x: Any, integers: Any, fixed: bool) -> tuple[Value, Any]:
+    def input(self, leaf: ArraySpec, name: str, x: Any, integers: Any, fixed: bool) -> tuple[Value, Any]:
         """The node for one number of an argument, and what the function gets for it."""
         if leaf.kind == "v":
             node = self.recorder.arguments[id(x)] = Value(x._data)
@@ -404,7 +404,7 @@ class _Trace:
             outputs["auxiliary"] = beside.reshape(self.auxiliary_shape)
         if self.compared:
             outputs["sides"] = np.array([self.place[id(x)] for x in self.compared], np.int64)
-        batched = self.arguments.form.batched
+        batched = self.arguments.signature.batched
         return lift(graph, source, inputs, outputs, batched=batched, picks=picks, indices=indices)
 
 
@@ -414,7 +414,7 @@ def main_of(result: Any) -> Any:
     return result.item() if isinstance(result, np.ndarray) and not result.ndim else result
 
 
-def slopes_of(result: Any, recording: Recording, arguments: Sequence[Any]) -> Any:
+def slopes_of(result: Any, recording: Specialization, arguments: Sequence[Any]) -> Any:
     """The derivatives of a result of the function itself, by a recording's parameters, then by Values among the
     arguments, and a function that gives the size of what was added up to each, all along; None where they cannot be had
     from the result: it was computed without a graph.

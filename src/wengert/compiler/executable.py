@@ -1,6 +1,6 @@
 """How one recording runs, by machine code or by the functions of its kernel.
 
-Like the engine, this file runs as it stands and is compiled by Cython, with `plan.pxd`.
+Like the engine, this file runs as it stands and is compiled by Cython, with `executable.pxd`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from wengert.ops.ieee import Int, cython
 if False:  # what the compiler reads instead of the stand-in
     import cython  # type: ignore[no-redef]
 
-__all__ = ["EVERY", "Plan", "share"]
+__all__ = ["EVERY", "Executable", "share"]
 
 COMPILED = BY_NAME["compiled"].code
 LT, LE, GT, GE, EQ, NE, IS, WITHIN = range(8)
@@ -27,7 +27,7 @@ HOWS = ("lt", "le", "gt", "ge", "eq", "ne", "is", "within")  # how guards compar
 
 
 @cython.cclass
-class Plan:
+class Executable:
     """How a recording runs; it is one, which says what its fields mean.
 
     Machine code works at addresses: of the inputs, of the parameters and their derivatives, of what it is to fill.
@@ -480,26 +480,26 @@ class Plan:
 
 
 def share(
-    plans: list[Any], arrays: list[Any], rows: Any, count: Int, slopes: bool, seed: float, load: Any = None
+    several: list[Any], arrays: list[Any], rows: Any, count: Int, slopes: bool, seed: float, load: Any = None
 ) -> Any:
-    """Run each of some rows of a batch by the first of several plans that holds for it.
+    """Run each of some rows of a batch by the first of several executables that holds for it.
 
     Args:
-        plans: in the order in which they are asked.
+        several: in the order in which they are asked.
         arrays: the arguments, of all rows.
         rows: the places of those that are run; None for the first ones.
         count: how many these are.
         slopes: whether derivatives are asked for.
-        seed: see `Plan.run_on`.
-        load: gives a plan its parameters; None if they are as the Values have them.
+        seed: see `Executable.run_on`.
+        load: gives an executable its parameters; None if they are as the Values have them.
 
     Yields:
-        A plan that has just run on its rows, their numbers among `rows`, and the results. In the end None, the numbers
-        of those for which no plan holds, and whether all others could be computed.
+        An executable that has just run on its rows, their numbers among `rows`, and the results. In the end None, the
+        numbers of those for which none holds, and whether all others could be computed.
     """
-    made: Plan
+    made: Executable
     waiting = None  # all of them
-    for made in plans:
+    for made in several:
         if made.outside.changed():
             continue
         if load is None:
@@ -522,6 +522,6 @@ def share(
         if not len(waiting):
             break
     else:
-        yield None, () if waiting is None else waiting, True  # of no plan's all are left
+        yield None, () if waiting is None else waiting, True  # of none all are left
         return
     yield None, waiting, waiting is not None and not len(waiting)

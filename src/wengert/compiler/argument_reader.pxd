@@ -3,7 +3,7 @@ from wengert.compiler cimport memory
 from wengert.engine cimport Value
 from wengert.ops cimport ieee
 cdef tuple ALIKE, KINDS
-cdef class Slot:
+cdef class ArgumentReader:
     cdef int kind
     cdef object want
     cdef Py_ssize_t place, size
@@ -14,7 +14,7 @@ cdef class Slot:
     cdef long long at
     cdef object widened(self, object x, object numpy)
     cdef long long fill_rows(self, object x, Py_ssize_t count) except -1
-    @cython.locals(n=Py_ssize_t, child=Slot)
+    @cython.locals(n=Py_ssize_t, child=ArgumentReader)
     cdef bint resembles(self, object x, object numpy, bint batched) except -1
     cdef long long fill(self, object x, Py_ssize_t axis, long long at) except -1
     cdef long long fill_items(self, object x, long long at) except -1

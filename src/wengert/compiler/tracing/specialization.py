@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wengert.compiler.backends import Kernel, all_finite
+from wengert.compiler.executable import Executable
 from wengert.compiler.lifting import Lifted
-from wengert.compiler.plan import Plan
 from wengert.compiler.tracing.recorder import Guard
 from wengert.compiler.tracing.surroundings import Surroundings
 from wengert.compiler.tracing.tracers import HOLDS
 
-__all__ = ["Guards", "Recording", "lines_of"]
+__all__ = ["Guards", "Specialization", "lines_of"]
 
 WHAT = ("result", "derivative")
 
@@ -61,7 +61,7 @@ class Guards(NamedTuple):
 
 
 @dataclass(eq=False)
-class Recording(Plan):
+class Specialization(Executable):
     """One specialization of a function: an array program."""
 
     kernel: Kernel

@@ -1,6 +1,6 @@
 """Where the numbers of an argument go.
 
-Like the engine, this file runs as it stands and is compiled by Cython, with `slot.pxd`.
+Like the engine, this file runs as it stands and is compiled by Cython, with `argument_reader.pxd`.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from wengert.ops.ieee import Int, cython
 if False:  # what the compiler reads instead of the stand-in
     import cython  # type: ignore[no-redef]
 
-__all__ = ["Slot", "are_equal"]
+__all__ = ["ArgumentReader", "are_equal"]
 
 ALIKE = (str, int, bytes)  # equal ones of these are one to a program
-KINDS = ("fixed", "float", "whole", "value", "numbers", "values", "items", "keyed")  # what slots are for
+KINDS = ("fixed", "float", "whole", "value", "numbers", "values", "items", "keyed")  # what readers are for
 
 
 @cython.cclass
-class Slot:
+class ArgumentReader:
     """What an argument is to be, or an item of one, and where its numbers go.
 
     Args:
         kind: fixed is part of the program; float, whole and value are one number, numbers and values arrays or nested
-            lists of them; items is a list or tuple of slots, keyed a dict of them.
+            lists of them; items is a list or tuple of readers, keyed a dict of them.
         want: the thing that is fixed, or the type of the items.
         place: of its array among those of a call.
         shape: of an example of it.
         held: the type of each axis of nested lists: list or tuple.
-        children: the slots in it.
+        children: the readers in it.
         keys: of these.
         of: what numbers these are: f for floats, i for integers, b for bools.
         takes_arrays: whether they may be in an array of NumPy.
@@ -99,7 +99,7 @@ class Slot:
         if kind == "keyed" and tuple(x) != self.keys:
             return False
         for n in range(len(self.children)):
-            child: Slot = self.children[n]
+            child: ArgumentReader = self.children[n]
             if not child.resembles(items[n], numpy, batched):
                 return False
         return True

@@ -5,7 +5,7 @@ from wengert.compiler.outside cimport Outside
 from wengert.engine cimport Many, _many
 from wengert.ops cimport ieee
 cdef int COMPILED, LT, LE, GT, GE, EQ, NE, IS, WITHIN
-cdef class Plan:
+cdef class Executable:
     cdef bint is_number
     cdef readonly bint is_bounded
     cdef object kernel, shape
