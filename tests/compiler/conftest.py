@@ -43,11 +43,11 @@ def programs_serve(monkeypatch: pytest.MonkeyPatch) -> None:
         entry: Any = runtime.last
         if entry.candidate is None or not runtime.compile(entry):
             return result
-        found, served, _ = runtime.run(entry, arguments, 1, how)
-        if found is None or not served:
+        ran = runtime.run(entry, arguments, 1, how)
+        if ran is None or ran.found is None or not ran.served:
             return result
         plain = arguments.prepared(runtime.function, 0)() if how else result
-        return found if runtime.agrees(entry, served[0][0], arguments, arguments.example(0), plain) else result
+        return ran.found if runtime.agrees(entry, ran.served[0][0], arguments, arguments.example(0), plain) else result
 
     def first_single(runtime: Runtime, arguments: Any) -> Any:
         return by_program(runtime, arguments, "", single(runtime, arguments))

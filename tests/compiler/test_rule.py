@@ -391,3 +391,79 @@ def test_what_fits_is_decided_once_by_the_work_to_come() -> None:
             backends.append(done.backend)
             assert done.fallback == ""
         assert backends == ["eager", "native"]
+
+
+# ------------------------------------------------------------------------------------- between recording and compiling
+
+
+def test_what_is_captured_changes_between_recording_and_compiling() -> None:
+    """It is read anew, or recorded anew: what counts is what was there when the function was recorded."""
+    scale, values = np.array([1.0, 2.0]), [Value(1.0), Value(2.0)]
+    compiled = wengert.compile(lambda x: W * x[0] * scale[0] + x[1] * scale[1], checks="first")
+    compiled([1.0, 1.0])
+    scale[0] = 5.0
+    for _ in range(6):  # which do not show it
+        compiled([0.0, 1.0])
+    same(compiled([1.0, 1.0]), compiled.function([1.0, 1.0]), [W])
+    summed = wengert.compile(lambda x: sum((v * x for v in values), W * 0.0), checks="first")
+    summed(0.0)
+    values.append(Value(3.0))
+    for _ in range(6):
+        summed(0.0)
+    same(summed(1.0), summed.function(1.0), [W, *values])
+    assert "dropped" not in compiled.report() + summed.report()
+
+
+def test_narrow_numbers_are_as_wide_while_a_program_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(policy, "AT_ONCE", 0)
+    compiled = wengert.compile(lambda x: W * x[0] * x[1] + x[1] * x[1])
+    for x in (np.array([0.1, 0.3], np.float32), np.array([50_000, 50_000], np.int32)):
+        want = compiled.function(x.astype(np.float64 if x.dtype.kind == "f" else np.int64)).data
+        assert {compiled(x).data for _ in range(5)} == {want}
+
+
+def test_what_runs_uncompiled_keeps_no_other_arguments_from_it() -> None:
+    import random
+
+    def function(x: Any) -> Any:
+        return W * x[0] * (random.random() if len(x) == 2 else 1.0)
+
+    for make in (np.ones, lambda n: [1.0] * n):
+        compiled = wengert.compile(function)
+        assert "draws random numbers" in warned(*[lambda: compiled(make(2))] * 3)[0]  # noqa: B023
+        for _ in range(3):
+            compiled(make(5))
+        assert [bool(entry.specializations) for entry in compiled._runtime.entries.values()] == [False, True]
+
+
+def test_a_batch_that_cannot_be_computed_is_recorded_once() -> None:
+    import math
+
+    root = wengert.op("root_of_the_rule", value=math.sqrt, partials=lambda out, x: 0.5 / out)
+    compiled = wengert.compile(lambda x: root(x * W) if x > 0 else W * x, backend="numpy")
+    for X in ([1.0, 2.0], [-1.0, 2.0, -3.0]):
+        for _ in range(6):
+            assert compiled.map(X) == pytest.approx([compiled.function(x).data for x in X])
+    assert len(kinds(compiled)) <= 2
+
+
+def test_prepare_knows_what_is_passed_twice() -> None:
+    compiled = wengert.compile(lambda a, b: W * a[0] * b[1] if a is b else W * a[0])
+    xs = [1.0, 2.0]
+    compiled.prepare(xs, xs)
+    compiled(xs, xs)
+    assert kinds(compiled) == ["machine code"]
+
+
+def test_fit_does_not_prepare_what_the_counts_leave_to_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    from wengert.compiler.tracing.trace import Candidate
+
+    lifted: list[int] = []
+    lift = Candidate.lift
+    monkeypatch.setattr(Candidate, "lift", lambda self: (lifted.append(1), lift(self))[1])
+    monkeypatch.setattr(policy, "LARGE", 3)
+    model = wengert.nn.MLP(1, [1])
+    optimizer = wengert.optim.SGD(model, 0.1)
+    history = wengert.fit(model, wengert.losses.mse, [[0.0], [1.0]], [0.0, 1.0], optimizer, 2, progress=False)
+    assert history.backend == "eager"
+    assert not lifted

@@ -12,6 +12,7 @@ cdef class ArgumentReader:
     cdef list children
     cdef bint whole, takes_arrays, is_one, has_float
     cdef long long at
+    cdef bint _resembles_list(self, object x) except -1
     cdef object widened(self, object x, object numpy)
     cdef long long fill_rows(self, object x, Py_ssize_t count) except -1
     @cython.locals(n=Py_ssize_t, child=ArgumentReader)

@@ -89,10 +89,10 @@ class ArgumentReader:
         if kind == "numbers":
             if type(x) is numpy.ndarray:
                 wide = x.dtype.kind == self.of and (self.of == "b" or x.dtype.itemsize == 8)
-                return bool(self.takes_arrays and wide)
-            if batched:
-                return type(x) is list
-            return len(self.held) > 0 and type(x) is self.held[0] and len(x) == self.shape[0]
+                return bool(self.takes_arrays and wide and x.shape[1 if batched else 0 :] == self.shape)
+            if batched and (type(x) is not list or not x):
+                return False
+            return self._resembles_list(x[0] if batched else x)
         if type(x) is not self.want or len(x) != len(self.children) + self.size * (kind == "values"):
             return False
         items = list(x.values() if kind == "keyed" else x)
@@ -103,6 +103,14 @@ class ArgumentReader:
             if not child.resembles(items[n], numpy, batched):
                 return False
         return True
+
+    def _resembles_list(self, x: Any) -> bool:
+        """The same of nested lists of numbers, by the first item of each."""
+        for axis, kind in enumerate(self.held):
+            if type(x) is not kind or len(x) != self.shape[axis]:
+                return False
+            x = x[0]
+        return type(x) is int or (type(x) is float and self.of == "f")
 
     def widened(self, x: Any, numpy: Any) -> Any:
         """An array of such numbers as wide ones, one row behind the other; None if it holds others."""

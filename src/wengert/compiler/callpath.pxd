@@ -14,11 +14,11 @@ cdef class CacheEntry:
     cdef public str fallback_reason, clause
     cdef public long long calls, examples, least, until, used, checks, invalidations, not_finite
     cdef public bint is_eager, is_thorough
-    cdef readonly bint was_finite, batched
+    cdef readonly bint was_finite, was_computed, batched
     cdef list readers, arrays, memory, values, seen
     cdef tuple names
     cdef Py_ssize_t first, last, count
-    cdef bint is_split
+    cdef bint is_split, is_narrow
     cdef object numpy, ndarray
     @cython.locals(made=Executable)
     cpdef bint must_check(self) except -1
@@ -52,5 +52,5 @@ cdef class CallPath:
     cdef public bint is_eager
     cpdef bint acquire(self) except -1
     cpdef object release(self)
-    @cython.locals(entry=CacheEntry, count=Py_ssize_t, must_check=bint, is_eager=bint)
+    @cython.locals(entry=CacheEntry, count=Py_ssize_t, must_check=bint, is_eager=bint, waits=bint)
     cdef object serve(self, tuple args, dict named, str how, bint disabled)

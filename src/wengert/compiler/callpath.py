@@ -58,7 +58,9 @@ class CacheEntry:
     count: Any
     first: Any
     last: Any
+    is_narrow: Any
     is_split: Any
+    was_computed: Any
     was_finite: Any
 
     def __init__(self, numpy: Any, signature: Any, is_thorough: bool) -> None:
@@ -79,10 +81,12 @@ class CacheEntry:
         self.invalidations = 0  # how many of them were dropped then,
         self.not_finite = 0  # and how many calls the function itself served as something was not finite
         self.was_finite = True  # what the last call came to
+        self.was_computed = True  # whether it could be computed at all
         self.left: Any = ()
         self.partial: Any = None
         self.ran: Any = None
         self.shares: list[Any] = []
+        self.is_narrow = False  # whether an array among the arguments has numbers of another width than Python's
         self.is_split = False  # whether the last batch was shared out among several specializations
         self.readers: list[Any] = []
         self.names: tuple[str, ...] = ()
@@ -124,6 +128,7 @@ class CacheEntry:
         if given + len(named) != len(self.readers) or not self.first <= given <= self.last:
             return False
         self.count = -1
+        self.is_narrow = False
         if self.values:
             self.values = []
         if self.seen:
@@ -192,6 +197,7 @@ class CacheEntry:
                 return False
             rows = -1 if self.batched else 0
             if reader.of == "b" or not memory.address(x, reader.whole, reader.shape, rows):
+                self.is_narrow = self.is_narrow or x.dtype.itemsize < 8 or not x.dtype.isnative
                 x = reader.widened(x, self.numpy)
                 if x is None or not memory.address(x, reader.whole, reader.shape, rows):
                     return False
@@ -278,7 +284,7 @@ class CacheEntry:
             ArgumentError: there is more than one Value an example.
         """
         made: Executable
-        self.left, self.partial, self.was_finite = (), None, True
+        self.left, self.partial, self.was_finite, self.was_computed = (), None, True, True
         self.ran, self.shares = None, []
         slopes, scale = how != "map" and not disabled, 1.0 / count if how == "mean" else 1.0
         for made in self.specializations:
@@ -309,7 +315,8 @@ class CacheEntry:
         sums: dict[int, Any] = {}
         for made, taken, results in share(self.specializations, arrays, None, count, slopes, scale):
             if made is None:
-                if not results:
+                self.was_computed = bool(results)
+                if not self.was_computed:
                     return None
                 self.left = taken
                 break
@@ -460,7 +467,8 @@ class CallPath:
                         else:
                             found = entry.run_one(entry.arrays, entry.values, disabled)
                         if found is None:
-                            is_eager = not how and entry.ran is None and entry.examples + 1 < entry.until
+                            waits = entry.ran is None and entry.examples + 1 < entry.until
+                            is_eager = waits and not (how or entry.is_narrow)
                         if found is not None or is_eager:
                             entry.calls += 1
                             entry.examples += count

@@ -112,7 +112,7 @@ class Executable:
         self.reals_at, self.wholes_at = reals.ctypes.data, wholes.ctypes.data
         self.inputs_at, self.targets_at = inputs.ctypes.data, targets.ctypes.data
         self.kept = [None] * arity
-        self.steady = self.kept[:]  # arrays of the path's own, which never move: see `Served.run_one`
+        self.steady = self.kept[:]  # arrays of the path's own, which never move: see `CacheEntry.run_one`
         guards, sides = made.guards
         self.hows = numpy.array([HOWS.index(guard.how) for guard in guards], numpy.int64)
         self.outcomes = numpy.array([guard.outcome for guard in guards], numpy.int64)

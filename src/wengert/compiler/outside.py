@@ -14,7 +14,7 @@ from wengert.ops.ieee import cython
 if False:  # what the compiler reads instead of the stand-in
     import cython  # type: ignore[no-redef]
 
-__all__ = ["MISSING", "Contents", "Outside"]
+__all__ = ["MISSING", "Contents", "Outside", "bits_of"]
 
 MISSING = object()  # what is found where nothing is
 
@@ -62,9 +62,9 @@ class Place:
 class Held:
     """A list, how long it was, what it held if that matters, and its name."""
 
-    def __init__(self, items: list[Any], then: list[Any] | None, name: str) -> None:
+    def __init__(self, items: list[Any], count: int, then: list[Any] | None, name: str) -> None:
         self.items: list[Any] = items
-        self.count: int = len(items)
+        self.count: int = count
         self.then: list[Any] | None = then
         self.name: str = name
 
@@ -75,17 +75,17 @@ class Outside:
 
     Args:
         found: how each thing was read, its key, it, its name.
-        held: lists, each with a copy, or None where its length alone matters, and its name.
+        held: lists, each with its length then, a copy, or None where the length alone matters, and its name.
         numbers: the same of floats, each with the Value that holds it.
-        lists: of plain things, a copy, the Values for the floats in it, its name.
+        lists: of plain things, a copy, the Values for the floats in it, its name, and its `bits_of` then.
         by_value: the kinds of which equal ones are one.
     """
 
     def __init__(self, found: Any, held: Any, numbers: Any, lists: Any, by_value: tuple[Any, ...]) -> None:
         self.places: list[Any] = [Place(get, key, then, None, name) for get, key, then, name in found]
         self.places += [Place(get, key, then, leaf, name) for get, key, then, leaf, name in numbers]
-        self.held: list[Any] = [Held(x, then, name) for x, then, name in held]
-        self.lists: list[Any] = [(x, then, leaves, name, _bits(x)) for x, then, leaves, name in lists]
+        self.held: list[Any] = [Held(*each) for each in held]
+        self.lists: list[Any] = list(lists)
         self.by_value = by_value
 
     def changed(self) -> str:
@@ -124,7 +124,7 @@ class Outside:
                     continue
                 items = x
             else:
-                if _bits(x) == bits:
+                if bits_of(x) == bits:
                     continue
                 if type(then) is not list:
                     return str(name)
@@ -136,11 +136,11 @@ class Outside:
                     return str(name)
             for leaf, number in zip(leaves, [a for a in items if type(a) is float] if leaves else (), strict=True):
                 leaf.data = number
-            self.lists[n] = x, list(items), leaves, name, _bits(x)
+            self.lists[n] = x, list(items), leaves, name, bits_of(x)
         return ""
 
 
-def _bits(x: Any) -> Any:
+def bits_of(x: Any) -> Any:
     """An array as bytes, with what they mean; nothing of a list."""
     return None if type(x) is list else (x.shape, x.dtype, x.tobytes())
 

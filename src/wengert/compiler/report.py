@@ -49,7 +49,7 @@ def described(name: str, entries: Sequence[CacheEntry], expected: int) -> str:
 
 def _entry(name: str, entry: CacheEntry, expected: int) -> Iterator[str]:
     kind = "a batch" if entry.signature.batched else "one example"
-    examples = f" on {entry.examples:,} examples" if entry.signature.batched else ""
+    examples = f" on {entry.examples:,} examples" if entry.signature.batched and not entry.is_eager else ""
     yield f"{name}, {kind}: {entry.calls:,} calls{examples}, {entry.checks:,} of these compared with the function"
     if entry.fallback_reason:
         yield f"  runs uncompiled: {entry.fallback_reason}"

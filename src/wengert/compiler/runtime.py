@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakSet
 
 import numpy as np
@@ -49,6 +49,18 @@ from wengert.errors import ArgumentError, warn_once
 __all__ = ["Runtime"]
 
 STRIDE = 7919  # between the examples that are compared: a prime, so that it visits all of nearly every batch
+
+
+class Ran(NamedTuple):
+    """What specializations came to, as a `CacheEntry` has it."""
+
+    found: Any
+    served: list[Any]
+    must_check: bool
+    left: Any
+    partial: Any
+    was_finite: bool
+    was_computed: bool
 
 
 class Runtime:
@@ -111,16 +123,16 @@ class Runtime:
 
         if entry.is_eager:
             return eager()
-        found, served, free = self.run(entry, arguments, 1, "")
-        if free and not served and entry.candidate is not None:
+        ran = self.run(entry, arguments, 1, "")
+        if ran is not None and not ran.served and entry.candidate is not None:
             if not self.compile(entry):
                 return eager()
-            found, served, free = self.run(entry, arguments, 1, "")
-        if not free:
+            ran = self.run(entry, arguments, 1, "")
+        if ran is None:
             return eager()
-        if found is not None:
-            return self.checked(entry, served, arguments, found) if entry.must_check() else found
-        if served:
+        if ran.found is not None:
+            return self.checked(entry, ran.served, arguments, ran.found) if ran.must_check else ran.found
+        if ran.served:
             entry.not_finite += 1
             return eager()
         with self.alone_to_record() as alone:
@@ -136,21 +148,20 @@ class Runtime:
         entry = self.entry_for(arguments, count)
         known: dict[int, Any] = {}  # what the function itself gave for some of the examples
         while not entry.is_eager and count >= entry.least:
-            found, served, free = self.run(entry, arguments, count, how)
-            left: Any = entry.left if free else ()
-            partial = entry.partial if free else None
-            if found is None and not len(left) and (served or not entry.was_finite or not free):
-                entry.not_finite += free and not entry.was_finite
-                break  # or an example cannot be computed
-            if found is None:
-                rows = left if len(left) else range(count)
-                if not all(n in known for n in rows) and self.next(entry, arguments, int(rows[0]), known):
-                    continue
-                if partial is None:
-                    break
-            if entry.must_check() and not self.agrees_on_some(entry, served, arguments, known):
+            ran = self.run(entry, arguments, count, how)
+            if ran is None or not (ran.was_finite and ran.was_computed):
+                entry.not_finite += ran is not None and not ran.was_finite
                 break
-            return self.mixed(arguments, how, partial, left, known) if found is None else found
+            if ran.found is None:
+                rows = ran.left if ran.served else range(count)
+                row = next((int(n) for n in rows if int(n) not in known), None)
+                if row is not None and self.next(entry, arguments, row, known):
+                    continue
+                if ran.partial is None:
+                    break
+            if ran.must_check and not self.agrees_on_some(entry, ran.served, arguments, known):
+                break
+            return ran.found if ran.found is not None else self.mixed(arguments, how, ran.partial, ran.left, known)
         return self.each(arguments, how, known)
 
     def next(self, entry: CacheEntry, arguments: Arguments, row: int, known: dict[int, Any]) -> bool:
@@ -166,14 +177,15 @@ class Runtime:
             known[row] = result
             return watch is not None and self.record(entry, arguments, arguments.example(row), result, watch)
 
-    def run(self, entry: CacheEntry, arguments: Arguments, count: int, how: str) -> tuple[Any, list[Any], bool]:
-        """What specializations give, which ones these are, and whether nobody else was at them."""
+    def run(self, entry: CacheEntry, arguments: Arguments, count: int, how: str) -> Ran | None:
+        """What specializations come to; None if somebody else is at them."""
         arrays = arguments.arrays if how else arguments.numbers(arguments.arrays)
         with self.alone() as free:
             if not free:
-                return None, [], False
+                return None
             found = entry.run(arrays, [] if how else arguments.values(), count, how, modes.grad_disabled())
-            return found, entry.served(), True
+            state = entry.left, entry.partial, entry.was_finite, entry.was_computed
+            return Ran(found, entry.served(), entry.must_check(), *state)
 
     def each(self, arguments: Arguments, how: str, known: dict[int, Any]) -> Any:
         """A batch by the function itself, example by example; of some it is known already."""
@@ -231,21 +243,22 @@ class Runtime:
 
     def entry_for(self, arguments: Arguments, count: int) -> CacheEntry:
         """What is known of calls with such arguments, of which one more on so many examples is counted."""
-        entry = self.entries.get(arguments.signature)
+        signature = arguments.signature
+        entry = self.entries.get(signature)
         if entry is None:
-            entry = CacheEntry(np, arguments.signature, self.compiled.checks == "powers")
-            key = hash(arguments.signature)
-            self.returns += key in self.evicted
+            entry = CacheEntry(np, signature, self.compiled.checks == "powers")
+            self.returns += hash(signature) in self.evicted
             if len(self.entries) >= policy.SIGNATURES and not self.make_room():
                 self.fall_back(entry, f"it is called with more than {policy.SIGNATURES} kinds of arguments in turn")
-            else:
-                self.entries[arguments.signature] = entry
+            elif self.entries.setdefault(signature, entry) is entry:  # or another thread was first
                 readers = readers_of(arguments)
                 if readers is not None:
-                    entry.open(*readers, arguments.signature.batched)
-                    (self.compiled.batches if arguments.signature.batched else self.compiled.ones).append(entry)
-                if arguments.signature.reason:
-                    self.fall_back(entry, arguments.signature.reason)
+                    entry.open(*readers, signature.batched)
+                    (self.compiled.batches if signature.batched else self.compiled.ones).append(entry)
+                if signature.reason:
+                    self.fall_back(entry, signature.reason)
+            else:
+                entry = self.entries[signature]
         self.compiled.last = entry
         entry.calls += count > 0
         entry.examples += count
@@ -257,8 +270,8 @@ class Runtime:
         """Forget the entry that was not used for the longest time; False if those that went keep coming back."""
         if self.returns >= policy.RETURNS:
             return False
-        signature = min(self.entries, key=lambda signature: self.entries[signature].used)
-        entry = self.entries.pop(signature)
+        signature, entry = min(list(self.entries.items()), key=lambda pair: pair[1].used)
+        self.entries.pop(signature, None)
         if len(self.evicted) >= policy.SIGNATURES:
             self.evicted.clear()
         self.evicted.add(hash(signature))
@@ -462,37 +475,42 @@ class Runtime:
         try:
             yield True
         finally:
-            self.turn.append(None)
+            if not self.turn:  # as in a child that was forked meanwhile
+                self.turn.append(None)
 
     def fall_back(self, entry: CacheEntry, why: str) -> None:
         """Leave such calls to the function itself, and say so once."""
         entry.is_eager, entry.fallback_reason = True, why
         warn_once(self.said, f"{self.name} runs uncompiled: {why}")
-        if len(self.entries) >= policy.SPECIALIZATIONS and all(each.is_eager for each in self.entries.values()):
+        if len(self.entries) >= policy.SPECIALIZATIONS and all(each.is_eager for each in list(self.entries.values())):
             self.compiled.is_eager = True  # each call would be of yet another kind
 
     # -- ahead of time, and for loops that run specializations themselves ---------------------------------------------
 
     def prepare(self, args: Sequence[Any], named: dict[str, Any]) -> None:
         """Record, compile and compare for such arguments, of which copies are used; no call is counted."""
-        args, named = _copied(tuple(args)), _copied(named)
+        known: dict[int, Any] = {}
+        args, named = _copied(tuple(args), known), _copied(named, known)
         arguments = self.arguments(args, named, False)
         entry = self.entry_for(arguments, 0)
         for _ in range(2 + policy.SPECIALIZATIONS):
-            if entry.is_eager:
+            ran = None if entry.is_eager else self.run(entry, arguments, 1, "")
+            if ran is None:
                 return
-            found, served, _ = self.run(entry, arguments, 1, "")
-            if served:
-                if found is not None:
-                    self.checked(entry, served, arguments, found)
-                    served[0][0].checked = policy.CHECKED_CALLS
+            if ran.served:
+                if ran.found is not None:
+                    self.checked(entry, ran.served, arguments, ran.found)
+                    ran.served[0][0].checked = policy.CHECKED_CALLS
                 return
             if entry.candidate is not None:
                 self.compile(entry, at_once=True)
                 continue
-            result, watch = self.watched(entry, lambda: arguments.eager(self.function), arguments, True)
-            if watch is None or not self.record(entry, arguments, arguments.arrays, result, watch):
-                return
+            with self.alone_to_record() as alone:
+                if not alone:
+                    return
+                result, watch = self.watched(entry, lambda: arguments.eager(self.function), arguments, True)
+                if watch is None or not self.record(entry, arguments, arguments.arrays, result, watch):
+                    return
 
     def trusts(self, entry: CacheEntry, made: Sequence[Specialization], ready: Callable[[], Sequence[Any]]) -> int:
         """For how many calls, of which this one is counted here, specializations may be run elsewhere, by a loop that
@@ -536,6 +554,10 @@ class Runtime:
         """What is known of calls like the last one."""
         last: CacheEntry | None = self.compiled.last
         return last
+
+    def last_waits(self) -> bool:
+        """Whether what the last call recorded waits for its count."""
+        return self.last is not None and self.last.candidate is not None and not self.last.specializations
 
     def latest(self) -> Any:
         """The `Specialization` of the last call; one to look at, if it has none yet."""
@@ -597,13 +619,18 @@ def matches(found: Any, result: Any, made: Specialization, values: Sequence[Any]
     return len(partials) == len(want) and bool((np.abs(partials - want) <= agree * np.abs(want)).all())
 
 
-def _copied(x: Any) -> Any:
-    """A copy of an argument: of the lists, tuples, dicts and arrays, which a function may change."""
-    if type(x) in (list, tuple):
-        return type(x)(map(_copied, x))
-    if type(x) is dict:
-        return {key: _copied(item) for key, item in x.items()}
-    return x.copy() if isinstance(x, np.ndarray) else x
+def _copied(x: Any, known: dict[int, Any]) -> Any:
+    """A copy of an argument: of the lists, tuples, dicts and arrays, which a function may change; of each one copy."""
+    if id(x) not in known:
+        made = x
+        if type(x) in (list, tuple):
+            made = type(x)([_copied(item, known) for item in x])
+        elif type(x) is dict:
+            made = {key: _copied(item, known) for key, item in x.items()}
+        elif isinstance(x, np.ndarray):
+            made = x.copy()
+        known[id(x)] = made
+    return known[id(x)]
 
 
 _runtimes: WeakSet[Runtime] = WeakSet()

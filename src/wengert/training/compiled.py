@@ -77,6 +77,9 @@ class CompiledLosses:
                 warnings.simplefilter("ignore")  # what there is to say is said in one line
                 for _ in range(2):  # of one example alone the first call only records
                     self._losses.sum(*[column[:2] for column in few])
+                self.serves: bool = self._is_compiled() or work is None
+                if not self.serves and not self.refusal() and self._losses._runtime.last_waits():
+                    return  # for counts that this run does not come to
                 if self._is_compiled():
                     self._losses.sum(*few)
                 if not (refusal := self.refusal()) and task.metric is not None:
@@ -92,7 +95,7 @@ class CompiledLosses:
             raise RefusedError(refusal)
         path = self._losses._runtime.latest()
         size = 1 if work is None else work[1]
-        self.serves: bool = self._is_compiled() and (work is None or path.least <= size)
+        self.serves = self._is_compiled() and (work is None or path.least <= size)
         self.close: float = path.kernel.agree  # to the engine's numbers, which are summed in another order
         steps = path.lifted.program.size
         self.became: str = f"{path.nodes:,} scalar operations became {steps:,} array operations"

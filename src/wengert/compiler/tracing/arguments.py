@@ -374,7 +374,7 @@ class Reader:
         key = (batched, aliases, *shapes.items())
         signature = self.signatures.get(key)
         if signature is None:
-            signature = self.signatures[key] = Signature(self.signature, shapes, batched, bool(aliases))
+            signature = self.signatures.setdefault(key, Signature(self.signature, shapes, batched, bool(aliases)))
         return Arguments(args, named, originals, signature, arrays, passed, self.static)
 
 

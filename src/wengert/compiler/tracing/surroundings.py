@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.compiler.outside import MISSING, Contents, Outside
+from wengert.compiler.outside import MISSING, Contents, Outside, bits_of
 from wengert.compiler.tracing.standins import STANDINS, ModuleView
 from wengert.compiler.tracing.tracers import Number, presented
 from wengert.engine import Value
@@ -124,9 +124,9 @@ class Surroundings:
         self.recorder: Any = recorder
         self.mentioned: set[str] = mentioned
         self.found: list[tuple[Callable[[Any], Any], Any, Any, str]] = []  # how it was read, its key, it, its name
-        self.held: list[tuple[list[Any], list[Any] | None, str]] = []  # lists, a copy if that matters, their names
+        self.held: list[tuple[list[Any], int, list[Any] | None, str]] = []  # lists as `Outside` has them
         self.numbers: list[tuple[Callable[[Any], Any], Any, float, Value, str]] = []  # floats, each with a Value for it
-        self.lists: list[tuple[Any, Any, tuple[Value, ...], str]] = []  # of plain things, a copy, the Values for floats
+        self.lists: list[tuple[Any, Any, tuple[Value, ...], str, Any]] = []  # of plain things
         self._made: dict[int, tuple[Any, Any]] = {}  # by identity of an original: it, held by that, and its stand-in
         self._views: dict[int, View] = {}
 
@@ -220,7 +220,7 @@ class Surroundings:
             return self._keep(x, self._plain(x, x, name))
         made: list[Any] = self._keep(x, [])
         values = all(issubclass(kind, Value) for kind in kinds)
-        self.held.append((x, list(x) if not values and kinds.isdisjoint(FLOATS) else None, name))
+        self.held.append((x, len(x), list(x) if not values and kinds.isdisjoint(FLOATS) else None, name))
         if values:
             made += x
         elif kinds.isdisjoint(FLOATS):
@@ -232,7 +232,7 @@ class Surroundings:
     def _plain(self, x: Any, items: list[Any], name: str) -> list[Any]:
         """Numbers and words; the floats among them are traced, and read anew."""
         leaves = tuple([Value(item) for item in items if type(item) is float])
-        self.lists.append((x, list(items), leaves, name))
+        self.lists.append((x, list(items), leaves, name, bits_of(x)))
         traced = iter(leaves)
         return [
             Number(self.recorder, item, next(traced), attached=True) if type(item) is float else item for item in items
@@ -254,7 +254,7 @@ class Surroundings:
 
     def _array(self, x: Any, name: str) -> Any:
         if x.dtype != np.float64:
-            self.lists.append((x, x.copy(), (), name))
+            self.lists.append((x, x.copy(), (), name, bits_of(x)))
             return self._keep(x, presented(x.copy()))
         self._note(lambda _: x.shape, f"the shape of {name}")
         made = np.empty(x.shape, object)
@@ -313,12 +313,14 @@ class Surroundings:
 
     def values(self) -> set[int]:
         """The identities of the Values that hold floats."""
-        return {id(leaf) for *_, leaf, _ in self.numbers} | {id(x) for _, _, xs, _ in self.lists for x in xs}
+        return {id(leaf) for *_, leaf, _ in self.numbers} | {id(x) for _, _, xs, *_ in self.lists for x in xs}
 
     def keep(self, used: set[int]) -> set[int]:
         """Of the floats only these Values are used: of the others the kind alone matters. Returns which are."""
         own = self.values() & used
-        self.lists = [(x, then, leaves if used & set(map(id, leaves)) else (), n) for x, then, leaves, n in self.lists]
+        self.lists = [
+            (x, then, leaves if used & set(map(id, leaves)) else (), *more) for x, then, leaves, *more in self.lists
+        ]
         self._made = {key: (x, None) for key, (x, _) in self._made.items()}  # the originals stay, with their identities
         self._views.clear()
         self.recorder = None
