@@ -15,7 +15,7 @@ import wengert
 
 ROOT = Path(__file__).resolve().parent.parent
 API = {path.stem: path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs" / "api").glob("*.md"))}
-WRITTEN = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "examples").iterdir())]
+WRITTEN = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "examples").glob("*.*"))]
 
 ELSEWHERE = {  # what users ask `wengert` for, and the module that has it
     "MLP": "nn",
