@@ -25,7 +25,7 @@ import numpy as np
 
 import wengert
 from wengert import Value
-from wengert.compiler.backends import preferred
+from wengert.compiler.backends import default_backend
 from wengert.compiler.ir import reverse, verify
 from wengert.compiler.lifting import CONST, INPUT, PARAM, VALUE, lift
 from wengert.graph import Graph
@@ -279,7 +279,7 @@ def prepare(case: Case) -> tuple[int, dict[str, float], Any, list[Any]]:
     wanted = [array for array in lifted.program.of_role("input") if array.name == "x"]
     back = timed("reverse", reverse, lifted.program, ("x",))
     timed("verify", verify, back, lifted.program.arrays)
-    kernel = timed("kernel", preferred().kernel(), lifted.program, back, wanted)
+    kernel = timed("kernel", default_backend().kernel(), lifted.program, back, wanted)
     return len(graph), seconds, kernel, [graph.values[number] for number in lifted.parameters]
 
 

@@ -18,14 +18,14 @@ import numpy as np
 from benchmarks import gpt, problems, scalar
 from benchmarks.peers.wengert_library import mlp
 from wengert import Value, losses, optim
-from wengert.compiler.backends import BACKENDS, preferred
+from wengert.compiler.backends import BACKENDS, default_backend
 from wengert.compiler.function import Compiled
 
 __all__ = ["KERNELS", "LIFTS", "PROGRAMS", "TITLE"]
 
 TITLE = "Wengert, compiled loss (NumPy)"
 
-compiled: Any = partial(Compiled, backend=BACKENDS[os.environ.get("WENGERT_BACKEND", preferred().name)])
+compiled: Any = partial(Compiled, backend=BACKENDS[os.environ.get("WENGERT_BACKEND", default_backend().name)])
 Pair = tuple[Callable[[], list[float]], Callable[[], Any]]  # a whole step; its kernel
 
 

@@ -15,7 +15,7 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from wengert import _loader, checkpoint, data, losses
-from wengert.compiler.backends import preferred
+from wengert.compiler.backends import default_backend
 from wengert.errors import MissingExtraError, WengertError, require
 from wengert.modes import no_grad
 from wengert.nn import MLP
@@ -187,7 +187,7 @@ def source(name: str) -> str:
     setting = SETTINGS[name]
     X, _, Y, _ = setting.split()
     trainer = choose(
-        preferred().name, setting.network(X, 0), setting.loss, None, None, list(zip(X, Y, strict=True)), []
+        default_backend().name, setting.network(X, 0), setting.loss, None, None, list(zip(X, Y, strict=True)), []
     )
     assert trainer.compiled is not None  # or `choose` has said why
     return trainer.compiled.source()

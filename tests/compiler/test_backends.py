@@ -12,7 +12,7 @@ import pytest
 
 import wengert
 from wengert import losses, nn, optim
-from wengert.compiler.backends import BACKENDS, Backend, preferred, register
+from wengert.compiler.backends import BACKENDS, Backend, default_backend, register
 from wengert.errors import ArgumentError, MissingExtraError
 from wengert.ops.table import BY_NAME
 from wengert.training import History
@@ -161,16 +161,16 @@ def test_what_a_back_end_needs_is_named_where_it_is_missing(plain: Backend, monk
         monkeypatch.setitem(BACKENDS, name, backend._replace(library="no_such_library"))
     assert not any(backend.is_available() for backend in BACKENDS.values())
     with pytest.raises(MissingExtraError, match=r'pip install "wengert\[array\]"'):
-        preferred()
+        default_backend()
     history = wengert.fit(model, losses.mse, [[1.0]], [1.0], optim.SGD(model, 0.1), 1, progress=False)
     assert history.backend == "eager"
     assert "pip install" in history.fallback
 
 
 def test_machine_code_is_preferred(plain: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert preferred().name == "native"
+    assert default_backend().name == "native"
     monkeypatch.setitem(BACKENDS, "native", BACKENDS["native"]._replace(library="no_such_library"))
-    assert preferred().name == "numpy"
+    assert default_backend().name == "numpy"
 
 
 def test_any_program_can_be_written_out(plain: Backend) -> None:

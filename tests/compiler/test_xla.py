@@ -21,7 +21,7 @@ jax = pytest.importorskip("jax", reason="needs jax")
 from tests.compiler.checks import CLOSE, Numbers, batch_of, difference, gradients, lifted, warned  # noqa: E402
 from tests.programs import trial as trials  # noqa: E402
 from tools.qa import lifting_fuzz  # noqa: E402
-from wengert.compiler.backends import BACKENDS, preferred  # noqa: E402
+from wengert.compiler.backends import BACKENDS, default_backend  # noqa: E402
 from wengert.compiler.backends.xla import SIZES, XLAKernel, _laid_out  # noqa: E402
 
 pytestmark = [pytest.mark.jax, pytest.mark.once]  # what computes is XLA
@@ -158,7 +158,7 @@ def test_fit_learns_the_same() -> None:
 
 
 def test_nobody_gets_it_unasked() -> None:
-    assert preferred().name != "xla"
+    assert default_backend().name != "xla"
     w = Value(0.5)
     compiled = wengert.compile(lambda x: w * x)
     compiled(1.0)

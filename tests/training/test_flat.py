@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from wengert.compiler.backends import BACKENDS, preferred
+from wengert.compiler.backends import BACKENDS, default_backend
 from wengert.data import spiral
 from wengert.engine import Value
 from wengert.losses import cross_entropy
@@ -354,15 +354,15 @@ def test_ctrl_c_comes_between_two_steps(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(flat, "PAUSE", 1e-9)
     random.seed(7)
     model = MLP(2, [5, 3])
-    optimizer, trusts, asked = Adam(model, 0.01), Runtime.trusts, []
+    optimizer, calls_until_check, asked = Adam(model, 0.01), Runtime.calls_until_check, []
 
     def interrupted(*given: Any) -> int:
         asked.append(1)
         if len(asked) == 30:
             raise KeyboardInterrupt
-        return trusts(*given)
+        return calls_until_check(*given)
 
-    monkeypatch.setattr(Runtime, "trusts", interrupted)
+    monkeypatch.setattr(Runtime, "calls_until_check", interrupted)
     history = fit(model, cross_entropy, X, Y, optimizer, 20, 4, seed=1, progress=False, backend="numpy")
     assert history.interrupted
     assert optimizer.steps == 29
@@ -381,7 +381,7 @@ def test_how_many_steps_are_made_at_once_changes_nothing(
 
 def test_one_way_serves_a_run_from_its_first_step_on(steps: list[int]) -> None:
     """No machine code takes over from NumPy when it is ready, which no two runs would see at the same step."""
-    want = run(OPTIMIZERS["adam"], backend=preferred().name, epochs=40, batch_size=4)
+    want = run(OPTIMIZERS["adam"], backend=default_backend().name, epochs=40, batch_size=4)
     assert [run(OPTIMIZERS["adam"], backend="auto", epochs=40, batch_size=4) for _ in range(2)] == [want, want]
     assert sum(steps) == 3 * 40 * len(X)
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from wengert import Value, checkpoint, data
-from wengert.compiler.backends import preferred
+from wengert.compiler.backends import default_backend
 from wengert.errors import ArgumentError, CheckpointError
 from wengert.losses import hinge, l2, mse
 from wengert.nn import MLP
@@ -213,7 +213,7 @@ def test_auto_keeps_to_the_back_end_of_the_earlier_run() -> None:
     model = MLP(1, [1])
     few: Any = [[0.0], [1.0]], [0.0, 1.0]
     optimizer = SGD(model, 0.1)
-    assert fit(model, mse, *few, optimizer, 1, progress=False).backend == preferred().name
+    assert fit(model, mse, *few, optimizer, 1, progress=False).backend == default_backend().name
     for backend in ("eager", "numpy"):
         history = fit(model, mse, *few, optimizer, 1, progress=False, backend=backend)
         assert fit(model, mse, *few, optimizer, 2, progress=False, history=history).backend == backend

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from wengert import errors
-from wengert.compiler.backends import BACKENDS, Backend, preferred
+from wengert.compiler.backends import BACKENDS, Backend, default_backend
 from wengert.compiler.callpath import CallPath
 
 __all__ = ["Compiled", "compile"]
@@ -89,7 +89,7 @@ class Compiled(CallPath):
         checks: str = "powers",
     ) -> None:
         self.pinned: bool = backend is not None  # else the counts decide
-        self.backend: Backend = preferred() if backend is None else backend
+        self.backend: Backend = default_backend() if backend is None else backend
         self.backend.require()
         self.checks: str = checks
         functools.update_wrapper(self, function)

@@ -512,7 +512,9 @@ class Runtime:
                 if watch is None or not self.record(entry, arguments, arguments.arrays, result, watch):
                     return
 
-    def trusts(self, entry: CacheEntry, made: Sequence[Specialization], ready: Callable[[], Sequence[Any]]) -> int:
+    def calls_until_check(
+        self, entry: CacheEntry, made: Sequence[Specialization], ready: Callable[[], Sequence[Any]]
+    ) -> int:
         """For how many calls, of which this one is counted here, specializations may be run elsewhere, by a loop that
         looks at captures and guards itself: until they are compared again. 0 if the function itself has to take over.
 

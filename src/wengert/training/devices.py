@@ -256,10 +256,10 @@ class DeviceSteps(FlatSteps):
         self.first: int = start
         self.stop: int = start
 
-    def trusted(self, start: int) -> int:
+    def steps_until_check(self, start: int) -> int:
         """See there; as many as all processes can make, if they make the same ones."""
         changed = any(each.made.changed() for each in (*self.losses, *self.penalties))
-        return self.hosts.least(0 if changed else super().trusted(start), self._marked())
+        return self.hosts.least(0 if changed else super().steps_until_check(start), self._marked())
 
     def run(self, start: int, steps: int, loss: float, state: Any) -> tuple[int, float]:
         """See `Batches.run`."""

@@ -183,7 +183,7 @@ class FlatSteps(Batches):
             self.load()
         done = 0
         try:
-            steps = self.trusted(start)
+            steps = self.steps_until_check(start)
             if steps:
                 with np.errstate(all="ignore"):
                     done, loss = self.run(start, steps, loss, self.state)
@@ -198,7 +198,7 @@ class FlatSteps(Batches):
         self.stop = min(start + done * self.size, len(self.order))
         return done, loss
 
-    def trusted(self, start: int) -> int:
+    def steps_until_check(self, start: int) -> int:
         """How many steps can be made from an example on until something is compared, or somebody may look."""
 
         def ready(batch: list[Any]) -> list[Any]:
@@ -207,9 +207,11 @@ class FlatSteps(Batches):
 
         losses, penalty, _ = self.task
         rows = self.order[start : start + self.size]
-        steps: int = losses.runtime.trusts(*losses[1:], lambda: ready([column[rows] for column in self.data]))
+        steps: int = losses.runtime.calls_until_check(
+            *losses[1:], lambda: ready([column[rows] for column in self.data])
+        )
         if steps and penalty is not None:
-            steps = min(steps, penalty.runtime.trusts(*penalty[1:], lambda: ready([])))
+            steps = min(steps, penalty.runtime.calls_until_check(*penalty[1:], lambda: ready([])))
         return min(max(1, self.pause // (self.size * self.nodes)), steps)
 
 

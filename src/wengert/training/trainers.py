@@ -12,7 +12,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from wengert.compiler import Compiled
-from wengert.compiler.backends import BACKENDS, preferred
+from wengert.compiler.backends import BACKENDS, default_backend
 from wengert.engine import Value
 from wengert.errors import ArgumentError, MissingExtraError, StaleRecordingError, warn_once
 from wengert.functions import sum as total
@@ -72,14 +72,14 @@ def choose(
             raise ArgumentError(f"dtype is {dtype!r}, and the engine computes in double precision")
         return Trainer(asked)
     try:
-        chosen = (preferred() if known is None else known).typed(dtype)
+        chosen = (default_backend() if known is None else known).typed(dtype)
         chosen.require()
         if eager_only():
             raise RefusedError("strict() and detect_anomaly() look at each operation by itself")
         from wengert.training.compiled import CompiledLosses  # which needs NumPy
 
         work = None
-        if backend == "auto" and chosen == preferred():
+        if backend == "auto" and chosen == default_backend():
             count = len(asked.examples)
             work = (EVERY, EVERY) if settled else (epochs * count, min(size or count, count))
         compiled = CompiledLosses(asked, chosen, mesh, work)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from wengert.compiler.backends.xla import precision as precision
     from wengert.compiler.backends.xla import traced as traced
 
-__all__ = ["BACKENDS", "Backend", "preferred", "register"]
+__all__ = ["BACKENDS", "Backend", "default_backend", "register"]
 
 _LATER = {  # what is imported when it is asked for: most of it needs NumPy
     "Kernel": "base", "LIBRARIES": "spellings", "all_finite": "base", "cache_folder": "cache", "cut": "base",
@@ -86,7 +86,7 @@ def register(backend: Backend) -> Backend:
     return backend
 
 
-def preferred() -> Backend:
+def default_backend() -> Backend:
     """What "auto" runs programs by: machine code where llvmlite is installed, else NumPy.
 
     Raises:
