@@ -406,6 +406,7 @@ class CallPath:
     function: Any
     is_busy: Any
     runtime: Any
+    uses: Any
 
     def begin(self, function: Any, runtime: Any) -> None:
         """Set the function and its fallback."""

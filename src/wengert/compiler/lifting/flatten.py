@@ -61,7 +61,9 @@ class Groups(Sequence[Group]):
     """
 
     def __init__(self, nodes: Ints, begin: Ints, codes: Ints) -> None:
-        self.nodes, self.begin, self.codes = nodes, begin, codes
+        self.nodes: Ints = nodes
+        self.begin: Ints = begin
+        self.codes: Ints = codes
 
     def __len__(self) -> int:
         return len(self.codes)

@@ -46,7 +46,7 @@ class Candidate:
     """A run of a function that is recorded: what specializations are made of, once it is lifted.
 
     Args:
-        run: the recorded run.
+        run: the recorded run, a `_Trace`.
         picks: the operands that integers choose in it.
         result: what the function itself gave.
 
@@ -55,7 +55,7 @@ class Candidate:
         shape: of the function's result; () for one number; None for what is no regular array.
     """
 
-    def __init__(self, run: _Trace, picks: list[Pick], result: Any) -> None:
+    def __init__(self, run: Any, picks: list[Pick], result: Any) -> None:
         self.nodes: int = run.size
         self.shape: tuple[int, ...] | None = run.shape
         self.is_number: bool = not isinstance(main_of(result), Value)

@@ -22,7 +22,7 @@ acosh atanh erf erfc"""
 SIGNS = ("add", "sub", "mul", "div")
 
 
-expanded = LIBRARY.expanded  # an expression by the rows that are written here, as far as they are
+expanded: Callable[..., Expr] = LIBRARY.expanded  # an expression by the rows that are written here, as far as they are
 
 
 class Unsupported(WengertError):  # noqa: N818  (as the lifter has Unliftable)
