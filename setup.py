@@ -26,7 +26,7 @@ from setuptools.logging import logging
 
 PACKAGE = Path("src", "wengert")
 # As COMPILED in _loader.py (a test compares them).
-MODULES = ("node", "engine", "graph", "optim", "parameters", "compiler.fused", "compiler.outside",
+MODULES = ("node", "engine", "graph", "optim", "parameters", "compiler.fused", "compiler.captures",
            "compiler.executable", "compiler.argument_reader", "compiler.callpath", "training.batches")
 
 DIRECTIVES = {

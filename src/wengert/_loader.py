@@ -42,7 +42,7 @@ COMPILED = (
     "optim",
     "parameters",
     "compiler.fused",
-    "compiler.outside",
+    "compiler.captures",
     "compiler.executable",
     "compiler.argument_reader",
     "compiler.callpath",

@@ -77,6 +77,14 @@ class Module:
         _registry[id(module)] = module
         return module
 
+    def __setattr__(self, name: str, value: object) -> None:
+        super().__setattr__(name, value)
+        _changes[0] = object()
+
+    def __delattr__(self, name: str) -> None:
+        super().__delattr__(name)
+        _changes[0] = object()
+
     def parameters(self) -> list[Value]:
         """Every parameter once, in the order in which attributes and items were stored."""
         return parameters.find(self, Module)
@@ -330,6 +338,15 @@ class MLP(Module):
 
     def _shape(self) -> str:
         return f"{self.nin} -> " + " -> ".join(f"{layer.nout} {layer.neurons[0].activation}" for layer in self.layers)
+
+
+# -- changes ----------------------------------------------------------------------------------------------------
+
+_changes: list[object] = [None]
+"""Another object after each change of an attribute of a Module: by one look at it a compiled function knows that the
+attributes of all Modules are as they were."""
+for _method in (Module.__setattr__, Module.__delattr__):
+    vars(_method)["counter"] = _changes
 
 
 # -- the module registry ----------------------------------------------------------------------------------------

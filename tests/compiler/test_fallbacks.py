@@ -123,7 +123,7 @@ def test_a_counter_is_refused() -> None:
         calls[0] += 1
         return w * x * calls[0]
 
-    assert len(warned(lambda: loss(2.0))) == 1
+    assert [len(warned(lambda: loss(2.0))) for _ in range(6)] == [0, 0, 0, 1, 0, 0]
 
 
 def test_a_backward_inside_is_left_to_the_engine() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import random
 import signal
@@ -13,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.hidden import Hidden
 from wengert import Value
 from wengert.errors import StaleRecordingError, WengertError
 from wengert.losses import cross_entropy, mse
@@ -79,13 +79,13 @@ def test_validation_on_rows_of_another_length(length: int, others: int, count: i
 
 @pytest.mark.parametrize("epoch", range(1, 7))
 @pytest.mark.parametrize("validated", [False, True])
-@pytest.mark.parametrize("seen", [True, False], ids=["in a list", "in a number of C"])
+@pytest.mark.parametrize("seen", [True, False], ids=["in a list", "hidden"])
 def test_a_loss_that_a_callback_changes(epoch: int, validated: bool, seen: bool) -> None:
     """A float that the loss reads is read anew at each step; where nobody sees into it the engine goes on."""
 
     def run(backend: str) -> tuple[History, Any]:
         model, optimizer = line(0.01)
-        scale, hidden = [1.0], ctypes.c_double(1.0)
+        scale, hidden = [1.0], Hidden(1.0)
 
         def callback(history: History) -> None:
             scale[0] = hidden.value = 2.0 if len(history) >= epoch else 1.0

@@ -1,6 +1,5 @@
 cimport cython
 from wengert.compiler cimport memory
-from wengert.compiler.fused cimport gather
 from wengert.compiler.executable cimport Executable
 from wengert.compiler.argument_reader cimport ArgumentReader, are_equal
 from wengert.engine cimport Many, Value, _many
@@ -12,7 +11,7 @@ cdef class CacheEntry:
     cdef public object signature, candidate, left, partial, ran
     cdef public list specializations, shares
     cdef public str fallback_reason, clause
-    cdef public long long calls, examples, least, until, used, checks, invalidations, not_finite
+    cdef public long long calls, examples, changes, least, until, used, checks, invalidations, not_finite
     cdef public bint is_eager, is_thorough
     cdef readonly bint was_finite, was_computed, batched
     cdef list readers, arrays, memory, values, seen

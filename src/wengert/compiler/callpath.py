@@ -16,7 +16,6 @@ from typing import Any
 from wengert.compiler import memory, policy
 from wengert.compiler.argument_reader import ArgumentReader, are_equal
 from wengert.compiler.executable import Executable, share
-from wengert.compiler.fused import gather
 from wengert.engine import Many, Value, _many
 from wengert.errors import ArgumentError
 from wengert.modes import in_force
@@ -76,6 +75,7 @@ class CacheEntry:
         self.calls = self.examples = 0
         self.least = 0  # for fewer examples than so many the function itself serves
         self.until = 0  # until so many examples have run the candidate waits
+        self.changes = 0  # how many watched runs changed something
         self.used = 0  # when it was used last, in calls of the function
         self.checks = 0  # how often its specializations were compared with the function,
         self.invalidations = 0  # how many of them were dropped then,
@@ -258,9 +258,9 @@ class CacheEntry:
         several = self.specializations
         for n in range(len(several)):
             made = several[n]
-            if not made.is_one or made.outside.changed():
+            if not made.is_one or made.captures.stale(made.numbers_at):
                 continue
-            gather(made.parameters, made.numbers)
+            made.load()
             if arrays is self.arrays:
                 made.steady = self.memory
             slopes = not (disabled or made.is_number)
@@ -290,9 +290,9 @@ class CacheEntry:
         for made in self.specializations:
             if self.is_split:
                 break
-            if made.outside.changed():
+            if made.captures.stale(made.numbers_at):
                 continue
-            gather(made.parameters, made.numbers)
+            made.load()
             if not made.run_on(arrays, count, slopes, scale) or not Executable.hold(
                 made, count
             ):  # by the class: see `run`

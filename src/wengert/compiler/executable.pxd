@@ -1,8 +1,8 @@
 cimport cython
 from wengert.compiler cimport memory
 from wengert.compiler.fused cimport gather
-from wengert.compiler.outside cimport Outside
-from wengert.engine cimport Many, _many
+from wengert.compiler.captures cimport Captures
+from wengert.engine cimport Many, Value, _many
 from wengert.ops cimport ieee
 cdef int COMPILED, LT, LE, GT, GE, EQ, NE, IS, WITHIN
 cdef class Executable:
@@ -23,9 +23,13 @@ cdef class Executable:
     cdef public long long limit, least, checked
     cdef list cells, batched
     cdef Py_ssize_t arity, by_count, count, room, row_room
-    cdef Outside outside
+    cdef Captures captures
+    cdef tuple gathered
+    cdef long long[::1] gathered_at
     cdef list kept, steady, outputs, memory, shapes
     cdef object numpy, results, rows
+    @cython.locals(n=Py_ssize_t, value=Value)
+    cpdef object load(self)
     @cython.locals(n=Py_ssize_t)
     cdef bint run_on(self, list arrays, Py_ssize_t count, bint slopes, double seed) except -1
     cdef object run_code(self, long long inputs, Py_ssize_t count, bint slopes, double seed)

@@ -9,9 +9,9 @@ from math import prod
 from typing import Any
 
 from wengert.compiler import memory
+from wengert.compiler.captures import Captures
 from wengert.compiler.fused import gather
-from wengert.compiler.outside import Outside
-from wengert.engine import Many, _many
+from wengert.engine import Many, Value, _many
 from wengert.ops import BY_NAME, ieee
 from wengert.ops.ieee import Int, cython
 
@@ -45,6 +45,8 @@ class Executable:
     count: Any
     forward_code: Any
     from_end: Any
+    gathered: Any
+    gathered_at: Any
     hows: Any
     inputs: Any
     inputs_at: Any
@@ -97,7 +99,11 @@ class Executable:
             numpy,
         )
         self.is_number = made.is_number
-        self.outside: Outside = made.surroundings.outside()
+        self.captures: Captures = made.captures
+        bulk = [numbers.places[numbers.places >= 0] for numbers in made.captures.numbers]
+        others = numpy.setdiff1d(numpy.arange(len(parameters)), numpy.concatenate([*bulk, [-1]]))
+        self.gathered = tuple([parameters[n] for n in others])
+        self.gathered_at = None if len(others) == len(parameters) else others.astype(numpy.int64)
         self.numbers, self.slopes = kernel.numbers, kernel.slopes
         self.numbers_at, self.slopes_at = kernel.numbers.ctypes.data, kernel.slopes.ctypes.data
         self.arity = arity = len(kernel.inputs)
@@ -141,13 +147,18 @@ class Executable:
         self.forward_code, self.both_code = (0, 0) if code is None else (code.forward, code.both)
         self.limit = 0 if code is None else EVERY  # from so many examples on the kernel's own functions run instead
 
-    def changed(self) -> str:
+    def stale_capture(self) -> str:
         """Read what is read anew; the name of what is not as it was found, else nothing."""
-        return self.outside.changed()
+        return self.captures.stale(self.numbers_at)
 
     def load(self) -> None:
-        """Read the parameters' numbers as they are now."""
-        gather(self.parameters, self.numbers)
+        """Read the parameters' numbers as they are now, but for those that `stale_capture` reads in bulk."""
+        if self.gathered_at is None:
+            gather(self.parameters, self.numbers)
+            return
+        for n in range(len(self.gathered)):
+            value: Value = self.gathered[n]
+            self.numbers[self.gathered_at[n]] = value._data
 
     def compute(self, arrays: list[Any], count: Int, slopes: bool, seed: float) -> bool:
         """What `run_on` does, for who is not compiled."""
@@ -500,10 +511,10 @@ def share(
     made: Executable
     waiting = None  # all of them
     for made in several:
-        if made.outside.changed():
+        if made.captures.stale(made.numbers_at):
             continue
         if load is None:
-            gather(made.parameters, made.numbers)
+            made.load()
         else:
             load(made)
         if waiting is None:

@@ -116,7 +116,64 @@ cdef extern from *:
         Py_INCREF(x);
         return x;
     }
+
+    /* What an object has under a name, by itself or by its class, without any __getattr__. */
+    static CYTHON_UNUSED PyObject *wengert_attribute(PyObject *x, PyObject *name, PyObject *missing)
+    {
+        PyObject *found = _PyObject_GenericGetAttrWithDict(x, name, NULL, 1);
+        if (!found) {
+            if (PyErr_Occurred()) {
+                if (!PyErr_ExceptionMatches(PyExc_AttributeError)) return NULL;
+                PyErr_Clear();
+            }
+            found = missing;
+            Py_INCREF(found);
+        }
+        return found;
+    }
+
+    /* Whether a function has this very code, and these defaults. */
+    static CYTHON_UNUSED int wengert_is_defined(PyObject *f, PyObject *then)
+    {
+        PyObject *defaults = PyFunction_GET_DEFAULTS(f), *named = PyFunction_GET_KW_DEFAULTS(f);
+        return PyFunction_GET_CODE(f) == PyTuple_GET_ITEM(then, 0)
+            && (defaults ? defaults : Py_None) == PyTuple_GET_ITEM(then, 1)
+            && (named ? named : Py_None) == PyTuple_GET_ITEM(then, 2);
+    }
+
+    /* The number that Python gives a class anew when it or one of its bases has changed; 0 where there is none. */
+    static CYTHON_INLINE unsigned int wengert_version(PyObject *kind)
+    {
+        return ((PyTypeObject *)kind)->tp_version_tag;
+    }
+
+    /* Writes n numbers to these places; those whose place is -1 to none. */
+    static CYTHON_UNUSED void wengert_scatter(long long source, long long target, long long places, long long n)
+    {
+        const double *from = (const double *)(intptr_t)source;
+        const long long *chosen = (const long long *)(intptr_t)places;
+        for (long long i = 0; i < n; i++)
+            if (chosen[i] >= 0) ((double *)(intptr_t)target)[chosen[i]] = from[i];
+    }
+
+    /* Writes the floats of a list there; 0 if there are not as many, or something else is among them. */
+    static CYTHON_UNUSED int wengert_scatter_list(PyObject *source, long long target, long long places, long long n)
+    {
+        const long long *chosen = (const long long *)(intptr_t)places;
+        if (PyList_GET_SIZE(source) != n) return 0;
+        for (long long i = 0; i < n; i++) {
+            PyObject *x = PyList_GET_ITEM(source, i);
+            if (!PyFloat_CheckExact(x)) return 0;
+            if (chosen[i] >= 0) ((double *)(intptr_t)target)[chosen[i]] = PyFloat_AS_DOUBLE(x);
+        }
+        return 1;
+    }
     """
+    object attribute "wengert_attribute"(object x, object name, object missing)
+    bint is_defined "wengert_is_defined"(object function, tuple then) noexcept
+    unsigned int version "wengert_version"(object kind) noexcept
+    void scatter "wengert_scatter"(long long source, long long target, long long places, long long n) noexcept
+    bint scatter_list "wengert_scatter_list"(list source, long long target, long long places, long long n) noexcept
     void call "wengert_call"(long long code, long long n, double seed, long long inputs, long long numbers, long long slopes, long long outputs, long long work) noexcept
     long long address "wengert_address"(object x, bint whole, tuple shape, Py_ssize_t rows) noexcept
     bint indices "wengert_indices"(long long source, long long target, long long n, long long extent, bint wraps) noexcept

@@ -12,8 +12,8 @@ from math import copysign, isfinite
 from types import CellType
 from typing import Any
 
-__all__ = ["add", "address", "call", "contents", "copy", "finite", "get", "indices", "isfinite", "put", "put_whole"]
-__all__ += ["rows", "signbit", "squares", "total"]
+__all__ = ["add", "address", "attribute", "call", "contents", "copy", "finite", "get", "indices", "is_defined", "isfinite"]
+__all__ += ["put", "put_whole", "rows", "scatter", "scatter_list", "signbit", "squares", "total", "version"]
 
 
 @functools.lru_cache(256)
@@ -128,6 +128,41 @@ def contents(cell: CellType, missing: Any) -> Any:
         return cell.cell_contents
     except ValueError:  # not assigned yet
         return missing
+
+
+def attribute(x: Any, name: str, missing: Any) -> Any:
+    """What an object has under a name, by itself or by its class, without any `__getattr__`."""
+    try:
+        return object.__getattribute__(x, name)
+    except AttributeError:
+        return missing
+
+
+def is_defined(function: Any, then: tuple[Any, ...]) -> bool:
+    """Return True if a function has this very code, and these defaults."""
+    return function.__code__ is then[0] and function.__defaults__ is then[1] and function.__kwdefaults__ is then[2]
+
+
+def version(kind: type) -> int:
+    """The number that Python gives a class anew when it or one of its bases has changed; 0 where there is none."""
+    return 0
+
+
+def scatter(source: int, target: int, places: int, n: int) -> None:
+    """Write n numbers to these places; those whose place is -1 to none."""
+    chosen = _view(places, n, True)
+    _view(target, chosen.max(initial=-1) + 1)[chosen[chosen >= 0]] = _view(source, n)[chosen >= 0]
+
+
+def scatter_list(source: list[Any], target: int, places: int, n: int) -> bool:
+    """Write the floats of a list there; False if there are not as many, or something else is among them."""
+    import numpy as np
+
+    if len(source) != n or {*map(type, source)} - {float}:
+        return False
+    numbers = np.array(source, float)
+    scatter(numbers.ctypes.data, target, places, n)
+    return True
 
 
 def signbit(x: float) -> bool:

@@ -11,8 +11,8 @@ table): to record and compile a program takes as long as 700 to 1,500 of its ope
 
 from __future__ import annotations
 
-__all__ = ["AT_ONCE", "BRANCHES", "CHECKED_CALLS", "EXAMPLES", "INVALIDATIONS", "LARGE", "MATRIX", "PAYS"]
-__all__ += ["PRODUCTS", "RETURNS", "SAVES", "SIGNATURES", "SPECIALIZATIONS", "compiles", "lifts", "numpy_from",
+__all__ = ["AT_ONCE", "BRANCHES", "CHANGES", "CHECKED_CALLS", "EXAMPLES", "INVALIDATIONS", "LARGE", "MATRIX"]
+__all__ += ["PAYS", "PRODUCTS", "RETURNS", "SAVES", "SIGNATURES", "SPECIALIZATIONS", "compiles", "lifts", "numpy_from",
             "pays_from", "products_from"]  # fmt: skip
 
 LARGE = 5_000  # operations: a larger program is lifted
@@ -27,6 +27,7 @@ CHECKED_CALLS = 4  # a specialization's first calls are compared with the functi
 SPECIALIZATIONS = 32  # of one signature; with more the function itself serves
 SIGNATURES = 256  # of a function; the least recently used makes room,
 RETURNS = 8  # until so many have come back
+CHANGES = 4  # so many watched runs of a signature may change what they reach, as caches do, before the function serves
 INVALIDATIONS = 3  # so many specializations of a signature may turn out to be wrong
 
 

@@ -1,16 +1,18 @@
 """What a compiled function does when no specialization serves a call at once: it records, compiles, compares with the
 function, or leaves the call to that. `policy` says when it does what.
 
-The first call is the function's own, watched (`PlainRun`), and recorded. A specialization's first calls run both, and
+The first call is the function's own, watched (`PurityCheck`), and recorded. A specialization's first calls run both, and
 so does, of the calls with its signature, each whose number is a power of two: the program's result is returned if they
 agree; if not, the function's, and the specialization is dropped.
 """
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from types import FunctionType
 from typing import Any, NamedTuple
 from weakref import WeakSet
 
@@ -21,6 +23,7 @@ from wengert._forks import in_child
 from wengert.compiler import policy, report
 from wengert.compiler.backends import BACKENDS, source_of
 from wengert.compiler.callpath import CacheEntry
+from wengert.compiler.captures import same
 from wengert.compiler.fused import partials_of
 from wengert.compiler.lifting import Unliftable
 from wengert.compiler.results import combined, reduce_results
@@ -28,7 +31,7 @@ from wengert.compiler.tracing import (
     DRAWS,
     Arguments,
     Candidate,
-    PlainRun,
+    PurityCheck,
     Reader,
     Specialization,
     Unrecordable,
@@ -78,6 +81,20 @@ class Runtime:
         self.turn: list[Any] = [None]  # who has it records or compiles
         _runtimes.add(self)
         self.arguments: Callable[..., Arguments] = Reader(compiled.signature, compiled.static).read
+        self.definition: Any = self.defined()
+
+    def defined(self) -> Any:
+        """The code and the defaults of the function, which may be given others."""
+        f = self.function
+        return (f.__code__, f.__defaults__, f.__kwdefaults__) if isinstance(f, FunctionType) else None
+
+    def define_anew(self) -> None:
+        """Forget what was recorded of the function as it was."""
+        self.definition, self.entries = self.defined(), {}
+        self.compiled.signature = inspect.signature(self.function)
+        self.arguments = Reader(self.compiled.signature, self.compiled.static).read
+        self.compiled.ones.clear()
+        self.compiled.batches.clear()
 
     # -- calls --------------------------------------------------------------------------------------------------------
 
@@ -91,9 +108,11 @@ class Runtime:
         """One example; or of a batch the mean, the sum, or each of them (`how`: mean, sum, map)."""
         recorder = recorder_of_thread()
         if recorder is not None:  # of another compiled function
-            return self.eager(recorder.surroundings.stand_in(self.function, self.name), args, named, how)
+            return self.eager(recorder.proxies.stand_in(self.function, self.name), args, named, how)
         if is_watched() or modes.eager_only():
             return self.eager(self.function, args, named, how)
+        if not same(self.defined(), self.definition):
+            self.define_anew()
         arguments = self.arguments(args, named, bool(how))
         if how:
             return self.batch(arguments, arguments.count(), how)
@@ -175,7 +194,9 @@ class Runtime:
                 return False
             result, watch = self.watched(entry, arguments.prepared(self.function, row), arguments, True)
             known[row] = result
-            return watch is not None and self.record(entry, arguments, arguments.example(row), result, watch)
+            if watch is None:
+                return False
+            return self.record(entry, arguments, arguments.example(row), result, watch) or not entry.is_eager
 
     def run(self, entry: CacheEntry, arguments: Arguments, count: int, how: str) -> Ran | None:
         """What specializations come to; None if somebody else is at them."""
@@ -214,14 +235,14 @@ class Runtime:
 
     def watched(
         self, entry: CacheEntry, call: Callable[[], Any], arguments: Arguments, new: bool
-    ) -> tuple[Any, PlainRun | None]:
+    ) -> tuple[Any, PurityCheck | None]:
         """What the function itself gives; and what it did besides, if a recording is to be made of it.
 
         While a profiler is at work, which cannot be watched with, no recording is made.
         """
         watch = None
         if new and sys.getprofile() is None:
-            watch = PlainRun(
+            watch = PurityCheck(
                 self.function,
                 [*arguments.originals.items(), *zip(arguments.signature.names, arguments.arrays, strict=True)],
             )
@@ -280,16 +301,17 @@ class Runtime:
         return True
 
     def record(
-        self, entry: CacheEntry, arguments: Arguments, example: Sequence[Any], result: Any, watch: PlainRun
+        self, entry: CacheEntry, arguments: Arguments, example: Sequence[Any], result: Any, watch: PurityCheck
     ) -> bool:
         """Record a run of the function on an example; False if it cannot be."""
         if len(entry.specializations) == policy.SPECIALIZATIONS:
             watch.effect = watch.effect or too_many(entry)
         if isinstance(result, np.ndarray) and not result.ndim and not arguments.signature.batched:
             watch.effect = watch.effect or "its result is an array without axes: return the Value itself"
-        if watch.effect:
-            self.fall_back(entry, watch.effect)
-        if entry.is_eager:
+        entry.changes += bool(watch.change)
+        if watch.effect or entry.changes == policy.CHANGES:
+            self.fall_back(entry, watch.effect or watch.change)
+        if entry.is_eager or watch.change:  # or the next call is watched again: it may have been a cache
             return False
         try:
             entry.candidate = record(self.function, arguments, example, result, watch)
@@ -509,8 +531,9 @@ class Runtime:
                 if not alone:
                     return
                 result, watch = self.watched(entry, lambda: arguments.eager(self.function), arguments, True)
-                if watch is None or not self.record(entry, arguments, arguments.arrays, result, watch):
+                if watch is None:
                     return
+                self.record(entry, arguments, arguments.arrays, result, watch)
 
     def calls_until_check(
         self, entry: CacheEntry, made: Sequence[Specialization], ready: Callable[[], Sequence[Any]]
@@ -541,7 +564,7 @@ class Runtime:
         holding = None
         with self.alone() as free:
             for made in entry.specializations if free else ():
-                if holding is None and not made.changed():
+                if holding is None and not made.stale_capture():
                     made.load()
                     holding = made if made.compute(batch, 1, False, 1.0) and made.hold(1) else None
         if holding is None:
@@ -589,7 +612,7 @@ class Runtime:
 
 def too_many(entry: CacheEntry) -> str:
     """Why there are so many specializations, and what to write instead."""
-    names = {made.changed() for made in entry.specializations} - {""}
+    names = {made.stale_capture() for made in entry.specializations} - {""}
     if names:
         return f"what it reads outside of itself, {', '.join(sorted(names))}, changes from call to call: pass it"
     lines = sorted({line for made in entry.specializations for line in made.lines})

@@ -135,9 +135,9 @@ class Batches:
 
     def changed(self) -> bool:
         """Whether something outside is not as it was recorded; of several recordings, it is seen where they run."""
-        if self.is_one and self.made.outside.changed():
+        if self.is_one and self.made.stale_capture():
             return True
-        return self.penalty is not None and self.penalty.outside.changed() != ""
+        return self.penalty is not None and self.penalty.stale_capture() != ""
 
     def compute(self, start: Int, end: Int) -> bool:
         """The mean loss of a batch, with the regularization, and its gradient, clipped; False if no recording holds or

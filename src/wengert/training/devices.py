@@ -258,7 +258,7 @@ class DeviceSteps(FlatSteps):
 
     def steps_until_check(self, start: int) -> int:
         """See there; as many as all processes can make, if they make the same ones."""
-        changed = any(each.made.changed() for each in (*self.losses, *self.penalties))
+        changed = any(each.made.stale_capture() for each in (*self.losses, *self.penalties))
         return self.hosts.least(0 if changed else super().steps_until_check(start), self._marked())
 
     def run(self, start: int, steps: int, loss: float, state: Any) -> tuple[int, float]:

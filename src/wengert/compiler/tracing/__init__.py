@@ -6,8 +6,8 @@ from wengert.compiler.tracing.recorder import Recorder, Unrecordable, is_watched
 from wengert.compiler.tracing.rows import by_place, rows_of
 from wengert.compiler.tracing.specialization import Specialization
 from wengert.compiler.tracing.trace import Auxiliary, Candidate, main_of, numbers_in, record, slopes_of
-from wengert.compiler.tracing.watch import DRAWS, PlainRun, random_state
+from wengert.compiler.tracing.purity import DRAWS, PurityCheck, random_state
 
-__all__ = ["DRAWS", "Arguments", "Auxiliary", "Candidate", "PlainRun", "Reader", "Recorder", "Signature", "StaticSpec"]
+__all__ = ["DRAWS", "Arguments", "Auxiliary", "Candidate", "PurityCheck", "Reader", "Recorder", "Signature", "StaticSpec"]
 __all__ += ["Specialization", "Unrecordable", "by_place", "flatten_argument", "is_watched", "main_of", "numbers_in"]
 __all__ += ["random_state", "readers_of", "record", "recorder_of_thread", "rows_of", "slopes_of"]

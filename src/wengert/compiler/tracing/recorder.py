@@ -57,11 +57,11 @@ class Recorder:
     open: bool = True  # whether the run still goes on
     _numbers: dict[int, Any] = field(default_factory=dict)  # by node: its number without a gradient
     _busy: bool = False
-    _looking: bool = False
+    looking: bool = False
 
     def __post_init__(self) -> None:
         self.began: int = Value(0.0)._made  # every node of the run is younger
-        self.surroundings: Any = None
+        self.proxies: Any = None
         self.path: Any = None  # which knows what a function has last returned: a list may be indexed there at once
 
     def refuse(self, why: str) -> None:
@@ -89,7 +89,7 @@ class Recorder:
     def guard(self, how: str, left: Any, right: Any) -> bool:
         """Note a comparison; returns its outcome."""
         outcome = bool(HOLDS[how](number_of(left), number_of(right)))
-        if self.open and not self._looking:
+        if self.open and not self.looking:
             sides = as_operand(left), as_operand(right)
             key = (how, *(id(side) if isinstance(side, Value) else float(side) for side in sides))
             if key not in self.guards:
@@ -103,14 +103,14 @@ class Recorder:
 
     def indexed(self, frame: Any, number: int) -> Any:
         """The list in ``rows[index]``, if that is what the frame is doing."""
-        if self._looking:  # for the list in front of another index
+        if self.looking:  # for the list in front of another index
             return [None] * (number + 1)
-        self._looking, count, returned = True, len(self.picked), self.path.returned
+        self.looking, count, returned = True, len(self.picked), self.path.returned
         try:
             with _hook.told_to(None):
                 items = _subscripted(frame, *returned)
         finally:
-            self._looking = False
+            self.looking = False
             del self.picked[count:]
         known = isinstance(items, (list, tuple)) or type(items).__name__ in ("ndarray", "TracedArray")
         return list(items) if known and -len(items) <= number < len(items) else None

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wengert.compiler.backends import Kernel, all_finite
+from wengert.compiler.captures import Captures
 from wengert.compiler.executable import Executable
 from wengert.compiler.lifting import Lifted
 from wengert.compiler.tracing.recorder import Guard
-from wengert.compiler.tracing.surroundings import Surroundings
 from wengert.compiler.tracing.tracers import HOLDS
 
 __all__ = ["Guards", "Specialization", "lines_of"]
@@ -68,7 +68,7 @@ class Specialization(Executable):
     lifted: Lifted
     parameters: tuple[Any, ...]
     guards: Guards
-    surroundings: Surroundings
+    captures: Captures
     shape: tuple[int, ...] | None  # of the function's result; () for one Value
     nodes: int
     is_number: bool  # whether it gives a number, on which no Value has a say

@@ -182,12 +182,12 @@ STANDINS |= {id(max): _extreme(max, "max"), id(min): _extreme(min, "min")}
 class ModuleView(ModuleType):
     """A module in which some things are found as stand-ins."""
 
-    def __init__(self, module: ModuleType, stand_in: Callable[[str, Any], Any]) -> None:
+    def __init__(self, module: ModuleType, find: Callable[[str], Any]) -> None:
         super().__init__(module.__name__)
-        self.__module, self.__stand_in = module, stand_in
+        self.__find = find
 
     def __getattr__(self, name: str) -> Any:
-        return self.__stand_in(name, getattr(self.__module, name))
+        return self.__find(name)
 
 
 def _presenting(function: Any) -> Callable[..., Any]:

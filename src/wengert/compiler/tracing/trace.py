@@ -13,14 +13,15 @@ import numpy as np
 
 from wengert import modes
 from wengert.compiler.backends import Kernel
+from wengert.compiler.captures import Captures
 from wengert.compiler.ir import Program, reverse, verify
 from wengert.compiler.lifting import CONST, INPUT, PARAM, VALUE, Lifted, Pick, Unliftable, lift
 from wengert.compiler.tracing.arguments import Arguments, ArraySpec
 from wengert.compiler.tracing.recorder import Guard, Recorder, Unrecordable, tracing
 from wengert.compiler.tracing.specialization import Guards, Specialization, lines_of
-from wengert.compiler.tracing.surroundings import Surroundings
+from wengert.compiler.tracing.proxies import Proxies
+from wengert.compiler.tracing.purity import CallTrace, PurityCheck
 from wengert.compiler.tracing.tracers import HOLDS, Integer, Number, as_operand, presented, values_in
-from wengert.compiler.tracing.watch import PlainRun, Trail
 from wengert.engine import Value
 from wengert.graph import Graph
 
@@ -92,9 +93,10 @@ class Candidate:
             self.parameters: tuple[Any, ...] = tuple([values[place] for place in places])
             # What they were when they were recorded: the user's may be others by now.
             self.numbers: Any = np.array([self._before[n] if n < run.given else values[n]._data for n in places])
-            captured = run.surroundings.keep({id(parameter) for parameter in self.parameters})
-            self.surroundings: Surroundings = run.surroundings
-            self.own: Any = np.array([n for n, p in enumerate(self.parameters) if id(p) not in captured])
+            captured = run.proxies.values()
+            self.captures: Captures = run.proxies.captures(self.parameters)
+            own = [n for n, p in enumerate(self.parameters) if id(p) not in captured]
+            self.own: Any = np.array(own, np.int64)
             self.extents: dict[str, int] = run.extents
             self.wraps: set[str] = {name for name in run.extents if run.wraps(name)}
             self.value_inputs: tuple[str, ...] = tuple(run.value_inputs)
@@ -128,7 +130,7 @@ class Candidate:
                 self.lifted,
                 self.parameters,
                 self.guards,
-                self.surroundings,
+                self.captures,
                 self.shape,
                 self.nodes,
                 self.is_number,
@@ -153,7 +155,7 @@ def _faults() -> Iterator[None]:
 @modes.suspended()  # recorded under no_grad() or not, it is the same recording
 @np.errstate(all="ignore")
 def record(
-    function: Callable[..., Any], arguments: Arguments, example: Sequence[Any], result: Any, watch: PlainRun
+    function: Callable[..., Any], arguments: Arguments, example: Sequence[Any], result: Any, watch: PurityCheck
 ) -> Candidate:
     """Run a function on an example, and write down what it did.
 
@@ -195,13 +197,13 @@ class _Trace:
         function: Callable[..., Any],
         arguments: Arguments,
         example: Sequence[Any],
-        watch: PlainRun,
+        watch: PurityCheck,
         integers: Sequence[int] = (),
         fixed: bool = False,
     ) -> None:
         self.arguments, self.example = arguments, example
         self.recorder, self.tells_bools = Recorder(), watch.tells_bools
-        self.surroundings = self.recorder.surroundings = Surroundings(self.recorder, watch.mentioned)
+        self.proxies = self.recorder.proxies = Proxies(self.recorder, watch)
         self.inputs: dict[str, Any] = {}
         self.integers: list[Integer] = []
         self.value_inputs: list[str] = []
@@ -220,10 +222,10 @@ class _Trace:
             return presented(made) if leaf.held != "scalar" else made.item()
 
         def run() -> Any:
-            clone = self.surroundings.root(function)
-            return arguments.call(clone, example, stand_in, lambda x: self.surroundings.stand_in(x, "an argument"))
+            clone = self.proxies.root(function)
+            return arguments.call(clone, example, stand_in, lambda x: self.proxies.stand_in(x, "an argument"))
 
-        path = self.recorder.path = Trail(watch.path.cached)
+        path = self.recorder.path = CallTrace(watch.path.cached, self.proxies)
         try:
             with tracing(self.recorder):
                 self.result = path.follow(run)
@@ -387,7 +389,7 @@ class _Trace:
         graph = self.graph
         source = np.where(np.frombuffer(graph.codes, np.uint16) == 0, CONST, VALUE)
         source[: self.given] = PARAM
-        captured = self.surroundings.values()
+        captured = self.proxies.values()
         source[[n for n, value in enumerate(graph.values) if id(value) in captured]] = PARAM
         inputs: dict[str, Ints] = {}
         for name, made in self.inputs.items():

@@ -1,0 +1,286 @@
+"""What a function reads outside of itself, as its recordings look at it before each run: whether it is as it was found.
+
+Like the engine, this file runs as it stands and is compiled by Cython, with `captures.pxd`.
+"""
+
+from __future__ import annotations
+
+from math import copysign
+from types import MethodType
+from typing import Any
+
+from numpy import generic
+
+from wengert.compiler import memory
+from wengert.engine import Value
+from wengert.ops.ieee import Int, cython
+
+if False:  # what the compiler reads instead of the stand-in
+    import cython  # type: ignore[no-redef]
+
+__all__ = ["KINDS", "MISSING", "Captures", "Group", "Items", "Numbers", "Place", "look", "same"]
+
+MISSING = _missing = object()  # what is found where nothing is
+NAME, CELL, ATTRIBUTE, CLASS, FUNCTION, CALL = range(6)  # where a thing is read: see `look`
+KINDS = tuple(range(6))  # the same for other modules, which do not see the numbers of C
+PLAIN = (int, bool, str, bytes, complex, type(None))
+
+
+def look(kind: Int, source: Any, key: Any) -> Any:
+    """What is at a place now; MISSING if there is nothing.
+
+    Args:
+        kind: NAME for a key of a dict, such as a module's globals; CELL for a variable of an enclosing function;
+            ATTRIBUTE for what an object has by itself or by its class, without any `__getattr__`; CLASS for what a
+            class itself defines; FUNCTION for the code and the defaults of a function; CALL for what it gives.
+        source: the dict, the cell, the object, the class or the function.
+        key: of the dict; the name of the attribute.
+    """
+    if kind == NAME:
+        names: dict[Any, Any] = source
+        return names.get(key, _missing)
+    if kind == CELL:
+        return memory.contents(source, _missing)
+    if kind == ATTRIBUTE:
+        return memory.attribute(source, key, _missing)
+    if kind == CLASS:
+        return vars(source).get(key, _missing)
+    if kind == FUNCTION:
+        return source.__code__, source.__defaults__, source.__kwdefaults__
+    return source()
+
+
+def same(now: Any, then: Any) -> bool:
+    """Return True if a program cannot tell two things apart: they are one, or equal numbers, words or tuples of such.
+
+    >>> same(0.0, -0.0), same(1, True), same((1, "a"), (1, "a")), same([1], [1])
+    (False, False, True, False)
+    """
+    kind = type(then)
+    if now is then:
+        return True
+    if type(now) is not kind:
+        return False
+    if kind is float:
+        return (now == then and copysign(1.0, now) == copysign(1.0, then)) or (now != now and then != then)
+    if kind is tuple:
+        return len(now) == len(then) and all(map(same, now, then))
+    if kind is frozenset:
+        return bool(now == then) and {*map(type, now)} == {*map(type, then)} and {*map(type, now)} <= {*PLAIN}
+    if kind is MethodType:  # made anew at each look
+        return now.__func__ is then.__func__ and now.__self__ is then.__self__
+    return (kind in PLAIN or isinstance(then, generic)) and bool(now == then)
+
+
+@cython.cclass
+class Place:
+    """Where one thing was read, and what was found there: a thing, or a float, of which a Value holds the number.
+
+    Attributes:
+        name: of the place, in the user's terms.
+    """
+
+    kind: Any
+    source: Any
+    key: Any
+    then: Any
+    leaf: Any
+    name: Any
+
+    def __init__(self, kind: Int, source: Any, key: Any, then: Any, leaf: Any, name: str) -> None:
+        self.kind, self.source, self.key, self.then, self.leaf, self.name = kind, source, key, then, leaf, name
+
+    def is_stale(self) -> bool:
+        """Read what is there now; True if it is another thing than it was."""
+        if self.kind == FUNCTION and memory.is_defined(self.source, self.then):
+            return False
+        now = look(self.kind, self.source, self.key)
+        if self.leaf is not None:
+            if type(now) is not type(self.then):
+                return True
+            leaf: Value = self.leaf
+            leaf._data = float(now)
+            return False
+        return now is not self.then and not same(now, self.then)
+
+
+@cython.cclass
+class Items:
+    """A list, a deque or a dict, what it held, and a Value for each float in it.
+
+    Args:
+        source: the container.
+        then: its items, of a dict the values.
+        leaves: a Value or None for each of them; None if there are no floats.
+        keys: of a dict.
+        name: of the container.
+    """
+
+    def __init__(self, source: Any, then: list[Any], leaves: list[Any] | None, keys: list[Any] | None, name: str):
+        self.source: Any = source
+        self.then: list[Any] = then
+        self.leaves: list[Any] | None = leaves
+        self.keys: list[Any] | None = keys
+        self.name: str = name
+        self.at: str = ""  # which of the items was another one
+
+    def is_stale(self) -> bool:
+        """Read the floats; True if there is another thing among the items than there was."""
+        items: list[Any]
+        if type(self.source) is list:
+            items = self.source
+        elif self.keys is None:
+            items = list(self.source)
+        else:
+            if self._differ(list(self.source), self.keys):
+                return True
+            items = list(self.source.values())
+        if self.leaves is None:
+            return self._differ(items, self.then)
+        self.at = "" if len(items) == len(self.then) else "len"
+        if self.at:
+            return True
+        for i in range(len(items)):
+            now, then = items[i], self.then[i]
+            if self.leaves[i] is not None:
+                if type(now) is not type(then):
+                    return self._found(i)
+                leaf: Value = self.leaves[i]
+                leaf._data = float(now)
+            elif now is not then and not same(now, then):
+                return self._found(i)
+        return False
+
+    def _differ(self, now: list[Any], then: list[Any]) -> bool:
+        if len(now) != len(then):
+            self.at = "len"
+            return True
+        for i in range(len(now)):
+            if now[i] is not then[i] and not same(now[i], then[i]):
+                return self._found(i)
+        return False
+
+    def _found(self, i: Int) -> bool:
+        self.at = str(i)
+        return True
+
+    def what(self) -> str:
+        """What was another thing, in words."""
+        if self.at == "len":
+            return f"the length of {self.name}"
+        return self.name if self.keys is not None or not self.at else f"{self.name}[{self.at}]"
+
+
+@cython.cclass
+class Numbers:
+    """An array of floats, or a list of them, that is read in bulk.
+
+    Args:
+        source: it.
+        shape: of the array.
+        places: where among a program's parameters each of the numbers belongs; -1 where it does not count.
+        name: of the array.
+    """
+
+    def __init__(self, source: Any, shape: tuple[int, ...], places: Any, name: str) -> None:
+        self.source: Any = source
+        self.shape: tuple[int, ...] = shape
+        self.places: Any = places
+        self.places_at: int = places.ctypes.data
+        self.count: int = len(places)
+        self.name: str = name
+
+    def read_into(self, target: Int) -> bool:
+        """Read the numbers into a program's parameters, which lie at an address; False if they are no such array."""
+        source: Any = self.source
+        if type(source) is list:
+            return memory.scatter_list(source, target, self.places_at, self.count)
+        if source.shape != self.shape or source.dtype != "f8":
+            return False
+        at = memory.address(source, False, self.shape, 0)
+        if not at:
+            source = source.copy(order="C")
+            at = memory.address(source, False, self.shape, 0)
+            if not at:
+                return False
+        memory.scatter(at, target, self.places_at, self.count)
+        return True
+
+
+@cython.cclass
+class Group:
+    """Places that one look tells to be as they were: of a class, which Python numbers anew when it changes, or of the
+    objects of a class that counts their changes, as `wengert.nn.Module` does.
+
+    Args:
+        kind: the class whose own attributes are meant; None for those of objects.
+        counter: a list of one thing, another one after each change; None for a class.
+    """
+
+    def __init__(self, kind: Any, counter: list[Any] | None) -> None:
+        self.kind: Any = kind
+        self.counter: list[Any] | None = counter
+        self.places: list[Place] = []
+        self.seen: Any = None
+        self.version: int = 0
+
+    def stale(self) -> str:
+        """The name of a place where something else is than was found; else nothing."""
+        place: Place
+        seen, version = None, 0
+        if self.counter is not None:
+            seen = self.counter[0]
+            if seen is self.seen:
+                return ""
+        elif self.kind is not None:
+            version = memory.version(self.kind)
+            if version and version == self.version:
+                return ""
+        for place in self.places:
+            if place.is_stale():
+                return str(place.name)
+        self.seen, self.version = seen, version
+        return ""
+
+
+@cython.cclass
+class Captures:
+    """What a recording reads outside of the function: it holds as long as the same is found there.
+
+    Args:
+        places: where single things were read.
+        items: containers.
+        groups: of places.
+        numbers: what is read in bulk.
+    """
+
+    def __init__(self, places: list[Any], items: list[Any], groups: list[Any], numbers: list[Any]) -> None:
+        self.places: list[Any] = places
+        self.items: list[Any] = items
+        self.groups: list[Any] = groups
+        self.numbers: list[Any] = numbers
+
+    def stale(self, target: Int) -> str:
+        """Read what is read anew; the name of what is not as it was found, else nothing.
+
+        Args:
+            target: the address of the program's parameters, for what is read in bulk.
+        """
+        place: Place
+        items: Items
+        group: Group
+        numbers: Numbers
+        for place in self.places:
+            if place.is_stale():
+                return str(place.name)
+        for group in self.groups:
+            name = group.stale()
+            if name:
+                return str(name)
+        for items in self.items:
+            if items.is_stale():
+                return str(items.what())
+        for numbers in self.numbers:
+            if not numbers.read_into(target):
+                return str(numbers.name)
+        return ""

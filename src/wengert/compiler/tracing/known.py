@@ -1,0 +1,111 @@
+"""What is not followed while a function is recorded; everything else that is written in Python is.
+
+The list stands here alone: modules whose code never changes what it computes, and kinds of objects that are written in
+C and either never change or are looked at by `proxies.py`. An object of any other kind that is written in C may change
+without being seen: a function that reads one runs uncompiled.
+"""
+
+from __future__ import annotations
+
+import operator
+import os
+import re
+import sys
+import threading
+from datetime import date, time, timedelta, tzinfo
+from decimal import Decimal
+from functools import lru_cache
+from types import (
+    BuiltinFunctionType,
+    ClassMethodDescriptorType,
+    CodeType,
+    EllipsisType,
+    GenericAlias,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    MethodDescriptorType,
+    MethodWrapperType,
+    NotImplementedType,
+    UnionType,
+    WrapperDescriptorType,
+)
+from typing import Any
+
+import numpy as np
+
+__all__ = ["IMMUTABLE", "LRU_CACHE", "PLAIN", "is_derivable", "is_known", "is_known_module", "is_python"]
+__all__ += ["is_standard"]
+
+PLAIN = (int, bool, str, bytes, complex, type(None))
+LRU_CACHE = type(lru_cache(len))
+IMMUTABLE: tuple[type, ...] = (
+    *PLAIN, float, range, slice, np.generic, np.dtype, np.ufunc, type(np.mean), date, time, timedelta, tzinfo, Decimal,
+    operator.itemgetter, operator.attrgetter, operator.methodcaller, re.Pattern, re.Match, BuiltinFunctionType,
+    ClassMethodDescriptorType, CodeType, EllipsisType, GenericAlias, GetSetDescriptorType, MemberDescriptorType,
+    MethodDescriptorType, MethodWrapperType, NotImplementedType, UnionType, WrapperDescriptorType,
+    np.random.Generator, np.random.RandomState, np.random.BitGenerator,  # draws are seen by their effect
+    type(threading.Lock()), type(threading.RLock()),
+)  # fmt: skip
+MODULES = frozenset(["abc", "enum", "types", "typing", "numbers", "_collections_abc", "copy", "copyreg", "warnings"])
+PACKAGES = frozenset(["numpy", "wengert", "importlib"])
+FOLLOWED = frozenset(["nn", "optim", "data", "training", "estimator"])  # of this package, which hold what may change
+OURS = ("builtins", "typing", "wengert")  # whose `__init_subclass__` leaves no trace
+HEAP = 1 << 9  # the flag of a class that was made at run time
+SEEN: dict[CodeType, bool] = {}
+MOST = 4096  # codes that are remembered
+
+
+def is_known(code: CodeType, names: dict[str, Any]) -> bool:
+    """Return True for code that is not followed, by the globals that it runs with."""
+    known = SEEN.get(code)
+    if known is None:
+        if len(SEEN) >= MOST:
+            SEEN.clear()
+        known = SEEN[code] = is_known_module(names)
+    return known
+
+
+def is_known_module(names: dict[str, Any]) -> bool:
+    """Return True for the globals of a module that is not followed."""
+    name = str(names.get("__name__"))
+    package, _, rest = name.partition(".")
+    if package == "wengert" and rest.partition(".")[0] in FOLLOWED:
+        return False
+    if name in MODULES or package in PACKAGES:
+        return vars(sys.modules.get(name, re)) is names  # or another module that took the name
+    return False
+
+
+def is_standard(code: CodeType) -> bool:
+    """Return True for code of Python's own library, which other code calls on a function's behalf."""
+    path = code.co_filename
+    return path.startswith(("<frozen", STANDARD)) and "-packages" not in path
+
+
+STANDARD = os.path.dirname(os.__file__) + os.sep
+
+
+def is_python(kind: type) -> bool:
+    """Return True if a class is written in Python: its objects hold nothing but attributes.
+
+    >>> is_python(type("A", (), {})), is_python(type("B", (list,), {})), is_python(threading.local)
+    (True, True, False)
+    """
+    base, own = kind.__base__, vars(kind)
+    if base is None or not kind.__flags__ & HEAP or kind.__itemsize__ != base.__itemsize__:
+        return False
+    slots = sum([isinstance(x, MemberDescriptorType) and x.__objclass__ is kind for x in own.values()])
+    held = slots + ("__dict__" in own) + ("__weakref__" in own)  # what Python itself makes room for
+    return bool(kind.__basicsize__ - base.__basicsize__ <= 8 * held)
+
+
+def is_derivable(kind: type) -> bool:
+    """Return True if a class and its bases are written in Python, so that one can be derived without a trace."""
+    if type(kind).__module__ not in ("builtins", "abc"):
+        return False
+    for base in kind.__mro__:
+        if base.__basicsize__ > object.__basicsize__ and not is_python(base):
+            return False
+        if "__init_subclass__" in vars(base) and base.__module__.partition(".")[0] not in OURS:
+            return False
+    return True
