@@ -358,7 +358,7 @@ def difference(plain: Trace, compiled: Trace) -> str:
     """The first difference between what two processes saw, in words; empty if there is none."""
     for k, (expected, seen) in enumerate(zip(plain.seen, compiled.seen, strict=False)):
         if not same(expected, seen):
-            return f"observation {k} of {len(plain.seen)} is {_short(seen)}, not {_short(expected)}"
+            return f"observation {k} of {len(plain.seen)}, {_told(seen, expected)}"
     if compiled.ended:
         return f"after {len(compiled.seen)} observations: {compiled.ended}"
     for what in ("others", "random"):
@@ -376,6 +376,25 @@ def same(a: Any, b: Any) -> bool:
             return a == b or (a != a and b != b)
         return abs(a - b) <= max(CLOSE * max(abs(a), abs(b)), TINY)
     return type(a) is type(b) and bool(a == b)
+
+
+def _told(seen: Any, expected: Any) -> str:
+    """The first place in which two descriptions of an observation differ."""
+    if isinstance(seen, tuple):  # printed text
+        return f"{_short(seen)}, not {_short(expected)}"
+    for what, a, b in zip(("the result", "the gradients", "backward"), seen, expected, strict=False):
+        place = ""
+        while not same(a, b):
+            if not isinstance(a, (list, tuple)) or type(a) is not type(b) or len(a) != len(b):
+                break
+            k = next(k for k, pair in enumerate(zip(a, b, strict=True)) if not same(*pair))
+            if k == 0 and isinstance(a[0], str):
+                break  # of another kind
+            a, b, place = a[k], b[k], f"{place}[{k}]"
+        else:
+            continue
+        return f"{what}{place}: {_short(a)}, not {_short(b)}"
+    return f"{_short(seen)}, not {_short(expected)}"
 
 
 def _raised(reason: str) -> bool:
