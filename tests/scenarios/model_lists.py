@@ -63,8 +63,8 @@ def network_grows_deeper_while_it_trains(compile):
 def layers_are_reversed_in_place(compile):
     model = Stack(squares(3))
     f = compile(lambda x: model(x))
-    for k in range(20):
-        if k in (5, 11, 14):
+    for k in range(22):
+        if k in (5, 11, 17):
             model.layers.reverse()
         yield f(X[k % 9]), model
 
@@ -85,8 +85,8 @@ def slice_of_layers_is_assigned(compile):
 def every_other_layer_is_deleted(compile):
     model = Stack(squares(5))
     f = compile(lambda x: model(x))
-    for k in range(16):
-        if k == 7:
+    for k in range(22):
+        if k == 6:
             del model.layers[::2]
         yield f(X[k % 9]), model
         yield f.map(X)
@@ -231,10 +231,10 @@ def layers_rotate_in_a_deque(compile):
         return x[0] + x[1]
 
     f = compile(forward)
-    for k in range(18):
+    for k in range(22):
         if k in (5, 11):
             layers.rotate(1)
-        if k == 14:
+        if k == 17:
             layers.popleft()
         yield f(X[k % 9]), list(layers)
 
@@ -342,11 +342,11 @@ def enumerated_layers_with_a_skip_connection(compile):
             x = [a + b for a, b in zip(x, y, strict=True)] if i in skips else y
         return x[0] * x[1]
 
-    for k in range(18):
+    for k in range(22):
         if k == 5:
             skips.add(2)
         if k == 11:
             skips.clear()
-        if k == 14:
+        if k == 17:
             layers.reverse()
         yield f(X[k % 9]), layers

@@ -79,8 +79,8 @@ def neuron_is_replaced_by_one_of_another_activation(compile):
         a, b = layer(x)
         return a * a + 2.0 * b
 
-    for k in range(16):
-        if k == 7:
+    for k in range(22):
+        if k == 6:
             layer.neurons[0] = nn.Neuron(2, "gelu", rng=6)
         yield norm(X[k % 9]), layer
 
@@ -143,7 +143,7 @@ def weight_becomes_a_constant(compile):
 def two_weights_change_places(compile):
     neuron = nn.Neuron(2, "linear", rng=5)
     f = compile(lambda x: neuron(x) * neuron.w[0])
-    for k in range(20):
+    for k in range(22):
         if k in (5, 9, 19):
             neuron.w[0], neuron.w[1] = neuron.w[1], neuron.w[0]
         yield f(X[k % 9]), neuron
