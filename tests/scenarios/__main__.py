@@ -20,7 +20,7 @@ import wengert
 from tests.scenarios import kit
 
 LIMIT = 60.0  # seconds for a process
-VERDICTS = ("right", "uncompiled", "documented", "raised", "wrong", "hung", "died", "unfit", "absent")
+VERDICTS = ("right", "uncompiled", "documented", "idle", "raised", "wrong", "hung", "died", "unfit", "absent")
 FINE = ("right", "uncompiled", "documented", "absent")
 
 
@@ -78,13 +78,13 @@ def outcomes(chosen: list[kit.Scenario], backends: list[str], jobs: int) -> Iter
 
 def told(found: list[kit.Outcome]) -> bool:
     """Print how many came out how, by file and back end; return True if none is wrong."""
-    print(f"\n{'':28}" + "".join(f"{verdict:>12}" for verdict in VERDICTS))
+    print(f"\n{'':24}" + "".join(f"{verdict:>11}" for verdict in VERDICTS))
     for kind in (lambda o: o.name.partition(".")[0], lambda o: f"all, {o.backend or 'none'}"):
         counts: dict[str, Counter[str]] = {}
         for outcome in found:
             counts.setdefault(kind(outcome), Counter())[outcome.verdict] += 1
         for name, count in counts.items():
-            print(f"{name:28}" + "".join(f"{count[verdict]:12}" for verdict in VERDICTS))
+            print(f"{name:24}" + "".join(f"{count[verdict]:11}" for verdict in VERDICTS))
     return all(outcome.verdict in FINE for outcome in found)
 
 

@@ -217,6 +217,7 @@ class Trace:
         seen: one description after another of what the scenario yielded, in plain data.
         uncompiled: why functions ran uncompiled, in the words of the warnings.
         dropped: how many recordings were dropped after a comparison.
+        idle: functions of which nothing that was recorded served a call, by their reports.
         others: warnings of the program's own.
         ended: an exception of the scenario itself, or of the process.
         calls: how many there were (on the plain side).
@@ -226,6 +227,7 @@ class Trace:
     seen: list[Any] = field(default_factory=list)
     uncompiled: list[str] = field(default_factory=list)
     dropped: int = 0
+    idle: list[str] = field(default_factory=list)
     others: list[str] = field(default_factory=list)
     ended: str = ""
     calls: int = 0
@@ -234,14 +236,21 @@ class Trace:
 
 def drive(run: Callable[[Callable[..., Any]], Iterator[Any]], compile: Callable[..., Any]) -> Trace:
     """Run a scenario and note what it yields."""
-    trace = Trace()
+    trace, functions = Trace(), []
+
+    def compiling(function: Any = None, **options: Any) -> Any:
+        if function is None:
+            return functools.partial(compiling, **options)
+        functions.append(compile(function, **options))
+        return functions[-1]
+
     random.seed(0)
     np.random.seed(0)
     Plain.calls = 0
     with warnings.catch_warnings(record=True) as said, contextlib.redirect_stdout(io.StringIO()) as printed:
         warnings.simplefilter("always")
         try:
-            for item in run(compile):
+            for item in run(compiling):
                 trace.seen.append(_observed(item))
                 if printed.getvalue():
                     trace.seen.append(("printed", printed.getvalue()))
@@ -257,9 +266,16 @@ def drive(run: Callable[[Callable[..., Any]], Iterator[Any]], compile: Callable[
             trace.dropped += 1
         else:
             trace.others.append(f"{warning.category.__name__}: {text}")
+    trace.idle = [report for function in functions if is_idle(report := getattr(function, "report", str)())]
     trace.calls = Plain.calls
     trace.random = str(hash((random.getstate(), np.random.get_state()[1].tobytes(), np.random.get_state()[2:])))
     return trace
+
+
+def is_idle(report: str) -> bool:
+    """Return True if a function was called often, and no call of it was served by what was recorded."""
+    counts = re.findall(r"(\d+) calls.*?, (\d+) of these compared", report)
+    return "runs uncompiled" not in report and any(int(calls) > 5 and compared == "0" for calls, compared in counts)
 
 
 def _observed(item: Any) -> Any:
@@ -320,8 +336,9 @@ class Outcome:
     """What became of a scenario with a back end.
 
     Attributes:
-        verdict: "right", "uncompiled" (right, by the engine), "raised", "wrong", "hung", "died"; "unfit" where the
-            plain side is no oracle, "documented" where a wrong result is allowed for, "absent" without its library.
+        verdict: "right", "uncompiled" (right, by the engine), "idle" (right, recorded again and again, nothing served),
+            "raised", "wrong", "hung", "died"; "unfit" where the plain side is no oracle, "documented" where a wrong
+            result is allowed for, "absent" without its library.
         reason: the first difference; why it runs uncompiled.
         dropped: recordings that comparisons found stale.
     """
@@ -351,6 +368,8 @@ def compared(found: Scenario, backend: str, plain: Trace, compiled: Trace) -> Ou
             outcome.verdict = "documented"
     elif compiled.uncompiled:
         outcome.verdict, outcome.reason = "uncompiled", "; ".join(dict.fromkeys(compiled.uncompiled))
+    elif compiled.idle:
+        outcome.verdict, outcome.reason = "idle", compiled.idle[0].partition("\n")[0]
     return outcome
 
 

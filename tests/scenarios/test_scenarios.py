@@ -107,6 +107,24 @@ def test_effects_are_compared() -> None:
     assert found.reason.startswith("observation 14 ")  # seen and printed, seven times each
 
 
+def test_a_function_of_which_nothing_serves_is_idle() -> None:
+    class Recording(kit.Plain):
+        served = 0
+
+        def report(self) -> str:
+            return (
+                f"f, one example: 12 calls, {self.served} of these compared with the function\n  specialization 1: ..."
+            )
+
+    class Serving(Recording):
+        served = 4
+
+    assert outcome(annealed, Recording).verdict == "idle"
+    assert outcome(annealed, Serving).verdict == "right"
+    assert not kit.is_idle("f, one example: 9 calls, 0 of these compared with the function\n  runs uncompiled: why")
+    assert not kit.is_idle("f, a batch: 2 calls on 8 examples, 0 of these compared with the function")
+
+
 def test_a_scenario_that_proves_nothing_is_unfit() -> None:
     def short(compile: Any) -> Iterator[Any]:
         f = compile(lambda x: x)
