@@ -23,8 +23,9 @@ one, ``compile`` gives the function itself, with ``map``, ``mean`` and ``sum`` a
 
 Printed text, warnings and the state of Python's and NumPy's random numbers are compared too; both generators start from
 the same seed. A function is recorded at its first call, compiled at the second, compared at calls 1 to 4 and at powers
-of two: so it is called at least twelve times, and what changes does so at calls 5, 11 or 21 (counted from 0), where no
-comparison would notice. A module's globals may be changed: no other scenario runs in the process.
+of two; where something is recorded anew, the next four are compared as well. So it is called at least twelve times, and
+what changes does so at calls 5, 11, 17 or 21 (counted from 0), at which no comparison notices it. A module's globals
+may be changed: no other scenario runs in the process.
 
 ``@scenario(each={"name": thing, ...})`` makes one scenario of each thing, which is passed as the second argument;
 ``documented="..."`` names the line of "What is still not seen" for which the result may be wrong; ``needs="pydantic"``

@@ -42,8 +42,8 @@ def last_layer_is_replaced_for_another_task(compile):
 def hidden_width_grows_by_two_new_layers(compile):
     model = nn.MLP(2, [2, 1], "tanh", rng=3)
     f = compile(lambda x: model(x))
-    for k in range(20):
-        if k in (5, 9, 14):
+    for k in range(22):
+        if k in (5, 10, 16):
             width = len(model.layers[0].neurons) + 1
             model.layers = [nn.Layer(2, width, "tanh", rng=k), nn.Layer(width, 1, "linear", rng=k)]
         yield f(X[k % 9]), model
@@ -144,7 +144,7 @@ def two_weights_change_places(compile):
     neuron = nn.Neuron(2, "linear", rng=5)
     f = compile(lambda x: neuron(x) * neuron.w[0])
     for k in range(22):
-        if k in (5, 9, 19):
+        if k in (5, 11, 19):
             neuron.w[0], neuron.w[1] = neuron.w[1], neuron.w[0]
         yield f(X[k % 9]), neuron
 

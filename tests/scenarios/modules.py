@@ -93,12 +93,12 @@ def model_in_a_dict_is_replaced(compile):
 def models_of_a_dict_are_summed(compile):
     heads = {name: nn.Neuron(2, "tanh", rng=k) for k, name in enumerate("abc")}
     f = compile(lambda x: sum(head(x) for head in heads.values()))
-    for k in range(20):
+    for k in range(22):
         if k == 5:
             del heads["b"]
-        if k == 9:
+        if k == 10:
             heads["d"] = nn.Neuron(2, "linear", rng=k)
-        if k == 13:
+        if k == 16:
             heads["a"], heads["c"] = heads["c"], nn.Neuron(2, "sigmoid", rng=k)
         yield f(X[k % 9]), heads
 
@@ -169,7 +169,7 @@ def subclass_of_layer_in_an_mlp(compile):
     for k in range(22):
         if k == 5:
             model.layers[0] = Normed(2, 3, "tanh", rng=8)
-        if k in (11, 13):
+        if k in (11, 17):
             model.layers[0].eps *= 100.0
         yield f(X[k % 9]), model
 
@@ -329,12 +329,12 @@ class Recurrent(nn.Module):
 def recurrent_cell_is_replaced(compile):
     model = Recurrent()
     f = compile(lambda xs: model(xs))
-    for k in range(18):
+    for k in range(22):
         if k == 5:
             model.cell = nn.Layer(3, 2, "sigmoid", rng=12)
-        if k == 9:
+        if k == 10:
             model.steps = 5
-        if k == 13:
+        if k == 16:
             model.cell.neurons[0].w.reverse()
         yield f([0.1 * k, 0.2, 0.3, 0.4, 0.5]), model
 
@@ -500,12 +500,12 @@ class Kernel(nn.Module):
 def centres_of_a_kernel_move_and_multiply(compile):
     model = Kernel()
     f = compile(lambda x: model(x))
-    for k in range(16):
+    for k in range(22):
         if k == 5:
             model.centres[0] = [0.5, math.pi]
-        if k == 9:
+        if k == 10:
             model.centres[1][1] = 0.25
-        if k == 13:
+        if k == 16:
             model.centres.append([2.0, 2.0])
             model.widths.append(Value(0.1))
         yield f(X[k % 9]), model

@@ -172,8 +172,8 @@ def progress_of_a_scheduler_blends_two_losses(compile):
         share = schedule.progress
         return (1.0 - share) * (w * x - y) ** 2 + share * abs(w * x - y)
 
-    for k in range(16):
-        if k in (5, 9, 13):
+    for k in range(22):
+        if k in (5, 10, 16):
             schedule.step()
         yield loss.mean([0.1 * i for i in range(64)], SIGNS), w
 
@@ -310,7 +310,7 @@ def temperature_is_annealed_by_a_generator(compile):
     temperature = next(temperatures)
     logits = [Value(0.1), Value(0.9), Value(-0.4)]
     f = compile(lambda x: wengert.softmax([z / temperature for z in logits])[1] * x)
-    for k in range(20):
-        if k in (5, 9, 13):
+    for k in range(22):
+        if k in (5, 10, 16):
             temperature = next(temperatures)
         yield f(0.5), logits
