@@ -27,9 +27,9 @@ def lru_cache_of_a_factor_that_is_cleared(compile):
     w = Value(1.0)
     f = compile(lambda x, n: w * x * factor(n))
     for call in range(1, 25):
-        if call == 5:
+        if call == 6:
             scale[0] = 10.0  # what is in the cache stays as it is
-        if call == 11:
+        if call == 12:
             factor.cache_clear()
         yield f(0.5, call % 3), w
         yield factor.cache_info().currsize
@@ -80,11 +80,11 @@ def cached_property_that_is_deleted(compile):
     mesh, w = Mesh(4), Value(1.0)
     f = compile(lambda x: w * x * mesh.spacing)
     for call in range(1, 22):
-        if call == 5:
+        if call == 6:
             mesh.n = 8  # stale on purpose, as Python has it
-        if call == 11:
+        if call == 12:
             del mesh.spacing
-        if call == 17:
+        if call == 18:
             mesh.spacing = -1.0
         yield f(1.0 * call), w
 
@@ -160,9 +160,9 @@ def singledispatchmethod_on_own_classes(compile):
     shapes = [Circle(w), Square(w)]
     f = compile(lambda x: sum(area.of(s) for s in shapes) * x)
     for call in range(1, 20):
-        if call == 5:
+        if call == 6:
             Area.pi = 3.14159
-        if call == 11:
+        if call == 12:
             shapes[0] = Square(w)
         yield f(0.1 * call), w
 
@@ -174,9 +174,9 @@ def partial_over_a_list_that_changes(compile):
     w = Value(0.5)
     f = compile(lambda x: polynomial(w * x))
     for call in range(1, 20):
-        if call == 5:
+        if call == 6:
             coefficients[1] = -1.0
-        if call == 11:
+        if call == 12:
             coefficients.append(0.5)
         yield f(0.2 * call), w
 
@@ -187,9 +187,9 @@ def partial_that_gets_another_state(compile):
     w = Value(1.5)
     f = compile(lambda x: held["step"](w) * x)
     for call in range(1, 16):
-        if call == 5:
+        if call == 6:
             held["step"].__setstate__((pow, (), {"exp": 3}, {}))
-        if call == 11:
+        if call == 12:
             held["step"] = functools.partial(operator.mul, 4.0)
         yield f(0.5 * call), w
 
@@ -207,9 +207,9 @@ def partialmethod_with_a_default_of_the_class(compile):
     window, w = Window(), Value(1.0)
     f = compile(lambda x: w * window.square(x))
     for call in range(1, 18):
-        if call == 5:
+        if call == 6:
             window.width = 2.0
-        if call == 11:
+        if call == 12:
             Window.square = functools.partialmethod(Window.bump, power=1)
         yield f(0.3 * call), w
 
@@ -244,9 +244,9 @@ def total_ordering_of_candidates(compile):
     candidates = [Candidate(a, 0.5), Candidate(b, 0.7)]
     f = compile(lambda x: x * max(candidates).weight + min(candidates).cost)
     for call in range(1, 18):
-        if call == 5:
+        if call == 6:
             candidates[0].cost = 0.9
-        if call == 11:
+        if call == 12:
             candidates[1].cost = 0.95
         yield f(0.5 * call), a, b
 
@@ -263,7 +263,7 @@ def wraps_whose_wrapped_is_replaced(compile):
     w = Value(1.0)
     f = compile(lambda x: w * outer(x))
     for call in range(1, 16):
-        if call == 5:
+        if call == 6:
             outer.__wrapped__ = lambda x: x - 7.0
         yield f(0.1 * call), w
 
@@ -311,7 +311,7 @@ def memo_class_with_call_and_missing(compile):
     squares, w = Memo(lambda n: float(n * n)), Value(1.0)
     f = compile(lambda x, n: w * x + squares[n])
     for call in range(1, 20):
-        if call == 11:
+        if call == 12:
             squares[2] = -1.0
         yield f(0.5, call % 4 if call > 6 else 2), w
         yield len(squares)
@@ -367,9 +367,9 @@ def lazily_built_table_that_is_thrown_away(compile):
     basis, w = Basis(), Value(0.5)
     f = compile(lambda xs: sum(w * x * r[1] for x, r in zip(xs, basis.rows())))
     for call in range(1, 20):
-        if call == 5:
+        if call == 6:
             basis.table[1][1] = 40.0
-        if call == 11:
+        if call == 12:
             basis.table = None
         yield f([0.1, 0.1 * call, 0.3]), w
 
@@ -386,7 +386,7 @@ def lazily_built_table_in_a_mean(compile):
 
     f = compile(lambda x: w * x * weight(2) + weight(3))
     for call in range(1, 15):
-        if call == 5:
+        if call == 6:
             tables[2] = 100.0
         if call == 7:
             del tables[3]
@@ -405,9 +405,9 @@ def compiled_pattern_in_a_helper(compile):
 
     f = compile(lambda x: w * x * total())
     for call in range(1, 18):
-        if call == 5:
+        if call == 6:
             names[0] = "w10"
-        if call == 11:
+        if call == 12:
             number = re.compile(r"(\d)")
         yield f(0.2 * call), w
 
@@ -418,7 +418,7 @@ def patterns_of_the_re_module_and_its_cache(compile):
     w = Value(3.0)
     f = compile(lambda x: w * x * len(re.findall(pattern, "aaabaabcc")))
     for call in range(1, 18):
-        if call == 5:
+        if call == 6:
             re.purge()
         if call == 7:
             pattern = "a"
@@ -464,11 +464,11 @@ def itertools_over_what_is_outside(compile):
 
     f = compile(total)
     for call in range(1, 22):
-        if call == 5:
+        if call == 6:
             groups[0][1] = -2.0
-        if call == 11:
+        if call == 12:
             selectors[1] = 1
-        if call == 17:
+        if call == 18:
             groups.append([0.5])
         yield f(0.3 * call), w
 
@@ -485,9 +485,9 @@ def islice_takewhile_and_a_bound_that_moves(compile):
 
     f = compile(head)
     for call in range(1, 20):
-        if call == 5:
+        if call == 6:
             stop["below"] = 0.2
-        if call == 11:
+        if call == 12:
             stop["first"] = 2
         yield f(1.0 + 0.1 * call), w
 
@@ -502,12 +502,12 @@ def attrgetter_and_itemgetter_of_own_objects(compile):
     node, w = Node(0.5), Value(1.0)
     lr, opt = operator.attrgetter("lr"), operator.itemgetter("lr")
     f = compile(lambda x: w * x * lr(node) + opt(node.opt))
-    for call in range(1, 20):
-        if call == 5:
+    for call in range(1, 21):
+        if call == 6:
             node.lr = 4.0
-        if call == 11:
+        if call == 12:
             node.opt["lr"] = -4.0
-        if call == 17:
+        if call == 18:
             lr = operator.attrgetter("opt.__len__")
             node.lr = 0.0
             lr = operator.attrgetter("lr")
@@ -526,7 +526,7 @@ def dotted_attrgetter_in_a_map(compile):
     w = Value(1.0)
     f = compile(lambda x: w * x * scale(root))
     for call in range(1, 10):
-        if call == 5:
+        if call == 6:
             root.model.scale = 0.1
         if call == 7:
             root.model = Group()
@@ -548,7 +548,7 @@ def methodcaller_of_a_schedule(compile):
     rate = operator.methodcaller("rate", 0.5)
     f = compile(lambda x: w * x * rate(schedule))
     for call in range(1, 24):
-        if call > 4:
+        if call > 5:
             schedule.epoch = call - 3
         yield f(0.1 * call), w
 
@@ -561,9 +561,9 @@ def numpy_vectorize_of_a_closure(compile):
     w = Value(1.0)
     f = compile(lambda x: w * x * float(kinked(knots).sum()))
     for call in range(1, 18):
-        if call == 5:
+        if call == 6:
             bend["at"] = 2.0
-        if call == 11:
+        if call == 12:
             knots[0] = -10.0
         yield f(0.5 + call), w
 
@@ -592,8 +592,8 @@ def string_template_and_percent_formats_decide(compile):
     w = Value(1.0)
     f = compile(lambda x: w * x * rates[key.substitute(state)] + len("%(kind)s" % state))
     for call in range(1, 20):
-        if call == 5:
+        if call == 6:
             state["n"] = 2
-        if call == 11:
+        if call == 12:
             state.update(kind="cold", n=1)
         yield f(1.0 + call), w

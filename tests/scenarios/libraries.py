@@ -52,7 +52,7 @@ def package_function_reads_a_global_of_its_module(compile):
         w = Value(0.7)
         f = compile(lambda x: gains.amplify(w * x) + x)
         for call in range(1, 25):
-            if call in (5, 11, 21):
+            if call in (6, 12, 21):
                 gains.GAIN += 1.5
             yield f(0.1 * call), w
 
@@ -101,11 +101,11 @@ def package_class_with_a_damping_of_class_and_instance(compile):
         spring = springs.Oscillator(k)
         f = compile(lambda x, v: spring.energy(x, v))
         for call in range(1, 24):
-            if call == 5:
+            if call == 6:
                 springs.Oscillator.damping = 0.4
-            if call == 11:
+            if call == 12:
                 spring.damping = 0.9
-            if call == 17:
+            if call == 18:
                 del spring.damping
             yield f(0.3 * call, 1.0 - 0.1 * call), k
 
@@ -126,7 +126,7 @@ def package_instance_is_edited_between_batches(compile):
         scaler, w = Scaler(), Value(1.5)
         f = compile(lambda x: (w * scaler.transform(x)).tanh())
         for call in range(1, 14):
-            if call == 5:
+            if call == 6:
                 scaler.centre = 0.5
             if call == 7:
                 scaler.spread = 2.5
@@ -165,9 +165,9 @@ def package_model_has_one_of_its_weights_replaced(compile):
         model = Linear([a, b, c])
         f = compile(lambda xs: model(xs).tanh())
         for call in range(1, 22):
-            if call == 5:
+            if call == 6:
                 model.weights[1] = d
-            if call == 11:
+            if call == 12:
                 model.weights.reverse()
             yield f([0.1, 0.02 * call, 0.3]), a, b, c, d
 
@@ -218,7 +218,7 @@ def package_registry_gets_another_function(compile):
         w = Value(1.1)
         f = compile(lambda x: w * kernels.apply(x * w))
         for call in range(1, 20):
-            if call == 5:
+            if call == 6:
                 kernels.register("kernel")(lambda x: 3.0 - x)
             if call == 12:
                 kernels.REGISTRY["kernel"] = abs
@@ -300,9 +300,9 @@ def package_config_is_a_frozen_dataclass_that_is_replaced(compile):
         w = Value(1.3)
         f = compile(lambda x: module.decay(w + x))
         for call in range(1, 22):
-            if call == 5:
+            if call == 6:
                 module.config = dataclasses.replace(module.config, rate=0.25)
-            if call == 11:
+            if call == 12:
                 module.config = dataclasses.replace(module.config, power=3)
             yield f(0.1 * call), w
 
@@ -331,7 +331,7 @@ def package_traits_keep_their_numbers_in_a_weak_dictionary(compile):
         thing, w = traitkit.HasTraits(), Value(0.4)
         f = compile(lambda x: w * x * thing.gain)
         for call in range(1, 20):
-            if call in (5, 11):
+            if call in (6, 12):
                 thing.gain = thing.gain + 2.0
             yield f(0.5 * call), w
 
@@ -352,9 +352,9 @@ def package_hooks_are_added_while_it_runs(compile):
         w = Value(0.6)
         f = compile(lambda x: hooked.forward(w * x))
         for call in range(1, 22):
-            if call == 5:
+            if call == 6:
                 hooked.hooks.append(lambda y: y + 1.0)
-            if call == 11:
+            if call == 12:
                 hooked.hooks.append(lambda y: y * y)
             if call == 18:
                 hooked.hooks.pop(0)
@@ -410,9 +410,9 @@ def package_attribute_that_its_module_computes(compile):
         m = Value(0.2)
         f = compile(lambda h: m * nature.gravity * h)
         for call in range(1, 18):
-            if call == 5:
+            if call == 6:
                 nature._table["gravity"] = 1.62
-            if call == 11:
+            if call == 12:
                 nature.gravity = 3.71
             yield f(1.0 * call), m
 
@@ -432,9 +432,9 @@ def package_generator_of_window_weights(compile):
         w = Value(1.0)
         f = compile(lambda xs: sum(g * w * x for g, x in zip(windows.window(), xs)))
         for call in range(1, 18):
-            if call == 5:
+            if call == 6:
                 windows.width = 2
-            if call == 11:
+            if call == 12:
                 windows.width = 4
             yield f([1.0, 0.1 * call, -1.0, 2.0]), w
 
@@ -577,9 +577,9 @@ def editable_package_behind_a_pth_file(compile):
         w = Value(3.0)
         f = compile(lambda x: (w + step(2 * x)) ** 2)
         for call in range(1, 20):
-            if call == 5:
+            if call == 6:
                 rates.lr = 0.5
-            if call == 11:
+            if call == 12:
                 type(rates).lr = 9.0
             if call == 13:
                 del rates.lr
@@ -600,11 +600,11 @@ def source_folder_on_the_path(compile):
         w = Value(1.0)
         f = compile(lambda x: w * x * ps.alpha() + sum(ps.SETTINGS["model"]["layers"]))
         for call in range(1, 22):
-            if call == 5:
+            if call == 6:
                 ps.SETTINGS["model"]["alpha"] = -1.0
-            if call == 11:
+            if call == 12:
                 ps.SETTINGS["model"] = {"alpha": 2.0, "layers": [8.0]}
-            if call == 17:
+            if call == 18:
                 ps.SETTINGS["model"]["layers"].append(0.125)
             yield f(0.3 * call), w
 
@@ -627,9 +627,9 @@ def namespace_package_in_two_folders(compile):
             w = Value(2.0)
             f = compile(lambda x: w * corp.clipping.clip(x))
             for call in range(1, 20):
-                if call == 5:
+                if call == 6:
                     corp.limits.bounds[1] = 0.25
-                if call == 11:
+                if call == 12:
                     corp.clipping.bounds = (-3.0, 3.0)
                 yield f(0.3 * call - 2.0), w
         finally:
@@ -670,7 +670,7 @@ def own_module_named_code(compile):
         w = Value(1.0)
         f = compile(lambda x: code.coded(w * x))
         for call in range(1, 18):
-            if call == 5:
+            if call == 6:
                 code.k = 3.0
             yield f(0.1 * call), w
 
@@ -694,9 +694,9 @@ def own_module_named_trace_with_a_class(compile):
         w, trace = Value(0.9), Trace(0.5)
         f = compile(lambda x: trace.eligibility(w * x))
         for call in range(1, 20):
-            if call == 5:
+            if call == 6:
                 trace.decay = 0.9
-            if call == 11:
+            if call == 12:
                 trace.values.append(0.25)
             yield f(0.1 * call), w
 
@@ -722,7 +722,7 @@ def own_module_named_sunau_in_a_mean(compile):
         w = Value(0.4)
         f = compile(lambda x: sunau.apply((w * x).tanh()))
         for call in range(1, 15):
-            if call == 5:
+            if call == 6:
                 sunau.gains[0] = -2.0
             if call == 7:
                 sunau.gains = [0.5, 0.25]
@@ -742,9 +742,9 @@ def own_package_with_a_module_named_types(compile):
         w = Value(1.0)
         f = compile(lambda x: w * x / numbers_.Unit.factor)
         for call in range(1, 18):
-            if call == 5:
+            if call == 6:
                 numbers_.types.Unit.factor = 1000.0
-            if call == 11:
+            if call == 12:
                 numbers_.Unit = type("Other", (), {"factor": 0.1})
             yield f(1.0 * call), w
 
@@ -764,9 +764,9 @@ def attrs_class_with_slots(compile):
     config, w = Config(), Value(2.0)
     f = compile(lambda x: w * x * config.lr - config.decay)
     for call in range(1, 20):
-        if call == 5:
+        if call == 6:
             config.lr = 0.3
-        if call == 11:
+        if call == 12:
             config.decay = "4"
         yield f(1.0 * call), w
 
@@ -800,7 +800,7 @@ def pandas_row_read_inside(compile):
     w = Value(0.5)
     f = compile(lambda x: w * x + float(table.loc["b", "high"]) * x)
     for call in range(1, 14):
-        if call == 5:
+        if call == 6:
             table.loc["b", "high"] = 30.0
         yield f(0.1 * call), w
 
@@ -813,6 +813,6 @@ def scipy_interpolator_whose_table_changes(compile):
     w = Value(1.0)
     f = compile(lambda x: w * float(held[0](x)))
     for call in range(1, 14):
-        if call == 5:
+        if call == 6:
             held[0] = interp1d([0.0, 1.0, 2.0], [5.0, 1.0, 0.0])
         yield f(0.1 * call), w
