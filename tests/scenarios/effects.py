@@ -359,12 +359,12 @@ def exception_after_an_effect(compile):
         yield started
 
 
-@scenario(documented="Effects that only later calls have")
+@scenario
 def effect_that_only_a_later_example_has(compile):
     seen, w = set(), Value(1.0)
 
     def value(x):
-        noted = seen.add if x * 10 == 6.0 else id
+        noted = seen.add if round(x * 10) in (6, 11) else abs
         noted(x)
         return w * x
 
