@@ -20,7 +20,7 @@ def array_edited_in_place_and_replaced(compile):
             table *= 0.5
         if call == 18:
             table = np.array([9.0, 8.0, 7.0, 6.0])
-        yield f(0.1 * call), w
+        yield f.mean([0.1 * call + 0.05 * k for k in range(64)]), w
 
 
 @scenario
@@ -47,6 +47,7 @@ def strides_backwards_and_transposed(compile):
         if call == 12:
             turned[2, 0] = 4.0
         yield f(0.3 * call), w
+        yield f.map([0.3 * call + 0.3 * k for k in range(9)])
 
 
 @scenario
@@ -59,6 +60,7 @@ def zero_dimensional_array_as_a_rate(compile):
         if call == 12:
             rate += 1.0
         yield f(0.1 * call), w
+        yield f.map([0.1 * call + 0.3 * k for k in range(9)])
 
 
 @scenario
@@ -107,7 +109,7 @@ def object_array_of_values_with_one_replaced(compile):
             weights[0] = c
         if call == 12:
             weights[:] = weights[::-1].copy()
-        yield f(0.2 * call), a, b, c
+        yield f.mean([0.2 * call + 0.05 * k for k in range(64)]), a, b, c
 
 
 @scenario
@@ -120,7 +122,7 @@ def boolean_mask_array_that_flips(compile):
             mask[1] = True
         if call == 12:
             mask ^= True
-        yield f(0.1 * call), w
+        yield f.mean([0.1 * call + 0.01 * k for k in range(64)]), w
 
 
 @scenario
@@ -313,6 +315,7 @@ def scaler_that_is_fitted_again(compile):
         if call == 12:
             scaler.mean_ = np.array([-5.0])
         yield f(0.2 * call), w
+        yield f.map([0.2 * call + 0.1 * k for k in range(9)])
 
 
 @scenario(needs="sklearn")
@@ -341,7 +344,7 @@ def hyperparameter_of_an_estimator_set_by_set_params(compile):
             ridge.set_params(alpha=0.1)
         if call == 12:
             ridge.alpha = 7.0
-        yield f(0.1 * call), w
+        yield f.mean([0.1 * call + 0.02 * k for k in range(64)]), w
 
 
 @scenario(needs="torch")
@@ -356,6 +359,7 @@ def tensor_read_inside(compile):
         if call == 12:
             gains.mul_(-1.0)
         yield f(0.1 * call), w
+        yield f.map([0.1 * call + 0.1 * k for k in range(9)])
 
 
 @scenario(needs="torch")

@@ -179,6 +179,7 @@ def partial_over_a_list_that_changes(compile):
         if call == 12:
             coefficients.append(0.5)
         yield f(0.2 * call), w
+        yield f.map([0.2 * call + 0.3 * k for k in range(9)])
 
 
 @scenario
@@ -211,7 +212,7 @@ def partialmethod_with_a_default_of_the_class(compile):
             window.width = 2.0
         if call == 12:
             Window.square = functools.partialmethod(Window.bump, power=1)
-        yield f(0.3 * call), w
+        yield f.mean([0.3 * call + 0.01 * k for k in range(64)]), w
 
 
 @scenario
@@ -249,6 +250,7 @@ def total_ordering_of_candidates(compile):
         if call == 12:
             candidates[1].cost = 0.95
         yield f(0.5 * call), a, b
+        yield f.map([0.5 * call + 0.25 * k for k in range(9)])
 
 
 @scenario
@@ -265,7 +267,7 @@ def wraps_whose_wrapped_is_replaced(compile):
     for call in range(1, 16):
         if call == 6:
             outer.__wrapped__ = lambda x: x - 7.0
-        yield f(0.1 * call), w
+        yield f.mean([0.1 * call + 0.05 * k for k in range(64)]), w
 
 
 @scenario
@@ -511,7 +513,7 @@ def attrgetter_and_itemgetter_of_own_objects(compile):
             lr = operator.attrgetter("opt.__len__")
             node.lr = 0.0
             lr = operator.attrgetter("lr")
-        yield f(0.3 * call), w
+        yield f.mean([0.3 * call + 0.05 * k for k in range(64)]), w
 
 
 @scenario

@@ -29,7 +29,7 @@ def deque_as_a_moving_window(compile):
         if call == 18:
             window.rotate(1)
             window.pop()
-        yield f(0.1 * call), w
+        yield f.mean([0.1 * call + 0.02 * k for k in range(64)]), w
 
 
 @scenario
@@ -42,6 +42,7 @@ def counter_of_words(compile):
         if call == 12:
             counts.subtract({"b": 4})
         yield f(0.3 * call), w
+        yield f.map([0.3 * call + 0.25 * k for k in range(9)])
 
 
 @scenario
@@ -107,7 +108,7 @@ def chain_map_of_scopes(compile):
             scopes["k"] = 4.0
         if call == 18:
             scopes.maps.insert(0, {"lr": -1.0})
-        yield f(0.1 * call), w
+        yield f.mean([0.1 * call + 0.05 * k for k in range(64)]), w
 
 
 @scenario
@@ -126,6 +127,7 @@ def user_dict_and_user_list(compile):
         if call == 14:
             gains.data = [0.125]
         yield f(0.2 * call), w
+        yield f.map([0.2 * call + 0.3 * k for k in range(9)])
 
 
 @scenario
@@ -149,7 +151,7 @@ def namedtuple_of_values_replaced(compile):
             held[0] = held[0]._replace(slope=c)
         if call == 12:
             held[0] = Weights(*reversed(held[0]))
-        yield f(0.1 * call), a, b, c
+        yield f.mean([0.1 * call + 0.01 * k for k in range(64)]), a, b, c
 
 
 @scenario
@@ -193,7 +195,7 @@ def nested_dict_of_lists_of_values(compile):
             params["block"]["w"][0] = c
         if call == 12:
             params["block"] = {"w": (b, b), "b": 0.0}
-        yield f(0.1 * call), a, b, c
+        yield f.mean([0.1 * call + 0.02 * k for k in range(64)]), a, b, c
 
 
 @scenario
@@ -219,7 +221,7 @@ def array_of_doubles(compile):
         if call == 12:
             gains.append(1.0)
             gains.reverse()
-        yield f(0.2 * call), w
+        yield f.mean([0.2 * call + 0.05 * k for k in range(64)]), w
 
 
 @scenario
@@ -241,7 +243,7 @@ def bytearray_of_levels(compile):
             levels[1] = 200
         if call == 12:
             levels[:] = b"\x01\x02\x03"
-        yield f(1.0 * call), w
+        yield f.mean([1.0 * call + 0.05 * k for k in range(64)]), w
 
 
 @scenario
@@ -255,6 +257,7 @@ def memoryview_into_a_buffer(compile):
         if call == 12:
             view[1] = -3.0
         yield f(0.1 * call), w
+        yield f.map([0.1 * call + 0.1 * k for k in range(9)])
 
 
 @scenario(documented="State inside of C extensions")
@@ -330,6 +333,7 @@ def heap_pushed_outside_and_read_inside(compile):
         if call == 12:
             heapq.heapreplace(heap, 8.0)
         yield f(0.1 * call), w
+        yield f.map([0.1 * call + 0.3 * k for k in range(9)])
 
 
 @scenario
@@ -441,3 +445,4 @@ def dict_views_kept_from_before(compile):
         if call == 12:
             table["c"] = 0.5
         yield f(0.2 * call), w
+        yield f.map([0.2 * call + 0.1 * k for k in range(9)])

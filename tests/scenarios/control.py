@@ -33,7 +33,7 @@ def exception_caught_inside_when_a_limit_moves(compile):
             limit[0] = 0.1
         if call == 13:
             limit[0] = 1.0
-        yield f(0.1 * call), w
+        yield f.mean([0.1 * call + 0.02 * k for k in range(64)]), w
 
 
 @scenario
@@ -133,6 +133,7 @@ def finally_and_else_of_a_try(compile):
         if call == 13:
             del table["b"]
         yield f(0.2 * call), w
+        yield f.map([0.2 * call + 0.25 * k for k in range(9)])
 
 
 @scenario
@@ -205,7 +206,7 @@ def match_on_a_configuration(compile):
     rules = {6: ("scale", -1.0), 12: {"kind": "power", "n": 3}, 14: Clip(0.0, 1.0), 19: [1.0, 2.0, 3.0], 24: "off"}
     for call in range(1, 29):
         rule["now"] = rules.get(call, rule["now"])
-        yield f(0.1 * call), w
+        yield f.mean([0.1 * call + 0.02 * k for k in range(64)]), w
 
 
 @scenario
@@ -302,7 +303,7 @@ def closures_made_in_a_comprehension(compile):
     for call in range(1, 16):
         if call == 6:
             shifts[2] = -7.0
-        yield f(0.1 * call), w
+        yield f.mean([0.1 * call + 0.01 * k for k in range(64)]), w
 
 
 @scenario
@@ -319,6 +320,7 @@ def recursion_to_a_depth_of_the_settings(compile):
         if call == 12:
             depth[0] = 0
         yield f(0.2 * call), w
+        yield f.map([0.2 * call + 0.1 * k for k in range(9)])
 
 
 @scenario
@@ -388,6 +390,7 @@ def star_arguments_in_helpers(compile):
         if call == 18:
             named["bonus"] = 100.0
         yield f(0.1 * call), w
+        yield f.map([0.1 * call + 0.25 * k for k in range(9)])
 
 
 @scenario
@@ -459,6 +462,7 @@ def sorted_by_a_key_that_changes(compile):
         if call == 18:
             items[0] = (0.0, 50.0)
         yield f(0.1 * call), w
+        yield f.map([0.1 * call + 0.25 * k for k in range(9)])
 
 
 @scenario
@@ -470,7 +474,7 @@ def comparison_chain_with_bounds_outside(compile):
             high = 0.5
         if call == 12:
             low, high = 1.0, 2.0
-        yield f(0.1 * call), w
+        yield f.mean([0.1 * call + 0.02 * k for k in range(64)]), w
 
 
 @scenario

@@ -54,6 +54,7 @@ def history_kept_by_a_helper_of_a_helper(compile):
     f = compile(lambda x: w * scaled(x))
     for call in range(1, 15):
         yield f(0.1 * call), w
+        yield f.map([0.1 * call + 0.1 * k for k in range(9)])
         yield log.lines
 
 
@@ -89,6 +90,7 @@ def verbosity_is_switched_on_late(compile):
         if call == 6:
             verbose[0] = True
         yield f(0.1 * call), w
+        yield f.map([0.1 * call + 0.3 * k for k in range(9)])
 
 
 @scenario
@@ -104,6 +106,7 @@ def effect_of_a_branch_of_the_numbers(compile):
     f = compile(value)
     for call in range(1, 24):
         yield f(0.15 * call), w
+        yield f.map([0.15 * call + 0.1 * k for k in range(9)])
         yield alarms
 
 

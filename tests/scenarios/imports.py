@@ -25,7 +25,7 @@ def numpy_imported_in_a_helper(compile):
     for call in range(1, 16):
         if call == 6:
             row[0] = 0.0
-        yield f(0.1 * call), w
+        yield f.mean([0.1 * call + 0.01 * k for k in range(64)]), w
 
 
 @scenario
@@ -82,7 +82,7 @@ def gradient_of_a_helper_read_by_attribute(compile):
     for call in range(1, 18):
         if call == 6:
             k["power"] = 3
-        yield f(0.1 * call), w
+        yield f.mean([0.1 * call + 0.01 * k for k in range(64)]), w
 
 
 @scenario
@@ -136,6 +136,7 @@ def import_by_name_from_a_setting(compile):
         if call == 12:
             setting.update(module="operator", name="neg")
         yield f(0.5 * call), w
+        yield f.map([0.5 * call + 0.3 * k for k in range(9)])
 
 
 @scenario
@@ -204,6 +205,7 @@ def module_level_lazy_loader(compile):
         if call == 12:
             history.extend([9.0, 9.5])
         yield f(0.2 * call), w
+        yield f.map([0.2 * call + 0.1 * k for k in range(9)])
 
 
 @scenario

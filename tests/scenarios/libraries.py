@@ -55,6 +55,7 @@ def package_function_reads_a_global_of_its_module(compile):
             if call in (6, 12, 21):
                 gains.GAIN += 1.5
             yield f(0.1 * call), w
+            yield f.map([0.1 * call + 0.1 * k for k in range(9)])
 
 
 @scenario
@@ -191,7 +192,7 @@ def package_mode_is_a_string_of_its_module(compile):
         f = compile(lambda x: curves.shape(w * x) + w)
         for call in range(1, 24):
             curves.MODE = "linear" if call < 6 else "square" if call < 13 else "cube"
-            yield f(0.3 * call), w
+            yield f.mean([0.3 * call + 0.01 * k for k in range(64)]), w
 
 
 @scenario
@@ -304,7 +305,7 @@ def package_config_is_a_frozen_dataclass_that_is_replaced(compile):
                 module.config = dataclasses.replace(module.config, rate=0.25)
             if call == 12:
                 module.config = dataclasses.replace(module.config, power=3)
-            yield f(0.1 * call), w
+            yield f.mean([0.1 * call + 0.01 * k for k in range(64)]), w
 
 
 @scenario
@@ -333,7 +334,7 @@ def package_traits_keep_their_numbers_in_a_weak_dictionary(compile):
         for call in range(1, 20):
             if call in (6, 12):
                 thing.gain = thing.gain + 2.0
-            yield f(0.5 * call), w
+            yield f.mean([0.5 * call + 0.02 * k for k in range(64)]), w
 
 
 @scenario
@@ -358,7 +359,7 @@ def package_hooks_are_added_while_it_runs(compile):
                 hooked.hooks.append(lambda y: y * y)
             if call == 18:
                 hooked.hooks.pop(0)
-            yield f(0.1 * call), w
+            yield f.mean([0.1 * call + 0.05 * k for k in range(64)]), w
 
 
 @scenario
@@ -517,6 +518,7 @@ def package_decorator_counts_and_scales(compile):
             if call == 7:
                 helper.scale = 5.0
             yield f(0.25 * call), w
+            yield f.map([0.25 * call + 0.3 * k for k in range(9)])
             yield helper.calls
 
 
@@ -583,7 +585,7 @@ def editable_package_behind_a_pth_file(compile):
                 type(rates).lr = 9.0
             if call == 13:
                 del rates.lr
-            yield f(0.1 * call), w
+            yield f.mean([0.1 * call + 0.05 * k for k in range(64)]), w
 
 
 @scenario
@@ -607,6 +609,7 @@ def source_folder_on_the_path(compile):
             if call == 18:
                 ps.SETTINGS["model"]["layers"].append(0.125)
             yield f(0.3 * call), w
+            yield f.map([0.3 * call + 0.25 * k for k in range(9)])
 
 
 @scenario
@@ -654,6 +657,7 @@ def zipped_package(compile):
                 if call == 6:
                     zipped.OFFSET = -2.0
                 yield f(0.4 * call), w
+                yield f.map([0.4 * call + 0.3 * k for k in range(9)])
         finally:
             sys.path.remove(archive)
             sys.modules.pop("zipped", None)
@@ -698,7 +702,7 @@ def own_module_named_trace_with_a_class(compile):
                 trace.decay = 0.9
             if call == 12:
                 trace.values.append(0.25)
-            yield f(0.1 * call), w
+            yield f.mean([0.1 * call + 0.01 * k for k in range(64)]), w
 
 
 @scenario
@@ -768,7 +772,7 @@ def attrs_class_with_slots(compile):
             config.lr = 0.3
         if call == 12:
             config.decay = "4"
-        yield f(1.0 * call), w
+        yield f.mean([1.0 * call + 0.05 * k for k in range(64)]), w
 
 
 @scenario

@@ -38,7 +38,7 @@ def property_over_a_private_number(compile):
             t.kelvin = 1000.0
         if call == 12:
             Temperature.kelvin = property(lambda self: 1.0)
-        yield f(0.1 * call), w
+        yield f.mean([0.1 * call + 0.02 * k for k in range(64)]), w
 
 
 @scenario
@@ -115,6 +115,7 @@ def getattr_that_falls_through_to_a_dict(compile):
         if call == 12:
             record.level = 9.0  # found before __getattr__ is asked
         yield f(0.1 * call), w
+        yield f.map([0.1 * call + 0.1 * k for k in range(9)])
 
 
 @scenario
@@ -162,6 +163,7 @@ def proxy_that_delegates_everything(compile):
         if call == 18:
             object.__setattr__(proxy, "_target", types.SimpleNamespace(k=-1.0, power=1))
         yield f(0.2 * call), w
+        yield f.map([0.2 * call + 0.25 * k for k in range(9)])
 
 
 @scenario
@@ -220,7 +222,7 @@ def class_attribute_shadowed_and_uncovered(compile):
             del annealer.temperature
         if call == 18:
             Annealer.temperature = 10.0
-        yield f(0.5 * call), w
+        yield f.mean([0.5 * call + 0.01 * k for k in range(64)]), w
 
 
 @scenario
@@ -242,7 +244,7 @@ def metaclass_holds_the_rate(compile):
             Configurable.rate = 0.5
         if call == 12:
             Step.rate = 0.125
-        yield f(0.1 * call), w
+        yield f.mean([0.1 * call + 0.02 * k for k in range(64)]), w
 
 
 @scenario
@@ -302,7 +304,7 @@ def mixins_and_super(compile):
             Offset.offset = -2.0
         if call == 12:
             both.power = 3
-        yield f(0.2 * call), both.w
+        yield f.mean([0.2 * call + 0.05 * k for k in range(64)]), both.w
 
 
 @scenario
@@ -333,7 +335,7 @@ def abstract_class_with_a_template_method(compile):
             points[1] = -1.0
         if call == 18:
             Exponential.shape = lambda self, r: 1.0 / (1.0 + r)
-        yield f(0.3 * call), length
+        yield f.mean([0.3 * call + 0.05 * k for k in range(64)]), length
 
 
 @scenario
@@ -350,6 +352,7 @@ def weak_reference_to_the_settings(compile):
         if call == 18:
             del settings
         yield f(0.1 * call), w
+        yield f.map([0.1 * call + 0.1 * k for k in range(9)])
 
 
 @scenario
@@ -421,7 +424,7 @@ def container_with_getitem_and_len(compile):
             layers.gains[0] = -0.5
         if call == 12:
             layers.gains.append(3.0)
-        yield f(0.2 * call), w
+        yield f.mean([0.2 * call + 0.02 * k for k in range(64)]), w
 
 
 @scenario
@@ -526,6 +529,7 @@ def truth_of_a_switch(compile):
         if call == 12:
             Switch.__bool__ = lambda self: not self.on
         yield f(0.3 * call), w
+        yield f.map([0.3 * call + 0.3 * k for k in range(9)])
 
 
 @scenario
@@ -551,6 +555,7 @@ def numeric_protocol_of_a_unit(compile):
         if call == 12:
             length.n = 0
         yield f(0.1 * call), w
+        yield f.map([0.1 * call + 0.3 * k for k in range(9)])
 
 
 @scenario
@@ -619,6 +624,7 @@ def sequence_from_the_abstract_base_class(compile):
         if call == 12:
             grid.count = 5
         yield f(0.1 * call), w
+        yield f.map([0.1 * call + 0.25 * k for k in range(9)])
 
 
 @scenario
@@ -654,7 +660,7 @@ def mutable_mapping_of_ones_own(compile):
             layered.update(extra=0.5)
         if call == 18:
             layered.pop("k")
-        yield f(0.1 * call), w
+        yield f.mean([0.1 * call + 0.02 * k for k in range(64)]), w
 
 
 @scenario
@@ -788,7 +794,7 @@ def tree_walked_by_recursion(compile):
             tree.children[0].weight = 0.5
         if call == 14:
             tree.children.clear()
-        yield f(0.1 * call), a, b, c
+        yield f.mean([0.1 * call + 0.02 * k for k in range(64)]), a, b, c
 
 
 @scenario

@@ -47,6 +47,7 @@ def math_sin_is_patched(compile):
         if call == 21:
             math.sin = math.cos
         yield f(0.2 * call), w
+        yield f.map([0.2 * call + 0.25 * k for k in range(9)])
 
 
 @scenario
@@ -78,7 +79,7 @@ def value_tanh_is_patched(compile):
             original, Value.tanh = Value.tanh, lambda v: v * 0.5
         if call == 12:
             Value.tanh = original
-        yield f(0.2 * call), w
+        yield f.mean([0.2 * call + 0.02 * k for k in range(64)]), w
 
 
 @scenario
@@ -225,7 +226,7 @@ def defaults_of_a_helper_are_replaced(compile):
             bent.__kwdefaults__ = {"offset": -3.0}
         if call == 21:
             bent.__code__ = (lambda x, slope, *, offset: x - slope - offset).__code__
-        yield f(0.1 * call), w
+        yield f.mean([0.1 * call + 0.02 * k for k in range(64)]), w
 
 
 @scenario
@@ -259,6 +260,7 @@ def code_of_the_function_itself_is_replaced(compile):
         if call == 6:
             value.__code__ = other.__code__
         yield f(0.5 * call), w
+        yield f.map([0.5 * call + 0.1 * k for k in range(9)])
 
 
 @scenario
@@ -273,7 +275,7 @@ def closure_cell_is_rewritten_from_outside(compile):
             helper.__closure__[0].cell_contents = -4.0
         if call == 12:
             helper = made(0.5)
-        yield f(0.2 * call), w
+        yield f.mean([0.2 * call + 0.01 * k for k in range(64)]), w
 
 
 @scenario
@@ -307,7 +309,7 @@ def class_of_an_object_is_exchanged(compile):
             thing.volume = 0.0
         if call == 13:
             thing.__class__ = Loud
-        yield f(0.4 * call), w
+        yield f.mean([0.4 * call + 0.05 * k for k in range(64)]), w
 
 
 @scenario
@@ -366,7 +368,7 @@ def bound_method_of_another_object(compile):
             first.at = second.at
         if call == 12:
             first.at = types.MethodType(Line.at, Line(3.0))
-        yield f(0.2 * call), a, b
+        yield f.mean([0.2 * call + 0.02 * k for k in range(64)]), a, b
 
 
 @scenario
@@ -386,6 +388,7 @@ def dunder_call_of_a_class_is_replaced(compile):
         if call == 12:
             layer.__call__ = lambda x: 0.0  # does nothing: Python looks in the class
         yield f(0.3 * call), layer.w
+        yield f.map([0.3 * call + 0.25 * k for k in range(9)])
 
 
 @scenario
@@ -427,6 +430,7 @@ def decorator_is_taken_off(compile):
         if call == 12:
             helper = doubled(doubled(helper))
         yield f(0.1 * call), w
+        yield f.map([0.1 * call + 0.25 * k for k in range(9)])
 
 
 @scenario
@@ -452,6 +456,7 @@ def staticmethod_and_classmethod_are_replaced(compile):
         if call == 18:
             Activations.scaled = classmethod(lambda cls, v: v - cls.gain)
         yield f(0.2 * call), w
+        yield f.map([0.2 * call + 0.3 * k for k in range(9)])
 
 
 @scenario
@@ -469,7 +474,7 @@ def strategy_attribute_set_by_setattr_in_a_loop(compile):
                 setattr(model, name, function)
         if call == 12:
             model.__dict__["decode"] = operator.neg
-        yield f(0.1 * call), w
+        yield f.mean([0.1 * call + 0.05 * k for k in range(64)]), w
 
 
 @scenario
@@ -520,6 +525,7 @@ def module_is_edited_and_reloaded(compile):
             if call == 12:
                 under_edit.RATE = 9.0
             yield f(0.2 * call), w
+            yield f.map([0.2 * call + 0.3 * k for k in range(9)])
 
 
 @scenario
@@ -558,7 +564,7 @@ def module_made_by_exec_and_filled_again(compile):
             exec("gain = 5.0", plugin.__dict__)
         if call == 12:
             exec("def run(v):\n    return v ** 2 - gain", plugin.__dict__)
-        yield f(0.2 * call), w
+        yield f.mean([0.2 * call + 0.02 * k for k in range(64)]), w
 
 
 @scenario

@@ -44,6 +44,7 @@ def argparse_namespace_rate_and_mode(compile):
         if call == 18:
             vars(args)["lr"] = 0.5
         yield f(0.3 * call), w
+        yield f.map([0.3 * call + 0.3 * k for k in range(9)])
 
 
 @scenario
@@ -97,6 +98,7 @@ def configparser_default_section_shines_through(compile):
         if call == 13:
             config["model"]["scale"] = "-1"
         yield f(0.2 * call), w
+        yield f.map([0.2 * call + 0.25 * k for k in range(9)])
 
 
 @scenario
@@ -182,7 +184,7 @@ def simple_namespace_that_is_updated(compile):
             cfg.inner.k = 3
         if call == 18:
             cfg.inner = types.SimpleNamespace(k=1)
-        yield f(0.1 * call), w
+        yield f.mean([0.1 * call + 0.01 * k for k in range(64)]), w
 
 
 @scenario
@@ -196,7 +198,7 @@ def mapping_proxy_over_a_dict(compile):
             base["alpha"] = -2.0
         if call == 12:
             base["beta"].append(4.0)
-        yield f(0.2 * call), w
+        yield f.mean([0.2 * call + 0.05 * k for k in range(64)]), w
 
 
 @scenario
@@ -226,7 +228,7 @@ def enum_of_modes_and_a_flag(compile):
             state["terms"] |= Terms.SQUARE
         if call == 18:
             state["terms"] &= ~Terms.BIAS
-        yield f(0.3 * call), w
+        yield f.mean([0.3 * call + 0.02 * k for k in range(64)]), w
 
 
 @scenario
@@ -259,7 +261,7 @@ def environment_variable_as_a_rate(compile):
                 os.environ["WENGERT_TEST_RATE"] = "2.5"
             if call == 12:
                 os.environ["WENGERT_TEST_BIAS"] = "10"
-            yield f(0.1 * call), w
+            yield f.mean([0.1 * call + 0.02 * k for k in range(64)]), w
 
 
 @scenario
@@ -452,6 +454,7 @@ def logging_level_decides(compile):
         if call == 12:
             logger.setLevel(logging.ERROR)
         yield f(0.1 * call), w
+        yield f.map([0.1 * call + 0.1 * k for k in range(9)])
 
 
 @scenario
@@ -510,7 +513,7 @@ def thread_local_settings(compile):
             local.scale = 6.0
         if call == 12:
             local.__dict__["scale"] = -6.0
-        yield f(0.1 * call), w
+        yield f.mean([0.1 * call + 0.02 * k for k in range(64)]), w
 
 
 @scenario
@@ -523,6 +526,7 @@ def event_and_semaphore_as_switches(compile):
         if call == 12:
             warm.clear()
         yield f(0.2 * call), w
+        yield f.map([0.2 * call + 0.25 * k for k in range(9)])
 
 
 @scenario
@@ -568,7 +572,7 @@ def dot_dict_in_the_manner_of_omegaconf(compile):
             cfg["model"]["gain"] = 3.0
         if call == 12:
             cfg.lr = 7.0
-        yield f(0.2 * call), w
+        yield f.mean([0.2 * call + 0.01 * k for k in range(64)]), w
 
 
 @scenario
@@ -613,7 +617,7 @@ def class_body_as_a_settings_module(compile):
             Settings.Train.clip = 0.5
         if call == 12:
             Settings.Model = type("Model", (), {"width": -0.25})
-        yield f(0.2 * call), w
+        yield f.mean([0.2 * call + 0.05 * k for k in range(64)]), w
 
 
 @scenario

@@ -200,6 +200,7 @@ def step_that_a_float_can_hold(compile):
         if call == 12:
             h[0] = 1e-12
         yield f(0.7 * call), w
+        yield f.map([0.7 * call + 0.3 * k for k in range(9)])
 
 
 @scenario

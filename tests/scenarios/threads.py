@@ -36,7 +36,7 @@ def thread_writes_the_settings(compile):
     for call in range(1, 18):
         if call in (6, 12):
             in_a_thread(settings.update, {"scale": 1.0 * call})
-        yield f(0.1 * call), w
+        yield f.mean([0.1 * call + 0.01 * k for k in range(64)]), w
 
 
 @scenario
@@ -55,6 +55,7 @@ def thread_replaces_an_object_under_a_lock(compile):
         if call in (6, 12):
             in_a_thread(schedule.set, 1.0 / call)
         yield f(0.2 * call), w
+        yield f.map([0.2 * call + 0.3 * k for k in range(9)])
 
 
 @scenario
@@ -181,7 +182,7 @@ def timer_changes_a_rate(compile):
             timer = threading.Timer(0.001, config.__setitem__, ("rate", 0.5 * call))
             timer.start()
             timer.join()
-        yield f(0.1 * call), w
+        yield f.mean([0.1 * call + 0.01 * k for k in range(64)]), w
 
 
 @scenario
