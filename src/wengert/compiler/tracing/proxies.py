@@ -37,7 +37,7 @@ from wengert.compiler.callpath import CallPath
 from wengert.compiler.tracing.known import IMMUTABLE, LRU_CACHE, PLAIN, is_derivable, is_known, is_python
 from wengert.compiler.tracing.recorder import Unrecordable
 from wengert.compiler.tracing.standins import STANDINS, ModuleView
-from wengert.compiler.tracing.tracers import Number, presented
+from wengert.compiler.tracing.tracers import Number, presented, taken
 from wengert.engine import Value
 
 __all__ = ["Proxies", "attributes_of", "closes_over", "names_of", "own", "spelt"]
@@ -268,7 +268,20 @@ class Proxies:
     def _cached(self, x: Any, name: str) -> Any:
         """What `functools.lru_cache` made: results that are kept stay what they are until there are others."""
         self.note(CALL, lambda: x.cache_info()[1::2], None, f"the cache of {name}")
-        return self._keep(x, x)
+
+        def cached(*args: Any, **named: Any) -> Any:  # with what was passed in the watched run, so that it is there
+            found = x(*map(self._original, args), **{n: self._original(arg) for n, arg in named.items()})
+            return self.stand_in(found, f"a result of {name}")
+
+        functools.update_wrapper(cached, x, updated=())
+        cached.cache_info, cached.cache_clear = x.cache_info, x.cache_clear  # type: ignore[attr-defined]
+        return self._keep(x, cached)
+
+    def _original(self, x: Any) -> Any:
+        """What a proxy or a traced number stands for."""
+        if type(x) is tuple:
+            return tuple(map(self._original, x))
+        return self._originals[id(x)][1] if id(x) in self._originals else taken(x)
 
     def _reference(self, x: Any, name: str) -> Any:
         self.note(CALL, x, None, f"what {name} refers to")
@@ -458,7 +471,7 @@ class Proxies:
         elif isinstance(x, type):
             self._freeze_class(x, name)
         elif kind is LRU_CACHE:
-            self._cached(x, name)
+            self.note(CALL, lambda: x.cache_info()[1::2], None, f"the cache of {name}")
         elif kind is np.ndarray or isinstance(x, array):
             self.note(CALL, lambda: (x.tobytes(), getattr(x, "shape", None), str(getattr(x, "dtype", ""))), None, name)
         elif kind is weakref.ref:
@@ -487,6 +500,8 @@ class Proxies:
                 for part in parts:
                     if isinstance(part, FunctionType) and self._is_followed(part):
                         self._freeze_function(part)
+        if is_python(type(kind)) and not is_known_class(type(kind)):
+            self.freeze(type(kind), type(kind).__name__)
 
     def _freeze_object(self, x: Any, name: str) -> None:
         kind = type(x)
