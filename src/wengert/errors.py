@@ -172,7 +172,12 @@ def warn_once(said: set[str], message: str, category: type[Warning] = UserWarnin
     """Warn, once for each message, and as of the user's line."""
     if message not in said:
         said.add(message)
-        level, frame = 1, sys._getframe()
-        while frame.f_back is not None and frame.f_code.co_filename.startswith(HERE):
-            level, frame = level + 1, frame.f_back
-        warnings.warn(message, category, stacklevel=level)
+        warn(message, category)
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn as of the user's line."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(HERE):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import random
 import threading
 import warnings
@@ -220,6 +221,72 @@ def test_flags_and_strings_and_nothing() -> None:
             for word in ("exp", None, "other"):
                 same(loss(0.3, flag, word), loss.function(0.3, flag, word), [w])
     lifted(loss)
+
+
+@pytest.mark.parametrize(
+    ("args", "named"),
+    [((), {}), ((1.0,), {}), ((1.0, 2.0, 3.0), {}), ((1.0, 2.0), {"z": 1.0}), ((1.0,), {"x": 2.0}), ((), {"y": 1.0})],
+)
+def test_too_few_and_too_many_arguments(args: Any, named: Any) -> None:
+    """The function itself says so, in a batch too."""
+
+    def function(x: float, y: float, *, k: float = 1.0) -> Any:
+        return W * x * y * k
+
+    loss = wengert.compile(function)
+    with pytest.raises(TypeError) as want:
+        function(*args, **named)
+    rows: Any = [[x] * 2 for x in args]
+    for _ in range(2):
+        for call in (loss, loss.prepare, lambda *a, **n: wengert.compile(lambda s: loss(*a, **n) * s)(1.0)):
+            with pytest.raises(TypeError) as got:
+                call(*args, **named)
+            assert str(got.value) == str(want.value)
+        for how in (loss.map, loss.mean, loss.sum):
+            with pytest.raises(TypeError) as got:
+                how(*rows, **{name: [x, x] for name, x in named.items()})
+            assert str(got.value) == str(want.value)
+        loss(1.0, 2.0)
+        loss.mean([1.0], [2.0])
+
+
+def test_a_wrapper_that_takes_other_arguments_than_it_says() -> None:
+    def function(x: float, scale: float) -> Any:
+        return W * x * scale
+
+    @functools.wraps(function)
+    def scaled(x: float) -> Any:
+        return function(x, 3.0)
+
+    loss = wengert.compile(scaled)
+    for _ in range(3):
+        same(loss(2.0), scaled(2.0), [W])
+        same(loss.mean([1.0, 2.0]), batch_of(scaled, [1.0, 2.0]), [W])
+        assert loss.map([1.0, 2.0]).tolist() == [6.0, 12.0]
+
+
+@pytest.mark.parametrize(
+    ("function", "given"),
+    [
+        (lambda x: W * float(x[0].real + x[1].imag), np.array([1 + 2j, 3j])),
+        (lambda x: W * len(x[1]), np.array(["a", "bcd"])),
+        (lambda x: W * int((x[1] - x[0]) / np.timedelta64(1, "D")), np.array(["2020-01-01", "2020-01-03"], "M8[D]")),
+        (lambda x: W * float(x["a"][1]), np.array([(1.0, 2), (3.0, 4)], [("a", float), ("b", int)])),
+        (lambda x: W * float(abs(x)), np.array(1j)),
+    ],
+    ids=["complex", "str", "dates", "records", "one complex"],
+)
+def test_arrays_of_what_is_no_real_number_go_to_the_function(function: Any, given: Any) -> None:
+    loss = wengert.compile(function)
+    with pytest.warns(UserWarning, match=r"an argument is an array of \w+, and only real numbers are compiled"):
+        same(loss(given), function(given), [W])
+    for _ in range(3):
+        same(loss(given), function(given), [W])
+    with pytest.raises(TypeError) as want:
+        function(None)
+    with pytest.raises(TypeError) as got:
+        loss(None)
+    assert str(got.value) == str(want.value)
 
 
 def test_arguments_of_any_number_are_refused() -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
 
 import wengert
-from tests.compiler.checks import CLOSE, batch_of, difference, lifted, linear, same
+from tests.compiler.checks import CLOSE, batch_of, difference, lifted, linear, same, warned
 from wengert import Value
+from wengert.compiler.backends import BACKENDS
 from wengert.errors import DataError
 
 np = pytest.importorskip("numpy")
@@ -171,11 +173,153 @@ def test_empty_batches(empty: Any) -> None:
 
 def test_what_a_batch_cannot_be() -> None:
     loss = wengert.compile(lambda x: Value(2.0) * x)
-    for wrong in (np.array(3.0), ["a", "b"], [{"a": 1.0}], np.array(["a"])):
+    for wrong in (np.array(3.0), [{"a": 1.0}]):
         with pytest.raises(DataError, match="x"):
             loss.mean(wrong)
     with pytest.raises(DataError):
         wengert.compile(lambda: Value(1.0)).mean()
+
+
+def size_of(x: Any) -> Any:
+    return Value(2.0) * (len(x) if isinstance(x, str) else float(abs(x)))
+
+
+@pytest.mark.parametrize(
+    ("rows", "kind"),
+    [
+        (np.array([1 + 2j, 3j]), "an argument is an array of complex128"),
+        (np.array(["a", "bcd"]), "an argument is an array of str_"),
+        (np.array(["a", 2.0], object), "an argument is an array of object_"),
+        (np.array([3, 5], "m8[D]"), "an argument is an array of timedelta64"),
+        (["a", "bcd"], "each row of a batch is a str"),
+        ([1 + 2j, 3j], "each row of a batch is a complex"),
+        ([Value(1.0), Value(-2.0)], "each row of a batch is a Value"),
+    ],
+    ids=["complex", "str", "objects", "times", "list of str", "list of complex", "list of Values"],
+)
+def test_rows_that_are_no_real_numbers(rows: Any, kind: str) -> None:
+    """The function gets them as a loop would give them."""
+    function: Any = {np.timedelta64: lambda x: Value(2.0) * int(x.astype(int)), Value: lambda x: x * 3.0}.get(
+        type(rows[0]), size_of
+    )
+    loss = wengert.compile(function)
+    want = [function(x) for x in rows]
+    made: list[Any] = []
+    said = warned(lambda: made.extend(how(rows) for how in (loss.map, loss.sum, loss.mean)))
+    assert said == [f"{loss._runtime.name} runs uncompiled: {kind}, and only real numbers are compiled"]
+    assert made[0].tolist() == [v.data for v in want]
+    assert [v.data for v in made[1:]] == [wengert.sum(want).data, wengert.mean(want).data]
+
+
+@pytest.mark.filterwarnings("ignore:.*runs uncompiled")
+@pytest.mark.parametrize("wrong", [["a", "b"], np.array(["a", "b"]), [None, 1.0], np.array([1j]), [1.0, "b"]])
+def test_rows_that_the_function_cannot_take_raise_what_a_loop_raises(wrong: Any) -> None:
+    loss = wengert.compile(lambda x: Value(2.0) * x)
+    want = raised(lambda: [loss.function(x) for x in wrong])
+    assert want is not None
+    for how in (loss.map, loss.mean, loss.sum):
+        assert raised(lambda: how(wrong)) == want  # noqa: B023
+
+
+def test_a_number_of_an_array_is_one_of_numpys_as_in_a_loop() -> None:
+    w, kinds = Value(2.0), set()
+
+    def function(x: Any) -> Any:
+        kinds.add(type(x))
+        return w * x.item() + x.ndim
+
+    loss = wengert.compile(function)
+    X = np.array([0.5, 1.5])
+    with pytest.warns(UserWarning, match="runs uncompiled: it changes kinds"):
+        same(loss.mean(X), wengert.mean([function(x) for x in X]), [w])
+    assert kinds == {np.float64}
+    divided = wengert.compile(lambda x: w * (1.0 / x))
+    divided.map(X)
+    with np.errstate(divide="ignore"), pytest.warns(UserWarning, match="tracing stopped at .*ZeroDivisionError"):
+        assert divided.map(np.array([0.5, 0.0])).tolist() == [4.0, np.inf]
+
+
+# ------------------------------------------------------------------------------------- which example raises, and what
+
+
+def raised(call: Any) -> tuple[type, str] | None:
+    try:
+        call()
+    except Exception as error:
+        return type(error), str(error)
+    return None
+
+
+def by_branch(x: Any) -> Any:
+    if x > 2:
+        raise KeyError(f"beyond two: {x}")
+    if x > 1:
+        raise ValueError(f"beyond one: {x}")
+    return Value(2.0) * x if x < 0 else Value(3.0) + x
+
+
+def by_root(x: Any) -> Any:
+    return Value(2.0) * math.sqrt(x)
+
+
+def by_index(x: Any) -> Any:
+    return Value(2.0) * [1.0, 3.0, 5.0][int(x)]
+
+
+GOOD = [0.25, -0.5, 0.75, 0.5, -0.25, 0.125]
+RAISING = {
+    by_branch: [GOOD, [*GOOD[:3], 1.5, 2.5, *GOOD, 1.25], [2.5, 1.5], [-0.5, -0.25, 0.5, 1.25, 2.25]],
+    by_root: [[0.5, 2.0], [1.0, -1.0, -2.0], [-3.0, 1.0], [1.0, math.inf, -1.0, math.nan]],
+    by_index: [[0.5, 2.5], [0.0, 5.0, 1.0, 9.0], [7.0, 0.0], [-1.0, -4.0, 9.0]],
+}
+AVAILABLE = [name for name in ("auto", "numpy", "native", "xla") if name == "auto" or BACKENDS[name].is_available()]
+
+
+@pytest.mark.filterwarnings("ignore:.*runs uncompiled")
+@pytest.mark.parametrize("backend", AVAILABLE)
+@pytest.mark.parametrize("function", RAISING, ids=lambda function: function.__name__)
+@pytest.mark.parametrize("how", ["map", "mean", "sum"])
+def test_a_batch_raises_what_its_first_failing_example_raises(function: Any, how: str, backend: str) -> None:
+    """Whether its rows are new, or specializations know some of them already."""
+    for known, kind in ((0, list), (4, np.array)) if backend != "xla" else ((0, list),):
+        compiled = wengert.compile(function, backend=backend)
+        for rows in [RAISING[function][0]] * known + RAISING[function]:
+            given = kind(rows)
+            failed = raised(lambda: [function(x) for x in given])  # noqa: B023
+            assert raised(lambda: getattr(compiled, how)(given)) == failed  # noqa: B023
+
+
+def counting(log: list[float]) -> Any:
+    """A function that computes, until a number above 1 comes: it notes that, and rows behind it see it."""
+
+    def function(x: Any) -> Any:
+        if x > 1:
+            log.append(x)
+            return Value(2.0) * x
+        if len(log) > 2:
+            raise RuntimeError(f"{x} came behind {log}")
+        return Value(3.0) * x * len(log) if x > 0 else Value(1.0) - x
+
+    return function
+
+
+@pytest.mark.filterwarnings("ignore:.*runs uncompiled")
+@pytest.mark.parametrize("backend", AVAILABLE)
+@pytest.mark.parametrize("how", ["map", "mean", "sum"])
+@pytest.mark.parametrize("known", [0, 1, 5])
+def test_effects_in_a_batch_come_in_the_order_of_a_loop(how: str, known: int, backend: str) -> None:
+    """Rows before the first that does more than compute do not see what it did, those behind it do."""
+    got, want = [], []  # type: ignore[var-annotated]
+    compiled, function = wengert.compile(counting(got), backend=backend), counting(want)
+    for rows in [[0.5, -0.5, 0.25]] * known + [[0.5, -0.25, 0.75, 1.5, 0.5, -1.0, 0.25, 1.25, 0.125]]:
+        made = getattr(compiled, how)(rows)
+        plain = [function(x).data for x in rows]
+        reduced = {"map": plain, "sum": math.fsum(plain), "mean": math.fsum(plain) / len(plain)}[how]
+        assert np.allclose(made if how == "map" else made.data, reduced, rtol=1e-14)
+        assert got == want
+    with pytest.raises(RuntimeError, match=r"0\.5 came behind \[1\.5, 1\.25, 3\.0\]"):
+        getattr(compiled, how)([0.25, 3.0, 0.5, 0.75])
+    assert got == [*want, 3.0]
 
 
 def test_a_generator_of_examples_is_read_by_no_one() -> None:

@@ -246,7 +246,7 @@ def test_an_integer_that_changes_at_every_call_is_left_to_the_engine() -> None:
 
     said = warned(calls)
     assert len(said) == 1
-    assert "step, changes from call to call" in said[0]
+    assert "it reads step, which changes between calls: make step an argument" in said[0]
 
 
 def test_numbers_outside_that_are_equal_and_of_other_types() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from wengert.compiler.backends import LIBRARIES, cut, function_of
 from wengert.compiler.runtime import Runtime
-from wengert.compiler.tracing import Specialization, StaticSpec
+from wengert.compiler.tracing import Specialization, StaticSpec, lines_apart
 from wengert.derivatives import tree_unflatten
 from wengert.errors import ArgumentError
 
@@ -44,10 +44,9 @@ class Exported:
         assert entry is not None  # or there is no latest
         several = [*entry.specializations, *([entry.candidate] if entry.candidate is not None else [])]
         if len(several) > 1:
-            lines = sorted({line for each in several for line in each.lines})
             raise ArgumentError(
-                f"{runtime.name} takes {len(several)} ways, by {'; '.join(lines[:3])}: one function of "
-                "arrays follows one of them. Write wengert.where, wengert.maximum or wengert.softmax there"
+                f"{runtime.name} takes {len(several)} ways, by {lines_apart([each.guards for each in several])}: one "
+                "function of arrays follows one of them. Write wengert.where, wengert.maximum or wengert.softmax there"
             )
         self.name: str = runtime.name
         self.signature: Any = entry.signature

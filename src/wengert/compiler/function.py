@@ -15,6 +15,11 @@ from wengert.compiler.callpath import CallPath
 __all__ = ["Compiled", "compile"]
 
 CHECKS = ("powers", "first")
+DEFERRED: tuple[tuple[Callable[[Any], bool], str, str], ...] = (  # functions whose calls run nothing, what to write
+    (inspect.isgeneratorfunction, "a generator function", "return a list where it yields"),
+    (inspect.iscoroutinefunction, "a coroutine function (async def)", "compile a plain def, and await outside of it"),
+    (inspect.isasyncgenfunction, "an asynchronous generator function", "compile a plain def that returns a list"),
+)
 
 
 def compile(
@@ -48,7 +53,7 @@ def compile(
     Raises:
         MissingExtraError: no back end can run here: NumPy is not installed.
         ArgumentError: `static` names an argument that the function does not have, or there is no such back end, or it
-            has no such numbers, or there are no such checks.
+            has no such numbers, or there are no such checks; or it is a generator function or an `async` one.
 
     >>> from wengert import Value
     >>> w, b = Value(2.0), Value(1.0)
@@ -72,10 +77,26 @@ def compile(
         )
     if function is None:
         return functools.partial(compile, static=static, backend=backend, checks=checks, dtype=dtype)
+    _refuse_deferred(function)
     pinned = BACKENDS.get(backend)
     if pinned is None and dtype != "float64":
         raise errors.ArgumentError(f'dtype is {dtype!r}: anything but "float64" needs backend="xla"')
     return Compiled(function, static, pinned and pinned.typed(dtype), checks)
+
+
+def _refuse_deferred(function: Any) -> None:
+    """Refuse a function of which a call only begins what a loop or an `await` runs later.
+
+    Raises:
+        ArgumentError: it is one, or a method or a partial of one, or an object that is called as one.
+    """
+    while isinstance(function, functools.partial):
+        function = function.func
+    function = getattr(function, "__func__", function)
+    for is_one, kind, instead in DEFERRED:
+        if is_one(function) or is_one(type(function).__call__):
+            name = getattr(function, "__name__", type(function).__name__)
+            raise errors.ArgumentError(f"{name} is {kind}, of which a call computes nothing yet: {instead}")
 
 
 class Compiled(CallPath):

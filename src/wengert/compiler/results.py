@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from wengert.compiler.tracing import main_of, numbers_in
+from wengert.compiler.tracing import Auxiliary, main_of, numbers_in
 from wengert.engine import Value
 from wengert.errors import ArgumentError
 from wengert.functions import mean
 from wengert.functions import sum as total
 
-__all__ = ["combined", "reduce_results"]
+__all__ = ["combined", "no_number", "reduce_results"]
 
 PLAIN: frozenset[type] = frozenset({Value, float, int})  # the kinds of nearly all results
 
@@ -37,6 +37,20 @@ def _numbers(x: Any) -> Any:
     if type(x) in (list, tuple) and set(map(type, x)) == {Value}:
         return [v.data for v in x]
     return numbers_in(x)
+
+
+def no_number(result: Any) -> str:
+    """What a function returns, or returns in lists, that is neither a Value nor a real number; empty if all is."""
+    if isinstance(result, Auxiliary):
+        return no_number(result.result)
+    if isinstance(result, (list, tuple)) or (isinstance(result, np.ndarray) and result.dtype == object):
+        items = result.flat if isinstance(result, np.ndarray) else result
+        return next((found for found in map(no_number, items) if found), "")
+    if isinstance(result, (Value, int, float)):
+        return ""
+    if isinstance(result, (np.ndarray, np.generic)) and result.dtype.kind in "fiub":
+        return ""
+    return "None" if result is None else f"a {type(result).__name__}"
 
 
 def combined(results: Sequence[Any], how: str) -> Value:

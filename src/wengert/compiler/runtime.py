@@ -26,7 +26,7 @@ from wengert.compiler.callpath import CacheEntry
 from wengert.compiler.captures import same
 from wengert.compiler.fused import partials_of
 from wengert.compiler.lifting import Unliftable
-from wengert.compiler.results import combined, reduce_results
+from wengert.compiler.results import combined, no_number, reduce_results
 from wengert.compiler.tracing import (
     DRAWS,
     Arguments,
@@ -35,8 +35,8 @@ from wengert.compiler.tracing import (
     Reader,
     Specialization,
     Unrecordable,
-    by_place,
     is_watched,
+    lines_apart,
     main_of,
     numbers_in,
     random_state,
@@ -47,7 +47,7 @@ from wengert.compiler.tracing import (
     slopes_of,
 )
 from wengert.engine import Many, Value
-from wengert.errors import ArgumentError, warn_once
+from wengert.errors import ArgumentError, warn, warn_once
 
 __all__ = ["Runtime"]
 
@@ -80,7 +80,7 @@ class Runtime:
         self.said: set[str] = set()
         self.turn: list[Any] = [None]  # who has it records or compiles
         _runtimes.add(self)
-        self.arguments: Callable[..., Arguments] = Reader(compiled.signature, compiled.static).read
+        self.arguments: Callable[..., Any] = Reader(compiled.signature, compiled.static).read
         self.definition: Any = self.defined()
 
     def defined(self) -> Any:
@@ -114,6 +114,8 @@ class Runtime:
         if not same(self.defined(), self.definition):
             self.define_anew()
         arguments = self.arguments(args, named, bool(how))
+        if arguments is None:
+            return self.eager(self.function, args, named, how)
         if how:
             return self.batch(arguments, arguments.count(), how)
         return self.single(arguments)
@@ -122,9 +124,8 @@ class Runtime:
         """The same by a function that is not compiled."""
         if not how:
             return function(*args, **named)
-        names, rows = rows_of(self.compiled.signature, self.compiled.static, args, named)
-        taken = by_place(function, self.compiled.signature, names)
-        results = [taken(*row) for row in rows]
+        call, rows = rows_of(function, self.compiled.signature, self.compiled.static, args, named)
+        results = [call(*row) for row in rows]
         if recorder_of_thread() is None and not is_watched():
             return reduce_results(results, how)
         return results if how == "map" else combined(results, how)
@@ -174,14 +175,30 @@ class Runtime:
             if ran.found is None:
                 rows = ran.left if ran.served else range(count)
                 row = next((int(n) for n in rows if int(n) not in known), None)
-                if row is not None and self.next(entry, arguments, row, known):
-                    continue
+                if row is not None:
+                    before = self.before(entry, arguments, row, how, ran.partial)
+                    if self.next(entry, arguments, row, known):
+                        continue
+                    if entry.is_eager and before is not None:  # what it did, the rows behind it may see
+                        here = [n for n in known if n < row and n in ran.left]
+                        return self.mixed(arguments, how, before, [*here, *range(row, count)], known)
                 if ran.partial is None:
                     break
             if ran.must_check and not self.agrees_on_some(entry, ran.served, arguments, known):
                 break
             return ran.found if ran.found is not None else self.mixed(arguments, how, ran.partial, ran.left, known)
         return self.each(arguments, how, known)
+
+    def before(self, entry: CacheEntry, arguments: Arguments, row: int, how: str, partial: Any) -> Any:
+        """What specializations come to for the rows before one, which may do more than compute; None if for none.
+
+        Of a mean or a sum it is a `partial` of these rows alone.
+        """
+        if partial is None or how == "map":
+            return partial
+        ran = self.run(entry, arguments, row, "sum") if row else None
+        made = None if ran is None else ran.partial if ran.found is None else ran.found
+        return made if made is None or how == "sum" else made * (1.0 / arguments.count())
 
     def next(self, entry: CacheEntry, arguments: Arguments, row: int, known: dict[int, Any]) -> bool:
         """Compile what is recorded; or record an example that no specialization holds for, which adds what the function
@@ -200,7 +217,7 @@ class Runtime:
 
     def run(self, entry: CacheEntry, arguments: Arguments, count: int, how: str) -> Ran | None:
         """What specializations come to; None if somebody else is at them."""
-        arrays = arguments.arrays if how else arguments.numbers(arguments.arrays)
+        arrays = [x[:count] for x in arguments.arrays] if how else arguments.numbers(arguments.arrays)
         with self.alone() as free:
             if not free:
                 return None
@@ -308,6 +325,8 @@ class Runtime:
             watch.effect = watch.effect or too_many(entry)
         if isinstance(result, np.ndarray) and not result.ndim and not arguments.signature.batched:
             watch.effect = watch.effect or "its result is an array without axes: return the Value itself"
+        if not watch.effect and (kind := no_number(result)):
+            watch.effect = f"it returns {kind}: a compiled function returns a Value or a number, or lists of them"
         entry.changes += bool(watch.change)
         if watch.effect or entry.changes == policy.CHANGES:
             self.fall_back(entry, watch.effect or watch.change)
@@ -339,11 +358,8 @@ class Runtime:
                 entry.is_eager, entry.clause = True, made.clause
                 return False
             holds, fault = self.tried(made, candidate, entry)
-            if not holds:
-                entry.invalidations += 1
-            if fault and (holds or entry.invalidations >= policy.INVALIDATIONS):
-                self.fall_back(entry, fault)
             if fault:
+                (self.fall_back if holds else self.invalidate)(entry, fault)
                 return False
             entry.specializations = [*entry.specializations, made]
             entry.least = max(entry.least, made.least)
@@ -398,7 +414,7 @@ class Runtime:
             batched = entry.signature.batched
             arrays = [np.asarray(x)[None] for x in candidate.example] if batched else candidate.example
             if made.compute([*arrays], 1, False, 1.0) and not made.hold(1):
-                return False, f"what it compares at {made.lines[0]} comes out otherwise where sums are added otherwise"
+                return False, f"{made.broken()} in the array program, which adds in another order"
             return True, made.differs(arrays, 1, candidate.result, None)
 
     # -- comparing with the function ----------------------------------------------------------------------------------
@@ -436,7 +452,14 @@ class Runtime:
                 numbers = [int(rows[entry.calls.bit_length() * STRIDE % len(rows)])]
             for number in numbers:
                 if number not in known:
-                    known[number], _ = self.watched(entry, arguments.prepared(self.function, number), arguments, False)
+                    call = arguments.prepared(self.function, number)
+                    try:
+                        known[number], _ = self.watched(entry, call, arguments, False)
+                    except Exception as error:  # an example before it may raise as well, and then the batch raises that
+                        self.drop(
+                            entry, made, f"the function raises {type(error).__name__}, the array program does not"
+                        )
+                        return False
                 if not self.agrees(entry, made, arguments, arguments.example(number), known[number]):
                     return False
         return True
@@ -450,14 +473,23 @@ class Runtime:
             made.checked += 1
             entry.checks += 1
             return not entry.is_eager
+        self.drop(entry, made, reason)
+        return False
+
+    def drop(self, entry: CacheEntry, made: Specialization, reason: str) -> None:
+        """Drop a specialization that does not come to what the function gives, and say so."""
         entry.specializations = [each for each in entry.specializations if each is not made]
+        self.invalidate(
+            entry, f"{reason}: something that was recorded as fixed has changed, or is not the same each time"
+        )
+
+    def invalidate(self, entry: CacheEntry, why: str) -> None:
+        """Count a recording that is dropped; the last one leaves such calls to the function itself."""
         entry.invalidations += 1
-        why = f"{reason}: something that was recorded as fixed has changed, or is not the same each time"
         if entry.invalidations >= policy.INVALIDATIONS:
             self.fall_back(entry, why)
         else:
-            warn_once(self.said, f"a recording of {self.name} is dropped: {why}")
-        return False
+            warn(f"a recording of {self.name} is dropped: {why}")
 
     @np.errstate(all="ignore")
     def difference(self, made: Specialization, arguments: Arguments, example: Sequence[Any], result: Any) -> str:
@@ -514,6 +546,9 @@ class Runtime:
         known: dict[int, Any] = {}
         args, named = _copied(tuple(args), known), _copied(named, known)
         arguments = self.arguments(args, named, False)
+        if arguments is None:
+            self.function(*args, **named)
+            return
         entry = self.entry_for(arguments, 0)
         for _ in range(2 + policy.SPECIALIZATIONS):
             ran = None if entry.is_eager else self.run(entry, arguments, 1, "")
@@ -612,14 +647,15 @@ class Runtime:
 
 def too_many(entry: CacheEntry) -> str:
     """Why there are so many specializations, and what to write instead."""
-    names = {made.stale_capture() for made in entry.specializations} - {""}
+    names = sorted({made.stale_capture() for made in entry.specializations} - {""})
+    if len(names) == 1:
+        return f"it reads {names[0]}, which changes between calls: make {names[0]} an argument"
     if names:
-        return f"what it reads outside of itself, {', '.join(sorted(names))}, changes from call to call: pass it"
-    lines = sorted({line for made in entry.specializations for line in made.lines})
+        return f"it reads {' and '.join(names)}, which change between calls: make them arguments"
     return (
         f"it takes more than {policy.SPECIALIZATIONS} specializations, by comparing or taking numbers out at "
-        f"{'; '.join(lines[:3])}: write wengert.maximum, wengert.where or wengert.softmax, which are the same for "
-        "all numbers (and wengert.pick(values, index) where an integer argument chooses)"
+        f"{lines_apart([made.guards for made in entry.specializations])}: write wengert.maximum, wengert.where or "
+        "wengert.softmax, which are the same for all numbers (and wengert.pick(values, index) where an integer chooses)"
     )
 
 

@@ -224,9 +224,13 @@ def _arrays(examples: list[Example]) -> list[Any]:
     """
     try:
         columns = zip(("X", "Y"), zip(*examples, strict=True), strict=False)
-        return [made for name, column in columns for made in flatten_argument(name, list(column), batched=True)[1]]
+        flat = [flatten_argument(name, list(column), batched=True) for name, column in columns]
     except DataError as error:
         raise RefusedError(str(error)) from None
+    for shape, made in flat:
+        if not made:
+            raise RefusedError(shape.key)
+    return [array for _, made in flat for array in made]
 
 
 def _refusal(function: Compiled) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from wengert.compiler.tracing.keys import key_of
-from wengert.compiler.tracing.rows import by_place, called, lengths_of, rows_of, same_length, widened
+from wengert.compiler.tracing.rows import bound_to, called, lengths_of, rows_of, same_length, widened
 from wengert.derivatives import KeyPath, keys_of, tree_flatten, tree_leaves, tree_map, tree_unflatten
 from wengert.engine import Value
 from wengert.errors import ArgumentError, DataError
@@ -48,12 +48,15 @@ class StaticSpec:
 
 
 class ForeignSpec(StaticSpec):
-    """An argument that only the function itself can read: an array of a class of its own, which is the key."""
+    """An argument that only the function itself can read; the key says why."""
 
-    def reason(self) -> str:
-        """Why the function itself serves."""
-        name = f"{self.key.__module__.partition('.')[0]}.{self.key.__name__}"
-        return f"an argument holds a {name}, which is more than its numbers: pass a plain array, as np.asarray(x) is"
+
+def _more_than_numbers(kind: type) -> ForeignSpec:
+    """The spec of an array of a class of its own."""
+    name = f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
+    return ForeignSpec(
+        f"an argument holds a {name}, which is more than its numbers: pass a plain array, as np.asarray(x) is"
+    )
 
 
 Shape = Any  # of an argument: a PyTree of ArraySpec and StaticSpec, or one of those
@@ -93,7 +96,7 @@ def _leaf(name: str, x: Any, batched: bool) -> tuple[ArraySpec, Any] | StaticSpe
     if isinstance(x, Value):
         return _one(name, "v"), x
     if isinstance(x, np.ndarray):
-        return _array(name, x, batched) if kind in READ else ForeignSpec(kind)
+        return _array(name, x, batched) if kind in READ else _more_than_numbers(kind)
     if kind is list or (kind is tuple and not batched):
         return _sequence(name, x, batched)
     return None if kind is dict or isinstance(x, tuple) else StaticSpec(key_of(x))
@@ -104,12 +107,12 @@ def _one(name: str, kind: str, shape: tuple[int, ...] = (), held: str = "scalar"
     return ArraySpec(name, kind, shape, held)
 
 
-def _array(name: str, x: Any, batched: bool) -> tuple[ArraySpec, Any] | None:
+def _array(name: str, x: Any, batched: bool) -> tuple[ArraySpec, Any] | StaticSpec | None:
     if x.dtype.kind not in "fiub":
         if x.dtype == object and not batched:
             of_values = x.ndim and x.size and all(isinstance(item, Value) for item in x.flat)
             return (ArraySpec(name, "v", x.shape, "ndarray"), x) if of_values else None
-        raise DataError(f"{name} is an array of {x.dtype}: a compiled function takes arrays of floats or integers")
+        return ForeignSpec(f"an argument is an array of {x.dtype.type.__name__}, and only real numbers are compiled")
     if batched and not x.ndim:
         raise DataError(f"{name} is one number: a batch has an example in each row")
     shape = x.shape[1:] if batched else x.shape
@@ -119,14 +122,14 @@ def _array(name: str, x: Any, batched: bool) -> tuple[ArraySpec, Any] | None:
 
 def _sequence(name: str, x: Any, batched: bool) -> tuple[ArraySpec, Any] | StaticSpec | None:
     if batched and not len(x):
-        raise DataError(f"{name}: a batch of no examples has no mean: expected at least one")
+        raise DataError(f"{name}: the batch is empty: expected at least one example")
     if batched and isinstance(x[0], dict):
         raise DataError(f"{name}: a batch of dicts is written as a dict of batches")
     if batched and hasattr(x[0], "_fields"):
         raise DataError(f"{name}: a batch of named tuples is written as a named tuple of batches")
     for kind in set(map(type, x)):
         if issubclass(kind, np.ndarray) and kind not in READ:
-            return ForeignSpec(kind)
+            return _more_than_numbers(kind)
     try:
         made = np.array(x)
     except ValueError:
@@ -138,7 +141,7 @@ def _sequence(name: str, x: Any, batched: bool) -> tuple[ArraySpec, Any] | Stati
         shape, inner = (made.shape[1:], kinds[1:]) if batched else (made.shape, kinds)
         return ArraySpec(name, _kind(made, array), shape, " ".join(inner[: len(shape)]) or "scalar"), array
     if batched:
-        raise DataError(f"{name}: a batch is made of numbers, not of {type(x[0]).__name__ if len(x) else 'nothing'}")
+        return ForeignSpec(f"each row of a batch is a {type(x[0]).__name__}, and only real numbers are compiled")
     return _values(name, x, type(x).__name__)
 
 
@@ -205,7 +208,7 @@ class Signature:
             self.names.append(name)
         self.batched: bool = batched
         fixed = [x for shape in shapes.values() for _, x in tree_leaves(shape)]
-        self.reason: str = next((x.reason() for x in fixed if isinstance(x, ForeignSpec)), "")  # why it is not compiled
+        self.reason: str = next((x.key for x in fixed if isinstance(x, ForeignSpec)), "")  # why it is not compiled
 
 
 @dataclass
@@ -289,16 +292,16 @@ class Arguments:
 
     def all_eager(self, function: Callable[..., Any], known: dict[int, Any]) -> list[Any]:
         """What a function gives for each example of a batch, but for those of which it is known."""
-        names, rows = rows_of(self.signature.of_function, self.static, self.args, self.named)
-        taken = by_place(function, self.signature.of_function, names)
-        return [known[n] if n in known else taken(*row) for n, row in enumerate(rows)]
+        call, rows = rows_of(function, self.signature.of_function, self.static, self.args, self.named)
+        return [known[n] if n in known else call(*row) for n, row in enumerate(rows)]
 
     def prepared(self, function: Callable[..., Any], number: int) -> Callable[[], Any]:
         """The call of a function on one example of a batch, or on the one that there is, with its arguments ready."""
         if not self.signature.batched:
             return functools.partial(self.eager, function)
-        names, rows = rows_of(self.signature.of_function, self.static, self.args, self.named, slice(number, number + 1))
-        return functools.partial(by_place(function, self.signature.of_function, names), *next(rows))
+        one = slice(number, number + 1)
+        call, rows = rows_of(function, self.signature.of_function, self.static, self.args, self.named, one)
+        return functools.partial(call, *next(rows))
 
     def distinct(self, rows: Sequence[int], most: int) -> list[int]:
         """Examples of a batch that differ from each other, up to so many, among the first of some rows."""
@@ -337,11 +340,10 @@ class Reader:
         by_name = any(kind is inspect.Parameter.KEYWORD_ONLY for _, kind in kinds)
         self.places: int = -1 if by_name else len(self.names)  # how many arguments by place are all that there are
 
-    def read(self, args: Sequence[Any], named: dict[str, Any], batched: bool) -> Arguments:
-        """The arguments by name, with their signature and arrays.
+    def read(self, args: Sequence[Any], named: dict[str, Any], batched: bool) -> Arguments | None:
+        """The arguments by name, with their signature and arrays; None if they are not those of the function.
 
         Raises:
-            TypeError: they are not those of the function.
             ArgumentError: a static one is not hashable, or there are any number of some.
             DataError: they are no batch.
         """
@@ -349,7 +351,9 @@ class Reader:
         if len(args) == self.places and not named:
             originals = dict(zip(self.names, args, strict=True))
         else:
-            bound = self.signature.bind(*args, **named)
+            bound = bound_to(self.signature, args, named)
+            if bound is None:
+                return None
             passed = set(bound.arguments)
             bound.apply_defaults()
             originals = dict(bound.arguments)

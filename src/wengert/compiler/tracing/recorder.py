@@ -39,11 +39,12 @@ class Guard:
     right: Any
     outcome: bool
     line: Line | None
+    words: str = field(default="", compare=False, repr=False)  # the comparison, as a message names it
 
-    def without_values(self) -> Guard:
+    def without_values(self, words: str = "") -> Guard:
         """The same for keeping: a Value would keep the whole graph that it was computed from."""
         left, right = (nan if isinstance(side, Value) else float(side) for side in (self.left, self.right))
-        return Guard(self.how, left, right, self.outcome, self.line)
+        return Guard(self.how, left, right, self.outcome, self.line, words)
 
 
 @dataclass

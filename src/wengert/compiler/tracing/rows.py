@@ -10,35 +10,49 @@ import numpy as np
 
 from wengert.errors import DataError
 
-__all__ = ["by_place", "called", "lengths_of", "rows_of", "same_length", "widened"]
+__all__ = ["bound_to", "called", "lengths_of", "rows_of", "same_length", "widened"]
 
 BY_PLACE = inspect.Parameter.POSITIONAL_OR_KEYWORD  # and before it what is by place alone
 
 
+def bound_to(signature: inspect.Signature, args: Sequence[Any], named: dict[str, Any]) -> inspect.BoundArguments | None:
+    """Arguments by name; None if they are too few, too many or others, which the function itself says best."""
+    try:
+        return signature.bind(*args, **named)
+    except TypeError:
+        return None
+
+
 def rows_of(
+    function: Callable[..., Any],
     signature: inspect.Signature,
     static: Collection[str],
     args: Sequence[Any],
     named: dict[str, Any],
     part: slice = slice(None),
-) -> tuple[list[str], Iterator[tuple[Any, ...]]]:
-    """The names of the arguments of a batch, and those of each example, or of some.
+) -> tuple[Callable[..., Any], Iterator[tuple[Any, ...]]]:
+    """A function that takes the arguments of an example by place, and those of each example of a batch, or of some.
 
-    An item of a list is what it is; a row of an array is an array, of numbers as wide as Python's, or a number of
-    Python's. What is neither list nor array, such as `self`, belongs to all examples. One that is passed twice is one.
+    An item of a list is what it is, and so is a row of an array, but for the width of its numbers: float64, int64, and
+    Python's integers where a row is one. What is neither list nor array, such as `self`, belongs to all examples. One
+    that is passed twice is one.
 
     Raises:
         DataError: the arguments differ in the number of examples, or none has any.
     """
-    given = signature.bind(*args, **named).arguments
-    moving = [name for name in given if name not in static]
-    count = len(range(same_length([(name, length) for name in moving for length in lengths_of(given[name])]))[part])
+    bound = bound_to(signature, args, named)
+    given: dict[str, Any] = {"args": tuple(args), "named": named} if bound is None else bound.arguments
+    moving = [name for name in given if bound is None or name not in static]
+    lengths = [(name, length) for name in moving for length in lengths_of(given[name])]
+    count = 1 if bound is None and not lengths else len(range(same_length(lengths))[part])
     known: dict[int, Sequence[Any]] = {}
     columns = [_spread(x, count, part, known) if name in moving else [x] * count for name, x in given.items()]
-    return list(given), zip(*columns, strict=True)
+    if bound is None:
+        return (lambda args, named: function(*args, **named)), zip(*columns, strict=True)
+    return _by_place(function, signature, given), zip(*columns, strict=True)
 
 
-def by_place(function: Callable[..., Any], signature: inspect.Signature, names: Collection[str]) -> Callable[..., Any]:
+def _by_place(function: Callable[..., Any], signature: inspect.Signature, names: Collection[str]) -> Callable[..., Any]:
     """A function that takes these arguments by place."""
     parameters, names = list(signature.parameters.values()), list(names)
     count = 0
@@ -65,9 +79,9 @@ def same_length(lengths: list[tuple[str, int]]) -> int:
     if not lengths:
         raise DataError("a batch needs an argument with an example in each row")
     if len({length for _, length in lengths}) > 1:
-        raise DataError(f"the arguments of a batch have as many examples each, not {dict(lengths)}")
+        raise DataError(f"the arguments of a batch differ in the number of examples: {dict(lengths)}")
     if not lengths[0][1]:
-        raise DataError("a batch of no examples has no mean: expected at least one")
+        raise DataError("the batch is empty: expected at least one example")
     return lengths[0][1]
 
 
@@ -92,7 +106,7 @@ def _spread(x: Any, count: int, part: slice, known: dict[int, Sequence[Any]]) ->
             made = list(rows) if type(x) is tuple else list(map(getattr(type(x), "_make", type(x)), rows))
         elif isinstance(x, np.ndarray) and x.ndim:
             items = widened(x)[part]
-            made = items.tolist() if items.ndim == 1 and type(items) is np.ndarray else list(items)
+            made = items.tolist() if items.ndim == 1 and items.dtype.kind in "iub" else list(items)
         elif isinstance(x, list):
             made = x[part]
         known[id(x)] = made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,16 +16,55 @@ from wengert.compiler.captures import Captures
 from wengert.compiler.executable import Executable
 from wengert.compiler.lifting import Lifted
 from wengert.compiler.tracing.recorder import Guard
-from wengert.compiler.tracing.tracers import HOLDS
+from wengert.compiler.tracing.tracers import EXACT, FINITE, HOLDS
 
-__all__ = ["Guards", "Specialization", "lines_of"]
+__all__ = ["Guards", "Specialization", "in_words", "lines_apart"]
 
 WHAT = ("result", "derivative")
+SIGNS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
+SHOWN = 3  # so many comparisons of a line, or lines, are named
 
 
-def lines_of(guards: Sequence[Guard]) -> list[str]:
-    """The lines that compare."""
-    return [str(line) for line in dict.fromkeys(guard.line for guard in guards)]
+def in_words(how: str, left: Any, right: Any, outcome: bool) -> str:
+    """A comparison as a message names it: of names, and of numbers.
+
+    >>> in_words("gt", "x", 0.0, True), in_words("is", "x", 0.5, True), in_words("within", "x", 2.0, False)
+    ('x > 0 was True', 'x was 0.5', 'x was beyond 2')
+    """
+    x, y = _spelt(left), _spelt(right)
+    if how == "is":
+        return f"{x} was {'' if outcome else 'not '}{y}"
+    if how == "within":
+        if right == FINITE:
+            return f"{x} was {'' if outcome else 'not '}finite"
+        return f"{x} was {'within' if outcome else 'beyond'} {y}"
+    return f"{x} {SIGNS[how]} {y} was {outcome}"
+
+
+def _spelt(side: Any) -> str:
+    if isinstance(side, str):
+        return side
+    number = float(side)
+    return str(int(number)) if math.isfinite(number) and number == int(number) and abs(number) < EXACT else repr(number)
+
+
+def lines_apart(several: Sequence[Guards]) -> str:
+    """The lines at which specializations differ, those first that have come out in the most ways."""
+    tables = [_by_line(guards.guards) for guards in several]
+    ways = {
+        line: len({tuple(map(str, table.get(line, ()))) for table in tables})  # as text, in which nan is nan
+        for line in dict.fromkeys(line for table in tables for line in table)
+    }
+    found = sorted([line for line, count in ways.items() if count > 1], key=lambda line: -ways[line])
+    return "; ".join([*map(str, found[:SHOWN]), *([f"{len(found) - SHOWN} other lines"] if found[SHOWN:] else [])])
+
+
+def _by_line(guards: Sequence[Guard]) -> dict[Any, list[Guard]]:
+    """The guards of each line."""
+    found: dict[Any, list[Guard]] = {}
+    for guard in guards:
+        found.setdefault(guard.line, []).append(guard)
+    return found
 
 
 class Guards(NamedTuple):
@@ -38,8 +78,13 @@ class Guards(NamedTuple):
 
     @property
     def lines(self) -> list[str]:
-        """The lines that compare."""
-        return lines_of(self.guards)
+        """The lines that compare, each with what it compares."""
+        made = []
+        for line, guards in _by_line(self.guards).items():
+            words = list(dict.fromkeys(guard.words for guard in guards))
+            more = [f"and {len(words) - SHOWN} others"] if words[SHOWN:] else []
+            made.append(f"{line}: {', '.join(words[:SHOWN] + more)}")
+        return made
 
     def hold(self, outputs: dict[str, Any], xp: Any) -> Any:
         """Whether a run, or each example of it, came to the same comparisons as the recorded one, by a library of
@@ -81,10 +126,16 @@ class Specialization(Executable):
         self.clause: str = ""  # by which it serves
         self.prepare(self, np)
 
-    @property
-    def lines(self) -> list[str]:
-        """The lines that compare."""
-        return self.guards.lines
+    def broken(self) -> str:
+        """The comparison that comes out otherwise in the last run, which was on one example, in words."""
+        numbers = np.ravel(self.output("sides"))
+        for guard, sides in zip(self.guards.guards, self.guards.sides, strict=True):
+            x, y = [own if n < 0 else numbers[n] for own, n in zip((guard.left, guard.right), sides, strict=True)]
+            if bool(HOLDS[guard.how](x, y)) is not guard.outcome:
+                return (
+                    f"the comparison at {guard.line} came out otherwise: {in_words(guard.how, x, y, not guard.outcome)}"
+                )
+        return "a comparison came out otherwise"
 
     def counted(self, arrays: Sequence[Any], xp: Any) -> tuple[list[Any], Any]:
         """The inputs, by a library of arrays, with integers that choose counted from the start and within bounds, and

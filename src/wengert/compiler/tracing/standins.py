@@ -10,6 +10,8 @@ import math
 from collections import deque
 from collections.abc import Callable
 from datetime import timedelta
+from decimal import Decimal
+from random import Random
 from types import ModuleType
 from typing import Any
 
@@ -153,16 +155,26 @@ def _taking(real: Any) -> Callable[..., Any]:
     return lambda *args, **named: real(*map(taken, args), **{name: taken(x) for name, x in named.items()})
 
 
+def _methods(real: Any) -> dict[str, Any]:
+    """The methods of float or int, as `float.__mul__(x, y)` calls them."""
+    return {
+        name: staticmethod(_taking(getattr(real, name)))
+        for name in vars(real)
+        if name not in ("__new__", "__getattribute__") and callable(getattr(real, name))
+    }
+
+
 def _value(x: Any, *args: Any, **named: Any) -> Any:
     return x.operand() * 1.0 if is_traced(x) and not args and not named else Value(x, *args, **named)
 
 
-_OF_C = [(real, _taking(real)) for real in (deque, timedelta)]
+_OF_C = [(real, _taking(real)) for real in (deque, timedelta, Decimal, Random)]
 KINDS: dict[Any, Any] = {  # by what they stand for
     real: _Kind(
         real.__name__,
         (real,) if real in (float, int) else (),
-        {"real": real, "make": staticmethod(make), "__doc__": real.__doc__},
+        (_methods(real) if real in (float, int) else {})
+        | {"real": real, "make": staticmethod(make), "__doc__": real.__doc__},
     )
     for real, make in ((float, _float), (int, _int), (type, _type), (Value, _value), *_OF_C)
 }
@@ -176,6 +188,7 @@ STANDINS |= {
 }
 STANDINS |= {id(math.dist): _distance, id(math.copysign): _copysign, id(math.fmod): _fmod, id(math.fsum): _fsum}
 STANDINS |= {id(math.radians): lambda x: x * (math.pi / 180.0), id(math.degrees): lambda x: x * (180.0 / math.pi)}
+STANDINS |= {id(f): _taking(f) for f in (np.random.default_rng, np.random.RandomState, np.random.SeedSequence)}
 STANDINS |= {id(max): _extreme(max, "max"), id(min): _extreme(min, "min")}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import traceback
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,11 +19,12 @@ from wengert.compiler.ir import Program, reverse, verify
 from wengert.compiler.lifting import CONST, INPUT, PARAM, VALUE, Lifted, Pick, Unliftable, lift
 from wengert.compiler.tracing.arguments import Arguments, ArraySpec
 from wengert.compiler.tracing.recorder import Guard, Recorder, Unrecordable, tracing
-from wengert.compiler.tracing.specialization import Guards, Specialization, lines_of
 from wengert.compiler.tracing.proxies import Proxies
 from wengert.compiler.tracing.purity import CallTrace, PurityCheck
+from wengert.compiler.tracing.specialization import Guards, Specialization, in_words
 from wengert.compiler.tracing.tracers import HOLDS, Integer, Number, as_operand, presented, values_in
 from wengert.engine import Value
+from wengert.errors import HERE, Line
 from wengert.graph import Graph
 
 __all__ = ["Auxiliary", "Candidate", "main_of", "numbers_in", "record", "slopes_of"]
@@ -64,7 +66,7 @@ class Candidate:
         self.example: list[Any] = [
             x.copy() if isinstance(x, np.ndarray) else x for x in run.arguments.numbers(run.example)
         ]
-        self.lines: list[str] = lines_of(run.guards)
+        self.guards: Guards = Guards(run.guards_in_words(), run.sides)
         self._before: list[float] = [value._data for value in run.graph.values[: run.given]]
         self._picks: list[Pick] = picks
         self._run: _Trace | None = run
@@ -88,7 +90,6 @@ class Candidate:
             run = self._run
             self.lifted: Lifted = run.lift(self._picks)
             verify(self.lifted.program)
-            self.guards: Guards = Guards([guard.without_values() for guard in run.guards], run.sides)
             values, places = run.graph.values, self.lifted.parameters
             self.parameters: tuple[Any, ...] = tuple([values[place] for place in places])
             # What they were when they were recorded: the user's may be others by now.
@@ -175,7 +176,7 @@ def record(
     except (Unrecordable, Unliftable):
         raise
     except Exception as problem:
-        raise Unrecordable(f"while it is being recorded it raises {type(problem).__name__}: {problem}") from problem
+        raise Unrecordable(_stopped(problem)) from problem
     picks: list[Pick] = []
     if any(integer.extent and integer.number < 0 and not run.wraps(integer.name) for integer in run.integers):
         run = trace(fixed=True)
@@ -187,6 +188,15 @@ def record(
             if attempt == ATTEMPTS - 1:
                 run = trace(fixed=True)
     return Candidate(run, picks, result)
+
+
+def _stopped(problem: Exception) -> str:
+    """Where and why tracing stopped with an error that the function itself does not raise."""
+    lines = [Line(at.filename, at.lineno or 0) for at in traceback.extract_tb(problem.__traceback__)]
+    lines = [line for line in lines if not line.file.startswith(HERE)]
+    at = next((f" at {line}" for line in reversed(lines) if line.file == lines[0].file), "")  # no library's
+    why = ", as what is called there takes plain numbers alone" if at and isinstance(problem, TypeError) else ""
+    return f"tracing stopped{at}{why} ({type(problem).__name__}: {problem})"
 
 
 class _Trace:
@@ -234,7 +244,10 @@ class _Trace:
         if self.recorder.refusal:
             raise Unrecordable(self.recorder.refusal)
         if path.steps != watch.path.steps:
-            raise Unrecordable("it takes another way while it is recorded, perhaps by the type of a number")
+            pairs = itertools.zip_longest(watch.path.steps, path.steps)
+            step = next(plain or traced for plain, traced in pairs if plain != traced)
+            at = f"an error of {step}" if isinstance(step, str) else f"the call of {step.co_name}"
+            raise Unrecordable(f"control flow differed while tracing, at {at}: does it branch on the type of a number?")
         self.recorder.open = True  # for the operands of what was computed last
         self.extents = self.bounds()
         guards = self.recorder.guards.values()
@@ -275,6 +288,20 @@ class _Trace:
             return node, self.integers[-1]
         made = Number(self.recorder, number, node)
         return node, made.taken() if leaf.kind == "b" and self.tells_bools else made
+
+    def guards_in_words(self) -> list[Guard]:
+        """The guards for keeping, with what they compare: arguments by their names, all else by what it came to."""
+        names = {
+            id(node): f"{name}[{', '.join(map(str, place))}]" if place else name
+            for name, nodes in self.inputs.items()
+            for place, node in np.ndenumerate(nodes)
+        }
+        made = []
+        for guard in self.guards:
+            both = [names.get(id(side), side) for side in (guard.left, guard.right)]
+            left, right = [side._data if isinstance(side, Value) else side for side in both]
+            made.append(guard.without_values(in_words(guard.how, left, right, guard.outcome)))
+        return made
 
     def bounds(self) -> dict[str, int]:
         """For each input that chooses from how many items; for an integer of it that has fewer there is a guard."""
