@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import functools
+import json
 import math
 import random
 import warnings
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterator
+from decimal import Decimal
+from fractions import Fraction
+from random import Random
 from typing import Any
 
 import pytest
@@ -13,8 +19,10 @@ import pytest
 import wengert
 from tests.compiler.checks import CLOSE, batch_of, difference, lifted, line_of, same, specializations, warned
 from wengert import Value
+from wengert.errors import ArgumentError
 
 np = pytest.importorskip("numpy")
+default_rng = np.random.default_rng
 
 
 def leaking() -> list[tuple[str, Callable[..., Any]]]:
@@ -160,3 +168,236 @@ def test_a_function_that_writes_or_reads_state_stays_with_the_engine(step: str, 
     w.data, w.grad = 0.5, 3.0
     assert loss(2.0).data == (0.5 if step == "data" else 4.0)
     assert said in loss.report()
+
+
+# ------------------------------------------------------------------------------------- what cannot be compiled at all
+
+
+class Deferred:
+    """Methods that only begin what runs later, and an object that is called as one."""
+
+    def generator(self, x: float) -> Iterator[Value]:
+        yield Value(x)
+
+    async def coroutine(self, x: float) -> Value:
+        return Value(x)
+
+    @staticmethod
+    async def both(x: float) -> AsyncIterator[Value]:
+        yield Value(x)
+
+    async def __call__(self, x: float) -> Value:
+        return Value(x)
+
+
+@functools.wraps(math.exp)
+def named_exp(x: float) -> Iterator[Value]:
+    yield Value(x)
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (Deferred.generator, "generator is a generator function, of which a call .*: return a list where it yields"),
+        (Deferred().generator, "generator is a generator function"),
+        (Deferred().coroutine, r"coroutine is a coroutine function \(async def\), .*: compile a plain def, and await"),
+        (Deferred.both, "both is an asynchronous generator function, .*: compile a plain def that returns a list"),
+        (Deferred(), "Deferred is a coroutine function"),
+        (functools.partial(functools.partial(Deferred().coroutine), x=1.0), "coroutine is a coroutine function"),
+        (functools.partial(Deferred(), 1.0), "Deferred is a coroutine function"),
+        (named_exp, "exp is a generator function"),
+        (lambda x: (yield x), "<lambda> is a generator function"),
+    ],
+)
+def test_functions_that_only_begin_are_refused(function: Any, message: str) -> None:
+    for decorate in (wengert.compile, wengert.compile(static="x"), wengert.compile(backend="numpy", checks="first")):
+        with pytest.raises(ArgumentError, match=message):
+            decorate(function)
+    with pytest.raises(ArgumentError, match="is a generator function"):
+
+        class Model:
+            @wengert.compile
+            def forward(self, x: float) -> Iterator[Value]:
+                yield Value(x)
+
+
+def test_a_wrapper_that_finishes_what_such_a_function_begins_is_compiled() -> None:
+    w = Value(0.7)
+
+    async def coroutine(x: float) -> Value:
+        return w * x
+
+    def generator(x: float) -> Iterator[Value]:
+        yield from (w * x, w - x)
+
+    @functools.wraps(generator)
+    def total(x: float) -> Any:
+        return wengert.sum(list(generator(x)))
+
+    @functools.wraps(coroutine)
+    def begun(x: float) -> Any:
+        return coroutine(x)
+
+    loss = wengert.compile(total)
+    for x in (0.5, 1.5, 2.5):
+        same(loss(x), total(x), [w])
+    lifted(loss)
+    late = wengert.compile(begun)
+    with pytest.warns(
+        UserWarning, match="coroutine runs uncompiled: it returns a coroutine: a compiled function returns"
+    ):
+        pending = [late(x) for x in (0.5, 1.5)]
+    assert [asyncio.run(each).data for each in pending] == [0.35, 0.7 * 1.5]  # as often as it was called, no more
+
+
+# ------------------------------------------------------------------------------------- what is said
+
+
+@pytest.mark.parametrize(
+    ("result", "kind"),
+    [
+        (lambda y: {"loss": y}, "a dict"),
+        (lambda y: None, "None"),
+        (lambda y: "text", "a str"),
+        (lambda y: [y, None], "None"),
+        (lambda y: complex(y.data, 1.0), "a complex"),
+        (lambda y: np.array([1j]), "a ndarray"),
+        (lambda y: Fraction(1, 2), "a Fraction"),
+        (lambda y: {1.0}, "a set"),
+    ],
+)
+def test_results_that_are_no_numbers(result: Any, kind: str) -> None:
+    w = Value(0.7)
+    loss = wengert.compile(lambda x: result(w * x))
+    made: list[Any] = []
+    said = warned(*[lambda: made.append(loss(2.0))] * 4)
+    assert [repr(each) for each in made] == [repr(result(w * 2.0))] * 4
+    assert said == [
+        f"<lambda> runs uncompiled: it returns {kind}: a compiled function returns a Value or a number, or lists of "
+        "them"
+    ]
+
+
+def test_where_tracing_stopped() -> None:
+    """The line of the user's, not that of a library, and why."""
+    w = Value(0.7)
+
+    def inner(x: float) -> Any:
+        return len(json.dumps(x))  # which is written in C
+
+    def outer(x: float) -> Any:
+        return w * inner(x)
+
+    loss = wengert.compile(outer)
+    said = warned(*[lambda: same(loss(2.5), outer(2.5), [w])] * 4)
+    assert len(said) == 1
+    assert said[0].startswith(
+        f"outer runs uncompiled: tracing stopped at {line_of(inner, 1)} (return len(json.dumps(x))"
+    )
+    assert "as what is called there takes plain numbers alone (TypeError: " in said[0]
+
+
+def test_control_flow_that_differs_while_tracing() -> None:
+    w = Value(0.7)
+
+    def straight(x: float) -> Any:
+        return w * x
+
+    def other(x: float) -> Any:
+        return w + x
+
+    loss = wengert.compile(lambda x: straight(x) if str(type(x)) == "<class 'float'>" else other(x))
+    said = warned(*[lambda: same(loss(2.0), straight(2.0), [w])] * 4)
+    assert said == [
+        "<lambda> runs uncompiled: control flow differed while tracing, at the call of straight: does it branch on the "
+        "type of a number?"
+    ]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: float.__mul__(x, 2.0) + float.__add__(1.5, x),
+        lambda x: float.is_integer(x) + x,
+        lambda x: sum(map(float.__add__, [x, 1.0], [2.0, x])),
+        lambda x: float(Decimal(x) * 2 + Decimal("0.5")),
+        lambda x: abs(complex(x, 1.0)),
+        lambda x: Random(int(x * 2)).random() * x,
+        lambda x: default_rng(int(x * 2)).normal() * x,
+        lambda x: int.bit_length(int(x * 8)),
+    ],
+)
+def test_numbers_that_code_of_c_is_given(function: Any) -> None:
+    """They are taken out: each is a specialization."""
+    w = Value(0.7)
+    loss = wengert.compile(lambda x: w * function(x))
+    for x in (0.5, 2.0, 1.25) * 3:
+        same(loss(x), w * function(x), [w])
+    lifted(loss)
+
+
+def test_the_report_says_what_is_compared() -> None:
+    w = Value(0.5)
+
+    @wengert.compile
+    def loss(xs: Any, n: int) -> Any:
+        total = w * 0.0
+        for x in xs:
+            if x > 0:
+                total = total + w * x
+        if n == 3:
+            total = total * 2.0
+        if total.data <= 4.0:
+            return total
+        return total + float(str(xs[1]))
+
+    for _ in range(2):
+        loss([1.0, -2.0, 3.5, 4.0, 5.0], 3)
+    lines = [line.strip() for line in loss.report().splitlines() if "guarded" in line]
+    assert lines == [
+        f"guarded: {line_of(loss.function, 4)} (if x > 0:): "
+        "xs[0] > 0 was True, xs[1] > 0 was False, xs[2] > 0 was True, and 2 others",
+        f"guarded: {line_of(loss.function, 6)} (if n == 3:): n == 3 was True",
+        f"guarded: {line_of(loss.function, 8)} (if total.data <= 4.0:): 13.5 <= 4 was False",
+        f"guarded: {line_of(loss.function, 10)} (return total + float(str(xs[1]))): xs[1] was -2",
+    ]
+
+
+def test_too_many_specializations_name_the_lines_at_which_they_differ() -> None:
+    w = Value(0.7)
+
+    @wengert.compile
+    def loss(x: float) -> Any:
+        if x > -1.0:  # always
+            y = w * x
+        return y * float(str(x)) if x < 100.0 else y
+
+    def calls() -> None:
+        for n in range(40):
+            same(loss(0.25 * n), loss.function(0.25 * n), [w])
+
+    said = warned(calls)
+    assert len(said) == 1
+    assert line_of(loss.function, 4) in said[0]
+    assert line_of(loss.function, 2) not in said[0]
+
+
+def test_a_recording_that_is_dropped_says_so_each_time_and_at_which_comparison() -> None:
+    """Machine code adds in another order than a loop, so that a sum that is compared to its last digit differs."""
+    pytest.importorskip("llvmlite")
+    terms = [1e16, *[1.0] * 38, -1e16]
+    ws = [Value(1.0) for _ in terms]
+    total = sum((w * x for w, x in zip(ws, terms, strict=True)), Value(0.0)).data
+
+    @wengert.compile(backend="native")
+    def loss(xs: Any) -> Any:
+        if xs[0] < 0:
+            return ws[0]
+        made = sum((w * x for w, x in zip(ws, xs, strict=True)), Value(0.0))
+        return made if made.data == total else made * 2.0
+
+    said = warned(*[lambda: same(loss(terms), loss.function(terms), ws)] * 8)
+    assert [" is dropped: " in text for text in said] == [True, True, False]
+    for text in said:
+        assert f"the comparison at {line_of(loss.function, 5)} (return made if made.data == total" in text
+        assert f" == {total:g} was False in the array program, which adds in another order" in text
