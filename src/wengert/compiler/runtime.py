@@ -414,7 +414,7 @@ class Runtime:
             batched = entry.signature.batched
             arrays = [np.asarray(x)[None] for x in candidate.example] if batched else candidate.example
             if made.compute([*arrays], 1, False, 1.0) and not made.hold(1):
-                return False, f"{made.broken()} in the array program, which adds in another order"
+                return False, f"{made.broken()} in the array program, which may add in another order"
             return True, made.differs(arrays, 1, candidate.result, None)
 
     # -- comparing with the function ----------------------------------------------------------------------------------

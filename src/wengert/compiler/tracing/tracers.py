@@ -289,8 +289,8 @@ def _computed(name: str, *xs: Any) -> Any:
     recorder = _recorder_of(xs)
     by_numpy = any(isinstance(x, np.generic) for x in numbers)
     divides = name in ("remainder", "floordiv") or (name == "div" and not by_numpy)
-    if divides and not recorder.guard("ne", xs[1], 0.0) and not by_numpy:
-        return PYTHON[name](*numbers)  # which raises, whatever is divided
+    if divides and not recorder.guard("ne", xs[1], 0.0):  # which raises, whatever is divided; not so in NumPy
+        return PYTHON[name](*(map(taken, xs) if by_numpy else numbers))
     result = computed(PYTHON[name], *xs)
     if isinstance(result, complex):
         return PYTHON[name](*map(taken, xs))
