@@ -11,7 +11,7 @@ import wengert
 from tests.compiler.checks import CLOSE, batch_of, difference, lifted, linear, same, warned
 from wengert import Value
 from wengert.compiler.backends import BACKENDS
-from wengert.errors import DataError
+from wengert.errors import ArgumentError, DataError
 
 np = pytest.importorskip("numpy")
 
@@ -287,6 +287,26 @@ def test_a_batch_raises_what_its_first_failing_example_raises(function: Any, how
             given = kind(rows)
             failed = raised(lambda: [function(x) for x in given])  # noqa: B023
             assert raised(lambda: getattr(compiled, how)(given)) == failed  # noqa: B023
+
+
+@pytest.mark.parametrize("how", ["mean", "sum"])
+@pytest.mark.parametrize("known", [0, 3])
+def test_an_example_that_raises_comes_before_results_that_have_no_mean(how: str, known: int) -> None:
+    w = Value(0.5)
+
+    def function(x: float) -> Any:
+        if x > 1:
+            raise ValueError(f"x is {x}")
+        return [w * x, w] if x > 0 else w * x
+
+    compiled = wengert.compile(function)
+    for _ in range(known):
+        getattr(compiled, how)([-0.5, -1.0])
+        compiled.map([0.5, 0.25])
+    for rows in ([0.5, 0.25, 1.5, 2.5], [0.5, -0.25, 1.25, 0.5]):
+        assert raised(lambda: getattr(compiled, how)(rows)) == (ValueError, f"x is {rows[2]}")  # noqa: B023
+        with pytest.raises(ArgumentError, match="needs one Value an example"):
+            getattr(compiled, how)(rows[:2])
 
 
 def counting(log: list[float]) -> Any:
