@@ -10,6 +10,7 @@ import pytest
 import wengert
 from tests.compiler.checks import CLOSE, batch_of, difference, lifted, linear, same, warned
 from wengert import Value
+from wengert.compiler import policy
 from wengert.compiler.backends import BACKENDS
 from wengert.errors import ArgumentError, DataError
 
@@ -327,11 +328,16 @@ def counting(log: list[float]) -> Any:
 @pytest.mark.parametrize("backend", AVAILABLE)
 @pytest.mark.parametrize("how", ["map", "mean", "sum"])
 @pytest.mark.parametrize("known", [0, 1, 5])
-def test_effects_in_a_batch_come_in_the_order_of_a_loop(how: str, known: int, backend: str) -> None:
+@pytest.mark.parametrize(
+    "mixed",
+    [[0.5, -0.25, 0.75, 1.5, 0.5, -1.0, 0.25, 1.25, 0.125], [1.5, 0.5, -0.5, 1.25, 0.25]],
+    ids=["within", "at first"],
+)
+def test_effects_in_a_batch_come_in_the_order_of_a_loop(how: str, known: int, mixed: Any, backend: str) -> None:
     """Rows before the first that does more than compute do not see what it did, those behind it do."""
     got, want = [], []  # type: ignore[var-annotated]
     compiled, function = wengert.compile(counting(got), backend=backend), counting(want)
-    for rows in [[0.5, -0.5, 0.25]] * known + [[0.5, -0.25, 0.75, 1.5, 0.5, -1.0, 0.25, 1.25, 0.125]]:
+    for rows in [[0.5, -0.5, 0.25]] * known + [mixed]:
         made = getattr(compiled, how)(rows)
         plain = [function(x).data for x in rows]
         reduced = {"map": plain, "sum": math.fsum(plain), "mean": math.fsum(plain) / len(plain)}[how]
@@ -340,6 +346,38 @@ def test_effects_in_a_batch_come_in_the_order_of_a_loop(how: str, known: int, ba
     with pytest.raises(RuntimeError, match=r"0\.5 came behind \[1\.5, 1\.25, 3\.0\]"):
         getattr(compiled, how)([0.25, 3.0, 0.5, 0.75])
     assert got == [*want, 3.0]
+
+
+@pytest.mark.filterwarnings("ignore:.*runs uncompiled")
+@pytest.mark.parametrize("how", ["map", "mean", "sum"])
+def test_effects_while_a_specialization_waits_for_its_count(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of branches that are not compiled yet run unwatched: whatever they do, the rows behind them see it."""
+    monkeypatch.setattr(policy, "compiles", lambda steps, nodes, examples, others=0: others < 2)
+
+    def noting(log: list[float]) -> Any:
+        def function(x: float) -> Any:
+            for k in range(4):
+                if k <= x < k + 1:
+                    return Value(0.5) * x * (k + 1) * (1 + len(log))
+            log.append(x)
+            return Value(0.5) * x
+
+        return function
+
+    got, want = [], []  # type: ignore[var-annotated]
+    compiled, function = wengert.compile(noting(got)), noting(want)
+    for rows in (
+        [0.5, 1.5],
+        [0.25, 1.25],
+        [2.5, 0.75, 2.25],
+        [0.5, 2.75, 9.5, 0.5, 3.5, 8.5, 1.5, 3.25],
+        [0.5, 7.5, 0.5],
+    ):
+        made = getattr(compiled, how)(rows)
+        plain = [function(x).data for x in rows]
+        reduced = {"map": plain, "sum": math.fsum(plain), "mean": math.fsum(plain) / len(plain)}[how]
+        assert np.allclose(made if how == "map" else made.data, reduced, rtol=1e-14)
+        assert got == want
 
 
 def test_a_generator_of_examples_is_read_by_no_one() -> None:

@@ -179,13 +179,15 @@ class Runtime:
                     before = self.before(entry, arguments, row, how, ran.partial)
                     if self.next(entry, arguments, row, known):
                         continue
-                    if entry.is_eager and before is not None:  # what it did, the rows behind it may see
+                    if entry.is_eager or entry.candidate is not None:  # the rows behind may see what this one does
                         here = [n for n in known if n < row and n in ran.left]
-                        return self.mixed(arguments, how, before, [*here, *range(row, count)], known)
+                        ran = ran._replace(partial=before, left=[*here, *range(row, count)])
                 if ran.partial is None:
                     break
-            if ran.must_check and not self.agrees_on_some(entry, ran.served, arguments, known):
-                break
+            compared = dict(known)  # of rows behind as well
+            must_check = ran.must_check and not entry.is_eager
+            if must_check and not self.agrees_on_some(entry, ran.served, arguments, compared):
+                return self.each(arguments, how, compared)
             return ran.found if ran.found is not None else self.mixed(arguments, how, ran.partial, ran.left, known)
         return self.each(arguments, how, known)
 
@@ -244,7 +246,7 @@ class Runtime:
             return partial + combined(results, "sum") * (1.0 / arguments.count() if how == "mean" else 1.0)
         made = reduce_results(results, "map")
         if made.shape[1:] != partial.shape[1:]:
-            return self.each(arguments, how, known)
+            return reduce_results([partial[0], *results], how)  # which says so
         partial[left] = made
         return partial
 
