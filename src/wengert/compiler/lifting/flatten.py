@@ -14,6 +14,7 @@ from typing import Any, overload
 import numpy as np
 
 from wengert.compiler.ir import may_fold
+from wengert.compiler.lifting.cancelling import Sums, cancelling
 from wengert.compiler.lifting.simplify import (
     CONST,
     INPUT,
@@ -124,10 +125,10 @@ def flatten(graph: Graph, source: Ints, wanted: Ints, picks: list[Pick], *, merg
     wanted = stands_for[wanted]
     source = np.concatenate([spread, np.full(len(constants), CONST)])
     uses = np.bincount(operands, minlength=len(source)) + 2 * np.bincount(wanted, minlength=len(source))
-    owner = np.repeat(np.arange(n), np.diff(starts))
-    terms = _terms(codes, starts, operands, owner)
-    terms, absorbed = _merge_sums(terms, codes, uses, constants, n)
-    terms, multiplied = _merge_products(terms, codes, starts, operands, uses, source, constants, absorbed)
+    sums = _sums(codes, starts, operands, uses)
+    as_written = cancelling(codes, starts, operands, constants, sums)
+    terms, absorbed = _merge_sums(sums, codes, constants, as_written)
+    terms, multiplied = _merge_products(terms, codes, starts, operands, uses, source, constants, absorbed, as_written)
     root, factor, other, coefficient = terms
     count = np.bincount(root, minlength=n)
     last = np.cumsum(count)
@@ -159,22 +160,41 @@ def _terms(codes: Ints, starts: Ints, operands: Ints, owner: Ints) -> tuple[Any,
     return root[keep], operands[at[keep]], other[keep], np.where(negative, -1.0, 1.0)[keep]
 
 
-def _merge_sums(terms: tuple[Any, ...], codes: Ints, uses: Ints, constants: Any, n: int) -> tuple[Any, Any]:
-    """A sum that only another sum uses gives it its terms."""
-    root, factor, other, coefficient = terms
+def _sums(codes: Ints, starts: Ints, operands: Ints, uses: Ints) -> Sums:
+    """The terms of all sums, greatest and least ones; a sum that only another sum uses would give it its terms."""
+    n = len(codes)
+    terms = _terms(codes, starts, operands, np.repeat(np.arange(n), np.diff(starts)))
+    root, factor, other, _ = terms
     is_sum = IS_SUM[codes]
     within = np.minimum(factor, n - 1)
     inner = (other < 0) & (factor < n) & is_sum[within] & (uses[within] == 1) & is_sum[root]
-    absorbed = np.zeros(n, bool)
-    absorbed[factor[inner]] = True
+    return Sums(*terms, inner, *_tops(terms, inner, n))
+
+
+def _tops(terms: Any, inner: Any, n: int) -> tuple[Ints, Ints, Any]:
+    """The sum that each sum is dissolved in at once, the one in the end, and with which sign."""
+    root, factor, _, coefficient = terms
     parent, sign = np.arange(n), np.ones(n)
     parent[factor[inner]], sign[factor[inner]] = root[inner], coefficient[inner]
+    top = parent
     while True:  # each round doubles how far up a sum looks
-        sign, higher = sign * sign[parent], parent[parent]
-        sign[higher == parent] = sign[higher == parent]
-        if np.array_equal(higher, parent):
-            break
-        parent = higher
+        sign, higher = sign * sign[top], top[top]
+        sign[higher == top] = sign[higher == top]
+        if np.array_equal(higher, top):
+            return parent, top, sign
+        top = higher
+
+
+def _merge_sums(sums: Sums, codes: Ints, constants: Any, as_written: Any) -> tuple[Any, Any]:
+    """A sum that only another sum uses gives it its terms, but for those that are added as they are written."""
+    n = len(codes)
+    root, factor, other, coefficient, inner, _, parent, sign = sums
+    is_sum = IS_SUM[codes]
+    if as_written.any():
+        inner = inner & ~as_written[root]
+        _, parent, sign = _tops(sums[:4], inner, n)
+    absorbed = np.zeros(n, bool)
+    absorbed[factor[inner]] = True
     is_zero = np.zeros(n + len(constants), bool)
     is_zero[n:] = constants == 0.0
     keep = ~inner & ~(is_zero[factor] & (other < 0) & is_sum[root])
@@ -198,6 +218,7 @@ def _merge_products(
     source: Ints,
     constants: Any,
     gone: Any,
+    as_written: Any,
 ) -> tuple[Any, Any]:
     """A product that only a sum uses becomes a term of it: up to two factors and a coefficient."""
     root, factor, other, coefficient = terms
@@ -212,7 +233,7 @@ def _merge_products(
     is_neg[of_neg[(inner < n) & gone[np.minimum(inner, n - 1)]]] = (
         False  # it is a sum itself: it took its operand's terms
     )
-    in_sum = IS_SUM[codes[root]]
+    in_sum = IS_SUM[codes[root]] & ~as_written[root]
     passing = (is_neg & single)[root]  # such a sum may become the sign of another's term: it waits until that is known
     for turn in range(6):
         active = in_sum & ~passing if turn < 3 else in_sum & passing & ~absorbed[root]
