@@ -14,7 +14,7 @@ from typing import Any, overload
 import numpy as np
 
 from wengert.compiler.ir import may_fold
-from wengert.compiler.lifting.cancelling import Sums, cancelling
+from wengert.compiler.lifting.cancelling import IS_SUM, LEAST, Sums, cancelling
 from wengert.compiler.lifting.simplify import (
     CONST,
     INPUT,
@@ -23,6 +23,7 @@ from wengert.compiler.lifting.simplify import (
     Pick,
     instructions,
     merge_equal,
+    one_by_one,
     share_constants,
 )
 from wengert.graph import Graph
@@ -33,9 +34,7 @@ __all__ = ["FlatGraph", "Group", "Groups", "flatten"]
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 CODE = {name: BY_NAME[name].code for name in ("add", "sub", "neg", "mul", "pow", "sum", "dot", "max", "min")}
 REDUCE = {CODE[name]: name for name in ("sum", "max", "min")}
-CODES = np.arange(1 << 16)
-IS_SUM = np.isin(CODES, [CODE[name] for name in ("add", "sub", "neg", "sum", "dot")])  # by an operation's code
-IS_LISTED = IS_SUM | np.isin(CODES, list(REDUCE))  # or a greatest or least one
+IS_LISTED = IS_SUM | np.isin(np.arange(len(IS_SUM)), list(REDUCE))  # a sum, a greatest or a least one
 RAGGED_GROUPS, RAGGED_WASTE = 2, 3.0  # sums of different lengths become one array when it is at most this much larger
 
 
@@ -123,10 +122,19 @@ def flatten(graph: Graph, source: Ints, wanted: Ints, picks: list[Pick], *, merg
         codes, starts, operands, stands_for = merge_equal(codes, starts, operands, stands_for)
     places = stands_for[places]
     wanted = stands_for[wanted]
-    source = np.concatenate([spread, np.full(len(constants), CONST)])
-    uses = np.bincount(operands, minlength=len(source)) + 2 * np.bincount(wanted, minlength=len(source))
-    sums = _sums(codes, starts, operands, uses)
-    as_written = cancelling(codes, starts, operands, constants, sums)
+    while True:
+        source = np.concatenate([spread, np.full(len(constants), CONST)])
+        uses = np.bincount(operands, minlength=len(source)) + 2 * np.bincount(wanted, minlength=len(source))
+        sums = _sums(codes, starts, operands, uses)
+        as_written = cancelling(codes, starts, operands, constants, sums)
+        many = np.flatnonzero(as_written & IS_LISTED[codes] & (np.diff(starts) >= LEAST))
+        if not len(many):
+            break
+        codes, starts, operands, moved = one_by_one(codes, starts, operands, len(constants), many)
+        places, wanted = moved[places], moved[wanted]
+        spread, before = np.full(len(codes), VALUE), spread
+        spread[moved[:n]] = before
+        n = len(codes)
     terms, absorbed = _merge_sums(sums, codes, constants, as_written)
     terms, multiplied = _merge_products(terms, codes, starts, operands, uses, source, constants, absorbed, as_written)
     root, factor, other, coefficient = terms
@@ -163,12 +171,11 @@ def _terms(codes: Ints, starts: Ints, operands: Ints, owner: Ints) -> tuple[Any,
 def _sums(codes: Ints, starts: Ints, operands: Ints, uses: Ints) -> Sums:
     """The terms of all sums, greatest and least ones; a sum that only another sum uses would give it its terms."""
     n = len(codes)
-    terms = _terms(codes, starts, operands, np.repeat(np.arange(n), np.diff(starts)))
-    root, factor, other, _ = terms
+    terms = root, factor, other, coefficient = _terms(codes, starts, operands, np.repeat(np.arange(n), np.diff(starts)))
     is_sum = IS_SUM[codes]
     within = np.minimum(factor, n - 1)
     inner = (other < 0) & (factor < n) & is_sum[within] & (uses[within] == 1) & is_sum[root]
-    return Sums(*terms, inner, *_tops(terms, inner, n))
+    return Sums(root, factor, other, coefficient, inner, *_tops(terms, inner, n))
 
 
 def _tops(terms: Any, inner: Any, n: int) -> tuple[Ints, Ints, Any]:

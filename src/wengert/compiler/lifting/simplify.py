@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from wengert.graph import Graph
 from wengert.ops import BY_NAME, TABLE
 
 __all__ = ["CONST", "INPUT", "PARAM", "VALUE", "VARYING", "Pick", "Unliftable", "instructions", "merge_equal"]
-__all__ += ["share_constants"]
+__all__ += ["one_by_one", "share_constants"]
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 PARAM, VALUE, INPUT, VARYING, CONST = range(5)  # where a number comes from; a product names its factors in this order
@@ -158,6 +159,23 @@ WRITTEN_OUT: dict[str, Callable[[_Expansion, list[int]], None]] = {
     "prod": _product,
     "logsumexp": _logsumexp,
 }
+
+
+def one_by_one(codes: Ints, starts: Ints, operands: Ints, count: int, at: Ints) -> tuple[Ints, Ints, Ints, Ints]:
+    """The arrays with the sums of many operands at some places written out, and where each number then stands, also
+    those of the `count` constants behind them.
+    """
+    n, pieces = len(codes), dict[int, Any]()
+    operands = np.where(operands >= n, n - 1 - operands, operands)  # constants are below 0, as in a graph
+    for place in at.tolist():
+        writer, xs = _Expansion([], place), operands[starts[place] : starts[place + 1]].tolist()
+        half = len(xs) // 2 if codes[place] == BY_NAME["dot"].code else 0
+        terms = xs[2 * half :] + [writer("mul", *pair) for pair in zip(xs[:half], xs[half : 2 * half], strict=True)]
+        reduce(lambda x, y: writer("add", x, y), terms)
+        pieces[place] = writer.steps
+    codes, starts, operands = _spliced(codes, starts, operands, pieces)
+    moved = np.append(_shifted(n, pieces)[1], np.arange(count) + len(codes))
+    return codes, starts, np.where(operands < 0, len(codes) - 1 - operands, operands), moved
 
 
 def share_constants(operands: Ints, constants: Any, source: Ints, data: Any) -> tuple[Ints, Any, Ints]:
