@@ -18,5 +18,6 @@ cdef class ArgumentReader:
     @cython.locals(n=Py_ssize_t, child=ArgumentReader)
     cdef bint resembles(self, object x, object numpy, bint batched) except -1
     cdef long long fill(self, object x, Py_ssize_t axis, long long at) except -1
+    @cython.locals(whole="long long")
     cdef long long fill_items(self, object x, long long at) except -1
 cpdef bint are_equal(object x, object y) except -1

@@ -155,12 +155,15 @@ class ArgumentReader:
                 return 0
             else:
                 try:
-                    if self.whole:
-                        memory.put_whole(at, item)
-                    else:
-                        memory.put(at, item)
+                    whole: int = item
                 except OverflowError:
                     return 0
+                if not memory.is_exact(whole):
+                    return 0
+                if self.whole:
+                    memory.put_whole(at, whole)
+                else:
+                    memory.put(at, whole)
             at += 8
         return at
 

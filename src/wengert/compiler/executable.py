@@ -241,6 +241,8 @@ class Executable:
             self.wholes[n] = number
         except OverflowError:
             return False
+        if extent == 0 and not memory.is_exact(number):
+            return False
         if extent > 0:
             number = self.wholes[n]
             if number < 0 and self.from_end[n]:
@@ -265,8 +267,10 @@ class Executable:
             if not at:
                 return False
         self.kept[n] = x
+        size = self.widths[n] * (count if self.batched[n] else 1)
+        if self.bounds[n] == 0 and not memory.are_exact(at, size):
+            return False
         if self.bounds[n] > 0:  # a copy: what was looked at is what is used
-            size = self.widths[n] * (count if self.batched[n] else 1)
             inside, self.is_copied = self.numpy.empty(size, self.numpy.int64), True
             target = memory.address(inside, True, (size,), 0)
             source = memory.address(x, whole, self.cells[n], rows)
@@ -306,8 +310,10 @@ class Executable:
                 if not self._point(n, x, count):
                     return False
                 given[n] = self.wholes[n] if type(x) is int else self.kept[n].reshape(x.shape)
-            elif self.bounds[n] == 0:  # floats do not overflow
+            elif self.bounds[n] == 0:
                 given[n] = ieee.whole(x) if isinstance(x, int) else x.astype(float)
+                if not self.numpy.all(abs(given[n]) < 2.0**53):
+                    return False
         self.room, self.is_bounded = 0, True
         try:
             with self.numpy.errstate(all="ignore"):
@@ -433,6 +439,8 @@ class Executable:
             if not memory.rows(source, free, at, count, self.widths[n], len(x)):
                 return False
             if extent > 0 and not memory.indices(free, free, size, extent, self.from_end[n] != 0):
+                return False
+            if extent == 0 and not memory.are_exact(free, size):
                 return False
             self.inputs[n] = free
             free += 8 * size

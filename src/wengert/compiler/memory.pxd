@@ -46,6 +46,15 @@ cdef extern from *:
         return 1;
     }
 
+    /* Whether integers are floats that stand for no others: those below 2**53. */
+    static CYTHON_UNUSED int wengert_are_exact(long long at, long long n)
+    {
+        const long long *x = (const long long *)(intptr_t)at, most = (1LL << 53) - 1;
+        int wrong = 0;
+        for (long long i = 0; i < n; i++) wrong |= x[i] > most || x[i] < -most;
+        return !wrong;
+    }
+
     static CYTHON_UNUSED void wengert_copy(long long source, long long target, long long n)
     {
         memcpy((void *)(intptr_t)target, (const void *)(intptr_t)source, 8 * (size_t)n);
@@ -177,6 +186,7 @@ cdef extern from *:
     void call "wengert_call"(long long code, long long n, double seed, long long inputs, long long numbers, long long slopes, long long outputs, long long work) noexcept
     long long address "wengert_address"(object x, bint whole, tuple shape, Py_ssize_t rows) noexcept
     bint indices "wengert_indices"(long long source, long long target, long long n, long long extent, bint wraps) noexcept
+    bint are_exact "wengert_are_exact"(long long at, long long n) noexcept
     void copy "wengert_copy"(long long source, long long target, long long n) noexcept
     bint rows "wengert_rows"(long long source, long long target, long long places, long long n, long long width, long long count) noexcept
     void add "wengert_add"(long long source, long long target, long long places, long long n) noexcept
@@ -186,6 +196,9 @@ cdef extern from *:
     object contents "wengert_contents"(object cell, object missing)
     bint isfinite(double) noexcept
     bint signbit(double) noexcept
+
+cdef inline bint is_exact(long long x) noexcept:
+    return -(1LL << 53) < x < (1LL << 53)
 
 cdef inline double get(long long at) noexcept:
     return (<double*><Py_ssize_t>at)[0]

@@ -12,8 +12,9 @@ from math import copysign, isfinite
 from types import CellType
 from typing import Any
 
-__all__ = ["add", "address", "attribute", "call", "contents", "copy", "finite", "get", "indices", "is_defined", "isfinite"]
-__all__ += ["put", "put_whole", "rows", "scatter", "scatter_list", "signbit", "squares", "total", "version"]
+__all__ = ["add", "address", "are_exact", "attribute", "call", "contents", "copy", "finite", "get", "indices"]
+__all__ += ["is_defined", "is_exact", "isfinite", "put", "put_whole", "rows", "scatter", "scatter_list", "signbit"]
+__all__ += ["squares", "total", "version"]
 
 
 @functools.lru_cache(256)
@@ -60,6 +61,17 @@ def indices(source: int, target: int, n: int, extent: int, wraps: bool) -> bool:
     if inside:
         _view(target, n, True)[...] = made
     return inside
+
+
+def is_exact(x: int) -> bool:
+    """Whether an integer is a float that stands for no other."""
+    return -(1 << 53) < x < 1 << 53
+
+
+def are_exact(at: int, n: int) -> bool:
+    """Whether integers are."""
+    made = _view(at, n, True)
+    return bool(((made > -(1 << 53)) & (made < 1 << 53)).all())
 
 
 def copy(source: int, target: int, n: int) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from wengert.compiler.memory import is_exact
 from wengert.compiler.tracing.keys import key_of
 from wengert.compiler.tracing.rows import bound_to, called, lengths_of, rows_of, same_length, widened
 from wengert.derivatives import KeyPath, keys_of, tree_flatten, tree_leaves, tree_map, tree_unflatten
@@ -48,15 +49,20 @@ class StaticSpec:
 
 
 class ForeignSpec(StaticSpec):
-    """An argument that only the function itself can read; the key says why."""
+    """An argument that only the function itself can read; the key says why, in words."""
+
+    @classmethod
+    def of(cls, kind: Any) -> ForeignSpec:
+        """An array of a class of its own."""
+        name = f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
+        return cls(
+            f"an argument holds a {name}, which is more than its numbers: pass a plain array, as np.asarray(x) is"
+        )
 
 
-def _more_than_numbers(kind: type) -> ForeignSpec:
-    """The spec of an array of a class of its own."""
-    name = f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
-    return ForeignSpec(
-        f"an argument holds a {name}, which is more than its numbers: pass a plain array, as np.asarray(x) is"
-    )
+LARGE = ForeignSpec(
+    "an argument is an integer beyond 2**53, where not every one is a float: pass a float, or how far it is from a base"
+)
 
 
 Shape = Any  # of an argument: a PyTree of ArraySpec and StaticSpec, or one of those
@@ -92,11 +98,11 @@ def _leaf(name: str, x: Any, batched: bool) -> tuple[ArraySpec, Any] | StaticSpe
     if kind is bool or isinstance(x, np.bool_):
         return StaticSpec(key_of(bool(x)))
     if kind is int or isinstance(x, np.integer):
-        return _one(name, "i"), int(x)
+        return (_one(name, "i"), int(x)) if is_exact(int(x)) else LARGE
     if isinstance(x, Value):
         return _one(name, "v"), x
     if isinstance(x, np.ndarray):
-        return _array(name, x, batched) if kind in READ else _more_than_numbers(kind)
+        return _array(name, x, batched) if kind in READ else ForeignSpec.of(kind)
     if kind is list or (kind is tuple and not batched):
         return _sequence(name, x, batched)
     return None if kind is dict or isinstance(x, tuple) else StaticSpec(key_of(x))
@@ -117,6 +123,8 @@ def _array(name: str, x: Any, batched: bool) -> tuple[ArraySpec, Any] | StaticSp
         raise DataError(f"{name} is one number: a batch has an example in each row")
     shape = x.shape[1:] if batched else x.shape
     made = widened(np.asarray(x))
+    if _is_large(x, made):
+        return LARGE
     return _one(name, _kind(x, made), shape, "ndarray" if shape or not batched else "scalar"), made
 
 
@@ -129,7 +137,7 @@ def _sequence(name: str, x: Any, batched: bool) -> tuple[ArraySpec, Any] | Stati
         raise DataError(f"{name}: a batch of named tuples is written as a named tuple of batches")
     for kind in set(map(type, x)):
         if issubclass(kind, np.ndarray) and kind not in READ:
-            return _more_than_numbers(kind)
+            return ForeignSpec.of(kind)
     try:
         made = np.array(x)
     except ValueError:
@@ -138,11 +146,27 @@ def _sequence(name: str, x: Any, batched: bool) -> tuple[ArraySpec, Any] | Stati
         return _values(name, x, type(x).__name__)
     if made.dtype.kind in "fiub" and made.size:
         array, kinds = widened(made), _kinds(x)
+        if _is_large(x, array):
+            return LARGE
         shape, inner = (made.shape[1:], kinds[1:]) if batched else (made.shape, kinds)
         return ArraySpec(name, _kind(made, array), shape, " ".join(inner[: len(shape)]) or "scalar"), array
+    if made.dtype == object and made.ndim == 1 and all(isinstance(item, (int, float)) for item in x):
+        return LARGE  # as no array of NumPy holds them
     if batched:
         return ForeignSpec(f"each row of a batch is a {type(x[0]).__name__}, and only real numbers are compiled")
     return _values(name, x, type(x).__name__)
+
+
+def _is_large(x: Any, made: Any) -> bool:
+    """Whether there is an integer beyond 2**53 in an array, or in nested sequences; `made` is the array of it."""
+    if isinstance(x, np.ndarray) and x.dtype.kind not in "iu":
+        return False
+    if not (np.abs(made.astype(float)) >= 2.0**53).any():
+        return False
+    whole = (int, np.integer)
+    return isinstance(x, np.ndarray) or any(
+        isinstance(item, whole) for item in np.array(x, object).flat if abs(item) >= 1 << 53
+    )
 
 
 def _values(name: str, x: Any, held: str) -> tuple[ArraySpec, Any] | None:

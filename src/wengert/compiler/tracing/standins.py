@@ -144,10 +144,15 @@ def _fmod(x: Any, y: Any) -> Any:
     return _copysign(abs(x) % abs(y), x)
 
 
-def _fsum(xs: Any) -> Any:
+def _fsum(xs: Any) -> float:
+    """The sum of floats, rounded once. (From Python 3.12 on `sum` keeps what rounding takes away from floats, too; what
+    stands for it here adds one by one, which is the same up to rounding on the scale of the terms.)
+    """
     found = list(xs)
-    traced = any(map(is_traced, found)) and not any(isinstance(x, Value) for x in found)
-    return sum(found, 0.0) if traced else math.fsum(found)
+    traced = next((x for x in found if is_traced(x)), None)
+    if traced is not None:
+        traced.recorder.refuse("calls math.fsum, which rounds once where a program rounds each sum: write sum(...)")
+    return math.fsum(found)
 
 
 def _taking(real: Any) -> Callable[..., Any]:

@@ -24,7 +24,7 @@ from wengert.ops import BY_NAME, Op, coerce
 __all__ = ["EXACT", "FINITE", "HOLDS", "Integer", "Number", "TracedArray", "as_operand", "is_traced", "number_of"]
 __all__ += ["computed", "presented", "recorded", "taken", "values_in"]
 
-EXACT = 2.0**53  # as far as every integer is a float
+EXACT = 2.0**53 - 1.0  # as far as every integer is a float, and no float stands for two of them
 FINITE = sys.float_info.max
 HOLDS: dict[str, Callable[..., Any]] = {  # how a guard compares, of numbers and of a library's arrays
     "lt": lambda x, y, xp=np: x < y,
@@ -300,7 +300,7 @@ def _computed(name: str, *xs: Any) -> Any:
     else:
         made = recorded(name, result, *xs)
     if isinstance(result, (int, np.integer)):
-        if not recorder.guard("within", made, EXACT):
+        if not recorder.guard("within", made, EXACT) or any(abs(x) > EXACT for x in numbers):
             for x in xs:
                 taken(x)
         if name == "pow":
