@@ -120,7 +120,9 @@ class XLAKernel(Kernel):
         """
         if both not in self._compiled:
             back, wanted = (self.back, self.wanted) if both else (None, ())
-            self._compiled[both] = jax.jit(traced(self.program, back, wanted))
+            # Else a product that is added to something is not rounded, which a compensated sum counts on.
+            options: Any = {"xla_backend_optimization_level": 0} if self.program.as_written else None
+            self._compiled[both] = jax.jit(traced(self.program, back, wanted), compiler_options=options)
         with precision(self.single):
             given = [
                 np.asarray(x, np.int64 if a.role == "index" else float)

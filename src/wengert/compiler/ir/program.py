@@ -256,6 +256,7 @@ class Program:
     gradients: dict[str, Array] = field(default_factory=dict)  # of a reverse program: by the name of the param
     seed: Array | None = None  # of a reverse program: the cotangent of "out"
     padded: bool = False  # whether elements that no scalar program computes are computed here and masked out
+    as_written: bool = False  # whether it has sums that are added as they are written, for terms of them cancel
 
     @property
     def size(self) -> int:

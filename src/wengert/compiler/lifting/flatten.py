@@ -94,6 +94,7 @@ class FlatGraph:
     starts: Ints
     groups: Groups
     places: Ints  # where each instruction of the recording stands now
+    as_written: bool = False  # whether some sums are added as they are written
 
 
 def flatten(graph: Graph, source: Ints, wanted: Ints, picks: list[Pick], *, merge: bool = True) -> FlatGraph:
@@ -147,6 +148,7 @@ def flatten(graph: Graph, source: Ints, wanted: Ints, picks: list[Pick], *, merg
     factor, other = _ordered(factor, other, source)
     none = Groups(codes[:0], codes[:1] * 0, codes[:0])
     flat = FlatGraph(n, constants, source, first, last, factor, other, coefficient, operands, starts, none, places)
+    flat.as_written = bool(as_written.any())
     flat.groups = _groups(flat, codes, level, present & (codes > 0))
     return flat
 

@@ -75,6 +75,7 @@ def lift(
         if number < len(loops):
             loops[number].make()
     program = lifter.program
+    program.as_written = flat.as_written
     for name, places in outputs.items():
         program.outputs[name] = _output(lifter, flat.places[places])
     fuse(program)
