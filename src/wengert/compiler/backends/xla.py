@@ -26,6 +26,9 @@ __all__ = ["XLAKernel", "precision", "traced"]
 LIBRARY = replace(LIBRARIES["jax"], by_element=True, turned="laid_out(x)")
 SIZES = 4  # batches of so many sizes are compiled as they are; those of other sizes run in pieces of powers of two
 
+# With compensated sums: else XLA leaves out what cancels with a number, and the rounding of a product that is added.
+AS_WRITTEN = {"xla_disable_hlo_passes": "algsimp", "xla_backend_optimization_level": 0}
+
 
 def precision(single: bool) -> AbstractContextManager[Any]:
     """A block in which JAX's numbers are of double precision, or of single, whatever it is set to."""
@@ -120,8 +123,7 @@ class XLAKernel(Kernel):
         """
         if both not in self._compiled:
             back, wanted = (self.back, self.wanted) if both else (None, ())
-            # Else a product that is added to something is not rounded, which a compensated sum counts on.
-            options: Any = {"xla_backend_optimization_level": 0} if self.program.as_written else None
+            options = AS_WRITTEN if self.program.as_written else None
             self._compiled[both] = jax.jit(traced(self.program, back, wanted), compiler_options=options)
         with precision(self.single):
             given = [

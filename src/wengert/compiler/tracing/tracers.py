@@ -294,15 +294,16 @@ def _computed(name: str, *xs: Any) -> Any:
     result = computed(PYTHON[name], *xs)
     if isinstance(result, complex):
         return PYTHON[name](*map(taken, xs))
+    if isinstance(result, (int, np.integer)) and any(abs(x) > EXACT for x in numbers):
+        return PYTHON[name](*map(taken, xs))  # one of them is no float
     if name == "floordiv":
         x, y = map(as_operand, xs)
         made = Number(recorder, result, BY_NAME["round"]((x - BY_NAME["remainder"](x, y)) / y))
     else:
         made = recorded(name, result, *xs)
     if isinstance(result, (int, np.integer)):
-        if not recorder.guard("within", made, EXACT) or any(abs(x) > EXACT for x in numbers):
-            for x in xs:
-                taken(x)
+        if not recorder.guard("within", made, EXACT):
+            return PYTHON[name](*map(taken, xs))
         if name == "pow":
             recorder.guard("ge", xs[1], 0.0)  # else a float
     elif name == "pow" and not by_numpy:
