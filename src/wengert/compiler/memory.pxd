@@ -46,13 +46,13 @@ cdef extern from *:
         return 1;
     }
 
-    /* Whether integers are floats that stand for no others: those below 2**53. */
+    /* Whether integers are floats: those from -2**53 on and below 2**53. */
     static CYTHON_UNUSED int wengert_are_exact(long long at, long long n)
     {
-        const long long *x = (const long long *)(intptr_t)at, most = (1LL << 53) - 1;
-        int wrong = 0;
-        for (long long i = 0; i < n; i++) wrong |= x[i] > most || x[i] < -most;
-        return !wrong;
+        const unsigned long long *x = (const unsigned long long *)(intptr_t)at, most = 1ULL << 53;
+        unsigned long long bits = 0;
+        for (long long i = 0; i < n; i++) bits |= x[i] + most;
+        return bits < 2 * most;
     }
 
     static CYTHON_UNUSED void wengert_copy(long long source, long long target, long long n)
@@ -198,7 +198,7 @@ cdef extern from *:
     bint signbit(double) noexcept
 
 cdef inline bint is_exact(long long x) noexcept:
-    return -(1LL << 53) < x < (1LL << 53)
+    return -(1LL << 53) <= x < (1LL << 53)
 
 cdef inline double get(long long at) noexcept:
     return (<double*><Py_ssize_t>at)[0]

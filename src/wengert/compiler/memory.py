@@ -64,14 +64,14 @@ def indices(source: int, target: int, n: int, extent: int, wraps: bool) -> bool:
 
 
 def is_exact(x: int) -> bool:
-    """Whether an integer is a float that stands for no other."""
-    return -(1 << 53) < x < 1 << 53
+    """Whether an integer is a float, as all are from -2**53 on and below 2**53."""
+    return -(1 << 53) <= x < 1 << 53
 
 
 def are_exact(at: int, n: int) -> bool:
     """Whether integers are."""
     made = _view(at, n, True)
-    return bool(((made > -(1 << 53)) & (made < 1 << 53)).all())
+    return bool(((made >= -(1 << 53)) & (made < 1 << 53)).all())
 
 
 def copy(source: int, target: int, n: int) -> None:

@@ -45,6 +45,16 @@ class Sums(NamedTuple):
     sign: Any  # with this sign
 
 
+class Terms(NamedTuple):
+    """Terms that are no sums themselves, or sums that others use too."""
+
+    root: Ints  # of each: the sum in which it is written,
+    top: Ints  # the one that it would come to be a term of,
+    factor: Ints  # its factors
+    other: Ints
+    turned: Any  # and whether it is taken away there
+
+
 def cancelling(codes: Ints, starts: Ints, operands: Ints, constants: Any, sums: Sums) -> Any:
     """Which sums must be added as they are written: those of a term that cancels, and those that use these.
 
@@ -56,59 +66,57 @@ def cancelling(codes: Ints, starts: Ints, operands: Ints, constants: Any, sums: 
         sums: the terms of the sums.
     """
     n = len(codes)
-    nothing = np.zeros(n, bool)
     own = np.flatnonzero(~sums.inner & IS_SUM[codes][sums.root])
-    root, factor, other = sums.root[own], sums.factor[own], sums.other[own]
-    tree, turned = sums.top[root], sums.coefficient[own] * sums.sign[root] < 0
-    count = np.bincount(tree, minlength=n)
-    product = IS_PRODUCT[codes][owner := np.repeat(np.arange(n), np.diff(starts))]
-    second = np.flatnonzero(other >= 0)
-    users = np.concatenate([tree, tree[second], owner[product]])
-    used = np.concatenate([factor, other[second], operands[product]])
-    has_minus = np.append(nothing, constants < 0.0)
-    has_minus[tree[turned]] = True
-    _spread(has_minus, used, users)
-    asked = np.append((count >= LEAST) & has_minus[:n], constants != constants)
+    root, top = sums.root[own], sums.top[sums.root[own]]
+    terms = Terms(root, top, sums.factor[own], sums.other[own], sums.coefficient[own] * sums.sign[root] < 0)
+    is_long = np.bincount(top, minlength=n) >= LEAST
+    asked = _asked(codes, starts, operands, constants, terms, is_long)[sums.top]
     if not asked.any():
-        return nothing
-    _spread(asked, users, used)
-    kept = np.flatnonzero(asked[tree])
-    kept = kept[np.argsort(tree[kept], kind="stable")]  # tree by tree: that of a sum that stays
-    root, factor, other, tree, turned = root[kept], factor[kept], other[kept], tree[kept], turned[kept]
-    count = np.bincount(tree, minlength=n)
-    values = _values(codes, starts, operands, constants, asked[sums.top])
-    value = _signed(_of_terms(values, factor, other), turned)
-    stays = np.where((other < 0) & (factor < n), factor, n)  # the sum that a term is, which others use too
-    size = np.append(count, 0)[stays]
-    carriers = np.flatnonzero((size > 0) & (size <= SHORT) & (count[tree] >= LEAST))
-    size = size[carriers]
-    carrier = np.repeat(carriers, size)
-    place = np.arange(len(carrier)) - np.repeat(np.cumsum(size) - size, size)
-    inside = _signed(value[(np.cumsum(count) - count)[factor[carrier]] + place], turned[carrier])
-    entry = np.concatenate([np.arange(len(root)), carrier])
-    takes_part = value == 0
-    takes_part[entry[_opposite(tree[entry], np.concatenate([value, inside]), len(root))]] = True
-    takes_part &= count[tree] >= LEAST
-    adds = np.flatnonzero(IS_SUM[codes] & (count[sums.top] >= LEAST) & (np.diff(starts) > 1))
-    size = np.minimum(values[adds], PRIME - values[adds])  # that of 0, or of a term of the same sum: the others cancel
-    known = np.minimum(value, PRIME - value) ^ tree * MIX
-    is_less = nothing.copy()
-    is_less[adds] = (values[adds] == 0) | np.isin(size ^ sums.top[adds] * MIX, known)
-    if not takes_part.any() and not is_less.any():
-        return nothing
-    nodes, parent = np.flatnonzero(IS_SUM[codes] & asked[sums.top]).tolist(), sums.parent.tolist()
+        return asked
+    kept = np.flatnonzero(asked[root])
+    kept = kept[np.argsort(top[kept], kind="stable")]  # sum by sum
+    terms = Terms(*[column[kept] for column in terms])
+    values = _values(codes, starts, operands, constants, asked)
+    value = _signed(_of_terms(values, terms.factor, terms.other), terms.turned)
+    cancels = ((value == 0) | _opposite(terms, value, values)) & is_long[terms.top]
+    adds = np.flatnonzero(IS_SUM[codes] & asked & is_long[sums.top] & (np.diff(starts) > 1))
+    known = _size(value) ^ terms.top * MIX
+    is_less = np.zeros(n, bool)  # whether a sum is 0, or one of the terms that it is added to: the others cancel
+    is_less[adds] = (values[adds] == 0) | np.isin(_size(values[adds]) ^ sums.top[adds] * MIX, known)
+    if not cancels.any() and not is_less.any():
+        return is_less
+    nodes, parent = np.flatnonzero(IS_SUM[codes] & asked).tolist(), sums.parent.tolist()
     vanishes: list[bool] = is_less.tolist()
-    for node in reversed(nodes):  # whatever is added to it takes part
+    for node in reversed(nodes):
         vanishes[node] = vanishes[node] or vanishes[parent[node]]
-    takes_part |= np.array(vanishes)[root]
-    as_written = nothing.copy()
-    as_written[root[takes_part]] = True
-    marked: list[bool] = as_written.tolist()
+    cancels |= np.array(vanishes)[terms.root]
+    marks = np.zeros(n, bool)
+    marks[terms.root[cancels]] = True
+    marked: list[bool] = marks.tolist()
     for node in nodes:
         marked[parent[node]] = marked[parent[node]] or marked[node]
-    used_there = np.append(nothing, False)
-    used_there[stays[takes_part]] = True
-    return np.array(marked) | used_there[sums.top] & (count[sums.top] >= LEAST)
+    is_used = np.zeros(n + 1, bool)
+    is_used[_standing(terms, n)[cancels]] = True
+    return np.array(marked) | is_used[sums.top] & is_long[sums.top]
+
+
+def _asked(codes: Ints, starts: Ints, operands: Ints, constants: Any, terms: Terms, is_long: Any) -> Any:
+    """The numbers that have to be known to say what cancels: those that long sums are made of in which, or in whose
+    terms, something is taken away. Most programs have few.
+    """
+    n = len(codes)
+    owner = np.repeat(np.arange(n), np.diff(starts))
+    product, second = IS_PRODUCT[codes][owner], np.flatnonzero(terms.other >= 0)
+    users = np.concatenate([terms.top, terms.top[second], owner[product]])
+    used = np.concatenate([terms.factor, terms.other[second], operands[product]])
+    marks = np.append(np.zeros(n, bool), constants < 0.0)
+    marks[terms.top[terms.turned]] = True
+    _spread(marks, used, users)
+    marks[:n] &= is_long
+    marks[n:] = False
+    if marks.any():
+        _spread(marks, users, used)
+    return marks
 
 
 def _spread(marks: Any, of: Ints, to: Ints) -> None:
@@ -119,6 +127,16 @@ def _spread(marks: Any, of: Ints, to: Ints) -> None:
         if np.count_nonzero(marks) == before:
             return
     marks[:] = True
+
+
+def _standing(terms: Terms, n: int) -> Ints:
+    """The number that each term is; n for a product and a constant."""
+    return np.where((terms.other < 0) & (terms.factor < n), terms.factor, n)
+
+
+def _size(values: Ints) -> Ints:
+    """The same for a number and what is taken away with it."""
+    return np.minimum(values, PRIME - values)
 
 
 def _signed(values: Ints, turned: Any) -> Ints:
@@ -175,17 +193,25 @@ def _values(codes: Ints, starts: Ints, operands: Ints, constants: Any, asked: An
     return numbers
 
 
-def _opposite(tree: Ints, value: Ints, count: int) -> Any:
-    """Which terms are in the same tree as one that is the same but for its sign. Of the two one at least is among the
-    first so many: those of the trees themselves.
+def _opposite(terms: Terms, value: Ints, values: Ints) -> Any:
+    """Which terms cancel another of the same sum, or one of those of another that stays a term of it: in
+    ``(t - s) - y``, s is one of those of t.
     """
-    side = value > PRIME // 2
-    size = np.where(side, PRIME - value, value)
-    order = np.lexsort((size, tree))
-    begins = np.append(True, (np.diff(tree[order]) != 0) | (np.diff(size[order]) != 0))
-    is_own = np.arange(len(tree)) < count
-    kinds = [part[order] for part in (side & is_own, ~side & is_own, side, ~side)]
+    count = np.append(np.bincount(terms.top, minlength=len(values)), 0)
+    size = count[_standing(terms, len(values))]
+    carriers = np.flatnonzero((size > 0) & (size <= SHORT))
+    size = size[carriers]
+    carrier = np.repeat(carriers, size)
+    place = np.arange(len(carrier)) - np.repeat(np.cumsum(size) - size, size)
+    inside = value[(np.cumsum(count) - count)[terms.factor[carrier]] + place]
+    entry = np.concatenate([np.arange(len(value)), carrier])
+    top, value = terms.top[entry], np.concatenate([value, _signed(inside, terms.turned[carrier])])
+    is_own, turned, size = np.arange(len(entry)) < len(terms.top), value > PRIME // 2, _size(value)
+    order = np.lexsort((size, top))
+    begins = np.append(True, (np.diff(top[order]) != 0) | (np.diff(size[order]) != 0))
+    kinds = [part[order] for part in (turned & is_own, ~turned & is_own, turned, ~turned)]
     one, two, any_one, any_two = [np.logical_or.reduceat(kind, np.flatnonzero(begins)) for kind in kinds]
-    found = np.zeros(len(tree), bool)
-    found[order] = ((one & any_two) | (two & any_one))[np.cumsum(begins) - 1]
+    found = np.zeros(len(terms.top), bool)
+    both = ((one & any_two) | (two & any_one))[np.cumsum(begins) - 1]
+    found[entry[order[both]]] = True
     return found
