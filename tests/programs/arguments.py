@@ -322,7 +322,7 @@ def extremes_and_sums_of_numbers(a, b):
     def value(xs, limit):
         low, high = min(xs), max(xs, default=0.0)
         above = sum(1 for x in xs if x > limit)
-        norm = math.sqrt(math.fsum(x * x for x in xs))
+        norm = math.sqrt(sum(x * x for x in xs))
         arg = max(range(len(xs)), key=xs.__getitem__)
         return a * (high - low) / norm + b * above + (a + b) * arg / len(xs)
 

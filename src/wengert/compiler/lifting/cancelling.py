@@ -45,8 +45,8 @@ class Sums(NamedTuple):
     sign: Any  # with this sign
 
 
-class Terms(NamedTuple):
-    """Terms that are no sums themselves, or sums that others use too."""
+class Addends(NamedTuple):
+    """Addends that are no sums themselves, or sums that others use too."""
 
     root: Ints  # of each: the sum in which it is written,
     top: Ints  # the one that it would come to be a term of,
@@ -68,14 +68,14 @@ def cancelling(codes: Ints, starts: Ints, operands: Ints, constants: Any, sums: 
     n = len(codes)
     own = np.flatnonzero(~sums.inner & IS_SUM[codes][sums.root])
     root, top = sums.root[own], sums.top[sums.root[own]]
-    terms = Terms(root, top, sums.factor[own], sums.other[own], sums.coefficient[own] * sums.sign[root] < 0)
+    terms = Addends(root, top, sums.factor[own], sums.other[own], sums.coefficient[own] * sums.sign[root] < 0)
     is_long = np.bincount(top, minlength=n) >= LEAST
     asked = _asked(codes, starts, operands, constants, terms, is_long)[sums.top]
     if not asked.any():
         return asked
     kept = np.flatnonzero(asked[root])
     kept = kept[np.argsort(top[kept], kind="stable")]  # sum by sum
-    terms = Terms(*[column[kept] for column in terms])
+    terms = Addends(*[column[kept] for column in terms])
     values = _values(codes, starts, operands, constants, asked)
     value = _signed(_of_terms(values, terms.factor, terms.other), terms.turned)
     cancels = ((value == 0) | _opposite(terms, value, values)) & is_long[terms.top]
@@ -100,7 +100,7 @@ def cancelling(codes: Ints, starts: Ints, operands: Ints, constants: Any, sums: 
     return np.array(marked) | is_used[sums.top] & is_long[sums.top]
 
 
-def _asked(codes: Ints, starts: Ints, operands: Ints, constants: Any, terms: Terms, is_long: Any) -> Any:
+def _asked(codes: Ints, starts: Ints, operands: Ints, constants: Any, terms: Addends, is_long: Any) -> Any:
     """The numbers that have to be known to say what cancels: those that long sums are made of in which, or in whose
     terms, something is taken away. Most programs have few.
     """
@@ -129,7 +129,7 @@ def _spread(marks: Any, of: Ints, to: Ints) -> None:
     marks[:] = True
 
 
-def _standing(terms: Terms, n: int) -> Ints:
+def _standing(terms: Addends, n: int) -> Ints:
     """The number that each term is; n for a product and a constant."""
     return np.where((terms.other < 0) & (terms.factor < n), terms.factor, n)
 
@@ -193,7 +193,7 @@ def _values(codes: Ints, starts: Ints, operands: Ints, constants: Any, asked: An
     return numbers
 
 
-def _opposite(terms: Terms, value: Ints, values: Ints) -> Any:
+def _opposite(terms: Addends, value: Ints, values: Ints) -> Any:
     """Which terms cancel another of the same sum, or one of those of another that stays a term of it: in
     ``(t - s) - y``, s is one of those of t.
     """
