@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import random
 import subprocess
 import sys
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,8 @@ from wengert.errors import ArgumentError
 
 np = pytest.importorskip("numpy")
 pytest.importorskip("llvmlite")
+randomness = pytest.importorskip("wengert.compiler.tracing.randomness")
+
 pytestmark = pytest.mark.once  # what runs is decided in Python
 
 W, B = Value(0.7), Value(-0.2)
@@ -98,6 +102,32 @@ def test_calls_are_compared_and_give_the_programs_value() -> None:
     assert ran == [2, 3, 4, 5, 8, 16, 32, 64]
     assert len(bits) == 1
     assert "69 calls, 8 of these compared" in compiled.report()
+
+
+DRAWS: dict[str, Callable[[], Any]] = {
+    "nothing": lambda: None,
+    "of another generator": lambda: random.Random(1).random(),
+    "a number": random.random,
+    "the number that gauss kept": lambda: random.gauss(0.0, 1.0),
+    "as many as the generator holds": lambda: random.getrandbits(32 * 624),
+    "a seed": lambda: random.seed(2),
+    "by NumPy": np.random.random,
+    "NumPy's seed": lambda: np.random.seed(2),
+}
+
+
+@pytest.mark.parametrize("is_found", [True, False])
+@pytest.mark.parametrize("name", DRAWS)
+def test_whatever_is_drawn_changes_the_state(name: str, is_found: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not is_found:
+        monkeypatch.setattr(randomness, "ADDRESS", 0)  # as where Python's numbers are not where they are expected
+    random.seed(1)
+    np.random.seed(1)
+    random.gauss(0.0, 1.0)  # keeps another one
+    before, known = randomness.random_state(), (random.getstate(), repr(np.random.get_state()))
+    DRAWS[name]()
+    same = known == (random.getstate(), repr(np.random.get_state()))
+    assert (before == randomness.random_state()) == same == (name in ("nothing", "of another generator"))
 
 
 def test_checks_may_end_with_the_first() -> None:

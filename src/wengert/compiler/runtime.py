@@ -39,13 +39,13 @@ from wengert.compiler.tracing import (
     lines_apart,
     main_of,
     numbers_in,
-    random_state,
     readers_of,
     record,
     recorder_of_thread,
     rows_of,
     slopes_of,
 )
+from wengert.compiler.tracing.randomness import random_state
 from wengert.engine import Many, Value
 from wengert.errors import ArgumentError, warn, warn_once
 
@@ -677,10 +677,12 @@ def matches(found: Any, result: Any, made: Specialization, values: Sequence[Any]
     slopes = slopes_of(result, made, values)
     if slopes is None or not abs(found.data - result.data) <= agree * abs(result.data):
         return False
-    want, partials = slopes[0], partials_of(found)
+    want, partials = slopes[0].tolist(), partials_of(found)
     if made.own is not None:  # the others are floats that are read anew, and no operands
-        want = np.concatenate([want[made.own], want[len(made.parameters) :]])
-    return len(partials) == len(want) and bool((np.abs(partials - want) <= agree * np.abs(want)).all())
+        want = [want[n] for n in [*made.own, *range(len(made.parameters), len(want))]]
+    if len(partials) != len(want):
+        return False
+    return all(abs(x - y) <= agree * abs(y) for x, y in zip(partials, want, strict=True))
 
 
 def _copied(x: Any, known: dict[int, Any]) -> Any:

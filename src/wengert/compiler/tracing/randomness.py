@@ -1,0 +1,38 @@
+"""The state of the random numbers that everybody draws from, read as it lies in memory: to ask for it takes 15 µs."""
+
+from __future__ import annotations
+
+import _random
+import ctypes
+import random
+import sys
+from array import array
+from typing import Any
+
+import numpy as np
+
+__all__ = ["random_state"]
+
+MERSENNE = 4 * (624 + 1)  # bytes of a Mersenne Twister: its numbers, and the place of the next one
+SHARED: Any = random.getstate.__self__  # type: ignore[attr-defined]  # which the functions of `random` draw from
+
+
+def _address() -> int:
+    """The address of Python's numbers; 0 where they are not found behind the head of the object."""
+    head = object.__basicsize__
+    if sys.implementation.name != "cpython" or _random.Random.__basicsize__ < head + MERSENNE:
+        return 0
+    place, *numbers = array("I", ctypes.string_at(id(SHARED) + head, MERSENNE))
+    return id(SHARED) + head if random.getstate()[1] == (*numbers, place) else 0
+
+
+ADDRESS = _address()
+
+
+def random_state() -> Any:
+    """The state of Python's generator and of NumPy's."""
+    own = (SHARED.gauss_next, ctypes.string_at(ADDRESS, MERSENNE)) if ADDRESS else random.getstate()
+    shared: Any = np.random.get_bit_generator()  # type: ignore[attr-defined]
+    if type(shared) is np.random.MT19937:
+        return own, ctypes.string_at(shared.ctypes.state_address, MERSENNE)
+    return own, str(shared.state)
