@@ -8,6 +8,7 @@ agree; if not, the function's, and the specialization is dropped.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -39,6 +40,7 @@ from wengert.compiler.tracing import (
     lines_apart,
     main_of,
     numbers_in,
+    pulled_back,
     readers_of,
     record,
     recorder_of_thread,
@@ -51,6 +53,7 @@ from wengert.errors import ArgumentError, warn, warn_once
 
 __all__ = ["Runtime"]
 
+WIDE = frozenset([float, int, bool, str, list, Value, type(None)])  # arguments that the function gets as they are
 STRIDE = 7919  # between the examples that are compared: a prime, so that it visits all of nearly every batch
 
 
@@ -151,14 +154,14 @@ class Runtime:
         if ran is None:
             return eager()
         if ran.found is not None:
-            return self.checked(entry, ran.served, arguments, ran.found) if ran.must_check else ran.found
+            return self.checked(entry, ran.served, eager, lambda: arguments, ran.found) if ran.must_check else ran.found
         if ran.served:
             entry.not_finite += 1
             return eager()
         with self.alone_to_record() as alone:
             if not alone:
                 return eager()
-            result, watch = self.watched(entry, eager, arguments, True)
+            result, watch = self.watched(entry, eager, arguments)
             if watch is not None:
                 self.record(entry, arguments, arguments.arrays, result, watch)
         return result
@@ -211,7 +214,7 @@ class Runtime:
         with self.alone_to_record() as alone:
             if not alone or row in known:  # its specialization does not hold for it
                 return False
-            result, watch = self.watched(entry, arguments.prepared(self.function, row), arguments, True)
+            result, watch = self.watched(entry, arguments.prepared(self.function, row), arguments)
             known[row] = result
             if watch is None:
                 return False
@@ -253,14 +256,14 @@ class Runtime:
     # -- the function itself ------------------------------------------------------------------------------------------
 
     def watched(
-        self, entry: CacheEntry, call: Callable[[], Any], arguments: Arguments, new: bool
+        self, entry: CacheEntry, call: Callable[[], Any], arguments: Arguments | None = None
     ) -> tuple[Any, PurityCheck | None]:
-        """What the function itself gives; and what it did besides, if a recording is to be made of it.
+        """What the function itself gives; and what it did besides, if a recording is to be made of it for arguments.
 
         While a profiler is at work, which cannot be watched with, no recording is made.
         """
         watch = None
-        if new and sys.getprofile() is None:
+        if arguments is not None and sys.getprofile() is None:
             watch = PurityCheck(
                 self.function,
                 [*arguments.originals.items(), *zip(arguments.signature.names, arguments.arrays, strict=True)],
@@ -426,20 +429,27 @@ class Runtime:
         self, entry: CacheEntry, served: list[Any], args: Sequence[Any], named: dict[str, Any], how: str, found: Any
     ) -> Any:
         """Compare what a call came to, and what served it, with the function; the result of the call."""
-        arguments = self.arguments(args, named, bool(how))
-        if not how:
-            return self.checked(entry, served, arguments, found)
-        known: dict[int, Any] = {}
-        return found if self.agrees_on_some(entry, served, arguments, known) else self.each(arguments, how, known)
+        if how:
+            arguments = self.arguments(args, named, True)
+            known: dict[int, Any] = {}
+            return found if self.agrees_on_some(entry, served, arguments, known) else self.each(arguments, how, known)
+        if all(type(x) in WIDE for x in (*args, *named.values())):  # nearly always they need not be read once more
+            call = functools.partial(self.function, *args, **named)
+            return self.checked(entry, served, call, lambda: self.arguments(args, named, False), found)
+        arguments = self.arguments(args, named, False)
+        return self.checked(entry, served, lambda: arguments.eager(self.function), lambda: arguments, found)
 
-    def checked(self, entry: CacheEntry, served: list[Any], arguments: Arguments, found: Any) -> Any:
+    def checked(
+        self, entry: CacheEntry, served: list[Any], call: Callable[[], Any], read: Callable[[], Arguments], found: Any
+    ) -> Any:
         """The result of a call on one example, which is compared."""
-        result, _ = self.watched(entry, lambda: arguments.eager(self.function), arguments, False)
+        result, _ = self.watched(entry, call)
         ((made, _),) = served
-        if matches(found, result, made, arguments.values()):  # nearly always
+        if matches(found, result, made.kernel.agree):  # nearly always
             made.checked += 1
             entry.checks += 1
             return result if entry.is_eager else found
+        arguments = read()
         return found if self.agrees(entry, made, arguments, arguments.arrays, result) else result
 
     def agrees_on_some(self, entry: CacheEntry, served: list[Any], arguments: Arguments, known: dict[int, Any]) -> bool:
@@ -457,7 +467,7 @@ class Runtime:
                 if number not in known:
                     call = arguments.prepared(self.function, number)
                     try:
-                        known[number], _ = self.watched(entry, call, arguments, False)
+                        known[number], _ = self.watched(entry, call)
                     except Exception as error:  # an example before it may raise as well, and then the batch raises that
                         self.drop(
                             entry, made, f"the function raises {type(error).__name__}, the array program does not"
@@ -552,6 +562,10 @@ class Runtime:
         if arguments is None:
             self.function(*args, **named)
             return
+
+        def eager() -> Any:
+            return arguments.eager(self.function)
+
         entry = self.entry_for(arguments, 0)
         for _ in range(2 + policy.SPECIALIZATIONS):
             ran = None if entry.is_eager else self.run(entry, arguments, 1, "")
@@ -559,7 +573,7 @@ class Runtime:
                 return
             if ran.served:
                 if ran.found is not None:
-                    self.checked(entry, ran.served, arguments, ran.found)
+                    self.checked(entry, ran.served, eager, lambda: arguments, ran.found)
                     ran.served[0][0].checked = policy.CHECKED_CALLS
                 return
             if entry.candidate is not None:
@@ -568,7 +582,7 @@ class Runtime:
             with self.alone_to_record() as alone:
                 if not alone:
                     return
-                result, watch = self.watched(entry, lambda: arguments.eager(self.function), arguments, True)
+                result, watch = self.watched(entry, eager, arguments)
                 if watch is None:
                     return
                 self.record(entry, arguments, arguments.arrays, result, watch)
@@ -607,7 +621,7 @@ class Runtime:
                     holding = made if made.compute(batch, 1, False, 1.0) and made.hold(1) else None
         if holding is None:
             return False
-        result, _ = self.watched(entry, arguments.prepared(self.function, number), arguments, False)
+        result, _ = self.watched(entry, arguments.prepared(self.function, number))
         return self.agrees(entry, holding, arguments, example, result)
 
     # -- what is shown ------------------------------------------------------------------------------------------------
@@ -662,27 +676,24 @@ def too_many(entry: CacheEntry) -> str:
     )
 
 
-def matches(found: Any, result: Any, made: Specialization, values: Sequence[Any]) -> bool:
+def matches(found: Any, result: Any, agree: float) -> bool:
     """Return True if a node has the value and the derivatives of what the function gave, each to the last digits.
 
     Args:
-        found: the node.
+        found: the node, made by a specialization.
         result: what the function gave.
-        made: the specialization that made the node.
-        values: the Values among the arguments.
+        agree: how close they are to be.
     """
-    result, agree = main_of(result), made.kernel.agree
+    result = main_of(result)
     if type(found) is not Many or not isinstance(result, Value):
         return False
-    slopes = slopes_of(result, made, values)
-    if slopes is None or not abs(found.data - result.data) <= agree * abs(result.data):
+    if not abs(found.data - result.data) <= agree * abs(result.data):
         return False
-    want, partials = slopes[0].tolist(), partials_of(found)
-    if made.own is not None:  # the others are floats that are read anew, and no operands
-        want = [want[n] for n in [*made.own, *range(len(made.parameters), len(want))]]
-    if len(partials) != len(want):
-        return False
-    return all(abs(x - y) <= agree * abs(y) for x, y in zip(partials, want, strict=True))
+    pulled = pulled_back(result, found._operands)
+    return pulled is not None and all(
+        abs(x - pulled.slopes[place]) <= agree * abs(pulled.slopes[place])
+        for x, place in zip(partials_of(found), pulled.places, strict=True)
+    )
 
 
 def _copied(x: Any, known: dict[int, Any]) -> Any:

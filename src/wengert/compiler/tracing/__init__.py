@@ -5,9 +5,9 @@ from wengert.compiler.tracing.readers import readers_of
 from wengert.compiler.tracing.recorder import Recorder, Unrecordable, is_watched, recorder_of_thread
 from wengert.compiler.tracing.rows import rows_of
 from wengert.compiler.tracing.specialization import Specialization, lines_apart
-from wengert.compiler.tracing.trace import Auxiliary, Candidate, main_of, numbers_in, record, slopes_of
+from wengert.compiler.tracing.trace import Auxiliary, Candidate, main_of, numbers_in, pulled_back, record, slopes_of
 from wengert.compiler.tracing.purity import DRAWS, PurityCheck, random_state
 
 __all__ = ["DRAWS", "Arguments", "Auxiliary", "Candidate", "PurityCheck", "Reader", "Recorder", "Signature", "StaticSpec"]
 __all__ += ["Specialization", "Unrecordable", "flatten_argument", "is_watched", "lines_apart", "main_of", "numbers_in"]
-__all__ += ["random_state", "readers_of", "record", "recorder_of_thread", "rows_of", "slopes_of"]
+__all__ += ["pulled_back", "random_state", "readers_of", "record", "recorder_of_thread", "rows_of", "slopes_of"]

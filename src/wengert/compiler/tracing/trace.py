@@ -27,7 +27,7 @@ from wengert.engine import Value
 from wengert.errors import HERE, Line
 from wengert.graph import Graph
 
-__all__ = ["Auxiliary", "Candidate", "main_of", "numbers_in", "record", "slopes_of"]
+__all__ = ["Auxiliary", "Candidate", "main_of", "numbers_in", "pulled_back", "record", "slopes_of"]
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 EQUAL = (("eq", True), ("ne", False), ("is", True))  # guards that hold a number to another
@@ -443,6 +443,30 @@ def main_of(result: Any) -> Any:
     return result.item() if isinstance(result, np.ndarray) and not result.ndim else result
 
 
+class Pulled(NamedTuple):
+    """The derivatives of a result with respect to all that it was computed from."""
+
+    graph: Graph
+    places: Sequence[int]  # of what is asked for
+    first: int  # the place from which on they are complete
+    slopes: Any  # at each place
+
+
+def pulled_back(result: Value, wanted: Sequence[Any]) -> Pulled | None:
+    """The derivatives with respect to some Values; None if one is asked for twice."""
+    if len(set(map(id, wanted))) < len(wanted):
+        return None
+    graph = Graph(result, *wanted)
+    places = graph.outputs[1:]
+    computed = [place for place, x in zip(places, wanted, strict=True) if not x.is_leaf]
+    first = max(computed, default=-1) + 1  # what those came from comes first: of that only these are operands
+    slopes: Any = graph.pull_back({graph.outputs[0]: 1.0}, first)
+    if first:
+        slopes = np.array(slopes)
+        _add_to_computed(graph, first, slopes)
+    return Pulled(graph, places, first, slopes)
+
+
 def slopes_of(result: Any, recording: Specialization, arguments: Sequence[Any]) -> Any:
     """The derivatives of a result of the function itself, by a recording's parameters, then by Values among the
     arguments, and a function that gives the size of what was added up to each, all along; None where they cannot be had
@@ -455,16 +479,10 @@ def slopes_of(result: Any, recording: Specialization, arguments: Sequence[Any]) 
     own: Sequence[int] = range(len(every))  # by a float that is read anew there is no derivative
     if recording.own is not None:
         own = [*recording.own, *range(len(recording.parameters), len(every))]
-    wanted = [every[n] for n in own]
-    if len(set(map(id, wanted))) < len(wanted):
+    pulled = pulled_back(result, [every[n] for n in own])
+    if pulled is None:
         return None
-    graph = Graph(result, *wanted)
-    places = list(graph.outputs[1:])
-    computed = [place for place, x in zip(places, wanted, strict=True) if not x.is_leaf]
-    first = max(computed, default=-1) + 1  # what those came from comes first: of that only these are operands
-    slopes = np.array(graph.pull_back({graph.outputs[0]: 1.0}, first))
-    if first:
-        _add_to_computed(graph, first, slopes)
+    graph, places, first, slopes = pulled
 
     def sizes() -> Any:
         added = [0.0] * len(graph)
@@ -473,13 +491,11 @@ def slopes_of(result: Any, recording: Specialization, arguments: Sequence[Any]) 
             for n in range(graph.starts[node], graph.starts[node + 1] if added[node] else 0):
                 if graph.operands[n] >= 0:
                     added[graph.operands[n]] += abs(graph.partials[n]) * added[node]
-        return spread(np.array(added))
+        return spread(added)
 
     def spread(numbers: Any) -> Any:
-        if recording.own is None:
-            return numbers[places]
         made = np.zeros(len(every))
-        made[list(own)] = numbers[places]
+        made[list(own)] = [numbers[place] for place in places]
         return made
 
     return spread(slopes), sizes
