@@ -36,24 +36,24 @@ from wengert.compiler.tracing import (
     Reader,
     Specialization,
     Unrecordable,
+    are_wide,
     is_watched,
     lines_apart,
     main_of,
     numbers_in,
     pulled_back,
+    random_state,
     readers_of,
     record,
     recorder_of_thread,
     rows_of,
     slopes_of,
 )
-from wengert.compiler.tracing.randomness import random_state
 from wengert.engine import Many, Value
 from wengert.errors import ArgumentError, warn, warn_once
 
 __all__ = ["Runtime"]
 
-WIDE = frozenset([float, int, bool, str, list, Value, type(None)])  # arguments that the function gets as they are
 STRIDE = 7919  # between the examples that are compared: a prime, so that it visits all of nearly every batch
 
 
@@ -433,7 +433,7 @@ class Runtime:
             arguments = self.arguments(args, named, True)
             known: dict[int, Any] = {}
             return found if self.agrees_on_some(entry, served, arguments, known) else self.each(arguments, how, known)
-        if all(type(x) in WIDE for x in (*args, *named.values())):  # nearly always they need not be read once more
+        if are_wide((args, named)):  # nearly always they need not be read once more
             call = functools.partial(self.function, *args, **named)
             return self.checked(entry, served, call, lambda: self.arguments(args, named, False), found)
         arguments = self.arguments(args, named, False)

@@ -21,7 +21,7 @@ from wengert.derivatives import KeyPath, keys_of, tree_flatten, tree_leaves, tre
 from wengert.engine import Value
 from wengert.errors import ArgumentError, DataError
 
-__all__ = ["Arguments", "ArraySpec", "Reader", "Signature", "StaticSpec", "flatten_argument", "ordinary"]
+__all__ = ["Arguments", "ArraySpec", "Reader", "Signature", "StaticSpec", "are_wide", "flatten_argument", "ordinary"]
 
 SEEN = 256  # examples that are looked at for some that differ
 WIDE = (np.dtype(np.float64), np.dtype(np.int64), np.dtype(np.bool_))
@@ -311,7 +311,7 @@ class Arguments:
 
     def eager(self, function: Callable[..., Any]) -> Any:
         """Call a function on the one example as if it were not compiled, but for the width of NumPy's numbers."""
-        if self.is_wide():
+        if are_wide(self.originals):
             return function(*self.args, **self.named)
         shapes = self.signature.shapes
         given = {name: x if isinstance(shapes[name], StaticSpec) else ordinary(x) for name, x in self.originals.items()}
@@ -339,9 +339,10 @@ class Arguments:
             found.setdefault(tuple([np.asarray(x).tobytes() for x in self.example(number)]), number)
         return list(found.values())
 
-    def is_wide(self) -> bool:
-        """Whether all arguments are as the function gets them: no narrower kinds of NumPy's numbers among them."""
-        return not any(map(_is_narrow, tree_items(self.originals)))
+
+def are_wide(arguments: Any) -> bool:
+    """Return True if the function gets them as they are: no narrower kinds of NumPy's numbers are among them."""
+    return not any(map(_is_narrow, tree_items(arguments)))
 
 
 def _is_narrow(x: Any) -> bool:
