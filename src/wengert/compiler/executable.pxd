@@ -4,7 +4,7 @@ from wengert.compiler.fused cimport gather
 from wengert.compiler.captures cimport Captures
 from wengert.engine cimport Many, Value, _many
 from wengert.ops cimport ieee
-cdef int COMPILED, LT, LE, GT, GE, EQ, NE, IS, WITHIN
+cdef int COMPILED
 cdef class Executable:
     cdef bint is_number
     cdef readonly bint is_bounded
@@ -15,10 +15,10 @@ cdef class Executable:
     cdef bint is_one, is_given, is_copied
     cdef double[::1] slopes
     cdef long long[::1] places
-    cdef double[::1] numbers, reals, left, right
+    cdef double[::1] numbers, reals
     cdef readonly object by
     cdef long long[::1] widths, bounds, from_end, wholes, inputs, targets, hows, lefts, rights, outcomes
-    cdef long long numbers_at, slopes_at, by_at, reals_at, wholes_at, inputs_at, targets_at, work, sides_at, sides_step
+    cdef long long left_at, right_at, numbers_at, slopes_at, by_at, reals_at, wholes_at, inputs_at, targets_at, work, sides_at, sides_step
     cdef readonly long long both_code, forward_code
     cdef public long long limit, least, checked
     cdef list cells, batched
@@ -27,7 +27,7 @@ cdef class Executable:
     cdef tuple gathered
     cdef long long[::1] gathered_at
     cdef list kept, steady, outputs, memory, shapes
-    cdef object numpy, results, rows
+    cdef object numpy, results, rows, left, right
     @cython.locals(n=Py_ssize_t, value=Value)
     cpdef object load(self)
     @cython.locals(n=Py_ssize_t)
@@ -47,10 +47,10 @@ cdef class Executable:
     cdef double value(self) except? -1.0
     cpdef double total(self, Py_ssize_t count) except? -1.0
     cpdef object values(self, Py_ssize_t count)
-    @cython.locals(n=Py_ssize_t, at="long long", x=double, y=double, how="long long", outcome=bint)
     cdef bint holds(self, Py_ssize_t row) except -1
-    @cython.locals(row=Py_ssize_t)
     cpdef bint hold(self, Py_ssize_t count) except -1
+    @cython.locals(n=Py_ssize_t, at="long long", left="long long", right="long long", left_step="long long", right_step="long long")
+    cdef bint _hold(self, Py_ssize_t row, Py_ssize_t count) except -1
     @cython.locals(total=double)
     cdef bint is_finite(self) except -1
     @cython.locals(n=Py_ssize_t, count=Py_ssize_t)

@@ -21,9 +21,8 @@ if False:  # what the compiler reads instead of the stand-in
 __all__ = ["EVERY", "Executable", "share"]
 
 COMPILED = BY_NAME["compiled"].code
-LT, LE, GT, GE, EQ, NE, IS, WITHIN = range(8)
 EVERY = 1 << 62  # more examples than there are
-HOWS = ("lt", "le", "gt", "ge", "eq", "ne", "is", "within")  # how guards compare
+HOWS = ("lt", "le", "gt", "ge", "eq", "ne", "is", "within")  # how guards compare: see `memory.compare`
 
 
 @cython.cclass
@@ -60,6 +59,7 @@ class Executable:
     least: Any
     leaves: Any
     left: Any
+    left_at: Any
     lefts: Any
     limit: Any
     numbers: Any
@@ -72,6 +72,7 @@ class Executable:
     reals: Any
     reals_at: Any
     right: Any
+    right_at: Any
     rights: Any
     room: Any
     row_room: Any
@@ -124,6 +125,7 @@ class Executable:
         self.outcomes = numpy.array([guard.outcome for guard in guards], numpy.int64)
         self.lefts, self.rights = numpy.array(sides or numpy.zeros((0, 2)), numpy.int64).T.copy()
         self.left, self.right = [numpy.array([getattr(guard, n) for guard in guards], float) for n in ("left", "right")]
+        self.left_at, self.right_at = self.left.ctypes.data, self.right.ctypes.data
         self.outputs = outputs
         self.memory: list[Any] = []
         self.by, self.by_at, self.by_count = numpy.zeros(0), 0, 0
@@ -188,7 +190,7 @@ class Executable:
 
     def run_code(self, inputs: Int, count: Int, slopes: bool, seed: float) -> None:
         """Run machine code on inputs, the addresses of which are at an address; whatever they choose is there."""
-        if count > self.room or (count < self.room and len(self.kernel.wanted)):  # derivatives by these lie end to end
+        if count > self.room or (count < self.room and self.by_count):  # derivatives by these lie end to end
             self._make_room(count)
         elif self.is_given:
             self._make_output(0)
@@ -366,38 +368,24 @@ class Executable:
 
     def holds(self, row: Int) -> bool:
         """Whether the last run came to the same comparisons as the recorded one on an example."""
+        return self._hold(row, 1)
+
+    def _hold(self, row: Int, count: Int) -> bool:
         at = self.sides_at + 8 * row * self.sides_step
         for n in range(len(self.hows)):
-            x = self.left[n] if self.lefts[n] < 0 else memory.get(at + 8 * self.lefts[n])
-            y = self.right[n] if self.rights[n] < 0 else memory.get(at + 8 * self.rights[n])
-            how = self.hows[n]
-            if how == LT:
-                outcome = x < y
-            elif how == LE:
-                outcome = x <= y
-            elif how == GT:
-                outcome = x > y
-            elif how == GE:
-                outcome = x >= y
-            elif how == EQ:
-                outcome = x == y
-            elif how == NE:
-                outcome = x != y
-            elif how == IS:
-                outcome = (x == y and memory.signbit(x) == memory.signbit(y)) or (x != x and y != y)
-            else:
-                outcome = -y <= x <= y
-            if outcome != (self.outcomes[n] != 0):
+            left, right = at + 8 * self.lefts[n], at + 8 * self.rights[n]
+            left_step = right_step = self.sides_step
+            if self.lefts[n] < 0:
+                left, left_step = self.left_at + 8 * n, 0
+            if self.rights[n] < 0:
+                right, right_step = self.right_at + 8 * n, 0
+            if not memory.compare(self.hows[n], left, left_step, right, right_step, count, self.outcomes[n] != 0):
                 return False
         return True
 
     def hold(self, count: Int) -> bool:
         """Whether it came to them on all examples."""
-        if len(self.hows):
-            for row in range(count if self.sides_step else 1):
-                if not self.holds(row):
-                    return False
-        return True
+        return self._hold(0, count if self.sides_step else 1)
 
     def is_finite(self) -> bool:
         """Whether all derivatives of the last run are finite, and their squares too: what is so large is left to the

@@ -68,12 +68,39 @@ cdef extern from *:
         long long *to = (long long *)(intptr_t)target;
         for (long long i = 0; i < n; i++)
             if ((unsigned long long)chosen[i] >= (unsigned long long)count) return 0;
-        if (width < 8)
+        if (width == 1)
+            for (long long i = 0; i < n; i++) to[i] = from[chosen[i]];
+        else if (width < 8)
             for (long long i = 0; i < n; i++)
                 for (long long k = 0; k < width; k++) *to++ = from[width * chosen[i] + k];
         else
             for (long long i = 0; i < n; i++) memcpy(to + width * i, from + width * chosen[i], 8 * (size_t)width);
         return 1;
+    }
+
+    /* Whether n comparisons, of numbers so many apart on either side, all come out so; `how` counts those of Python,
+       then "the same bits, or nan both" and "within". */
+    static CYTHON_UNUSED int wengert_compare(long long how, long long left, long long left_step, long long right,
+                                             long long right_step, long long n, int outcome)
+    {
+        const double *x = (const double *)(intptr_t)left, *y = (const double *)(intptr_t)right;
+        int wrong = 0;
+        #define WENGERT_EACH(test) \
+            for (long long i = 0; i < n; i++) { \
+                const double a = x[i * left_step], b = y[i * right_step]; \
+                wrong |= (test) != outcome; \
+            } \
+            return !wrong;
+        switch (how) {
+            case 0: WENGERT_EACH(a < b)
+            case 1: WENGERT_EACH(a <= b)
+            case 2: WENGERT_EACH(a > b)
+            case 3: WENGERT_EACH(a >= b)
+            case 4: WENGERT_EACH(a == b)
+            case 5: WENGERT_EACH(a != b)
+            case 6: WENGERT_EACH((a == b && !signbit(a) == !signbit(b)) || (a != a && b != b))
+            default: WENGERT_EACH(-b <= a && a <= b)
+        }
     }
 
     /* Adds n numbers to those at these places, which are different ones. */
@@ -185,6 +212,7 @@ cdef extern from *:
     bint scatter_list "wengert_scatter_list"(list source, long long target, long long places, long long n) noexcept
     void call "wengert_call"(long long code, long long n, double seed, long long inputs, long long numbers, long long slopes, long long outputs, long long work) noexcept
     long long address "wengert_address"(object x, bint whole, tuple shape, Py_ssize_t rows) noexcept
+    bint compare "wengert_compare"(long long how, long long left, long long left_step, long long right, long long right_step, long long n, bint outcome) noexcept
     bint indices "wengert_indices"(long long source, long long target, long long n, long long extent, bint wraps) noexcept
     bint are_exact "wengert_are_exact"(long long at, long long n) noexcept
     void copy "wengert_copy"(long long source, long long target, long long n) noexcept
@@ -195,7 +223,6 @@ cdef extern from *:
     double total "wengert_total"(long long at, long long n) noexcept
     object contents "wengert_contents"(object cell, object missing)
     bint isfinite(double) noexcept
-    bint signbit(double) noexcept
 
 cdef inline bint is_exact(long long x) noexcept:
     return -(1LL << 53) <= x < (1LL << 53)

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import operator
 from math import copysign, isfinite
 from types import CellType
 from typing import Any
 
-__all__ = ["add", "address", "are_exact", "attribute", "call", "contents", "copy", "finite", "get", "indices"]
-__all__ += ["is_defined", "is_exact", "isfinite", "put", "put_whole", "rows", "scatter", "scatter_list", "signbit"]
+__all__ = ["add", "address", "are_exact", "attribute", "call", "compare", "contents", "copy", "finite", "get"]
+__all__ += ["indices", "is_defined", "is_exact", "isfinite", "put", "put_whole", "rows", "scatter", "scatter_list"]
 __all__ += ["squares", "total", "version"]
+
+COMPARISONS = (operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne)
 
 
 @functools.lru_cache(256)
@@ -177,6 +180,18 @@ def scatter_list(source: list[Any], target: int, places: int, n: int) -> bool:
     return True
 
 
-def signbit(x: float) -> bool:
-    """Whether a number is negative, -0.0 too."""
-    return copysign(1.0, x) < 0.0
+def compare(how: int, left: int, left_step: int, right: int, right_step: int, n: int, outcome: bool) -> bool:
+    """Whether n comparisons, of numbers so many apart on either side, all come out so; `how` counts those of Python,
+    then "the same bits, or nan both" and "within".
+    """
+    for i in range(n):
+        x, y = get(left + 8 * left_step * i), get(right + 8 * right_step * i)
+        if how < len(COMPARISONS):
+            made = COMPARISONS[how](x, y)
+        elif how == len(COMPARISONS):
+            made = (x == y and copysign(1.0, x) == copysign(1.0, y)) or (x != x and y != y)
+        else:
+            made = -y <= x <= y
+        if made != outcome:
+            return False
+    return True

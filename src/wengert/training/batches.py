@@ -185,12 +185,12 @@ class Batches:
                 self.room, self.given = count, [row[:count] for row in self.rows]
             if not made.run_on(self.given, count, True, scale):
                 return False
-        if not made.hold(count):
+        if not executable.Executable.hold(made, count):  # by the class: see `CallPath.serve`
             return False
         if not self.is_all:
             memory.copy(made.slopes_at, self.gradients_at, len(made.parameters))
             self.rest[...] = 0.0
-        self.loss += made.total(count)
+        self.loss += executable.Executable.total(made, count)
         if self.is_shown:  # at once: they may be parameters, which the step changes
             if self.shown >= 0 and made.results is None:
                 to = self.predictions_at + 8 * cut * self.width
@@ -219,10 +219,10 @@ class Batches:
 
     def penalize(self, penalty: executable.Executable) -> bool:
         """Add the regularization and its gradient."""
-        count = len(self.penalized)
-        memory.rows(self.numbers_at, penalty.numbers_at, self.penalized_at, count, 1, len(self.numbers))
-        if not (penalty.run_on([], 1, True, 1.0) and penalty.hold(1)):
+        count = len(penalty.parameters)
+        memory.rows(self.numbers_at, penalty.numbers_at, self.penalized_at, count, 1, len(self.x))
+        if not (penalty.run_on([], 1, True, 1.0) and executable.Executable.hold(penalty, 1)):
             return False
         memory.add(penalty.slopes_at, self.gradients_at, self.penalized_at, count)
-        self.loss += penalty.total(1)
+        self.loss += executable.Executable.total(penalty, 1)
         return True
