@@ -34,7 +34,7 @@ cdef class CacheEntry:
     cdef object run_one(self, list arrays, list values, bint disabled)
     @cython.locals(slopes=bint, scale=double)
     cdef object run_batch(self, list arrays, Py_ssize_t count, str how, bint disabled)
-    @cython.locals(n=Py_ssize_t)
+    @cython.locals(n=Py_ssize_t, place=Py_ssize_t, operands=list, sums=list)
     cdef object _shared(self, list arrays, Py_ssize_t count, str how, bint slopes, double scale)
     cdef object _each(self, object values)
     cdef object _combined(self, double value, object node, bint finite)

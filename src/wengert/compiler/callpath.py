@@ -304,37 +304,43 @@ class CacheEntry:
                 raise self._refused(how, made.shape)
             node = made.node(0.0, NONE) if slopes else None
             return self._combined(made.total(count) * scale, node, node is None or made.is_finite())
-        return self._shared(arrays, count, how, slopes, scale)
+        return self._shared(arrays, count, how, slopes, scale) if self.specializations else None
 
     def _shared(self, arrays: list[Any], count: Int, how: str, slopes: bool, scale: float) -> Any:
         """Each example by the first specialization that holds for it. Where rows are left, `partial` has the results in
         an array and, but for `map`, the sum of them as a node.
         """
         made: Executable
-        values, leaves = None, True
-        sums: dict[int, Any] = {}
-        for made, taken, results in share(self.specializations, arrays, None, count, slopes, scale):
+        leaves, shape = True, self.specializations[0].shape or ()
+        values = self.numpy.empty((count, *shape))
+        known: dict[int, Any] = {}  # the places of the parameters
+        operands: list[Any] = []
+        sums: list[float] = []
+        for made, taken in share(self.specializations, arrays, None, count, slopes, scale, None, values):
             if made is None:
-                self.was_computed = bool(results)
-                if not self.was_computed:
+                if taken is None:
+                    self.was_computed = False
                     return None
                 self.left = taken
                 break
             self.shares.append((made, taken))
             self.is_split = len(taken) < count
-            if values is None:
-                values = self.numpy.zeros((count, *results.shape[1:]))
-            if results.shape[1:] != values.shape[1:]:
-                self.left = ()
+            if (made.shape or ()) != shape:
                 return None
-            values[taken] = results
             if slopes:
                 leaves = leaves and made.leaves
                 for n in range(len(made.places)):
-                    p, slope = made.operands[n], made.slopes[made.places[n]]
-                    sums[id(p)] = p, sums.get(id(p), (None, 0.0))[1] + slope
-        if values is None:
+                    p, place = made.operands[n], n
+                    if n >= len(operands) or operands[n] is not p:  # nearly always they are the same ones
+                        place = known.setdefault(id(p), len(operands))
+                        if place == len(operands):
+                            operands.append(p)
+                            sums.append(0.0)
+                    sums[place] += made.slopes[made.places[n]]
+        if not self.shares:
             return None
+        if len(self.left):
+            values[self.left] = 0.0
         if how == "map":
             made_of = self._each(values)
         elif values.ndim > 1:
@@ -344,12 +350,11 @@ class CacheEntry:
         else:
             value, many = float(self.numpy.add.reduce(values)) * scale, None
             if slopes:
-                node: Many = _many(COMPILED, [p for p, _ in sums.values()], None, leaves)
-                for n, (_, slope) in enumerate(sums.values()):
-                    node._partials[n] = float(slope)
+                node: Many = _many(COMPILED, operands, None, leaves)
+                for n in range(len(sums)):
+                    node._partials[n] = sums[n]
                 many = node
-            squares = sum([slope * slope for _, slope in sums.values()])
-            made_of = self._combined(value, many, memory.isfinite(squares))
+            made_of = self._combined(value, many, memory.isfinite(sum([slope * slope for slope in sums])))
         if not len(self.left):
             return made_of
         self.partial = made_of

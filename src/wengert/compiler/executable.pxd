@@ -58,6 +58,5 @@ cdef class Executable:
     @cython.locals(n=Py_ssize_t, count=Py_ssize_t, at="long long", free="long long", source="long long", size="long long", extent="long long")
     cpdef bint run_rows(self, list arrays, object places, bint slopes, double seed) except -1
     cdef long long _room_for(self, Py_ssize_t count) except -1
-    @cython.locals(row=Py_ssize_t, count=Py_ssize_t, first=Py_ssize_t, held_at="long long", others_at="long long")
-    cpdef object holding(self, list arrays, object places)
-    cdef object _nothing(self)
+    @cython.locals(row=Py_ssize_t, count=Py_ssize_t, first=Py_ssize_t, at="long long", others="long long")
+    cdef Py_ssize_t divide(self, list arrays, object rows, object waiting, object results) except -2

@@ -438,42 +438,43 @@ class Executable:
     def _room_for(self, count: Int) -> Int:
         """The address of room for the rows of so many examples."""
         if count > self.row_room:
-            self.rows = self.numpy.empty(count * sum(self.widths))
+            self.rows = self.numpy.empty(count * max(1, sum(self.widths)))
             self.row_room = count
         return memory.address(self.rows, False, self.rows.shape, 0)
 
-    def holding(self, arrays: list[Any], places: Any) -> Any:
-        """Which of the examples at these places it holds for, by their numbers among those, for which it does not, and
-        what it gives for the first ones; None if that cannot be computed.
+    def divide(self, arrays: list[Any], rows: Any, waiting: Any, results: Any) -> Int:
+        """Run on some examples, and put the numbers of those that it holds for before those of the others.
+
+        Args:
+            arrays: the arguments, of all examples.
+            rows: the place of each number among these; None where it is the number.
+            waiting: the numbers, in ascending order, as both parts are then.
+            results: takes what each comes to; None if nobody asks.
+
+        Returns:
+            For how many it holds; -1 if that cannot be computed.
         """
-        count = len(places)
+        count, first = len(waiting), 0
+        places = waiting if rows is None else rows[waiting]
         if not self.run_rows(arrays, places, False, 1.0):
             inside = self.inside([x[places] for x in arrays], count)
             if len(inside) == count:
-                return None
-            found = self.holding(arrays, places[inside]) if len(inside) else (inside, inside, self._nothing())
-            if found is None:
-                return None
-            held = inside[found[0]]
-            return held, self.numpy.delete(self.numpy.arange(count), held), found[2]
-        held, others = self.numpy.empty(count, self.numpy.int64), self.numpy.empty(count, self.numpy.int64)
-        held_at = memory.address(held, True, (count,), 0)
-        others_at = memory.address(others, True, (count,), 0)
-        first = 0
+                return -1
+            waiting[...] = self.numpy.concatenate([waiting[inside], self.numpy.delete(waiting, inside)])
+            first = self.divide(arrays, rows, waiting[: len(inside)], results) if len(inside) else 0
+            waiting[max(first, 0) :].sort()
+            return first
+        if results is not None and results.shape[1:] == self.shape:
+            results[waiting], self.is_given = self.values(count), False
+        at, others = memory.address(waiting, True, (count,), 0), self._room_for(count)
         for row in range(count):
             if self.holds(row):
-                memory.put_whole(held_at + 8 * first, row)
+                memory.copy(at + 8 * row, at + 8 * first, 1)
                 first += 1
             else:
-                memory.put_whole(others_at + 8 * (row - first), row)
-        held = held[:first]
-        results = self.values(count)[held]
-        self.is_given = False  # for these are a copy
-        return held, others[: count - first], results
-
-    def _nothing(self) -> Any:
-        """The results of no example."""
-        return self.numpy.zeros((0, *(self.shape or ())))
+                memory.copy(at + 8 * row, others + 8 * (row - first), 1)
+        memory.copy(others, at + 8 * first, count - first)
+        return first
 
     def inside(self, arrays: list[Any], count: Int) -> Any:
         """The numbers of the examples of which every index is in bounds."""
@@ -487,8 +488,9 @@ class Executable:
 
 
 def share(
-    several: list[Any], arrays: list[Any], rows: Any, count: Int, slopes: bool, seed: float, load: Any = None
-) -> Any:
+    several: list[Any], arrays: list[Any], rows: Any, count: Int, slopes: bool, seed: float, load: Any = None,
+    results: Any = None,
+) -> Any:  # fmt: skip
     """Run each of some rows of a batch by the first of several executables that holds for it.
 
     Args:
@@ -499,10 +501,11 @@ def share(
         slopes: whether derivatives are asked for.
         seed: see `Executable.run_on`.
         load: gives an executable its parameters; None if they are as the Values have them.
+        results: see `Executable.divide`.
 
     Yields:
-        An executable that has just run on its rows, their numbers among `rows`, and the results. In the end None, the
-        numbers of those for which none holds, and whether all others could be computed.
+        An executable that has just run on its rows, and their numbers among `rows`. In the end None, and the numbers of
+        those for which none holds; None for these too if something cannot be computed.
     """
     made: Executable
     waiting = None  # all of them
@@ -513,22 +516,15 @@ def share(
             made.load()
         else:
             load(made)
-        if waiting is None:
-            places = made.numpy.arange(count) if rows is None else rows
-        else:
-            places = waiting if rows is None else rows[waiting]
-        held = made.holding(arrays, places)
-        if held is None:
-            break
-        taken, others = (held[0], held[1]) if waiting is None else (waiting[held[0]], waiting[held[1]])
-        if len(taken):
-            if slopes and not made.run_rows(arrays, taken if rows is None else rows[taken], True, seed):
-                break
-            yield made, taken, held[2]
-        waiting = others
+        waiting = made.numpy.arange(count) if waiting is None else waiting
+        first = made.divide(arrays, rows, waiting, results)
+        taken, waiting = waiting[: max(first, 0)], waiting[max(first, 0) :]
+        places = taken if rows is None else rows[taken]
+        if first < 0 or (first and slopes and not made.run_rows(arrays, places, True, seed)):
+            yield None, None
+            return
+        if first:
+            yield made, taken
         if not len(waiting):
             break
-    else:
-        yield None, () if waiting is None else waiting, True  # of none all are left
-        return
-    yield None, waiting, waiting is not None and not len(waiting)
+    yield None, () if waiting is None else waiting  # of none all are left

@@ -204,10 +204,10 @@ class Batches:
         made: executable.Executable
         rows = self.order[cut : cut + count]
         self.gradients[...] = 0.0
-        for made, taken, done in executable.share(self.plans, self.data, rows, count, True, scale, self.give_numbers):
+        for made, taken in executable.share(self.plans, self.data, rows, count, True, scale, self.give_numbers):
             if made is None:
-                return bool(done) and not len(taken)
-            self.loss += made.total(len(taken))
+                return taken is not None and not len(taken)
+            self.loss += executable.Executable.total(made, len(taken))
             self.gradients[self.spots[id(made)]] += made.kernel.slopes
             if self.is_shown:
                 self.predictions[cut + taken] = made.output("auxiliary")
