@@ -53,14 +53,9 @@ class CacheEntry:
         shares: or several did: pairs of one and its rows.
     """
 
-    batched: Any
     count: Any
     first: Any
     last: Any
-    is_narrow: Any
-    is_split: Any
-    was_computed: Any
-    was_finite: Any
 
     def __init__(self, numpy: Any, signature: Any, is_thorough: bool) -> None:
         self.numpy = numpy
@@ -80,18 +75,18 @@ class CacheEntry:
         self.checks = 0  # how often its specializations were compared with the function,
         self.invalidations = 0  # how many of them were dropped then,
         self.not_finite = 0  # and how many calls the function itself served as something was not finite
-        self.was_finite = True  # what the last call came to
-        self.was_computed = True  # whether it could be computed at all
+        self.was_finite: Any = True  # what the last call came to
+        self.was_computed: Any = True  # whether it could be computed at all
         self.left: Any = ()
         self.partial: Any = None
         self.ran: Any = None
         self.shares: list[Any] = []
-        self.is_narrow = False  # whether an array among the arguments has numbers of another width than Python's
-        self.is_split = False  # whether the last batch was shared out among several specializations
+        self.is_narrow: Any = False  # whether an array among the arguments has numbers of another width than Python's
+        self.is_split: Any = False  # whether the last batch was shared out among several specializations
         self.readers: list[Any] = []
         self.names: tuple[str, ...] = ()
         self.first = self.last = self.count = 0
-        self.batched = False
+        self.batched: Any = False
         self.arrays: list[Any] = []
         self.memory: list[Any] = []
         self.values: list[Any] = []
@@ -149,7 +144,6 @@ class CacheEntry:
         return len(self.seen) < 2 or _are_different(self.seen)
 
     def _take(self, reader: ArgumentReader, x: Any) -> bool:
-        """Read one argument, or one item of it."""
         kind = reader.kind
         if kind == FLOAT:
             if type(x) is not float:
@@ -383,7 +377,6 @@ class CacheEntry:
 
 
 def _length(readers: Sequence[Any]) -> Int:
-    """How many arrays readers make."""
     reader: ArgumentReader
     count = 0
     for reader in readers:
@@ -411,9 +404,7 @@ class CallPath:
     """What a compiled function does first when it is called."""
 
     function: Any
-    is_busy: Any
     runtime: Any
-    uses: Any
 
     def begin(self, function: Any, runtime: Any) -> None:
         """Set the function and its fallback."""
@@ -421,8 +412,8 @@ class CallPath:
         self.ones: list[Any] = []  # the entries of single calls that can be read here,
         self.batches: list[Any] = []  # and those of batches
         self.is_eager = False  # whether the function itself serves all calls
-        self.uses = 0  # how often an entry was
-        self.is_busy = False  # whether somebody is at the entries,
+        self.uses: Any = 0  # how often an entry was
+        self.is_busy: Any = False  # whether somebody is at the entries,
         self.free: list[Any] = [None]  # which interpreted this tells: it is empty then
         self.last: Any = None  # the entry of the last call
 

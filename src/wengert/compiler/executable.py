@@ -33,60 +33,41 @@ class Executable:
     """
 
     arity: Any
-    batched: Any
     both_code: Any
-    bounds: Any
     by: Any
     by_at: Any
     by_count: Any
-    cells: Any
-    checked: Any
     count: Any
     forward_code: Any
-    from_end: Any
     gathered: Any
     gathered_at: Any
-    hows: Any
     inputs: Any
     inputs_at: Any
-    is_bounded: Any
     is_copied: Any
-    is_given: Any
-    is_number: Any
-    is_one: Any
-    kept: Any
     kernel: Any
-    least: Any
     leaves: Any
     left: Any
     left_at: Any
     lefts: Any
-    limit: Any
     numbers: Any
     numbers_at: Any
     numpy: Any
-    operands: Any
-    outcomes: Any
     parameters: Any
-    places: Any
     reals: Any
     reals_at: Any
     right: Any
     right_at: Any
     rights: Any
     room: Any
-    row_room: Any
     shape: Any
     sides_at: Any
     sides_step: Any
     slopes: Any
     slopes_at: Any
-    steady: Any
     targets: Any
     targets_at: Any
     wholes: Any
     wholes_at: Any
-    widths: Any
     work: Any
 
     def prepare(self, made: Any, numpy: Any) -> None:
@@ -99,7 +80,7 @@ class Executable:
             made.leaves,
             numpy,
         )
-        self.is_number = made.is_number
+        self.is_number: Any = made.is_number
         self.captures: Captures = made.captures
         bulk = [numbers.places[numbers.places >= 0] for numbers in made.captures.numbers]
         others = numpy.setdiff1d(numpy.arange(len(parameters)), numpy.concatenate([*bulk, [-1]]))
@@ -109,8 +90,8 @@ class Executable:
         self.numbers_at, self.slopes_at = kernel.numbers.ctypes.data, kernel.slopes.ctypes.data
         self.arity = arity = len(kernel.inputs)
         chosen = [made.extents.get(n, 0) if a.role == "index" else -1 for n, a in enumerate(kernel.inputs)]
-        self.bounds = numpy.array(chosen, numpy.int64)  # 0 of integers that choose nothing, -1 of what is no integer
-        self.from_end = numpy.array([n in made.wraps for n in range(arity)], numpy.int64)
+        self.bounds: Any = numpy.array(chosen, numpy.int64)  # 0 of integers that choose nothing, -1 of no integers
+        self.from_end: Any = numpy.array([n in made.wraps for n in range(arity)], numpy.int64)
         outputs = [(name, a.batched, a.cell_shape) for name, a in kernel.program.outputs.items()]
         outputs += [("", a.batched, a.cell_shape) for a in kernel.wanted]  # the derivatives by inputs
         reals, wholes, inputs = numpy.zeros(arity), numpy.zeros(arity, numpy.int64), numpy.zeros(arity, numpy.int64)
@@ -118,36 +99,36 @@ class Executable:
         self.reals, self.wholes, self.inputs, self.targets = reals, wholes, inputs, targets
         self.reals_at, self.wholes_at = reals.ctypes.data, wholes.ctypes.data
         self.inputs_at, self.targets_at = inputs.ctypes.data, targets.ctypes.data
-        self.kept = [None] * arity
-        self.steady = self.kept[:]  # arrays of the path's own, which never move: see `CacheEntry.run_one`
+        self.kept: Any = [None] * arity
+        self.steady: Any = self.kept[:]  # arrays of the path's own, which never move: see `CacheEntry.run_one`
         guards, sides = made.guards
-        self.hows = numpy.array([HOWS.index(guard.how) for guard in guards], numpy.int64)
-        self.outcomes = numpy.array([guard.outcome for guard in guards], numpy.int64)
+        self.hows: Any = numpy.array([HOWS.index(guard.how) for guard in guards], numpy.int64)
+        self.outcomes: Any = numpy.array([guard.outcome for guard in guards], numpy.int64)
         self.lefts, self.rights = numpy.array(sides or numpy.zeros((0, 2)), numpy.int64).T.copy()
         self.left, self.right = [numpy.array([getattr(guard, n) for guard in guards], float) for n in ("left", "right")]
         self.left_at, self.right_at = self.left.ctypes.data, self.right.ctypes.data
         self.outputs = outputs
         self.memory: list[Any] = []
         self.by, self.by_at, self.by_count = numpy.zeros(0), 0, 0
-        self.places = numpy.arange(len(parameters), dtype=numpy.int64) if own is None else own.astype(numpy.int64)
-        self.operands = parameters if own is None else tuple([parameters[n] for n in own])
-        self.is_one = made.shape == ()
+        self.places: Any = numpy.arange(len(parameters), dtype=numpy.int64) if own is None else own.astype(numpy.int64)
+        self.operands: Any = parameters if own is None else tuple([parameters[n] for n in own])
+        self.is_one: Any = made.shape == ()
         self.work = self.sides_at = self.sides_step = 0
         self.room = self.count = 0  # for how many examples there is memory, and how many there were in the last run
         self.results: Any = None
         self.shapes: list[Any] = []  # of the outputs, for the examples that there is memory for
-        self.is_given = False  # whether the array of results is somebody else's by now
-        self.is_bounded = False  # whether all indices of the last run were in bounds
-        self.cells = [a.cell_shape for a in kernel.inputs]
-        self.batched = [a.batched for a in kernel.inputs]
-        self.least = 0  # for fewer examples than so many the function itself serves
-        self.checked = 0  # on how many examples it was compared with the function
-        self.widths = numpy.array([prod(a.cell_shape) for a in kernel.inputs], numpy.int64)  # of an example's numbers
+        self.is_given: Any = False  # whether the array of results is somebody else's by now
+        self.is_bounded: Any = False  # whether all indices of the last run were in bounds
+        self.cells: Any = [a.cell_shape for a in kernel.inputs]
+        self.batched: Any = [a.batched for a in kernel.inputs]
+        self.least: Any = 0  # for fewer examples than so many the function itself serves
+        self.checked: Any = 0  # on how many examples it was compared with the function
+        self.widths: Any = numpy.array([prod(a.cell_shape) for a in kernel.inputs], numpy.int64)  # of an example
         self.rows: Any = None  # room for those of so many examples of a batch
-        self.row_room = 0
+        self.row_room: Any = 0
         code = kernel.code
         self.forward_code, self.both_code = (0, 0) if code is None else (code.forward, code.both)
-        self.limit = 0 if code is None else EVERY  # from so many examples on the kernel's own functions run instead
+        self.limit: Any = 0 if code is None else EVERY  # from so many examples on the kernel's own functions run
 
     def stale_capture(self) -> str:
         """Read what is read anew; the name of what is not as it was found, else nothing."""
@@ -202,7 +183,6 @@ class Executable:
         )  # fmt: skip
 
     def _make_room(self, count: Int) -> None:
-        """Memory for what machine code gives for so many examples."""
         self.room, self.memory = 0, [None] * (len(self.outputs) + 1)
         self.shapes = [(count, *shape) if batched else shape for _, batched, shape in self.outputs]
         sizes = [prod(shape) for (name, _, _), shape in zip(self.outputs, self.shapes, strict=True) if not name]
@@ -436,7 +416,6 @@ class Executable:
         return True
 
     def _room_for(self, count: Int) -> Int:
-        """The address of room for the rows of so many examples."""
         if count > self.row_room:
             self.rows = self.numpy.empty(count * max(1, sum(self.widths)))
             self.row_room = count

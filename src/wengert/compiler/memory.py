@@ -34,7 +34,6 @@ def call(code: int, n: int, seed: float, inputs: int, numbers: int, slopes: int,
 
 
 def _view(at: int, n: int, whole: bool = False) -> Any:
-    """An array over the numbers at an address."""
     import numpy as np
 
     kind: Any = ctypes.c_int64 if whole else ctypes.c_double

@@ -66,7 +66,6 @@ def _entry(name: str, entry: CacheEntry, expected: int) -> Iterator[str]:
 
 
 def _waits(candidate: Candidate, others: int, examples: int) -> str:
-    """What a candidate waits for."""
     nodes = f"{candidate.nodes:,} operations an example"
     if not policy.lifts(candidate.nodes, examples):
         return f"the function itself serves until {policy.EXAMPLES} examples have run ({examples:,} have): {nodes}"

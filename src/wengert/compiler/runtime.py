@@ -690,10 +690,11 @@ def matches(found: Any, result: Any, agree: float) -> bool:
     if not abs(found.data - result.data) <= agree * abs(result.data):
         return False
     pulled = pulled_back(result, found._operands)
-    return pulled is not None and all(
-        abs(x - pulled.slopes[place]) <= agree * abs(pulled.slopes[place])
-        for x, place in zip(partials_of(found), pulled.places, strict=True)
-    )
+    if pulled is None:
+        return False
+    _, places, _, slopes = pulled
+    pairs = zip(partials_of(found), [slopes[place] for place in places], strict=True)
+    return all(abs(x - y) <= agree * abs(y) for x, y in pairs)
 
 
 def _copied(x: Any, known: dict[int, Any]) -> Any:

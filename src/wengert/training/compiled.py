@@ -107,7 +107,6 @@ class CompiledLosses:
         return made
 
     def _is_compiled(self) -> bool:
-        """Whether the loss runs as an array program by now."""
         last = self._losses._runtime.last
         return last is not None and bool(last.specializations)
 
@@ -251,5 +250,4 @@ def _listed(x: Any) -> Any:
 
 
 def _values(predictions: Any) -> Any:
-    """Numbers as Values, in lists too."""
     return [_values(p) for p in predictions] if isinstance(predictions, list) else Value(predictions)

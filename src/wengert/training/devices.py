@@ -178,7 +178,6 @@ class DeviceSteps(FlatSteps):
         return jax.make_array_from_single_device_arrays(shape, NamedSharding(self.mesh, ROWS), parts)
 
     def _everywhere(self, numbers: Any) -> Any:
-        """The same numbers on each device."""
         numbers = self._typed(numbers)
         return jax.make_array_from_callback(
             numbers.shape, NamedSharding(self.mesh, WHOLE), lambda place: numbers[place]
@@ -191,7 +190,6 @@ class DeviceSteps(FlatSteps):
         return untyped.make_array_from_process_local_data(split, self._typed(numbers), shape)
 
     def _typed(self, numbers: Any) -> Any:
-        """An array of the kind of numbers that is computed with."""
         numbers = np.asarray(numbers)
         return numbers.astype({"f": "f4", "i": "i4"}.get(numbers.dtype.kind, numbers.dtype)) if self.single else numbers
 
@@ -388,7 +386,6 @@ class DeviceSteps(FlatSteps):
         return loss, slopes, right, waiting.sum().astype(loss.dtype)
 
     def _penalized(self, x: Any, loss: Any, slopes: Any, missed: Any) -> Any:
-        """With the regularization and its gradient."""
         for each in self.penalties:
             outputs, by, held = each.run(x, [], jnp.ones(()))
             loss, slopes = loss + outputs["out"], each.added(slopes, by)

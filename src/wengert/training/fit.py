@@ -321,7 +321,6 @@ def _try_targets(prediction: Any, loss: Loss, targets: list[Any], name: str) -> 
 
 
 def _rows(model: Model, X: Iterable[Any], name: str) -> list[Any]:
-    """The rows of X, checked."""
     rows, nin = _as_list(X), getattr(model, "nin", None)
     for i, row in enumerate(rows):
         place = f"row {i} of {name}"
@@ -368,7 +367,6 @@ def _check_finite(item: object, place: str) -> None:
 
 
 def _plain(prediction: Any) -> Any:
-    """Values as their data, in lists too."""
     if isinstance(prediction, Value):
         return prediction.data
     return [_plain(p) for p in prediction] if isinstance(prediction, (list, tuple)) else prediction

@@ -443,17 +443,10 @@ def main_of(result: Any) -> Any:
     return result.item() if isinstance(result, np.ndarray) and not result.ndim else result
 
 
-class Pulled(NamedTuple):
-    """The derivatives of a result with respect to all that it was computed from."""
-
-    graph: Graph
-    places: Sequence[int]  # of what is asked for
-    first: int  # the place from which on they are complete
-    slopes: Any  # at each place
-
-
-def pulled_back(result: Value, wanted: Sequence[Any]) -> Pulled | None:
-    """The derivatives with respect to some Values; None if one is asked for twice."""
+def pulled_back(result: Value, wanted: Sequence[Any]) -> tuple[Graph, Sequence[int], int, Any] | None:
+    """The graph of a result, the places in it of some Values, the first place that is looked at, and the derivatives
+    with respect to what stands at each place from there on; None if a Value is asked for twice.
+    """
     if len(set(map(id, wanted))) < len(wanted):
         return None
     graph = Graph(result, *wanted)
@@ -464,7 +457,7 @@ def pulled_back(result: Value, wanted: Sequence[Any]) -> Pulled | None:
     if first:
         slopes = np.array(slopes)
         _add_to_computed(graph, first, slopes)
-    return Pulled(graph, places, first, slopes)
+    return graph, places, first, slopes
 
 
 def slopes_of(result: Any, recording: Specialization, arguments: Sequence[Any]) -> Any:
