@@ -34,6 +34,9 @@ def test_branches_are_taken_by_each_example() -> None:
     for turn in range(3):
         same(loss.mean(X), batch_of(loss.function, X.tolist()), [a, b])
         same(loss.sum(X), wengert.sum([loss.function(x) for x in X.tolist()]), [a, b])
+        a.grad = b.grad = 0.0
+        loss.mean(X).backward()
+        assert type(a.grad) is type(b.grad) is float
         assert difference(loss.map(X), [loss.function(x).data for x in X.tolist()]) < CLOSE
         for x in X[:6].tolist():
             same(loss(x), loss.function(x), [a, b])

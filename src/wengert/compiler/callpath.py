@@ -346,7 +346,7 @@ class CacheEntry:
             if slopes:
                 node: Many = _many(COMPILED, operands, None, leaves)
                 for n in range(len(sums)):
-                    node._partials[n] = sums[n]
+                    node._partials[n] = float(sums[n])
                 many = node
             made_of = self._combined(value, many, memory.isfinite(sum([slope * slope for slope in sums])))
         if not len(self.left):
