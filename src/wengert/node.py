@@ -133,25 +133,32 @@ class Node:
 
     # -- a number among numbers ---------------------------------------------------------------------------------------
 
-    def __lt__(self, other: Any) -> bool:
+    def __lt__(self, other: Any) -> Any:
         return _compared("lt", self, other, self._data < _real(other)) if _has_order(other) else NotImplemented
 
-    def __le__(self, other: Any) -> bool:
+    def __le__(self, other: Any) -> Any:
         return _compared("le", self, other, self._data <= _real(other)) if _has_order(other) else NotImplemented
 
-    def __gt__(self, other: Any) -> bool:
+    def __gt__(self, other: Any) -> Any:
         return _compared("gt", self, other, self._data > _real(other)) if _has_order(other) else NotImplemented
 
-    def __ge__(self, other: Any) -> bool:
+    def __ge__(self, other: Any) -> Any:
         return _compared("ge", self, other, self._data >= _real(other)) if _has_order(other) else NotImplemented
 
-    def __eq__(self, other: object) -> bool:
+    def __eq__(self, other: object) -> Any:
         """With a number, equality of `data`; with a Value, identity, so that Values live in sets and dicts."""
         if isinstance(other, Node):
             return self is other if _tracing_hook is None else _tracing_hook.same(self, other)
         if not coerce.is_number(other):
             return NotImplemented
-        return bool(_compared("eq", self, other, self._data == coerce.number(other)))
+        return _compared("eq", self, other, self._data == coerce.number(other))
+
+    def __ne__(self, other: object) -> Any:
+        if isinstance(other, Node):
+            return not self == other
+        if not coerce.is_number(other):
+            return NotImplemented
+        return _compared("ne", self, other, self._data != coerce.number(other))
 
     def __hash__(self) -> int:
         if _tracing_hook is not None:
@@ -281,10 +288,8 @@ def _plain(written: str, instead: str) -> OperandError:
 
 
 def _compared(how: str, x: Node, other: Any, outcome: Any) -> Any:
-    """The outcome of a comparison, which a recording wants to know of."""
-    if _tracing_hook is not None:
-        _tracing_hook.compared(how, x, other, outcome)
-    return outcome
+    """The outcome of a comparison; what stands for it in a recording."""
+    return outcome if _tracing_hook is None else _tracing_hook.compared(how, x, other, outcome)
 
 
 def refuse(why: str) -> None:

@@ -138,6 +138,13 @@ KINDS: dict[str, tuple[Callable[[int], Any], Callable[[Any], Any]]] = {  # two i
     "array of ints": (lambda n: np.array([(2, 3)[n], 1]), lambda x: x),
     "array of bools": (lambda n: np.array([(True, False)[n], True]), lambda x: x),
     "matrix": (lambda n: np.array([[(0.75, 2.25)[n], 1.25], [0.5, -1.0]]), lambda x: x),
+    "comparison": (lambda n: (0.75, 2.25)[n], lambda x: x > 1.5),
+    "comparison of ints": (lambda n: (2, 3)[n], lambda x: x == 2),
+    "comparison of a Value": (lambda n: (0.75, 2.25)[n], lambda x: W * x <= 0.5),
+    "comparison of an item": (lambda n: np.array([(0.75, 2.25)[n], 1.0]), lambda x: x[0] != 0.75),
+    "array of comparisons": (lambda n: np.array([(0.75, 2.25)[n], 1.25]), lambda x: x > 1.0),
+    "matrix of comparisons": (lambda n: np.array([[(0.75, 2.25)[n], 1.25], [0.5, -1.0]]), lambda x: x < 2.0),
+    "comparisons of Values": (lambda n: (0.75, 2.25)[n], lambda x: np.array([W * x, W]) >= 0.5),
     "array of Values": (lambda n: (0.75, 2.25)[n], lambda x: np.array([W * x, W])),
 }
 
@@ -286,7 +293,10 @@ def calling(function: Callable[..., Any], make: Callable[[int], Any]) -> Callabl
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("kind", ["float", "int", "bool", "data", "Value"])
+@pytest.mark.parametrize(
+    "kind",
+    ["float", "int", "bool", "data", "Value", "comparison", "comparison of a Value", "comparison of an item"],
+)
 def test_every_function_of_numbers_is_recorded_guarded_or_refused(kind: str) -> None:
     make, thing = KINDS[kind]
     found, tried = [], 0

@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 
 from wengert.compiler.ir import (
+    COMPARISONS,
+    ONE,
     ZERO,
     Access,
     Array,
@@ -410,6 +412,8 @@ def _special(name: str, branches: Sequence[Expr]) -> Expr:
             return ("reciprocal", branches[0])
     if name == "where":
         return ("where", ("ne", branches[0], ZERO), *branches[1:])
+    if name in COMPARISONS:
+        return ("where", (name, *branches), ONE, ZERO)
     return (name, *branches)
 
 

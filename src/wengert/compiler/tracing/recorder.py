@@ -1,7 +1,8 @@
 """What one run of the user's function has shown: its guards, what integers chose, why it cannot be recorded.
 
 While a thread records, the engine tells of what is read, compared or overwritten: `.data` yields a traced `Number`, a
-comparison is noted as a guard, which later runs must answer alike, and what cannot be recorded ends the recording.
+comparison a traced `Bool`, which is noted as a guard where its truth is asked for: later runs must answer alike. What
+cannot be recorded ends the recording.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 
 from wengert import node
 from wengert._forks import in_child
-from wengert.compiler.tracing.tracers import HOLDS, Integer, Number, as_operand, number_of, values_in
+from wengert.compiler.tracing.tracers import HOLDS, Integer, Number, as_operand, compared, number_of, values_in
 from wengert.engine import Value
 from wengert.errors import Line, running
 from wengert.ops import BY_NAME
@@ -56,6 +57,7 @@ class Recorder:
     refusal: str = ""
     arguments: dict[int, Value] = field(default_factory=dict)  # what stands for each Value that is one, by identity
     open: bool = True  # whether the run still goes on
+    tells_bools: bool = False  # whether the function asks if something is True itself: then comparisons are guards
     _numbers: dict[int, Any] = field(default_factory=dict)  # by node: its number without a gradient
     _busy: bool = False
     looking: bool = False
@@ -146,10 +148,9 @@ class _TracingHook(threading.local):
         """`x.detach()`."""
         return x._leaf(number) if self.recorder is None else self.recorder.detached(x)
 
-    def compared(self, how: str, x: Any, other: Any, outcome: bool) -> None:
-        """A comparison of a Value."""
-        if self.recorder is not None:
-            self.recorder.guard(how, x, other)
+    def compared(self, how: str, x: Any, other: Any, outcome: bool) -> Any:
+        """What stands for the outcome of a comparison of a Value."""
+        return outcome if self.recorder is None else compared(self.recorder, how, x, other, outcome)
 
     def same(self, x: Any, other: Any) -> bool:
         """Whether two Values are one; it is asked for a key, too."""

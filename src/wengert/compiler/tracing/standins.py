@@ -19,9 +19,10 @@ import numpy as np
 
 from wengert.compiler.tracing.tracers import (
     FINITE,
-    Number,
     TracedArray,
+    choice,
     computed,
+    converted,
     is_traced,
     number_of,
     presented,
@@ -77,7 +78,7 @@ def _extreme(builtin: Any, row: str) -> Callable[..., Any]:
     return extreme
 
 
-def _asks(how: Callable[[Any], bool], function: Any) -> Callable[[Any], bool]:
+def _asks(how: Callable[[Any], Any], function: Any) -> Callable[[Any], Any]:
     return lambda x: how(x) if is_traced(x) else function(x)
 
 
@@ -109,13 +110,14 @@ class _Kind(type):
 def _float(*args: Any) -> Any:
     if len(args) != 1 or not is_traced(args[0]):
         return float(*args)
-    x = args[0]
-    return x if type(x.number) is float else Number(x.recorder, float(x.number), x.operand())
+    return args[0] if type(args[0].number) is float else converted(args[0], float)
 
 
 def _int(*args: Any) -> Any:
     if len(args) != 1 or not is_traced(args[0]):
         return int(*map(taken, args))
+    if type(args[0].number) is bool:
+        return converted(args[0], int)
     return args[0] if type(args[0].number) is int else math.trunc(args[0])
 
 
@@ -187,9 +189,10 @@ STANDINS: dict[int, Any] = {id(real): made for real, made in KINDS.items()}
 STANDINS |= {id(getattr(math, row)): _function(getattr(math, row), row) for row in ROWS if hasattr(math, row)}
 STANDINS |= {id(f): _function(f, row) for f, row in ((math.fabs, "abs"), (math.pow, "pow"), (math.hypot, "hypot"))}
 STANDINS |= {
-    id(math.isnan): _asks(lambda x: bool(x != x), math.isnan),
-    id(math.isfinite): _asks(lambda x: x.recorder.guard("within", x, FINITE), math.isfinite),
-    id(math.isinf): _asks(lambda x: not x.recorder.guard("within", x, FINITE) and bool(x == x), math.isinf),
+    id(math.isnan): _asks(lambda x: x != x, math.isnan),
+    id(math.isfinite): _asks(lambda x: abs(x) <= FINITE, math.isfinite),
+    id(math.isinf): _asks(lambda x: abs(x) > FINITE, math.isinf),
+    id(np.where): choice,
 }
 STANDINS |= {id(math.dist): _distance, id(math.copysign): _copysign, id(math.fmod): _fmod, id(math.fsum): _fsum}
 STANDINS |= {id(math.radians): lambda x: x * (math.pi / 180.0), id(math.degrees): lambda x: x * (180.0 / math.pi)}

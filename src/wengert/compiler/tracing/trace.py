@@ -22,7 +22,7 @@ from wengert.compiler.tracing.recorder import Guard, Recorder, Unrecordable, tra
 from wengert.compiler.tracing.proxies import Proxies
 from wengert.compiler.tracing.purity import CallTrace, PurityCheck
 from wengert.compiler.tracing.specialization import Guards, Specialization, in_words
-from wengert.compiler.tracing.tracers import HOLDS, Integer, Number, as_operand, presented, values_in
+from wengert.compiler.tracing.tracers import HOLDS, Bool, Integer, Number, as_operand, presented, values_in
 from wengert.engine import Value
 from wengert.errors import HERE, Line
 from wengert.graph import Graph
@@ -212,7 +212,7 @@ class _Trace:
         fixed: bool = False,
     ) -> None:
         self.arguments, self.example = arguments, example
-        self.recorder, self.tells_bools = Recorder(), watch.tells_bools
+        self.recorder = Recorder(tells_bools=watch.tells_bools)
         self.proxies = self.recorder.proxies = Proxies(self.recorder, watch)
         self.inputs: dict[str, Any] = {}
         self.integers: list[Integer] = []
@@ -286,8 +286,10 @@ class _Trace:
         if leaf.kind == "i":
             self.integers.append(Integer(self.recorder, number, node, name, fixed))
             return node, self.integers[-1]
-        made = Number(self.recorder, number, node)
-        return node, made.taken() if leaf.kind == "b" and self.tells_bools else made
+        if leaf.kind == "b":
+            made = Bool(self.recorder, number, node)
+            return node, made.taken() if self.recorder.tells_bools else made
+        return node, Number(self.recorder, number, node)
 
     def guards_in_words(self) -> list[Guard]:
         """The guards for keeping, with what they compare: arguments by their names, all else by what it came to."""

@@ -2,9 +2,10 @@
 
 A `Number` is a traced number: an argument, the `.data` of a Value, a float that the function reads outside of itself,
 and what is computed from those. Arithmetic on numbers is Python's own, and recorded; with a Value it gives a Value, as
-in the function itself. A comparison is noted as a guard. Whatever else is asked of it is answered by the number that it
-is in the recorded run, and the recording then holds for that number alone. It says that it is a float, or an int; it is
-no subclass of those, which C functions read in silence.
+in the function itself. A comparison is a `Bool`, which is computed with like other numbers, and is a guard where its
+truth is asked for. Whatever else is asked of a number is answered by the number that it is in the recorded run, and the
+recording then holds for that number alone. It says that it is a float, an int or a bool; it is no subclass of those,
+which C functions read in silence.
 """
 
 from __future__ import annotations
@@ -18,11 +19,12 @@ from typing import Any
 
 import numpy as np
 
+from wengert.compiler.ir import COMPARISONS
 from wengert.engine import Value
 from wengert.ops import BY_NAME, Op, coerce
 
-__all__ = ["EXACT", "FINITE", "HOLDS", "Integer", "Number", "TracedArray", "as_operand", "is_traced", "number_of"]
-__all__ += ["computed", "presented", "recorded", "taken", "values_in"]
+__all__ = ["EXACT", "FINITE", "HOLDS", "Bool", "Integer", "Number", "TracedArray", "as_operand", "choice", "compared"]
+__all__ += ["computed", "converted", "is_traced", "number_of", "presented", "recorded", "taken", "values_in"]
 
 EXACT = 2.0**53 - 1.0  # as far as every integer is a float, and no float stands for two of them
 FINITE = sys.float_info.max
@@ -40,11 +42,35 @@ PYTHON: dict[str, Callable[..., Any]] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv, "pow": operator.pow,
     "remainder": operator.mod, "floordiv": operator.floordiv, "neg": operator.neg, "abs": abs,
 }  # fmt: skip
+CONDITIONS: dict[str, Any] = {  # the rows of comparisons; what they come to only a recording asks
+    how: BY_NAME[how]._replace(
+        value=lambda x, y, holds=HOLDS[how]: float(holds(x, y)), partials=lambda out, x, y: (0.0, 0.0)
+    )
+    for how in COMPARISONS
+}
+BITS = {"and": operator.and_, "or": operator.or_, "xor": operator.xor}
+BOOLEAN: dict[str, Any] = {"and": operator.mul, "or": BY_NAME["maximum"], "xor": CONDITIONS["ne"]}  # of 0 and 1
 UFUNCS: dict[str, str] = {  # of NumPy, by the rows of the table and the operators of Python that they are
     "subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "power": "pow", "float_power": "pow",
     "negative": "neg", "absolute": "abs", "fabs": "abs", "floor_divide": "floordiv", "mod": "remainder",
     "rint": "round",
 }  # fmt: skip
+COMPARED = {
+    "less": operator.lt, "less_equal": operator.le, "greater": operator.gt, "greater_equal": operator.ge,
+    "equal": operator.eq, "not_equal": operator.ne,
+}  # fmt: skip
+LOGIC = {  # of NumPy: what they do to bools, after what else of other numbers
+    "logical_and": operator.and_, "logical_or": operator.or_, "logical_xor": operator.xor, "logical_not": operator.invert,
+    "bitwise_and": operator.and_, "bitwise_or": operator.or_, "bitwise_xor": operator.xor, "invert": operator.invert,
+}  # fmt: skip
+OF_BOOLS = {  # what it makes of bools alone by other names
+    "add": operator.or_, "maximum": operator.or_, "multiply": operator.and_, "minimum": operator.and_,
+}  # fmt: skip
+ASKED: dict[str, Callable[[Any], Any]] = {
+    "isnan": lambda x: x != x,
+    "isfinite": lambda x: abs(x) <= FINITE,
+    "isinf": lambda x: abs(x) > FINITE,
+}
 UNTOUCHED = frozenset(["dtype", "itemsize", "nbytes", "ndim", "shape", "size"])  # the same for all scalars of a kind
 
 
@@ -52,13 +78,14 @@ UNTOUCHED = frozenset(["dtype", "itemsize", "nbytes", "ndim", "shape", "size"]) 
 class Number:
     """A number that is being traced."""
 
-    __slots__ = ("_attached", "_node", "number", "recorder")
+    __slots__ = ("_attached", "_node", "most", "number", "recorder")
 
     def __init__(self, recorder: Any, number: Any, node: Any, attached: bool = False) -> None:
         self.recorder: Any = recorder
         self.number: Any = number  # what it is in the run that is recorded
         self._node: Any = node  # the Value that is recorded for it;
         self._attached: bool = attached  # whether gradients would flow back through that
+        self.most: float = math.inf  # its size is never above that
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any: return type(self.number)
@@ -100,7 +127,7 @@ class Number:
     def __ge__(self, other: Any) -> Any: return _compared("ge", self, other)
     def __eq__(self, other: Any) -> Any: return _compared("eq", self, other)
     def __ne__(self, other: Any) -> Any: return _compared("ne", self, other)
-    def __bool__(self) -> bool: return bool(_compared("ne", self, 0.0))
+    def __bool__(self) -> bool: return self.recorder.guard("ne", self, 0.0)  # type: ignore[no-any-return]
     def __copy__(self) -> Any: return self
     def __deepcopy__(self, memo: Any) -> Any: return self
     def __hash__(self) -> int: return hash(self.taken())
@@ -143,10 +170,12 @@ class Number:
         if name in ("real", "numerator"):
             return self
         if name == "imag":
-            return type(self.number)(0)
+            return self.number.imag
         return functools.partial(self._method, name) if callable(getattr(self.number, name)) else self._method(name)
 
     def _method(self, name: str, *args: Any, **named: Any) -> Any:
+        if name == "item" and type(self) is not Integer:
+            return converted(self, type(self.number.item()))
         if name in ("conjugate", "item"):
             return self
         if name == "is_integer":
@@ -215,7 +244,52 @@ class Integer(Number):
         return operator.index(self.taken()) if items is None else self.chosen(items)  # range(n), a slice
 
 
-TRACED = frozenset((Number, Integer))
+class Bool(Number):
+    """A traced bool: how a comparison came out, or what is made of such. Where its truth is asked for, it is a guard."""
+
+    __slots__ = ("asked",)
+
+    def __init__(self, recorder: Any, number: Any, node: Any, asked: Any = None) -> None:
+        super().__init__(recorder, number, node)
+        self.asked: Any = asked or ("ne", self, 0.0)  # the comparison: a name in HOLDS, and both sides
+        self.most = 1.0
+
+    def operand(self) -> Any:
+        """As of a number; of a comparison it is made when it is wanted."""
+        if self._node is None and self.recorder.open:
+            how, left, right = self.asked
+            self._node = CONDITIONS[how](as_operand(left), as_operand(right))
+        return super().operand()
+
+    def taken(self) -> Any:
+        """The bool itself, for which alone the recording holds then."""
+        self.recorder.guard(*self.asked)
+        return self.number
+
+    def __bool__(self) -> bool:
+        return self.recorder.guard(*self.asked)  # type: ignore[no-any-return]
+
+    # fmt: off
+    def __pos__(self) -> Any: return self + 0 if type(self.number) is bool else +self.taken()
+    def __invert__(self) -> Any: return -1 - self if type(self.number) is bool else _inverted(self)
+    def __and__(self, other: Any) -> Any: return _logic("and", self, other)
+    def __or__(self, other: Any) -> Any: return _logic("or", self, other)
+    def __xor__(self, other: Any) -> Any: return _logic("xor", self, other)
+    def __rand__(self, other: Any) -> Any: return _logic("and", other, self)
+    def __ror__(self, other: Any) -> Any: return _logic("or", other, self)
+    def __rxor__(self, other: Any) -> Any: return _logic("xor", other, self)
+    # fmt: on
+
+    def __getattr__(self, name: str) -> Any:
+        is_int = type(self.number) is bool and name in ("real", "numerator")
+        return +self if is_int else super().__getattr__(name)
+
+    def _method(self, name: str, *args: Any, **named: Any) -> Any:
+        is_int = type(self.number) is bool and name == "conjugate"
+        return +self if is_int else super()._method(name, *args, **named)
+
+
+TRACED = frozenset((Number, Integer, Bool))
 coerce.OWN.update(TRACED)
 
 
@@ -252,7 +326,24 @@ def taken(x: Any) -> Any:
 def recorded(name: str, result: Any, *xs: Any) -> Any:
     """The result of an operation on numbers, of which one is traced, as a traced number."""
     recorder = _recorder_of(xs)
-    return Number(recorder, result, BY_NAME[name](*map(as_operand, xs))) if recorder.open else result
+    if not recorder.open:
+        return result
+    return (Bool if _is_bool(result) else Number)(recorder, result, BY_NAME[name](*map(as_operand, xs)))
+
+
+def converted(x: Any, kind: Any) -> Any:
+    """A traced number, or a plain one, as one of another kind, which has all numbers of its own."""
+    if not is_traced(x) or not x.recorder.open:
+        return kind(number_of(x))
+    if _is_bool(kind()):
+        return Bool(x.recorder, kind(x.number), x._node, x.asked)
+    made = Number(x.recorder, kind(x.number), x.operand())
+    made.most = x.most
+    return made
+
+
+def _is_bool(x: Any) -> bool:
+    return type(x) is bool or type(x) is np.bool_
 
 
 def _recorder_of(xs: Any) -> Any:
@@ -292,7 +383,9 @@ def _computed(name: str, *xs: Any) -> Any:
     if divides and not recorder.guard("ne", xs[1], 0.0):  # which raises, whatever is divided; not so in NumPy
         return PYTHON[name](*(map(taken, xs) if by_numpy else numbers))
     result = computed(PYTHON[name], *xs)
-    if isinstance(result, complex):
+    if type(result) is np.bool_ and name != "abs":
+        return _logic("or" if name == "add" else "and", *xs)
+    if isinstance(result, complex) or (type(result) is not np.bool_ and getattr(result, "itemsize", 8) < 8):
         return PYTHON[name](*map(taken, xs))
     if isinstance(result, (int, np.integer)) and any(abs(x) > EXACT for x in numbers):
         return PYTHON[name](*map(taken, xs))  # one of them is no float
@@ -302,7 +395,9 @@ def _computed(name: str, *xs: Any) -> Any:
     else:
         made = recorded(name, result, *xs)
     if isinstance(result, (int, np.integer)):
-        if not recorder.guard("within", made, EXACT):
+        if recorder.open:
+            made.most = _most(name, *xs)
+        if not made.most <= EXACT and not recorder.guard("within", made, EXACT):
             return PYTHON[name](*map(taken, xs))
         if name == "pow":
             recorder.guard("ge", xs[1], 0.0)  # else a float
@@ -311,11 +406,49 @@ def _computed(name: str, *xs: Any) -> Any:
     return made
 
 
+def _most(name: str, *xs: Any) -> float:
+    """How large the result of an operation on integers can be."""
+    sizes = [x.most if is_traced(x) else float(abs(x)) for x in xs]
+    if name in ("add", "sub"):
+        return sum(sizes)
+    return math.prod(sizes) if name in ("mul", "neg", "abs") else math.inf
+
+
 def _compared(how: str, x: Number, other: Any) -> Any:
-    """The outcome of a comparison, noted as a guard."""
+    """What stands for the outcome of a comparison."""
     if isinstance(other, np.ndarray):
         return NotImplemented
-    return NotImplemented if number_of(other) is NotImplemented else x.recorder.guard(how, x, other)
+    y = number_of(other)
+    return NotImplemented if y is NotImplemented else compared(x.recorder, how, x, other, HOLDS[how](x.number, y))
+
+
+def compared(recorder: Any, how: str, x: Any, other: Any, outcome: Any) -> Any:
+    """What stands for the outcome of a comparison, of Values too."""
+    if not recorder.open or recorder.tells_bools:
+        return recorder.guard(how, x, other)
+    return Bool(recorder, outcome, None, (how, x, other))
+
+
+def _logic(name: str, x: Any, y: Any) -> Any:
+    """`&`, `|` or `^`."""
+    if isinstance(x, np.ndarray) or isinstance(y, np.ndarray):
+        return NotImplemented
+    numbers = number_of(x), number_of(y)
+    if not all(map(_is_bool, numbers)):
+        return BITS[name](taken(x), taken(y))
+    recorder, result = _recorder_of((x, y)), BITS[name](*numbers)
+    return Bool(recorder, result, BOOLEAN[name](as_operand(x), as_operand(y))) if recorder.open else result
+
+
+def _inverted(x: Any) -> Any:
+    """The other bool."""
+    result = type(x.number)(not x.number)
+    return Bool(x.recorder, result, CONDITIONS["eq"](x.operand(), 0.0)) if x.recorder.open else result
+
+
+def _truth(x: Any) -> Any:
+    """Whether a number is not 0."""
+    return x if _is_bool(number_of(x)) else x != 0.0
 
 
 def _whole(name: str, x: Any) -> Any:
@@ -379,9 +512,30 @@ class TracedArray(np.ndarray):
                 rows, axis = np.moveaxis(rows, 0, axis), axis + 1
         return presented(rows)
 
+    def __setitem__(self, key: Any, x: Any) -> None:
+        """Put something in some places; in those that a mask says, one number."""
+        masked = type(key) is TracedArray and key.kind == bool
+        if masked and key.shape == self.shape and np.ndim(x) == 0 and self.kind != int:
+            super().__setitem__(..., choice(key, x, self))
+        else:
+            super().__setitem__(_as_numbers(key) if masked else key, x)
+
     def astype(self, dtype: Any, *args: Any, **named: Any) -> Any:
-        """A copy; floats as floats stay traced."""
-        return self.copy() if np.dtype(dtype) == self.dtype else super().astype(dtype, *args, **named)
+        """A copy; floats as floats stay traced, and so do bools and integers as wider ones."""
+        target = np.dtype(dtype)
+        if target == self.dtype:
+            return self.copy()
+        if self.kind is not None and target in (np.float64, np.int64) and np.can_cast(self.kind, target):
+            return self._each(lambda x: converted(x, target.type))
+        return super().astype(dtype, *args, **named)
+
+    def _each(self, function: Callable[[Any], Any]) -> Any:
+        return presented(np.frompyfunc(function, 1, 1)(self.view(np.ndarray)))
+
+    def item(self, *args: Any) -> Any:
+        """An item, as a number of Python's."""
+        x = super().item(*args)
+        return x.item() if is_traced(x) else x
 
     def mean(self, axis: Any = None, *args: Any, **named: Any) -> Any:
         """The mean, traced too."""
@@ -408,10 +562,25 @@ def _by_element(ufunc: Any, method: str, xs: tuple[Any, ...], options: dict[str,
 
     Of Values NumPy calls the methods, and compares them; Python's operators are the same for both.
     """
-    name = UFUNCS.get(ufunc.__name__, ufunc.__name__.replace("arc", "a"))
+    own = ufunc.__name__
+    name = UFUNCS.get(own, own.replace("arc", "a"))
+    bools = all(map(_has_bools, xs))
+    if bools and own in ("add", "multiply") and method in ("reduce", "accumulate"):  # which count
+        xs, bools = tuple([presented(_as_objects(x)).astype(np.int64) for x in xs]), False
     plain = [_as_objects(x) for x in xs]
     if "out" in options:
         options["out"] = tuple([_as_objects(x) for x in options["out"]])
+    asked = OF_BOOLS.get(own) if bools else None
+    asked = asked or COMPARED.get(own) or ASKED.get(own) or (LOGIC.get(own) if bools or "logical" in own else None)
+    if asked and "where" not in options and (method == "__call__" or (method == "reduce" and ufunc.nin == 2)):
+        if own in LOGIC and not bools:
+            plain = [np.frompyfunc(_truth, 1, 1)(x) for x in plain]
+        if own in LOGIC or bools:
+            plain = [_as_objects(_as_mask(x)) for x in plain]
+        mask = np.frompyfunc(asked, ufunc.nin, 1, **({} if method == "__call__" else {"identity": None}))
+        return _as_mask(mask(*plain, **options) if method == "__call__" else mask.reduce(*plain, **options))
+    if bools:  # narrower kinds of numbers come out
+        return getattr(ufunc, method)(*map(_as_numbers, xs), **options)
     function: Any = PYTHON.get(name) if name in BY_NAME else None
     if function is None and not any(isinstance(item, Value) for x in plain for item in np.ravel(x)):
         function = BY_NAME.get(name)
@@ -422,6 +591,50 @@ def _by_element(ufunc: Any, method: str, xs: tuple[Any, ...], options: dict[str,
     else:
         made = getattr(ufunc, method)(*plain, **options)
     return presented(made)
+
+
+def choice(condition: Any, *choices: Any) -> Any:
+    """NumPy's `where`: by a traced condition what is chosen is an operation on each number."""
+    traced = [x for x in np.ravel(_as_objects(condition)) if is_traced(x)]  # of a list too
+    if len(choices) != 2 or not traced:
+        return presented(np.where(_as_objects(condition), *map(_as_objects, choices)))
+    kind = np.result_type(*map(_kind_of, choices))
+    if kind not in (np.float64, np.int64, np.bool_, object):
+        return np.where(_as_numbers(condition), *map(_as_numbers, choices))
+
+    def chosen(c: Any, x: Any, y: Any) -> Any:
+        numbers = number_of(x), number_of(y)
+        if not is_traced(c) or not traced[0].recorder.open or any(number is NotImplemented for number in numbers):
+            return x if c else y
+        if isinstance(x, Value) or isinstance(y, Value):
+            return BY_NAME["where"](*map(as_operand, (c, x, y)))
+        return recorded("where", kind.type(numbers[0] if c.number else numbers[1]), c, x, y)
+
+    made = np.frompyfunc(chosen, 3, 1)(*map(_as_objects, (condition, *choices)))
+    return presented(made if isinstance(made, np.ndarray) else _as_objects(made))
+
+
+def _kind_of(x: Any) -> Any:
+    """What numbers there are in an array, or of what kind one is."""
+    if is_traced(x):
+        return np.asarray(x.number).dtype
+    return x.dtype if isinstance(x, np.ndarray) else np.asarray(x).dtype
+
+
+def _has_bools(x: Any) -> bool:
+    """Whether it is a bool, or an array of such."""
+    return x.dtype == bool if isinstance(x, np.ndarray) else _is_bool(number_of(x))
+
+
+def _as_mask(x: Any) -> Any:
+    """Bools as NumPy's, in an array or alone."""
+    if not isinstance(x, np.ndarray):
+        return converted(x, np.bool_)
+    if not any(map(is_traced, x.flat)):
+        return x.astype(bool)
+    made = np.frompyfunc(lambda item: converted(item, np.bool_), 1, 1)(x.view(np.ndarray)).view(TracedArray)
+    made.kind = np.dtype(bool)
+    return made
 
 
 def _as_numbers(x: Any) -> Any:
@@ -435,7 +648,7 @@ def _as_numbers(x: Any) -> Any:
 
 def _as_objects(x: Any) -> Any:
     """An array of Python's objects, in the same memory where it is one."""
-    if is_traced(x):
+    if is_traced(x) or isinstance(x, Value):
         made = np.empty((), object)
         made[()] = x
         return made
@@ -447,6 +660,13 @@ def presented(x: Any) -> Any:
     first: Any = x.flat[0] if isinstance(x, np.ndarray) and x.size else None
     if not is_traced(first) and not isinstance(first, Value):
         return x
+    if type(first) is Bool:
+        kinds = {_kind_of(item) for item in x.flat}
+        kind = np.result_type(*kinds)
+        if kind == bool:
+            return _as_mask(x)
+        if len(kinds) > 1 and kind in (np.int64, np.float64):
+            x = np.frompyfunc(lambda item: converted(item, kind.type) if type(item) is Bool else item, 1, 1)(x)
     made = x.view(TracedArray)
     made.kind = np.dtype(type(first.number)) if is_traced(first) else None
     return made

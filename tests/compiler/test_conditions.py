@@ -1,0 +1,165 @@
+"""Conditions: a comparison is a number like others, and a guard where its truth is asked for."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+
+import wengert
+from tests.compiler.checks import CLOSE, difference, gradients, lifted, same, specializations
+from wengert import Value
+
+np = pytest.importorskip("numpy")
+
+W, V = Value(0.7), Value(-1.3)
+POINTS = np.random.default_rng(3).normal(size=(24, 2)).round(1)  # some of them equal, on either side of what is asked
+BACKENDS = ["numpy", "native", "xla"]
+
+MASKS: dict[str, Callable[[Any, Any], Any]] = {  # of two numbers; one specialization serves all
+    "where": lambda x, y: wengert.where(x > 0, W * x, V * y),
+    "where of numbers": lambda x, y: W * wengert.where(x <= y, x, y * y),
+    "where of Values": lambda x, y: wengert.where(W * x < V * y, W * x, y),
+    "where of data": lambda x, y: wengert.where((W * x).data >= (V * y).data, W, V),
+    "where in where": lambda x, y: wengert.where(x > 0.5, W, wengert.where(x > -0.5, V, W * V)),
+    "less": lambda x, y: W * (x < y) + V,
+    "less or equal": lambda x, y: W * (x <= 0.1) + V,
+    "greater": lambda x, y: W * (0.1 > x) + V * (x > y),
+    "greater or equal": lambda x, y: W * (x >= y) + V,
+    "equal": lambda x, y: W * (x == 0.1) + V * (x == x),
+    "not equal": lambda x, y: W * (x != 0.1) + V * (x != x),
+    "of Values": lambda x, y: (
+        V * (W * x < y) + W * (y >= W * x) + V * (W * x != 0.07) + W * (V * x == 0.0) + (W * x > V)
+    ),
+    "sum of some": lambda x, y: W * sum([x > 0, y > 0, x > y, True]),
+    "sum of a generator": lambda x, y: W * sum(v > 0.2 for v in (x, y)) + V,
+    "arithmetic": lambda x, y: W * (((x > 0) + 1) * (y > 0) - (x > y) / 2 + 2 ** (x > 0) + (-(y > 0)) // 2 + +(x > 0)),
+    "remainders": lambda x, y: W * (((x > 0) + 3) % 2) + V * divmod(7, 1 + (y > 0))[1] + W * abs(x > 0),
+    "and": lambda x, y: W * ((x > 0) & (y > 0)) + V * ((x > 0) & True),
+    "or": lambda x, y: W * ((x > 0) | (y > 0)) + V * (False | (x > 0)),
+    "xor": lambda x, y: W * ((x > 0) ^ (y > 0)) + V * (True ^ (x > 0)),
+    "inverted": lambda x, y: W * ~(x > 0) + V * ~((x > 0) & (y < 0)),
+    "of another": lambda x, y: W * ((x > 0) == (y > 0)) + V * ((x > 0) > (y > 0)) + W * ((x > 0) == True),  # noqa: E712
+    "compared as a number": lambda x, y: W * ((x > 0) * 3 >= 2) + V * (sum([x > 0, y > 0]) == 1),
+    "float and int": lambda x, y: W * float(x > 0) + V * int(y > 0) + W * round(x > 0),
+    "parts": lambda x, y: W * ((x > 0).real + (x > 0).imag) + V * (y > 0).conjugate() + W * (y > 0).numerator,
+    "max and min": lambda x, y: W * max(x > 0, y > 0) + V * min(x > 0, y > 0),
+    "kind": lambda x, y: W * isinstance(x > 0, bool) + V * (type(x > y) is bool) + W * isinstance(y > 0, int) * (x > 0),
+    "isnan": lambda x, y: wengert.where(math.isnan(x), W, V) + wengert.where(math.isinf(y), W, V * math.isfinite(x)),
+    "of NumPy": lambda x, y: W * np.greater(x, y) + V * np.logical_and(x > 0, y > 0) + W * np.logical_not(x > 0),
+    "where of NumPy": lambda x, y: W * np.where(x > 0, x, y) + np.where(y > 0, W, V),
+    "a function of the table": lambda x, y: W * wengert.tanh(x > 0) + V * math.exp(y > 0),
+}
+ARRAYS: dict[str, Callable[[Any], Any]] = {  # of an array of two numbers
+    "where": lambda X: np.where(X > 0, W * X, X * X).sum(),
+    "where of numbers": lambda X: W * np.where(X <= 0.1, X, 0.0).sum() + V * np.where(X == X[0], 1, 0).sum(),
+    "where of Values": lambda X: np.where(W * X < 0.1, np.array([W, V]), V * X).sum(),
+    "where with a row": lambda X: np.where(X[:, None] > X, W * X, V).sum(),
+    "where with a list": lambda X: np.where([X[0] > 0, X[1] > 0], W * X, V * X).sum(),
+    "sum": lambda X: W * (X > 0).sum() + V * np.sum(X != 0.1),
+    "sums": lambda X: (W * (X[:, None] > X).sum(axis=0)).sum() + V * (X > 0).cumsum()[0],
+    "mean": lambda X: W * (X > 0).mean() + V * np.mean(X < X[::-1]),
+    "product": lambda X: (W * X * (X > 0)).sum() + V * ((X > 0) * (X < 1)).sum(),
+    "dot": lambda X: W * ((X > 0) @ X) + V * np.dot(X, X > 0.1),
+    "and, or, not": lambda X: (W * ((X > 0) & (X < 1) | ~(X > -1))).sum() + V * ((X > 0) ^ (X > 1)).sum(),
+    "add": lambda X: W * ((X > 0) + (X < 1)).sum(),
+    "logical": lambda X: (
+        W * np.logical_or(X > 0, X < -1).sum() + V * np.logical_xor(X > 0, X > 1).sum() + W * np.logical_not(X).sum()
+    ),
+    "logical of numbers": lambda X: W * np.logical_and(X, X > 0).sum(),
+    "any and all": lambda X: W * (X > 0).any() + V * np.all(X > 0) + W * np.any(X) + V * (X > 0).prod(),
+    "max and min": lambda X: W * (X > 0).max() + V * np.min(X > 0),
+    "astype": lambda X: W * (X > 0).astype(float).sum() + V * (X > 0).astype(int)[0],
+    "isnan": lambda X: (W * np.where(np.isnan(X), 0.0, X)).sum() + V * np.isfinite(X).sum() + W * np.isinf(X).sum(),
+    "put": lambda X: _rectified(X),
+    "item": lambda X: W * (X > 0)[0] + V * (X > 0).item(1) + W * (X > 0)[1].item(),
+    "array": lambda X: W * np.array([X[0] > 0, X[1] > 0]).sum() + V * np.array([X[0] > 0, 2.0]).sum(),
+}
+GUARDED: dict[str, Callable[[Any], Any]] = {  # two specializations: its truth is asked for
+    "if": lambda x: W if x > 0 else V,
+    "and": lambda x: W * (x > 0 and 2),
+    "or": lambda x: W * (x > 0 or 2),
+    "not": lambda x: W * (not x > 0),
+    "while": lambda x: _down(x),
+    "is True": lambda x: W if (x > 0) is True else V,
+    "is False": lambda x: W if (W * x > 0) is False else V,
+    "match": lambda x: _matched(x > 0),
+    "bool": lambda x: W * bool(x > 0),
+    "index": lambda x: [W, V][x > 0],
+    "key": lambda x: {False: W, True: V}[x > 0],
+    "in": lambda x: W * ((x > 0) in (True, 2)),
+    "range": lambda x: W + sum(range(1 + (x > 0))),
+    "str": lambda x: W * len(str(x > 0)),
+    "format": lambda x: W * len(f"{x > 0} {x > 0!r}"),
+    "hash": lambda x: W * hash(x > 0),
+    "all": lambda x: W * all([x > 0, x > -9]),
+    "any": lambda x: W * any([x > 0, x > 9]),
+    "filter": lambda x: W * len([v for v in [1, 2] if x > 0]),
+    "sorted": lambda x: sorted([W * x, V * 0.0])[0],
+    "chained": lambda x: W if 0 < x < 9 else V,
+    "shift": lambda x: W * (1 << (x > 0)),
+    "bits of an integer": lambda x: W * (5 & (x > 0)),
+    "an array's truth": lambda x: W if (np.array([x, 1.0]) > 0).all() else V,
+    "places": lambda x: W * np.array([x, 1.0])[np.array([x, 1.0]) > 0].sum() + V,
+}
+
+
+def _rectified(X: Any) -> Any:
+    made = X.copy()
+    made[made < 0] = 0.0
+    return (W * made).sum() + V
+
+
+def _down(x: Any) -> Any:
+    made = W
+    while x > 0:
+        x, made = x - 9, made * V
+    return made
+
+
+def _matched(x: Any) -> Any:
+    match x:
+        case True:
+            return W
+        case _:
+            return V
+
+
+def results(f: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> list[Any]:
+    """The number and the gradients of each call."""
+    return [[(made := f(*args)).data, *gradients(made, [W, V])] for args in calls]
+
+
+def checked(f: Callable[..., Any], calls: list[tuple[Any, ...]], count: int, backend: str) -> None:
+    """A compiled function is the function in single calls, `map` and `mean`, by so many specializations each."""
+    compiled = wengert.compile(f, backend=backend)
+    columns = [np.array(column) for column in zip(*calls, strict=True)]
+    want = results(f, calls)
+    assert difference(results(compiled, calls), want) < CLOSE
+    for _ in range(2):
+        assert difference(compiled.map(*columns), [number for number, *_ in want]) < CLOSE
+        same(compiled.mean(*columns), wengert.mean([f(*args) for args in calls]), [W, V])
+    lifted(compiled)
+    assert specializations(compiled) == [count, count], compiled.report()
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("name", MASKS)
+def test_a_condition_of_numbers_is_no_guard(name: str, backend: str) -> None:
+    checked(MASKS[name], [tuple(point) for point in POINTS.tolist()], 1, backend)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("name", ARRAYS)
+@pytest.mark.filterwarnings("ignore")
+def test_a_condition_of_arrays_is_no_guard(name: str, backend: str) -> None:
+    checked(ARRAYS[name], [(point,) for point in POINTS], 1, backend)
+
+
+@pytest.mark.parametrize("name", GUARDED)
+@pytest.mark.filterwarnings("ignore")
+def test_truth_is_a_guard(name: str) -> None:
+    checked(GUARDED[name], [(float(x),) for x in POINTS[:, 0] if x], 2, "numpy")
