@@ -54,7 +54,7 @@ MASKS: dict[str, Callable[[Any, Any], Any]] = {  # of two numbers; one specializ
     "a function of the table": lambda x, y: W * wengert.tanh(x > 0) + V * math.exp(y > 0),
 }
 ARRAYS: dict[str, Callable[[Any], Any]] = {  # of an array of two numbers
-    "where": lambda X: np.where(X > 0, W * X, X * X).sum(),
+    "where": lambda X: np.where(X > 0, W * X, V * X * X).sum(),
     "where of numbers": lambda X: W * np.where(X <= 0.1, X, 0.0).sum() + V * np.where(X == X[0], 1, 0).sum(),
     "where of Values": lambda X: np.where(W * X < 0.1, np.array([W, V]), V * X).sum(),
     "where with a row": lambda X: np.where(X[:, None] > X, W * X, V).sum(),

@@ -64,7 +64,7 @@ def traced(
         params = [array for flat, piece in zip(numbers, pieces, strict=True) for array in cut(flat, piece)]
         made = iter(function(seed, *inputs, *params, *map(jnp.asarray, constants)))
         outputs = dict(zip(names, made, strict=False))
-        slopes = [_joined([*islice(made, len(piece))]) for piece in pieces] if back else []
+        slopes = [_joined([*map(jnp.asarray, islice(made, len(piece)))]) for piece in pieces] if back else []
         return outputs, slopes, [*made]
 
     return run

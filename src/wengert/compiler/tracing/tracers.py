@@ -572,13 +572,13 @@ def _by_element(ufunc: Any, method: str, xs: tuple[Any, ...], options: dict[str,
         options["out"] = tuple([_as_objects(x) for x in options["out"]])
     asked = OF_BOOLS.get(own) if bools else None
     asked = asked or COMPARED.get(own) or ASKED.get(own) or (LOGIC.get(own) if bools or "logical" in own else None)
-    if asked and "where" not in options and (method == "__call__" or (method == "reduce" and ufunc.nin == 2)):
+    if asked and options.get("where", True) is True and (method == "__call__" or (method == "reduce" and ufunc.nin == 2)):
         if own in LOGIC and not bools:
             plain = [np.frompyfunc(_truth, 1, 1)(x) for x in plain]
         if own in LOGIC or bools:
             plain = [_as_objects(_as_mask(x)) for x in plain]
         mask = np.frompyfunc(asked, ufunc.nin, 1, **({} if method == "__call__" else {"identity": None}))
-        return _as_mask(mask(*plain, **options) if method == "__call__" else mask.reduce(*plain, **options))
+        return _as_mask((mask if method == "__call__" else mask.reduce)(*plain, **options))
     if bools:  # narrower kinds of numbers come out
         return getattr(ufunc, method)(*map(_as_numbers, xs), **options)
     function: Any = PYTHON.get(name) if name in BY_NAME else None
@@ -606,8 +606,10 @@ def choice(condition: Any, *choices: Any) -> Any:
         numbers = number_of(x), number_of(y)
         if not is_traced(c) or not traced[0].recorder.open or any(number is NotImplemented for number in numbers):
             return x if c else y
-        if isinstance(x, Value) or isinstance(y, Value):
-            return BY_NAME["where"](*map(as_operand, (c, x, y)))
+        if isinstance(x, Value) is not isinstance(y, Value):  # what comes out is a number, or a Value
+            return x if c else y
+        if isinstance(x, Value):
+            return BY_NAME["where"](c.operand(), x, y)
         return recorded("where", kind.type(numbers[0] if c.number else numbers[1]), c, x, y)
 
     made = np.frompyfunc(chosen, 3, 1)(*map(_as_objects, (condition, *choices)))
@@ -628,8 +630,8 @@ def _has_bools(x: Any) -> bool:
 
 def _as_mask(x: Any) -> Any:
     """Bools as NumPy's, in an array or alone."""
-    if not isinstance(x, np.ndarray):
-        return converted(x, np.bool_)
+    if not isinstance(x, np.ndarray) or not x.ndim:
+        return converted(x.item() if isinstance(x, np.ndarray) else x, np.bool_)
     if not any(map(is_traced, x.flat)):
         return x.astype(bool)
     made = np.frompyfunc(lambda item: converted(item, np.bool_), 1, 1)(x.view(np.ndarray)).view(TracedArray)
@@ -665,8 +667,9 @@ def presented(x: Any) -> Any:
         kind = np.result_type(*kinds)
         if kind == bool:
             return _as_mask(x)
-        if len(kinds) > 1 and kind in (np.int64, np.float64):
+        if kind in (np.int64, np.float64):
             x = np.frompyfunc(lambda item: converted(item, kind.type) if type(item) is Bool else item, 1, 1)(x)
+            first = x.flat[0]
     made = x.view(TracedArray)
     made.kind = np.dtype(type(first.number)) if is_traced(first) else None
     return made
