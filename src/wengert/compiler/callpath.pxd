@@ -36,7 +36,7 @@ cdef class CacheEntry:
     cdef object run_batch(self, list arrays, Py_ssize_t count, str how, bint disabled)
     @cython.locals(n=Py_ssize_t, place=Py_ssize_t, operands=list, sums=list)
     cdef object _shared(self, list arrays, Py_ssize_t count, str how, bint slopes, double scale)
-    cdef object _each(self, object values)
+    cdef object _each(self, object values, object dtype)
     cdef object _combined(self, double value, object node, bint finite)
 cdef Py_ssize_t _length(object readers) except -1
 @cython.locals(n=Py_ssize_t, k=Py_ssize_t, count=Py_ssize_t)

@@ -267,7 +267,9 @@ class CacheEntry:
                 return None
             if slopes:
                 return made.node(value, values)
-            return value if made.is_number else Value(value)
+            if not made.is_number:
+                return Value(value)
+            return value if made.kind is float else made.kind(value)
         return None
 
     def run_batch(self, arrays: list[Any], count: Int, how: str, disabled: bool) -> Any:
@@ -293,7 +295,7 @@ class CacheEntry:
                 break
             self.ran = made
             if how == "map":
-                return self._each(made.values(count))
+                return self._each(made.values(count), made.dtype)
             if not made.is_one:
                 raise self._refused(how, made.shape)
             node = made.node(0.0, NONE) if slopes else None
@@ -305,7 +307,7 @@ class CacheEntry:
         an array and, but for `map`, the sum of them as a node.
         """
         made: Executable
-        leaves, shape = True, self.specializations[0].shape or ()
+        dtype, leaves, shape = None, True, self.specializations[0].shape or ()
         values = self.numpy.empty((count, *shape))
         known: dict[int, Any] = {}  # the places of the parameters
         operands: list[Any] = []
@@ -321,6 +323,7 @@ class CacheEntry:
             self.is_split = len(taken) < count
             if (made.shape or ()) != shape:
                 return None
+            dtype = made.dtype if dtype is None else self.numpy.promote_types(dtype, made.dtype)
             if slopes:
                 leaves = leaves and made.leaves
                 for n in range(len(made.places)):
@@ -336,7 +339,7 @@ class CacheEntry:
         if len(self.left):
             values[self.left] = 0.0
         if how == "map":
-            made_of = self._each(values)
+            made_of = self._each(values, dtype)
         elif values.ndim > 1:
             if len(self.left):  # of which one may raise before
                 return None
@@ -354,10 +357,10 @@ class CacheEntry:
         self.partial = made_of
         return None
 
-    def _each(self, values: Any) -> Any:
-        """The result of each example, if all are finite."""
+    def _each(self, values: Any, dtype: Any) -> Any:
+        """The result of each example, of the kind that the function gives, if all are finite."""
         if memory.finite(memory.address(values, False, values.shape, 0), values.size):
-            return values
+            return values if values.dtype == dtype else values.astype(dtype)
         self.was_finite = False
         return None
 

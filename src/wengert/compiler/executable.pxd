@@ -8,7 +8,7 @@ cdef int COMPILED
 cdef class Executable:
     cdef bint is_number
     cdef readonly bint is_bounded
-    cdef object kernel, shape
+    cdef object kernel, shape, kind, dtype
     cdef tuple parameters
     cdef bint leaves
     cdef tuple operands

@@ -44,7 +44,9 @@ class Executable:
     inputs: Any
     inputs_at: Any
     is_copied: Any
+    dtype: Any
     kernel: Any
+    kind: Any
     leaves: Any
     left: Any
     left_at: Any
@@ -80,7 +82,8 @@ class Executable:
             made.leaves,
             numpy,
         )
-        self.is_number: Any = made.is_number
+        self.kind, self.dtype = made.kind, made.dtype
+        self.is_number: Any = made.kind is not Value  # on which no Value has a say
         self.captures: Captures = made.captures
         bulk = [numbers.places[numbers.places >= 0] for numbers in made.captures.numbers]
         others = numpy.setdiff1d(numpy.arange(len(parameters)), numpy.concatenate([*bulk, [-1]]))

@@ -38,6 +38,7 @@ from wengert.compiler.tracing import (
     Unrecordable,
     are_wide,
     is_watched,
+    kind_of,
     lines_apart,
     main_of,
     numbers_in,
@@ -250,6 +251,7 @@ class Runtime:
         made = reduce_results(results, "map")
         if made.shape[1:] != partial.shape[1:]:
             return reduce_results([partial[0], *results], how)  # which says so
+        partial = partial.astype(np.promote_types(partial.dtype, made.dtype), copy=False)
         partial[left] = made
         return partial
 
@@ -508,8 +510,9 @@ class Runtime:
     def difference(self, made: Specialization, arguments: Arguments, example: Sequence[Any], result: Any) -> str:
         """In what a specialization differs from what the function itself gave for an example; empty if in nothing."""
         arrays: Any = arguments.numbers(example)
-        if isinstance(main_of(result), Value) == made.is_number and made.shape == ():
-            return "its result is now a number, now a Value"
+        kind = kind_of(main_of(result))
+        if kind is not made.kind and made.shape == ():
+            return f"its result is now a {made.kind.__name__}, now a {kind.__name__}"
         want: Any = np.asarray(numbers_in(result), float)
         slopes = None if modes.grad_disabled() else slopes_of(result, made, arguments.values())
         if arguments.signature.batched:  # in a batch of one nothing shows of how examples are added up

@@ -6,10 +6,19 @@ from wengert.compiler.tracing.readers import readers_of
 from wengert.compiler.tracing.recorder import Recorder, Unrecordable, is_watched, recorder_of_thread
 from wengert.compiler.tracing.rows import rows_of
 from wengert.compiler.tracing.specialization import Specialization, lines_apart
-from wengert.compiler.tracing.trace import Auxiliary, Candidate, main_of, numbers_in, pulled_back, record, slopes_of
+from wengert.compiler.tracing.trace import (
+    Auxiliary,
+    Candidate,
+    kind_of,
+    main_of,
+    numbers_in,
+    pulled_back,
+    record,
+    slopes_of,
+)
 from wengert.compiler.tracing.purity import DRAWS, PurityCheck
 
 __all__ = ["DRAWS", "Arguments", "Auxiliary", "Candidate", "PurityCheck", "Reader", "Recorder", "Signature", "StaticSpec"]
-__all__ += ["Specialization", "Unrecordable", "are_wide", "flatten_argument", "is_watched", "lines_apart", "main_of"]
-__all__ += ["numbers_in", "pulled_back", "random_state", "readers_of", "record", "recorder_of_thread", "rows_of"]
-__all__ += ["slopes_of"]
+__all__ += ["Specialization", "Unrecordable", "are_wide", "flatten_argument", "is_watched", "kind_of", "lines_apart"]
+__all__ += ["main_of", "numbers_in", "pulled_back", "random_state", "readers_of", "record", "recorder_of_thread"]
+__all__ += ["rows_of", "slopes_of"]

@@ -58,6 +58,8 @@ class Recorder:
     arguments: dict[int, Value] = field(default_factory=dict)  # what stands for each Value that is one, by identity
     open: bool = True  # whether the run still goes on
     tells_bools: bool = False  # whether the function asks if something is True itself: then comparisons are guards
+    doubts: bool = False  # whether there is a number of one kind or another
+    line: Line | None = None  # that a guard is of, where no code of the user's runs
     _numbers: dict[int, Any] = field(default_factory=dict)  # by node: its number without a gradient
     _busy: bool = False
     looking: bool = False
@@ -96,7 +98,7 @@ class Recorder:
             sides = as_operand(left), as_operand(right)
             key = (how, *(id(side) if isinstance(side, Value) else float(side) for side in sides))
             if key not in self.guards:
-                self.guards[key] = Guard(how, *sides, outcome, running())
+                self.guards[key] = Guard(how, *sides, outcome, self.line or running())
         return outcome
 
     def choose(self, index: Integer, items: Any) -> None:

@@ -116,7 +116,8 @@ class Specialization(Executable):
     captures: Captures
     shape: tuple[int, ...] | None  # of the function's result; () for one Value
     nodes: int
-    is_number: bool  # whether it gives a number, on which no Value has a say
+    kind: Any  # the class of the result, of which all but Values are numbers, on which no Value has a say
+    dtype: Any  # of an array of results
     leaves: bool  # whether all parameters are leaves
     extents: dict[int, int]  # by the number of an input: how many items it chooses from
     wraps: frozenset[int]  # the numbers of those that choose from lists of one length, where -1 is the last

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from datetime import timedelta
 from decimal import Decimal
+from functools import partial
 from random import Random
 from types import ModuleType
 from typing import Any
@@ -30,6 +31,7 @@ from wengert.compiler.tracing.tracers import (
     taken,
 )
 from wengert.engine import Value
+from wengert.errors import running
 from wengert.ops import BY_NAME
 
 __all__ = ["STANDINS", "ModuleView"]
@@ -72,10 +74,21 @@ def _extreme(builtin: Any, row: str) -> Callable[..., Any]:
         mixed = any(isinstance(x, Value) for x in found) or any(n is NotImplemented for n in numbers)
         if mixed or not any(map(is_traced, found)) or any(n != n for n in numbers):  # a nan's place would matter
             return builtin(found)
-        alone = len(numbers) == 1 and isinstance(numbers[0], int)  # an index that stays one
-        return found[0] if alone else recorded(row, builtin(numbers), *found)
+        if len(numbers) == 1 and isinstance(numbers[0], int):  # an index that stays one
+            return found[0]
+        made = recorded(row, builtin(numbers), *found)
+        if len(set(map(type, numbers))) > 1 and is_traced(made):  # of the kind of the one that it is
+            made.doubt, made.recorder.doubts = partial(_asked_at, running(), made.recorder, builtin, found), True
+        return made
 
     return extreme
+
+
+def _asked_at(line: Any, recorder: Any, builtin: Any, found: Any) -> None:
+    """Have Python compare, as of a line of the user's."""
+    recorder.line = line
+    builtin(found)
+    recorder.line = None
 
 
 def _asks(how: Callable[[Any], Any], function: Any) -> Callable[[Any], Any]:

@@ -22,17 +22,29 @@ from wengert.compiler.tracing.recorder import Guard, Recorder, Unrecordable, tra
 from wengert.compiler.tracing.proxies import Proxies
 from wengert.compiler.tracing.purity import CallTrace, PurityCheck
 from wengert.compiler.tracing.specialization import Guards, Specialization, in_words
-from wengert.compiler.tracing.tracers import HOLDS, Bool, Integer, Number, as_operand, presented, values_in
+from wengert.compiler.tracing.tracers import (
+    EXACT,
+    HOLDS,
+    Bool,
+    Integer,
+    Number,
+    as_operand,
+    is_traced,
+    number_of,
+    presented,
+    values_in,
+)
 from wengert.engine import Value
 from wengert.errors import HERE, Line
 from wengert.graph import Graph
 
-__all__ = ["Auxiliary", "Candidate", "main_of", "numbers_in", "pulled_back", "record", "slopes_of"]
+__all__ = ["Auxiliary", "Candidate", "kind_of", "main_of", "numbers_in", "pulled_back", "record", "slopes_of"]
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 EQUAL = (("eq", True), ("ne", False), ("is", True))  # guards that hold a number to another
 ATTEMPTS = 3  # how many choices of other integers are tried
 SPARE = 64  # more sequences of steps than there are integers
+GIVEN = (float, int, bool, np.float64, np.int64, np.bool_, Value)  # what a function may give, alone or in lists
 KINDS: dict[str, Any] = {"f": np.float64, "i": np.int64, "b": np.bool_}  # of what is in arrays
 
 
@@ -56,13 +68,17 @@ class Candidate:
     Attributes:
         nodes: how many operations it takes.
         shape: of the function's result; () for one number; None for what is no regular array.
+        kind: the class of the result; Value for any kind of these.
+        dtype: of the array that `map` gives.
     """
 
     def __init__(self, run: Any, picks: list[Pick], result: Any) -> None:
         self.nodes: int = run.size
         self.shape: tuple[int, ...] | None = run.shape
-        self.is_number: bool = not isinstance(main_of(result), Value)
-        self.result: Any = None if run.shape is None else np.asarray(numbers_in(result), float)
+        self.kind: Any = kind_of(main_of(result))
+        numbers = None if run.shape is None else np.asarray(numbers_in(result))
+        self.dtype: Any = np.dtype(float) if numbers is None or run.is_doubtful else numbers.dtype
+        self.result: Any = None if numbers is None else numbers.astype(float)
         self.example: list[Any] = [
             x.copy() if isinstance(x, np.ndarray) else x for x in run.arguments.numbers(run.example)
         ]
@@ -134,7 +150,8 @@ class Candidate:
                 self.captures,
                 self.shape,
                 self.nodes,
-                self.is_number,
+                self.kind,
+                self.dtype,
                 leaves=all(parameter.is_leaf for parameter in self.parameters),
                 extents={n: self.extents[name] for n, name in places.items()},
                 wraps=frozenset([n for n, name in places.items() if name in self.wraps]),
@@ -177,6 +194,9 @@ def record(
         raise
     except Exception as problem:
         raise Unrecordable(_stopped(problem)) from problem
+    for got, want in zip(run.kinds, map(kind_of, _flat_result(result)[1]), strict=False):
+        if got != np.dtype(float if want is Value else want).kind:
+            raise Unrecordable(f"its result is a {want.__name__}, and another kind of number while it is recorded")
     picks: list[Pick] = []
     if any(integer.extent and integer.number < 0 and not run.wraps(integer.name) for integer in run.integers):
         run = trace(fixed=True)
@@ -250,9 +270,11 @@ class _Trace:
             raise Unrecordable(f"control flow differed while tracing, at {at}: does it branch on the type of a number?")
         self.recorder.open = True  # for the operands of what was computed last
         self.extents = self.bounds()
+        self.shape, results = _flat_result(self.result)
+        self.kinds = [self.kind(x) for x in results]
+        self.is_doubtful = self.shape != () and any(is_traced(x) and x.doubt for x in results)
         guards = self.recorder.guards.values()
         self.guards = [guard for guard in guards if isinstance(guard.left, Value) or isinstance(guard.right, Value)]
-        self.shape, results = _flat_result(self.result)
         beside = self.result.auxiliary if isinstance(self.result, Auxiliary) else None
         self.auxiliary_shape, auxiliary = (None, []) if beside is None else _flat_result(beside)
         self.auxiliary = [_as_value(x) for x in auxiliary]
@@ -304,6 +326,27 @@ class _Trace:
             left, right = [side._data if isinstance(side, Value) else side for side in both]
             made.append(guard.without_values(in_words(guard.how, left, right, guard.outcome)))
         return made
+
+    def kind(self, x: Any) -> str:
+        """Of what kind a result is, as arrays name it; guards see to it that it is that.
+
+        Raises:
+            Unrecordable: it is no number that a float can stand for.
+        """
+        number = number_of(x)
+        if type(number) not in GIVEN:
+            raise Unrecordable(
+                f"its result is a {type(x).__name__}: expected a Value, float, int or bool, or lists of these"
+            )
+        if is_traced(x) and x.doubt and self.shape == ():
+            x.doubt()
+        kind = np.asarray(number).dtype.kind
+        inside = kind != "i" or abs(number) <= EXACT
+        if kind == "i" and is_traced(x) and not x.most <= EXACT:
+            inside = self.recorder.guard("within", x, EXACT)
+        if not inside:
+            raise Unrecordable("its result is an integer beyond 2**53, which no float is exactly")
+        return kind
 
     def bounds(self) -> dict[str, int]:
         """For each input that chooses from how many items; for an integer of it that has fewer there is a guard."""
@@ -526,6 +569,11 @@ def numbers_in(x: Any) -> Any:
     if isinstance(x, (list, tuple)) or (isinstance(x, np.ndarray) and x.dtype == object):
         return [numbers_in(item) for item in x] if np.ndim(x) or isinstance(x, (list, tuple)) else numbers_in(x.item())
     return x
+
+
+def kind_of(x: Any) -> Any:
+    """The class of a result; Value for any kind of these."""
+    return Value if isinstance(x, Value) else type(x)
 
 
 def _as_value(x: Any) -> Any:

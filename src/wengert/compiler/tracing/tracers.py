@@ -14,7 +14,7 @@ import functools
 import math
 import operator
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -55,15 +55,16 @@ UFUNCS: dict[str, str] = {  # of NumPy, by the rows of the table and the operato
     "negative": "neg", "absolute": "abs", "fabs": "abs", "floor_divide": "floordiv", "mod": "remainder",
     "rint": "round",
 }  # fmt: skip
-COMPARED = {
+COMPARED: dict[str, Callable[..., Any]] = {
     "less": operator.lt, "less_equal": operator.le, "greater": operator.gt, "greater_equal": operator.ge,
     "equal": operator.eq, "not_equal": operator.ne,
 }  # fmt: skip
-LOGIC = {  # of NumPy: what they do to bools, after what else of other numbers
-    "logical_and": operator.and_, "logical_or": operator.or_, "logical_xor": operator.xor, "logical_not": operator.invert,
-    "bitwise_and": operator.and_, "bitwise_or": operator.or_, "bitwise_xor": operator.xor, "invert": operator.invert,
+LOGIC: dict[str, Callable[..., Any]] = {  # of NumPy: what they do to bools, after what else of other numbers
+    "logical_and": operator.and_, "logical_or": operator.or_, "logical_xor": operator.xor,
+    "bitwise_and": operator.and_, "bitwise_or": operator.or_, "bitwise_xor": operator.xor,
+    "logical_not": operator.invert, "invert": operator.invert,
 }  # fmt: skip
-OF_BOOLS = {  # what it makes of bools alone by other names
+OF_BOOLS: dict[str, Callable[..., Any]] = {  # what it makes of bools alone by other names
     "add": operator.or_, "maximum": operator.or_, "multiply": operator.and_, "minimum": operator.and_,
 }  # fmt: skip
 ASKED: dict[str, Callable[[Any], Any]] = {
@@ -78,7 +79,7 @@ UNTOUCHED = frozenset(["dtype", "itemsize", "nbytes", "ndim", "shape", "size"]) 
 class Number:
     """A number that is being traced."""
 
-    __slots__ = ("_attached", "_node", "most", "number", "recorder")
+    __slots__ = ("_attached", "_node", "doubt", "most", "number", "recorder")
 
     def __init__(self, recorder: Any, number: Any, node: Any, attached: bool = False) -> None:
         self.recorder: Any = recorder
@@ -86,6 +87,7 @@ class Number:
         self._node: Any = node  # the Value that is recorded for it;
         self._attached: bool = attached  # whether gradients would flow back through that
         self.most: float = math.inf  # its size is never above that
+        self.doubt: Callable[[], Any] | None = None  # asks what decides of what kind it is, if anything does
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any: return type(self.number)
@@ -245,7 +247,7 @@ class Integer(Number):
 
 
 class Bool(Number):
-    """A traced bool: how a comparison came out, or what is made of such. Where its truth is asked for, it is a guard."""
+    """A traced bool: how a comparison came out, or what is made of such; a guard where its truth is asked for."""
 
     __slots__ = ("asked",)
 
@@ -373,7 +375,10 @@ def _computed(name: str, *xs: Any) -> Any:
     if name in ("add", "sub", "mul") and type(numbers[0]) is type(numbers[1]) is float:  # nothing of what follows
         recorder = _recorder_of(xs)
         made = PYTHON[name](*numbers)
-        return Number(recorder, made, PYTHON[name](*map(as_operand, xs))) if recorder.open else made
+        if not recorder.open:
+            return made
+        made = Number(recorder, made, PYTHON[name](*map(as_operand, xs)))
+        return _doubted(made, xs) if recorder.doubts else made
     if any(x is NotImplemented for x in numbers):
         known = any(isinstance(x, (complex, str, bytes)) for x in xs)
         return PYTHON[name](*map(taken, xs)) if known else NotImplemented
@@ -403,6 +408,15 @@ def _computed(name: str, *xs: Any) -> Any:
             recorder.guard("ge", xs[1], 0.0)  # else a float
     elif name == "pow" and not by_numpy:
         recorder.guard("within", made, FINITE)
+    return _doubted(made, xs) if recorder.doubts else made
+
+
+def _doubted(made: Any, xs: Sequence[Any]) -> Any:
+    """A result that is of one kind or another as an operand is, unless a float makes it one."""
+    doubts = [x.doubt for x in xs if is_traced(x) and x.doubt]
+    certain = [x for x in xs if type(number_of(x)) is float and not (is_traced(x) and x.doubt)]
+    if doubts and not certain:
+        made.doubt = lambda: [doubt() for doubt in doubts]
     return made
 
 
@@ -514,8 +528,8 @@ class TracedArray(np.ndarray):
 
     def __setitem__(self, key: Any, x: Any) -> None:
         """Put something in some places; in those that a mask says, one number."""
-        masked = type(key) is TracedArray and key.kind == bool
-        if masked and key.shape == self.shape and np.ndim(x) == 0 and self.kind != int:
+        masked = type(key) is TracedArray and key.kind == np.bool_
+        if masked and key.shape == self.shape and np.ndim(x) == 0 and self.kind != np.int64:
             super().__setitem__(..., choice(key, x, self))
         else:
             super().__setitem__(_as_numbers(key) if masked else key, x)
@@ -572,7 +586,8 @@ def _by_element(ufunc: Any, method: str, xs: tuple[Any, ...], options: dict[str,
         options["out"] = tuple([_as_objects(x) for x in options["out"]])
     asked = OF_BOOLS.get(own) if bools else None
     asked = asked or COMPARED.get(own) or ASKED.get(own) or (LOGIC.get(own) if bools or "logical" in own else None)
-    if asked and options.get("where", True) is True and (method == "__call__" or (method == "reduce" and ufunc.nin == 2)):
+    is_known = method == "__call__" or (method == "reduce" and ufunc.nin == 2)
+    if asked and is_known and options.get("where", True) is True:
         if own in LOGIC and not bools:
             plain = [np.frompyfunc(_truth, 1, 1)(x) for x in plain]
         if own in LOGIC or bools:
@@ -606,26 +621,31 @@ def choice(condition: Any, *choices: Any) -> Any:
         numbers = number_of(x), number_of(y)
         if not is_traced(c) or not traced[0].recorder.open or any(number is NotImplemented for number in numbers):
             return x if c else y
-        if isinstance(x, Value) is not isinstance(y, Value):  # what comes out is a number, or a Value
+        kinds = [Value if isinstance(item, Value) else type(number_of(item)) for item in (x, y)]
+        if kind == np.object_ and kinds[0] is not kinds[1]:  # of which kind it is depends
             return x if c else y
-        if isinstance(x, Value):
+        if kinds[0] is Value:
             return BY_NAME["where"](c.operand(), x, y)
-        return recorded("where", kind.type(numbers[0] if c.number else numbers[1]), c, x, y)
+        number = numbers[0] if c.number else numbers[1]
+        return recorded("where", number if kind == np.object_ else kind.type(number), c, x, y)
 
     made = np.frompyfunc(chosen, 3, 1)(*map(_as_objects, (condition, *choices)))
     return presented(made if isinstance(made, np.ndarray) else _as_objects(made))
 
 
 def _kind_of(x: Any) -> Any:
-    """What numbers there are in an array, or of what kind one is."""
-    if is_traced(x):
-        return np.asarray(x.number).dtype
-    return x.dtype if isinstance(x, np.ndarray) else np.asarray(x).dtype
+    """What numbers there are in an array, or of what kind one is; object where there are Values or other things."""
+    if isinstance(x, np.ndarray) and x.dtype != object:
+        return x.dtype
+    items = np.ravel(_as_objects(x))
+    if not len(items) or any(isinstance(item, Value) or number_of(item) is NotImplemented for item in items):
+        return items.dtype
+    return np.result_type(*{np.asarray(number_of(item)).dtype for item in items})
 
 
 def _has_bools(x: Any) -> bool:
     """Whether it is a bool, or an array of such."""
-    return x.dtype == bool if isinstance(x, np.ndarray) else _is_bool(number_of(x))
+    return x.dtype == np.bool_ if isinstance(x, np.ndarray) else _is_bool(number_of(x))
 
 
 def _as_mask(x: Any) -> Any:
@@ -665,7 +685,7 @@ def presented(x: Any) -> Any:
     if type(first) is Bool:
         kinds = {_kind_of(item) for item in x.flat}
         kind = np.result_type(*kinds)
-        if kind == bool:
+        if kind == np.bool_:
             return _as_mask(x)
         if kind in (np.int64, np.float64):
             x = np.frompyfunc(lambda item: converted(item, kind.type) if type(item) is Bool else item, 1, 1)(x)
