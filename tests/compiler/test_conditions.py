@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -27,7 +26,7 @@ MASKS: dict[str, Callable[[Any, Any], Any]] = {  # of two numbers; one specializ
     "where in where": lambda x, y: wengert.where(x > 0.5, W, wengert.where(x > -0.5, V, W * V)),
     "less": lambda x, y: W * (x < y) + V,
     "less or equal": lambda x, y: W * (x <= 0.1) + V,
-    "greater": lambda x, y: W * (0.1 > x) + V * (x > y),
+    "greater": lambda x, y: W * (x > 0.1) + V * (x > y),
     "greater or equal": lambda x, y: W * (x >= y) + V,
     "equal": lambda x, y: W * (x == 0.1) + V * (x == x),
     "not equal": lambda x, y: W * (x != 0.1) + V * (x != x),
@@ -55,13 +54,13 @@ MASKS: dict[str, Callable[[Any, Any], Any]] = {  # of two numbers; one specializ
 }
 ARRAYS: dict[str, Callable[[Any], Any]] = {  # of an array of two numbers
     "where": lambda X: np.where(X > 0, W * X, V * X * X).sum(),
-    "where of numbers": lambda X: W * np.where(X <= 0.1, X, 0.0).sum() + V * np.where(X == X[0], 1, 0).sum(),
+    "where of numbers": lambda X: W * np.where(X <= 0.1, X, 0.0).sum() + V * np.where(X[0] == X, 1, 0).sum(),
     "where of Values": lambda X: np.where(W * X < 0.1, np.array([W, V]), V * X).sum(),
     "where with a row": lambda X: np.where(X[:, None] > X, W * X, V).sum(),
     "where with a list": lambda X: np.where([X[0] > 0, X[1] > 0], W * X, V * X).sum(),
     "sum": lambda X: W * (X > 0).sum() + V * np.sum(X != 0.1),
     "sums": lambda X: (W * (X[:, None] > X).sum(axis=0)).sum() + V * (X > 0).cumsum()[0],
-    "mean": lambda X: W * (X > 0).mean() + V * np.mean(X < X[::-1]),
+    "mean": lambda X: W * (X > 0).mean() + V * np.mean(X[::-1] > X),
     "product": lambda X: (W * X * (X > 0)).sum() + V * ((X > 0) * (X < 1)).sum(),
     "dot": lambda X: W * ((X > 0) @ X) + V * np.dot(X, X > 0.1),
     "and, or, not": lambda X: (W * ((X > 0) & (X < 1) | ~(X > -1))).sum() + V * ((X > 0) ^ (X > 1)).sum(),
@@ -128,6 +127,18 @@ def _matched(x: Any) -> Any:
             return V
 
 
+UNARY_OF_BOOLS = "__abs__ __ceil__ __floor__ __invert__ __neg__ __pos__ __round__".split()  # noqa: SIM905
+BINARY_OF_BOOLS = """__add__ __and__ __divmod__ __eq__ __floordiv__ __ge__ __gt__ __le__ __lt__ __mod__ __mul__ __ne__
+__or__ __pow__ __radd__ __rand__ __rdivmod__ __rfloordiv__ __rmod__ __rmul__ __ror__ __rpow__ __rsub__ __rtruediv__
+__rxor__ __sub__ __truediv__ __xor__""".split()  # noqa: SIM905
+PARTS_OF_BOOLS = ["imag", "numerator", "real"]
+TRUTH_OF_BOOLS = """__bool__ __float__ __format__ __hash__ __index__ __int__ __lshift__ __repr__ __rlshift__ __rrshift__
+__rshift__ __str__ __trunc__ as_integer_ratio bit_count bit_length denominator to_bytes""".split()  # noqa: SIM905
+OF_OBJECTS = """__class__ __delattr__ __dir__ __doc__ __getattribute__ __getnewargs__ __getstate__ __init__
+__init_subclass__ __new__ __reduce__ __reduce_ex__ __setattr__ __sizeof__ __subclasshook__ conjugate from_bytes
+is_integer""".split()  # noqa: SIM905
+
+
 def results(f: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> list[Any]:
     """The number and the gradients of each call."""
     return [[(made := f(*args)).data, *gradients(made, [W, V])] for args in calls]
@@ -163,3 +174,160 @@ def test_a_condition_of_arrays_is_no_guard(name: str, backend: str) -> None:
 @pytest.mark.filterwarnings("ignore")
 def test_truth_is_a_guard(name: str) -> None:
     checked(GUARDED[name], [(float(x),) for x in POINTS[:, 0] if x], 2, "numpy")
+
+
+# ------------------------------------------------------------------------------------- every operator of a bool
+
+
+def test_every_attribute_of_a_bool_is_in_a_list() -> None:
+    known = {*UNARY_OF_BOOLS, *BINARY_OF_BOOLS, *PARTS_OF_BOOLS, *TRUTH_OF_BOOLS, *OF_OBJECTS}
+    assert set(dir(bool)) <= known
+
+
+def number(answer: Any) -> Any:
+    """An answer as a number of the graph."""
+    return answer[0] + 10 * answer[1] if isinstance(answer, tuple) else answer
+
+
+@pytest.mark.parametrize("name", [*UNARY_OF_BOOLS, *PARTS_OF_BOOLS])
+@pytest.mark.filterwarnings("ignore")
+def test_operators_of_one_bool_are_recorded(name: str) -> None:
+    def f(x: float) -> Any:
+        found = getattr(x > 0, name)
+        return W * (found() if callable(found) else found) + V
+
+    checked(f, [(x,) for x in POINTS[:, 0].tolist()], 1, "numpy")
+
+
+@pytest.mark.parametrize("name", BINARY_OF_BOOLS)
+@pytest.mark.filterwarnings("ignore")
+def test_operators_of_two_bools_are_recorded(name: str) -> None:
+    divides = name.strip("_r") in ("divmod", "floordiv", "mod", "truediv", "pow")
+
+    def f(x: float, y: float) -> Any:
+        a, b = x > 0, (y > 0) | True if divides else y > 0.5
+        return (
+            W * number(getattr(b if "__r" in name and divides else a, name)(a if "__r" in name and divides else b)) + V
+        )
+
+    checked(f, [tuple(point) for point in POINTS.tolist()], 1, "numpy")
+
+
+@pytest.mark.parametrize("name", TRUTH_OF_BOOLS)
+@pytest.mark.filterwarnings("ignore")
+def test_what_takes_a_bool_out_is_a_guard(name: str) -> None:
+    args: dict[str, Any] = {"__format__": ("",), "to_bytes": (1, "big")}
+    more = args.get(name, (1,) if "shift" in name else ())
+
+    def f(x: float) -> Any:
+        found = getattr(x > 0, name)
+        found = found(*more) if callable(found) else found
+        return W * (sum(map(ord, found)) if isinstance(found, str) else len(found) if isinstance(found, bytes) else 2)
+
+    compiled = wengert.compile(f, backend="numpy")
+    calls = [(x,) for x in POINTS[:, 0].tolist()]
+    assert difference(results(compiled, calls), results(f, calls)) < CLOSE
+    lifted(compiled)
+    assert specializations(compiled)[0] <= 2
+
+
+# ------------------------------------------------------------------------------------- what is said, and special values
+
+
+def test_ten_conditions_in_a_row_are_one_specialization() -> None:
+    @wengert.compile
+    def total(xs: list[float]) -> Any:
+        made: Any = 0.0
+        for x in xs:
+            made = made + wengert.where(x > 0, W * x, V * x * x)
+        return made
+
+    X = np.random.default_rng(0).normal(size=(40, 10))
+    for row in X.tolist():
+        same(total(row), total.function(row), [W, V])
+    same(total.mean(X), wengert.mean([total.function(row) for row in X.tolist()]), [W, V])
+    assert specializations(total) == [1, 1]
+    assert "specialization 2" not in total.report()
+    assert "guarded" not in total.report()
+
+
+def test_the_same_condition_as_a_mask_and_as_a_branch() -> None:
+    def f(x: float) -> Any:
+        is_positive = x > 0
+        made = wengert.where(is_positive, W * x, V)
+        return made * 2.0 if is_positive else made - W
+
+    compiled = wengert.compile(f, backend="numpy")
+    for x in (1.0, -1.0, 2.0, -3.0, 0.0, -0.0, math.nan):
+        same(compiled(x), f(x), [W, V])
+    lifted(compiled)
+    assert specializations(compiled) == [2]
+    assert "return made * 2.0 if is_positive else made - W" in compiled.report()
+
+
+SPECIAL = [0.0, -0.0, 1.0, -1.0, math.nan, math.inf, -math.inf, 5e-324, -5e-324, 1e308, 1.0 + 2**-52]
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+@pytest.mark.parametrize("how", ["<", "<=", ">", ">=", "==", "!="])
+def test_special_values_compare_as_pythons(how: str, backend: str) -> None:
+    space: dict[str, Any] = {"W": W, "V": V, "wengert": wengert}
+    f = eval(f"lambda x, y: wengert.where(x {how} y, W, V) + W * (x {how} 0.5)", space)
+    compiled = wengert.compile(f, backend=backend)
+    calls = [(x, y) for x in SPECIAL for y in SPECIAL]
+    assert difference(results(compiled, calls), results(f, calls)) == 0.0
+    columns = [np.array(column) for column in zip(*calls, strict=True)]
+    assert difference(compiled.map(*columns), [f(*args).data for args in calls]) == 0.0
+    lifted(compiled)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_what_is_not_chosen_does_not_matter(backend: str) -> None:
+    """Its value may be nan; where its derivative is infinite, the engine gives nan, and so does a compiled function."""
+    functions: list[Callable[[Any], Any]] = [
+        lambda x: wengert.where(x > 0, wengert.log(W * x), V * x),
+        lambda x: wengert.where(x > 0, W * wengert.sqrt(x), W * V),
+        lambda x: np.where(np.array([x, -x]) > 0, W * np.sqrt(np.abs(np.array([x, x]))), V * np.array([x, x])).sum(),
+    ]
+    for f in functions:
+        compiled = wengert.compile(f, backend=backend)
+        for x in [1.0, -1.0, 2.0, 0.0, -0.5, 3.0, -2.0, 0.0]:
+            got, want = compiled(x), f(x)
+            slopes, wanted = gradients(got, [W, V]), gradients(want, [W, V])
+            assert np.allclose([got.data, *slopes], [want.data, *wanted], rtol=CLOSE, atol=0.0, equal_nan=True)
+        lifted(compiled)
+
+
+def test_gradients_are_those_of_torch() -> None:
+    torch = pytest.importorskip("torch")
+    compiled = wengert.compile(lambda X: np.where(X > 0.2, np.exp(W * X), V * X * X).sum() * (X[0] < W))
+    X = np.random.default_rng(1).normal(size=(12, 4))
+    for row in X:
+        w, v, x = (torch.tensor(number, dtype=torch.float64) for number in (W.data, V.data, row))
+        w.requires_grad_(), v.requires_grad_()
+        want = torch.where(x > 0.2, torch.exp(w * x), v * x * x).sum() * (w > x[0])
+        want.backward()
+        got = compiled(row)
+        assert difference([got.data, *gradients(got, [W, V])], [want.item(), w.grad.item(), v.grad.item()]) < CLOSE
+    assert specializations(compiled) == [1]
+
+
+def test_a_choice_between_a_number_and_a_value_is_a_guard() -> None:
+    """Which of them it is, a function may tell."""
+    f = lambda X: np.where(X > 0, W * X, 0.5)[0]  # noqa: E731
+    compiled = wengert.compile(f, backend="numpy")
+    for row in POINTS:
+        got, want = compiled(row), f(row)
+        assert type(getattr(got, "data", got)) is float or isinstance(got, float)
+        assert isinstance(got, Value) is isinstance(want, Value)
+        assert difference(getattr(got, "data", got), getattr(want, "data", want)) < CLOSE
+
+
+def test_values_outside_of_a_recording_compare_as_ever() -> None:
+    v = Value(2.0)
+    assert [v > 1, v >= 3.0, v < 1, v <= 2, v == 2.0, v != 2.0, v != 3, v == v, v != v, v != Value(2.0)] == [
+        True, False, False, True, True, False, True, True, False, True,
+    ]  # fmt: skip
+    assert type(v > 1) is bool
+    assert type(v != 1) is bool
+    assert v != "a"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import warnings
 from collections.abc import Callable
@@ -10,7 +11,17 @@ from typing import Any
 import pytest
 
 import wengert
-from tests.compiler.checks import CLOSE, batch_of, difference, gradients, lifted, linear, same, specializations
+from tests.compiler.checks import (
+    CLOSE,
+    batch_of,
+    difference,
+    gradients,
+    lifted,
+    linear,
+    same,
+    specializations,
+    warned,
+)
 from wengert import Value, nn, optim
 from wengert.errors import ArgumentError
 
@@ -197,3 +208,99 @@ def test_results_that_are_no_array_come_back_as_they_are() -> None:
                 assert read(compiled(x)) == read(function(x))
         assert wengert.compile(lambda x: None)(2.0) is None
         assert wengert.compile(lambda x: "text")(2.0) == "text"
+
+
+# ------------------------------------------------------------------------------------- kinds
+
+NUMBERS = [0.5, -0.5, 1.5, 2.0, -0.0, 3.0, 0.25, -1.0]
+KINDS: dict[str, tuple[Callable[[Any], Any], int]] = {  # of one number; and by how many specializations
+    "bool": (lambda x: x > 0, 1),
+    "True": (lambda x: True, 1),
+    "bool of Values": (lambda x: W * x >= 0.1, 1),
+    "bool of bools": (lambda x: (x > 0) & (x < 1) | (x == 3.0), 1),
+    "is_integer": (lambda x: x.is_integer(), 1),
+    "int": (lambda x: 3, 1),
+    "count": (lambda x: (x > 0) + (x > 1) - 1, 1),
+    "sum": (lambda x: sum([x > 0, x > 1, x > 2]), 1),
+    "rounded": (lambda x: round(x) * 2 + 1, 1),
+    "floor": (lambda x: math.floor(x) // 2, 1),
+    "quotient": (lambda x: x // 0.5, 1),
+    "float": (lambda x: x * 2, 1),
+    "float of a bool": (lambda x: float(x > 0), 1),
+    "bool by a bool": (lambda x: (x > 0) / (1 + (x > 1)), 1),
+    "either": (lambda x: 1 if x > 0 else 2.5, 2),
+    "bool or int": (lambda x: x > 1 if x > 0 else 7, 2),
+    "Value or int": (lambda x: W * x if x > 0 else 0, 2),
+    "the greater": (lambda x: max(x, 0), 2),
+    "the least of some": (lambda x: -min(1, x, 2), 2),
+    "sum of the greater": (lambda x: max(x, 0) + max(1, x), 3),
+    "the greater as a float": (lambda x: max(x, 0) * 1.0, 1),
+    "float64": (lambda x: np.array([x, 1.0]).sum(), 1),
+    "an item": (lambda x: np.array([x, 1.0])[0], 1),
+    "int64": (lambda x: (np.array([x, 1.0]) > 0).sum(), 1),
+    "bool_": (lambda x: np.greater(x, 0), 1),
+    "all": (lambda x: (np.array([x, 1.0]) > 0).all(), 1),
+    "of NumPy, each": (lambda x: np.float64(2.0) if x > 0 else np.int64(3), 2),
+    "as far as floats go": (lambda x: 2**53 - 1, 1),
+}
+W = Value(0.7)
+
+
+def number_of(x: Any) -> Any:
+    return x.data if isinstance(x, Value) else x
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native", "xla"])
+@pytest.mark.parametrize("name", KINDS)
+def test_a_number_stays_of_its_kind(name: str, backend: str) -> None:
+    f, count = KINDS[name]
+    compiled = wengert.compile(f, backend=backend)
+    for x in NUMBERS * 2:
+        got, want = compiled(x), f(x)
+        assert isinstance(got, Value) if isinstance(want, Value) else type(got) is type(want)
+        assert difference(float(number_of(got)), float(number_of(want))) < CLOSE
+    for columns in (NUMBERS, NUMBERS[:1], NUMBERS[1:2], NUMBERS):
+        got, want = compiled.map(columns), np.array([number_of(f(x)) for x in columns])
+        assert got.dtype == want.dtype
+        assert difference(got.astype(float), want.astype(float)) < CLOSE
+        total = compiled.sum(columns)
+        assert isinstance(total, Value)
+        assert difference(total.data, float(want.sum())) < CLOSE
+    lifted(compiled)
+    assert specializations(compiled) == [count, count]
+
+
+def test_kinds_of_arguments_that_are_integers() -> None:
+    f = lambda n: n * n - 1  # noqa: E731
+    compiled = wengert.compile(f)
+    for n in (1, 2, 3, 4, 5, 6, -7):
+        assert compiled(n) == f(n)
+        assert type(compiled(n)) is int
+    assert compiled.map([1, 2, 3]).dtype == np.int64
+    lifted(compiled)
+    large = 2**30, 94906265, 94906266, 94906267, -(2**27) - 1, 2**40  # the squares of some are beyond 2**53
+    found: list[int] = []
+    (said,) = warned(lambda: found.extend(map(compiled, large)))
+    assert found == [f(n) for n in large]
+    assert "its result is an integer beyond 2**53" in said
+
+
+@pytest.mark.parametrize("number", [2**53, 2**53 + 1, -(2**53) - 1, 2**70])
+def test_integers_that_no_float_is(number: int) -> None:
+    functions: list[Callable[[int], int]] = [lambda n: n + number, lambda n: n - number, lambda n: number]
+    for f in functions:
+        compiled = wengert.compile(f, backend="numpy")
+        calls = [0, 1, 2, 3, 4, number, number - 1, number + 1, 5]
+        found: list[int] = []
+        warned(lambda compiled=compiled, calls=calls, found=found: found.extend(map(compiled, calls)))  # type: ignore[misc]
+        assert found == [f(n) for n in calls]
+        assert {*map(type, found)} == {int}
+
+
+def test_what_is_no_number() -> None:
+    results: list[Any] = [None, "a", {"a": 1.0}, 1j]
+    for result in results:
+        f = wengert.compile(lambda x, result=result: (x, result)[1], backend="numpy")
+        (said,) = warned(lambda f=f: [f(1.0) for _ in range(3)])  # type: ignore[misc]
+        assert f"its result is a {type(result).__name__}: expected" in said
+        assert f(1.0) == result

@@ -386,10 +386,7 @@ logsumexp: Op = _row("logsumexp", None, "logsumexp", "log(e**v1 + e**v2 + ...), 
        _logsumexp,        lambda out, *xs: [exp(x - where(out == -inf, 0.0, out)) for x in xs])
 pick: Op   = _row("pick", None, "pick", "the one of the values that an integer, the last operand, chooses",
        None, None)
-lt, le, gt, ge, eq, ne = [
-    _row(name, 2, sign, f"1 where x {sign} y, else 0: a condition of a recording", None, None)
-    for name, sign in (("lt", "<"), ("le", "<="), ("gt", ">"), ("ge", ">="), ("eq", "=="), ("ne", "!="))
-]
+lt, le, gt, ge, eq, ne = [_row(name, 2, name, "1 where x and y compare so, else 0", None, None) for name in ("lt", "le", "gt", "ge", "eq", "ne")]
 by_hand: Op = _row("by hand", None, "", "a node that its user put together: Value(data, children, symbol)",
        None, None)
 compiled: Op = _row("compiled", None, "compiled", "a function that `wengert.compile` has made one node",
