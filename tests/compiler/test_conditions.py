@@ -60,6 +60,7 @@ ARRAYS: dict[str, Callable[[Any], Any]] = {  # of an array of two numbers
     "where with a list": lambda X: np.where([X[0] > 0, X[1] > 0], W * X, V * X).sum(),
     "sum": lambda X: W * (X > 0).sum() + V * np.sum(X != 0.1),
     "sums": lambda X: (W * (X[:, None] > X).sum(axis=0)).sum() + V * (X > 0).cumsum()[0],
+    "count_nonzero": lambda X: W * np.count_nonzero(X > 0) + V * np.count_nonzero([[1], [0]] * X, axis=0).sum(),
     "mean": lambda X: W * (X > 0).mean() + V * np.mean(X[::-1] > X),
     "product": lambda X: (W * X * (X > 0)).sum() + V * ((X > 0) * (X < 1)).sum(),
     "dot": lambda X: W * ((X > 0) @ X) + V * np.dot(X, X > 0.1),

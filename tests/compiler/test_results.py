@@ -285,6 +285,33 @@ def test_kinds_of_arguments_that_are_integers() -> None:
     assert "its result is an integer beyond 2**53" in said
 
 
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+@pytest.mark.filterwarnings("ignore:divide by zero")
+def test_kinds_of_arguments_that_are_numpys(backend: str) -> None:
+    """A scalar of NumPy's has its arithmetic, and gives its numbers."""
+    functions: list[Callable[..., Any]] = [
+        lambda x, n: x * 2 + n, lambda x, n: n - 1, lambda x, n: x, lambda x, n: n // 2 + (x > 0), lambda x, n: x > n,
+        lambda x, n: (x > 0) + (x > 1), lambda x, n: -abs(x), lambda x, n: float(x), lambda x, n: int(n),
+        lambda x, n: x.item() if hasattr(x, "item") else 2, lambda x, n: max(x, 1.0),
+        lambda x, n: [2.0, 3.5, x][int(n)],
+    ]  # fmt: skip
+    for f in functions:
+        compiled = wengert.compile(f, backend=backend)
+        for turn in range(7):
+            for kind in (float, np.float64):
+                for whole in (int, np.int64):
+                    args = kind(turn / 2 - 1), whole(turn % 3)
+                    got, want = compiled(*args), f(*args)
+                    assert type(got) is type(want)
+                    assert got == want
+        lifted(compiled)
+    by_zero = wengert.compile(lambda x, n: x / (n - 1), backend="native")
+    assert [by_zero(np.float64(1.0), np.int64(n)) for n in (0, 2, 3, 1, 1)] == [-1.0, 1.0, 0.5, math.inf, math.inf]
+    assert by_zero(1.0, 0) == -1.0
+    with pytest.raises(ZeroDivisionError):
+        by_zero(1.0, 1)
+
+
 @pytest.mark.parametrize("number", [2**53, 2**53 + 1, -(2**53) - 1, 2**70])
 def test_integers_that_no_float_is(number: int) -> None:
     functions: list[Callable[[int], int]] = [lambda n: n + number, lambda n: n - number, lambda n: number]

@@ -28,7 +28,7 @@ class ArgumentReader:
     Args:
         kind: fixed is part of the program; float, whole and value are one number, numbers and values arrays or nested
             lists of them; items is a list or tuple of readers, keyed a dict of them.
-        want: the thing that is fixed, or the type of the items.
+        want: the thing that is fixed, or the type of the number or of the items.
         place: of its array among those of a call.
         shape: of an example of it.
         held: the type of each axis of nested lists: list or tuple.
@@ -78,10 +78,8 @@ class ArgumentReader:
     def resembles(self, x: Any, numpy: Any, batched: bool) -> bool:
         """Return True if an argument looks like this one from outside; the numbers in it are not read."""
         kind = KINDS[self.kind]
-        if kind == "float":
-            return type(x) is float
-        if kind == "whole":
-            return type(x) is int
+        if kind in ("float", "whole"):
+            return type(x) is self.want
         if kind == "value":
             return isinstance(x, Value)
         if kind == "fixed":

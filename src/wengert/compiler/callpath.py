@@ -146,15 +146,11 @@ class CacheEntry:
     def _take(self, reader: ArgumentReader, x: Any) -> bool:
         kind = reader.kind
         if kind == FLOAT:
-            if type(x) is not float:
-                if type(x) is not self.numpy.float64:
-                    return False
-                x = float(x)
-            self.arrays[reader.place] = x
-            return True
+            self.arrays[reader.place] = x if type(x) is float else float(x) if type(x) is reader.want else None
+            return type(x) is reader.want
         if kind == WHOLE:
-            self.arrays[reader.place] = x
-            return type(x) is int
+            self.arrays[reader.place] = x if type(x) is int else int(x) if type(x) is reader.want else None
+            return type(x) is reader.want
         if reader.is_one:
             self.seen.append(x)
         if kind == VALUE:

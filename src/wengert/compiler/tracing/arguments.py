@@ -38,7 +38,12 @@ class ArraySpec:
     name: str
     kind: str
     shape: tuple[int, ...]
-    held: str  # scalar | ndarray | for each axis list or tuple, the last perhaps ndarray: "list tuple"
+    held: str  # scalar | numpy, a scalar of its | ndarray | for each axis list or tuple, the last perhaps ndarray
+
+    @property
+    def is_scalar(self) -> bool:
+        """Whether it is one number."""
+        return self.held in ("scalar", "numpy")
 
 
 @dataclass(frozen=True)
@@ -95,11 +100,13 @@ def _leaf(name: str, x: Any, batched: bool) -> tuple[ArraySpec, Any] | StaticSpe
     if batched and isinstance(x, (int, float, np.number, Value)):
         raise DataError(f"{name} is one number: a batch has an example in each row (or declare it static=({name!r},))")
     if kind is float or isinstance(x, np.floating):
-        return _one(name, "f"), float(x)
+        return _one(name, "f", (), "numpy" if kind is np.float64 else "scalar"), float(x)
     if kind is bool or isinstance(x, np.bool_):
         return StaticSpec(key_of(bool(x)))
     if kind is int or isinstance(x, np.integer):
-        return (_one(name, "i"), int(x)) if is_exact(int(x)) else LARGE
+        if not is_exact(int(x)):
+            return LARGE
+        return _one(name, "i", (), "numpy" if kind is np.int64 else "scalar"), int(x)
     if isinstance(x, Value):
         return _one(name, "v"), x
     if isinstance(x, np.ndarray):
@@ -176,7 +183,7 @@ def _values(name: str, x: Any, held: str) -> tuple[ArraySpec, Any] | None:
 
 
 def ordinary(x: Any) -> Any:
-    """An argument as it was given, with NumPy's scalars as Python's numbers, and its arrays as wide as those.
+    """An argument as it was given, with NumPy's narrower scalars as Python's numbers, and its arrays as wide as those.
 
     >>> ordinary([np.float32(0.5), 2, (np.int8(3), "a")])
     [0.5, 2, (3, 'a')]
@@ -188,7 +195,7 @@ def _ordinary(x: Any) -> Any:
     if isinstance(x, np.ndarray) and x.dtype.kind in "fiu":
         return widened(x)
     scalar = next((make for numpys, make in SCALARS.items() if isinstance(x, numpys)), None)
-    return x if scalar is None else scalar(x)
+    return x if scalar is None or x.dtype in WIDE else scalar(x)
 
 
 def _kind(x: Any, made: Any) -> str:
@@ -300,7 +307,7 @@ class Arguments:
             if isinstance(leaf, StaticSpec):
                 return fixed(original)  # as it is now
             made = make(leaf, next(arrays))
-            made = made if leaf.held == "scalar" else _held(made, leaf.held.split())
+            made = made if leaf.is_scalar else _held(made, leaf.held.split())
             return known.setdefault(id(original), made) if _has_identity(original) else made
 
         given = {}

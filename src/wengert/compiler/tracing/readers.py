@@ -65,8 +65,10 @@ def _reader(
     is_one = top if isinstance(x, (tuple, dict)) else counted
     if isinstance(shape, ArraySpec):
         place, held = next(places), tuple([HELD.get(kind) for kind in shape.held.split()])
-        if shape.held == "scalar" and not batched and shape.kind in SCALAR_READERS:
-            return ArgumentReader(SCALAR_READERS[shape.kind], None, place, is_one=is_one)
+        if shape.is_scalar and not batched and shape.kind in SCALAR_READERS:
+            kinds = {"numpy f": np.float64, "numpy i": np.int64, "scalar f": float, "scalar i": int}
+            want = kinds.get(f"{shape.held} {shape.kind}")
+            return ArgumentReader(SCALAR_READERS[shape.kind], want, place, is_one=is_one)
         if shape.kind == "v" and type(x) in (list, tuple):
             return ArgumentReader("values", type(x), place, shape.shape, is_one=is_one)
         if shape.kind not in "fib":

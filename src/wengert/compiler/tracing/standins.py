@@ -129,9 +129,10 @@ def _float(*args: Any) -> Any:
 def _int(*args: Any) -> Any:
     if len(args) != 1 or not is_traced(args[0]):
         return int(*map(taken, args))
-    if type(args[0].number) is bool:
+    number = args[0].number
+    if isinstance(number, (bool, np.bool_, np.integer)):
         return converted(args[0], int)
-    return args[0] if type(args[0].number) is int else math.trunc(args[0])
+    return args[0] if type(number) is int else math.trunc(args[0])
 
 
 def _type(*args: Any, **named: Any) -> Any:

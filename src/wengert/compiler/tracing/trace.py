@@ -249,7 +249,7 @@ class _Trace:
                 nodes[place], stands_for[place] = self.input(leaf, name, x, given, fixed)
             if leaf.kind == "v":
                 self.value_inputs.append(name)
-            return presented(made) if leaf.held != "scalar" else made.item()
+            return made.item() if leaf.is_scalar else presented(made)
 
         def run() -> Any:
             clone = self.proxies.root(function)
@@ -302,7 +302,8 @@ class _Trace:
         if leaf.kind == "v":
             node = self.recorder.arguments[id(x)] = Value(x._data)
             return node, node
-        kind: Any = KINDS[leaf.kind] if leaf.held.endswith("ndarray") else {"f": float, "i": int, "b": bool}[leaf.kind]
+        of_numpy = leaf.held.endswith(("ndarray", "numpy"))
+        kind: Any = (KINDS if of_numpy else {"f": float, "i": int, "b": bool})[leaf.kind]
         number = kind(next(integers, int(x)) if leaf.kind == "i" else x)
         node = Value(float(number))
         if leaf.kind == "i":

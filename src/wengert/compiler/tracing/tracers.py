@@ -176,9 +176,9 @@ class Number:
         return functools.partial(self._method, name) if callable(getattr(self.number, name)) else self._method(name)
 
     def _method(self, name: str, *args: Any, **named: Any) -> Any:
-        if name == "item" and type(self) is not Integer:
+        if name == "item":
             return converted(self, type(self.number.item()))
-        if name in ("conjugate", "item"):
+        if name == "conjugate":
             return self
         if name == "is_integer":
             finite = self.recorder.guard("within", self, FINITE)
@@ -339,6 +339,8 @@ def converted(x: Any, kind: Any) -> Any:
         return kind(number_of(x))
     if _is_bool(kind()):
         return Bool(x.recorder, kind(x.number), x._node, x.asked)
+    if type(x) is Integer and kind is int:
+        return Integer(x.recorder, int(x.number), x._node, x.name, x.fixed, x.base, x.steps)
     made = Number(x.recorder, kind(x.number), x.operand())
     made.most = x.most
     return made
@@ -500,6 +502,11 @@ class TracedArray(np.ndarray):
 
     def __array_function__(self, function: Any, types: Any, args: Any, named: Any) -> Any:
         """A function of NumPy; one that takes no objects gets the numbers."""
+        if function is np.where:
+            return choice(*args)
+        if function is np.count_nonzero and type(args[0]) is TracedArray:
+            found = (args[0] != 0).sum(*args[1:], **named)
+            return found if isinstance(found, np.ndarray) else converted(found, int)
         try:
             return presented(super().__array_function__(function, types, args, named))
         except TypeError:
