@@ -71,13 +71,15 @@ def _extreme(builtin: Any, row: str) -> Callable[..., Any]:
         if options and not (found and options.keys() == {"default"}):
             return builtin(found, **options)
         numbers = [number_of(x) for x in found]
+        kinds = set(map(type, numbers))
         mixed = any(isinstance(x, Value) for x in found) or any(n is NotImplemented for n in numbers)
+        mixed = mixed or (len(kinds) > 1 and not kinds.isdisjoint((bool, np.bool_)))
         if mixed or not any(map(is_traced, found)) or any(n != n for n in numbers):  # a nan's place would matter
             return builtin(found)
         if len(numbers) == 1 and isinstance(numbers[0], int):  # an index that stays one
             return found[0]
         made = recorded(row, builtin(numbers), *found)
-        if len(set(map(type, numbers))) > 1 and is_traced(made):  # of the kind of the one that it is
+        if len(kinds) > 1 and is_traced(made):  # of the kind of the one that it is
             made.doubt, made.recorder.doubts = partial(_asked_at, running(), made.recorder, builtin, found), True
         return made
 

@@ -253,7 +253,7 @@ class Bool(Number):
 
     def __init__(self, recorder: Any, number: Any, node: Any, asked: Any = None) -> None:
         super().__init__(recorder, number, node)
-        self.asked: Any = asked or ("ne", self, 0.0)  # the comparison: a name in HOLDS, and both sides
+        self.asked: Any = asked  # the comparison that it is, if it is one: a name in HOLDS, and both sides
         self.most = 1.0
 
     def operand(self) -> Any:
@@ -265,11 +265,10 @@ class Bool(Number):
 
     def taken(self) -> Any:
         """The bool itself, for which alone the recording holds then."""
-        self.recorder.guard(*self.asked)
-        return self.number
+        return type(self.number)(bool(self))
 
     def __bool__(self) -> bool:
-        return self.recorder.guard(*self.asked)  # type: ignore[no-any-return]
+        return self.recorder.guard(*(self.asked or ("ne", self, 0.0)))  # type: ignore[no-any-return]
 
     # fmt: off
     def __pos__(self) -> Any: return self + 0 if type(self.number) is bool else +self.taken()
@@ -417,7 +416,7 @@ def _doubted(made: Any, xs: Sequence[Any]) -> Any:
     """A result that is of one kind or another as an operand is, unless a float makes it one."""
     doubts = [x.doubt for x in xs if is_traced(x) and x.doubt]
     certain = [x for x in xs if type(number_of(x)) is float and not (is_traced(x) and x.doubt)]
-    if doubts and not certain:
+    if doubts and not certain and is_traced(made):
         made.doubt = lambda: [doubt() for doubt in doubts]
     return made
 
@@ -536,7 +535,7 @@ class TracedArray(np.ndarray):
     def __setitem__(self, key: Any, x: Any) -> None:
         """Put something in some places; in those that a mask says, one number."""
         masked = type(key) is TracedArray and key.kind == np.bool_
-        if masked and key.shape == self.shape and np.ndim(x) == 0 and self.kind != np.int64:
+        if masked and key.shape == self.shape and np.ndim(x) == 0 and self.kind in (np.float64, None):
             super().__setitem__(..., choice(key, x, self))
         else:
             super().__setitem__(_as_numbers(key) if masked else key, x)
@@ -547,11 +546,8 @@ class TracedArray(np.ndarray):
         if target == self.dtype:
             return self.copy()
         if self.kind is not None and target in (np.float64, np.int64) and np.can_cast(self.kind, target):
-            return self._each(lambda x: converted(x, target.type))
+            return presented(_each(self, target.type))
         return super().astype(dtype, *args, **named)
-
-    def _each(self, function: Callable[[Any], Any]) -> Any:
-        return presented(np.frompyfunc(function, 1, 1)(self.view(np.ndarray)))
 
     def item(self, *args: Any) -> Any:
         """An item, as a number of Python's."""
@@ -625,16 +621,15 @@ def choice(condition: Any, *choices: Any) -> Any:
         return np.where(_as_numbers(condition), *map(_as_numbers, choices))
 
     def chosen(c: Any, x: Any, y: Any) -> Any:
-        numbers = number_of(x), number_of(y)
-        if not is_traced(c) or not traced[0].recorder.open or any(number is NotImplemented for number in numbers):
-            return x if c else y
+        if kind != np.object_:
+            x, y = converted(x, kind.type), converted(y, kind.type)
         kinds = [Value if isinstance(item, Value) else type(number_of(item)) for item in (x, y)]
-        if kind == np.object_ and kinds[0] is not kinds[1]:  # of which kind it is depends
+        known = kinds[0] is kinds[1] and number_of(x) is not NotImplemented  # else of which kind it is depends
+        if not known or not is_traced(c) or not c.recorder.open:
             return x if c else y
         if kinds[0] is Value:
             return BY_NAME["where"](c.operand(), x, y)
-        number = numbers[0] if c.number else numbers[1]
-        return recorded("where", number if kind == np.object_ else kind.type(number), c, x, y)
+        return recorded("where", number_of(x if c.number else y), c, x, y)
 
     made = np.frompyfunc(chosen, 3, 1)(*map(_as_objects, (condition, *choices)))
     return presented(made if isinstance(made, np.ndarray) else _as_objects(made))
@@ -647,7 +642,7 @@ def _kind_of(x: Any) -> Any:
     items = np.ravel(_as_objects(x))
     if not len(items) or any(isinstance(item, Value) or number_of(item) is NotImplemented for item in items):
         return items.dtype
-    return np.result_type(*{np.asarray(number_of(item)).dtype for item in items})
+    return np.result_type(*[np.asarray(kind()).dtype for kind in {type(number_of(item)) for item in items}])
 
 
 def _has_bools(x: Any) -> bool:
@@ -661,9 +656,15 @@ def _as_mask(x: Any) -> Any:
         return converted(x.item() if isinstance(x, np.ndarray) else x, np.bool_)
     if not any(map(is_traced, x.flat)):
         return x.astype(bool)
-    made = np.frompyfunc(lambda item: converted(item, np.bool_), 1, 1)(x.view(np.ndarray)).view(TracedArray)
+    made: Any = x if all(type(number_of(item)) is np.bool_ for item in x.flat) else _each(x, np.bool_)
+    made = made.view(TracedArray)
     made.kind = np.dtype(bool)
     return made
+
+
+def _each(x: Any, kind: Any) -> Any:
+    """An array of numbers as one of another kind."""
+    return np.frompyfunc(lambda item: converted(item, kind), 1, 1)(x.view(np.ndarray))
 
 
 def _as_numbers(x: Any) -> Any:
@@ -690,12 +691,11 @@ def presented(x: Any) -> Any:
     if not is_traced(first) and not isinstance(first, Value):
         return x
     if type(first) is Bool:
-        kinds = {_kind_of(item) for item in x.flat}
-        kind = np.result_type(*kinds)
+        kind = _kind_of(x.view(np.ndarray))  # of what else there is, too
         if kind == np.bool_:
             return _as_mask(x)
         if kind in (np.int64, np.float64):
-            x = np.frompyfunc(lambda item: converted(item, kind.type) if type(item) is Bool else item, 1, 1)(x)
+            x = _each(x, kind.type)
             first = x.flat[0]
     made = x.view(TracedArray)
     made.kind = np.dtype(type(first.number)) if is_traced(first) else None
