@@ -20,6 +20,7 @@ from wengert.training import History
 np = pytest.importorskip("numpy")
 
 from wengert.compiler.backends.base import Kernel, all_finite  # noqa: E402  (they need NumPy)
+from wengert.compiler.ir import COMPARISONS  # noqa: E402
 from wengert.compiler.ir.program import BATCH, Access, Assemble, Compute, Program  # noqa: E402
 
 # ------------------------------------------------------------------------------------- a back end, whole
@@ -87,7 +88,9 @@ def evaluate(tree: Any, reads: list[Any], cell: tuple[Any, ...]) -> Any:
     if name == "mask":
         return branches[0][cell[: branches[0].ndim]]
     xs = [evaluate(branch, reads, cell) for branch in branches]
-    return np.vectorize(BY_NAME[name].value, otypes=[float])(*xs) if name in BY_NAME else getattr(operator, name)(*xs)
+    if name in COMPARISONS:
+        return getattr(operator, name)(*xs)
+    return np.vectorize(BY_NAME[name].value, otypes=[float])(*xs)
 
 
 # ------------------------------------------------------------------------------------- what is above it
