@@ -143,7 +143,7 @@ def _atom(node: ast.expr, named: dict[str, Any], numbers: Mapping[str, float], u
     if not isinstance(node, ast.Name):
         raise _error(node, f"this cannot stand in a formula: expected {WRITTEN}")
     if node.id not in named:
-        if node.id not in numbers and node.id in BY_NAME and BY_NAME[node.id].value:
+        if node.id not in numbers and node.id in BY_NAME:
             raise _error(node, f"{node.id} is a function: write {node.id}(x)")
         if node.id not in numbers:
             raise _error(node, f"{node.id} has no number: write {node.id}=2 behind the formula")
