@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import wengert
-from tests.compiler.checks import CLOSE, difference, gradients, lifted, same, specializations
+from tests.compiler.checks import CLOSE, difference, gradients, lifted, same, specializations, warned
 from wengert import Value
 
 np = pytest.importorskip("numpy")
@@ -75,6 +75,10 @@ ARRAYS: dict[str, Callable[[Any], Any]] = {  # of an array of two numbers
     "astype": lambda X: W * (X > 0).astype(float).sum() + V * (X > 0).astype(int)[0],
     "isnan": lambda X: (W * np.where(np.isnan(X), 0.0, X)).sum() + V * np.isfinite(X).sum() + W * np.isinf(X).sum(),
     "put": lambda X: _rectified(X),
+    "put into a row": lambda X: _cleared(X),
+    "put in place": lambda X: _both_in_place(X),
+    "a list": lambda X: W * np.sum([X[0] > 0, X[1] > 0, True]) + V * np.mean([v > 0.1 for v in X]),
+    "lists": lambda X: W * np.any([[X[0] > 0], [X[1] > 0]], axis=0)[0] + V * np.sum([(X[0] > 0, X[1] > 0)], axis=1)[0],
     "item": lambda X: W * (X > 0)[0] + V * (X > 0).item(1) + W * (X > 0)[1].item(),
     "array": lambda X: W * np.array([X[0] > 0, X[1] > 0]).sum() + V * np.array([X[0] > 0, 2.0]).sum(),
 }
@@ -111,6 +115,20 @@ def _rectified(X: Any) -> Any:
     made = X.copy()
     made[made < 0] = 0.0
     return (W * made).sum() + V
+
+
+def _cleared(X: Any) -> Any:
+    made = X > 0
+    row = made[:1]
+    row[:] = False
+    return W * made.sum() + V
+
+
+def _both_in_place(X: Any) -> Any:
+    made = X > -1
+    same = made
+    same &= X < 1
+    return W * made.sum() + V * same.all()
 
 
 def _down(x: Any) -> Any:
@@ -311,6 +329,15 @@ def test_gradients_are_those_of_torch() -> None:
         got = compiled(row)
         assert difference([got.data, *gradients(got, [W, V])], [want.item(), w.grad.item(), v.grad.item()]) < CLOSE
     assert specializations(compiled) == [1]
+
+
+def test_bools_of_numpy_that_are_added() -> None:
+    """To add two of them is to ask for either; a list of them, which NumPy adds up like that, it counts."""
+    f = lambda X: W * ((X[0] > 0) + (X[1] > 0)) + V * np.add.reduce([X[0] > 0, X[1] > 0])  # noqa: E731
+    compiled = wengert.compile(f, backend="numpy")
+    (said,) = warned(lambda: [compiled(row) for row in POINTS])
+    assert "adds bools of NumPy" in said
+    assert [compiled(row).data for row in POINTS] == [f(row).data for row in POINTS]
 
 
 def test_a_choice_between_a_number_and_a_value_is_a_guard() -> None:

@@ -20,6 +20,7 @@ import numpy as np
 
 from wengert.compiler.tracing.tracers import (
     FINITE,
+    Bool,
     TracedArray,
     choice,
     computed,
@@ -231,5 +232,16 @@ def _presenting(function: Any) -> Callable[..., Any]:
     return lambda *args, **named: presented(function(*args, **named))
 
 
+def _of_arrays(function: Any) -> Callable[..., Any]:
+    """A function of NumPy, to which a list of bools is an array of such, which it counts."""
+    return lambda *args, **named: function(*[presented(np.array(x)) if _lists_bools(x) else x for x in args], **named)
+
+
+def _lists_bools(x: Any) -> bool:
+    return any(map(_lists_bools, x)) if type(x) in (list, tuple) else type(x) is Bool
+
+
+for _name in ("all", "any", "cumsum", "mean", "prod", "std", "sum", "var"):
+    STANDINS[id(getattr(np, _name))] = _of_arrays(getattr(np, _name))
 for _name in ("array", "asarray", "concatenate", "full", "hstack", "stack", "vstack"):
     STANDINS[id(getattr(np, _name))] = _presenting(getattr(np, _name))

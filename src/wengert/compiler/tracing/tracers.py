@@ -271,6 +271,7 @@ class Bool(Number):
         return self.recorder.guard(*(self.asked or ("ne", self, 0.0)))  # type: ignore[no-any-return]
 
     # fmt: off
+    def __int__(self) -> Any: return int(self.taken())
     def __pos__(self) -> Any: return self + 0 if type(self.number) is bool else +self.taken()
     def __invert__(self) -> Any: return -1 - self if type(self.number) is bool else _inverted(self)
     def __and__(self, other: Any) -> Any: return _logic("and", self, other)
@@ -389,8 +390,10 @@ def _computed(name: str, *xs: Any) -> Any:
     if divides and not recorder.guard("ne", xs[1], 0.0):  # which raises, whatever is divided; not so in NumPy
         return PYTHON[name](*(map(taken, xs) if by_numpy else numbers))
     result = computed(PYTHON[name], *xs)
-    if type(result) is np.bool_ and name != "abs":
-        return _logic("or" if name == "add" else "and", *xs)
+    if type(result) is np.bool_ and name == "add":
+        recorder.refuse("adds bools of NumPy, where they may count or not: write a | b, or int(a) + int(b)")
+    if type(result) is np.bool_ and name == "mul":
+        return _logic("and", *xs)
     if isinstance(result, complex) or (type(result) is not np.bool_ and getattr(result, "itemsize", 8) < 8):
         return PYTHON[name](*map(taken, xs))
     if isinstance(result, (int, np.integer)) and any(abs(x) > EXACT for x in numbers):
@@ -583,7 +586,7 @@ def _by_element(ufunc: Any, method: str, xs: tuple[Any, ...], options: dict[str,
     name = UFUNCS.get(own, own.replace("arc", "a"))
     bools = all(map(_has_bools, xs))
     if bools and own in ("add", "multiply") and method in ("reduce", "accumulate"):  # which count
-        xs, bools = tuple([presented(_as_objects(x)).astype(np.int64) for x in xs]), False
+        xs, bools = tuple([_each(_as_objects(x), np.int64) for x in xs]), False
     plain = [_as_objects(x) for x in xs]
     if "out" in options:
         options["out"] = tuple([_as_objects(x) for x in options["out"]])
@@ -664,7 +667,7 @@ def _as_mask(x: Any) -> Any:
 
 def _each(x: Any, kind: Any) -> Any:
     """An array of numbers as one of another kind."""
-    return np.frompyfunc(lambda item: converted(item, kind), 1, 1)(x.view(np.ndarray))
+    return np.frompyfunc(lambda item: converted(item, kind), 1, 1)(np.asarray(x).view(np.ndarray))
 
 
 def _as_numbers(x: Any) -> Any:
