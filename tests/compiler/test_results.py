@@ -291,7 +291,7 @@ def test_kinds_of_arguments_that_are_numpys(backend: str) -> None:
     """A scalar of NumPy's has its arithmetic, and gives its numbers."""
     functions: list[Callable[..., Any]] = [
         lambda x, n: x * 2 + n, lambda x, n: n - 1, lambda x, n: x, lambda x, n: n // 2 + (x > 0), lambda x, n: x > n,
-        lambda x, n: (x > 0) + (x > 1), lambda x, n: -abs(x), lambda x, n: float(x), lambda x, n: int(n),
+        lambda x, n: (x > 0) * (x > 1), lambda x, n: -abs(x), lambda x, n: float(x), lambda x, n: int(n),
         lambda x, n: x.item() if hasattr(x, "item") else 2, lambda x, n: max(x, 1.0),
         lambda x, n: [2.0, 3.5, x][int(n)],
     ]  # fmt: skip
