@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import math
-import os
 import pickle
 import random
 import warnings

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import wengert
-from tests.training.fitting import BITS, CLASSES, SIGNS, X, make, quiet
 from tests.hidden import Hidden
+from tests.training.fitting import BITS, CLASSES, SIGNS, X, make, quiet
 from wengert import losses
 from wengert.compiler.backends import default_backend
 from wengert.engine import Value

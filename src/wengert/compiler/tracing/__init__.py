@@ -1,6 +1,7 @@
 """A function is run once and written down: what it computed, what it saw outside, what decided its branches."""
 
 from wengert.compiler.tracing.arguments import Arguments, Reader, Signature, StaticSpec, are_wide, flatten_argument
+from wengert.compiler.tracing.purity import DRAWS, PurityCheck
 from wengert.compiler.tracing.randomness import random_state
 from wengert.compiler.tracing.readers import readers_of
 from wengert.compiler.tracing.recorder import Recorder, Unrecordable, is_watched, recorder_of_thread
@@ -16,9 +17,18 @@ from wengert.compiler.tracing.trace import (
     record,
     slopes_of,
 )
-from wengert.compiler.tracing.purity import DRAWS, PurityCheck
 
-__all__ = ["DRAWS", "Arguments", "Auxiliary", "Candidate", "PurityCheck", "Reader", "Recorder", "Signature", "StaticSpec"]
+__all__ = [
+    "DRAWS",
+    "Arguments",
+    "Auxiliary",
+    "Candidate",
+    "PurityCheck",
+    "Reader",
+    "Recorder",
+    "Signature",
+    "StaticSpec",
+]
 __all__ += ["Specialization", "Unrecordable", "are_wide", "flatten_argument", "is_watched", "kind_of", "lines_apart"]
 __all__ += ["main_of", "numbers_in", "pulled_back", "random_state", "readers_of", "record", "recorder_of_thread"]
 __all__ += ["rows_of", "slopes_of"]

@@ -32,8 +32,8 @@ from typing import Any
 
 import numpy as np
 
-from wengert.compiler.captures import KINDS, MISSING, Captures, Group, Items, Numbers, Place, look
 from wengert.compiler.callpath import CallPath
+from wengert.compiler.captures import KINDS, MISSING, Captures, Group, Items, Numbers, Place, look
 from wengert.compiler.tracing.known import IMMUTABLE, LRU_CACHE, PLAIN, is_derivable, is_known, is_python
 from wengert.compiler.tracing.recorder import Unrecordable
 from wengert.compiler.tracing.standins import STANDINS, ModuleView
@@ -46,7 +46,17 @@ NAME, CELL, ATTRIBUTE, CLASS, FUNCTION, CALL = KINDS
 FLOATS = (float, np.float64)
 BULK = 8  # floats: from so many on a list or an array of them is read in bulk
 READS_ALL = frozenset(  # where one of these is named, all attributes of all objects count
-    ["__dict__", "__getstate__", "__reduce_ex__", "dir", "dumps", "named_parameters", "parameters", "state_dict", "vars"]
+    [
+        "__dict__",
+        "__getstate__",
+        "__reduce_ex__",
+        "dir",
+        "dumps",
+        "named_parameters",
+        "parameters",
+        "state_dict",
+        "vars",
+    ]
 )
 
 
@@ -145,9 +155,13 @@ class Proxies:
         self.places: list[Place] = []
         self.items: list[Items] = []
         self.groups: dict[int, Group] = {}  # by the identity of what tells of a change
-        self.bulk: list[tuple[Any, tuple[int, ...], list[Value], str]] = []  # an array, its shape, Values for its floats
+        self.bulk: list[
+            tuple[Any, tuple[int, ...], list[Value], str]
+        ] = []  # an array, its shape, Values for its floats
         self._made: dict[int, tuple[Any, Any]] = {}  # by identity of an original: it, held by that, and its proxy
-        self._originals: dict[int, tuple[Any, Any, str]] = {}  # by that of an object's proxy: it, the original, its name
+        self._originals: dict[
+            int, tuple[Any, Any, str]
+        ] = {}  # by that of an object's proxy: it, the original, its name
         self._views: dict[int, View] = {}
         self._frozen: dict[int, Any] = {}  # what is held as it is, by identity
         self._closures: set[CodeType] = set()  # the code of functions whose closures are

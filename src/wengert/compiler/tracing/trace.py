@@ -18,9 +18,9 @@ from wengert.compiler.captures import Captures
 from wengert.compiler.ir import Program, reverse, verify
 from wengert.compiler.lifting import CONST, INPUT, PARAM, VALUE, Lifted, Pick, Unliftable, lift
 from wengert.compiler.tracing.arguments import Arguments, ArraySpec
-from wengert.compiler.tracing.recorder import Guard, Recorder, Unrecordable, tracing
 from wengert.compiler.tracing.proxies import Proxies
 from wengert.compiler.tracing.purity import CallTrace, PurityCheck
+from wengert.compiler.tracing.recorder import Guard, Recorder, Unrecordable, tracing
 from wengert.compiler.tracing.specialization import Guards, Specialization, in_words
 from wengert.compiler.tracing.tracers import (
     EXACT,
