@@ -368,8 +368,7 @@ def test_a_function_that_is_not_compiled_gets_what_it_is_given() -> None:
 
     given = [np.float32(2.0), 1]
     with pytest.warns(UserWarning, match="changes seen"):
-        for _ in range(4):
-            loss(given)
+        [loss(given) for _ in range(4)]
     for _ in range(2):
         same(loss(given), w * 2.0, [w])
         assert seen[-1] is given

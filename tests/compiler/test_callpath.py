@@ -462,8 +462,7 @@ def test_a_refused_function_is_called_as_it_is() -> None:
 
     compiled = wengert.compile(f)
     with pytest.warns(UserWarning, match="runs uncompiled"):
-        for _ in range(4):
-            compiled(0.5, rows=[1.0, 2.0])
+        [compiled(0.5, rows=[1.0, 2.0]) for _ in range(4)]
     watched = compiled.runtime = Watched(compiled._runtime)
     for _ in range(40):
         compiled(0.5, rows=[1.0, 2.0])

@@ -361,8 +361,7 @@ def test_a_variable_that_is_written_is_an_effect() -> None:
         return made + 1.0
 
     with pytest.warns(UserWarning, match="it changes last"):
-        for _ in range(4):
-            loss(2.0)
+        [loss(2.0) for _ in range(4)]
     for x in (3.0, 4.0):
         same(loss(x), w * x + 1.0, [w])
         assert last is not None

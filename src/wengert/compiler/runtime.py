@@ -1,9 +1,9 @@
 """What a compiled function does when no specialization serves a call at once: it records, compiles, compares with the
 function, or leaves the call to that. `policy` says when it does what.
 
-The first call is the function's own, watched (`PurityCheck`), and recorded. A specialization's first calls run both, and
-so does, of the calls with its signature, each whose number is a power of two: the program's result is returned if they
-agree; if not, the function's, and the specialization is dropped.
+The first call is the function's own, watched (`PurityCheck`), and recorded. A specialization's first calls run both,
+and so does, of the calls with its signature, each whose number is a power of two: the program's result is returned if
+they agree; if not, the function's, and the specialization is dropped.
 """
 
 from __future__ import annotations

@@ -45,19 +45,8 @@ __all__ = ["Proxies", "attributes_of", "closes_over", "names_of", "own", "spelt"
 NAME, CELL, ATTRIBUTE, CLASS, FUNCTION, CALL = KINDS
 FLOATS = (float, np.float64)
 BULK = 8  # floats: from so many on a list or an array of them is read in bulk
-READS_ALL = frozenset(  # where one of these is named, all attributes of all objects count
-    [
-        "__dict__",
-        "__getstate__",
-        "__reduce_ex__",
-        "dir",
-        "dumps",
-        "named_parameters",
-        "parameters",
-        "state_dict",
-        "vars",
-    ]
-)
+READS_ALL = frozenset(["__dict__", "__getstate__", "__reduce_ex__", "dir", "dumps", "vars"])
+READS_ALL |= {"named_parameters", "parameters", "state_dict"}  # names by which all attributes of all objects count
 
 
 def spelt(key: Any) -> str:
@@ -167,7 +156,7 @@ class Proxies:
         self._closures: set[CodeType] = set()  # the code of functions whose closures are
         self._unviewed: set[CodeType] = set()  # what ran by itself
         self._noted: set[tuple[int, int, Any]] = set()
-        self._shadowed: dict[type, list[tuple[str, Any]]] = {}  # what an attribute of an object would come before
+        self._shadowed: dict[type, list[str]] = {}  # what an attribute of an object would come before
         for base in Value.__mro__[:-1]:
             for n in vars(base).keys() & self.mentioned:
                 self.note(CLASS, base, n, f"Value.{n}")
@@ -365,7 +354,8 @@ class Proxies:
 
     def _key(self, x: Any, name: str) -> Any:
         """The proxy of an object that is told from others by its identity; of other keys themselves."""
-        return self.stand_in(x, name) if type(x).__hash__ is object.__hash__ else x
+        has_identity = vars(object)["__hash__"] is type(x).__hash__
+        return self.stand_in(x, name) if has_identity else x
 
     def _set(self, x: Any, name: str) -> Any:
         self.items.append(Items(x, list(x), None, None, name))
@@ -385,7 +375,7 @@ class Proxies:
     def _object(self, x: Any, name: str) -> Any:
         """An object of a class that is written in Python: its proxy reads what it is asked for."""
         kind = type(x)
-        derived = self.stand_in(kind, kind.__name__)
+        derived: Any = self.stand_in(kind, kind.__name__)
         if kind is not SimpleNamespace and derived is kind:
             return self._keep(x, self.freeze(x, name))
         made = self._keep(x, SimpleNamespace() if kind is SimpleNamespace else object.__new__(derived))
@@ -434,11 +424,12 @@ class Proxies:
 
     def _class(self, x: type, name: str) -> Any:
         """A class that is written in Python: one that is derived from it, with clones of what it defines."""
-        if not is_derivable(x) or x is object or is_known_class(x) or issubclass(x, Value):
+        if not is_derivable(x) or x is OBJECT or is_known_class(x) or issubclass(x, Value):
             return self._keep(x, self.freeze(x, name))
         bases = [self.stand_in(base, base.__name__) for base in x.__bases__]
         derived = [base for base, real in zip(bases, x.__bases__, strict=True) if base is not real]
-        made: Any = type(x)(x.__name__, (x, *derived), {"__slots__": (), "__module__": x.__module__})
+        meta: Any = type(x)
+        made = meta(x.__name__, (x, *derived), {"__slots__": (), "__module__": x.__module__})
         self._keep(x, made)
         made.__qualname__ = x.__qualname__
         made.__getattr__ = lambda proxy, n: self._attribute(proxy, n)
@@ -522,7 +513,7 @@ class Proxies:
         state = next((base for base in kind.__mro__ if base.__basicsize__ > 16 and not is_python(base)), object)
         if isinstance(x, (list, dict, deque, MappingProxyType)):
             keys = None if isinstance(x, (list, deque)) else list(x)
-            values = list(x) if keys is None else list(x.values())
+            values = list(x) if isinstance(x, (list, deque)) else list(x.values())
             self.items.append(Items(x, values, None, keys, name))
             for item in values:
                 self.freeze(item, name)
@@ -612,6 +603,7 @@ def parts_of(thing: Any) -> tuple[Any, ...]:
     return (thing,) if type(thing).__name__ == CYTHON else ()
 
 
+OBJECT: Any = object
 SEEN = (BaseException, SimpleNamespace)  # kinds of C whose attributes are all that they hold
 CYTHON = "cython_function_or_method"
 IMMUTABLE_ATTRIBUTES = (MemberDescriptorType, type(type.__dict__["__dict__"]))

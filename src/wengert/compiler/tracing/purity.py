@@ -8,7 +8,6 @@ are called: those that are not known to be pure, such as `print`, `time.time` or
 from __future__ import annotations
 
 import builtins
-import ctypes
 import dis
 import functools
 import gc
@@ -30,12 +29,13 @@ from wengert.compiler.callpath import CallPath
 from wengert.compiler.captures import MISSING, look
 from wengert.compiler.tracing.known import LRU_CACHE, PLAIN, is_known, is_known_module, is_python, is_standard
 from wengert.compiler.tracing.proxies import CELL, READS_ALL, View, attributes_of, closes_over, names_of, own, spelt
+from wengert.compiler.tracing.randomness import random_state
 from wengert.compiler.tracing.recorder import watching
 from wengert.compiler.tracing.standins import STANDINS
 from wengert.engine import Value
 from wengert.ops import TABLE
 
-__all__ = ["DRAWS", "CallTrace", "PurityCheck", "random_state"]
+__all__ = ["DRAWS", "CallTrace", "PurityCheck"]
 
 DRAWS = "it draws random numbers"
 
@@ -46,7 +46,6 @@ MODULES = frozenset(["builtins", "math", "cmath", "_operator", "itertools", "_fu
                      "_random", "decimal", "fractions", "datetime", "collections", "types", "functools", "operator",
                      "_datetime", "_decimal", "_weakref", "random", "numpy", "wengert", "_string", "weakref",
                      "_contextvars", "_collections_abc", "enum", "string", "_pickle", "_codecs", "_csv"])  # fmt: skip
-MERSENNE = 4 * (624 + 1)  # bytes of NumPy's generator: its numbers, and the place of the next one
 _NOTHING: list[Any] = []
 CONSUMED = tuple(map(type, [iter(_NOTHING), iter(()), iter({}), iter(range(0)), zip(), map(abs, _NOTHING),
                             enumerate(()), filter(None, _NOTHING), reversed(_NOTHING),
@@ -243,19 +242,12 @@ class PurityCheck:
         if event == "call" and (code.co_name, frame.f_globals.get("__name__")) == IMPORTS:
             self.change = f"it imports {frame.f_locals.get('name')}"
         self.path.note(frame, event, arg)
-        if event == "c_call" and not is_known(code, frame.f_globals):
-            if not _is_pure(arg, not is_standard(code)) and not _is_collecting(frame):
-                of = getattr(arg, "__self__", None)
-                owner = "" if of is None or isinstance(of, ModuleType) else f"{type(of).__name__}."
-                self.effect = f"it calls {owner}{arg.__name__}, whose effects or results are not the same each time"
-
-
-def random_state() -> Any:
-    """The state of the random numbers that everybody draws from."""
-    shared: Any = np.random.get_bit_generator()  # type: ignore[attr-defined]
-    if type(shared) is np.random.MT19937:  # it is read as it lies there: to ask for it takes 20 µs
-        return random.getstate(), ctypes.string_at(shared.ctypes.state_address, MERSENNE)
-    return random.getstate(), str(shared.state)
+        if event != "c_call" or is_known(code, frame.f_globals) or _is_pure(arg, not is_standard(code)):
+            return
+        if not _is_collecting(frame):
+            of = getattr(arg, "__self__", None)
+            owner = "" if of is None or isinstance(of, ModuleType) else f"{type(of).__name__}."
+            self.effect = f"it calls {owner}{arg.__name__}, whose effects or results are not the same each time"
 
 
 class CallTrace:
@@ -286,16 +278,15 @@ class CallTrace:
             if frame is self._inside:
                 self._inside = None
         elif event == "call":
-            if self._inside is None and not is_known(frame.f_code, frame.f_globals) and not is_aside(frame):
+            if self._inside is None and is_step(frame):
                 if frame.f_code in self.cached:
                     self._inside = frame
                     return
                 self.steps.append(frame.f_code)
                 if self.proxies is not None and type(frame.f_globals) is not View:
                     self.proxies.unviewed(frame)
-        elif event == "c_exception" and self._inside is None and id(arg) not in STANDINS:
-            if not is_known(frame.f_code, frame.f_globals) and not is_aside(frame):
-                self.steps.append(arg.__name__)
+        elif event == "c_exception" and self._inside is None and id(arg) not in STANDINS and is_step(frame):
+            self.steps.append(arg.__name__)
 
     def follow(self, call: Callable[[], Any]) -> Any:
         """What a call gives."""
@@ -305,6 +296,11 @@ class CallTrace:
         finally:
             sys.setprofile(None)
             self.returned = None, None, None
+
+
+def is_step(frame: Any) -> bool:
+    """Return True for a frame of code that is followed, and the function's own."""
+    return not is_known(frame.f_code, frame.f_globals) and not is_aside(frame)
 
 
 def is_aside(frame: Any) -> bool:
