@@ -222,24 +222,6 @@ def test_rows_that_the_function_cannot_take_raise_what_a_loop_raises(wrong: Any)
         assert raised(lambda: how(wrong)) == want  # noqa: B023
 
 
-def test_a_number_of_an_array_is_one_of_numpys_as_in_a_loop() -> None:
-    w, kinds = Value(2.0), set()
-
-    def function(x: Any) -> Any:
-        kinds.add(type(x))
-        return w * x.item() + x.ndim
-
-    loss = wengert.compile(function)
-    X = np.array([0.5, 1.5])
-    with pytest.warns(UserWarning, match="runs uncompiled: it changes kinds"):
-        same(loss.mean(X), wengert.mean([function(x) for x in X]), [w])
-    assert kinds == {np.float64}
-    divided = wengert.compile(lambda x: w * (1.0 / x))
-    divided.map(X)
-    with np.errstate(divide="ignore"), pytest.warns(UserWarning, match="tracing stopped at .*ZeroDivisionError"):
-        assert divided.map(np.array([0.5, 0.0])).tolist() == [4.0, np.inf]
-
-
 # ------------------------------------------------------------------------------------- which example raises, and what
 
 

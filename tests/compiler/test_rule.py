@@ -71,6 +71,7 @@ class Counted:
             return self.function(*args, **named)
 
         compiled.function = compiled._runtime.function = counted
+        compiled._runtime.definition = compiled._runtime.defined()
         return compiled
 
 

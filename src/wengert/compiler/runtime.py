@@ -171,6 +171,7 @@ class Runtime:
         """A call on a batch."""
         entry = self.entry_for(arguments, count)
         known: dict[int, Any] = {}  # what the function itself gave for some of the examples
+        is_pure = True  # whether nothing changed meanwhile, as far as is seen
         while not entry.is_eager and count >= entry.least:
             ran = self.run(entry, arguments, count, how)
             if ran is None or not (ran.was_finite and ran.was_computed):
@@ -183,13 +184,14 @@ class Runtime:
                     before = self.before(entry, arguments, row, how, ran.partial)
                     if self.next(entry, arguments, row, known):
                         continue
-                    if entry.is_eager or entry.candidate is not None:  # the rows behind may see what this one does
+                    is_pure = not entry.is_eager and row not in known
+                    if entry.candidate is not None or not is_pure:  # the rows behind may see what this one does
                         here = [n for n in known if n < row and n in ran.left]
                         ran = ran._replace(partial=before, left=[*here, *range(row, count)])
                 if ran.partial is None:
                     break
             compared = dict(known)  # of rows behind as well
-            must_check = ran.must_check and not entry.is_eager
+            must_check = ran.must_check and is_pure
             if must_check and not self.agrees_on_some(entry, ran.served, arguments, compared):
                 return self.each(arguments, how, compared)
             return ran.found if ran.found is not None else self.mixed(arguments, how, ran.partial, ran.left, known)
@@ -217,9 +219,7 @@ class Runtime:
                 return False
             result, watch = self.watched(entry, arguments.prepared(self.function, row), arguments)
             known[row] = result
-            if watch is None:
-                return False
-            return self.record(entry, arguments, arguments.example(row), result, watch) or not entry.is_eager
+            return watch is not None and self.record(entry, arguments, arguments.example(row), result, watch)
 
     def run(self, entry: CacheEntry, arguments: Arguments, count: int, how: str) -> Ran | None:
         """What specializations come to; None if somebody else is at them."""

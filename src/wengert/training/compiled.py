@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.compiler import Compiled
+from wengert.compiler import Compiled, policy
 from wengert.compiler.backends import Backend
 from wengert.compiler.tracing import Auxiliary, flatten_argument
 from wengert.engine import Value
@@ -75,8 +75,10 @@ class CompiledLosses:
         try:
             with warnings.catch_warnings(), same_random_numbers():
                 warnings.simplefilter("ignore")  # what there is to say is said in one line
-                for _ in range(2):  # of one example alone the first call only records
+                for n in range(1 + policy.CHANGES):  # of one example alone the first call only records
                     self._losses.sum(*[column[:2] for column in few])
+                    if n and (self._is_compiled() or self.refusal() or self._losses._runtime.last_waits()):
+                        break
                 self.serves: bool = self._is_compiled() or work is None
                 if not self.serves and not self.refusal() and self._losses._runtime.last_waits():
                     return  # for counts that this run does not come to

@@ -46,7 +46,10 @@ IMMUTABLE: tuple[type, ...] = (
     np.random.Generator, np.random.RandomState, np.random.BitGenerator,  # draws are seen by their effect
     type(threading.Lock()), type(threading.RLock()),
 )  # fmt: skip
-MODULES = frozenset(["abc", "enum", "types", "typing", "numbers", "_collections_abc", "copy", "copyreg", "warnings"])
+MODULES = frozenset(
+    ["_collections_abc", "_weakrefset", "abc", "copy", "copyreg", "enum", "numbers", "random", "threading", "types",
+     "typing", "warnings", "weakref"]
+)  # fmt: skip
 PACKAGES = frozenset(["numpy", "wengert", "importlib"])
 FOLLOWED = frozenset(["nn", "optim", "data", "training", "estimator"])  # of this package, which hold what may change
 OURS = ("builtins", "typing", "wengert")  # whose `__init_subclass__` leaves no trace

@@ -540,7 +540,7 @@ class Proxies:
             Unrecordable: it has variables of an enclosing function that cannot be found.
         """
         code = frame.f_code
-        if code in self._unviewed:
+        if code in self._unviewed or code not in self.ran:  # that the ways differ is said elsewhere
             return
         if code not in self._closures and code.co_freevars:
             self._freeze_method(frame)

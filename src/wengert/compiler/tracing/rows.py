@@ -33,8 +33,8 @@ def rows_of(
 ) -> tuple[Callable[..., Any], Iterator[tuple[Any, ...]]]:
     """A function that takes the arguments of an example by place, and those of each example of a batch, or of some.
 
-    An item of a list is what it is, and so is a row of an array, but for the width of its numbers: float64, int64, and
-    Python's integers where a row is one. What is neither list nor array, such as `self`, belongs to all examples. One
+    An item of a list is what it is; a row of an array is an array, of numbers as wide as Python's, or a number of
+    Python's. What is neither list nor array, such as `self`, belongs to all examples. One
     that is passed twice is one.
 
     Raises:
@@ -106,7 +106,7 @@ def _spread(x: Any, count: int, part: slice, known: dict[int, Sequence[Any]]) ->
             made = list(rows) if type(x) is tuple else list(map(getattr(type(x), "_make", type(x)), rows))
         elif isinstance(x, np.ndarray) and x.ndim:
             items = widened(x)[part]
-            made = items.tolist() if items.ndim == 1 and items.dtype.kind in "iub" else list(items)
+            made = items.tolist() if items.ndim == 1 and items.dtype.kind in "fiub" else list(items)
         elif isinstance(x, list):
             made = x[part]
         known[id(x)] = made
