@@ -236,7 +236,7 @@ def layer_no_longer_squeezes(compile):
         yield f(X[k % 9]), layer
 
 
-@scenario
+@scenario(documented="what is written into the dict of a Module, past its attributes, is not counted")
 def attributes_are_taken_over_through_vars(compile):
     model, other = nn.MLP(2, [3, 1], "tanh", rng=1), nn.MLP(2, [2, 2, 1], "tanh", rng=2)
     f = compile(lambda x: model(x))

@@ -291,7 +291,7 @@ def context_run_with_a_copy(compile):
         yield (other.run(f, 0.1 * call) if call in (6, 12, 19) else f(0.1 * call)), w
 
 
-@scenario
+@scenario(documented="state inside of C extensions")
 def decimal_context_precision(compile):
     w = Value(1.0)
 

@@ -13,6 +13,8 @@ from __future__ import annotations
 import copy
 import dis
 import functools
+import importlib
+import sys
 import weakref
 from array import array
 from collections import Counter, OrderedDict, defaultdict, deque
@@ -73,6 +75,11 @@ def is_data(found: Any) -> bool:
     return hasattr(type(found), "__set__") or hasattr(type(found), "__delete__")
 
 
+def is_default(found: Any) -> bool:
+    """Return True for what a class has for those of its objects that have none of their own."""
+    return found is not MISSING and not hasattr(type(found), "__get__")
+
+
 def own(x: Any, name: str) -> Any:
     """What an object itself has under a name; MISSING if nothing, or if only its class has it.
 
@@ -111,7 +118,8 @@ class View(dict[str, Any]):
 
     def __init__(self, proxies: Proxies, names: dict[str, Any]) -> None:
         builtins = names.get("__builtins__", __builtins__)
-        self.builtins: dict[str, Any] = {**(vars(builtins) if isinstance(builtins, ModuleType) else builtins)}
+        self.real: dict[str, Any] = vars(builtins) if isinstance(builtins, ModuleType) else builtins
+        self.builtins: dict[str, Any] = {**self.real}
         self.builtins["__import__"] = proxies.importing(self.builtins["__import__"])
         super().__init__(__builtins__=self.builtins, __name__=names.get("__name__"))
         self.proxies: Proxies = proxies
@@ -123,6 +131,7 @@ class View(dict[str, Any]):
         else:
             builtin = self.builtins[name]  # or a KeyError
             self.proxies.note(NAME, self.names, name, name)
+            self.proxies.note(NAME, self.real, name, name)
             self[name] = STANDINS.get(id(builtin), builtin)
         return self[name]
 
@@ -185,7 +194,7 @@ class Proxies:
     def _place(self, place: Place) -> None:
         """Put a place among those that one look tells to be as they were, where something tells of changes."""
         counter = None
-        if place.kind == ATTRIBUTE:
+        if place.kind == ATTRIBUTE and not is_default(of_class(type(place.source), place.key)):
             counter = getattr(type(place.source).__setattr__, "counter", None)
             if counter is not getattr(type(place.source).__delattr__, "counter", None):
                 counter = None
@@ -220,7 +229,13 @@ class Proxies:
 
     def importing(self, real: Callable[..., Any]) -> Callable[..., Any]:
         """What `import` calls in a recorded function."""
-        return lambda name, *how: self.stand_in(real(name, *how), name)
+
+        def load(name: str, *how: Any, **named: Any) -> Any:
+            found = real(name, *how, **named)
+            self.note(NAME, sys.modules, found.__name__, f"the module {name}")
+            return self.stand_in(found, name)
+
+        return load
 
     # -- functions and modules ----------------------------------------------------------------------------------------
 
@@ -230,6 +245,8 @@ class Proxies:
 
     def _function(self, f: FunctionType, name: str) -> Any:
         """A function whose code ran, or what a library has wrapped around one, as a clone."""
+        if f is importlib.import_module:
+            return self.importing(f)
         followed = f.__code__ in self.ran or hasattr(f, "__wrapped__") or not self.mentioned.isdisjoint(vars(f))
         return self._clone(f, name) if followed else f
 
@@ -287,9 +304,7 @@ class Proxies:
         return self._originals[id(x)][1] if id(x) in self._originals else taken(x)
 
     def _reference(self, x: Any, name: str) -> Any:
-        self.note(CALL, x, None, f"what {name} refers to")
-        made = self.stand_in(x(), name)
-        return self._keep(x, lambda: made)
+        return self._refuse(f"it reads {name}, a weak reference: let it read the object")
 
     def _module(self, x: ModuleType, name: str) -> Any:
         names = vars(x)
@@ -380,6 +395,7 @@ class Proxies:
             return self._keep(x, self.freeze(x, name))
         made = self._keep(x, SimpleNamespace() if kind is SimpleNamespace else object.__new__(derived))
         self._originals[id(made)] = made, x, name
+        self.note(ATTRIBUTE, x, "__class__", f"the class of {name}")
         if kind is SimpleNamespace or self.reads_all:
             self.note(CALL, lambda: tuple(attributes_of(x)), None, f"the attributes of {name}")
             for n in attributes_of(x):
@@ -444,7 +460,13 @@ class Proxies:
                 setattr(made, n, self.read(CLASS, x, n, f"{name}.{n}"))
             elif n in self.mentioned or parts:
                 self.note(CLASS, x, n, f"{name}.{n}")
+        self._note_absent(x, name)
         return made
+
+    def _note_absent(self, kind: type, name: str) -> None:
+        """Note the names that a class does not define yet."""
+        for n in self.mentioned.difference(vars(kind)):
+            self.note(CLASS, kind, n, f"{name}.{n}")
 
     def _is_followed(self, f: Any) -> bool:
         return getattr(f, "__code__", None) in self.ran or hasattr(f, "__wrapped__")
@@ -463,9 +485,9 @@ class Proxies:
             Unrecordable: it is of a kind that is written in C and may change without being seen.
         """
         kind = type(x)
-        if isinstance(x, (*IMMUTABLE, ModuleType, Value, CallPath)) or id(x) in self._frozen or id(x) in STANDINS:
+        if isinstance(x, STEADY) and not is_python(kind):
             return x
-        if x is MISSING:
+        if x is MISSING or id(x) in self._frozen or id(x) in STANDINS:
             return x
         self._frozen[id(x)] = x
         if isinstance(x, FunctionType):
@@ -479,9 +501,6 @@ class Proxies:
             self.note(CALL, lambda: x.cache_info()[1::2], None, f"the cache of {name}")
         elif kind is np.ndarray or isinstance(x, array):
             self.note(CALL, lambda: (x.tobytes(), getattr(x, "shape", None), str(getattr(x, "dtype", ""))), None, name)
-        elif kind is weakref.ref:
-            self.note(CALL, x, None, f"what {name} refers to")
-            self.freeze(x(), name)
         elif isinstance(x, np.ndarray):
             self._refuse(f"it reads {name}, a {kind.__name__}, which is more than its numbers")
         else:
@@ -498,7 +517,10 @@ class Proxies:
 
     def _freeze_class(self, kind: type, name: str) -> None:
         for base in kind.__mro__:
-            for n, thing in list(vars(base).items()) if is_python(base) and not is_known_class(base) else ():
+            if not is_python(base) or is_known_class(base):
+                continue
+            self._note_absent(base, name)
+            for n, thing in list(vars(base).items()):
                 parts = parts_of(thing)
                 if any(map(self._is_followed, parts)) or (not parts and n in self.mentioned):
                     self.freeze(self.note(CLASS, base, n, f"{name}.{n}"), f"{name}.{n}")
@@ -526,6 +548,7 @@ class Proxies:
             what = f"{kind.__module__.partition('.')[0]}.{kind.__qualname__}"
             self._refuse(f"it reads {name}, a {what}, which is written in C and may change without being seen")
         self._freeze_class(kind, kind.__name__)
+        self.note(ATTRIBUTE, x, "__class__", f"the class of {name}")
         every = self.reads_all or any(map(is_opaque, kind.__mro__))
         for n in attributes_of(x) if every else [n for n in self.mentioned if n[:2] != "__"]:
             found = of_class(kind, n)
@@ -604,7 +627,8 @@ def parts_of(thing: Any) -> tuple[Any, ...]:
 
 
 OBJECT: Any = object
-SEEN = (BaseException, SimpleNamespace)  # kinds of C whose attributes are all that they hold
+STEADY = (*IMMUTABLE, ModuleType, Value, CallPath, weakref.ref)
+SEEN = (*STEADY, BaseException, SimpleNamespace)  # kinds of C of which attributes are all that may change
 CYTHON = "cython_function_or_method"
 IMMUTABLE_ATTRIBUTES = (MemberDescriptorType, type(type.__dict__["__dict__"]))
 MAKERS: dict[Any, Callable[[Proxies, Any, str], Any]] = {

@@ -105,7 +105,8 @@ class PurityCheck:
             for free, cell in closes_over(x):
                 self._keep(cell, free, lambda cell: [look(CELL, cell, None)])
             wrapped = getattr(x, "__wrapped__", None)
-            return [*found, *[(each, x.__name__) for each in (x.__defaults__, x.__kwdefaults__, wrapped) if each]]
+            held = [(each, x.__name__) for each in (x.__defaults__, x.__kwdefaults__, wrapped) if each]
+            return [*found, *held, *self._object(x, name)]
         if kind is MethodType:
             return (x.__func__, name), (x.__self__, name)
         if isinstance(x, LRU_CACHE):
