@@ -27,7 +27,7 @@ LIBRARY = replace(LIBRARIES["jax"], by_element=True, turned="laid_out(x)")
 SIZES = 4  # batches of so many sizes are compiled as they are; those of other sizes run in pieces of powers of two
 
 # With compensated sums: else XLA leaves out what cancels with a number, and the rounding of a product that is added.
-AS_WRITTEN = {"xla_disable_hlo_passes": "algsimp", "xla_backend_optimization_level": 0}
+AS_WRITTEN: dict[str, Any] = {"xla_disable_hlo_passes": "algsimp", "xla_backend_optimization_level": 0}
 
 
 def precision(single: bool) -> AbstractContextManager[Any]:

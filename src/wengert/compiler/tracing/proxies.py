@@ -627,10 +627,10 @@ def parts_of(thing: Any) -> tuple[Any, ...]:
 
 
 OBJECT: Any = object
-STEADY = (*IMMUTABLE, ModuleType, Value, CallPath, weakref.ref)
-SEEN = (*STEADY, BaseException, SimpleNamespace)  # kinds of C of which attributes are all that may change
+STEADY: tuple[type, ...] = (*IMMUTABLE, ModuleType, Value, CallPath, weakref.ref)
+SEEN: tuple[type, ...] = (*STEADY, BaseException, SimpleNamespace)  # kinds of C of which attributes are all that may change
 CYTHON = "cython_function_or_method"
-IMMUTABLE_ATTRIBUTES = (MemberDescriptorType, type(type.__dict__["__dict__"]))
+IMMUTABLE_ATTRIBUTES: tuple[type, ...] = (MemberDescriptorType, type(type.__dict__["__dict__"]))
 MAKERS: dict[Any, Callable[[Proxies, Any, str], Any]] = {
     FunctionType: Proxies._function, MethodType: Proxies._method, functools.partial: Proxies._partial,
     BuiltinFunctionType: Proxies._builtin, LRU_CACHE: Proxies._cached, weakref.ref: Proxies._reference,

@@ -48,7 +48,7 @@ CONDITIONS: dict[str, Any] = {  # the rows of comparisons; what they come to onl
     )
     for how in COMPARISONS
 }
-BITS = {"and": operator.and_, "or": operator.or_, "xor": operator.xor}
+BITS: dict[str, Callable[..., Any]] = {"and": operator.and_, "or": operator.or_, "xor": operator.xor}
 BOOLEAN: dict[str, Any] = {"and": operator.mul, "or": BY_NAME["maximum"], "xor": CONDITIONS["ne"]}  # of 0 and 1
 UFUNCS: dict[str, str] = {  # of NumPy, by the rows of the table and the operators of Python that they are
     "subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "power": "pow", "float_power": "pow",
@@ -254,7 +254,7 @@ class Bool(Number):
     def __init__(self, recorder: Any, number: Any, node: Any, asked: Any = None) -> None:
         super().__init__(recorder, number, node)
         self.asked: Any = asked  # the comparison that it is, if it is one: a name in HOLDS, and both sides
-        self.most = 1.0
+        self.most: float = 1.0
 
     def operand(self) -> Any:
         """As of a number; of a comparison it is made when it is wanted."""
