@@ -628,7 +628,11 @@ def parts_of(thing: Any) -> tuple[Any, ...]:
 
 OBJECT: Any = object
 STEADY: tuple[type, ...] = (*IMMUTABLE, ModuleType, Value, CallPath, weakref.ref)
-SEEN: tuple[type, ...] = (*STEADY, BaseException, SimpleNamespace)  # kinds of C of which attributes are all that may change
+SEEN: tuple[type, ...] = (
+    *STEADY,
+    BaseException,
+    SimpleNamespace,
+)  # of which attributes may change
 CYTHON = "cython_function_or_method"
 IMMUTABLE_ATTRIBUTES: tuple[type, ...] = (MemberDescriptorType, type(type.__dict__["__dict__"]))
 MAKERS: dict[Any, Callable[[Proxies, Any, str], Any]] = {
