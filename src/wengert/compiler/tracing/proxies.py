@@ -153,13 +153,9 @@ class Proxies:
         self.places: list[Place] = []
         self.items: list[Items] = []
         self.groups: dict[int, Group] = {}  # by the identity of what tells of a change
-        self.bulk: list[
-            tuple[Any, tuple[int, ...], list[Value], str]
-        ] = []  # an array, its shape, Values for its floats
+        self.bulk: list[tuple[Any, tuple[int, ...], list[Value], str]] = []  # arrays, their shapes, Values for floats
         self._made: dict[int, tuple[Any, Any]] = {}  # by identity of an original: it, held by that, and its proxy
-        self._originals: dict[
-            int, tuple[Any, Any, str]
-        ] = {}  # by that of an object's proxy: it, the original, its name
+        self._originals: dict[int, tuple[Any, Any, str]] = {}  # by that of a proxy: it, the original, its name
         self._views: dict[int, View] = {}
         self._frozen: dict[int, Any] = {}  # what is held as it is, by identity
         self._closures: set[CodeType] = set()  # the code of functions whose closures are
@@ -628,11 +624,7 @@ def parts_of(thing: Any) -> tuple[Any, ...]:
 
 OBJECT: Any = object
 STEADY: tuple[type, ...] = (*IMMUTABLE, ModuleType, Value, CallPath, weakref.ref)
-SEEN: tuple[type, ...] = (
-    *STEADY,
-    BaseException,
-    SimpleNamespace,
-)  # of which attributes may change
+SEEN: tuple[type, ...] = (*STEADY, BaseException, SimpleNamespace)  # of which attributes may change
 CYTHON = "cython_function_or_method"
 IMMUTABLE_ATTRIBUTES: tuple[type, ...] = (MemberDescriptorType, type(type.__dict__["__dict__"]))
 MAKERS: dict[Any, Callable[[Proxies, Any, str], Any]] = {

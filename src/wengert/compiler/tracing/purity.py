@@ -50,6 +50,7 @@ _NOTHING: list[Any] = []
 CONSUMED = tuple(map(type, [iter(_NOTHING), iter(()), iter({}), iter(range(0)), zip(), map(abs, _NOTHING),
                             enumerate(()), filter(None, _NOTHING), reversed(_NOTHING),
                             (x for x in _NOTHING)]))  # fmt: skip
+TELLING = frozenset(["COMPARE_OP", "CONTAINS_OP", "LOAD_DEREF", "LOAD_FAST", "UNARY_NOT"])  # in front of an `is`
 IMPORTS = ("_find_and_load_unlocked", "importlib._bootstrap")  # what runs where a module is imported for the first time
 
 
@@ -188,8 +189,7 @@ class PurityCheck:
         read, written, attributes = names_of(code)
         new = set(attributes) - self.mentioned
         self.mentioned |= attributes
-        steps = pairwise(dis.get_instructions(code)) if {True, False} & {*code.co_consts} else ()
-        self.tells_bools |= any(b.opname == "IS_OP" and a.argval in (True, False) for a, b in steps)
+        self.tells_bools |= tells_bools(code)
         if written:
             asked = sorted(written)
             self._keep(names, f"the global {asked[0]}", lambda names: [names.get(n, MISSING) for n in asked])
@@ -297,6 +297,14 @@ class CallTrace:
         finally:
             sys.setprofile(None)
             self.returned = None, None, None
+
+
+@functools.lru_cache(4096)
+def tells_bools(code: CodeType) -> bool:
+    """Return True for code that may ask whether a bool is another one: ``x is True``, ``(a > 0) is b``."""
+    pairs = pairwise(dis.get_instructions(code))
+    asked = [a for a, b in pairs if b.opname == "IS_OP"]
+    return any(a.opname in TELLING or a.argval in (True, False, "True_", "False_") for a in asked)
 
 
 def is_step(frame: Any) -> bool:
