@@ -49,16 +49,17 @@ _lock, _hooked = threading.Lock(), 0  # how many blocks there are, of all thread
 @contextmanager
 def _changed(**changes: Any) -> Iterator[None]:
     """Have this thread ask for something else until the block ends."""
-    before = {name: getattr(_modes, name) for name in changes}
+    before = {name: getattr(_modes, name) for name in (*changes, "asked")}
     needed = bool(changes.get("hooks") or changes.get("grad_disabled"))
+    asked = vars(_modes)
     if needed:
         _count(1)
-    in_force.append(None)
-    vars(_modes).update(changes, asked=_modes.asked + 1)
-    try:
+    try:  # an interrupt is raised behind a call: behind the first one of each part all is as it should be
+        in_force.append(None)
+        asked.update(changes, asked=before["asked"] + 1)
         yield
     finally:
-        vars(_modes).update(before, asked=_modes.asked - 1)
+        asked.update(before)
         in_force.pop()
         if needed:
             _count(-1)

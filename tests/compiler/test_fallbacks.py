@@ -323,7 +323,6 @@ def test_control_flow_that_differs_while_tracing() -> None:
         lambda x: float(Decimal(x) * 2 + Decimal("0.5")),
         lambda x: abs(complex(x, 1.0)),
         lambda x: Random(int(x * 2)).random() * x,
-        lambda x: default_rng(int(x * 2)).normal() * x,
         lambda x: int.bit_length(int(x * 8)),
     ],
 )

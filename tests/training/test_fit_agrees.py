@@ -127,15 +127,26 @@ def test_the_rest_of_a_batch_after_a_piece_that_went_stale(monkeypatch: pytest.M
     assert gradients == pytest.approx([p.grad for p in model.parameters()], rel=1e-12)
 
 
-def test_what_a_loss_reads_is_looked_at_without_a_callback_too() -> None:
-    model, optimizer = line(0.01)
-    optimizer.freeze(model.layers[0].neurons[0].b)
-    with pytest.warns(RuntimeWarning, match="fit goes on with the engine"):
-        history = fit(
-            model, lambda p, y: mse(p, y) * (1.0 if optimizer.steps < 3 else 5.0), X, Y, optimizer, 5,
-            progress=False, seed=0, backend="numpy",
-        )  # fmt: skip
-    assert history.backend == "eager"
+step = Hidden(0.0)
+
+
+@pytest.mark.parametrize("read", [lambda optimizer: optimizer.steps, lambda _: step.value], ids=["seen", "hidden"])
+def test_what_a_loss_reads_is_looked_at_without_a_callback_too(read: Any) -> None:
+    def run(backend: str) -> History:
+        model, optimizer = line(0.01)
+        optimizer.freeze(model.layers[0].neurons[0].b)
+
+        def rate(number: int) -> float:
+            step.value = number
+            return 0.01
+
+        optimizer.lr = rate
+        loss = lambda p, y: mse(p, y) * (1.0 if read(optimizer) < 3 else 5.0)  # noqa: E731
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return fit(model, loss, X, Y, optimizer, 5, progress=False, seed=0, backend=backend)
+
+    assert run("numpy").loss == pytest.approx(run("eager").loss, rel=1e-12)
 
 
 def test_predictions_that_are_parameters_are_those_before_the_step() -> None:

@@ -47,8 +47,8 @@ IMMUTABLE: tuple[type, ...] = (
     type(threading.Lock()), type(threading.RLock()),
 )  # fmt: skip
 MODULES = frozenset(
-    ["_collections_abc", "_weakrefset", "abc", "copy", "copyreg", "enum", "numbers", "random", "threading", "types",
-     "typing", "warnings", "weakref"]
+    ["_collections_abc", "_weakrefset", "abc", "copy", "copyreg", "enum", "numbers", "random", "types", "typing",
+     "warnings", "weakref"]
 )  # fmt: skip
 PACKAGES = frozenset(["numpy", "wengert", "importlib"])
 FOLLOWED = frozenset(["nn", "optim", "data", "training", "estimator"])  # of this package, which hold what may change

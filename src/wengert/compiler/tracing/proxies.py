@@ -150,6 +150,7 @@ class Proxies:
         self.ran: dict[CodeType, Any] = watch.ran
         self.mentioned: set[str] = watch.mentioned
         self.reads_all: bool = watch.reads_all
+        self.seen: dict[int, Any] = watch.seen
         self.places: list[Place] = []
         self.items: list[Items] = []
         self.groups: dict[int, Group] = {}  # by the identity of what tells of a change
@@ -559,6 +560,10 @@ class Proxies:
             Unrecordable: it has variables of an enclosing function that cannot be found.
         """
         code = frame.f_code
+        for n in code.co_varnames[: code.co_argcount]:
+            x = frame.f_locals.get(n)
+            if self.seen.get(id(x), MISSING) is x:  # it was there before, and is passed itself
+                self.freeze(x, n)
         if code in self._unviewed or code not in self.ran:  # that the ways differ is said elsewhere
             return
         if code not in self._closures and code.co_freevars:
@@ -594,6 +599,7 @@ class Proxies:
             for x, shape, leaves, name in self.bulk
         ]
         self._made, self._originals, self._views, self.recorder, self.bulk = {}, {}, {}, None, []
+        self.seen = {}
         return Captures(self.places, self.items, list(self.groups.values()), bulk)
 
 

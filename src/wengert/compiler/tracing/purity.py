@@ -13,6 +13,7 @@ import functools
 import gc
 import random
 import sys
+import weakref
 import zlib
 from array import array
 from collections import deque
@@ -59,6 +60,7 @@ class PurityCheck:
 
     Attributes:
         ran: the code that ran, in its order.
+        seen: what was there before, as far as the code reaches it, by identity.
         mentioned: the names in it.
         reads_all: whether all attributes of all objects count, not only those that are mentioned.
         tells_bools: whether it asks if something is True, or is False, itself.
@@ -79,7 +81,7 @@ class PurityCheck:
         self._values: list[Value] = []
         self._numbers: list[tuple[float, float]] = []
         self._objects: list[tuple[Any, str]] = []  # whose attributes are looked at where they are named
-        self._seen: dict[int, Any] = {}
+        self.seen: dict[int, Any] = {}
         self._classes: set[type] = set()
         self.reads_all: bool = False
         self._enter([(function, "itself"), *[(x, name) for name, x in arguments]])
@@ -91,8 +93,8 @@ class PurityCheck:
         while waiting:
             x, name = waiting.pop()
             kind = type(x)
-            if not (kind is float or kind in PLAIN or x is MISSING or id(x) in self._seen):
-                self._seen[id(x)] = x
+            if not (kind is float or kind in PLAIN or x is MISSING or id(x) in self.seen):
+                self.seen[id(x)] = x
                 waiting += self._entered(x, kind, name)
 
     def _entered(self, x: Any, kind: Any, name: str) -> Any:
@@ -114,6 +116,8 @@ class PurityCheck:
             self.path.cached.add(getattr(x.__wrapped__, "__code__", None))
             self._keep(x, f"the cache of {name}", lambda x: x.cache_info()[1::2])
             return ((x.__wrapped__, name),)
+        if isinstance(x, weakref.ref):
+            return ((x(), name),)
         if isinstance(x, functools.partial):
             return (x.func, name), (x.args, name), (x.keywords, name)
         if isinstance(x, CallPath):  # what a compiled function remembers of its calls is no effect

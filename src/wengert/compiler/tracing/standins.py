@@ -213,7 +213,6 @@ STANDINS |= {
 }
 STANDINS |= {id(math.dist): _distance, id(math.copysign): _copysign, id(math.fmod): _fmod, id(math.fsum): _fsum}
 STANDINS |= {id(math.radians): lambda x: x * (math.pi / 180.0), id(math.degrees): lambda x: x * (180.0 / math.pi)}
-STANDINS |= {id(f): _taking(f) for f in (np.random.default_rng, np.random.RandomState, np.random.SeedSequence)}
 STANDINS |= {id(max): _extreme(max, "max"), id(min): _extreme(min, "min")}
 
 
