@@ -22,7 +22,6 @@ from wengert import Value
 from wengert.errors import ArgumentError
 
 np = pytest.importorskip("numpy")
-default_rng = np.random.default_rng
 
 
 def leaking() -> list[tuple[str, Callable[..., Any]]]:

@@ -216,6 +216,8 @@ class Proxies:
             return make(self, x, name)
         if isinstance(x, type):
             return self._class(x, name)
+        if isinstance(x, weakref.ref):
+            return self._refuse(f"it reads {name}, a weak reference: let it read the object")
         if is_derivable(kind):
             return self._object(x, name)
         return self._keep(x, self.freeze(x, name))
@@ -299,9 +301,6 @@ class Proxies:
         if type(x) is tuple:
             return tuple(map(self._original, x))
         return self._originals[id(x)][1] if id(x) in self._originals else taken(x)
-
-    def _reference(self, x: Any, name: str) -> Any:
-        return self._refuse(f"it reads {name}, a weak reference: let it read the object")
 
     def _module(self, x: ModuleType, name: str) -> Any:
         names = vars(x)
@@ -482,7 +481,7 @@ class Proxies:
             Unrecordable: it is of a kind that is written in C and may change without being seen.
         """
         kind = type(x)
-        if isinstance(x, STEADY) and not is_python(kind):
+        if isinstance(x, weakref.ref) or (isinstance(x, STEADY) and not is_python(kind)):
             return x
         if x is MISSING or id(x) in self._frozen or id(x) in STANDINS:
             return x
@@ -629,13 +628,13 @@ def parts_of(thing: Any) -> tuple[Any, ...]:
 
 
 OBJECT: Any = object
-STEADY: tuple[type, ...] = (*IMMUTABLE, ModuleType, Value, CallPath, weakref.ref)
+STEADY: tuple[type, ...] = (*IMMUTABLE, ModuleType, Value, CallPath)
 SEEN: tuple[type, ...] = (*STEADY, BaseException, SimpleNamespace)  # of which attributes may change
 CYTHON = "cython_function_or_method"
 IMMUTABLE_ATTRIBUTES: tuple[type, ...] = (MemberDescriptorType, type(type.__dict__["__dict__"]))
 MAKERS: dict[Any, Callable[[Proxies, Any, str], Any]] = {
     FunctionType: Proxies._function, MethodType: Proxies._method, functools.partial: Proxies._partial,
-    BuiltinFunctionType: Proxies._builtin, LRU_CACHE: Proxies._cached, weakref.ref: Proxies._reference,
+    BuiltinFunctionType: Proxies._builtin, LRU_CACHE: Proxies._cached,
     ModuleType: Proxies._module, list: Proxies._list, tuple: Proxies._tuple, set: Proxies._set,
     frozenset: Proxies._set, np.ndarray: Proxies._array, deque: Proxies._deque, SimpleNamespace: Proxies._object,
     **dict.fromkeys((dict, defaultdict, OrderedDict, Counter, MappingProxyType), Proxies._dict),

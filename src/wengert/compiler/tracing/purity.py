@@ -13,7 +13,6 @@ import functools
 import gc
 import random
 import sys
-import weakref
 import zlib
 from array import array
 from collections import deque
@@ -116,8 +115,6 @@ class PurityCheck:
             self.path.cached.add(getattr(x.__wrapped__, "__code__", None))
             self._keep(x, f"the cache of {name}", lambda x: x.cache_info()[1::2])
             return ((x.__wrapped__, name),)
-        if isinstance(x, weakref.ref):
-            return ((x(), name),)
         if isinstance(x, functools.partial):
             return (x.func, name), (x.args, name), (x.keywords, name)
         if isinstance(x, CallPath):  # what a compiled function remembers of its calls is no effect
