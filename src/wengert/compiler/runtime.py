@@ -90,7 +90,9 @@ class Runtime:
     def defined(self) -> Any:
         """The code and the defaults of the function, which may be given others."""
         f = self.function
-        return (f.__code__, f.__defaults__, f.__kwdefaults__) if isinstance(f, FunctionType) else None
+        if not isinstance(f, FunctionType):
+            return None
+        return f.__code__, f.__defaults__, tuple((f.__kwdefaults__ or {}).items())
 
     def define_anew(self) -> None:
         """Forget what was recorded of the function as it was."""

@@ -19,6 +19,7 @@ import weakref
 from array import array
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator
+from operator import attrgetter
 from types import (
     BuiltinFunctionType,
     CellType,
@@ -121,6 +122,7 @@ class View(dict[str, Any]):
         self.real: dict[str, Any] = vars(builtins) if isinstance(builtins, ModuleType) else builtins
         self.builtins: dict[str, Any] = {**self.real}
         self.builtins["__import__"] = proxies.importing(self.builtins["__import__"])
+        self.builtins["getattr"] = proxies.getting
         super().__init__(__builtins__=self.builtins, __name__=names.get("__name__"))
         self.proxies: Proxies = proxies
         self.names: dict[str, Any] = names
@@ -164,7 +166,7 @@ class Proxies:
         self._noted: set[tuple[int, int, Any]] = set()
         self._shadowed: dict[type, list[str]] = {}  # what an attribute of an object would come before
         for base in Value.__mro__[:-1]:
-            for n in vars(base).keys() & self.mentioned:
+            for n in [n for n in vars(base) if n[:2] == "__" or n in self.mentioned]:  # operators are not named
                 self.note(CLASS, base, n, f"Value.{n}")
 
     # -- reading ------------------------------------------------------------------------------------------------------
@@ -236,11 +238,33 @@ class Proxies:
 
         return load
 
+    def getting(self, made: Any, n: str, *default: Any) -> Any:
+        """What `getattr` gives in a recorded function: a computed name is none of those that the code mentions."""
+        _, x, name = self._originals.get(id(made), (None, made, ""))
+        found = MISSING if x is made or n in self.mentioned else of_class(type(x), n)
+        if found is not MISSING and not is_data(found) and self._note_own(x, n, f"{name}.{n}"):
+            return self.read(ATTRIBUTE, x, n, f"{name}.{n}")
+        return getattr(made, n, *default)
+
+    def _getter(self, x: Any, name: str) -> Any:
+        """`operator.attrgetter`, as code."""
+        paths = [path.split(".") for path in x.__reduce__()[1]]
+
+        def get(thing: Any) -> Any:
+            found = [functools.reduce(self.getting, path, thing) for path in paths]
+            return found[0] if len(found) == 1 else tuple(found)
+
+        return self._keep(x, get)
+
     # -- functions and modules ----------------------------------------------------------------------------------------
 
     def root(self, f: Any) -> Any:
         """The proxy of the function that is recorded."""
-        return self._clone(f, "itself") if isinstance(f, FunctionType) else self.stand_in(f, "itself")
+        if not isinstance(f, FunctionType):
+            return self.stand_in(f, "itself")
+        if f.__kwdefaults__:  # of which arguments are made, not the clone's own
+            self.note(CALL, lambda: tuple((f.__kwdefaults__ or {}).items()), None, f"how {f.__name__} is defined")
+        return self._clone(f, "itself")
 
     def _function(self, f: FunctionType, name: str) -> Any:
         """A function whose code ran, or what a library has wrapped around one, as a clone."""
@@ -636,6 +660,7 @@ MAKERS: dict[Any, Callable[[Proxies, Any, str], Any]] = {
     FunctionType: Proxies._function, MethodType: Proxies._method, functools.partial: Proxies._partial,
     BuiltinFunctionType: Proxies._builtin, LRU_CACHE: Proxies._cached,
     ModuleType: Proxies._module, list: Proxies._list, tuple: Proxies._tuple, set: Proxies._set,
+    attrgetter: Proxies._getter,
     frozenset: Proxies._set, np.ndarray: Proxies._array, deque: Proxies._deque, SimpleNamespace: Proxies._object,
     **dict.fromkeys((dict, defaultdict, OrderedDict, Counter, MappingProxyType), Proxies._dict),
 }  # fmt: skip

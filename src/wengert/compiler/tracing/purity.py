@@ -314,16 +314,24 @@ def is_step(frame: Any) -> bool:
 
 
 def is_aside(frame: Any) -> bool:
-    """Whether a frame is none of the function's own: code of Python's library, or a method that Python wrote, as for a
-    named tuple, that code which is not followed calls; what Python calls when it collects garbage.
+    """Whether a frame is none of the function's own: code of Python's library, or a method that this wrote, that code
+    which is not followed calls; what Python calls when it collects garbage.
     """
     if frame.f_code in _collecting():
         return True
-    while frame is not None and (is_standard(frame.f_code) or frame.f_code.co_filename == "<string>"):
+    while frame is not None and (is_standard(frame.f_code) or _is_written(frame)):
         frame = frame.f_back
         if frame is None or is_known(frame.f_code, frame.f_globals):
             return True
     return False
+
+
+def _is_written(frame: Any) -> bool:
+    """Whether a frame is of a method that Python's library wrote, for a named tuple or a dataclass."""
+    if frame.f_code.co_filename != "<string>":
+        return False
+    module = str(frame.f_globals.get("__name__"))
+    return module.startswith("namedtuple_") or frame.f_code.co_qualname.startswith("__create_fn__.")
 
 
 def _is_collecting(frame: Any) -> bool:
