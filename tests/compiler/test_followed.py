@@ -1,6 +1,8 @@
 """What is written in Python is followed, wherever its file lies: whatever a function reads, and is changed between its
 calls, is seen. Each case runs beside itself uncompiled, on things of its own; the change comes after the fifth call, at
 which no comparison would find it.
+
+The lines of "What is seen, and what is not" in `docs/lifting.md` are shown here.
 """
 
 from __future__ import annotations
@@ -9,6 +11,8 @@ import argparse
 import configparser
 import ctypes
 import decimal
+import enum
+import fractions
 import functools
 import importlib
 import io
@@ -28,6 +32,7 @@ from collections import ChainMap, UserDict, UserList, deque
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from dataclasses import dataclass
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +40,7 @@ import pytest
 
 import wengert
 from tests.compiler.checks import CLOSE, difference, lifted, specializations, warned
+from tests.hidden import Hidden
 from wengert import Value, nn, optim
 
 np = pytest.importorskip("numpy")
@@ -192,6 +198,11 @@ class Record:
         return 2.0 * self.lr
 
 
+class Kind(enum.Enum):
+    FAST = 1.5
+    SLOW = 3.0
+
+
 class Answering:
     """Has attributes that it is asked for."""
 
@@ -228,6 +239,20 @@ def environment() -> str:
 def referred() -> tuple[Config, Any]:
     made = Config()
     return made, weakref.ref(made)
+
+
+def enclosed() -> Any:
+    """A function that reads a variable around it, and one that sets that."""
+    lr = 1.5
+
+    def read() -> float:
+        return lr
+
+    def write(x: float) -> None:
+        nonlocal lr
+        lr = x
+
+    return read, write
 
 
 def lr_of(thing: Any) -> Any:
@@ -279,6 +304,16 @@ READ: dict[str, tuple[Callable[[], Any], Callable[[Any], Any], Callable[[Any], A
     "os.environ": (environment, lambda t: float(os.environ[t]), lambda t: operator.setitem(os.environ, t, "3.0")),
     "array.array": (lambda: array("d", [1.5]), lambda t: t[0], puts(0, 3.0)),
     "array": (lambda: np.array([1.5, 2.0]), lambda t: t[0] * t.sum(), puts(0, 3.0)),
+    "many floats": (lambda: [1.5] * 20, sum, puts(7, 3.0)),
+    "many floats of an array": (lambda: np.ones((4, 5)), lambda t: (t * t).sum(), lambda t: t.fill(2.0)),
+    "integers of an array": (lambda: np.arange(5), lambda t: float(t[3]), puts(3, 9)),
+    "variable around": (enclosed, lambda t: t[0](), lambda t: t[1](3.0)),
+    "integer": (lambda: types.SimpleNamespace(lr=2), lr_of, sets(lr=3)),
+    "bool": (lambda: types.SimpleNamespace(lr=True), lambda t: 1.5 if t.lr else 3.0, sets(lr=False)),
+    "text": (lambda: types.SimpleNamespace(lr="a"), lambda t: 1.5 if t.lr == "a" else 3.0, sets(lr="b")),
+    "None": (lambda: types.SimpleNamespace(lr=None), lambda t: 1.5 if t.lr is None else t.lr, sets(lr=3.0)),
+    "tuple": (lambda: types.SimpleNamespace(lr=(1.5, 2)), lambda t: t.lr[0], sets(lr=(3.0, 2))),
+    "keys of a dict": (lambda: {"a": 1.5}, len, puts("b", 1.5)),
     "set": (lambda: {1, 2}, lambda t: float(sum(t)), lambda t: t.add(3)),
     "threading.Event": (threading.Event, lambda t: 1.5 if t.is_set() else 3.0, lambda t: t.set()),
 }
@@ -729,6 +764,37 @@ def test_caches_of_libraries_are_filled(library: Any, name: str, how: str, backe
     lifted(beside.compiled)
 
 
+# ------------------------------------------------------------------------------------- taken as it is
+
+TAKEN: dict[str, tuple[Any, Callable[[Any], Any]]] = {
+    "bytes": (b"\2", lambda t: float(t[0])),
+    "range": (range(3), lambda t: float(sum(t))),
+    "slice": (slice(1, 3), lambda t: [1.0, 2.0, 3.0][t][0]),
+    "date": (date(2001, 2, 3), lambda t: float(t.day)),
+    "duration": (timedelta(seconds=1.5), lambda t: t.total_seconds()),
+    "decimal": (decimal.Decimal("1.5"), float),
+    "fraction": (fractions.Fraction(3, 2), float),
+    "pattern": (re.compile("[0-9]+"), lambda t: float(len(t.findall("1 and 2")))),
+    "match": (re.match("([0-9]+)", "15"), lambda t: float(t.group(1))),
+    "function of C": (math.sqrt, lambda t: t(2.25)),
+    "method of C": (str.upper, lambda t: float(len(t("word")))),
+    "function of NumPy": (np.mean, lambda t: float(t([1.0, 2.0]))),
+    "ufunc": (np.exp, lambda t: float(t(0.5))),
+    "scalar": (np.int64(3), float),
+    "dtype": (np.dtype("f8"), lambda t: float(t.itemsize)),
+    "enum": (Kind.FAST, lambda t: 1.5 if t is Kind.FAST else t.value),
+}
+
+
+@in_every_way(TAKEN)
+def test_what_never_changes_is_taken_as_it_is(name: str, how: str, backend: str) -> None:
+    thing, read = TAKEN[name]
+    beside = Beside(lambda: thing, lambda t, x: W * x * read(t), how, backend)
+    beside.call(6)
+    lifted(beside.compiled)
+    assert specializations(beside.compiled) == [1]
+
+
 # ------------------------------------------------------------------------------------- what is written in C
 
 
@@ -819,3 +885,52 @@ def test_types_of_c_leave_a_function_uncompiled(name: str, how: str, backend: st
     assert " runs uncompiled: " in said
     assert says in said
     assert seen[0] != seen[1]
+
+
+# ------------------------------------------------------------------------------------- what is not seen
+
+
+def effect_of_later_calls(thing: tuple[Hidden, list[float]], x: Any) -> Any:
+    if thing[0].value > 2.0:
+        thing[1].append(1.0)
+    return W * x
+
+
+def precision(digits: int) -> Callable[[Any], None]:
+    return lambda _: setattr(decimal.getcontext(), "prec", digits)
+
+
+UNSEEN: dict[str, tuple[Callable[[], Any], Callable[[Any, Any], Any], Callable[[Any], Any]]] = {
+    "decimals": (lambda: None, lambda _, x: W * x * float(decimal.Decimal(1) / 3), precision(1)),
+    "handlers of errors": (lambda: Hidden(1.5), lambda t, x: W * x * t.value, sets(value=3.0)),
+}
+
+
+@in_every_way(UNSEEN)
+def test_what_is_not_seen_is_found_at_the_next_comparison(name: str, how: str, backend: str) -> None:
+    make, of, change = UNSEEN[name]
+    beside = Beside(make, of, how, backend)
+    with decimal.localcontext():
+        before = beside.call(5)
+        beside.change(change)
+        for _ in range(2):
+            assert difference(beside.seen(by_program(beside.compiled, how), beside.things[1]), before) < CLOSE
+        (said,) = warned(beside.call)  # the eighth
+        assert said.startswith("a recording of ")
+        beside.call(5)
+    lifted(beside.compiled)
+
+
+def test_effects_of_later_calls_are_seen_from_the_next_comparison_on() -> None:
+    hidden, log, done = Hidden(1.0), list[float](), list[int]()
+    loss = wengert.compile(reading(effect_of_later_calls, (hidden, log)))
+
+    def calls() -> None:
+        for number in range(1, 17):
+            hidden.value = 3.0 if number > 5 else 1.0
+            loss(0.5)
+            done.append(len(log))
+
+    (said,) = warned(calls)
+    assert " runs uncompiled: it changes thing[1]" in said
+    assert done == [*[0] * 7, *range(1, 10)]  # of the sixth and the seventh nothing is known

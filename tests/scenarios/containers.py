@@ -260,7 +260,7 @@ def memoryview_into_a_buffer(compile):
         yield f.map([0.1 * call + 0.1 * k for k in range(9)])
 
 
-@scenario(documented="State inside of C extensions")
+@scenario
 def ctypes_double_and_structure(compile):
     class Gains(ctypes.Structure):
         _fields_ = [("left", ctypes.c_double), ("right", ctypes.c_double)]

@@ -28,8 +28,8 @@ what changes does so at calls 5, 11, 17 or 21 (counted from 0), at which no comp
 may be changed: no other scenario runs in the process.
 
 ``@scenario(each={"name": thing, ...})`` makes one scenario of each thing, which is passed as the second argument;
-``documented="..."`` names the line of "What is still not seen" for which the result may be wrong; ``needs="pydantic"``
-leaves it out where that is not installed.
+``documented="..."`` names the line of "Not seen" in `docs/lifting.md` for which the result may be wrong;
+``needs="pydantic"`` leaves it out where that is not installed.
 """
 
 from __future__ import annotations

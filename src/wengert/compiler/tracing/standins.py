@@ -1,7 +1,7 @@
 """What a recorded function is given for the parts of Python that would take a traced number out in silence.
 
 `max`, `min` and the functions of `math` are rows of the table; `float`, `int`, `type` and `Value` are classes that
-answer as those do. The function finds them under its own names (`surroundings.py`); nothing else sees them.
+answer as those do. The function finds them under its own names (`proxies.py`); nothing else sees them.
 """
 
 from __future__ import annotations
