@@ -322,13 +322,3 @@ def test_integers_that_no_float_is(number: int) -> None:
         warned(lambda compiled=compiled, calls=calls, found=found: found.extend(map(compiled, calls)))  # type: ignore[misc]
         assert found == [f(n) for n in calls]
         assert {*map(type, found)} == {int}
-
-
-def test_what_is_no_number() -> None:
-    results: list[Any] = [None, "a", {"a": 1.0}, 1j]
-    for result in results:
-        f = wengert.compile(lambda x, result=result: (x, result)[1], backend="numpy")
-        (said,) = warned(lambda f=f: [f(1.0) for _ in range(3)])  # type: ignore[misc]
-        assert "it returns " in said
-        assert "a compiled function returns a Value or a number, or lists of them" in said
-        assert f(1.0) == result

@@ -27,11 +27,11 @@ import numpy as np
 
 from wengert.compiler.callpath import CallPath
 from wengert.compiler.captures import MISSING, look
+from wengert.compiler.tracing import standins
 from wengert.compiler.tracing.known import LRU_CACHE, PLAIN, is_known, is_known_module, is_python, is_standard
 from wengert.compiler.tracing.proxies import CELL, READS_ALL, View, attributes_of, closes_over, names_of, own, spelt
 from wengert.compiler.tracing.randomness import random_state
 from wengert.compiler.tracing.recorder import watching
-from wengert.compiler.tracing.standins import STANDINS
 from wengert.engine import Value
 from wengert.ops import TABLE
 
@@ -51,6 +51,7 @@ CONSUMED = tuple(map(type, [iter(_NOTHING), iter(()), iter({}), iter(range(0)), 
                             enumerate(()), filter(None, _NOTHING), reversed(_NOTHING),
                             (x for x in _NOTHING)]))  # fmt: skip
 TELLING = frozenset(["COMPARE_OP", "CONTAINS_OP", "LOAD_DEREF", "LOAD_FAST", "UNARY_NOT"])  # in front of an `is`
+OF_STANDINS = vars(standins)  # which stand between the function and what it calls
 IMPORTS = ("_find_and_load_unlocked", "importlib._bootstrap")  # what runs where a module is imported for the first time
 
 
@@ -287,7 +288,7 @@ class CallTrace:
                 self.steps.append(frame.f_code)
                 if self.proxies is not None and type(frame.f_globals) is not View:
                     self.proxies.unviewed(frame)
-        elif event == "c_exception" and self._inside is None and id(arg) not in STANDINS and is_step(frame):
+        elif event == "c_exception" and self._inside is None and id(arg) not in standins.STANDINS and is_step(frame):
             self.steps.append(arg.__name__)
 
     def follow(self, call: Callable[[], Any]) -> Any:
@@ -321,6 +322,8 @@ def is_aside(frame: Any) -> bool:
         return True
     while frame is not None and (is_standard(frame.f_code) or _is_written(frame)):
         frame = frame.f_back
+        while frame is not None and frame.f_globals is OF_STANDINS:
+            frame = frame.f_back
         if frame is None or is_known(frame.f_code, frame.f_globals):
             return True
     return False
