@@ -1,7 +1,7 @@
 cimport cython
 from wengert.compiler cimport memory
 from wengert.engine cimport Value
-cdef int NAME, CELL, ATTRIBUTE, CLASS, FUNCTION, CALL
+cdef int NAME, CELL, ATTRIBUTE, CLASS, FUNCTION, CALL, BYTES
 cdef object _missing
 cdef tuple PLAIN
 @cython.locals(names=dict)
@@ -27,7 +27,8 @@ cdef class Numbers:
     cdef readonly object source, places
     cdef readonly str name
     cdef tuple shape
-    cdef long long places_at, count
+    cdef long long places_at, count, first
+    @cython.locals(at="long long")
     cdef bint read_into(self, long long target) except -1
 cdef class Group:
     cdef readonly object kind

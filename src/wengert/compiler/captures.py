@@ -21,8 +21,8 @@ if False:  # what the compiler reads instead of the stand-in
 __all__ = ["KINDS", "MISSING", "Captures", "Group", "Items", "Numbers", "Place", "look", "same"]
 
 MISSING = _missing = object()  # what is found where nothing is
-NAME, CELL, ATTRIBUTE, CLASS, FUNCTION, CALL = range(6)  # where a thing is read: see `look`
-KINDS = tuple(range(6))  # the same for other modules, which do not see the numbers of C
+NAME, CELL, ATTRIBUTE, CLASS, FUNCTION, CALL, BYTES = range(7)  # where a thing is read: see `look`
+KINDS = tuple(range(7))  # the same for other modules, which do not see the numbers of C
 PLAIN = (int, bool, str, bytes, complex, type(None))
 
 
@@ -32,8 +32,9 @@ def look(kind: Int, source: Any, key: Any) -> Any:
     Args:
         kind: NAME for a key of a dict, such as a module's globals; CELL for a variable of an enclosing function;
             ATTRIBUTE for what an object has by itself or by its class, without any `__getattr__`; CLASS for what a
-            class itself defines; FUNCTION for the code and the defaults of a function; CALL for what it gives.
-        source: the dict, the cell, the object, the class or the function.
+            class itself defines; FUNCTION for the code and the defaults of a function; CALL for what it gives; BYTES
+            for what is in an array.
+        source: the dict, the cell, the object, the class, the function or the array.
         key: of the dict; the name of the attribute.
     """
     if kind == NAME:
@@ -47,6 +48,8 @@ def look(kind: Int, source: Any, key: Any) -> Any:
         return vars(source).get(key, _missing)
     if kind == FUNCTION:
         return source.__code__, source.__defaults__, source.__kwdefaults__
+    if kind == BYTES:
+        return source.copy()
     return source()
 
 
@@ -72,6 +75,11 @@ def same(now: Any, then: Any) -> bool:
     return (kind in PLAIN or isinstance(then, generic)) and bool(now == then)
 
 
+def are_alike(now: Any, then: Any) -> bool:
+    """Return True if two arrays are, also where memory says nothing of them: one of dates, or every other row."""
+    return bool((now.dtype, now.shape) == (then.dtype, then.shape) and now.tobytes() == then.tobytes())
+
+
 @cython.cclass
 class Place:
     """Where one thing was read, and what was found there: a thing, or a float, of which a Value holds the number.
@@ -94,6 +102,8 @@ class Place:
         """Read what is there now; True if it is another thing than it was."""
         if self.kind == FUNCTION and memory.is_defined(self.source, self.then):
             return False
+        if self.kind == BYTES:
+            return not (memory.are_bytes(self.source, self.then) or are_alike(self.source, self.then))
         now = look(self.kind, self.source, self.key)
         if self.leaf is not None:
             if type(now) is not type(self.then):
@@ -129,9 +139,17 @@ class Items:
         items: list[Any]
         if type(self.source) is list:
             items = self.source
+            if self.leaves is None and memory.are_identical(items, self.then):
+                return False
         elif self.keys is None:
             items = list(self.source)
         else:
+            if (
+                self.leaves is None
+                and type(self.source) is dict
+                and memory.are_items(self.source, self.keys, self.then)
+            ):
+                return False
             if self._differ(list(self.source), self.keys):
                 return True
             items = list(self.source.values())
@@ -188,6 +206,9 @@ class Numbers:
         self.places: Any = places
         self.places_at: int = places.ctypes.data
         self.count: int = len(places)
+        self.first: int = -1  # the place of the first one, if they are all there in their order
+        if len(places) and places[0] >= 0 and (places[1:] - places[:-1] == 1).all():
+            self.first = int(places[0])
         self.name: str = name
 
     def read_into(self, target: Int) -> bool:
@@ -195,15 +216,18 @@ class Numbers:
         source: Any = self.source
         if type(source) is list:
             return memory.scatter_list(source, target, self.places_at, self.count)
-        if source.shape != self.shape or source.dtype != "f8":
-            return False
         at = memory.address(source, False, self.shape, 0)
         if not at:
+            if source.shape != self.shape or source.dtype != "f8":
+                return False
             source = source.copy(order="C")
             at = memory.address(source, False, self.shape, 0)
             if not at:
                 return False
-        memory.scatter(at, target, self.places_at, self.count)
+        if self.first >= 0:
+            memory.copy(at, target + 8 * self.first, self.count)
+        else:
+            memory.scatter(at, target, self.places_at, self.count)
         return True
 
 

@@ -12,7 +12,7 @@ cdef class Executable:
     cdef tuple parameters
     cdef bint leaves
     cdef tuple operands
-    cdef bint is_one, is_given, is_copied
+    cdef bint is_own, is_one, is_given, is_copied
     cdef double[::1] slopes
     cdef long long[::1] places
     cdef double[::1] numbers, reals
@@ -51,7 +51,7 @@ cdef class Executable:
     cpdef bint hold(self, Py_ssize_t count) except -1
     @cython.locals(n=Py_ssize_t, at="long long", left="long long", right="long long", left_step="long long", right_step="long long")
     cdef bint _hold(self, Py_ssize_t row, Py_ssize_t count) except -1
-    @cython.locals(total=double)
+    @cython.locals(total=double, n=Py_ssize_t)
     cdef bint is_finite(self) except -1
     @cython.locals(n=Py_ssize_t, count=Py_ssize_t)
     cdef object node(self, double value, list values)

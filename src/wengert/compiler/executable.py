@@ -115,6 +115,7 @@ class Executable:
         self.by, self.by_at, self.by_count = numpy.zeros(0), 0, 0
         self.places: Any = numpy.arange(len(parameters), dtype=numpy.int64) if own is None else own.astype(numpy.int64)
         self.operands: Any = parameters if own is None else tuple([parameters[n] for n in own])
+        self.is_own: Any = own is None  # whether all parameters are the user's
         self.is_one: Any = made.shape == ()
         self.work = self.sides_at = self.sides_step = 0
         self.room = self.count = 0  # for how many examples there is memory, and how many there were in the last run
@@ -374,7 +375,12 @@ class Executable:
         """Whether all derivatives of the last run are finite, and their squares too: what is so large is left to the
         engine like infinity.
         """
-        total = memory.squares(self.slopes_at, len(self.slopes))
+        if self.is_own:
+            total = memory.squares(self.slopes_at, len(self.slopes))
+        else:  # of what is read anew there are none
+            total = 0.0
+            for n in range(len(self.places)):
+                total += self.slopes[self.places[n]] * self.slopes[self.places[n]]
         if self.by_count:
             total += memory.squares(self.by_at, self.by_count)
         return memory.isfinite(total)

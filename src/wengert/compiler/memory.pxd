@@ -183,6 +183,43 @@ cdef extern from *:
         return ((PyTypeObject *)kind)->tp_version_tag;
     }
 
+    /* Whether two lists hold the same objects. */
+    static CYTHON_UNUSED int wengert_are_identical(PyObject *now, PyObject *then)
+    {
+        Py_ssize_t n = PyList_GET_SIZE(then);
+        return PyList_GET_SIZE(now) == n
+            && (!n || !memcmp(((PyListObject *)now)->ob_item, ((PyListObject *)then)->ob_item, n * sizeof(PyObject *)));
+    }
+
+    /* Whether a dict holds the same objects under the same keys, in the same order. */
+    static CYTHON_UNUSED int wengert_are_items(PyObject *now, PyObject *keys, PyObject *then)
+    {
+        Py_ssize_t at = 0, i = 0;
+        PyObject *key, *x;
+        if (PyDict_GET_SIZE(now) != PyList_GET_SIZE(keys)) return 0;
+        for (; PyDict_Next(now, &at, &key, &x); i++)
+            if (key != PyList_GET_ITEM(keys, i) || x != PyList_GET_ITEM(then, i)) return 0;
+        return 1;
+    }
+
+    /* Whether two arrays are alike: in the kind of their elements, their shape and each byte; 0 also where one does not
+       lie in one piece, or says nothing of its kind. */
+    static CYTHON_UNUSED int wengert_are_bytes(PyObject *now, PyObject *then)
+    {
+        Py_buffer x, y;
+        int alike = 0;
+        if (PyObject_GetBuffer(now, &x, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) < 0) { PyErr_Clear(); return 0; }
+        if (PyObject_GetBuffer(then, &y, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) < 0) PyErr_Clear();
+        else {
+            alike = x.ndim == y.ndim && x.itemsize == y.itemsize && x.len == y.len && !strcmp(x.format, y.format);
+            for (int i = 0; alike && i < x.ndim; i++) alike = x.shape[i] == y.shape[i];
+            alike = alike && !memcmp(x.buf, y.buf, (size_t)x.len);
+            PyBuffer_Release(&y);
+        }
+        PyBuffer_Release(&x);
+        return alike;
+    }
+
     /* Writes n numbers to these places; those whose place is -1 to none. */
     static CYTHON_UNUSED void wengert_scatter(long long source, long long target, long long places, long long n)
     {
@@ -208,6 +245,9 @@ cdef extern from *:
     object attribute "wengert_attribute"(object x, object name, object missing)
     bint is_defined "wengert_is_defined"(object function, tuple then) noexcept
     unsigned int version "wengert_version"(object kind) noexcept
+    bint are_identical "wengert_are_identical"(list now, list then) noexcept
+    bint are_items "wengert_are_items"(dict now, list keys, list then) noexcept
+    bint are_bytes "wengert_are_bytes"(object now, object then) noexcept
     void scatter "wengert_scatter"(long long source, long long target, long long places, long long n) noexcept
     bint scatter_list "wengert_scatter_list"(list source, long long target, long long places, long long n) noexcept
     void call "wengert_call"(long long code, long long n, double seed, long long inputs, long long numbers, long long slopes, long long outputs, long long work) noexcept

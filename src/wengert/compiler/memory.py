@@ -13,7 +13,8 @@ from math import copysign, isfinite
 from types import CellType
 from typing import Any
 
-__all__ = ["add", "address", "are_exact", "attribute", "call", "compare", "contents", "copy", "finite", "get"]
+__all__ = ["add", "address", "are_bytes", "are_exact", "are_identical", "are_items", "attribute", "call", "compare"]
+__all__ += ["contents", "copy", "finite", "get"]
 __all__ += ["indices", "is_defined", "is_exact", "isfinite", "put", "put_whole", "rows", "scatter", "scatter_list"]
 __all__ += ["squares", "total", "version"]
 
@@ -160,6 +161,21 @@ def is_defined(function: Any, then: tuple[Any, ...]) -> bool:
 def version(kind: type) -> int:
     """The number that Python gives a class anew when it or one of its bases has changed; 0 where there is none."""
     return 0
+
+
+def are_identical(now: list[Any], then: list[Any]) -> bool:
+    """Return True if two lists hold the same objects."""
+    return len(now) == len(then) and all(map(operator.is_, now, then))
+
+
+def are_items(now: dict[Any, Any], keys: list[Any], then: list[Any]) -> bool:
+    """Return True if a dict holds the same objects under the same keys, in the same order."""
+    return are_identical(list(now), keys) and are_identical(list(now.values()), then)
+
+
+def are_bytes(now: Any, then: Any) -> bool:
+    """Return True if two arrays are alike: in the kind of their elements, their shape and each byte."""
+    return bool((now.dtype, now.shape) == (then.dtype, then.shape) and now.tobytes() == then.tobytes())
 
 
 def scatter(source: int, target: int, places: int, n: int) -> None:

@@ -7,65 +7,62 @@ def oscillator_and_gradients(x, v, p1, p2):
     # p1: ()
     # p2: ()
     u1 = -p1                                                                                  # ()
-    h2 = u1 * x                                                                               # ()
-    h3 = 0.5 * p2                                                                             # ()
-    h4 = p2 / 6                                                                               # ()
-    u2 = h3 * v + x                                                                           # ()
-    u3 = h3 * h2 + v                                                                          # ()
-    h5 = u1 * u2                                                                              # ()
-    u4 = h3 * u3 + x                                                                          # ()
-    u5 = h3 * h5 + v                                                                          # ()
-    h6 = u1 * u4                                                                              # ()
-    u6 = p2 * u5 + x                                                                          # ()
-    u8 = h4 * (u3 * 2 + u5 * 2 + p2 * h6 + v + v) + x                                         # ()
-    u10 = h4 * (h5 * 2 + h6 * 2 + u1 * u6 + h2) + v                                           # ()
-    u14s, u12s = np.empty((2, 99))
-    u11s = np.empty((99, 2))
-    u16s, u18s = np.empty((2, 100))
-    u16s[0] = u8
-    u18s[0] = u10
-    for t in range(99):
-        h7 = u1 * u16s[t]                                                                     # ()
-        c1 = np.array([u18s[t], h7])                                                          # (2)
-        c2 = np.array([u16s[t], u18s[t]])                                                     # (2)
-        u11 = u11s[t] = h3 * c1 + c2                                                          # (2)
-        h8 = u1 * u11[0]                                                                      # ()
-        u12 = u12s[t] = h3 * u11[1] + u16s[t]                                                 # ()
-        u13 = h3 * h8 + u18s[t]                                                               # ()
-        h9 = u1 * u12                                                                         # ()
-        u14 = u14s[t] = p2 * u13 + u16s[t]                                                    # ()
-        u16s[t + 1] = h4 * (p2 * h9 + u18s[t] + u18s[t] + u11[1] * 2 + u13 * 2) + u16s[t]     # ()
-        u18s[t + 1] = h4 * (u1 * u14 + h7 + h8 * 2 + h9 * 2) + u18s[t]                        # ()
-    u19 = u16s[99] * u16s[99] + u18s[99] * u18s[99]                                           # ()
+    h1 = 0.5 * p2                                                                             # ()
+    h2 = p2 / 6                                                                               # ()
+    c3 = np.array([x, v])                                                                     # (2)
+    u5s, u2s = np.empty((2, 100))
+    u4s = np.empty((100, 2))
+    u8s = np.empty((101, 2))
+    u8s[0] = c3
+    p2_ = p2[()]
+    for t in range(100):
+        h3 = u1 * u8s[t][0]                                                                   # ()
+        u2 = u2s[t] = h1 * u8s[t][1] + u8s[t][0]                                              # ()
+        u3 = h1 * h3 + u8s[t][1]                                                              # ()
+        h4 = u1 * u2                                                                          # ()
+        c1 = np.array([u3, h4])                                                               # (2)
+        u4 = u4s[t] = h1 * c1 + u8s[t]                                                        # (2)
+        h5 = u1 * u4[0]                                                                       # ()
+        u5 = u5s[t] = p2_ * u4[1] + u8s[t][0]                                                 # ()
+        u6 = p2_ * h5 + u8s[t][1] + u8s[t][1] + u3 * 2 + u4[1] * 2                            # ()
+        u7 = u1 * u5 + h3 + h4 * 2 + h5 * 2                                                   # ()
+        c2 = np.array([u6, u7])                                                               # (2)
+        u8s[t + 1] = h2 * c2 + u8s[t]                                                         # (2)
+    z1 = (u8s[100] * u8s[100]).sum()                                                          # ()
     # reverse
-    du18s_0 = 2 * u18s[99]                                                                    # ()
-    du16s_0 = 2 * u16s[99]                                                                    # ()
-    du17_1, dh9_3, dh8_3, dh7_2 = np.empty((4, 99))
-    du16s_1, du18s_1 = np.empty((2, 100))
-    du16s_1[99] = du16s_0
-    du18s_1[99] = du18s_0
-    for t in reversed(range(99)):
-        du17 = du17_1[t] = du18s_1[t + 1] * h4                                                # ()
-        du14 = du17 * u1                                                                      # ()
-        du15 = du16s_1[t + 1] * h4                                                            # ()
-        du11_0 = du15 * 2                                                                     # ()
-        dh9 = dh9_3[t] = du17 * 2 + du15 * p2                                                 # ()
-        du12 = dh9 * u1                                                                       # ()
-        du13 = du15 * 2 + du14 * p2                                                           # ()
-        du11_1 = du12 * h3                                                                    # ()
-        dh8 = dh8_3[t] = du17 * 2 + du13 * h3                                                 # ()
-        du11_2 = dh8 * u1                                                                     # ()
-        du11 = np.zeros((2,))                                                                 # (2)
-        du11[1] += du11_0
-        du11[1] += du11_1
-        du11[0] += du11_2
-        dc1 = du11 * h3                                                                       # (2)
-        dh7 = dh7_2[t] = du17 + dc1[1]                                                        # ()
-        du16s_1[t] = du16s_1[t + 1] + du14 + du12 + du11[0] + dh7 * u1                        # ()
-        du18s_1[t] = du18s_1[t + 1] + (du15 + du15) + du13 + du11[1] + dc1[0]                 # ()
-    du9 = du18s_1[0] * h4                                                                     # ()
-    du7 = du16s_1[0] * h4                                                                     # ()
-    dh6 = du9 * 2 + du7 * p2                                                                  # ()
-    du1 = du17_1 @ u14s + dh9_3 @ u12s + dh8_3 @ u11s[:, 0] + dh7_2 @ u16s[:99] + du9 * u6 + dh6 * u4 + (du9 * 2 + (du7 * 2 + du9 * u1 * p2) * h3) * u2 + (du9 + (du7 * 2 + dh6 * u1 * h3) * h3) * x  # ()
+    du8s_0 = 2 * u8s[100]                                                                     # (2)
+    du7_1, dh5_3, dh4_3, dh3_2 = np.empty((4, 100))
+    du8s_1 = np.empty((101, 2))
+    du8s_1[100] = du8s_0
+    for t in reversed(range(100)):
+        dc2 = du8s_1[t + 1] * h2                                                              # (2)
+        du7_1[t] = dc2[1]                                                                     # ()
+        du5 = dc2[1] * u1                                                                     # ()
+        dw2_0 = dc2[0] + dc2[0]                                                               # ()
+        du4_0 = dc2[0] * 2                                                                    # ()
+        du4_1 = du5 * p2_                                                                     # ()
+        dh5 = dh5_3[t] = dc2[1] * 2 + dc2[0] * p2_                                            # ()
+        du4_2 = dh5 * u1                                                                      # ()
+        du4 = np.zeros((2,))                                                                  # (2)
+        du4[1] += du4_0
+        du4[1] += du4_1
+        du4[0] += du4_2
+        dc1 = du4 * h1                                                                        # (2)
+        dh4 = dh4_3[t] = dc2[1] * 2 + dc1[1]                                                  # ()
+        du2 = dh4 * u1                                                                        # ()
+        du3 = dc2[0] * 2 + dc1[0]                                                             # ()
+        dw2_1 = du2 * h1                                                                      # ()
+        dh3 = dh3_2[t] = dc2[1] + du3 * h1                                                    # ()
+        dw2_2 = dh3 * u1                                                                      # ()
+        dw2_3 = du8s_1[t + 1] + du4                                                           # (2)
+        dw2 = dw2_3.copy()                                                                    # (2)
+        dw2[1] += dw2_0
+        dw2[0] += du5
+        dw2[1] += du3
+        dw2[1] += dw2_1
+        dw2[0] += du2
+        dw2[0] += dw2_2
+        du8s_1[t] = dw2
+    du1 = du7_1 @ u5s + dh5_3 @ u4s[:, 0] + dh4_3 @ u2s + dh3_2 @ u8s[:100, 0]                # ()
     dp1 = -du1                                                                                # ()
-    return u19, (dp1, np.zeros(()))
+    return z1, (dp1, np.zeros(()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from wengert.compiler.ir.expression import ONE, Expr
@@ -13,14 +14,17 @@ from wengert.compiler.ir.sweep import Sweep
 __all__ = ["reverse"]
 
 
-def reverse(program: Program, wanted: tuple[str, ...] = (), weighted: bool = False) -> Program:
-    """The program that computes the derivatives of the output "out" by the parameters, and by the inputs `wanted`.
+def reverse(
+    program: Program, wanted: tuple[str, ...] = (), weighted: bool = False, fixed: Collection[str] = ()
+) -> Program:
+    """The program that computes the derivatives of the output "out" by the parameters, but for those that are `fixed`,
+    and by the inputs `wanted`.
 
     Run after `program`, it reads that program's arrays. If the output is batched, its cotangent is one number, `seed`,
     for all examples, and the derivatives are of ``seed * out.sum()``; if `weighted`, it has a number for each of them,
     and the derivatives are of ``(seed * out).sum()``.
     """
-    return _Reverse(program, wanted, weighted=weighted).run()
+    return _Reverse(program, wanted, weighted=weighted, fixed=fixed).run()
 
 
 @dataclass
@@ -28,10 +32,12 @@ class _Reverse(Sweep):
     """The sweep of a whole program."""
 
     weighted: bool = False
+    fixed: Collection[str] = ()
 
     def run(self) -> Program:
         out = self.forward.outputs["out"]
-        sources = [a for a in self.forward.arrays if a.role == "param" or a.name in self.wanted]
+        arrays = self.forward.arrays
+        sources = [a for a in arrays if (a.role == "param" and a.name not in self.fixed) or a.name in self.wanted]
         self.needed = {id(a) for a in sources}
         for step in self.forward.steps:
             if isinstance(step, Loop):

@@ -43,6 +43,7 @@ def lift(
     batched: bool,
     picks: Sequence[Pick] = (),
     indices: Sequence[str] = (),
+    blocks: Sequence[Ints] = (),
 ) -> Lifted:
     """Turn a recorded graph into an array program.
 
@@ -54,6 +55,7 @@ def lift(
         batched: whether every input array has a batch axis in front.
         picks: the operands that an integer input chooses at run time.
         indices: which inputs are integers that choose.
+        blocks: the places of parameters that are an array of their own wherever they are used, in its shape.
 
     Raises:
         Unliftable: an operation has no array form.
@@ -63,6 +65,8 @@ def lift(
     lifter = Lifter(flat, batched)
     for name, places in inputs.items():
         lifter.input(name, flat.places[places], "index" if name in indices else "input")
+    for places in blocks:
+        lifter.allocate("p", flat.places[places])
     loops = [LoopLifter(lifter, run) for run in runs]
     ends = [0, *[end for loop in loops for end in (loop.run.first, loop.run.last)], len(flat.groups)]
     straight = [flat.groups[start:end] for start, end in zip(ends[::2], ends[1::2], strict=True)]

@@ -14,6 +14,7 @@ import copy
 import dis
 import functools
 import importlib
+import itertools
 import sys
 import weakref
 from array import array
@@ -45,7 +46,7 @@ from wengert.engine import Value
 
 __all__ = ["Proxies", "attributes_of", "closes_over", "names_of", "own", "spelt"]
 
-NAME, CELL, ATTRIBUTE, CLASS, FUNCTION, CALL = KINDS
+NAME, CELL, ATTRIBUTE, CLASS, FUNCTION, CALL, BYTES = KINDS
 FLOATS = (float, np.float64)
 BULK = 8  # floats: from so many on a list or an array of them is read in bulk
 READS_ALL = frozenset(["__dict__", "__getstate__", "__reduce_ex__", "dir", "dumps", "vars"])
@@ -177,7 +178,7 @@ class Proxies:
         if type(x) in FLOATS:
             leaf = Value(x)
             self._place(Place(kind, source, key, x, leaf, name))
-            return Number(self.recorder, x, leaf, attached=True)
+            return Number(self.recorder, x, leaf)
         self.note(kind, source, key, name)
         return self.stand_in(x, name)
 
@@ -352,7 +353,7 @@ class Proxies:
         leaves = [Value(item) if type(item) in FLOATS else None for item in then]
         self.items.append(Items(x, list(then), leaves if any(leaves) else None, keys, name))
         return [
-            self.stand_in(item, f"{name}[{at}]") if leaf is None else Number(self.recorder, item, leaf, attached=True)
+            self.stand_in(item, f"{name}[{at}]") if leaf is None else Number(self.recorder, item, leaf)
             for item, leaf, at in zip(then, leaves, spell, strict=True)
         ]
 
@@ -360,7 +361,7 @@ class Proxies:
         """Note floats that are read in bulk."""
         leaves = list(map(Value, then))
         self.bulk.append((x, shape, leaves, name))
-        return [Number(self.recorder, item, leaf, attached=True) for item, leaf in zip(then, leaves, strict=True)]
+        return [Number(self.recorder, item, leaf) for item, leaf in zip(then, leaves, strict=True)]
 
     def _list(self, x: list[Any], name: str) -> Any:
         made: list[Any] = self._keep(x, [])
@@ -399,7 +400,7 @@ class Proxies:
 
     def _array(self, x: Any, name: str) -> Any:
         if x.dtype != np.float64:
-            self.note(CALL, lambda: (x.shape, x.dtype.str, x.tobytes()), None, name)
+            self.note(BYTES, x, None, name)
             return self._keep(x, presented(x.copy()))
         made = np.empty(x.shape, object)
         made.reshape(-1)[:] = self._numbers(x, x.shape, x.ravel().tolist(), name)
@@ -519,8 +520,10 @@ class Proxies:
             self._freeze_class(x, name)
         elif kind is LRU_CACHE:
             self.note(CALL, lambda: x.cache_info()[1::2], None, f"the cache of {name}")
-        elif kind is np.ndarray or isinstance(x, array):
-            self.note(CALL, lambda: (x.tobytes(), getattr(x, "shape", None), str(getattr(x, "dtype", ""))), None, name)
+        elif kind is np.ndarray:
+            self.note(BYTES, x, None, name)
+        elif isinstance(x, array):
+            self.note(CALL, x.tobytes, None, name)
         elif isinstance(x, np.ndarray):
             self._refuse(f"it reads {name}, a {kind.__name__}, which is more than its numbers")
         else:
@@ -613,6 +616,23 @@ class Proxies:
         places = [*self.places, *[place for group in self.groups.values() for place in group.places]]
         leaves = [place.leaf for place in places] + [leaf for items in self.items for leaf in items.leaves or ()]
         return {id(x) for x in [*leaves, *[x for _, _, xs, _ in self.bulk for x in xs]] if x is not None}
+
+    def blocks(self, number: dict[int, int]) -> list[np.ndarray[Any, np.dtype[np.int64]]]:
+        """Where the numbers of each array that is read in bulk stand, by the identities of Values; rows of one length
+        make one array.
+        """
+        made = [(type(x), np.array([number.get(id(leaf), -1) for leaf in leaves])) for x, _, leaves, _ in self.bulk]
+        whole = [
+            (kind, places.reshape(shape))
+            for (kind, places), (_, shape, _, _) in zip(made, self.bulk, strict=True)
+            if places.size and places.min() >= 0
+        ]
+        alike = itertools.groupby(whole, lambda each: (each[0] is list, each[1].shape))
+        found = []
+        for (is_list, _), several in alike:
+            arrays = [places for _, places in several]
+            found += [np.stack(arrays)] if is_list else arrays
+        return found
 
     def captures(self, parameters: tuple[Any, ...]) -> Captures:
         """What was read, to be looked at before each run, of a program with these parameters."""

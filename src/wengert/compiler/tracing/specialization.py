@@ -203,4 +203,10 @@ class Specialization(Executable):
         if not self.compute([*arrays], count, slopes, 1.0):
             return None
         results = self.values(count).reshape(-1)
-        return [results, np.concatenate([self.kernel.slopes, self.by])] if slopes else [results]
+        if not slopes:
+            return [results]
+        own = self.kernel.slopes
+        if self.own is not None:  # by what is read anew there is none
+            own = np.zeros_like(own)
+            own[self.own] = self.kernel.slopes[self.own]
+        return [results, np.concatenate([own, self.by])]

@@ -114,6 +114,10 @@ class Candidate:
             self.captures: Captures = run.proxies.captures(self.parameters)
             own = [n for n, p in enumerate(self.parameters) if id(p) not in captured]
             self.own: Any = np.array(own, np.int64)
+            arrays = self.lifted.program.of_role("param")
+            ends = np.cumsum([array.size for array in arrays])
+            with_own = {*np.searchsorted(ends, self.own, "right").tolist()}
+            self.fixed: set[str] = {array.name for n, array in enumerate(arrays) if n not in with_own}
             self.extents: dict[str, int] = run.extents
             self.wraps: set[str] = {name for name in run.extents if run.wraps(name)}
             self.value_inputs: tuple[str, ...] = tuple(run.value_inputs)
@@ -125,7 +129,9 @@ class Candidate:
         """The reverse sweep of its program, which is lifted by now; without steps where it gives no single number."""
         if self._back is None:
             with _faults():
-                self._back = reverse(self.lifted.program, self.value_inputs) if self.shape == () else Program()
+                self._back = Program()
+                if self.shape == ():
+                    self._back = reverse(self.lifted.program, self.value_inputs, fixed=self.fixed)
                 verify(self._back, self.lifted.program.arrays)
             self._steps = self.forward + self._back.size
         return self._back
@@ -480,7 +486,8 @@ class _Trace:
         if self.compared:
             outputs["sides"] = np.array([self.place[id(x)] for x in self.compared], np.int64)
         batched = self.arguments.signature.batched
-        return lift(graph, source, inputs, outputs, batched=batched, picks=picks, indices=indices)
+        blocks = self.proxies.blocks({id(value): n for n, value in enumerate(graph.values)})
+        return lift(graph, source, inputs, outputs, batched=batched, picks=picks, indices=indices, blocks=blocks)
 
 
 def main_of(result: Any) -> Any:
