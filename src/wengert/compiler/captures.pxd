@@ -1,7 +1,7 @@
 cimport cython
 from wengert.compiler cimport memory
 from wengert.engine cimport Value
-cdef int NAME, CELL, ATTRIBUTE, CLASS, FUNCTION, CALL, BYTES
+cdef int NAME, CELL, ATTRIBUTE, CLASS, FUNCTION, CALL, BYTES, NAMES
 cdef object _missing
 cdef tuple PLAIN
 @cython.locals(names=dict)
@@ -11,6 +11,7 @@ cdef class Place:
     cdef readonly int kind
     cdef readonly object source, key, then, leaf
     cdef readonly str name
+    cdef bint has_dict_alone
     cdef bint is_stale(self) except -1
 cdef class Items:
     cdef readonly object source

@@ -6,7 +6,7 @@ Like the engine, this file runs as it stands and is compiled by Cython, with `ca
 from __future__ import annotations
 
 from math import copysign
-from types import MethodType
+from types import MemberDescriptorType, MethodType
 from typing import Any
 
 from numpy import generic
@@ -18,11 +18,11 @@ from wengert.ops.ieee import Int, cython
 if False:  # what the compiler reads instead of the stand-in
     import cython  # type: ignore[no-redef]
 
-__all__ = ["KINDS", "MISSING", "Captures", "Group", "Items", "Numbers", "Place", "look", "same"]
+__all__ = ["KINDS", "MISSING", "Captures", "Group", "Items", "Numbers", "Place", "attributes_of", "look", "same"]
 
 MISSING = _missing = object()  # what is found where nothing is
-NAME, CELL, ATTRIBUTE, CLASS, FUNCTION, CALL, BYTES = range(7)  # where a thing is read: see `look`
-KINDS = tuple(range(7))  # the same for other modules, which do not see the numbers of C
+NAME, CELL, ATTRIBUTE, CLASS, FUNCTION, CALL, BYTES, NAMES = range(8)  # where a thing is read: see `look`
+KINDS = tuple(range(8))  # the same for other modules, which do not see the numbers of C
 PLAIN = (int, bool, str, bytes, complex, type(None))
 
 
@@ -33,7 +33,7 @@ def look(kind: Int, source: Any, key: Any) -> Any:
         kind: NAME for a key of a dict, such as a module's globals; CELL for a variable of an enclosing function;
             ATTRIBUTE for what an object has by itself or by its class, without any `__getattr__`; CLASS for what a
             class itself defines; FUNCTION for the code and the defaults of a function; CALL for what it gives; BYTES
-            for what is in an array.
+            for what is in an array; NAMES for the names of all that an object holds.
         source: the dict, the cell, the object, the class, the function or the array.
         key: of the dict; the name of the attribute.
     """
@@ -50,7 +50,19 @@ def look(kind: Int, source: Any, key: Any) -> Any:
         return source.__code__, source.__defaults__, source.__kwdefaults__
     if kind == BYTES:
         return source.copy()
+    if kind == NAMES:
+        return tuple(attributes_of(source))
     return source()
+
+
+def attributes_of(x: Any) -> list[str]:
+    """The names of all that an object holds."""
+    return [n for n in (*slots_of(type(x)), *getattr(x, "__dict__", ())) if not n.startswith("__") and hasattr(x, n)]
+
+
+def slots_of(kind: type) -> list[str]:
+    """The names of the slots that its objects have."""
+    return [n for base in kind.__mro__ for n, a in vars(base).items() if isinstance(a, MemberDescriptorType)]
 
 
 def same(now: Any, then: Any) -> bool:
@@ -94,9 +106,11 @@ class Place:
     then: Any
     leaf: Any
     name: Any
+    has_dict_alone: Any
 
     def __init__(self, kind: Int, source: Any, key: Any, then: Any, leaf: Any, name: str) -> None:
         self.kind, self.source, self.key, self.then, self.leaf, self.name = kind, source, key, then, leaf, name
+        self.has_dict_alone = kind == NAMES and not slots_of(type(source))
 
     def is_stale(self) -> bool:
         """Read what is there now; True if it is another thing than it was."""
@@ -104,6 +118,8 @@ class Place:
             return False
         if self.kind == BYTES:
             return not (memory.are_bytes(self.source, self.then) or are_alike(self.source, self.then))
+        if self.has_dict_alone and memory.are_names(self.source, self.then):
+            return False
         now = look(self.kind, self.source, self.key)
         if self.leaf is not None:
             if type(now) is not type(self.then):

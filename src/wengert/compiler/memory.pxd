@@ -202,6 +202,18 @@ cdef extern from *:
         return 1;
     }
 
+    /* Whether the names in an object's own dict are these, in their order. */
+    static CYTHON_UNUSED int wengert_are_names(PyObject *x, PyObject *then)
+    {
+        Py_ssize_t at = 0, i = 0, n = PyTuple_GET_SIZE(then);
+        PyObject *key, *held = PyObject_GenericGetDict(x, NULL);
+        if (!held) { PyErr_Clear(); return 0; }
+        while (i <= n && PyDict_Next(held, &at, &key, NULL))
+            i = i < n && key == PyTuple_GET_ITEM(then, i) ? i + 1 : n + 1;
+        Py_DECREF(held);
+        return i == n;
+    }
+
     /* Whether two arrays are alike: in the kind of their elements, their shape and each byte; 0 also where one does not
        lie in one piece, or says nothing of its kind. */
     static CYTHON_UNUSED int wengert_are_bytes(PyObject *now, PyObject *then)
@@ -247,6 +259,7 @@ cdef extern from *:
     unsigned int version "wengert_version"(object kind) noexcept
     bint are_identical "wengert_are_identical"(list now, list then) noexcept
     bint are_items "wengert_are_items"(dict now, list keys, list then) noexcept
+    bint are_names "wengert_are_names"(object x, tuple then) noexcept
     bint are_bytes "wengert_are_bytes"(object now, object then) noexcept
     void scatter "wengert_scatter"(long long source, long long target, long long places, long long n) noexcept
     bint scatter_list "wengert_scatter_list"(list source, long long target, long long places, long long n) noexcept

@@ -13,8 +13,8 @@ from math import copysign, isfinite
 from types import CellType
 from typing import Any
 
-__all__ = ["add", "address", "are_bytes", "are_exact", "are_identical", "are_items", "attribute", "call", "compare"]
-__all__ += ["contents", "copy", "finite", "get"]
+__all__ = ["add", "address", "are_bytes", "are_exact", "are_identical", "are_items", "are_names", "attribute", "call"]
+__all__ += ["compare", "contents", "copy", "finite", "get"]
 __all__ += ["indices", "is_defined", "is_exact", "isfinite", "put", "put_whole", "rows", "scatter", "scatter_list"]
 __all__ += ["squares", "total", "version"]
 
@@ -171,6 +171,11 @@ def are_identical(now: list[Any], then: list[Any]) -> bool:
 def are_items(now: dict[Any, Any], keys: list[Any], then: list[Any]) -> bool:
     """Return True if a dict holds the same objects under the same keys, in the same order."""
     return are_identical(list(now), keys) and are_identical(list(now.values()), then)
+
+
+def are_names(x: Any, then: tuple[Any, ...]) -> bool:
+    """Return True if the names in an object's own dict are these, in their order."""
+    return tuple(getattr(x, "__dict__", ())) == then
 
 
 def are_bytes(now: Any, then: Any) -> bool:

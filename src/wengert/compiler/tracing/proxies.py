@@ -37,7 +37,7 @@ from typing import Any
 import numpy as np
 
 from wengert.compiler.callpath import CallPath
-from wengert.compiler.captures import KINDS, MISSING, Captures, Group, Items, Numbers, Place, look
+from wengert.compiler.captures import KINDS, MISSING, Captures, Group, Items, Numbers, Place, attributes_of, look
 from wengert.compiler.tracing.known import IMMUTABLE, LRU_CACHE, PLAIN, is_derivable, is_known, is_python
 from wengert.compiler.tracing.recorder import Unrecordable
 from wengert.compiler.tracing.standins import STANDINS, ModuleView
@@ -46,9 +46,8 @@ from wengert.engine import Value
 
 __all__ = ["Proxies", "attributes_of", "closes_over", "names_of", "own", "spelt"]
 
-NAME, CELL, ATTRIBUTE, CLASS, FUNCTION, CALL, BYTES = KINDS
+NAME, CELL, ATTRIBUTE, CLASS, FUNCTION, CALL, BYTES, NAMES = KINDS
 FLOATS = (float, np.float64)
-BULK = 8  # floats: from so many on a list or an array of them is read in bulk
 READS_ALL = frozenset(["__dict__", "__getstate__", "__reduce_ex__", "dir", "dumps", "vars"])
 READS_ALL |= {"named_parameters", "parameters", "state_dict"}  # names by which all attributes of all objects count
 
@@ -56,12 +55,6 @@ READS_ALL |= {"named_parameters", "parameters", "state_dict"}  # names by which 
 def spelt(key: Any) -> str:
     """A key in a name; of an object of the user's, whose `repr` may do anything, its kind."""
     return repr(key) if type(key) in PLAIN else type(key).__name__
-
-
-def attributes_of(x: Any) -> list[str]:
-    """The names of all that an object holds."""
-    slots = [n for base in type(x).__mro__ for n, a in vars(base).items() if isinstance(a, MemberDescriptorType)]
-    return [n for n in (*slots, *getattr(x, "__dict__", ())) if not n.startswith("__") and hasattr(x, n)]
 
 
 def of_class(kind: type, name: str) -> Any:
@@ -194,7 +187,8 @@ class Proxies:
     def _place(self, place: Place) -> None:
         """Put a place among those that one look tells to be as they were, where something tells of changes."""
         counter = None
-        if place.kind == ATTRIBUTE and not is_default(of_class(type(place.source), place.key)):
+        by_object = place.kind == ATTRIBUTE and not is_default(of_class(type(place.source), place.key))
+        if by_object or place.kind == NAMES:
             counter = getattr(type(place.source).__setattr__, "counter", None)
             if counter is not getattr(type(place.source).__delattr__, "counter", None):
                 counter = None
@@ -348,7 +342,7 @@ class Proxies:
     def _contents(self, x: Any, then: list[Any], keys: list[Any] | None, name: str) -> list[Any]:
         """Note what a container holds; the proxies of it."""
         spell = [spelt(key) for key in keys] if keys is not None else range(len(then))
-        if {*map(type, then)} == {float} and type(x) is list and len(then) >= BULK:
+        if {*map(type, then)} == {float} and type(x) is list:
             return self._numbers(x, (len(then),), then, name)
         leaves = [Value(item) if type(item) in FLOATS else None for item in then]
         self.items.append(Items(x, list(then), leaves if any(leaves) else None, keys, name))
@@ -418,7 +412,7 @@ class Proxies:
         self._originals[id(made)] = made, x, name
         self.note(ATTRIBUTE, x, "__class__", f"the class of {name}")
         if kind is SimpleNamespace or self.reads_all:
-            self.note(CALL, lambda: tuple(attributes_of(x)), None, f"the attributes of {name}")
+            self.note(NAMES, x, None, f"the attributes of {name}")
             for n in attributes_of(x):
                 object.__setattr__(made, n, self.read(ATTRIBUTE, x, n, f"{name}.{n}"))
         for n in self._of_class(kind):
