@@ -280,3 +280,209 @@ def test_an_array_of_which_only_the_shape_is_read() -> None:
         table.shape = shape
         same(loss(2.0), loss.function(2.0), [w])
     lifted(loss)
+
+
+# ------------------------------------------------------------------------------------- what is read in bulk
+
+TALL = np.random.default_rng(0).standard_normal((6, 3))
+CHANGES: dict[str, Callable[[Any], Any]] = {  # of an array of 6 x 3, in place, or another one instead
+    "an item": lambda table: table.__setitem__((4, 1), -7.0),
+    "all of it": lambda table: table.__imul__(-2.0),
+    "its shape": lambda table: setattr(table, "shape", (3, 6)),
+    "its rows": lambda table: table.sort(axis=0),
+    "a copy": lambda table: table.copy(),
+    "every other row": lambda table: np.repeat(table * 1.5, 2, axis=0)[::2],
+    "by columns": lambda table: np.asfortranarray(table + 1.0),
+    "transposed": lambda table: (table * 0.5).T,
+    "fewer rows": lambda table: table[:4].copy(),
+    "another width": lambda table: table.astype("f4"),
+    "another order of bytes": lambda table: table.astype(">f8") + 1.0,
+    "integers": lambda table: (10.0 * table).astype(int),
+    "bools": lambda table: table > 0.0,
+    "objects": lambda table: (table + 2.0).astype(object),
+    "nan": lambda table: table.__setitem__((0, 0), float("nan")),
+}
+
+
+def changed(table: Any, change: str) -> Any:
+    """The array that is there once another one has been made of it, or that one itself."""
+    try:
+        made = CHANGES[change](table)
+    except (TypeError, ValueError, AttributeError):  # bools are not multiplied, columns have no other shape
+        return ~table if table.dtype == bool else table + 1
+    return table if made is None else made
+
+
+@pytest.mark.filterwarnings("ignore:.*runs uncompiled")
+@pytest.mark.parametrize("batched", [False, True])
+@pytest.mark.parametrize("start", ["float64", "int64", "float32", "bool", "by columns", "a view"])
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_captured_array_is_what_it_is_at_each_call(change: str, start: str, batched: bool) -> None:
+    how: dict[str, Callable[[Any], Any]] = {
+        "by columns": np.asfortranarray,
+        "a view": lambda x: np.repeat(x, 2, 0)[::2],
+    }
+    table = how[start](TALL) if start in how else (4.0 * TALL).astype(start)
+    w = [Value(0.3), Value(-0.2), Value(0.5)]
+
+    def loss(x: float) -> Value:
+        rows = [w[0] * row[0] + w[1] * row[-1] * x + w[2] * len(row) for row in table]
+        return sum([row * row for row in rows], Value(0.0))
+
+    compiled = wengert.compile(loss)
+    for n in range(12):
+        if n == 5:
+            table = changed(table, change)
+        if batched:
+            same(compiled.mean([0.5, 2.0]), batch_of(loss, [0.5, 2.0]), w)
+        else:
+            same(compiled(0.5), loss(0.5), w)
+
+
+EDITS: dict[str, Callable[[list[Any]], Any]] = {
+    "a row": lambda rows: rows.__setitem__(2, [5.0, -1.0, 2.0]),
+    "an item": lambda rows: rows[3].__setitem__(1, -8.0),
+    "an integer": lambda rows: rows[3].__setitem__(1, 4),
+    "a bool": lambda rows: rows[0].__setitem__(0, True),
+    "a Value": lambda rows: rows[1].__setitem__(2, Value(3.0)),
+    "nan": lambda rows: rows[1].__setitem__(2, float("nan")),
+    "one more": lambda rows: rows.append([1.0, 2.0, 3.0]),
+    "one less": lambda rows: rows.pop(),
+    "a longer row": lambda rows: rows[2].append(0.25),
+    "a shorter row": lambda rows: rows[2].pop(),
+    "reversed": lambda rows: rows.reverse(),
+    "one row twice": lambda rows: rows.__setitem__(0, rows[5]),
+    "a tuple": lambda rows: rows.__setitem__(0, (1.0, 2.0, 3.0)),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*runs uncompiled")
+@pytest.mark.parametrize("width", [1, 3, 9])
+@pytest.mark.parametrize("edit", EDITS)
+def test_captured_lists_of_floats_are_what_they_are_at_each_call(edit: str, width: int) -> None:
+    rows: list[Any] = [[0.1 * (i + 1) * (j - 1) for j in range(3)] for i in range(6)]
+    if width == 9:
+        rows = [row * 3 for row in rows]
+    flat = [0.5] * width
+    w = [Value(0.3), Value(-0.2)]
+
+    def loss(x: float) -> Value:
+        rest = sum([a * w[1] for a in flat], Value(0.0))
+        return sum([(w[0] * row[0] + w[1] * row[-1] * x + sum(row)) ** 2 for row in rows], rest)
+
+    compiled = wengert.compile(loss)
+    for n in range(12):
+        if n == 5:
+            EDITS[edit](rows)
+            flat[-1] = 4.0
+        same(compiled(0.5), loss(0.5), w)
+
+
+def test_lists_of_values_are_the_ones_they_are_at_each_call() -> None:
+    weights = [[Value(0.1 * (i + j)) for j in range(4)] for i in range(3)]
+    every = [p for row in weights for p in row]
+    loss = wengert.compile(lambda x: sum([(p * x + n) ** 2 for row in weights for n, p in enumerate(row)], Value(0.0)))
+    for n in range(16):
+        if n == 4:
+            weights[1][2] = Value(7.0)
+        if n == 8:
+            weights[0].reverse()
+        if n == 12:
+            del weights[2][0]
+        every += [p for row in weights for p in row if p not in every]
+        same(loss(0.5), loss.function(0.5), every)
+    lifted(loss)
+
+
+def test_by_what_is_read_outside_nothing_is_derived() -> None:
+    w, table, rate = Value(0.7), np.arange(12.0).reshape(4, 3), [2.0, Value(3.0), 4.0]
+    loss = wengert.compile(lambda x: sum([(w * a * x) ** 2 for a in table.reshape(-1)], Value(0.0)) * sum(rate))
+    for x in (0.5, 1.0, 2.0, 3.0, 0.5):
+        same(loss(x), loss.function(x), [w, rate[1]])
+    made = loss._runtime.latest()
+    outside = {*range(len(made.parameters))} - {*made.own.tolist()}
+    assert len(outside) == 14
+    assert len(made.kernel.back.gradients) < len(made.kernel.params)
+    text = loss.source("numpy", gradient=True)
+    assert text.count("np.zeros((4, 3))") == 1, text  # the table's place among the derivatives
+    assert made.compute([0.5], 1, True, 1.0)
+    slopes = {a.shape: slopes for a, slopes in zip(made.kernel.params, made.kernel.gradients, strict=True)}
+    assert not slopes[4, 3].any()
+
+
+class Plain:
+    """What a program finds the parameters of by their attributes."""
+
+    def __init__(self) -> None:
+        self.w: Value = Value(0.5)
+        self.rate: float = 2.0
+
+    def parameters(self) -> list[Value]:
+        return [x for x in vars(self).values() if isinstance(x, Value)]
+
+
+class Slotted(Plain):
+    """The same with a slot."""
+
+    __slots__ = ("extra",)
+
+    def parameters(self) -> list[Value]:
+        return [*super().parameters(), *([self.extra] if hasattr(self, "extra") else [])]
+
+
+class Counted(wengert.nn.Module):
+    """The same, of a class that counts its changes."""
+
+    def __init__(self) -> None:
+        self.w = Value(0.5)
+
+
+@pytest.mark.filterwarnings("ignore:.*runs uncompiled")
+@pytest.mark.parametrize("kind", [Plain, Slotted, Counted])
+@pytest.mark.parametrize("name", ["w", "extra", "another"])
+@pytest.mark.parametrize("delete", [False, True])
+def test_attributes_that_come_and_go_are_seen(kind: type, name: str, delete: bool) -> None:
+    model = kind()
+    if delete and name != "w":
+        setattr(model, name, Value(3.0))
+    penalty = wengert.compile(lambda x: sum([p * p * x for p in model.parameters()], Value(1.0)))
+    every = model.parameters()
+    for n in range(12):
+        if n == 5 and delete:
+            delattr(model, name)
+        elif n == 5:
+            setattr(model, name, Value(-4.0))
+        every += [p for p in model.parameters() if p not in every]
+        same(penalty(0.5), penalty.function(0.5), every)
+
+
+@pytest.mark.filterwarnings("ignore:.*runs uncompiled")
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda table: table.__setitem__("b", Value(9.0)),
+        lambda table: table.__setitem__("way", "times"),
+        lambda table: table.__setitem__("c", Value(9.0)),
+        lambda table: table.pop("b"),
+        lambda table: table.__setitem__("a", table.pop("a")),  # the last one now
+        lambda table: table.__setitem__("b", 2.5),
+        lambda table: table.clear(),
+    ],
+)
+def test_a_dict_is_what_it_is_at_each_call(edit: Callable[[dict[str, Any]], Any]) -> None:
+    table: dict[str, Any] = {"a": Value(2.0), "b": Value(3.0), "way": "plus"}
+    every = [x for x in table.values() if isinstance(x, Value)]
+
+    def loss(x: float) -> Value:
+        made = Value(1.0)
+        for n, (key, p) in enumerate(table.items()):
+            if key != "way":
+                made = made + p * x * (n + 1.0) if table["way"] == "plus" else made * p * x
+        return made
+
+    compiled = wengert.compile(loss)
+    for n in range(12):
+        if n == 5:
+            edit(table)
+        every += [x for x in table.values() if isinstance(x, Value) and x not in every]
+        same(compiled(0.5), loss(0.5), every)

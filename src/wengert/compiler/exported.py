@@ -56,6 +56,7 @@ class Exported:
         self.run: Callable[..., Any]
         self.constants: list[Any]
         self.run, self.constants = function_of(made.lifted.program, None, (), LIBRARIES[language], space)
+        made.stale_capture()  # it reads what is read in bulk
         made.load()
         own = (
             np.ones(len(kernel.numbers), bool)
