@@ -1,6 +1,6 @@
 """What a call of a compiled function takes beside the function itself: programs as users write them, and six by name.
 
-    python -m benchmarks.calls [distributions] [table] [--against DIR] [--all] [--sample N] [--page FILE.md]
+    python -m benchmarks.calls [distributions] [table] [outside] [--against DIR] [--all] [--sample N] [--page FILE.md]
 
 `distributions`: the programs of `tests/programs` that have 20 operations or more (`--all`: every one), each in a
 process of its own: one call with `backward()`, and the mean of a batch of 64, by default and pinned to machine code.
@@ -13,6 +13,9 @@ is compiled about once. `--against` names another checkout: its package takes tu
 `table`: six programs, alone and 64 at a time, on every back end, JAX and CasADi, each in a process of its own that
 finds nothing on disk. Values and derivatives are compared before anything is timed: the first 400 calls, and one when
 they are over.
+
+`outside`: a value and its gradient where a function reads numbers, lists, arrays and objects outside of itself, which
+each call looks at, beside the same where they are passed.
 """
 
 from __future__ import annotations
@@ -240,6 +243,60 @@ def raced(peer: str, name: str, count: int) -> dict[str, Any] | str:
     return {"times": times, "call": statistics.median(per_call(way.call) for _ in range(ROUNDS))}
 
 
+# -- what is read outside ----------------------------------------------------------------------------------------------
+
+
+def posterior(X: Any, y: Any, w: list[Value], s: Value) -> Value:
+    """The logarithm of a density of coefficients and a width, given rows of measurements."""
+    total = Value(0.0)
+    for row, target in zip(X, y, strict=True):
+        r = (target - sum([a * b for a, b in zip(w, row, strict=True)], Value(0.0))) / s
+        total = total - 0.5 * r * r - s.log()
+    return total - 0.5 * sum([c * c for c in w], Value(0.0))
+
+
+def of_arrays(X: Any, y: Any, w: list[Value], s: Value) -> Any:
+    """The same as NumPy's arrays have it."""
+    coefficients = np.array(w, dtype=object)
+    r = (y - X @ coefficients) / s
+    return -0.5 * (r * r).sum() - len(y) * s.log() - 0.5 * (coefficients * coefficients).sum()
+
+
+def outside() -> str:
+    """A table: what is read outside, and passed."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(1000, 10)), rng.normal(size=1000)
+    w, s = [Value(0.1 * n) for n in range(10)], Value(1.3)
+    a, b, c, d = (float(x) for x in rng.normal(size=4))
+    several: dict[str, tuple[Callable[..., Any], tuple[Any, ...], Callable[..., Any]]] = {
+        "four numbers": (
+            lambda a, b, c, d, w, s: (w[0] * a + s * b) * c + d, (a, b, c, d), lambda w, s: (w[0] * a + s * b) * c + d
+        ),
+        "1,000 x 10 numbers, arrays": (posterior, (X, y), lambda w, s: posterior(X, y, w, s)),
+        "the same at once": (of_arrays, (X, y), lambda w, s: of_arrays(X, y, w, s)),
+    }  # fmt: skip
+    rows, targets = X.tolist(), y.tolist()
+    several["the same, lists"] = posterior, (rows, targets), lambda w, s: posterior(rows, targets, w, s)
+    lines = []
+    for name, (function, given, reading) in several.items():
+        ways, found = {}, []
+        for way, f, args in (("passed", function, (*given, w, s)), ("read outside", reading, (w, s))):
+            compiled = wengert.compile(f, backend="native")
+            ways[way] = partial(lambda f, args: f(*args).backward(), compiled, args)
+            for _ in range(8):
+                ways[way]()
+            for p in (*w, s):
+                p.grad = 0.0
+            made = compiled(*args)
+            made.backward()
+            found.append((made.data, [p.grad for p in (*w, s)]))
+        agree(f"{name}: they differ", found[0], found[1], CLOSE)
+        seconds = {way: statistics.median(per_call(call) for _ in range(ROUNDS)) for way, call in ways.items()}
+        ratio = seconds["read outside"] / seconds["passed"]
+        lines.append([name, *map(duration, seconds.values()), f"{ratio:.2f}"])
+    return table(["value and gradient of", "passed", "read outside", "ratio"], lines)
+
+
 # -- what it comes to --------------------------------------------------------------------------------------------------
 
 
@@ -289,7 +346,7 @@ def named(names: list[str]) -> str:
 def main(argv: list[str] | None = None) -> int:
     """Print the tables."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.calls", description=__doc__.split("\n\n")[0])
-    parser.add_argument("parts", nargs="*", help="distributions, table; all of it if none is named")
+    parser.add_argument("parts", nargs="*", help="distributions, table, outside; all of it if none is named")
     parser.add_argument("--against", type=Path, help="a checkout whose package takes turns with this one")
     parser.add_argument("--all", action="store_true", help=f"programs of fewer than {collected.FEW} operations as well")
     parser.add_argument("--sample", type=int, help="only so many programs of the collection, by chance")
@@ -312,6 +369,8 @@ def main(argv: list[str] | None = None) -> int:
             options.record.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     if not options.parts or "table" in options.parts:
         parts.append(named(options.only or list(TASKS)))
+    if not options.parts or "outside" in options.parts:
+        parts.append(outside())
     text = "\n\n".join(parts) + "\n"
     print(text)
     if options.page:

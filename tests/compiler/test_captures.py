@@ -395,10 +395,13 @@ def test_lists_of_values_are_the_ones_they_are_at_each_call() -> None:
 
 
 def test_by_what_is_read_outside_nothing_is_derived() -> None:
-    w, table, rate = Value(0.7), np.arange(12.0).reshape(4, 3), [2.0, Value(3.0), 4.0]
-    loss = wengert.compile(lambda x: sum([(w * a * x) ** 2 for a in table.reshape(-1)], Value(0.0)) * sum(rate))
+    w, v, table = Value(0.7), Value(3.0), np.arange(12.0).reshape(4, 3)
+    rate = [2.0, v, 4.0]
+    loss = wengert.compile(
+        lambda x: sum([(w * a * x) ** 2 for a in table.reshape(-1)], Value(0.0)) * sum(rate, Value(0.0))
+    )
     for x in (0.5, 1.0, 2.0, 3.0, 0.5):
-        same(loss(x), loss.function(x), [w, rate[1]])
+        same(loss(x), loss.function(x), [w, v])
     made = loss._runtime.latest()
     outside = {*range(len(made.parameters))} - {*made.own.tolist()}
     assert len(outside) == 14

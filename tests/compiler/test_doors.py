@@ -279,7 +279,6 @@ def test_floats_that_are_read_outside_are_not_trained(jax: Any) -> None:
     assert sorted(x for slope in slopes.values() for x in np.ravel(slope).tolist()) == [0.0, 3.0]
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("calls", [1, 5])
 def test_what_is_read_outside_in_bulk_is_what_it_is_when_a_function_is_made(calls: int, jax: Any) -> None:
     w, table, row = Value(0.5), np.arange(1.0, 10.0), [1.0, 2.0]
@@ -292,6 +291,7 @@ def test_what_is_read_outside_in_bulk_is_what_it_is_when_a_function_is_made(call
         assert float(function(parameters, 2.0)) == pytest.approx(loss.function(2.0).data, rel=1e-12)
 
 
+@pytest.mark.torch
 def test_arguments_by_name_and_in_dicts(jax: Any) -> None:
     w = Value(0.5)
     compiled = wengert.compile(lambda point, scale, kind: w * point["x"] * scale + point["y"], static=("kind",))

@@ -612,18 +612,19 @@ class Proxies:
         return {id(x) for x in [*leaves, *[x for _, _, xs, _ in self.bulk for x in xs]] if x is not None}
 
     def blocks(self, number: dict[int, int]) -> list[np.ndarray[Any, np.dtype[np.int64]]]:
-        """Where the numbers of each array that is read in bulk stand, by the identities of Values; rows of one length
-        make one array.
+        """Where the numbers of each array stand that is read in bulk, and wholly; rows of one length, one after the
+        other, are one array.
+
+        Args:
+            number: where each Value stands, by its identity.
         """
-        made = [(type(x), np.array([number.get(id(leaf), -1) for leaf in leaves])) for x, _, leaves, _ in self.bulk]
-        whole = [
-            (kind, places.reshape(shape))
-            for (kind, places), (_, shape, _, _) in zip(made, self.bulk, strict=True)
-            if places.size and places.min() >= 0
-        ]
-        alike = itertools.groupby(whole, lambda each: (each[0] is list, each[1].shape))
-        found = []
-        for (is_list, _), several in alike:
+        whole = []
+        for x, shape, leaves, _ in self.bulk:
+            places = np.array([number.get(id(leaf), -1) for leaf in leaves], np.int64).reshape(shape)
+            if places.size and places.min() >= 0:
+                whole.append((type(x) is list, places))
+        found: list[np.ndarray[Any, np.dtype[np.int64]]] = []
+        for (is_list, _), several in itertools.groupby(whole, lambda each: (each[0], each[1].shape)):
             arrays = [places for _, places in several]
             found += [np.stack(arrays)] if is_list else arrays
         return found
