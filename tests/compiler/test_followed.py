@@ -284,7 +284,6 @@ READ: dict[str, tuple[Callable[[], Any], Callable[[Any], Any], Callable[[Any], A
     "attrgetter": (Config, lambda t: LR(t), sets(lr=3.0)),
     "itemgetter": (lambda: [1.5], lambda t: FIRST(t), puts(0, 3.0)),
     "methodcaller": (Config, lambda t: RATE(t), sets(steps=4)),
-    "weakref": (referred, lambda t: t[1]().lr, lambda t: setattr(t[0], "lr", 3.0)),
     "nested dicts": (
         lambda: {"train": {"lr": [1.5]}},
         lambda t: t["train"]["lr"][0],
@@ -806,6 +805,7 @@ class Local(threading.local):
 
 
 REFUSED: dict[str, tuple[Callable[[], Any], Callable[[Any], Any], Callable[[Any], Any], str]] = {
+    "weakref": (referred, lambda t: t[1]().lr, lambda t: setattr(t[0], "lr", 3.0), "a weak reference: let it read the"),
     "threading.local": (Local, lr_of, sets(lr=3.0), "Local, which is written in C"),
     "bytearray": (
         lambda: bytearray(b"\2"),
