@@ -716,6 +716,16 @@ def by_class(counting: Any, x: Any) -> Any:
     return W * x
 
 
+def noting() -> Any:
+    def noted(x: Any) -> Any:
+        made.count += 1
+        return W * x
+
+    made: Any = noted
+    made.count = 0
+    return made
+
+
 EFFECTS: dict[str, tuple[Callable[[], Any], Callable[[Any, Any], Any], Callable[[Any], Any], str]] = {
     "append": (lambda: [1.5], appended, len, "it changes "),
     "count": (dict, counted, dict, "it changes "),
@@ -728,6 +738,7 @@ EFFECTS: dict[str, tuple[Callable[[], Any], Callable[[Any, Any], Any], Callable[
     ),
     "class": (lambda: type("Own", (), {"lr": 1.5})(), by_class, lambda t: t.lr, "it changes Own"),
     "deque": (deque, lambda t, x: t.appendleft(1.5) or W * x, len, "it changes "),
+    "attribute of a function": (noting, lambda t, x: t(x), lambda t: t.count, "it changes "),
     "set": (set, lambda t, x: t.add(len(t)) or W * x, len, "it changes "),
 }
 
