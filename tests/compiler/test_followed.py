@@ -8,6 +8,7 @@ The lines of "What is seen, and what is not" in `docs/lifting.md` are shown here
 from __future__ import annotations
 
 import argparse
+import builtins
 import configparser
 import ctypes
 import decimal
@@ -463,6 +464,7 @@ PATCHED: dict[str, tuple[Callable[[Any], Any], Any, str, Any]] = {
     "wengert.sin": (lambda x: wengert.sin(W * x), wengert, "sin", lambda x: x * 2.0),
     "a global": (lambda x: other_scaled(x), HERE, "other_scaled", lambda x: W * x * 9.0),
     "a builtin is shadowed": (lambda x: W * max(x, 0.1), HERE, "max", lambda x, y: x + y + 2.0),
+    "a builtin": (lambda x: W * abs(x), builtins, "abs", lambda x: x + 2.0),
     "a method": (lambda x: W * x * Config().rate(), Config, "rate", lambda self: 9.0),
     "an attribute of a class": (lambda x: W * x * Config.shared, Config, "shared", 9.0),
     "nn.Neuron.__call__": (lambda x: NEURON([x]), nn.Neuron, "__call__", lambda self, x: self.b + x[0] + 2.0),
