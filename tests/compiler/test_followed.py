@@ -464,7 +464,7 @@ PATCHED: dict[str, tuple[Callable[[Any], Any], Any, str, Any]] = {
     "wengert.sin": (lambda x: wengert.sin(W * x), wengert, "sin", lambda x: x * 2.0),
     "a global": (lambda x: other_scaled(x), HERE, "other_scaled", lambda x: W * x * 9.0),
     "a builtin is shadowed": (lambda x: W * max(x, 0.1), HERE, "max", lambda x, y: x + y + 2.0),
-    "a builtin": (lambda x: W * abs(x), builtins, "abs", lambda x: x + 2.0),
+    "a builtin": (lambda x: W * divmod(x, 2.0)[1], builtins, "divmod", lambda x, y: (x, x + y)),
     "a method": (lambda x: W * x * Config().rate(), Config, "rate", lambda self: 9.0),
     "an attribute of a class": (lambda x: W * x * Config.shared, Config, "shared", 9.0),
     "nn.Neuron.__call__": (lambda x: NEURON([x]), nn.Neuron, "__call__", lambda self, x: self.b + x[0] + 2.0),
