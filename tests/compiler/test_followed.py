@@ -256,6 +256,19 @@ def enclosed() -> Any:
     return read, write
 
 
+def imported(lr: float = 1.5) -> None:
+    """Put another module in the place of the one that is imported."""
+    made: Any = types.ModuleType("wengert_test_settings")
+    made.lr = lr
+    sys.modules["wengert_test_settings"] = made
+
+
+def by_import() -> Any:
+    import wengert_test_settings  # type: ignore[import-not-found]
+
+    return wengert_test_settings.lr
+
+
 def lr_of(thing: Any) -> Any:
     return thing.lr
 
@@ -312,6 +325,7 @@ READ: dict[str, tuple[Callable[[], Any], Callable[[Any], Any], Callable[[Any], A
     "bool": (lambda: types.SimpleNamespace(lr=True), lambda t: 1.5 if t.lr else 3.0, sets(lr=False)),
     "text": (lambda: types.SimpleNamespace(lr="a"), lambda t: 1.5 if t.lr == "a" else 3.0, sets(lr="b")),
     "None": (lambda: types.SimpleNamespace(lr=None), lambda t: 1.5 if t.lr is None else t.lr, sets(lr=3.0)),
+    "imported module": (imported, lambda t: by_import(), lambda t: imported(3.0)),
     "tuple": (lambda: types.SimpleNamespace(lr=(1.5, 2)), lambda t: t.lr[0], sets(lr=(3.0, 2))),
     "keys of a dict": (lambda: {"a": 1.5}, len, puts("b", 1.5)),
     "set": (lambda: {1, 2}, lambda t: float(sum(t)), lambda t: t.add(3)),
@@ -322,6 +336,7 @@ READ: dict[str, tuple[Callable[[], Any], Callable[[Any], Any], Callable[[Any], A
 @pytest.fixture(autouse=True)
 def environment_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WENGERT_TEST_RATE", "")
+    monkeypatch.setitem(sys.modules, "wengert_test_settings", types.ModuleType("wengert_test_settings"))
 
 
 @in_every_way(READ)
