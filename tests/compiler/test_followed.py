@@ -961,3 +961,10 @@ def test_effects_of_later_calls_are_seen_from_the_next_comparison_on() -> None:
     (said,) = warned(calls)
     assert " runs uncompiled: it changes thing[1]" in said
     assert done == [*[0] * 7, *range(1, 10)]  # of the sixth and the seventh nothing is known
+
+
+def test_the_page_lists_the_modules_that_are_not_followed() -> None:
+    from wengert.compiler.tracing.known import MODULES, PACKAGES
+
+    page = Path(__file__).parents[2].joinpath("docs", "lifting.md").read_text(encoding="utf-8")
+    assert ", ".join([f"`{name}`" for name in sorted(MODULES | PACKAGES)]) in " ".join(page.split())

@@ -24,14 +24,14 @@ cdef class Items:
     cdef bint _differ(self, list now, list then) except -1
     cdef bint _found(self, Py_ssize_t i) except -1
     cdef str what(self)
-cdef class Numbers:
+cdef class BulkNumbers:
     cdef readonly object source, places
     cdef readonly str name
     cdef tuple shape
     cdef long long places_at, count, first
     @cython.locals(at="long long")
     cdef bint read_into(self, long long target) except -1
-cdef class Group:
+cdef class PlaceGroup:
     cdef readonly object kind
     cdef readonly list counter, places
     cdef object seen

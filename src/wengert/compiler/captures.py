@@ -18,7 +18,18 @@ from wengert.ops.ieee import Int, cython
 if False:  # what the compiler reads instead of the stand-in
     import cython  # type: ignore[no-redef]
 
-__all__ = ["KINDS", "MISSING", "Captures", "Group", "Items", "Numbers", "Place", "attributes_of", "look", "same"]
+__all__ = [
+    "KINDS",
+    "MISSING",
+    "BulkNumbers",
+    "Captures",
+    "Items",
+    "Place",
+    "PlaceGroup",
+    "attributes_of",
+    "look",
+    "same",
+]
 
 MISSING = _missing = object()  # what is found where nothing is
 NAME, CELL, ATTRIBUTE, CLASS, FUNCTION, CALL, BYTES, NAMES = range(8)  # where a thing is read: see `look`
@@ -60,7 +71,7 @@ def attributes_of(x: Any) -> list[str]:
     return [n for n in (*slots_of(type(x)), *getattr(x, "__dict__", ())) if not n.startswith("__") and hasattr(x, n)]
 
 
-def slots_of(kind: type) -> list[str]:
+def slots_of(kind: Any) -> list[str]:
     """The names of the slots that its objects have."""
     return [n for base in kind.__mro__ for n, a in vars(base).items() if isinstance(a, MemberDescriptorType)]
 
@@ -206,7 +217,7 @@ class Items:
 
 
 @cython.cclass
-class Numbers:
+class BulkNumbers:
     """An array of floats, or a list of them, that is read in bulk.
 
     Args:
@@ -248,7 +259,7 @@ class Numbers:
 
 
 @cython.cclass
-class Group:
+class PlaceGroup:
     """Places that one look tells to be as they were: of a class, which Python numbers anew when it changes, or of the
     objects of a class that counts their changes, as `wengert.nn.Module` does.
 
@@ -308,8 +319,8 @@ class Captures:
         """
         place: Place
         items: Items
-        group: Group
-        numbers: Numbers
+        group: PlaceGroup
+        numbers: BulkNumbers
         for place in self.places:
             if place.is_stale():
                 return str(place.name)

@@ -386,12 +386,7 @@ logsumexp: Op = _row("logsumexp", None, "logsumexp", "log(e**v1 + e**v2 + ...), 
        _logsumexp,        lambda out, *xs: [exp(x - where(out == -inf, 0.0, out)) for x in xs])
 pick: Op   = _row("pick", None, "pick", "the one of the values that an integer, the last operand, chooses",
        None, None)
-lt: Op     = _row("lt", 2, "lt", "1 where x < y, else 0; so for the others", None, None)
-le: Op     = _row("le", 2, "le", "x <= y", None, None)
-gt: Op     = _row("gt", 2, "gt", "x > y", None, None)
-ge: Op     = _row("ge", 2, "ge", "x >= y", None, None)
-eq: Op     = _row("eq", 2, "eq", "x == y", None, None)
-ne: Op     = _row("ne", 2, "ne", "x != y", None, None)
+COMPARED: list[Op] = [_row(name, 2, name, "1 where x and y compare so, else 0", None, None) for name in ("lt", "le", "gt", "ge", "eq", "ne")]
 by_hand: Op = _row("by hand", None, "", "a node that its user put together: Value(data, children, symbol)",
        None, None)
 compiled: Op = _row("compiled", None, "compiled", "a function that `wengert.compile` has made one node",

@@ -37,7 +37,17 @@ from typing import Any
 import numpy as np
 
 from wengert.compiler.callpath import CallPath
-from wengert.compiler.captures import KINDS, MISSING, Captures, Group, Items, Numbers, Place, attributes_of, look
+from wengert.compiler.captures import (
+    KINDS,
+    MISSING,
+    BulkNumbers,
+    Captures,
+    Items,
+    Place,
+    PlaceGroup,
+    attributes_of,
+    look,
+)
 from wengert.compiler.tracing.known import IMMUTABLE, LRU_CACHE, PLAIN, is_derivable, is_known, is_python
 from wengert.compiler.tracing.recorder import Unrecordable
 from wengert.compiler.tracing.standins import STANDINS, ModuleView
@@ -149,7 +159,7 @@ class Proxies:
         self.seen: dict[int, Any] = watch.seen
         self.places: list[Place] = []
         self.items: list[Items] = []
-        self.groups: dict[int, Group] = {}  # by the identity of what tells of a change
+        self.groups: dict[int, PlaceGroup] = {}  # by the identity of what tells of a change
         self.bulk: list[tuple[Any, tuple[int, ...], list[Value], str]] = []  # arrays, their shapes, Values for floats
         self._made: dict[int, tuple[Any, Any]] = {}  # by identity of an original: it, held by that, and its proxy
         self._originals: dict[int, tuple[Any, Any, str]] = {}  # by that of a proxy: it, the original, its name
@@ -193,9 +203,9 @@ class Proxies:
             if counter is not getattr(type(place.source).__delattr__, "counter", None):
                 counter = None
         if counter is not None:
-            self.groups.setdefault(id(counter), Group(None, counter)).places.append(place)
+            self.groups.setdefault(id(counter), PlaceGroup(None, counter)).places.append(place)
         elif place.kind == CLASS:
-            self.groups.setdefault(id(place.source), Group(place.source, None)).places.append(place)
+            self.groups.setdefault(id(place.source), PlaceGroup(place.source, None)).places.append(place)
         else:
             self.places.append(place)
 
@@ -633,7 +643,7 @@ class Proxies:
         """What was read, to be looked at before each run, of a program with these parameters."""
         number = {id(p): n for n, p in enumerate(parameters)}
         bulk = [
-            Numbers(x, shape, np.array([number.get(id(leaf), -1) for leaf in leaves], np.int64), name)
+            BulkNumbers(x, shape, np.array([number.get(id(leaf), -1) for leaf in leaves], np.int64), name)
             for x, shape, leaves, name in self.bulk
         ]
         self._made, self._originals, self._views, self.recorder, self.bulk = {}, {}, {}, None, []
