@@ -621,6 +621,14 @@ class Proxies:
         leaves = [place.leaf for place in places] + [leaf for items in self.items for leaf in items.leaves or ()]
         return {id(x) for x in [*leaves, *[x for _, _, xs, _ in self.bulk for x in xs]] if x is not None}
 
+    def name_of(self, leaf: Value) -> str:
+        """Where the float was read that a Value holds; empty if it holds none that was."""
+        places = [*self.places, *[place for group in self.groups.values() for place in group.places]]
+        held = [(items.leaves or (), items.name) for items in self.items] + [(xs, name) for _, _, xs, name in self.bulk]
+        found = [place.name for place in places if place.leaf is leaf]
+        found += [f"{name}[{n}]" for leaves, name in held for n, each in enumerate(leaves) if each is leaf]
+        return found[0] if found else ""
+
     def blocks(self, number: dict[int, int]) -> list[np.ndarray[Any, np.dtype[np.int64]]]:
         """Where the numbers of each array stand that is read in bulk, and wholly; rows of one length, one after the
         other, are one array.

@@ -321,7 +321,9 @@ class _Trace:
         return node, Number(self.recorder, number, node)
 
     def guards_in_words(self) -> list[Guard]:
-        """The guards for keeping, with what they compare: arguments by their names, all else by what it came to."""
+        """The guards for keeping, with what they compare: what was passed or read outside by its name, all else by what
+        it came to.
+        """
         names = {
             id(node): f"{name}[{', '.join(map(str, place))}]" if place else name
             for name, nodes in self.inputs.items()
@@ -329,7 +331,8 @@ class _Trace:
         }
         made = []
         for guard in self.guards:
-            both = [names.get(id(side), side) for side in (guard.left, guard.right)]
+            sides = (guard.left, guard.right)
+            both = [names.get(id(x)) or (isinstance(x, Value) and self.proxies.name_of(x)) or x for x in sides]
             left, right = [side._data if isinstance(side, Value) else side for side in both]
             made.append(guard.without_values(in_words(guard.how, left, right, guard.outcome)))
         return made
