@@ -384,34 +384,6 @@ def test_calls_are_compared_when_it_is_time(machine: bool) -> None:
     assert asked == [32, 64, 128]
 
 
-@both
-def test_what_is_read_calls_the_function_again(machine: bool) -> None:
-    state = threading.local()  # which nobody looks into
-
-    class Model:
-        """What a function reads, which is computed from some day on."""
-
-        def __init__(self) -> None:
-            self.rate = 0.5
-
-    def rate(model: Model) -> float:
-        again, state._again = getattr(state, "_again", None), None
-        if again is not None:
-            state._result = again(9.0).data
-        return 0.5
-
-    model = Model()
-
-    def f(x: float) -> Any:
-        return W * x * model.rate
-
-    made = Trusted(f, machine, lambda g: g(1.0))
-    state._again = made.compiled
-    Model.rate = property(rate)  # type: ignore[assignment]
-    made.check(lambda g: g(2.0), W * 1.0, parameters=[W], others=1)
-    assert difference(state._result, 4.5 * W.data) < CLOSE
-
-
 def test_an_operation_that_calls_the_function_again() -> None:
     state = threading.local()
 

@@ -321,13 +321,13 @@ class Captures:
         items: Items
         group: PlaceGroup
         numbers: BulkNumbers
-        for place in self.places:
-            if place.is_stale():
-                return str(place.name)
-        for group in self.groups:
+        for group in self.groups:  # of classes too: where one has a property by now, its objects are not asked
             name = group.stale()
             if name:
                 return str(name)
+        for place in self.places:
+            if place.is_stale():
+                return str(place.name)
         for items in self.items:
             if items.is_stale():
                 return str(items.what())

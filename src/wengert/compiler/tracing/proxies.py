@@ -212,7 +212,7 @@ class Proxies:
     def stand_in(self, x: Any, name: str) -> Any:
         """The proxy of a thing that was read, or passed."""
         kind = type(x)
-        if kind in PLAIN or kind is float or isinstance(x, Value):
+        if kind in PLAIN or kind is float or isinstance(x, (Value, CallPath)):  # a compiled function follows itself
             return x
         if id(x) in STANDINS:
             return STANDINS[id(x)]
@@ -333,14 +333,12 @@ class Proxies:
 
     def _module(self, x: ModuleType, name: str) -> Any:
         names = vars(x)
-        fixed = not str(getattr(x, "__file__", None)).endswith((".py", ".pyc")) or x.__name__ in ("numpy", "wengert")
+        fixed = not str(names.get("__file__")).endswith((".py", ".pyc")) or x.__name__ in ("numpy", "wengert")
 
         def find(key: str) -> Any:
-            if key not in names:  # a module may have a `__getattr__` of its own
-                found = getattr(x, key)
-                if key not in names:
-                    self.note(CALL, lambda: getattr(x, key, MISSING), None, f"{name}.{key}")
-                    return self.stand_in(found, f"{name}.{key}")
+            if key not in names and "__getattr__" in names:
+                self.note(NAME, names, key, f"{name}.{key}")
+                return self.read(NAME, names, "__getattr__", f"{name}.__getattr__")(key)
             if fixed:  # pi is pi
                 return self.stand_in(self.note(NAME, names, key, f"{name}.{key}"), f"{name}.{key}")
             return self.read(NAME, names, key, f"{name}.{key}")
@@ -510,7 +508,7 @@ class Proxies:
             Unrecordable: it is of a kind that is written in C and may change without being seen.
         """
         kind = type(x)
-        if isinstance(x, weakref.ref) or (isinstance(x, STEADY) and not is_python(kind)):
+        if isinstance(x, (CallPath, weakref.ref)) or (isinstance(x, STEADY) and not is_python(kind)):
             return x
         if x is MISSING or id(x) in self._frozen or id(x) in STANDINS:
             return x
