@@ -27,7 +27,7 @@ import numpy as np
 
 from wengert.compiler.callpath import CallPath
 from wengert.compiler.captures import MISSING, look
-from wengert.compiler.tracing import standins
+from wengert.compiler.tracing import proxies, standins
 from wengert.compiler.tracing.known import LRU_CACHE, PLAIN, is_known, is_known_module, is_python, is_standard
 from wengert.compiler.tracing.proxies import CELL, READS_ALL, View, attributes_of, closes_over, names_of, own, spelt
 from wengert.compiler.tracing.randomness import random_state
@@ -52,6 +52,7 @@ CONSUMED = tuple(map(type, [iter(_NOTHING), iter(()), iter({}), iter(range(0)), 
                             (x for x in _NOTHING)]))  # fmt: skip
 TELLING = frozenset(["COMPARE_OP", "CONTAINS_OP", "LOAD_DEREF", "LOAD_FAST", "UNARY_NOT"])  # in front of an `is`
 OF_STANDINS = vars(standins)  # which stand between the function and what it calls
+OF_PROXIES = vars(proxies)  # which derive classes
 IMPORTS = ("_find_and_load_unlocked", "importlib._bootstrap")  # what runs where a module is imported for the first time
 
 
@@ -319,6 +320,8 @@ def is_aside(frame: Any) -> bool:
     which is not followed calls; what Python calls when it collects garbage.
     """
     if frame.f_code in _collecting():
+        return True
+    if frame.f_code.co_name == "__init_subclass__" and frame.f_back and frame.f_back.f_globals is OF_PROXIES:
         return True
     while frame is not None and (is_standard(frame.f_code) or _is_written(frame)):
         frame = frame.f_back
