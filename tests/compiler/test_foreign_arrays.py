@@ -112,54 +112,6 @@ def test_an_array_on_disk_is_an_array(tmp_path: Path) -> None:
     assert "uncompiled" not in compiled.report()
 
 
-class Resizes:
-    """What a function reads, by code that resizes an array."""
-
-    array: Any = None
-    size: int = 0
-
-    def __init__(self) -> None:
-        self.rate = 1.0
-
-
-def rate(model: Resizes) -> float:
-    if Resizes.array is not None:
-        Resizes.array.resize(Resizes.size, refcheck=False)
-        Resizes.array = None
-    return 1.0
-
-
-@pytest.mark.filterwarnings("ignore:.*runs uncompiled")
-@pytest.mark.parametrize("size", [(1, 2), (0, 2), (1000, 2), (4, 4)])
-@pytest.mark.parametrize("backend", AVAILABLE)
-def test_an_array_that_is_resized_during_the_call(backend: str, size: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between when it is read and when it is run on: no number is read that is not its own."""
-    model = Resizes()
-
-    def f(xs: Any) -> Any:
-        return W * xs[0] * model.rate + xs[1]
-
-    compiled = wengert.compile(f, backend=backend)
-    X = np.arange(8.0).reshape(4, 2)
-    for _ in range(6):
-        compiled.map(X)
-        compiled.mean(X)
-    monkeypatch.setattr(Resizes, "rate", property(rate), raising=False)
-    for how in ("map", "mean"):
-        changing = np.arange(8.0).reshape(4, 2).copy()
-        Resizes.array, Resizes.size = changing, size
-        try:
-            got = getattr(compiled, how)(changing)
-        except (DataError, IndexError, wengert.errors.ArgumentError):
-            continue
-        finally:
-            Resizes.array = None
-        wants = [[f(row).data for row in rows] for rows in (X.tolist(), changing.tolist())]  # before, or after
-        if how == "mean":
-            wants, got = [np.mean(want) for want in wants], got.data
-        assert any(np.shape(got) == np.shape(want) and np.allclose(got, want) for want in wants)
-
-
 @pytest.mark.filterwarnings("ignore:.*runs uncompiled", "ignore:.*is dropped")  # as the arrays do change
 @pytest.mark.parametrize("backend", AVAILABLE)
 def test_threads_that_resize_what_is_passed(backend: str) -> None:

@@ -95,7 +95,11 @@ def same(now: Any, then: Any) -> bool:
         return bool(now == then) and {*map(type, now)} == {*map(type, then)} and {*map(type, now)} <= {*PLAIN}
     if kind is MethodType:  # made anew at each look
         return now.__func__ is then.__func__ and now.__self__ is then.__self__
-    return (kind in PLAIN or isinstance(then, generic)) and bool(now == then)
+    if kind is complex:
+        return same(now.real, then.real) and same(now.imag, then.imag)
+    if isinstance(then, generic):
+        return bool(now.dtype == then.dtype and not now.dtype.hasobject and now.tobytes() == then.tobytes())
+    return kind in PLAIN and bool(now == then)
 
 
 def are_alike(now: Any, then: Any) -> bool:

@@ -54,17 +54,18 @@ PACKAGES = frozenset(["numpy", "wengert", "importlib"])
 FOLLOWED = frozenset(["nn", "optim", "data", "training", "estimator"])  # of this package, which hold what may change
 OURS = ("builtins", "typing", "wengert")  # whose `__init_subclass__` leaves no trace
 HEAP = 1 << 9  # the flag of a class that was made at run time
-SEEN: dict[CodeType, bool] = {}
+SEEN: dict[Any, bool] = {}
 MOST = 4096  # codes that are remembered
 
 
 def is_known(code: CodeType, names: dict[str, Any]) -> bool:
     """Return True for code that is not followed, by the globals that it runs with."""
-    known = SEEN.get(code)
+    at = code, names.get("__name__")  # equal code may stand in several modules
+    known = SEEN.get(at)
     if known is None:
         if len(SEEN) >= MOST:
             SEEN.clear()
-        known = SEEN[code] = is_known_module(names)
+        known = SEEN[at] = is_known_module(names)
     return known
 
 

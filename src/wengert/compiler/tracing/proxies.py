@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import copy
 import dis
+import enum
 import functools
 import importlib
 import itertools
+import operator
 import sys
 import weakref
 from array import array
@@ -29,6 +31,7 @@ from types import (
     MappingProxyType,
     MemberDescriptorType,
     MethodType,
+    MethodWrapperType,
     ModuleType,
     SimpleNamespace,
 )
@@ -135,9 +138,9 @@ class View(dict[str, Any]):
         if name in self.names:
             self[name] = self.proxies.read(NAME, self.names, name, name)
         else:
-            builtin = self.builtins[name]  # or a KeyError
             self.proxies.note(NAME, self.names, name, name)
             self.proxies.note(NAME, self.real, name, name)
+            builtin = self.builtins[name]  # or a KeyError
             self[name] = STANDINS.get(id(builtin), builtin)
         return self[name]
 
@@ -166,7 +169,7 @@ class Proxies:
         self._views: dict[int, View] = {}
         self._frozen: dict[int, Any] = {}  # what is held as it is, by identity
         self._closures: set[CodeType] = set()  # the code of functions whose closures are
-        self._unviewed: set[CodeType] = set()  # what ran by itself
+        self._unviewed: set[tuple[int, int]] = set()  # what ran by itself: code, and the globals it ran with
         self._noted: set[tuple[int, int, Any]] = set()
         self._shadowed: dict[type, list[str]] = {}  # what an attribute of an object would come before
         for base in Value.__mro__[:-1]:
@@ -197,7 +200,8 @@ class Proxies:
     def _place(self, place: Place) -> None:
         """Put a place among those that one look tells to be as they were, where something tells of changes."""
         counter = None
-        by_object = place.kind == ATTRIBUTE and not is_default(of_class(type(place.source), place.key))
+        known = place.kind == ATTRIBUTE and (place.then is not MISSING or place.key in self.mentioned)
+        by_object = known and not is_default(of_class(type(place.source), place.key))
         if by_object or place.kind == NAMES:
             counter = getattr(type(place.source).__setattr__, "counter", None)
             if counter is not getattr(type(place.source).__delattr__, "counter", None):
@@ -246,6 +250,13 @@ class Proxies:
     def getting(self, made: Any, n: str, *default: Any) -> Any:
         """What `getattr` gives in a recorded function: a computed name is none of those that the code mentions."""
         _, x, name = self._originals.get(id(made), (None, made, ""))
+        if id(made) in self._frozen:
+            self.freeze(self.note(ATTRIBUTE, made, n, n), n)
+        elif isinstance(made, FunctionType):
+            held = vars(next((f for f, clone in self._made.values() if clone is made), made))
+            if n in held:
+                return self.read(NAME, held, n, n)
+            self.note(NAME, held, n, n)
         found = MISSING if x is made or n in self.mentioned else of_class(type(x), n)
         if found is not MISSING and not is_data(found) and self._note_own(x, n, f"{name}.{n}"):
             return self.read(ATTRIBUTE, x, n, f"{name}.{n}")
@@ -260,6 +271,14 @@ class Proxies:
             return found[0] if len(found) == 1 else tuple(found)
 
         return self._keep(x, get)
+
+    def _caller(self, x: Any, name: str) -> Any:
+        """`operator.methodcaller`, as code."""
+        made, given = x.__reduce__()
+        named = made.keywords if isinstance(made, functools.partial) else {}
+        method, *args = (*made.args, *given) if isinstance(made, functools.partial) else given
+        args, named = self.stand_in(list(args), name), self.stand_in(named, name)
+        return self._keep(x, lambda thing: self.getting(thing, method)(*args, **named))
 
     # -- functions and modules ----------------------------------------------------------------------------------------
 
@@ -289,7 +308,9 @@ class Proxies:
         for inner, (free, outer) in zip(cells, closes_over(f), strict=True):
             if free == "__class__":  # which super() asks for
                 inner.cell_contents = outer.cell_contents
-            elif look(CELL, outer, None) is not MISSING:
+            elif look(CELL, outer, None) is MISSING:
+                self.note(CELL, outer, None, free)
+            else:
                 inner.cell_contents = self.read(CELL, outer, None, free)
         made.__defaults__ = f.__defaults__ and tuple([self.stand_in(x, f.__name__) for x in f.__defaults__])
         made.__kwdefaults__ = f.__kwdefaults__ and self.stand_in(f.__kwdefaults__, f.__name__)
@@ -315,7 +336,7 @@ class Proxies:
 
     def _cached(self, x: Any, name: str) -> Any:
         """What `functools.lru_cache` made: results that are kept stay what they are until there are others."""
-        self.note(CALL, lambda: x.cache_info()[1::2], None, f"the cache of {name}")
+        self._note_cache(x, name)
 
         def cached(*args: Any, **named: Any) -> Any:  # with what was passed in the watched run, so that it is there
             found = x(*map(self._original, args), **{n: self._original(arg) for n, arg in named.items()})
@@ -324,6 +345,18 @@ class Proxies:
         functools.update_wrapper(cached, x, updated=())
         cached.cache_info, cached.cache_clear = x.cache_info, x.cache_clear  # type: ignore[attr-defined]
         return self._keep(x, cached)
+
+    def _note_cache(self, x: Any, name: str) -> None:
+        """Note how many results are kept; one that is cleared begins to count its hits anew."""
+        before, is_cleared = 0, False
+
+        def state() -> Any:
+            nonlocal before, is_cleared
+            info = x.cache_info()
+            before, is_cleared = info.hits, is_cleared or info.hits < before
+            return info.misses, info.currsize, is_cleared
+
+        self.note(CALL, state, None, f"the cache of {name}")
 
     def _original(self, x: Any) -> Any:
         """What a proxy or a traced number stands for."""
@@ -339,6 +372,8 @@ class Proxies:
             if key not in names and "__getattr__" in names:
                 self.note(NAME, names, key, f"{name}.{key}")
                 return self.read(NAME, names, "__getattr__", f"{name}.__getattr__")(key)
+            if self.note(NAME, names, key, f"{name}.{key}") is MISSING and not hasattr(ModuleType, key):
+                raise AttributeError(f"module {x.__name__!r} has no attribute {key!r}", name=key, obj=x)
             if fixed:  # pi is pi
                 return self.stand_in(self.note(NAME, names, key, f"{name}.{key}"), f"{name}.{key}")
             return self.read(NAME, names, key, f"{name}.{key}")
@@ -402,11 +437,17 @@ class Proxies:
 
     def _array(self, x: Any, name: str) -> Any:
         if x.dtype != np.float64:
-            self.note(BYTES, x, None, name)
+            self._note_array(x, name)
             return self._keep(x, presented(x.copy()))
         made = np.empty(x.shape, object)
         made.reshape(-1)[:] = self._numbers(x, x.shape, x.ravel().tolist(), name)
         return self._keep(x, presented(made))
+
+    def _note_array(self, x: Any, name: str) -> None:
+        """Note what an array holds that is not of floats."""
+        if x.dtype.hasobject and not all(isinstance(item, (*PLAIN, float, Value)) for item in x.ravel().tolist()):
+            self._refuse(f"it reads {name}, an array of objects, which may change without being seen: use a list")
+        self.note(BYTES, x, None, name)
 
     # -- objects and classes ------------------------------------------------------------------------------------------
 
@@ -508,6 +549,11 @@ class Proxies:
             Unrecordable: it is of a kind that is written in C and may change without being seen.
         """
         kind = type(x)
+        if isinstance(x, np.void):
+            self._refuse(f"it reads {name}, a record of an array, which may change without being seen: read the array")
+        if isinstance(x, (BuiltinFunctionType, MethodWrapperType)):  # which belongs to a thing, perhaps
+            of = x.__self__
+            return x if of is None or isinstance(of, (ModuleType, type)) else self._frozen_of(x, of, name)
         if isinstance(x, (CallPath, weakref.ref)) or (isinstance(x, STEADY) and not is_python(kind)):
             return x
         if x is MISSING or id(x) in self._frozen or id(x) in STANDINS:
@@ -521,15 +567,19 @@ class Proxies:
         elif isinstance(x, type):
             self._freeze_class(x, name)
         elif kind is LRU_CACHE:
-            self.note(CALL, lambda: x.cache_info()[1::2], None, f"the cache of {name}")
+            self._note_cache(x, name)
         elif kind is np.ndarray:
-            self.note(BYTES, x, None, name)
+            self._note_array(x, name)
         elif isinstance(x, array):
             self.note(CALL, x.tobytes, None, name)
         elif isinstance(x, np.ndarray):
             self._refuse(f"it reads {name}, a {kind.__name__}, which is more than its numbers")
         else:
             self._freeze_object(x, name)
+        return x
+
+    def _frozen_of(self, x: Any, of: Any, name: str) -> Any:
+        self.freeze(of, name)
         return x
 
     def _freeze_function(self, f: FunctionType) -> None:
@@ -552,11 +602,17 @@ class Proxies:
                 for part in parts:
                     if isinstance(part, FunctionType) and self._is_followed(part):
                         self._freeze_function(part)
+        for member in getattr(kind, "_member_map_", {}).values() if issubclass(kind, enum.Enum) else ():
+            self.freeze(member, f"{name}.{member.name}")
         if is_python(type(kind)) and not is_known_class(type(kind)):
             self.freeze(type(kind), type(kind).__name__)
 
     def _freeze_object(self, x: Any, name: str) -> None:
         kind = type(x)
+        if isinstance(x, (weakref.WeakSet, weakref.WeakValueDictionary)):
+            self._refuse(f"it reads {name}, a {kind.__name__}, of which not all that changes can be seen")
+        if isinstance(x, enum.Enum):
+            self.freeze(self.note(ATTRIBUTE, x, "_value_", f"{name}.value"), f"{name}.value")
         state = next((base for base in kind.__mro__ if base.__basicsize__ > 16 and not is_python(base)), object)
         if isinstance(x, (list, dict, deque, MappingProxyType)):
             keys = None if isinstance(x, (list, deque)) else list(x)
@@ -592,13 +648,14 @@ class Proxies:
             x = frame.f_locals.get(n)
             if self.seen.get(id(x), MISSING) is x:  # it was there before, and is passed itself
                 self.freeze(x, n)
-        if code in self._unviewed or code not in self.ran:  # that the ways differ is said elsewhere
+        at = id(code), id(frame.f_globals)
+        if at in self._unviewed or code not in self.ran:  # that the ways differ is said elsewhere
             return
         if code not in self._closures and code.co_freevars:
             self._freeze_method(frame)
         if code not in self._closures and set(code.co_freevars) - {"__class__"}:
             self._refuse(f"it has {code.co_name} called in a way that cannot be followed")
-        self._unviewed.add(code)
+        self._unviewed.add(at)
         for name in names_of(code)[0]:
             self.freeze(self.note(NAME, frame.f_globals, name, name), name)
 
@@ -689,7 +746,8 @@ CYTHON = "cython_function_or_method"
 IMMUTABLE_ATTRIBUTES: tuple[type, ...] = (MemberDescriptorType, type(type.__dict__["__dict__"]))
 MAKERS: dict[Any, Callable[[Proxies, Any, str], Any]] = {
     FunctionType: Proxies._function, MethodType: Proxies._method, functools.partial: Proxies._partial,
-    BuiltinFunctionType: Proxies._builtin, LRU_CACHE: Proxies._cached,
+    BuiltinFunctionType: Proxies._builtin, MethodWrapperType: Proxies._builtin,
+    operator.methodcaller: Proxies._caller, LRU_CACHE: Proxies._cached,
     ModuleType: Proxies._module, list: Proxies._list, tuple: Proxies._tuple, set: Proxies._set,
     attrgetter: Proxies._getter,
     frozenset: Proxies._set, np.ndarray: Proxies._array, deque: Proxies._deque, SimpleNamespace: Proxies._object,

@@ -11,6 +11,7 @@ import builtins
 import dis
 import functools
 import gc
+import importlib
 import random
 import sys
 import zlib
@@ -19,8 +20,8 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from itertools import pairwise
-from operator import is_
-from types import CodeType, FunctionType, MethodType, ModuleType
+from operator import attrgetter, is_, methodcaller
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, MethodWrapperType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,7 @@ CONSUMED = tuple(map(type, [iter(_NOTHING), iter(()), iter({}), iter(range(0)), 
                             enumerate(()), filter(None, _NOTHING), reversed(_NOTHING),
                             (x for x in _NOTHING)]))  # fmt: skip
 TELLING = frozenset(["COMPARE_OP", "CONTAINS_OP", "LOAD_DEREF", "LOAD_FAST", "UNARY_NOT"])  # in front of an `is`
+COMPUTED = frozenset(["getattr", "attrgetter", "methodcaller", "__getattribute__"])  # by which names are computed
 OF_STANDINS = vars(standins)  # which stand between the function and what it calls
 OF_PROXIES = vars(proxies)  # which derive classes
 IMPORTS = ("_find_and_load_unlocked", "importlib._bootstrap")  # what runs where a module is imported for the first time
@@ -85,6 +87,8 @@ class PurityCheck:
         self.seen: dict[int, Any] = {}
         self._classes: set[type] = set()
         self.reads_all: bool = False
+        self.walks_all: bool = False  # whether names are computed, so that all attributes are looked at for effects
+        self._entered_code: set[tuple[int, int]] = set()  # code that ran, and the globals with which
         self._enter([(function, "itself"), *[(x, name) for name, x in arguments]])
 
     # -- before and after ---------------------------------------------------------------------------------------------
@@ -117,6 +121,12 @@ class PurityCheck:
             self.path.cached.add(getattr(x.__wrapped__, "__code__", None))
             self._keep(x, f"the cache of {name}", lambda x: x.cache_info()[1::2])
             return ((x.__wrapped__, name),)
+        if isinstance(x, (BuiltinFunctionType, MethodWrapperType)):
+            of = x.__self__
+            return () if of is None or isinstance(of, (ModuleType, type)) else ((of, name),)
+        if isinstance(x, (attrgetter, methodcaller)):  # which name what no code names
+            self.walks_all = True
+            return [pair for y, of in list(self._objects) for pair in self._attributes(y, of, set())]
         if isinstance(x, functools.partial):
             return (x.func, name), (x.args, name), (x.keywords, name)
         if isinstance(x, CallPath):  # what a compiled function remembers of its calls is no effect
@@ -175,8 +185,10 @@ class PurityCheck:
             there = vars(x)
             if is_known_module(there):
                 return []
-            return [(there[n], f"{name}.{n}") for n in names if n in there]
-        if self.reads_all:
+            named = [n for n in names if n[:2] != "__"]
+            self._keep(x, name, lambda x: [vars(x).get(n, MISSING) for n in named])
+            return [(there[n], f"{name}.{n}") for n in named if n in there]
+        if self.reads_all or self.walks_all:
             self._keep(x, name, lambda x: [getattr(x, n, None) for n in attributes_of(x)])
             return [(getattr(x, n), f"{name}.{n}") for n in attributes_of(x)]
         named = [n for n in names if n[:2] != "__"]
@@ -189,6 +201,7 @@ class PurityCheck:
         """Code is about to run for the first time: note what it can reach."""
         code, names = frame.f_code, frame.f_globals
         self.ran[code] = None
+        self._entered_code.add((id(code), id(names)))
         read, written, attributes = names_of(code)
         new = set(attributes) - self.mentioned
         self.mentioned |= attributes
@@ -197,6 +210,8 @@ class PurityCheck:
             asked = sorted(written)
             self._keep(names, f"the global {asked[0]}", lambda names: [names.get(n, MISSING) for n in asked])
         waiting = [(names[n], n) for n in read if n in names]
+        waiting += [(sys.modules[n], n) for n in imported_by(code) if n in sys.modules]
+        self.walks_all |= not COMPUTED.isdisjoint(attributes)
         if not self.reads_all and not READS_ALL.isdisjoint(new):
             self.reads_all = True
         if new:
@@ -241,7 +256,9 @@ class PurityCheck:
             return
         if event == "call" and is_known(code, frame.f_globals):
             self.reads_all |= frame.f_globals.get("__name__") == "copy"
-        elif event == "call" and code not in self.ran and not is_aside(frame):
+            if code is importlib.import_module.__code__:
+                self._enter([(sys.modules.get(frame.f_locals["name"], MISSING), "a module")])
+        elif event == "call" and (id(code), id(frame.f_globals)) not in self._entered_code and not is_aside(frame):
             self._code_runs(frame)
         if event == "call" and (code.co_name, frame.f_globals.get("__name__")) == IMPORTS:
             self.change = f"it imports {frame.f_locals.get('name')}"
@@ -300,6 +317,12 @@ class CallTrace:
         finally:
             sys.setprofile(None)
             self.returned = None, None, None
+
+
+@functools.lru_cache(4096)
+def imported_by(code: CodeType) -> tuple[str, ...]:
+    """The modules that code imports, by their names."""
+    return tuple([step.argval for step in dis.get_instructions(code) if step.opname == "IMPORT_NAME"])
 
 
 @functools.lru_cache(4096)
