@@ -9,8 +9,6 @@ from math import copysign
 from types import MemberDescriptorType, MethodType
 from typing import Any
 
-from numpy import generic
-
 from wengert.compiler import memory
 from wengert.engine import Value
 from wengert.ops.ieee import Int, cython
@@ -97,8 +95,11 @@ def same(now: Any, then: Any) -> bool:
         return now.__func__ is then.__func__ and now.__self__ is then.__self__
     if kind is complex:
         return same(now.real, then.real) and same(now.imag, then.imag)
-    if isinstance(then, generic):
-        return bool(now.dtype == then.dtype and not now.dtype.hasobject and now.tobytes() == then.tobytes())
+    if kind.__module__ == "numpy":
+        from numpy import generic  # which need not be there
+
+        is_scalar = isinstance(then, generic) and not then.dtype.hasobject
+        return bool(is_scalar and now.dtype == then.dtype and now.tobytes() == then.tobytes())
     return kind in PLAIN and bool(now == then)
 
 
