@@ -5,6 +5,8 @@ from __future__ import annotations
 import doctest
 import pkgutil
 import re
+import subprocess
+import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -52,6 +54,17 @@ def test_the_numpy_of_the_readme_is_what_its_first_program_becomes() -> None:
     before = names["w"][0].grad
     again.backward()
     assert names["w"][0].grad - before == pytest.approx(float(gradient), abs=5e-4)
+
+
+def test_what_the_readme_prints_is_what_its_program_prints(tmp_path: Path) -> None:
+    pytest.importorskip("numpy", reason="needs numpy")
+    blocks = [block[2] for block in FENCED.finditer(PAGES[0].read_text(encoding="utf-8"))]
+    (program,) = [block for block in blocks if "# its last lines:\n" in block]
+    file = tmp_path / "program.py"
+    file.write_text(f"from wengert import Value\n{program}", encoding="utf-8")
+    printed = subprocess.run([sys.executable, file], capture_output=True, text=True, check=True).stdout
+    shown = [line.removeprefix("# ") for line in program.partition("# its last lines:\n")[2].splitlines()]
+    assert [line.rstrip() for line in printed.strip().splitlines()[-len(shown) :]] == shown
 
 
 ON_ONE_ENGINE = pytest.mark.once  # what these examples show is of other libraries, which take their seconds
