@@ -90,7 +90,7 @@ function failed(error, advice = "") {
   byId("status").textContent = `The playground cannot go on: ${error.message}. ${advice}`;
 }
 
-const missing = (error) => failed(error, `It needs a browser of 2024 or later, and fetches Python from ${runtime.host}.`);
+const missing = (error) => failed(error, `It needs a browser from 2024 or later, and downloads Python from ${runtime.host}.`);
 
 // Where Python comes from. An address may only name a place on this site: no link decides whose program runs here.
 function place() {
@@ -254,7 +254,7 @@ function draw() {
   const gradient = setting.edges === "gradient";
   const largest = network.draw(gradient ? numbers.subarray(half) : numbers, field, marks, chosen, colours);
   byId("net").classList.toggle("flowing", gradient);
-  byId("key").textContent = `Blue is positive, orange negative, and the widest ${number(largest)}.${gradient && largest ? " They flow back, from the loss." : ""}`;
+  byId("key").textContent = `Blue is positive, orange negative; the widest line is ${number(largest)}.${gradient && largest ? " Gradients flow back from the loss." : ""}`;
   drawLoss(byId("loss"), losses);
   byId("count").textContent = `step ${losses.length}${losses.length ? ` · loss ${number(losses.at(-1))} · ${right} of ${X.length} right` : ""} · ${half} parameters`;
   told(network.seen?.name);
@@ -271,7 +271,7 @@ function told(name) {
 
 function describe() {
   const text = byId("example");
-  if (!X.length) text.textContent = "Click to set points: some blue ones, some orange ones. Then press Play.";
+  if (!X.length) text.textContent = "Click to add points, some blue and some orange. Then press Play.";
   else {
     const out = new Float64Array(hidden + 1), [x1, x2] = X[example];
     forward(numbers, x1, x2, out);
