@@ -312,7 +312,7 @@ def test_gradients_flow_back_where_there_are_any(page: Any, site: str) -> None:
     assert moving() == {name: gradient != 0.0 for name, gradient in weights.items()}
     assert any(weights.values())
     assert not all(weights.values())  # none through a neuron that the example leaves at 0
-    assert text(page, "key").endswith("They flow back, from the loss.")
+    assert text(page, "key").endswith("Gradients flow back from the loss.")
     page.execute_cdp_cmd(
         "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-reduced-motion", "value": "reduce"}]}
     )
