@@ -36,28 +36,28 @@ SECONDS = 60.0  # of processor time: a mutant that needs more, as in an endless 
 BEGIN, END = "<!-- mutants: begin -->", "<!-- mutants: end -->"
 
 EXPLAINED: dict[str, str] = {
-    "_walks = 0 -> _walks = 1": "any number may be the first",
-    "constant = 0.0 -> constant = 1.0": "any number that is not nan says that no constant has to be looked at",
-    "_walks += 1 -> _walks += 2": "numbers need to differ, not to follow each other",
-    "-> _pins = others * _pins - change": "any number but 0 says that a Graph is being written",
-    "ieee.untrack(node._all) -> pass": "interpreted, it does nothing",
-    "if by_hand is None: -> if by_hand is not None:": "interpreted, what is left out does nothing",
-    "or _op is None or label": "a leaf gets the empty label that it has, in more time",
-    "-> _closures = others * _closures - closures": "any number but 0 says that a closure is running",
+    "_walks = 0 -> _walks = 1": "the first number does not matter",
+    "constant = 0.0 -> constant = 1.0": "any number except nan means: there is no constant to check",
+    "_walks += 1 -> _walks += 2": "the numbers only have to differ",
+    "-> _pins = others * _pins - change": "any number except 0 means: a Graph is being written",
+    "ieee.untrack(node._all) -> pass": "does nothing when interpreted",
+    "if by_hand is None: -> if by_hand is not None:": "the statement that it skips does nothing when interpreted",
+    "or _op is None or label": "a leaf is given the empty label it already has; only slower",
+    "-> _closures = others * _closures - closures": "any number except 0 means: a closure is running",
     "_fill(node, code, data, x, None, dx, 0.0) -> _fill(node, code, data, x, None, dx, 1.0)": (
-        "a partial is read only where there is an operand"
+        "a partial is only read if there is an operand"
     ),
-    "if 0.0 < ieee.fabs(z) <= TINY else": "the rule of the table gives the same bits, in more time",
-    "if 0.0 <= ieee.fabs(z) < TINY else": "the rule of the table gives the same bits, in more time",
-    "dx, dy = (y * q, 0.0) -> dx, dy = (y * q, 1.0)": "the exponent is a constant there, which has no partial",
-    "-> if isinstance(right, Value) or y != 0.0": "the rule of the table gives the same gradients, in more time",
-    "-> if isinstance(right, Value) or y == 1.0": "the rule of the table gives the same gradients, in more time",
-    "(not ieee.fabs(z) >= TINY or": "the rule of the table gives the same bits",
-    "or not TINY <= ieee.fabs(q) < inf)": "the rule of the table gives the same bits",
-    "or not TINY < ieee.fabs(q) <= inf)": "the rule of the table gives the same bits",
-    "_fill(node, code, 1.0, None, None, 0.0, float(over": "the value is written by those that ask for the node",
-    "_fill(node, code, 0.0, None, 0, 0.0, float(over": "a second operand is looked for behind a first one only",
-    "_fill(node, code, 0.0, None, None, 1.0, float(over": "a partial is read only where there is an operand",
+    "if 0.0 < ieee.fabs(z) <= TINY else": "the table's rule gives the same bits, only more slowly",
+    "if 0.0 <= ieee.fabs(z) < TINY else": "the table's rule gives the same bits, only more slowly",
+    "dx, dy = (y * q, 0.0) -> dx, dy = (y * q, 1.0)": "there the exponent is a constant, which has no partial",
+    "-> if isinstance(right, Value) or y != 0.0": "the table's rule gives the same gradients, only more slowly",
+    "-> if isinstance(right, Value) or y == 1.0": "the table's rule gives the same gradients, only more slowly",
+    "(not ieee.fabs(z) >= TINY or": "the table's rule gives the same bits",
+    "or not TINY <= ieee.fabs(q) < inf)": "the table's rule gives the same bits",
+    "or not TINY < ieee.fabs(q) <= inf)": "the table's rule gives the same bits",
+    "_fill(node, code, 1.0, None, None, 0.0, float(over": "the caller writes the value",
+    "_fill(node, code, 0.0, None, 0, 0.0, float(over": "a second operand is only looked for after a first one",
+    "_fill(node, code, 0.0, None, None, 1.0, float(over": "a partial is only read if there is an operand",
 }
 """Mutants that no test can or need kill: the change, and why. A key is part of the line `Mutant.title` gives."""
 
