@@ -17,7 +17,8 @@ from typing import Any
 import pytest
 
 import wengert
-from wengert import checkpoint, cli, demo
+from wengert import checkpoint
+from wengert.apps import cli, demo
 from wengert.errors import ArgumentError
 from wengert.nn import MLP
 

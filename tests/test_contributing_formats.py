@@ -46,7 +46,8 @@ def test_one_module_is_all_that_a_format_needs(changed: Path) -> None:
 
 def test_the_command_line_and_the_messages_name_it(changed: Path) -> None:
     program = (
-        "from wengert import Value, cli, draw_dot\n"
+        "from wengert import Value, draw_dot\n"
+        "from wengert.apps import cli\n"
         "cli.main(['draw', 'tanh(x*w)', 'x=2', 'w=3', '-o', 'c.graphml'])\n"
         "for write in (lambda: draw_dot(Value(1.0), format='gif'), lambda: draw_dot(Value(1.0)).save('y.gif')):\n"
         "    try: write()\n"

@@ -17,7 +17,8 @@ from math import log10
 from pathlib import Path
 from typing import Any
 
-from wengert import Value, checkpoint, data, demo, steps
+from wengert import Value, checkpoint, data, steps
+from wengert.apps import demo
 from wengert.nn import MLP
 from wengert.training import predict
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:  # what the table below says, to a type checker and an editor
     from wengert.checking.anomalies import detect_anomaly, strict
     from wengert.checking.gradients import check_gradients
     from wengert.derivatives.grad import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
-    from wengert.training.diagnosis import diagnose
+    from wengert.diagnosis import diagnose
     from wengert.checking.compare import compare
     from wengert.view.graph.draw import draw, draw_dot
     from wengert.view.explain import explain
@@ -58,7 +58,7 @@ _LATER = {  # imported when they are first asked for, so that a program that onl
     "checking.anomalies": ("detect_anomaly", "strict"),
     "checking.gradients": ("check_gradients",),
     "derivatives.grad": ("grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp"),
-    "training.diagnosis": ("diagnose",),
+    "diagnosis": ("diagnose",),
     "checking.compare": ("compare",),
     "view.graph.draw": ("draw", "draw_dot"),
     "view.explain": ("explain",),
@@ -68,7 +68,7 @@ _LATER = {  # imported when they are first asked for, so that a program that onl
 
 
 _HOMES = (  # where a name is looked for that is not here
-    *("nn", "losses", "optim", "data", "training", "checkpoint", "training.diagnosis", "derivatives.grad"),
+    *("nn", "losses", "optim", "data", "training", "checkpoint", "diagnosis", "derivatives.grad"),
     *("checking.gradients", "checking.compare"),
     *("checking.anomalies", "graph", "errors", "testing"),
     *("view.plots", "view.graph.draw", "view.steps", "view.explain", "view.text"),

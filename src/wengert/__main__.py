@@ -2,7 +2,7 @@
 
 import sys
 
-from wengert.cli import main
+from wengert.apps import main
 
 if __name__ == "__main__":
     sys.exit(main())

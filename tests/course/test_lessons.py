@@ -15,7 +15,7 @@ import wengert
 from tests.course.checked import ROOT, counted
 from tests.course.lessons import LESSONS, SLIPS, graded, handed_in, verdict
 from wengert import course
-from wengert.cli import main
+from wengert.apps.cli import main
 from wengert.course.grading import steps
 from wengert.course.grading.exercises import EXERCISES, TEXTS
 from wengert.errors import ArgumentError
@@ -207,7 +207,7 @@ def test_the_command_writes_every_lesson_and_says_what_to_open(
 def test_what_to_open_depends_on_what_is_there(
     there: tuple[str, ...], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr("wengert.cli.find_spec", lambda name: name in there or None)
+    monkeypatch.setattr("wengert.apps.cli.find_spec", lambda name: name in there or None)
     written(tmp_path)
     assert words in capsys.readouterr().out
 

@@ -17,7 +17,7 @@ from tests.course import engines, half_done
 from tests.course.checked import counted, page, tried
 from tests.course.handmade import ENGINE, TANH
 from tests.course.test_training_loops import TRAIN
-from wengert import cli
+from wengert.apps import cli
 from wengert.course import Report, check
 from wengert.errors import ArgumentError
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from wengert import Value, cli
+from wengert import Value
+from wengert.apps import cli
 from wengert.errors import ArgumentError
 from wengert.graph import Graph
 from wengert.ops import TABLE

@@ -18,8 +18,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from wengert import Value, data
+from wengert.diagnosis import Diagnosis, diagnose
 from wengert.nn import MLP
-from wengert.training.diagnosis import Diagnosis, diagnose
 
 Rows = list[list[float]]
 FOUR: Rows = [[2.0, 3.0, -1.0], [3.0, -1.0, 0.5], [0.5, 1.0, 1.0], [1.0, 1.0, -1.0]]

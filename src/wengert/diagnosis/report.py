@@ -7,18 +7,16 @@ from math import isfinite
 from typing import Any
 
 from wengert import modes
+from wengert.diagnosis import findings as faults
+from wengert.diagnosis.evidence import Evidence, named
+from wengert.diagnosis.findings import FEW, Finding
 from wengert.engine import Value
 from wengert.errors import ArgumentError, DataError, LengthError
 from wengert.functions import sum as total
 from wengert.losses import cross_entropy, mse
 from wengert.node import CODE
 from wengert.ops import coerce
-from wengert.training.diagnosis import findings as faults
-from wengert.training.diagnosis.evidence import Evidence, named
-from wengert.training.diagnosis.findings import FEW, Finding
-from wengert.training.fit import native
-from wengert.training.history import History
-from wengert.training.task import same_random_numbers
+from wengert.training import History, native, same_random_numbers
 
 __all__ = ["Diagnosis", "diagnose"]
 

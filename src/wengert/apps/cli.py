@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from wengert import __version__, _loader
+from wengert.apps.demo import SETTINGS, run, source
 from wengert.compiler.backends import BACKENDS, cache_folder
-from wengert.demo import SETTINGS, run, source
 from wengert.errors import WengertError
 from wengert.view import formula as formulas
 from wengert.view.graph import draw, tree

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import wengert
-from tests.training.test_diagnosis import POSITIVE, X, Y, made, passed
+from tests.diagnosis.test_diagnosis import POSITIVE, X, Y, made, passed
 from tools.qa import diagnosis_rates
 from wengert import Value, data, diagnose
 from wengert.losses import hinge, l2, mse

@@ -16,7 +16,7 @@ dead output ReLU: layers.1.neurons.0
 
 from __future__ import annotations
 
-from wengert.training.diagnosis.findings import Finding
-from wengert.training.diagnosis.report import Diagnosis, diagnose
+from wengert.diagnosis.findings import Finding
+from wengert.diagnosis.report import Diagnosis, diagnose
 
 __all__ = ["Diagnosis", "Finding", "diagnose"]

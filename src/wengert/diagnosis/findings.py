@@ -10,9 +10,9 @@ from itertools import pairwise
 from math import isfinite
 from typing import Any, NamedTuple
 
+from wengert.diagnosis.evidence import Activity, Evidence, Path, layer_of, one_pass, shared
 from wengert.engine import Value
 from wengert.ops import BY_NAME
-from wengert.training.diagnosis.evidence import Activity, Evidence, Path, layer_of, one_pass, shared
 
 __all__ = ["FEW", "Finding", "has_learnt", "is_stuck", "never_updated", "never_zeroed", "not_finite", "of_curve"]
 __all__ += ["of_neurons", "of_update", "out_of_range", "scales_of_inputs", "scales_of_rows", "unreached"]

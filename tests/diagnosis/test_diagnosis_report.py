@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 import wengert
-from tests.training.test_diagnosis import POSITIVE, X, Y, loop, made, passed
+from tests.diagnosis.test_diagnosis import POSITIVE, X, Y, loop, made, passed
 from wengert import Value, data, diagnose
+from wengert.diagnosis import Diagnosis
 from wengert.errors import ArgumentError, DataError, LengthError
 from wengert.losses import cross_entropy
 from wengert.nn import MLP, Module
 from wengert.optim import Adam
 from wengert.training import fit
-from wengert.training.diagnosis import Diagnosis
 from wengert.training.history import History
 
 
