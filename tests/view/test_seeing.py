@@ -55,7 +55,7 @@ def state(root: Any) -> list[Any]:
 def look(root: Any, x: Any) -> str:
     """What every view gives."""
     drawn = draw(root)
-    said = [drawn.svg, drawn.to_dot(), drawn.to_mermaid(), draw_dot(root, rankdir="TB").svg, tree(root)]
+    said = [drawn.svg, drawn.to_dot(), draw_dot(root, rankdir="TB").svg, tree(root)]
     return "\n".join([*said, *map(str, steps(root)), steps(root).page(), str(explain(x, root)), explain(x, root).svg()])
 
 
@@ -331,7 +331,6 @@ def test_where_no_closure_was_set_the_gradient_stops_and_every_view_says_so() ->
     assert svg.count('class="interior stops') == 1
     assert rows(svg)["n"]["grad"] == "not computed"
     assert 'style="rounded,dashed"' in draw(o).to_dot()
-    assert "class o9 stops" in draw(o).to_mermaid()
     assert tree(o).splitlines()[0] == "o = tanh  data 0.7071  grad 1  no _backward"
     assert tree(o).count("no _backward") == 1
     assert steps(o)[6].sentence == "o has no _backward: its gradient stops here"
@@ -518,7 +517,7 @@ def test_hostile_words() -> None:
     x = Bare(data=1.0, label=words, _prev=(), grad=0.0)
     y = Bare(data=2.0, label=words, _op=words, _prev=(x, x), grad=0.0)
     y._backward = lambda: None
-    for view in (draw(y).svg, draw(y, rankdir="TB").svg, steps(y).page(), draw(y).to_mermaid(), explain(x, y).svg()):
+    for view in (draw(y).svg, draw(y, rankdir="TB").svg, steps(y).page(), explain(x, y).svg()):
         assert "<script>alert" not in view
         assert "\u202e" not in view
     assert steps(y)[0].sentence == "{0} = f({0}, {0}) = f(1, 1) = 2".format("<script>alert(1)</scrip…")

@@ -64,24 +64,8 @@ class Drawing:
         """
         return str(written(self, "dot"))
 
-    def to_mermaid(self) -> str:
-        """The picture in the language of Mermaid, which GitHub draws in a code block of that name.
-
-        A large graph is folded further than elsewhere: Mermaid draws at most 500 edges.
-
-        >>> x = Value(3.0, "x")
-        >>> print(draw(x + x).to_mermaid())
-        flowchart LR
-          b0["x<br/>data 3<br/>grad not computed"]
-          b1["x #43; x<br/>data 6<br/>grad not computed"]
-          o1(("#43;")) --> b1
-          b0 --> o1
-          b0 --> o1
-        """
-        return str(written(self, "mmd"))
-
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the picture to a file, as what its name ends in: svg, png, html, dot or mmd (Mermaid).
+        """Write the picture to a file, as what its name ends in: svg, png, html or dot.
 
         The page (html) needs nothing beside itself and fetches nothing; in it a click on a folded part unfolds it. A
         PNG is drawn by resvg (extra `png`), light unless the theme is "dark".
