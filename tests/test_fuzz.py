@@ -1,19 +1,17 @@
-"""Random programs: the first seeds of `fuzz.py`, which runs at length as a command; what `wengert.testing` promises."""
+"""Random programs: the first seeds of `fuzz.py`, which runs at length as a command; what they are."""
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from typing import Any
 
 import pytest
 
 import wengert
+from tests.random_programs import LARGE, MARGIN, OPERATIONS, ProgramStep, RandomProgram, programs, random_program
 from tools.qa import fuzz
 from wengert import Value
-from wengert.errors import ArgumentError, MissingExtraError
 from wengert.ops import BUILT_IN, BY_NAME, TABLE
-from wengert.testing import LARGE, MARGIN, OPERATIONS, ProgramStep, RandomProgram, programs, random_program
 
 BLOCK = 500
 
@@ -116,30 +114,7 @@ def test_what_is_printed_runs() -> None:
     )
 
 
-def test_errors() -> None:
-    wrong: tuple[Any, ...] = (["tanh", "tahn"], ["leaf"], [], "tanh", [["tanh"]], [wengert.tanh])
-    for names in wrong:
-        with pytest.raises(ArgumentError, match="names of rows of the table, such as 'tanh', not"):
-            random_program(1, names)
-    counts: tuple[Any, ...] = (0, -1, 1.5, "2")
-    for count in counts:
-        with pytest.raises(ArgumentError, match=r"inputs is .*; expected a whole number from 1 up"):
-            random_program(1, inputs=count)
-        with pytest.raises(ArgumentError, match=r"steps is .*; expected a whole number from 1 up"):
-            random_program(1, steps=count)
-    with pytest.raises(ArgumentError, match="has a step 'tahn', which is no operation; pass it in `operations`"):
-        RandomProgram((1.0,), (ProgramStep("tahn", (0,)),), (1,))(1.0)
-    with pytest.raises(ArgumentError, match="has 1 inputs, got 2"):
-        RandomProgram((1.0,))(1.0, 2.0)
-
-
 # ------------------------------------------------------------------------------------- for Hypothesis
-
-
-def test_without_hypothesis(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "hypothesis", None)
-    with pytest.raises(MissingExtraError, match=r'this needs hypothesis: pip install "wengert\[testing\]"'):
-        programs()
 
 
 def shortest(wrong: dict[str, Any], names: list[str]) -> RandomProgram:

@@ -37,7 +37,6 @@ STANDS_ON = {
     "compiler": ["derivatives"],
     "checking": ["compiler"],
     "parameters": ["engine"],
-    "testing": ["engine"],
     "nn": ["derivatives", "parameters"],
     "losses": ["engine"],
     "optim": ["parameters"],

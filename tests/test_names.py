@@ -35,7 +35,6 @@ ELSEWHERE = {  # what users ask `wengert` for, and the module that has it
     "GradientReport": "checking.gradients",
     "Instruction": "graph",
     "ArgumentError": "errors",
-    "random_program": "testing",
     "plot_decision_boundary": "view.plots",
     "plot_network": "view.plots",
     "Drawing": "view.graph.draw",

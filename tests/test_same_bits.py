@@ -16,10 +16,10 @@ from collections.abc import Iterator
 import pytest
 
 import wengert
+from tests.random_programs import random_program
 from wengert import Value, losses, optim
 from wengert.nn import MLP
 from wengert.ops import TABLE
-from wengert.testing import random_program
 
 
 def every_row() -> Iterator[float]:
@@ -78,7 +78,7 @@ def random_programs() -> Iterator[float]:
 
 
 def drawn_programs() -> Iterator[float]:
-    """Those of `wengert.testing`, of every row in every combination."""
+    """Those of `tests/random_programs.py`, of every row in every combination."""
     for seed in range(1500):
         value, gradient = random_program(seed).value_and_gradient()
         yield from (value, *gradient)
@@ -110,7 +110,7 @@ def test_the_two_engines_give_the_same_bits() -> None:
     outputs = {}
     for wish in ("0", "1"):
         environment = {**os.environ, "WENGERT_INTERPRETED": wish}
-        command = [sys.executable, __file__]
+        command = [sys.executable, "-m", "tests.test_same_bits"]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=300)
         engine, *outputs[wish] = done.stdout.splitlines()
         if wish == "0" and engine != "compiled":

@@ -70,7 +70,7 @@ _LATER = {  # imported when they are first asked for, so that a program that onl
 _HOMES = (  # where a name is looked for that is not here
     *("nn", "losses", "optim", "data", "training", "checkpoint", "diagnosis", "derivatives.grad"),
     *("checking.gradients", "checking.compare"),
-    *("checking.anomalies", "graph", "errors", "testing"),
+    *("checking.anomalies", "graph", "errors"),
     *("view.plots", "view.graph.draw", "view.steps", "view.explain", "view.text"),
 )
 

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 import wengert
+from tests.random_programs import random_program
 from tools.qa.oracles import ROWS
 from wengert import Value, detect_anomaly, strict
 from wengert.errors import NonFiniteError, OperandError, WengertError
-from wengert.testing import random_program
 
 # What is wrong, what it is reported as, and what the message says.
 AT_ONCE: list[tuple[Callable[[Value, Value], Any], str, str, float, str]] = [

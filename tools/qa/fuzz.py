@@ -1,4 +1,4 @@
-"""Random programs of `wengert.testing`, and what they are compared with: PyTorch, mpmath, the other engine, other runs.
+"""Random programs (`tests/random_programs.py`) beside PyTorch, mpmath, the other engine, and other runs of this one.
 
 At length, as commands::
 
@@ -9,7 +9,7 @@ At length, as commands::
 
 Each program's value and gradient are held to the oracle's within 1e-9 of the larger of 1 and the expected number; on
 the way, operators and methods are held to the rows of the table, bit for bit. What programs leave out stands in
-`wengert.testing`, and is counted. The exit status is 1 if anything differs. `--seed` begins elsewhere.
+`tests/random_programs.py`, and is counted. The exit status is 1 if anything differs. `--seed` begins elsewhere.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import wengert
+from tests.random_programs import OPERATIONS, RandomProgram, random_program
 from tools.qa.oracles import torch_rows
 from wengert.ops import BY_NAME
-from wengert.testing import OPERATIONS, RandomProgram, random_program
 
 TOLERANCE = 1e-9
 ROWS = {name: BY_NAME[name] for name in OPERATIONS}
