@@ -26,8 +26,8 @@ NEEDS = {
 """Marker -> library. What the markers mean stands in pyproject.toml."""
 
 HERE = Path(__file__).parent
-BEYOND = ("compiler", "course", "diagnosis", "docs", "programs", "training", "view")  # rooms that stand on the core
-OF_THE_CORE = ("test_calls.py", "test_captures.py")  # in those rooms: what runs what only recording asks for
+OPTIONAL = ("compiler", "course", "diagnosis", "docs", "programs", "training", "view")  # what stands on the core
+OF_THE_CORE = ("test_calls.py", "test_captures.py")  # in those: what runs what only recording asks for
 
 pytest.register_assert_rewrite("tests.compiler.checks", "tests.compiler.models")  # their assertions show numbers
 
@@ -72,8 +72,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 if item.get_closest_marker(marker):
                     item.add_marker(skip)
     for item in items:
-        if item.path.relative_to(HERE).parts[0] in BEYOND and item.path.name not in OF_THE_CORE:
-            item.add_marker(pytest.mark.beyond)
+        if item.path.relative_to(HERE).parts[0] in OPTIONAL and item.path.name not in OF_THE_CORE:
+            item.add_marker(pytest.mark.optional)
 
 
 @pytest.fixture(scope="session")

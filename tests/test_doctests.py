@@ -21,7 +21,7 @@ MODULES = [m.name for m in pkgutil.walk_packages(wengert.__path__, "wengert.") i
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 NEED = {  # the libraries that examples are of
     "devices.md": ("jax",),
-    "doors.md": ("jax", "scipy", "sklearn", "torch"),
+    "interop.md": ("jax", "scipy", "sklearn", "torch"),
     "wengert.checking.compare": ("mpmath",),
     "wengert.compiler.backends.xla": ("jax",),
     "wengert.compiler.to_jax": ("jax",),
@@ -68,7 +68,7 @@ def test_what_the_readme_prints_is_what_its_program_prints(tmp_path: Path) -> No
 
 
 ON_ONE_ENGINE = pytest.mark.once  # what these examples show is of other libraries, which take their seconds
-OTHERS = ("devices.md", "doors.md")
+OTHERS = ("devices.md", "interop.md")
 MARKED = [pytest.param(page, marks=[ON_ONE_ENGINE] * (page.name in OTHERS), id=page.name) for page in PAGES]
 
 

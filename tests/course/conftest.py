@@ -1,7 +1,8 @@
 """Which tests of the course are run on one engine only: those in which nothing is tried but readers' classes.
 
-The course stands on the table of operations, below the engine (tests/test_house.py), and what runs a reader's file
-loads nothing of ours (test_forgery.py). So neither engine of ours takes part, and the other would give the same run.
+The course stands on the table of operations, below the engine (tests/test_architecture.py), and what runs a reader's
+file loads nothing of ours (test_forgery.py). So neither engine of ours takes part, and the other would give the same
+run.
 """
 
 from __future__ import annotations

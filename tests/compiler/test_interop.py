@@ -250,7 +250,7 @@ def test_several_ways_are_refused(jax: Any) -> None:
     w = Value(0.5)
     compiled = wengert.compile(lambda x: w * x if w * x > 0.0 else w - x)
     compiled.mean([1.0, -3.0])
-    with pytest.raises(ArgumentError, match=r"takes 2 ways, by test_doors.py, line \d+.*Write wengert.where"):
+    with pytest.raises(ArgumentError, match=r"takes 2 ways, by test_interop.py, line \d+.*Write wengert.where"):
         compiled.to_jax()
     with pytest.raises(ArgumentError, match="takes 2 ways"):
         compiled.to_torch()

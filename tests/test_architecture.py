@@ -1,4 +1,4 @@
-"""The rules of the house: who imports whom, what is public, how long a file may be, what an import costs."""
+"""The architecture: who imports whom, what is public, how long a file may be, what an import costs."""
 
 from __future__ import annotations
 
@@ -196,8 +196,8 @@ def test_importing_leaves_what_is_not_asked_for() -> None:
     program = "import sys, wengert; print(*sys.modules); wengert.compile, wengert.fit; print(*sys.modules)"
     printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     before, after = (set(line.split()) for line in printed.splitlines())
-    rooms = ("apps", "checking", "checkpoint", "compiler", "course", "diagnosis", "training", "view")
-    later = {f"wengert.{name}" for name in rooms}
+    optional = ("apps", "checking", "checkpoint", "compiler", "course", "diagnosis", "training", "view")
+    later = {f"wengert.{name}" for name in optional}
     assert before & later == set()
     assert after & later == {"wengert.compiler", "wengert.training"}
 
