@@ -182,7 +182,7 @@ def test_info_says_which_engine_runs(capsys: pytest.CaptureFixture[str]) -> None
 def test_without_a_command_it_says_which_there_are(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main([]) == 0
     out = capsys.readouterr().out
-    assert re.findall(r"^    (\w+) ", out, re.MULTILINE) == ["demo", "draw", "check", "course", "info"]
+    assert re.findall(r"^    (\w+) ", out, re.MULTILINE) == ["demo", "draw", "check", "course", "info", "cache"]
 
 
 def test_version() -> None:

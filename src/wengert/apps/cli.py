@@ -2,7 +2,8 @@
 
 ``wengert demo`` trains a network of scalar Values on real handwritten digits; ``wengert draw "tanh(x*w + b)" x=2 w=-1
 b=0.5`` draws a formula and its gradients; ``wengert check`` tries anyone's Value-like class, and names what is wrong;
-``wengert course`` puts the lessons of the course into a folder; ``wengert info`` says what runs here.
+``wengert course`` puts the lessons of the course into a folder; ``wengert info`` says what runs here; ``wengert cache``
+shows how much machine code is kept on disk, and ``wengert cache clear`` removes it.
 A mistake of the user's is answered with one sentence and exit status 2, never with a traceback.
 """
 
@@ -21,7 +22,7 @@ from typing import Any, NoReturn
 
 from wengert import __version__, _loader
 from wengert.apps.demo import SETTINGS, run, source
-from wengert.compiler.backends import BACKENDS, cache_folder
+from wengert.compiler.backends import BACKENDS, cache
 from wengert.errors import WengertError
 from wengert.view import formula as formulas
 from wengert.view.graph import draw, tree
@@ -66,6 +67,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if given.command == "info":
             status = _info()
+        elif given.command == "cache":
+            print(cache.clear() if given.action else f"cache    {cache.status()}")
+            status = 0
         elif given.command == "check":
             status = _check(given)
         elif given.command == "course":
@@ -148,6 +152,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     course.add_argument("--solutions", action="store_true", help="with every gap filled in, for teachers")
     commands.add_parser("info", help="say which engine runs, and what is installed")
+    kept = commands.add_parser("cache", help="say where machine code is kept for the next process, and how much")
+    kept.add_argument("action", nargs="?", choices=["clear"], help="clear: remove it")
     return parser
 
 
@@ -238,7 +244,7 @@ def _info() -> int:
     for extra, library in EXTRAS.items():
         missing = f'not installed: pip install "wengert[{extra}]"'
         print(f"{library:<12} {'installed' if find_spec(library) else missing}")
-    print(f"cache    {cache_folder() or 'none'}")
+    print(f"cache    {cache.status()}")
     return 0
 
 

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from wengert.compiler.backends.base import Kernel as Kernel
     from wengert.compiler.backends.base import all_finite as all_finite
     from wengert.compiler.backends.base import cut as cut
-    from wengert.compiler.backends.cache import cache_folder as cache_folder
     from wengert.compiler.backends.export import function_of as function_of
     from wengert.compiler.backends.export import source_of as source_of
     from wengert.compiler.backends.spellings import LIBRARIES as LIBRARIES
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["BACKENDS", "Backend", "default_backend", "register"]
 
 _LATER = {  # what is imported when it is asked for: most of it needs NumPy
-    "Kernel": "base", "LIBRARIES": "spellings", "all_finite": "base", "cache_folder": "cache", "cut": "base",
+    "Kernel": "base", "LIBRARIES": "spellings", "all_finite": "base", "cut": "base",
     "function_of": "export", "precision": "xla", "source_of": "export", "traced": "xla",
 }  # fmt: skip
 
