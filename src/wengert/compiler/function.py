@@ -5,6 +5,9 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
+import operator
+import pickle
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -197,6 +200,22 @@ class Compiled(CallPath):
         """A compiled method, bound to the object that it is read from."""
         return self if instance is None else Bound(self, instance)
 
+    def __reduce__(self) -> str:
+        """The name by which it is pickled, as any function is: another process imports it, and records for itself.
+
+        Raises:
+            PicklingError: it has none.
+        """
+        module = sys.modules.get(self.__module__)
+        names = [name for name, x in vars(module).items() if x is self] if module else []
+        for name in (getattr(self, "__qualname__", ""), *names):
+            if _attribute(module, name) is self:
+                return name
+        raise pickle.PicklingError(
+            f"{self!r} cannot be pickled: another process would not find it by its name. Decorate a function at the "
+            "top level of a module, or give what compile returns a name there"
+        )
+
     def __copy__(self) -> Compiled:
         """Another compiled function of the same function, without recordings."""
         return Compiled(self.function, self.static, self.backend if self.pinned else None, self.checks)
@@ -231,6 +250,28 @@ class Bound:
         found = getattr(self.compiled, name)
         return functools.partial(found, self.instance) if name in ("mean", "sum", "map", "prepare") else found
 
+    def __reduce__(self) -> tuple[Any, tuple[Any, str]]:
+        """As any method is pickled: with its object, and by its name.
+
+        Raises:
+            PicklingError: the object has no such method.
+        """
+        known = [name for kind in type(self.instance).__mro__ for name, x in vars(kind).items() if x is self.compiled]
+        for name in (getattr(self.compiled, "__name__", ""), *known):
+            if getattr(_attribute(self.instance, name), "compiled", None) is self.compiled:
+                return getattr, (self.instance, name)
+        raise pickle.PicklingError(
+            f"{self.compiled!r} cannot be pickled: a {type(self.instance).__name__} has no method that is it"
+        )
+
     def __dir__(self) -> list[str]:
         """What completion offers: the names of both."""
         return sorted({*super().__dir__(), *dir(self.compiled)})
+
+
+def _attribute(x: Any, path: str) -> Any:
+    """What a dotted name leads to from something; None if it does not."""
+    try:
+        return operator.attrgetter(path)(x)
+    except AttributeError:
+        return None
