@@ -114,7 +114,7 @@ def faults(function: Callable[[Any], Any], make: Callable[[int], Any]) -> Iterab
                     break
             for rows in ((0, 0),) * 5 + ((0, 1, 1, 0), (1, 0)):
                 columns = [make(n) for n in rows]
-                if not isinstance(columns[0], Value):
+                if not isinstance(columns[0], Value) and getattr(columns[0], "shape", None) != ():
                     got = batch.map(np.array(columns) if isinstance(columns[0], np.ndarray) else columns)
                     if not same(got, [wants[n] for n in rows]):
                         yield f"gives {got} for {[wants[n] for n in rows]} by map"
@@ -137,6 +137,10 @@ KINDS: dict[str, tuple[Callable[[int], Any], Callable[[Any], Any]]] = {  # two i
     "array of floats": (lambda n: np.array([(0.75, 2.25)[n], 1.25]), lambda x: x),
     "array of ints": (lambda n: np.array([(2, 3)[n], 1]), lambda x: x),
     "array of bools": (lambda n: np.array([(True, False)[n], True]), lambda x: x),
+    "float64 of NumPy": (lambda n: np.float64((0.75, 2.25)[n]), lambda x: x),
+    "one float in an array": (lambda n: np.array((0.75, 2.25)[n]), lambda x: x),
+    "array of complexes": (lambda n: np.array([(0.75j, 2.25j)[n], 1.25]), lambda x: x),
+    "array of strings": (lambda n: np.array([("ab", "cd")[n], "ef"]), lambda x: x),
     "matrix": (lambda n: np.array([[(0.75, 2.25)[n], 1.25], [0.5, -1.0]]), lambda x: x),
     "comparison": (lambda n: (0.75, 2.25)[n], lambda x: x > 1.5),
     "comparison of ints": (lambda n: (2, 3)[n], lambda x: x == 2),
