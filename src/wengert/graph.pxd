@@ -10,7 +10,7 @@ cdef class Graph:
     cdef object _partials
 cdef Py_ssize_t _lay_out(tuple values, long long[::1] starts) except -1
 cdef Py_ssize_t _write(tuple values, unsigned short[::1] codes, long long[::1] starts, long long[::1] operands, double[::1] constants) except -1
-cdef object _twin(Value node, dict memo)
+cdef object _copy_node(Value node, dict memo)
 @cython.locals(i=Py_ssize_t, at=Py_ssize_t, place=Py_ssize_t)
 cdef int _write_partials(tuple values, const long long[::1] starts, const long long[::1] operands, double[::1] partials) except -1
 @cython.locals(at=Py_ssize_t, x=Py_ssize_t, place=Py_ssize_t)

@@ -248,7 +248,7 @@ def _write_partials(values: tuple[Any, ...], starts: Array, operands: Array, par
                 partials[at + 1 if node._made & LEFT else at] = node._da
         elif node._made & CODE:
             many: Many = node  # type: ignore[assignment]
-            slopes = node._slopes() if node._made & CODE == HAND else None  # type: ignore[attr-defined]
+            slopes = node._partials_of_closure() if node._made & CODE == HAND else None  # type: ignore[attr-defined]
             for i in range(len(many._all)):
                 if operands[at + i] >= 0:
                     partials[at + i] = many._partials[i] if slopes is None else slopes[i]
@@ -282,36 +282,36 @@ def copy(root: Any, memo: dict[int, Any]) -> Any:
     with engine.walking:
         for node in tape([root]):
             if id(node) not in memo:
-                _twin(node, memo)
+                _copy_node(node, memo)
     return memo[id(root)]
 
 
-def _twin(node: Value, memo: dict[int, Any]) -> None:
+def _copy_node(node: Value, memo: dict[int, Any]) -> None:
     """Put into `memo` a copy of one node, on the copies of its operands."""
-    twin: Value = fresh(type(node))
-    memo[id(node)] = twin
-    twin._data = node._data
-    twin._grad = node._grad
-    twin._mark = node._mark & ~WALK  # the label
+    copied: Value = fresh(type(node))
+    memo[id(node)] = copied
+    copied._data = node._data
+    copied._grad = node._grad
+    copied._mark = node._mark & ~WALK  # the label
     if node._a is not None:
-        twin._a = memo[id(node._a)]
-        twin._da = node._da
-        twin._db = node._db
+        copied._a = memo[id(node._a)]
+        copied._da = node._da
+        copied._db = node._db
         if node._b is not None:
-            twin._b = memo[id(node._b)]
+            copied._b = memo[id(node._b)]
     elif node._made & CODE:
         many: Many = node  # type: ignore[assignment]
-        other: Many = twin  # type: ignore[assignment]
+        other: Many = copied  # type: ignore[assignment]
         other._all = tuple([memo[id(x)] if isinstance(x, Value) else x for x in many._all])
         other._partials = ieee.floats(len(many._all))
         for i in range(len(many._all)):
             other._partials[i] = many._partials[i]
         ieee.untrack(other._all)
-    twin._made |= node._made & CODE  # now that it has its operands
+    copied._made |= node._made & CODE  # now that it has its operands
     if hasattr(node, "_closure"):  # made by hand
-        node._copy_to(twin)  # type: ignore[attr-defined]
+        node._copy_to(copied)  # type: ignore[attr-defined]
     if hasattr(node, "__dict__"):  # of a subclass
-        twin.__dict__.update(deepcopy(node.__dict__, memo))
+        copied.__dict__.update(deepcopy(node.__dict__, memo))
 
 
 supply(copy=copy)

@@ -117,7 +117,7 @@ class Handmade(Many):
             finally:
                 engine.pin(0, -1)
 
-    def _slopes(self) -> list[float]:
+    def _partials_of_closure(self) -> list[float]:
         """The partial by each child: what the closure adds to it for a gradient of 1.
 
         nan where what it adds is not proportional to the gradient, or an exception; 0 without a closure. Of a child
@@ -146,14 +146,14 @@ class Handmade(Many):
         self._push()
         return {x: x.grad for x in receiving}
 
-    def _copy_to(self, twin: Any) -> None:
+    def _copy_to(self, copied: Any) -> None:
         """What a copy of the graph needs beside children, which it has."""
         if self._closure is not None:
             raise HandmadeNodeError(
                 f"the graph holds a node made by hand, {self._op or 'without a symbol'}, whose closure belongs to its "
                 "own children and cannot be copied: build the expression again"
             )
-        twin._symbol, twin._closure = self._symbol, None
+        copied._symbol, copied._closure = self._symbol, None
 
     def __reduce__(self) -> Any:
         restore, (_, *rest), state = super().__reduce__()  # of a leaf; the graph under a result is refused

@@ -85,11 +85,11 @@ def test_line_of() -> None:
 def test_lines_are_let_go_of() -> None:
     with strict():
         Value(1.0) * 2
-        assert len(anomalies._trails.open) == 1
-    assert anomalies._trails.open == ()
+        assert len(anomalies._tables.open) == 1
+    assert anomalies._tables.open == ()
     with pytest.raises(NonFiniteError), strict(), detect_anomaly():
         Value(0.0).log()
-    assert anomalies._trails.open == ()
+    assert anomalies._tables.open == ()
     assert not modes.eager_only()
 
 
@@ -99,7 +99,7 @@ def test_a_long_block_keeps_the_newest_lines(monkeypatch: pytest.MonkeyPatch) ->
     with strict():
         nodes = [x * 2.0 for _ in range(1000)]
         known = [line_of(node) is not None for node in nodes]
-        assert len(anomalies._trails.open[0].ticks) < 200
+        assert len(anomalies._tables.open[0].ticks) < 200
         assert known == sorted(known)
         assert sum(known) >= 100
 

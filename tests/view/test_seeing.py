@@ -19,7 +19,7 @@ from tests.view.geometry import faults, read
 from tests.view.seen import GRADIENTS, Five, Four, Local, Node, One, Three, Two, neuron_of
 from wengert import Value, draw, draw_dot, explain, no_grad, steps, tree
 from wengert.errors import ArgumentError, OperandError
-from wengert.view.mirror import Mirror
+from wengert.view.foreign import ForeignGraph
 
 try:
     from micrograd.engine import Value as Micrograd
@@ -112,11 +112,11 @@ def test_micrograds_own() -> None:
     g = f / 2.0
     g += 10.0 / f
     assert steps(g).data[-1] == pytest.approx(24.7041, abs=1e-4)
-    mirror = Mirror(g)
-    gradients = dict(zip(map(id, steps(mirror.root).graph.values), steps(mirror.root).gradients, strict=True))
-    assert gradients[id(mirror.of(a))] == pytest.approx(138.8338, abs=1e-4)
-    assert gradients[id(mirror.of(b))] == pytest.approx(645.5773, abs=1e-4)
-    assert {value.grad for value in steps(mirror.root).graph.values} == {0.0}
+    foreign = ForeignGraph(g)
+    gradients = dict(zip(map(id, steps(foreign.root).graph.values), steps(foreign.root).gradients, strict=True))
+    assert gradients[id(foreign.node_for(a))] == pytest.approx(138.8338, abs=1e-4)
+    assert gradients[id(foreign.node_for(b))] == pytest.approx(645.5773, abs=1e-4)
+    assert {value.grad for value in steps(foreign.root).graph.values} == {0.0}
     g.backward()
     assert {"24.7", "138.8", "645.6", "**2", "ReLU"} <= set(texts(draw(g).svg))
     assert faults(draw(g).svg) == []
@@ -146,14 +146,14 @@ def test_gradients_written_by_hand() -> None:
 @pytest.mark.parametrize("kind", CLOSURES)
 def test_steps_are_what_its_own_closures_do(kind: Any) -> None:
     o, v = neuron_of(kind)
-    mirror = Mirror(o)
+    foreign = ForeignGraph(o)
     stepped = steps(o)
-    places = {id(value): i for i, value in enumerate(steps(mirror.root).graph.values)}
-    gradients = steps(mirror.root).gradients
+    places = {id(value): i for i, value in enumerate(steps(foreign.root).graph.values)}
+    gradients = steps(foreign.root).gradients
     for name, gradient in GRADIENTS.items():
-        twin = mirror.of(v[name])
-        assert twin is not None
-        assert gradients[places[id(twin)]] == pytest.approx(gradient, abs=1e-12)
+        node = foreign.node_for(v[name])
+        assert node is not None
+        assert gradients[places[id(node)]] == pytest.approx(gradient, abs=1e-12)
     assert [step.phase for step in stepped] == ["forward"] * 5 + ["backward"] * 6
     assert "no _backward" not in tree(o)
 
@@ -189,14 +189,14 @@ def test_random_expressions_agree_with_their_own_backward(kind: Any) -> None:
             x, y = rng.choice(values[-6:]), rng.choice(values)
             values.append(rng.choice([x + y, x * y, x + x, y * 0.5]))
         root = values[-1]
-        mirror = Mirror(root)
-        stepped = steps(mirror.root)
+        foreign = ForeignGraph(root)
+        stepped = steps(foreign.root)
         found = {id(value): gradient for value, gradient in zip(stepped.graph.values, stepped.gradients, strict=True)}
         root.backward()
         for leaf in everything(root):
-            assert found[id(mirror.of(leaf))] == pytest.approx(leaf.grad, rel=1e-9, abs=1e-12)
+            assert found[id(foreign.node_for(leaf))] == pytest.approx(leaf.grad, rel=1e-9, abs=1e-12)
         told = {(float(value.data), float(value.grad)) for value in everything(root)}
-        assert {(value.data, value.grad) for value in Mirror(root).root._prev} <= told
+        assert {(value.data, value.grad) for value in ForeignGraph(root).root._prev} <= told
 
 
 @pytest.mark.parametrize("kind", CLOSURES)

@@ -241,7 +241,7 @@ def test_the_rules_are_those_of_the_table(row: ops.Op) -> None:
     for _ in range(20):
         xs = [chance.uniform(*row.domain[i % len(row.domain)]) for i in range(count)]
         out = row(*xs)
-        for slot, partial in enumerate(row.slopes(out, xs)):
+        for slot, partial in enumerate(row.partials_at(out, xs)):
             written = naming.derivative(row.name, count, slot).replace(" × ", "*").replace("²", "**2")
             written = written.replace(", 0.5 on a tie, else", " else").replace(", shared on a tie, else", " else")
             written = re.sub(r"if (\S+) is the greatest", r"if \1 == max(XS)", written)

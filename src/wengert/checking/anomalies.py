@@ -128,7 +128,7 @@ def _advice(found: Anomaly) -> str:
 # -- lines of operations ----------------------------------------------------------------------------------------------
 
 
-class _Trail:
+class _LineTable:
     """The line that made each node of a thread: by the node's tick, as a node can hold nothing more."""
 
     def __init__(self) -> None:
@@ -136,7 +136,7 @@ class _Trail:
         self.places = array("I")
         self.lines: dict[Line | None, int] = {}
 
-    def note(self, node: Any) -> None:
+    def add(self, node: Any) -> None:
         """Keep the line that is making this node."""
         line = running()
         self.ticks.append(node._made)
@@ -152,13 +152,13 @@ class _Trail:
         return [*self.lines][self.places[at]]
 
 
-class _Trails(threading.local):
+class _OpenTables(threading.local):
     """Those of the blocks that the running thread is in."""
 
-    open: tuple[_Trail, ...] = ()
+    open: tuple[_LineTable, ...] = ()
 
 
-_trails = _Trails()
+_tables = _OpenTables()
 
 
 def line_of(node: Value) -> Line | None:
@@ -171,8 +171,8 @@ def line_of(node: Value) -> Line | None:
     >>> line_of(y) is None
     True
     """
-    for trail in reversed(_trails.open):
-        line = trail.find(node)
+    for table in reversed(_tables.open):
+        line = table.find(node)
         if line is not None:
             return line
     return None
@@ -181,7 +181,7 @@ def line_of(node: Value) -> Line | None:
 # -- what is looked for -----------------------------------------------------------------------------------------------
 
 
-def _slopes(node: Any) -> tuple[float, ...]:
+def _partials(node: Any) -> tuple[float, ...]:
     """The partial derivative by each operand that is a Value."""
     if node._a is None:
         return tuple(
@@ -285,7 +285,7 @@ def strict() -> Iterator[None]:
         ...
     wengert.errors.NonFiniteError: exp(x = 1000.0) is inf, at <doctest ...>, line 2 (y = x.exp()): above about 700 ...
     """
-    with _raising(lambda node: _of_node(node, _slopes(node), False), inherited=False):
+    with _raising(lambda node: _of_node(node, _partials(node), False), inherited=False):
         yield
 
 
@@ -334,19 +334,19 @@ def detect_anomaly(root: Value | None = None, gradient: float | Value = 1.0) -> 
 @contextmanager
 def _raising(of_node: Callable[[Any], Anomaly | None], inherited: bool) -> Iterator[None]:
     """Keep the line of each node, and raise what is found of it, or of a pass before it begins."""
-    trail = _Trail()
+    table = _LineTable()
 
     def stop(found: Anomaly | None) -> None:
         if found is not None:
             raise NonFiniteError(found)
 
-    def look(node: Any) -> None:
-        trail.note(node)
+    def inspect(node: Any) -> None:
+        table.add(node)
         stop(of_node(node))
 
-    before, _trails.open = _trails.open, (*_trails.open, trail)
+    before, _tables.open = _tables.open, (*_tables.open, table)
     try:
-        with modes.hooked(look, lambda root, gradient: stop(_first(root, _real(gradient), inherited))):
+        with modes.hooked(inspect, lambda root, gradient: stop(_first(root, _real(gradient), inherited))):
             yield
     finally:
-        _trails.open = before
+        _tables.open = before

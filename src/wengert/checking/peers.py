@@ -40,7 +40,7 @@ def _run(
     graph: Graph,
     table: dict[str, Function],
     leaf: Callable[[int], Any],
-    stand_in: Function,
+    otherwise: Function,
     shift: Function = lambda place, value: value,
 ) -> list[Any]:
     """The value of every instruction, by the functions of a table; `shift` may move each."""
@@ -50,7 +50,7 @@ def _run(
         if op.arity == 0:
             value = leaf(place)
         else:
-            value = table[op.name](*xs) if op.name in table else stand_in(place, xs)
+            value = table[op.name](*xs) if op.name in table else otherwise(place, xs)
         values.append(shift(place, value))
     return values
 
@@ -98,7 +98,7 @@ def _partials(graph: Graph, place: int) -> Sequence[float]:
     return graph.partials[graph.starts[place] : graph.starts[place + 1]]
 
 
-def _stand_in(graph: Graph, constant: Function) -> Function:
+def _linearized(graph: Graph, constant: Function) -> Function:
     """What computes an instruction that a library lacks: Wengert's value, with its partials; `constant` detaches."""
 
     def compute(place: int, xs: Sequence[Any]) -> Any:
@@ -164,7 +164,7 @@ def by_torch(graph: Graph) -> tuple[str, list[PeerResult]]:
 
     leaf = partial(torch.tensor, dtype=torch.float64, requires_grad=True)
     with torch.enable_grad():
-        values = _run(graph, table, lambda place: leaf(graph.values[place].data), _stand_in(graph, torch.detach))
+        values = _run(graph, table, lambda place: leaf(graph.values[place].data), _linearized(graph, torch.detach))
         functions = [value.grad_fn for value in values]  # kept, so that each stays the object that it is
         for value in values:
             if value.requires_grad:
@@ -242,7 +242,7 @@ def by_jax(graph: Graph) -> tuple[str, list[PeerResult]]:
                 graph,
                 table,
                 lambda place: graph.values[place].data,
-                _stand_in(graph, jax.lax.stop_gradient),
+                _linearized(graph, jax.lax.stop_gradient),
                 lambda place, value: value + moves[place],
             )
 
@@ -323,7 +323,7 @@ def by_mpmath(graph: Graph) -> tuple[str, list[PeerResult]]:
             if op.name not in table:
                 slopes: Sequence[Any] = _partials(graph, place)
             elif op.name == "stop_gradient" or op.kink_distance(operands, xs) == 0.0:
-                slopes = op.slopes(values[place], xs)  # a difference would take both sides
+                slopes = op.partials_at(values[place], xs)  # a difference would take both sides
             else:
                 slopes = [_slope(mp, table[op.name], xs, i) for i in range(len(xs))]
             for x, slope in zip(operands, slopes, strict=True):

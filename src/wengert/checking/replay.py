@@ -64,7 +64,7 @@ class Replay:
                 xs = [x if isinstance(x, float) else numbers[x] for x in known]
                 if op.kinks is not None:
                     before = [x if isinstance(x, float) else base[x] for x in known]
-                    bends = op.slopes(base[place], before)
+                    bends = op.partials_at(base[place], before)
                     numbers[place] = base[place] + sum(
                         [bend * (new - old) for bend, new, old in zip(bends, xs, before, strict=True) if new != old]
                     )

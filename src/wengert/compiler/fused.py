@@ -54,5 +54,5 @@ def fused(data: float, operands: Sequence[Any], partials: Array, leaves: bool = 
 def partials_of(many: Many) -> list[float]:
     """The recorded partial derivative by each operand of a node of any number of operands, constants among them."""
     if many._made & CODE == HAND:
-        return many._slopes()  # type: ignore[attr-defined, no-any-return]
+        return many._partials_of_closure()  # type: ignore[attr-defined, no-any-return]
     return [many._partials[i] for i in range(len(many._all))]

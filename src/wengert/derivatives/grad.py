@@ -93,7 +93,7 @@ def value_and_grad(function: Function, argnums: int | Sequence[int] = 0, has_aux
         call = _Call(function, argnums, args, named, has_aux)
         if not call.outputs.is_number():
             raise ArgumentError(
-                f"a gradient is that of one number, and {_name(function)} returned {_told(call.result)}; "
+                f"a gradient is that of one number, and {_name(function)} returned {_described(call.result)}; "
                 "wengert.jacobian takes the derivative of each of several"
             )
         (value,) = call.run.values()
@@ -264,7 +264,7 @@ class _Call:
                 if not isinstance(self.result, tuple) or len(self.result) != 2:
                     raise ArgumentError(
                         f"has_aux expects a pair (value, something else); {_name(function)} returned "
-                        f"{_told(self.result)}"
+                        f"{_described(self.result)}"
                     )
                 self.result, self.aux = self.result
             self.outputs = Numbers(self.result, f"the result of {_name(function)}")
@@ -310,7 +310,7 @@ def _by_position(function: Function, args: tuple[Any, ...], named: dict[str, Any
     return bound.args, bound.kwargs
 
 
-def _told(result: Any) -> str:
+def _described(result: Any) -> str:
     """What a function returned, in a few words."""
     if result is None:
         return "None (was its return forgotten?)"

@@ -72,7 +72,7 @@ class Op(NamedTuple):
             return OperationError(f"{self.name} takes {self.arity} operands, got {count}")
         return OperationError(f"{self.name} is no row of the table: register it, wengert.op({self.name!r}, ...)")
 
-    def slopes(self, out: Any, xs: Sequence[Any]) -> list[Any]:
+    def partials_at(self, out: Any, xs: Sequence[Any]) -> list[Any]:
         """The partial derivative by each operand, of one operand too."""
         partials = self.partials(out, *xs)
         return list(partials) if isinstance(partials, (tuple, list)) else [partials]

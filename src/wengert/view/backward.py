@@ -88,7 +88,7 @@ class Pass:
         self.gradients[-1] = 1.0
         for place in range(len(self.graph) - 1, -1, -1):
             if is_by_hand(self.graph, place):
-                self._turn(place)
+                self._visit(place)
                 continue
             for at, operand in edges(self.graph, place):
                 self._write(at, operand, self.gradients[operand] + self.partials[at] * self.gradients[place])
@@ -99,7 +99,7 @@ class Pass:
         self.is_first[at], self._met[operand] = not self._met[operand], True
         self.gradients[operand] = gradient
 
-    def _turn(self, place: int) -> None:
+    def _visit(self, place: int) -> None:
         """Run the closure of a node made by hand."""
         values, slots = self.graph.values, self._slots(place)
         if place in self.silent:
@@ -169,7 +169,7 @@ class Pass:
         numbers = [self.data[x] if isinstance(x, int) else x for x in operands]
         if is_by_hand(self.graph, place):
             row, given = (BY_NAME["pow"], [*numbers, float(name[2:])]) if name[:2] == "**" else (BY_NAME[name], numbers)
-            if not _agree(row.slopes(row.value(*given), given)[at - self.graph.starts[place]], partial):
+            if not _agree(row.partials_at(row.value(*given), given)[at - self.graph.starts[place]], partial):
                 return ""
         symbols = [self.names[x] if isinstance(x, int) else number(x) for x in operands]
         enclosed = [self.said(x) if isinstance(x, int) else second(x) for x in operands]

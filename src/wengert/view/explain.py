@@ -18,9 +18,9 @@ from wengert.engine import Value
 from wengert.errors import ArgumentError, OperandError
 from wengert.view import naming
 from wengert.view.backward import Pass
+from wengert.view.foreign import ForeignGraph, can_be_seen
 from wengert.view.graph import edges, highlight, is_by_hand
 from wengert.view.markup import escape
-from wengert.view.mirror import Mirror, can_be_seen
 from wengert.view.naming import number, second
 
 __all__ = ["Explanation", "Factor", "Path", "explain"]
@@ -183,15 +183,15 @@ def explain(x: Any, root: Any = None) -> Explanation:
     for name, value in (("x", x), ("root", whole)):
         if not can_be_seen(value):
             raise OperandError(f"explain(x, root) takes Values, and {name} is {type(value).__name__}")
-    mirror = Mirror(whole)
-    if root is None and mirror.root.is_leaf:
+    foreign = ForeignGraph(whole)
+    if root is None and foreign.root.is_leaf:
         raise ArgumentError(
-            f"{naming.clean(mirror.root.label) or 'x'} is a leaf, and a leaf does not know what was computed from it: "
+            f"{naming.clean(foreign.root.label) or 'x'} is a leaf, and a leaf does not know what was computed from it: "
             "give the result that backward() is called on, explain(x, loss)"
         )
-    found = _Finder(mirror.root)
-    value = mirror.of(x)
-    return found.strangest() if root is None else found.of(Mirror(x).root if value is None else value)
+    found = _Finder(foreign.root)
+    value = foreign.node_for(x)
+    return found.strangest() if root is None else found.of(ForeignGraph(x).root if value is None else value)
 
 
 class _Finder(Pass):

@@ -203,7 +203,7 @@ class Script:
         return "\n".join([*(text for name, text in blocks.items() if name in needed), *texts])
 
 
-def _choose(condition: Any, x: Any, y: Any) -> Any:
+def _select(condition: Any, x: Any, y: Any) -> Any:
     """`where` in a rule: its condition may be known already."""
     for operand in (condition, x, y):
         if isinstance(operand, Term):
@@ -213,6 +213,6 @@ def _choose(condition: Any, x: Any, y: Any) -> Any:
 
 # What the names in a rule of the table mean when it is read over terms.
 TERMS: dict[str, Any] = namespace(
-    where=_choose,
-    _guarded_form=lambda condition, careful, plain: _choose(condition, careful(), plain),
+    where=_select,
+    _guarded_form=lambda condition, careful, plain: _select(condition, careful(), plain),
 )

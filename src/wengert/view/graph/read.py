@@ -11,7 +11,7 @@ from typing import Any
 from wengert.errors import OperandError
 from wengert.graph import Graph
 from wengert.ops import by_hand
-from wengert.view.mirror import EXPECTED, PARTS, Mirror, can_be_seen, has_no_parts
+from wengert.view.foreign import EXPECTED, PARTS, ForeignGraph, can_be_seen, has_no_parts
 from wengert.view.naming import clean, number
 
 __all__ = ["NOT_COMPUTED", "alone", "computed", "constants", "edges", "graph_of", "is_by_hand", "silent", "steepest"]
@@ -29,7 +29,7 @@ def graph_of(root: Any) -> Graph:
         OperandError: `root` is neither.
     """
     if can_be_seen(root):
-        return Graph(Mirror(root).root)
+        return Graph(ForeignGraph(root).root)
     hint = f"; of other classes {EXPECTED}"
     if issubclass(type(root), (list, tuple)):
         hint = ": draw one of them, or their sum"

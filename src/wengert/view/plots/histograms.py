@@ -105,7 +105,8 @@ def _histograms(layers: dict[str, list[float]], title: str, axes: Any) -> Any:
         axes.stairs(heights, edges, baseline=floor, color=BLUE, linewidth=1.0)
     axes.axvline(0.0, color=PALE, linewidth=0.8, zorder=0)
     axes.set(ylim=(0.85 - len(layers), 1.0), xlim=(low - room, high + room))
-    axes.set_yticks([0.35 - row for row in range(len(layers))], [_told(*layer) for layer in layers.items()], fontsize=8)
+    labels = [_label(*layer) for layer in layers.items()]
+    axes.set_yticks([0.35 - row for row in range(len(layers))], labels, fontsize=8)
     for label, numbers in zip(axes.get_yticklabels(), layers.values(), strict=True):
         label.set_color(INK if all(map(isfinite, numbers)) else VERMILION)
     axes.locator_params(axis="x", nbins=5)
@@ -129,7 +130,7 @@ def _counted(numbers: list[float], least: float) -> tuple[list[float], list[int]
     return [low + width * i for i in range(bins + 1)], counts
 
 
-def _told(name: str, numbers: list[float]) -> str:
+def _label(name: str, numbers: list[float]) -> str:
     """A layer in a few words: its name, mean and standard deviation, what is not drawn."""
     finite = [number for number in numbers if isfinite(number)]
     lines = [name.strip()]

@@ -62,20 +62,20 @@ class Page(str):
         )
 
 
-def page(turns: Pass) -> Page:
+def page(backward: Pass) -> Page:
     """The page of a backward pass and of the computation before it.
 
     Raises:
         ArgumentError: the computation has more nodes than a page can show, or edges that span too much.
     """
-    nodes = len(turns.graph)
+    nodes = len(backward.graph)
     if nodes > MOST_NODES:
         raise ArgumentError(
             f"a page shows up to {MOST_NODES:,} nodes, and this computation has {nodes:,}: step through a part of it, "
             "such as the loss of one example, or read the steps in Python: for step in steps(root)"
         )
     script = Script()
-    data, rules = _data(turns, script)
+    data, rules = _data(backward, script)
     written = ",\n".join(rule or "null" for rule in rules)
     program = f'"use strict";\n{script.definitions()}\nconst rules=[{written}];\n{asset("stepper.js")}'
     style, start, paper = asset("stepper.css"), asset("unpack.js"), ":root{color-scheme:light dark}"
@@ -87,7 +87,7 @@ def page(turns: Pass) -> Page:
         f"<script>{start}</script>\n"
         "<noscript>This page plays a computation step by step, with JavaScript, which is switched off here.</noscript>"
     )
-    return Page(document(TITLE + turns.names[-1], f"script-src {scripts}; style-src {styles}", paper, body) + "\n")
+    return Page(document(TITLE + backward.names[-1], f"script-src {scripts}; style-src {styles}", paper, body) + "\n")
 
 
 def _hash(text: str) -> str:
@@ -95,15 +95,15 @@ def _hash(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def _data(turns: Pass, script: Script) -> tuple[str, list[str | None]]:
+def _data(backward: Pass, script: Script) -> tuple[str, list[str | None]]:
     """What the page draws, as JSON; and for each kind of operation in it, its rules in JavaScript."""
-    graph = turns.graph
+    graph = backward.graph
     names, formulas = naming.formulas(graph)
     kinds: dict[Kind, int] = {}
     of_node, signs = [], []
     for place, (op, given, value) in enumerate(graph):
         spelled = naming.spelled(graph, place)
-        told = not is_by_hand(graph, place) or all(move.rule for move in turns.moves(place))
+        told = not is_by_hand(graph, place) or all(move.rule for move in backward.moves(place))
         of_node.append(kinds.setdefault((spelled, len(given), op.code, told), len(kinds)) if op.code else -1)
         signs.append(_sign(value._op, spelled, given) if op.code else "")
     rules = [script.rules(TABLE[code], count) for _, count, code, _ in kinds]
@@ -113,12 +113,12 @@ def _data(turns: Pass, script: Script) -> tuple[str, list[str | None]]:
         if code and rules[kind] is None
     }
     slots = [range(graph.starts[place], graph.starts[place + 1]) for place in range(len(graph))]
-    partials: list[list[Any]] = [[_json(turns.partials[at]) for at in ats] for ats in slots]
+    partials: list[list[Any]] = [[_json(backward.partials[at]) for at in ats] for ats in slots]
     own: dict[int, dict[int, Any]] = {}  # what closures do that is no sum: "=", or the gradient after it and a sentence
     by_hand = [place for place in range(len(graph)) if is_by_hand(graph, place)]
     for place in by_hand:
         partials[place] = [None] * len(slots[place])  # no number: nothing is passed on
-        for move in turns.moves(place):
+        for move in backward.moves(place):
             slot = move.at - slots[place].start
             partials[place][slot] = _json(move.partial)
             if move.how != "added":
@@ -127,8 +127,8 @@ def _data(turns: Pass, script: Script) -> tuple[str, list[str | None]]:
     boxes, routes, size = _picture(
         names, signs, [(x, place) for place in range(len(graph)) for _, x in edges(graph, place)]
     )
-    about = f"{len(graph):,} nodes, {2 * len(turns.made) + 1:,} steps"
-    for name in turns.stale[:1]:
+    about = f"{len(graph):,} nodes, {2 * len(backward.made) + 1:,} steps"
+    for name in backward.stale[:1]:
         about += f". Data was changed after {name} was computed: these are the numbers as they were recorded"
     words = {
         "names": names,
@@ -141,14 +141,14 @@ def _data(turns: Pass, script: Script) -> tuple[str, list[str | None]]:
         ],
         "about": about,
         "off": _off(unknown, bool(by_hand)),
-        "idle": {place: turns.idle(place) for place in by_hand if not turns.moves(place)},
+        "idle": {place: backward.idle(place) for place in by_hand if not backward.moves(place)},
     }
     data = {
         "words": words,
         "kinds": of_node,
         "operands": [[graph.operands[at] for at in ats] for ats in slots],
         "constants": [_json(c) for c in graph.constants],
-        "values": [_json(x) for x in turns.data],
+        "values": [_json(x) for x in backward.data],
         "partials": partials,
         "own": own,
         "layers": _layers(graph, boxes),

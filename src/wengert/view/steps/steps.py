@@ -14,7 +14,7 @@ from typing import Any, overload
 from wengert.errors import ArgumentError, OperandError, file_name
 from wengert.graph import Graph
 from wengert.view.backward import Contribution, Pass
-from wengert.view.mirror import Mirror, can_be_seen
+from wengert.view.foreign import ForeignGraph, can_be_seen
 from wengert.view.steps.page import Page, page
 
 __all__ = ["Contribution", "Step", "Steps", "steps"]
@@ -61,7 +61,7 @@ class Steps(Sequence[Step]):
         graph: the computation.
         names: what its nodes are called.
         partials: the local derivatives, as `Graph.partials` gives them.
-        turns: the backward pass.
+        backward_pass: the backward pass.
     """
 
     def __init__(self, root: Any) -> None:
@@ -69,20 +69,20 @@ class Steps(Sequence[Step]):
             raise OperandError(
                 f"steps(root) takes the Value that backward() would be called on, not {type(root).__name__}"
             )
-        self.turns: Pass = Pass(Mirror(root).root)
-        self.graph: Graph = self.turns.graph
-        self.names: list[str] = self.turns.names
-        self.partials: Sequence[float] = self.turns.partials
+        self.backward_pass: Pass = Pass(ForeignGraph(root).root)
+        self.graph: Graph = self.backward_pass.graph
+        self.names: list[str] = self.backward_pass.names
+        self.partials: Sequence[float] = self.backward_pass.partials
 
     @property
     def gradients(self) -> list[float]:
         """The gradient of each node after the last step: what `backward()` adds to a leaf and leaves in a node."""
-        return list(self.turns.gradients)
+        return list(self.backward_pass.gradients)
 
     @property
     def data(self) -> list[float]:
         """The number of each node."""
-        return list(self.turns.data)
+        return list(self.backward_pass.data)
 
     @property
     def stale(self) -> tuple[str, ...]:
@@ -90,12 +90,12 @@ class Steps(Sequence[Step]):
 
         A leaf's `data` was changed since: the steps are then those of the computation as it was recorded.
         """
-        return self.turns.stale
+        return self.backward_pass.stale
 
     # -- the sequence -------------------------------------------------------------------------------------------------
 
     def __len__(self) -> int:
-        return 2 * len(self.turns.made) + 1
+        return 2 * len(self.backward_pass.made) + 1
 
     @overload
     def __getitem__(self, index: int) -> Step: ...
@@ -109,27 +109,27 @@ class Steps(Sequence[Step]):
         return f"Steps({self.names[-1]}: {len(self)} steps, {len(self.graph)} nodes)"
 
     def _step(self, index: int) -> Step:
-        forward, root = len(self.turns.made), len(self.graph) - 1
+        forward, root = len(self.backward_pass.made), len(self.graph) - 1
         moves: list[Contribution] = []
         if index < forward:
-            place = self.turns.made[index]
-            sentence = self.turns.computation(place)
+            place = self.backward_pass.made[index]
+            sentence = self.backward_pass.computation(place)
         elif index == forward:
             place = root
-            sentence = f"grad of {self.turns.said(root)} = 1, the derivative of the result by itself"
+            sentence = f"grad of {self.backward_pass.said(root)} = 1, the derivative of the result by itself"
         else:
-            place = self.turns.made[2 * forward - index]
-            moves = self.turns.moves(place)
-            sentence = "; ".join([move.sentence for move in moves]) or self.turns.idle(place)
+            place = self.backward_pass.made[2 * forward - index]
+            moves = self.backward_pass.moves(place)
+            sentence = "; ".join([move.sentence for move in moves]) or self.backward_pass.idle(place)
         return Step(
             number=index,
             phase="forward" if index < forward else "backward",
             place=place,
             name=self.names[place],
             symbol=self.graph.values[place]._op,
-            operands=tuple(self.turns.operands(place)),
-            value=self.turns.data[place],
-            cotangent=None if index < forward else self.turns.gradients[place],
+            operands=tuple(self.backward_pass.operands(place)),
+            value=self.backward_pass.data[place],
+            cotangent=None if index < forward else self.backward_pass.gradients[place],
             contributions=tuple(moves),
             sentence=sentence,
         )
@@ -145,7 +145,7 @@ class Steps(Sequence[Step]):
         Raises:
             ArgumentError: the computation has more nodes than a page can show.
         """
-        return page(self.turns)
+        return page(self.backward_pass)
 
     def _repr_html_(self) -> str | None:
         """The page, as the last line of a notebook's cell; None where there are too many nodes for one."""

@@ -64,7 +64,7 @@ def sheet(picture: Picture, theme: str | None = "auto") -> tuple[str, float, flo
     height = deep + 2 * MARGIN + (LINE * len(notes) + 6 if notes else 0)
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="wengert-graph" role="img"'
-        f' aria-label={attribute(_told(picture))} width="{width:.0f}" height="{height:.0f}"'
+        f' aria-label={attribute(_described(picture))} width="{width:.0f}" height="{height:.0f}"'
         f' viewBox="0 0 {width:.0f} {height:.0f}">',
         *([f"<style>{style(theme)}</style>"] if theme else []),
         f'<rect class="paper" width="{width:.0f}" height="{height:.0f}" rx="8"/>',
@@ -172,7 +172,7 @@ def _text(x: float, y: float, text: str, kind: str) -> str:
     return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}"{fit}>{escape(text)}</text>'
 
 
-def _told(picture: Picture) -> str:
+def _described(picture: Picture) -> str:
     values = sum(box.place >= 0 for box in picture.boxes)
     folds = len([box for box in picture.boxes if box.kind == "fold"])
     return f"a computation graph: {values} values" + (f", {folds} folded parts" if folds else "")

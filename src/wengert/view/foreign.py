@@ -1,7 +1,7 @@
 """The graph of somebody else's class, as Values: the reader's own at every stage, micrograd's, and others of its kind.
 
-A picture, the steps and an explanation are made from Values. A `Mirror` has one for each object under a result: a leaf,
-or a node made by hand whose closure has the object's own `_backward` run, on gradients that are put back. So what is
+A picture, the steps and an explanation are made from Values. A `ForeignGraph` has one for each object under a result: a
+leaf, or a node made by hand whose closure runs the object's own `_backward`, on gradients that are put back. So what is
 shown is what that class does, right or wrong. This module alone knows how such classes are written.
 """
 
@@ -16,7 +16,7 @@ from wengert.engine import Value
 from wengert.errors import OperandError
 from wengert.ops import coerce, is_number, named
 
-__all__ = ["PARTS", "Mirror", "can_be_seen", "has_no_parts"]
+__all__ = ["PARTS", "ForeignGraph", "can_be_seen", "has_no_parts"]
 
 PARTS = ("_prev", "_children", "prev", "parents", "_parents", "children", "inputs", "src")  # where its parts may be
 SYMBOLS, LABELS = ("_op", "op"), ("label", "name")
@@ -37,7 +37,7 @@ def has_no_parts(thing: Any) -> bool:
     return not issubclass(type(thing), Value) and all(_read(thing, name, thing) is thing for name in PARTS)
 
 
-class Mirror:
+class ForeignGraph:
     """Values for everything under a result; of a Value, the Value itself.
 
     Attributes:
@@ -50,55 +50,55 @@ class Mirror:
     ...     def __init__(self, data, parts=(), op=""):
     ...         self.data, self.grad, self._prev, self._op = data, 0.0, parts, op
     >>> a = Number(2.0)
-    >>> mirror = Mirror(Number(4.0, (a, a), "+"))
-    >>> mirror.root._op, mirror.root._prev == (mirror.of(a), mirror.of(a))
+    >>> foreign = ForeignGraph(Number(4.0, (a, a), "+"))
+    >>> foreign.root._op, foreign.root._prev == (foreign.node_for(a), foreign.node_for(a))
     ('+', True)
     """
 
     def __init__(self, root: Any) -> None:
-        self._twins: dict[int, Value] = {}
+        self._nodes: dict[int, Value] = {}
         self._parts: dict[int, list[Any]] = {}  # of every object met; they are kept alive by this
         if issubclass(type(root), Value):
             self.root: Value = root
             return
         with modes.suspended():  # nothing is computed here, only written down
             self._walk(root)
-        self.root = self._twins[id(root)]
+        self.root = self._nodes[id(root)]
 
-    def of(self, thing: Any) -> Value | None:
+    def node_for(self, thing: Any) -> Value | None:
         """The Value of an object under the result; None if it is not there."""
-        return self._twins.get(id(thing), thing if issubclass(type(thing), Value) else None)
+        return self._nodes.get(id(thing), thing if issubclass(type(thing), Value) else None)
 
     def _walk(self, root: Any) -> None:
         """Make the Values: of the parts first, by a stack, as a sum of thousands is thousands deep."""
         waiting = [root]
         while waiting:
             thing = waiting[-1]
-            if id(thing) in self._twins:
+            if id(thing) in self._nodes:
                 waiting.pop()
             elif id(thing) in self._parts:  # now all of its parts have theirs
-                self._twins[id(thing)] = self._twin(thing)
+                self._nodes[id(thing)] = self._make_node(thing)
             else:
                 self._parts[id(thing)] = parts = _parts(thing)
                 for part in reversed(parts):
-                    if id(part) in self._parts and id(part) not in self._twins:
+                    if id(part) in self._parts and id(part) not in self._nodes:
                         raise OperandError(f"{_said(part)} is a part of itself: a computation has no cycles")
                     waiting.append(part)
 
-    def _twin(self, thing: Any) -> Value:
+    def _make_node(self, thing: Any) -> Value:
         parts = self._parts[id(thing)]
-        twins = [self._twins[id(part)] for part in parts]
+        nodes = [self._nodes[id(part)] for part in parts]
         number, label = _number(thing, "data"), _text(thing, LABELS)
-        if not twins:
-            twin = Value(number, label=label)
+        if not nodes:
+            node = Value(number, label=label)
         else:
-            twin = Value(number, twins, _text(thing, SYMBOLS), label)
-            rule = _rule(thing, twin, parts, twins)
+            node = Value(number, nodes, _text(thing, SYMBOLS), label)
+            rule = _rule(thing, node, parts, nodes)
             if rule is not None:
-                twin._backward = rule
+                node._backward = rule
         if _read(thing, "grad") is not None and not callable(_read(thing, "grad")):
-            twin.grad = _number(thing, "grad")
-        return twin
+            node.grad = _number(thing, "grad")
+        return node
 
 
 # -- what is read off an object ---------------------------------------------------------------------------------------
@@ -186,28 +186,28 @@ def _named(thing: Any) -> str:
 # -- how it passes its gradient on ------------------------------------------------------------------------------------
 
 
-def _rule(thing: Any, twin: Value, parts: list[Any], twins: list[Value]) -> Callable[[], None] | None:
-    """What does to the twins' gradients what the object does to those of its parts; None if that is nothing."""
-    backward, slopes = _read(thing, "_backward"), _read(thing, LOCAL)
+def _rule(thing: Any, node: Value, parts: list[Any], nodes: list[Value]) -> Callable[[], None] | None:
+    """What does to the gradients of the nodes what the object does to those of its parts; None if that is nothing."""
+    backward, partials = _read(thing, "_backward"), _read(thing, LOCAL)
     if callable(backward) and len(getattr(getattr(backward, "__code__", None), "co_code", "")) != NOTHING:
-        return lambda: _lent(thing, backward, twin, {id(x): (x, y) for x, y in zip(parts, twins, strict=True)})
-    if not isinstance(slopes, (tuple, list)) or len(slopes) != len(twins):
+        return lambda: _lent(thing, backward, node, {id(x): (x, y) for x, y in zip(parts, nodes, strict=True)})
+    if not isinstance(partials, (tuple, list)) or len(partials) != len(nodes):
         return None
 
     def chain_rule() -> None:
-        for part, slope in zip(twins, slopes, strict=True):
-            part.grad += slope * twin.grad
+        for part, partial in zip(nodes, partials, strict=True):
+            part.grad += partial * node.grad
 
     return chain_rule
 
 
-def _lent(thing: Any, backward: Callable[[], object], twin: Value, pairs: dict[int, tuple[Any, Value]]) -> None:
-    """Run an object's own `_backward` on the gradients of the twins, and put back what it changed."""
+def _lent(thing: Any, backward: Callable[[], object], node: Value, pairs: dict[int, tuple[Any, Value]]) -> None:
+    """Run an object's own `_backward` on the gradients of the nodes, and put back what it changed."""
     reached = {id(x): x for x in (thing, *(x for x, _ in pairs.values()), *(x for _, x in _held(backward)))}
     before = [(x, name, getattr(x, name)) for x in reached.values() for name in ("data", "grad") if hasattr(x, name)]
     bare = [x for x in reached.values() if "grad" not in getattr(x, "__dict__", ("grad",))]
     try:
-        thing.grad = twin.grad
+        thing.grad = node.grad
         for part, other in pairs.values():
             part.grad = other.grad
         backward()
