@@ -28,7 +28,8 @@ class MachineCode(NamedTuple):
     double *const *outputs, double *work)``.
 
     They are given the number of examples (at least 1; 1 where nothing is batched), the data of each of a kernel's
-    `inputs`, its `numbers`, room for its `slopes` (which only `both` fills), for each output and, for `both`, each
+    `inputs` and, for `both`, behind them the cotangents of an output without a batch that has several numbers, the
+    `numbers`, room for its `slopes` (which only `both` fills), for each output and, for `both`, each
     derivative by a wanted input, and `Kernel.work` doubles, aligned to 64 bytes. All arrays are C-contiguous; inputs of
     role "index" are int64, everything else float64. Whoever calls has seen that indices are in bounds. They hold no
     state, raise nothing, and need no GIL.
@@ -91,9 +92,10 @@ class Kernel(ABC):
         """The outputs by name, of an array for each of the `inputs`."""
 
     @abstractmethod
-    def both(self, arrays: Sequence[Any], seed: float) -> tuple[dict[str, Any], list[Any]]:
-        """The outputs by name, and the derivatives of ``seed * out.sum()`` by the wanted inputs; those by the
-        parameters are left in `slopes`.
+    def both(self, arrays: Sequence[Any], seed: Any) -> tuple[dict[str, Any], list[Any]]:
+        """The outputs by name, and the derivatives of ``(seed * out).sum()`` by the wanted inputs; those by the
+        parameters are left in `slopes`. The seed is one number, or where an output without a batch has several an array
+        of its shape.
         """
 
 

@@ -63,7 +63,7 @@ def source_of(kernel: Kernel, name: str, language: str, gradient: bool) -> str:
     library = LIBRARIES[language]
     program, back = kernel.program, kernel.back
     out = program.outputs["out"]
-    gradient = gradient and bool(back.gradients) and language == "numpy"
+    gradient = gradient and bool(back.gradients) and language == "numpy" and not out.cell_shape
     text = Writer(program, back if gradient else None, library)
     given = dict(zip(text.given, (*kernel.inputs, *kernel.params), strict=True))
     name = name.strip("<>")  # as of a lambda

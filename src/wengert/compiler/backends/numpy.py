@@ -82,7 +82,7 @@ class NumPyKernel(Kernel):
             self._forward = self._define(False)
         return dict(zip(self.program.outputs, self._forward(1.0, *arrays, *self.values), strict=True))
 
-    def both(self, arrays: Sequence[Any], seed: float) -> tuple[dict[str, Any], list[Any]]:
+    def both(self, arrays: Sequence[Any], seed: Any) -> tuple[dict[str, Any], list[Any]]:
         """The outputs by name, and the derivatives by the wanted inputs."""
         if self._both is None:
             self._both = self._define(True)

@@ -109,13 +109,13 @@ class XLAKernel(Kernel):
         """The outputs by name."""
         return self._run(False, arrays, 1.0)[0]
 
-    def both(self, arrays: Sequence[Any], seed: float) -> tuple[dict[str, Any], list[Any]]:
+    def both(self, arrays: Sequence[Any], seed: Any) -> tuple[dict[str, Any], list[Any]]:
         """The outputs by name, and the derivatives by the wanted inputs."""
         outputs, slopes, by_inputs = self._run(True, arrays, seed)
         self.slopes[...] = slopes[0]
         return outputs, by_inputs
 
-    def _run(self, both: bool, arrays: Sequence[Any], seed: float) -> tuple[dict[str, Any], Any, list[Any]]:
+    def _run(self, both: bool, arrays: Sequence[Any], seed: Any) -> tuple[dict[str, Any], Any, list[Any]]:
         """The outputs, the derivatives by the parameters, and those by the wanted inputs.
 
         XLA compiles anew for each size of a batch. Where there are many, as of examples that take one of several ways,
@@ -131,7 +131,7 @@ class XLAKernel(Kernel):
                 for x, a in zip(arrays, self.inputs, strict=True)
             ]
             run = self._compiled[both]
-            pieces = [run([self.numbers], float(seed), piece) for piece in self._pieces(given)]
+            pieces = [run([self.numbers], np.asarray(seed, float), piece) for piece in self._pieces(given)]
         outputs, slopes, by_inputs = pieces[0] if len(pieces) == 1 else self._together(pieces)
         made = {name: np.array(x, float) for name, x in outputs.items()}
         return made, slopes, [np.asarray(x, float) for x in by_inputs]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from wengert.compiler.ir.expression import ONE, Expr
 from wengert.compiler.ir.passes import fuse, take_factors_out
-from wengert.compiler.ir.program import BATCH, Array, Compute, Loop, Program
+from wengert.compiler.ir.program import Array, Compute, Loop, Program, whole
 from wengert.compiler.ir.reverse_loop import ReverseLoop
 from wengert.compiler.ir.sweep import Sweep
 
@@ -22,7 +22,7 @@ def reverse(
 
     Run after `program`, it reads that program's arrays. If the output is batched, its cotangent is one number, `seed`,
     for all examples, and the derivatives are of ``seed * out.sum()``; if `weighted`, it has a number for each of them,
-    and the derivatives are of ``(seed * out).sum()``.
+    and the derivatives are of ``(seed * out).sum()``, as they are where an output without a batch has several numbers.
     """
     return _Reverse(program, wanted, weighted=weighted, fixed=fixed).run()
 
@@ -44,8 +44,10 @@ class _Reverse(Sweep):
                 self.need_of_turns(step)
             elif any(id(a) in self.needed for a in step.reads):
                 self.needed.add(id(step.out))
-        if out.batched:
-            self.program.seed = Array("seed", (BATCH,) if self.weighted else (), "const")
+        if out.batched or out.shape:
+            self.program.seed = Array("seed", out.shape if self.weighted or not out.batched else (), "const")
+        if self.program.seed is not None and out.cell_shape:
+            self.give(out, whole(out), self.program.seed)
         if id(out) in self.needed:
             for step in reversed(self.forward.steps):
                 if isinstance(step, Loop):
@@ -53,14 +55,14 @@ class _Reverse(Sweep):
                     continue
                 if id(step.out) not in self.needed:
                     continue
-                gradient = self.seed() if step.out is out else self.finish(step.out)
+                gradient = self.cotangent(step.out)
                 if gradient is not None:
                     if isinstance(step, Compute):
                         self.compute(step, gradient)
                     else:
                         self.assemble(step, gradient)
         for array in sources:
-            gradient = self.seed() if array is out else self.finish(array)
+            gradient = self.cotangent(array)
             if isinstance(gradient, Array):
                 self.program.gradients[array.name] = gradient
             elif gradient is not None:
@@ -84,6 +86,8 @@ class _Reverse(Sweep):
                 if id(part) in self.needed or id(before) in self.needed:
                     self.needed.add(id(out))
 
-    def seed(self) -> Expr | Array:
-        """The cotangent of the output: 1, or the seed for each example."""
+    def cotangent(self, array: Array) -> Expr | Array | None:
+        """The cotangent of an array: of an output of one number 1, or the seed; of others what their readers gave."""
+        if array is not self.forward.outputs["out"] or array.cell_shape:
+            return self.finish(array)
         return ONE if self.program.seed is None else self.program.seed

@@ -52,7 +52,7 @@ class Cells:
         to: the printer.
         storage: by the id of an array where it lies.
         rows: by the id of an array of integers, or of a batched input, where its rows lie as they were given.
-        seed: the array that is the number `seed`.
+        seed: the array that is the number `seed`, unless there is storage for it.
     """
 
     def __init__(
@@ -157,7 +157,7 @@ class Cells:
 
     def fetch(self, array: Array, cell: Place, block: Place | None, lanes: int = 1) -> Register:
         """A cell of an array, and those that follow it; of a batched one that of each example of the block."""
-        if array is self.seed:
+        if array is self.seed and id(array) not in self.storage:
             return self.to.seed
         if not cell[1]:
             found = self.held(array, cell[0], lanes)

@@ -103,6 +103,9 @@ class _Layout:
             self.rows[id(array)] = home
             if not array.batched or self.to.width == 1:
                 self.storage[id(array)] = home
+        if self.back.seed is not None and self.back.seed.cell_shape:  # a cotangent for each number of the output
+            count = len(self.rows)
+            self.storage[id(self.back.seed)] = Location(Memory(f"%x{count}"), 0)
 
     def results(self) -> None:
         """Lay what is asked for where it is to be left, or see that it is copied there."""
