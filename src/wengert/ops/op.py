@@ -12,13 +12,14 @@ from types import FunctionType
 from typing import Any, NamedTuple
 
 from wengert.errors import ArgumentError, LengthError, OperationError
+from wengert.ops import special
 from wengert.ops.coerce import data
 
 __all__ = ["AS_OPERANDS", "BY_NAME", "FLOATS", "LEFT", "NONNEGATIVE", "TABLE", "UNARY", "VALUES", "Op", "complete"]
 __all__ += ["interpret", "namespace", "register", "row"]
 
 LEFT = 1 << 15  # added to the code of a binary operation whose constant stands on the left, as in 2 - x
-ROWS = "wengert.ops.table"  # where the rules stand that can be read anew: those of others stay as they are
+ROWS, SERIES = "wengert.ops.table", "wengert.ops.special"  # where rules stand that can be read anew: others stay as they are
 NONNEGATIVE, AS_OPERANDS = "0, positive or nan", "0, positive or nan where no operand is negative"
 
 
@@ -39,6 +40,7 @@ class Op(NamedTuple):
     infix: str = ""  # the sign that is written between its two operands, or before its one
     code: int = -1  # its place in the table
     graph_partials: Callable[..., Any] = lambda *_: None  # the partials, read over Values
+    series: Callable[..., Any] | None = None  # the value where nothing has a function for it: called, not written out
 
     def __repr__(self) -> str:
         return f"<operation {self.name}>"
@@ -137,7 +139,7 @@ def interpret(rule: Any, meanings: dict[str, Any]) -> Any:
     >>> interpret(BY_NAME["reciprocal"].value, written)("x")
     'div(1.0, x)'
     """
-    if isinstance(rule, FunctionType) and rule.__module__ == ROWS:
+    if isinstance(rule, FunctionType) and rule.__module__ in (ROWS, SERIES) and not rule.__closure__:
         return FunctionType(rule.__code__, meanings, rule.__name__, rule.__defaults__)
     return rule
 
@@ -162,12 +164,12 @@ def _fill(meanings: dict[str, Any], of_row: Callable[[Op], Any]) -> None:
 
 
 def complete(names: dict[str, Any]) -> int:
-    """Say what each name of the rows' module means over floats and over Values; how many rows there are.
+    """Say what each name of the rules' modules means over floats and over Values; how many rows there are.
 
     Over Values a comparison has been answered already: no node is needed to choose, and a branch that was not
     taken cannot turn a second derivative into 0 * inf.
     """
-    _names.update(names)
+    _names.update({**vars(special), **names})
     _fill(FLOATS, lambda row: row.value)
     _fill(VALUES, lambda row: row)
     VALUES["where"] = lambda condition, x, y: x if condition else y

@@ -280,7 +280,7 @@ clip: Op   = _row("clip", 3, "clip", "x limited to the range from low to high",
 floor: Op  = _row("floor", 1, "floor", "the greatest whole number that is not above x",
        special.floor,                   lambda out, x: 0.0, kinks=lambda x: special.to_multiple(x, 1.0))
 round_: Op = _row("round", 1, "round", "the nearest whole number; of two as near, the even one",
-       special.rounded,                 lambda out, x: 0.0, kinks=lambda x: special.to_multiple(x - 0.5, 1.0))
+       special.round_,                 lambda out, x: 0.0, kinks=lambda x: special.to_multiple(x - 0.5, 1.0))
 remainder: Op = _row("remainder", 2, "mod", "x - y * floor(x / y), Python's x % y: it has the sign of y; nan for y = 0",
        special.remainder,     lambda out, x, y: (1.0, where(abs(out) >= inf, 1.0, -round_(div(x, y) - div(out, y)))), REAL, ABOVE_ONE,
               aliases=("mod",), kinks=lambda x, y: div(special.to_multiple(x, y), maximum(1.0, abs(div(x, y)))))  # by y -floor(x / y), also where x / y itself rounds up
@@ -354,21 +354,21 @@ gelu: Op   = _row("gelu", 1, "GELU", "x times the normal distribution function o
 silu: Op   = _row("silu", 1, "SiLU", "x * sigmoid(x), also called swish",
        lambda x: _silu(x),              lambda out, x: _silu_slope(x), aliases=("swish",))
 erf: Op    = _row("erf", 1, "erf", "the error function",
-       math.erf,                        lambda out, x: TWO_OVER_SQRT_PI * gaussian(x))
+       math.erf,                        lambda out, x: TWO_OVER_SQRT_PI * gaussian(x), series=special.erf)
 erfc: Op   = _row("erfc", 1, "erfc", "1 - erf(x), accurate for large x",
-       math.erfc,                       lambda out, x: -TWO_OVER_SQRT_PI * gaussian(x))
+       math.erfc,                       lambda out, x: -TWO_OVER_SQRT_PI * gaussian(x), series=special.erfc)
 normal_cdf: Op = _row("normal_cdf", 1, "Φ", "the normal distribution function, accurate in the lower tail",
-       special.normal_cdf,              lambda out, x: normal_pdf(x))
+       special.normal_cdf,              lambda out, x: normal_pdf(x), series=special.normal_cdf)
 normal_pdf: Op = _row("normal_pdf", 1, "φ", "the normal density exp(-x*x / 2) / sqrt(2 pi), accurate in the tails",
-       special.normal_pdf,              lambda out, x: _guarded_form(out < 1e-305, lambda: _normal(-x, x), -x * out))
+       special.normal_pdf,              lambda out, x: _guarded_form(out < 1e-305, lambda: _normal(-x, x), -x * out), series=special.normal_pdf)
 gaussian: Op = _row("gaussian", 1, "gaussian", "exp(-x*x), accurate in the tails",
-       special.gaussian,                lambda out, x: _gaussian_slope(out, x), sign=NONNEGATIVE)
+       special.gaussian,                lambda out, x: _gaussian_slope(out, x), sign=NONNEGATIVE, series=special.gaussian)
 lgamma: Op = _row("lgamma", 1, "lgamma", "log|gamma(x)|",
-       special.lgamma,                lambda out, x: polygamma(0.0, x), POSITIVE)
+       special.lgamma,                lambda out, x: polygamma(0.0, x), POSITIVE, series=special.lgamma)
 digamma: Op = _row("digamma", 1, "digamma", "the derivative of lgamma",
        lambda x: polygamma(0.0, x), lambda out, x: polygamma(1.0, x), POSITIVE)
 polygamma: Op = _row("polygamma", 2, "polygamma", "the derivative of digamma of order n: polygamma(n, x)",
-       special.polygamma,    lambda out, n, x: (nan, polygamma(n + 1.0, x)), (2.0, 2.0), POSITIVE)
+       special.polygamma,    lambda out, n, x: (nan, polygamma(n + 1.0, x)), (2.0, 2.0), POSITIVE, series=special.polygamma)
 
 sum_: Op   = _row("sum", None, "sum", "the sum of the values; 0 of none",
        _total,                          lambda out, *xs: [1.0] * len(xs))
