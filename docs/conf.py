@@ -16,8 +16,8 @@ from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective
 
 import wengert
-from wengert.course import lessons
 from wengert.ops import TABLE
+from wengert_course import lessons
 
 del os.environ["WENGERT_INTERPRETED"]  # the lessons run as they do for learners, compiled where it is
 
@@ -93,7 +93,7 @@ autoclass_content = "both"
 default_role = "code"  # `x` in a docstring is code
 nitpicky = True  # what a docstring refers to within the library is there
 nitpick_ignore_regex = [
-    ("py:.*", r"(?!wengert\.).*"),  # Python's own types, those of other libraries, and words before a colon
+    ("py:.*", r"(?!wengert(_course)?\.).*"),  # Python's own types, those of other libraries, and words before a colon
     ("py:class", r"wengert\.(data\.(Item|Target)|ops\.op\.Op|view\.explain\._Finder)"),
     ("py:class", r"wengert\.(training\.(history\.Progress|orders\.Orders)|compiler\.callpath\.CallPath)"),
 ]

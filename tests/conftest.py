@@ -26,7 +26,7 @@ NEEDS = {
 """Marker -> library. What the markers mean stands in pyproject.toml."""
 
 HERE = Path(__file__).parent
-OPTIONAL = ("compiler", "course", "diagnosis", "docs", "programs", "training", "view")  # what stands on the core
+OPTIONAL = ("compiler", "diagnosis", "docs", "programs", "training", "view")  # what stands on the core
 OF_THE_CORE = ("test_calls.py", "test_captures.py")  # in those: what runs what only recording asks for
 
 pytest.register_assert_rewrite("tests.compiler.checks", "tests.compiler.models")  # their assertions show numbers

@@ -18,7 +18,7 @@ from wengert import _loader
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "wengert"
-FILES = sorted(path for path in PACKAGE.rglob("*.py") if path.parent.name != "lessons")  # which are notebooks
+FILES = sorted(PACKAGE.rglob("*.py"))
 
 # ------------------------------------------------------------------------------------- imports run one way
 
@@ -46,8 +46,7 @@ STANDS_ON = {
     "checkpoint": ["training"],
     "diagnosis": ["training"],
     "estimator": ["training", "nn"],
-    "course": ["ops"],
-    "apps": ["checkpoint", "course", "data", "nn", "view", "_loader"],
+    "apps": ["checkpoint", "data", "nn", "view", "_loader"],
     "__main__": ["apps"],
 }
 """What each module stands on. It may import that, whatever that stands on, and no sibling."""
@@ -86,6 +85,13 @@ def imports(path: Path) -> set[tuple[str, bool]]:
                 assert name != "wengert", f"{path.name}: import the module that is meant, not the package"
                 found.add((name.split(".")[1], id(node) in late))
     return found
+
+
+def test_nothing_here_names_the_course_as_a_module() -> None:
+    """It is a distribution of its own, which is found by its entry points."""
+    files = [path for path in PACKAGE.rglob("*") if path.suffix in (".py", ".pyi", ".pxd")]
+    texts = {path.name: path.read_text(encoding="utf-8") for path in files}
+    assert [name for name, text in texts.items() if re.search(r"wengert_course|import wengert\.course", text)] == []
 
 
 def test_the_list_names_every_module() -> None:
@@ -196,7 +202,7 @@ def test_importing_leaves_what_is_not_asked_for() -> None:
     program = "import sys, wengert; print(*sys.modules); wengert.compile, wengert.fit; print(*sys.modules)"
     printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     before, after = (set(line.split()) for line in printed.splitlines())
-    optional = ("apps", "checking", "checkpoint", "compiler", "course", "diagnosis", "training", "view")
+    optional = ("apps", "checking", "checkpoint", "compiler", "diagnosis", "training", "view")
     later = {f"wengert.{name}" for name in optional}
     assert before & later == set()
     assert after & later == {"wengert.compiler", "wengert.training"}

@@ -182,7 +182,76 @@ def test_info_says_which_engine_runs(capsys: pytest.CaptureFixture[str]) -> None
 def test_without_a_command_it_says_which_there_are(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main([]) == 0
     out = capsys.readouterr().out
-    assert re.findall(r"^    (\w+) ", out, re.MULTILINE) == ["demo", "draw", "check", "course", "info", "cache"]
+    assert re.findall(r"^    (\w+) ", out, re.MULTILINE) == ["demo", "draw", "info", "cache", "check", "course"]
+
+
+# -- what other distributions add ------------------------------------------------------------------------------------
+
+INSTALL = "this needs the course: pip install wengert-course (in a clone of the repository: pip install ./course)"
+
+
+@pytest.mark.parametrize(
+    "arguments", [["course"], ["course", "here", "--solutions"], ["check", "engine.py", "--step", "4"], ["check", "-h"]]
+)
+def test_what_is_in_the_course_says_what_to_install(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(cli, "entry_points", lambda group: [])
+    with pytest.raises(SystemExit) as stop:
+        cli.main(arguments)
+    assert stop.value.code == 2
+    assert capsys.readouterr() == ("", f"wengert {arguments[0]}: {INSTALL}\n")
+    assert cli.main([]) == 0
+    assert " ".join(capsys.readouterr().out.split()).count(INSTALL) == 2
+
+
+FOREIGN = """
+from wengert.errors import ArgumentError
+
+def add(commands):
+    parser = commands.add_parser("greet", help="greet somebody")
+    parser.add_argument("whom")
+    parser.set_defaults(run=greet)
+
+def greet(given):
+    if given.whom == "nobody":
+        raise ArgumentError("nobody is there")
+    print("hello,", given.whom)
+    return 3
+"""
+
+
+def test_another_distribution_adds_a_command_and_a_module(tmp_path: Path) -> None:
+    """As pip installs it: a module, and beside it its entry points."""
+    (tmp_path / "foreign.py").write_text(FOREIGN)
+    about = tmp_path / "foreign-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: foreign\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text(
+        "[wengert.commands]\ngreet = foreign:add\n[wengert.rooms]\nparlour = foreign\n"
+    )
+    paths = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+
+    def run_there(*line: str) -> tuple[int, str, str]:
+        done = subprocess.run(
+            [sys.executable, *line], env=os.environ | {"PYTHONPATH": paths}, capture_output=True, text=True, check=False
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    assert run_there("-m", "wengert", "greet", "Ada") == (3, "hello, Ada\n", "")
+    assert run_there("-m", "wengert", "greet", "nobody") == (2, "", "wengert greet: nobody is there\n")
+    assert "greet somebody" in run_there("-m", "wengert", "--help")[1]
+    program = "from wengert import parlour; import foreign, wengert; print(foreign is parlour is wengert.parlour)"
+    assert run_there("-c", program) == (0, "True\n", "")
+
+
+def test_without_the_course_its_module_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wengert, "_rooms", lambda name: [])
+    monkeypatch.delitem(vars(wengert), "course", raising=False)
+    with pytest.raises(ImportError, match=re.escape(INSTALL)):
+        exec("from wengert import course")
+    with pytest.raises(AttributeError, match=re.escape(f"module 'wengert' has no attribute 'course': {INSTALL}")):
+        _ = wengert.course
 
 
 def test_version() -> None:
@@ -306,7 +375,7 @@ def test_ctrl_c_before_the_training(monkeypatch: pytest.MonkeyPatch, capsys: pyt
         (["demo", "--out"], "expected one argument"),
         (["demo", "--out", ""], "argument --out: '' names no file and no folder"),
         (["demo", "--colour=red"], "^wengert demo: unrecognized arguments: --colour=red$"),
-        (["train"], "^wengert: argument COMMAND: invalid choice: 'train' .*demo.*draw.*check.*info"),
+        (["train"], "^wengert: argument COMMAND: invalid choice: 'train' .*demo.*draw.*info.*check"),
     ],
 )
 def test_a_mistake_is_one_sentence_and_status_2(

@@ -20,6 +20,7 @@ OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 MODULES = [m.name for m in pkgutil.walk_packages(wengert.__path__, "wengert.") if not m.name.endswith("__main__")]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 NEED = {  # the libraries that examples are of
+    "checking.md": ("wengert_course",),
     "devices.md": ("jax",),
     "interop.md": ("jax", "scipy", "sklearn", "torch"),
     "wengert.checking.compare": ("mpmath",),

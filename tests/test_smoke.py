@@ -83,10 +83,6 @@ def test_weights_survive_a_file() -> None:
     assert first.state_dict() == second.state_dict()
 
 
-def test_the_lessons_of_the_course_are_there() -> None:
-    assert [lesson.number for lesson in wengert.course.lessons()] == list(range(13))
-
-
 def test_the_data_of_the_demo_is_there() -> None:
     from wengert.data import digits
 

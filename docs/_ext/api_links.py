@@ -55,11 +55,11 @@ def entries_of(app):
 
 
 def look_up(name):
-    """What `wengert.x.y` is; None if it is nothing, or of another library."""
+    """What `wengert.x.y` is, or `wengert_course.x`; None if it is nothing, or of another library."""
     first, *rest = name.split(".")
-    if first != "wengert":
+    if first not in ("wengert", "wengert_course"):
         return None
-    thing, path = wengert, first
+    thing, path = import_module(first), first
     for part in rest:
         path = f"{path}.{part}"
         thing = getattr(thing, part, None)

@@ -1,6 +1,6 @@
 """A part of the Sphinx build: what the playground's Python reads, put beside its page once the pages are made.
 
-`program.zip` holds the pure wheel, which runs wherever Python does, less the course, and the playground's own module.
+`program.zip` holds the pure wheel, which runs wherever Python does, and the playground's own module.
 `library.zip` holds what these two ask of Python's standard library. In both each module is compiled, by the very Python
 that will run it: npm brings it, and it runs here in Node. Where there is no npm or no Node, or the registry is not
 reached, there is no `library.zip`, the program is as it was written, and the playground starts half as fast.
@@ -49,7 +49,7 @@ def pack(built, target):
     """Write what the playground imports of the wheel, and its own module, as one archive."""
     with zipfile.ZipFile(built) as wheel, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as program:
         for name in wheel.namelist():
-            if name.startswith("wengert/") and "/course/" not in name and not name.endswith((".pxd", ".pyi")):
+            if name.startswith("wengert/") and not name.endswith((".pxd", ".pyi")):
                 program.writestr(name, wheel.read(name))
         program.write(HERE / "playground.py", "playground.py")
 

@@ -25,7 +25,7 @@ def repository():
 def written_in(page):
     """The file of the repository that a page is made of: of a lesson, the text that its notebook is made of."""
     if page.startswith("course/"):
-        return f"src/wengert/course/lessons/_{page.removeprefix('course/')}.py"
+        return f"course/src/wengert_course/lessons/_{page.removeprefix('course/')}.py"
     return OF_THE_ROOT.get(page, f"docs/{page}.md")
 
 

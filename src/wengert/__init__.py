@@ -16,8 +16,9 @@ from wengert import _loader
 _loader.install()
 
 import sys
+from collections.abc import Iterable
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from wengert import data, errors, functions, losses, nn, node, optim
 from wengert.functions import *  # noqa: F403  (every row of the table)
@@ -83,8 +84,17 @@ def __getattr__(name: str) -> object:
         try:
             return import_module(f"wengert.{name}")
         except ImportError as error:
+            for room in _rooms(name):
+                return globals().setdefault(name, room.load())
             raise AttributeError(f"module 'wengert' has no attribute {name!r}: {error}") from None
     raise AttributeError(f"module 'wengert' has no attribute {name!r}")
+
+
+def _rooms(name: str) -> Iterable[Any]:
+    """The entry points by which another distribution, as the course is one, offers a module under this name."""
+    from importlib.metadata import entry_points  # a third of the time that the whole import takes, and seldom needed
+
+    return entry_points(group="wengert.rooms", name=name)
 
 
 class _Signpost:
@@ -97,6 +107,8 @@ class _Signpost:
         for module in _HOMES if package == "wengert" else ():
             if name in import_module(f"wengert.{module}").__all__:
                 raise ImportError(f"{name} is in wengert.{module}: write from wengert.{module} import {name}")
+        if fullname == "wengert.course":
+            raise ImportError("write from wengert import course" if _rooms(name) else errors.NEEDS_COURSE)
 
 
 sys.meta_path.append(_Signpost)

@@ -125,7 +125,7 @@ def test_the_gallery_has_a_picture_of_each_example(site: Path) -> None:
         ("lifting", "docs/lifting.md"),
         ("api/nn", "docs/api/nn.md"),
         ("contributing", "CONTRIBUTING.md"),
-        ("course/06_used_twice", "src/wengert/course/lessons/_06_used_twice.py"),
+        ("course/06_used_twice", "course/src/wengert_course/lessons/_06_used_twice.py"),
     ],
 )
 def test_a_page_links_to_where_it_is_written(monkeypatch: pytest.MonkeyPatch, page: str, file: str) -> None:

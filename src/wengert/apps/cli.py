@@ -1,9 +1,10 @@
 """The command `wengert`.
 
 ``wengert demo`` trains a network of scalar Values on real handwritten digits; ``wengert draw "tanh(x*w + b)" x=2 w=-1
-b=0.5`` draws a formula and its gradients; ``wengert check`` tries anyone's Value-like class, and names what is wrong;
-``wengert course`` puts the lessons of the course into a folder; ``wengert info`` says what runs here; ``wengert cache``
-shows how much machine code is kept on disk, and ``wengert cache clear`` removes it.
+b=0.5`` draws a formula and its gradients; ``wengert info`` says what runs here;
+``wengert cache`` shows how much machine code is kept on disk, and ``wengert cache clear`` removes it. Another distribution adds commands by
+entry points of the group "wengert.commands": each is a function that adds a parser to the subparsers that it is given,
+and sets as its default `run` what is called with the arguments and returns the exit status.
 A mistake of the user's is answered with one sentence and exit status 2, never with a traceback.
 """
 
@@ -16,14 +17,14 @@ import os
 import platform
 import sys
 from collections.abc import Callable, Sequence
+from importlib.metadata import entry_points
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any, NoReturn
 
 from wengert import __version__, _loader
 from wengert.apps.demo import SETTINGS, run, source
 from wengert.compiler.backends import BACKENDS, cache
-from wengert.errors import WengertError
+from wengert.errors import NEEDS_COURSE, WengertError
 from wengert.view import formula as formulas
 from wengert.view.graph import draw, tree
 from wengert.view.graph.formats import FORMATS
@@ -37,7 +38,7 @@ EXTRAS = {
     "png": "resvg_py",
     "progress": "tqdm",
 }  # extra -> the library that it brings
-DAY = 86_400.0  # seconds
+ELSEWHERE = {"check": NEEDS_COURSE, "course": NEEDS_COURSE}  # commands of other distributions -> what to install
 
 
 class _Parser(argparse.ArgumentParser):
@@ -50,11 +51,13 @@ class _Parser(argparse.ArgumentParser):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command, or say which there are; returns the exit status: 0, 2 for a mistake of the user's, 130 for Ctrl-C.
 
-    That of ``wengert check`` is 1 where the class is wrong, and 2 where it could not be tried.
     It is 1 where what is printed cannot go on: nobody reads it, as in ``wengert demo | head -1``, or a disk is full.
     """
     parser = _parser()
     given, unknown = parser.parse_known_args(arguments)
+    run_command = getattr(given, "run", None)
+    if given.command in ELSEWHERE and run_command is None:
+        parser.exit(2, f"wengert {given.command}: {ELSEWHERE[given.command]}\n")
     if unknown:
         minus = given.command == "draw" and not unknown[0].startswith("--")
         hint = "; a formula that begins with a minus needs a space before it: ' -x'" if minus else ""
@@ -65,15 +68,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a folder may have a name that cannot be printed here
     try:
-        if given.command == "info":
+        if run_command is not None:
+            status = int(run_command(given))
+        elif given.command == "info":
             status = _info()
         elif given.command == "cache":
             print(cache.clear() if given.action else f"cache    {cache.status()}")
             status = 0
-        elif given.command == "check":
-            status = _check(given)
-        elif given.command == "course":
-            status = _course(given.folder, given.solutions)
         elif given.command == "draw":
             status = _draw(given.formula, dict(given.numbers), given.out, given.html, given.steps)
         elif given.program:
@@ -129,86 +130,14 @@ def _parser() -> argparse.ArgumentParser:
     draw.add_argument(
         "--steps", action="store_true", help="print every step, forward and backward, in words and numbers"
     )
-    check = commands.add_parser(
-        "check", help="try a Value-like class, operation by operation: what is right, what is wrong, what is to do"
-    )
-    check.add_argument(
-        "targets", nargs="+", metavar="FILE[:Class]", help=".py or .ipynb, and its class where there are several"
-    )
-    check.add_argument("--step", type=_step, help="the step of the course, 0 to 12 (default: found by what is there)")
-    check.add_argument("--json", action="store_true", help="print the report as JSON, of several files a list")
-    check.add_argument("--table", action="store_true", help="print a row for each file")
-    check.add_argument("--strict", action="store_true", help="exit with status 1 for what is only noted, too")
-    check.add_argument(
-        "--timeout", type=_seconds, default=20.0, metavar="SECONDS", help="for the check of a file (default: 20)"
-    )
-    check.add_argument(
-        "--memory", type=_whole, default=2048, metavar="MIB", help="the most memory the file may use (default: 2048)"
-    )
-    check.add_argument("--seed", type=_seed, help="decides the numbers that are tried (default: others in each run)")
-    course = commands.add_parser("course", help="write the lessons of the course, as notebooks, into a folder")
-    course.add_argument(
-        "folder", nargs="?", type=_path, default="wengert-course", help="where to (default: wengert-course)"
-    )
-    course.add_argument("--solutions", action="store_true", help="with every gap filled in, for teachers")
     commands.add_parser("info", help="say which engine runs, and what is installed")
     kept = commands.add_parser("cache", help="say where machine code is kept for the next process, and how much")
     kept.add_argument("action", nargs="?", choices=["clear"], help="clear: remove it")
+    for command in entry_points(group="wengert.commands"):
+        command.load()(commands)
+    for name in sorted(ELSEWHERE.keys() - commands.choices.keys()):
+        commands.add_parser(name, help=ELSEWHERE[name], add_help=False)
     return parser
-
-
-def _check(given: argparse.Namespace) -> int:
-    """Check each file; the status is the worst: 0 right, 1 wrong or not there yet, 2 not to be tried."""
-    import json
-
-    from wengert.course import Report, check
-    from wengert.course.grading import table
-
-    told: list[tuple[str, Report | WengertError]] = []
-    for target in given.targets:
-        try:
-            options = {"timeout": given.timeout, "memory": given.memory, "seed": given.seed}
-            told.append((target, check(target, given.step, **options)))
-        except WengertError as error:
-            if not given.json and not given.table and len(given.targets) == 1:
-                raise
-            told.append((target, error))
-    if given.json:
-        several = [one.as_dict() if isinstance(one, Report) else {"error": str(one)} for _, one in told]
-        named = [{"file": target} | one for (target, _), one in zip(told, several, strict=True)]
-        print(json.dumps(named if len(named) > 1 else named[0], indent=2, allow_nan=False))
-    elif given.table:
-        print(table(told))
-    else:
-        print("\n\n\n".join(str(one) for _, one in told))
-    failed = [2 if isinstance(one, WengertError) else int(not one.passes(given.strict)) for _, one in told]
-    return max(failed)
-
-
-def _course(folder: str, solutions: bool) -> int:
-    """Write the notebooks, and say what to open; what is there already stays as it is."""
-    from wengert.course import write
-
-    try:
-        written, kept = write(Path(folder), solutions)
-    except OSError as error:
-        print(f"wengert course: cannot write {error.filename}: {error.strerror}", file=sys.stderr)
-        return 2
-    if written:
-        print(f"{len(written)} lesson{'s' * (len(written) > 1)} written to {folder}")
-    if kept:
-        was = "was there already and stays as it is" if len(kept) == 1 else "were there already and stay as they are"
-        print(f"{len(kept)} {was}: {', '.join(path.name for path in kept)}")
-        print("for a lesson anew: rename yours, or name another folder")
-    first = (written or kept)[0]
-    program = next((name for name, of in (("lab", "jupyterlab"), ("notebook", "notebook")) if find_spec(of)), "")
-    if program:
-        print(f"begin with: jupyter {program} {first}")
-    else:
-        print('Jupyter is not here: pip install "wengert[course]", then: jupyter lab ' + str(first))
-        print("(or open it in an editor that has notebooks; the lessons can be read in the documentation, too)")
-    print(f"and to be told how far you are: wengert check {first} --step {int(first.name[:2])}")
-    return 0
 
 
 def _draw(formula: str, numbers: dict[str, float], out: str | None, html: str | None, in_steps: bool) -> int:
@@ -281,7 +210,5 @@ def _reader(kind: type[float], fits: Callable[[float], bool], expected: str) -> 
 
 
 _whole = _reader(int, lambda number: number >= 1, "a whole number from 1 up")
-_step = _reader(int, lambda number: number >= 0, "a whole number from 0 up")
-_seconds = _reader(float, lambda number: 0.0 < number <= DAY, "a number of seconds above 0, at most a day's")
 _seed = _reader(int, lambda number: number == number, "a whole number")
 _rate = _reader(float, lambda number: 0.0 < number < math.inf, "a positive number")

@@ -1,0 +1,104 @@
+"""The rule of each operation, and the ways in which it is written wrong.
+
+A rule is formulas in text: x and y are the operands, o is the result, g its gradient. They are computed as they stand
+here, and shown to the learner in the words of a closure: ``y`` becomes ``other.data``.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+from wengert_course.texts import texts
+
+__all__ = ["RULES", "SLOPES", "TEXTS", "VALUES", "Rule", "closure", "formula", "plain", "shown_value", "written"]
+
+
+def _sigmoid(x: float) -> float:
+    e = math.exp(-abs(x))
+    return 1.0 / (1.0 + e) if x >= 0.0 else e / (1.0 + e)
+
+
+def _power(x: float, n: float) -> float:
+    return math.nan if x < 0.0 and n != int(n) else float(x**n)
+
+
+FUNCTIONS = ("exp", "exp2", "log", "log2", "log10", "sqrt", "sin", "cos", "tan", "tanh", "sinh", "copysign", "floor")
+SCOPE: dict[str, Any] = {name: getattr(math, name) for name in FUNCTIONS} | {"sigmoid": _sigmoid, "power": _power}
+
+
+@cache
+def formula(text: str, names: str = "x, y=0.0") -> Callable[..., Any]:
+    """The function of a formula."""
+    return eval(f"lambda {names}: {text}", SCOPE)  # type: ignore[no-any-return]  # the texts stand in the tables alone
+
+
+class Rule(NamedTuple):
+    """How an operation behaves."""
+
+    value: str  # its value, a formula of x and y
+    slopes: tuple[str, ...]  # what each operand gets, as a formula of x, y and o, and of g where `above` is 1
+    above: str = "g"  # what that is multiplied by: the gradient of the result, unless something stands in its place
+    push: str = ""  # how operands get it: added to what they have, where nothing else is said; see ModelNode.push
+    symbol: str = ""  # what _op holds
+    written: str = ""  # how the operation is written
+    parts: str = ""  # what _prev lacks: "all" of the operands, "left", "right" or nothing
+    in_place: bool = False  # whether the left operand itself is changed, and given back
+    crossed: bool = False  # whether the reflected operation forgets to exchange its operands
+
+    def of(self, *operands: float) -> float:
+        """The value."""
+        return float(formula(self.value)(*operands))
+
+    def gradients(self, o: float, g: float, *operands: float) -> list[float]:
+        """What each operand gets."""
+        above = formula(self.above, "o, g")(o, g)
+        return [slope * above for slope in formula(f"({', '.join(self.slopes)},)", "o, g, x, y=0.0")(o, g, *operands)]
+
+
+TEXTS = texts("slips")
+RULES = {op: Rule(**rule | {"slopes": tuple(rule["slopes"])}) for op, rule in TEXTS["rules"].items()}
+OPERANDS = {"pow": ("self.data", "n"), "rpow": ("base", "self.data")}
+
+
+def plain(op: str) -> str:
+    """The operation itself: div, of rdiv."""
+    return {"radd": "add", "rmul": "mul", "rsub": "sub", "rdiv": "div"}.get(op, op)
+
+
+def written(op: str) -> str:
+    """An operation as one writes it: a / b, a.exp()."""
+    return (RULES[plain(op)].written if plain(op) in RULES else "") or f"a.{plain(op)}()"
+
+
+def _shown(op: str, text: str) -> str:
+    left, right = OPERANDS.get(op, ("self.data", "other.data"))
+    words = {"x": left, "y": right, "o": "out.data"} | {name: f"math.{name}" for name in FUNCTIONS}
+    return re.sub(r"[a-z]\w*", lambda word: words.get(word[0], word[0]), text)
+
+
+def shown_value(op: str) -> str:
+    """The value of an operation as an engine writes it."""
+    text = RULES[op].value
+    return _shown(op, {"sigmoid": "1 / (1 + exp(-x))", "power": "x ** y"}.get(text.partition("(")[0], text))
+
+
+def closure(op: str) -> tuple[str, ...]:
+    """The rule of an operation as the closure of a small engine writes it."""
+    if op not in RULES:
+        return ()
+    lines = []
+    for target, text in zip(("base", "self") if op == "rpow" else ("self", "other"), RULES[op].slopes, strict=False):
+        slope = {"1": "", "-1": "-"}.get(text, f"{_shown(op, text)} * ")
+        lines += [f"{target}.grad += {slope}out.grad"] if text != "0" else []
+    return tuple(lines)
+
+
+SLOPES: dict[str, list[tuple[str, ...]]] = {op: [*map(tuple, those)] for op, those in TEXTS["slopes"].items()}
+"""Operation -> slips: a name, what is wrong, and the slopes that it gives; those of g are what operands get as they are."""
+
+VALUES: dict[str, list[tuple[str, ...]]] = {op: [*map(tuple, those)] for op, those in TEXTS["values"].items()}
+"""Operation -> slips of its value: what is wrong, the value that comes out, and the partial derivatives of that."""

@@ -1,0 +1,112 @@
+"""The steps of the course: what each asks for, which one a class has come to, and so what is tried."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from wengert_course.checks import exercise_trials, kit, load, loop_trials, network_trials, probe, trials
+from wengert_course.checks.kit import NAMES, Trial, TrialPlan
+from wengert_course.texts import texts
+
+__all__ = ["LAST", "MODULES", "NOT_TRIED", "TEXTS", "TITLES", "TRIALS", "About", "Seen", "ask", "found"]
+
+MODULES = dict(zip(probe.CHILD, (kit, load, trials, network_trials, loop_trials, exercise_trials), strict=True))
+TRIALS: dict[str, Trial] = probe.gather(MODULES)
+
+TEXTS = texts("steps")
+TITLES: dict[int, str] = {int(step): title for step, title in TEXTS["titles"].items()}
+LAST = max(TITLES)
+ASKS: dict[str, list[str]] = TEXTS["asks"]
+"""Row -> what it asks for: its value; and, where there are two, its closure."""
+
+INSTEAD = {"a.tanh()": "relu", "a.exp()": "relu"}
+"""Row -> the method that will do as well: an engine with relu alone has its nonlinearity."""
+
+NETWORKS = {"Neuron", "Layer", "MLP"}
+OPERATORS = {"__neg__", "__sub__", "__truediv__", "__pow__"}
+
+
+class Seen(NamedTuple):
+    """What a trial of the examined class gave: numbers, and the error that ended it, if one did."""
+
+    numbers: tuple[Any, ...] = ()  # of steps 8 and 9, lists of numbers
+    kind: str = ""  # of the error: the name of its class, "timeout", "died", "absent", "not tried"
+    says: str = ""
+    place: str = ""
+
+
+NOT_TRIED = Seen(kind="not tried")
+
+
+@dataclass(frozen=True)
+class About:
+    """What is there, and what is asked."""
+
+    step: int  # of the course
+    given: bool  # whether the step was given, not found by what is there
+    parts: frozenset[str]  # that the class has, by the names of kit.NAMES
+    has: frozenset[str]  # its methods; and "Neuron", "Layer", "MLP", "loop" or "by hand", where the file has these
+    seed: int = 0  # what decides the numbers
+
+    @property
+    def plan(self) -> TrialPlan:
+        """How the trials are done: gradients are not seen, or closure by closure, or by backward()."""
+        mode = "values"
+        if self.step >= (5 if "_backward" in self.parts else 4) and {"grad", "backward"} <= self.parts:
+            mode = "backward"
+        elif self.step >= 4 and {"grad", "_backward"} <= self.parts:
+            mode = "local"
+        return TrialPlan(mode, self.seed, "__mul__" in self.has)
+
+    def trials(self) -> list[Trial]:
+        """The trials of the step, those too whose parts are missing."""
+        return [trial for trial in TRIALS.values() if self._tries(trial)]
+
+    def _tries(self, trial: Trial) -> bool:
+        if {self.step, trial.step} & set(exercise_trials.ARGUMENTS):
+            return trial.step == self.step
+        if trial.step == 8:  # a loop may train what is no network
+            return self.step == 8 or (self.step == 9 and bool(NETWORKS & self.has))
+        if trial.kind == "own":
+            return trial.step == self.step
+        if trial.op and not trial.id.startswith("twice"):
+            return trial.kind != "note" or self.step >= 6
+        return trial.step <= self.step
+
+    def lacks(self, trial: Trial) -> bool:
+        """Whether something is missing that a trial needs."""
+        parts = {3: (), 8: ("data", "grad", "backward")}.get(trial.step if trial.kind != "kept" else 1, ("data",))
+        parts = () if trial.step in exercise_trials.ARGUMENTS else parts
+        needs = {*trial.needs.split(), *parts}
+        return any(need not in (self.parts if need in NAMES else self.has) for need in needs)
+
+    def asks(self, trial: Trial) -> bool:
+        """Whether the step asks for what a trial tries: not there, it is told to be still to do."""
+        if INSTEAD.get(trial.row) in self.has or (trial.op and trial.step == 7 < self.step):
+            return False  # a network may do without a quotient
+        if trial.kind == "kept":
+            return trial.step == self.step and (self.given or self.step < 7)
+        return trial.kind in ("core", "own") and trial.step <= self.step
+
+
+def found(parts: Collection[str], has: Collection[str]) -> int:
+    """The step that a class has come to, by what is there."""
+    if "loop" in has:
+        return 9
+    if NETWORKS & set(has):
+        return 8
+    if "backward" in parts:
+        return 7 if OPERATORS & set(has) else 6
+    if "_backward" in parts:
+        return 4
+    if "by hand" in has:
+        return 3
+    return 2 if "_prev" in parts else 1
+
+
+def ask(row: str, of_gradient: bool) -> str:
+    """What to do for a row that is not there yet, in a sentence, not the solution; empty where it comes by itself."""
+    asks = ASKS.get(row, [])
+    return asks[of_gradient] if of_gradient < len(asks) else ""

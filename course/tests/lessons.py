@@ -1,0 +1,201 @@
+"""The lessons as their learners hand them in: with every gap empty, filled right, and filled with each classic slip.
+
+`python -m tests.lessons` walks the course in these ways, and prints what the check says each time.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from wengert_course import Lesson, Report, check, lessons
+
+LESSONS: dict[int, Lesson] = {lesson.number: lesson for lesson in lessons()}
+
+Replaced = tuple[str, str]
+
+SLIPS: dict[int, list[tuple[str, Replaced]]] = {
+    0: [
+        ("not divided", ("return (f(x + h) - f(x)) / h", "return f(x + h) - f(x)")),
+        ("sign", ("return (f(x + h) - f(x)) / h", "return (f(x) - f(x + h)) / h")),
+        ("no difference", ("return (f(x + h) - f(x)) / h", "return f(x + h) / h")),
+        ("twice the nudge", ("return (f(x + h) - f(x)) / h", "return (f(x + h) - f(x - h)) / h")),
+        ("nudge too large", ("h = 0.0001", "h = 0.1")),
+        ("nudge too small", ("h = 0.0001", "h = 1e-18")),
+        ("nudges kept", ("        moved = list(xs)\n", "        moved = moved if i else list(xs)\n")),
+        ("all inputs moved", ("        moved[i] += h\n", "        moved = [x + h for x in xs]\n")),
+        ("one input only", ("moved[i] += h", "moved[0] += h")),
+    ],
+    1: [
+        ("no Value returned", ("return Value(self.data + other.data)", "return self.data + other.data")),
+        ("nothing returned", ("return Value(self.data * other.data)", "Value(self.data * other.data)")),
+        ("wrong value", ("return Value(self.data * other.data)", "return Value(self.data + other.data)")),
+        ("Value in a Value", ("return Value(self.data + other.data)", "return Value(Value(self.data + other.data))")),
+        (
+            "operand changed",
+            ("return Value(self.data + other.data)", "self.data += other.data\n        return self"),
+        ),
+        ("number and Value mixed", ("self.data * other.data", "self.data * other")),
+        ("repr", ('f"Value({self.data})"', '"Value"')),
+    ],
+    2: [
+        ("operand not passed on", ('(self, other), "+"', '(), "+"')),
+        ("operand not passed on", ('(self, other), "*"', '(self,), "*"')),
+        ("no Values in _prev", ('(self, other), "+"', '(self.data, other.data), "+"')),
+        ("symbol", ('(self, other), "*"', '(self, other), "+"')),
+        ("label", ("self.label = label", 'self.label = ""')),
+        ("nothing returned", ("return Value(self.data + other.data", "Value(self.data + other.data")),
+    ],
+    3: [
+        ("no seed", ("L.grad = 1.0", "L.grad = L.data")),
+        ("chain rule", ("a.grad = b.data * e.grad", "a.grad = b.data")),
+        ("swapped factors", ("a.grad = b.data * e.grad", "a.grad = a.data * e.grad")),
+        ("lost sign", ("c.grad = 1.0 * d.grad", "c.grad = -1.0 * d.grad")),
+        ("sum rule", ("c.grad = 1.0 * d.grad", "c.grad = c.data * d.grad")),
+        ("tanh rule", ("(1 - o.data**2) * o.grad", "(1 - n.data**2) * o.grad")),
+        ("unknown", ("f.grad = d.data * L.grad", "f.grad = 0.7")),
+    ],
+    4: [
+        ("closure called", ("= self.data * out.grad\n\n        out._backward = _backward\n",
+                            "= self.data * out.grad\n\n        out._backward = _backward()\n")),
+        ("closure not assigned", ('        out = Value(t, (self,), "tanh")\n\n        def _backward():\n            '
+                                  'self.grad = (1 - t**2) * out.grad\n\n        out._backward = _backward\n',
+                                  '        out = Value(t, (self,), "tanh")\n\n        def _backward():\n            '
+                                  'self.grad = (1 - t**2) * out.grad\n\n')),
+        ("precedence", ("(1 - t**2) * out.grad", "1 - t**2 * out.grad")),
+        ("swapped factors", ("self.grad = other.data * out.grad\n            other.grad = self.data * out.grad",
+                             "self.grad = self.data * out.grad\n            other.grad = other.data * out.grad")),
+        ("chain rule", ("(1 - t**2) * out.grad", "1 - t**2")),
+        ("tanh rule", ("(1 - t**2) * out.grad", "(1 - self.data**2) * out.grad")),
+    ],
+    5: [
+        ("walk order", ("reversed(order)", "order")),
+        ("no seed", ("        self.grad = 1.0\n", "")),
+        ("visited again", ("if node not in visited:", "if True:")),
+        ("root only", ("        for node in reversed(order):\n            node._backward()",
+                       "        self._backward()")),
+        ("seed in data", ("        self.grad = 1.0\n", "        self.data = 1.0\n")),
+    ],
+    6: [
+        ("overwritten gradients", ("self.grad += 1.0 * out.grad\n            other.grad += 1.0",
+                                   "self.grad = 1.0 * out.grad\n            other.grad = 1.0")),
+        ("overwritten gradients", ("self.grad += (1 - t**2)", "self.grad = (1 - t**2)")),
+        ("overwritten gradients", ("other.grad += self.data", "other.grad = self.data")),
+        ("chain rule", ("self.grad += 1.0 * out.grad\n            other.grad += 1.0 * out.grad",
+                        "self.grad += 1.0\n            other.grad += 1.0")),
+        ("operand left out", ("            other.grad += 1.0 * out.grad\n", "")),
+        ("swapped factors", ("self.grad += other.data * out.grad\n            other.grad += self.data * out.grad",
+                             "self.grad += self.data * out.grad\n            other.grad += other.data * out.grad")),
+    ],
+    7: [
+        ("reflected operands exchanged", ("return (-self) + other", "return self - other")),
+        ("wrong value", ("return self + (-other)", "return self + other")),
+        ("power rule", ("n * self.data ** (n - 1)", "self.data ** (n - 1)")),
+        ("overwritten gradients", ("self.grad += out.data * out.grad", "self.grad = out.data * out.grad")),
+        ("chain rule", ("self.grad += out.data * out.grad", "self.grad += out.data")),
+        ("endless recursion", ("return self * -1", "return -self")),
+    ],
+    8: [
+        ("no activation", ("return act.tanh()", "return act")),
+        ("bias left out", ("zip(self.w, x)), self.b)", "zip(self.w, x)), Value(0.0))")),
+        ("repeated neuron", ("[Neuron(nin) for _ in range(nout)]", "[Neuron(nin)] * nout")),
+        ("nested parameters", ("return self.w + [self.b]", "return [self.w, self.b]")),
+        ("bias not a parameter", ("return self.w + [self.b]", "return self.w")),
+        ("plain weights", ("[Value(random.uniform(-1, 1)) for _ in range(nin)]",
+                           "[random.uniform(-1, 1) for _ in range(nin)]")),
+        ("one layer only", ("            x = layer(x)\n        return x", "            return layer(x)")),
+    ],
+    9: [
+        ("zero forgotten", ("        for p in model.parameters():\n            p.grad = 0.0\n", "")),
+        ("update's sign", ("p.data -= rate * p.grad", "p.data += rate * p.grad")),
+        (".data forgotten", ("p.data -= rate * p.grad", "p -= rate * p.grad")),
+        ("gradient updated", ("p.data -= rate * p.grad", "p.grad -= rate * p.grad")),
+        ("data overwritten", ("p.data -= rate * p.grad", "p.data = -rate * p.grad")),
+        (
+            "zeroed before the update",
+            (
+                "        for p in model.parameters():\n            p.grad = 0.0\n        loss.backward()\n",
+                "        loss.backward()\n        for p in model.parameters():\n            p.grad = 0.0\n",
+            ),
+        ),
+        ("backward forgotten", ("        loss.backward()\n", "")),
+    ],
+    10: [
+        ("not normalized", ("return [e / total for e in exps]", "return exps")),
+        ("nothing returned", ("    return [e / total for e in exps]\n", "")),
+        ("error", ("total = sum(exps)", "total = sum(exps) / 0")),
+        ("no exponential", ("exps = [z.exp() for z in zs]", "exps = zs")),
+        ("sign", ("return -softmax(zs)[k].log()", "return softmax(zs)[k].log()")),
+        ("no logarithm", ("return -softmax(zs)[k].log()", "return -softmax(zs)[k]")),
+        ("graph cut", ("return -softmax(zs)[k].log()", "return Value(-math.log(softmax(zs)[k].data))")),
+        ("rows with rows", ("for column in zip(*B)", "for column in B")),
+        ("mean for sum", ("gradient.sum(axis=0)", "gradient.mean(axis=0)")),
+        ("not summed", ("while gradient.ndim > len(shape):", "while False:")),
+    ],
+    11: [
+        ("sum for mean", ("return total / len(ys)", "return total")),
+        ("not squared", ("(predicted - y) ** 2", "(predicted - y)")),
+        ("bias left out", ("predicted = b\n", "predicted = Value(0.0)\n")),
+        ("one example only", ("total = total + (predicted - y) ** 2", "total = (predicted - y) ** 2 * len(ys)")),
+        ("graph cut", ("return total / len(ys)", "return Value(total.data / len(ys))")),
+    ],
+    12: [
+        ("ends left out", ('ended = "." + name + "."', "ended = name")),
+        ("start left out", ('ended = "." + name + "."', 'ended = name + "."')),
+        ("row for column", ("table[letters.index(one)][letters.index(two)]",
+                            "table[letters.index(two)][letters.index(one)]")),
+        ("one for each pair", ("[letters.index(two)] += 1", "[letters.index(two)] = 1")),
+        ("sum for mean", (" / sum(map(sum, counts))", "")),
+        ("sign", ("surprises.append(-n * log_p)", "surprises.append(n * log_p)")),
+        ("counts left out", ("surprises.append(-n * log_p)", "surprises.append(-log_p)")),
+    ],
+}  # fmt: skip
+"""Lesson -> the name that the check has for a slip, and the slip, as a replacement in the lesson's solution."""
+
+
+def handed_in(folder: Path, number: int, *slip: Replaced, solved: bool = True) -> Path:
+    """The notebook of a lesson, as a learner saves it."""
+    lesson = LESSONS[number]
+    notebook = lesson.notebook(solved)
+    changed = 0
+    for cell, source in zip(lesson.cells(), notebook["cells"], strict=True):
+        text = "".join(source["source"])
+        for old, new in slip if cell.is_gap else ():
+            changed += text.count(old)
+            text = text.replace(old, new)
+        source["source"] = text.splitlines(keepends=True)
+    assert changed == len(slip), f"lesson {number}: {slip} stands {changed} times in its gaps"
+    path = folder / f"{lesson.name}.ipynb"
+    path.write_text(json.dumps(notebook), encoding="utf-8")
+    return path
+
+
+def graded(path: Path, number: int) -> Report:
+    return check(path, number, seed=0, timeout=60)
+
+
+def walked(folder: Path) -> Iterator[tuple[int, str, Report]]:
+    """The course from its first lesson to its last: how each was handed in, and the report on it."""
+    for number in LESSONS:
+        yield number, "empty", graded(handed_in(folder, number, solved=False), number)
+        for name, slip in SLIPS[number]:
+            yield number, name, graded(handed_in(folder, number, slip), number)
+        yield number, "right", graded(handed_in(folder, number), number)
+
+
+def verdict(report: Report) -> str:
+    """What a report says, in a line."""
+    right, of = report.score
+    wrong = [finding.slip for finding in report.findings if not finding.note]
+    lists = {"wrong": wrong, "not yet": [one.name for one in report.not_yet]}
+    said = [f"{what}: {', '.join(names)}" for what, names in lists.items() if names]
+    return "; ".join([f"{right} of {of} right", *said])
+
+
+if __name__ == "__main__":
+    print("| lesson | handed in | the verdict |\n|---|---|---|")
+    with TemporaryDirectory() as name:
+        for number, filled, report in walked(Path(name)):
+            print(f"| {number} | {filled} | {verdict(report)} |", flush=True)

@@ -1,0 +1,284 @@
+"""The course, walked from 0 to 12 as learners walk it; and that its sources are what they seem."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import wengert
+import wengert_course as course
+from tests.checked import ROOT, counted
+from tests.lessons import LESSONS, SLIPS, graded, handed_in, verdict
+from wengert.apps.cli import main
+from wengert.errors import ArgumentError
+from wengert_course.checks import steps
+from wengert_course.checks.exercises import EXERCISES, TEXTS
+
+# ------------------------------------------------------------------------------------- as a learner walks it
+
+
+@pytest.mark.parametrize("number", LESSONS)
+def test_a_gap_that_is_empty_is_not_yet_and_nothing_is_wrong(number: int, tmp_path: Path) -> None:
+    report = graded(handed_in(tmp_path, number, solved=False), number)
+    assert report.not_yet
+    assert counted(report) == [], str(report)
+    assert not report.right
+    assert "; not yet: " in verdict(report)
+    assert "wrong" not in verdict(report)
+
+
+@pytest.mark.parametrize("number", LESSONS)
+def test_the_solution_passes_its_step(number: int, tmp_path: Path) -> None:
+    report = graded(handed_in(tmp_path, number), number)
+    assert report.right, str(report)
+    assert counted(report) == []
+    assert (report.step, report.not_yet) == (number, ())
+    assert f"Step {number} is done." in str(report) or number == 12
+
+
+@pytest.mark.parametrize(
+    ("number", "which"), [(number, i) for number, slips in SLIPS.items() for i in range(len(slips))]
+)
+def test_a_slip_gets_its_name(number: int, which: int, tmp_path: Path) -> None:
+    name, slip = SLIPS[number][which]
+    report = graded(handed_in(tmp_path, number, slip), number)
+    assert set(counted(report)) == {name}, str(report)  # and what follows from it has no other
+    assert not report.right
+
+
+def test_each_lesson_has_four_slips_that_are_told_apart() -> None:
+    assert list(SLIPS) == list(LESSONS) == list(steps.TITLES) == list(range(13))
+    for number, slips in SLIPS.items():
+        assert len({slip for _, slip in slips}) == len(slips)
+        assert len({name for name, _ in slips}) >= 4, number
+
+
+def test_the_slips_of_functions_are_told_from_what_is_right() -> None:
+    """No two slips of a function have one result, and none is right: each is tried as if somebody had written it."""
+    from wengert_course.checks.exercise_trials import ARGUMENTS, PROBES, arguments, flat
+    from wengert_course.checks.kit import Draw
+
+    for step, functions in ARGUMENTS.items():
+        for name, kinds in functions.items():
+            function, slips = EXERCISES[f"{step} {name}"]
+            assert set(TEXTS[f"{step} {name}"]) - {"of", "right"} == {slip for slip, _ in slips}
+            draw = Draw(0, name)
+            calls = [arguments(kinds, draw, float) for _ in range(PROBES)]
+            right = flat([flat(function(*call)) for call in calls])
+            gave: dict[str, str] = {}
+            for slip, wrong in slips:
+                given = flat([flat(wrong(*call)) for call in calls])
+                assert given != pytest.approx(right, rel=1e-3 if step == 0 else 1e-6), (name, slip)
+                assert gave.setdefault(repr(given), slip) == slip, (name, slip)
+
+
+# ------------------------------------------------------------------------------------- the sources
+
+
+def code(number: int, solved: bool = True) -> str:
+    """All cells of code of a lesson."""
+    return "\n".join(cell.shown(solved) for cell in LESSONS[number].cells() if cell.kind == "code")
+
+
+def prose(number: int) -> str:
+    return "\n\n".join(cell.shown(False) for cell in LESSONS[number].cells() if cell.kind == "markdown")
+
+
+@pytest.mark.parametrize("number", LESSONS)
+def test_a_lesson_has_all_its_parts(number: int) -> None:
+    text, program = prose(number), code(number)
+    assert "?**" in text or "?" in text.split("\n\n")[1], "its question"
+    for title in ("The mistake that everybody makes", "Exercises", "A way on"):
+        assert f"\n## {title}\n" in text
+    assert len(re.findall(r"^\d\. ", text.rpartition("\n## Exercises\n")[2], re.MULTILINE)) >= 2
+    assert LESSONS[number].text.count("YOUR CODE HERE") == LESSONS[number].text.count("### BEGIN SOLUTION") + (
+        number == 0
+    )
+    assert f"step={number})" in program, "its check"
+    words = len(text.split())
+    assert words < 1_400, f"{words} words: more than fifteen minutes"
+
+
+@pytest.mark.parametrize("number", [number for number in LESSONS if number >= 2])
+def test_what_is_drawn_and_stepped_through_is_the_readers_own(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: dict[str, list[Any]] = {"draw": [], "steps": []}
+    for name, roots in seen.items():
+        monkeypatch.setattr(wengert, name, lambda root, _roots=roots, **options: _roots.append(root))
+    space: dict[str, Any] = {"__name__": f"lesson {number}"}
+    for cell in LESSONS[number].cells():
+        looks = "draw(" in cell.text or "steps(" in cell.text
+        if cell.kind == "code" and ("unchecked" not in cell.tags or looks):
+            exec(cell.shown(solved=True), space)
+    for name, roots in seen.items():
+        assert roots, name
+        assert {type(root).__module__ for root in roots} == {space["__name__"]}, name
+
+
+@pytest.mark.parametrize("number", LESSONS)
+def test_no_solution_is_in_a_learners_notebook(number: int) -> None:
+    empty, solved = (json.dumps(LESSONS[number].notebook(solved)) for solved in (False, True))
+    assert "SOLUTION" not in empty + solved
+    for _, (old, _) in SLIPS[number]:
+        gap = [cell for cell in LESSONS[number].cells() if cell.is_gap and old in cell.shown(True)]
+        assert gap
+        assert all(old not in cell.shown(False) or old == "h = 0.0001" for cell in gap)
+    ast.parse(code(number, solved=False))  # it can be run as it is
+
+
+def test_jupytext_reads_the_same_cells() -> None:
+    jupytext = pytest.importorskip("jupytext", reason="needs jupytext")
+    nbformat = pytest.importorskip("nbformat", reason="needs nbformat")
+    for lesson in LESSONS.values():
+        theirs = jupytext.reads(lesson.text, fmt="py:percent").cells
+        ours = list(lesson.cells())
+        assert [(cell.cell_type, cell.source) for cell in theirs] == [(cell.kind, cell.text) for cell in ours]
+        assert [tuple(cell.metadata.get("tags", ())) for cell in theirs] == [cell.tags for cell in ours]
+        for solved in (False, True):
+            nbformat.validate(nbformat.from_dict(lesson.notebook(solved)))
+
+
+def methods(number: int, name: str = "Value") -> Iterator[tuple[str, str]]:
+    """The methods of the first class of that name in a lesson, solved, without blank lines and comments."""
+    tree = ast.parse(code(number))
+    cls = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name)
+    for node in cls.body:
+        if isinstance(node, ast.FunctionDef):
+            yield node.name, ast.unparse(node).replace("Own", "Value")
+
+
+def test_each_lesson_goes_on_from_what_the_one_before_left() -> None:
+    def same(a: dict[str, str], b: dict[str, str]) -> set[str]:
+        return {name for name in a.keys() & b.keys() if a[name] == b[name]}
+
+    one, two, three, four, five, six, seven = (dict(methods(number)) for number in range(1, 8))
+    assert same(one, two) == {"__repr__"}  # the others are told to remember
+    assert same(two, three) == {"__add__", "__mul__"}
+    assert same(three, four) == {"__repr__"}
+    assert same(four, five) == set(four)
+    assert same(five, six) == set(five) - {"__add__", "__mul__", "tanh"}
+    assert same(six, seven) == set(six)
+    for number in (8, 9, 10):
+        assert dict(methods(number)) == seven
+    assert dict(methods(11, "Own")) == seven
+    log = next(ast.unparse(node) for node in ast.parse(code(10)).body if getattr(node, "name", "") == "log")
+    assert dict(methods(12, "Own")) == seven | {"log": log}
+    for name in ("Neuron", "Layer", "MLP"):
+        assert dict(methods(8, name)) == dict(methods(9, name))
+
+
+# ------------------------------------------------------------------------------------- the command
+
+
+def written(folder: Path, *options: str) -> list[str]:
+    assert main(["course", str(folder), *options]) == 0
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_the_command_writes_every_lesson_and_says_what_to_open(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert written(tmp_path / "here") == [f"{lesson.name}.ipynb" for lesson in LESSONS.values()]
+    told = capsys.readouterr().out
+    assert told.startswith(f"13 lessons written to {tmp_path / 'here'}\n")
+    first = tmp_path / "here" / "00_what_a_slope_is.ipynb"
+    assert f"wengert check {first} --step 0" in told
+    assert json.loads(first.read_text(encoding="utf-8")) == LESSONS[0].notebook()
+    written(tmp_path / "solved", "--solutions")
+    assert json.loads((tmp_path / "solved" / first.name).read_text(encoding="utf-8")) == LESSONS[0].notebook(True)
+
+
+@pytest.mark.parametrize(
+    ("there", "words"),
+    [
+        ((), "Jupyter is not here: pip install jupyterlab matplotlib numpy, then: jupyter lab "),
+        (("notebook",), "begin with: jupyter notebook "),
+        (("notebook", "jupyterlab"), "begin with: jupyter lab "),
+    ],
+)
+def test_what_to_open_depends_on_what_is_there(
+    there: tuple[str, ...], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: Any
+) -> None:
+    monkeypatch.setattr("wengert_course.commands.find_spec", lambda name: name in there or None)
+    written(tmp_path)
+    assert words in capsys.readouterr().out
+
+
+def test_a_learners_file_is_never_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    written(tmp_path)
+    mine = tmp_path / f"{LESSONS[4].name}.ipynb"
+    mine.write_text("mine")
+    (tmp_path / f"{LESSONS[5].name}.ipynb").unlink()
+    capsys.readouterr()
+    written(tmp_path)
+    assert mine.read_text() == "mine"
+    told = capsys.readouterr().out
+    assert told.startswith(f"1 lesson written to {tmp_path}\n12 were there already and stay as they are: ")
+    assert "for a lesson anew: rename yours, or name another folder\n" in told
+
+
+def test_a_folder_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").write_text("")
+    assert main(["course", str(tmp_path / "file")]) == 2
+    assert capsys.readouterr().err.startswith(f"wengert course: cannot write {tmp_path / 'file'}: ")
+
+
+def test_the_names_are_as_they_were_found() -> None:
+    names = (Path(course.__file__).parent / "lessons" / "names.txt").read_text(encoding="utf-8").split()
+    assert len(names) == len(set(names)) == 2_000
+    assert {letter for name in names for letter in name} <= set("abcdefghijklmnopqrstuvwxyz")
+
+
+def test_the_template_of_a_lesson_is_one(tmp_path: Path) -> None:
+    contributing = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    (text,) = re.findall(r"```py\n(# %% \[markdown\]\n# # 13\..*?)```", contributing, re.DOTALL)
+    lesson = course.Lesson(13, "13_template", "A title", text)
+    cells = list(lesson.cells())
+    assert [cell.kind for cell in cells].count("markdown") == 4
+    assert [cell.is_gap for cell in cells].count(True) == 1
+    assert sum("unchecked" in cell.tags for cell in cells) == 2
+    for title in ("Your turn", "The mistake that everybody makes", "Exercises", "A way on"):
+        assert f"## {title}\n" in "\n".join(cell.shown(False) for cell in cells) + "\n"
+    assert "return x + x" in json.dumps(lesson.notebook(True))
+    assert "return x + x" not in json.dumps(lesson.notebook())
+
+
+def test_a_folder_of_submissions_as_a_table_and_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As docs/teaching.md has it: one right, one wrong, one not there yet, one that cannot be read."""
+    files = []
+    for name, slip, solved in (("ada", None, True), ("ben", SLIPS[4][2][1], True), ("cleo", None, False)):
+        (tmp_path / name).mkdir()
+        files.append(str(handed_in(tmp_path / name, 4, *([slip] if slip else []), solved=solved)))
+    files.append(str(tmp_path / "dan.ipynb"))
+    assert main(["check", *files, "--step", "4", "--table", "--seed", "1"]) == 2
+    told = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert [line[3] for line in told[1:4]] == ["8/8", "7/8", "4/7"]
+    assert (told[2][4], told[3][4:6]) == ("precedence:", ["not", "yet:"])
+    assert main(["check", *files, "--step", "4", "--json"]) == 2
+    read = json.loads(capsys.readouterr().out)
+    program = re.findall(r"```py\n(import json\n.*?)```", (ROOT / "docs" / "teaching.md").read_text(), re.DOTALL)[0]
+    (tmp_path / "lesson4.json").write_text(json.dumps(read), encoding="utf-8")
+    exec(program.replace("lesson4.json", str(tmp_path / "lesson4.json")), {})
+    printed = capsys.readouterr().out
+    assert f"{files[1]} 7 of 8\n" in printed
+    assert printed.endswith("[('precedence', 1)]\n")
+    assert "dan.ipynb cannot be read" in printed
+
+
+def test_a_cell_that_fails_leaves_what_the_others_make(tmp_path: Path) -> None:
+    path = handed_in(tmp_path, 1)
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    broken = {"cell_type": "code", "metadata": {}, "source": "nobody_wrote_this()"}
+    path.write_text(json.dumps({"cells": [broken, *notebook["cells"], broken]}), encoding="utf-8")
+    report = graded(path, 1)
+    assert report.right
+    assert "cell 1, line 1: NameError: name 'nobody_wrote_this' is not defined" in report.output
+    wrong = {**broken, "source": "def f(:"}
+    path.write_text(json.dumps({"cells": [*notebook["cells"], wrong]}), encoding="utf-8")
+    with pytest.raises(ArgumentError, match=r"cell \d+, line 1.*SyntaxError"):
+        graded(path, 1)
