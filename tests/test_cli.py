@@ -228,7 +228,7 @@ def test_another_distribution_adds_a_command_and_a_module(tmp_path: Path) -> Non
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: foreign\nVersion: 1.0\n")
     (about / "entry_points.txt").write_text(
-        "[wengert.commands]\ngreet = foreign:add\n[wengert.rooms]\nparlour = foreign\n"
+        "[wengert.commands]\ngreet = foreign:add\n[wengert.packages]\nparlour = foreign\n"
     )
     paths = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
 
@@ -246,7 +246,7 @@ def test_another_distribution_adds_a_command_and_a_module(tmp_path: Path) -> Non
 
 
 def test_without_the_course_its_module_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wengert, "_rooms", lambda name: [])
+    monkeypatch.setattr(wengert, "_packages", lambda name: [])
     monkeypatch.delitem(vars(wengert), "course", raising=False)
     with pytest.raises(ImportError, match=re.escape(INSTALL)):
         exec("from wengert import course")

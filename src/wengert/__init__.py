@@ -84,17 +84,17 @@ def __getattr__(name: str) -> object:
         try:
             return import_module(f"wengert.{name}")
         except ImportError as error:
-            for room in _rooms(name):
+            for room in _packages(name):
                 return globals().setdefault(name, room.load())
             raise AttributeError(f"module 'wengert' has no attribute {name!r}: {error}") from None
     raise AttributeError(f"module 'wengert' has no attribute {name!r}")
 
 
-def _rooms(name: str) -> Iterable[Any]:
+def _packages(name: str) -> Iterable[Any]:
     """The entry points by which another distribution, as the course is one, offers a module under this name."""
     from importlib.metadata import entry_points  # a third of the time that the whole import takes, and seldom needed
 
-    return entry_points(group="wengert.rooms", name=name)
+    return entry_points(group="wengert.packages", name=name)
 
 
 class _Signpost:
@@ -108,7 +108,7 @@ class _Signpost:
             if name in import_module(f"wengert.{module}").__all__:
                 raise ImportError(f"{name} is in wengert.{module}: write from wengert.{module} import {name}")
         if fullname == "wengert.course":
-            raise ImportError("write from wengert import course" if _rooms(name) else errors.NEEDS_COURSE)
+            raise ImportError("write from wengert import course" if _packages(name) else errors.NEEDS_COURSE)
 
 
 sys.meta_path.append(_Signpost)

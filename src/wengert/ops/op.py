@@ -19,7 +19,7 @@ __all__ = ["AS_OPERANDS", "BY_NAME", "FLOATS", "LEFT", "NONNEGATIVE", "TABLE", "
 __all__ += ["interpret", "namespace", "register", "row"]
 
 LEFT = 1 << 15  # added to the code of a binary operation whose constant stands on the left, as in 2 - x
-ROWS, SERIES = "wengert.ops.table", "wengert.ops.special"  # where rules stand that can be read anew: others stay as they are
+ROWS, SERIES = "wengert.ops.table", "wengert.ops.special"  # the modules whose rules `interpret` can read
 NONNEGATIVE, AS_OPERANDS = "0, positive or nan", "0, positive or nan where no operand is negative"
 
 
