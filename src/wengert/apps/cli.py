@@ -2,9 +2,9 @@
 
 ``wengert demo`` trains a network of scalar Values on real handwritten digits; ``wengert draw "tanh(x*w + b)" x=2 w=-1
 b=0.5`` draws a formula and its gradients; ``wengert info`` says what runs here; ``wengert cache`` shows how much
-machine code is kept on disk, and ``wengert cache clear`` removes it. Another distribution adds commands by entry points of the
-group "wengert.commands": each is a function that adds a parser to the subparsers it is given, and sets as its default
-`run` a function that is called with the arguments and returns the exit status.
+machine code is kept on disk, and ``wengert cache clear`` removes it. Another distribution adds commands by entry points
+of the group "wengert.commands": each is a function that adds a parser to the subparsers it is given, and sets as its
+default `run` a function that is called with the arguments and returns the exit status.
 A mistake of the user's is answered with one sentence and exit status 2, never with a traceback.
 """
 
