@@ -4,9 +4,9 @@ const button = root.querySelector("button"), slider = root.querySelector("input"
 const LASTS = 2000; // milliseconds from one end to the other
 const ROWS = 4, COLUMNS = 3, HIGH = 34;
 const STAGES = [
-  "Recorded: twelve weights and four biases, each a Value of its own, and a sum of products for every neuron.",
-  "Grouped: what the same operation makes of the same kinds of operands comes together.",
-  "Run: u1 = x @ W1.T + b1, one product for all four neurons, and for all examples at once.",
+  "Recorded: twelve weights and four biases, each a separate Value, and a sum of products for every neuron.",
+  "Grouped: values computed by the same operation from the same kinds of operands come together.",
+  "Run: u1 = x @ W1.T + b1, one product for all four neurons and all examples.",
 ];
 
 const pieces = []; // [element, where it is at first, and in the end, its opacity at first, and in the end]
