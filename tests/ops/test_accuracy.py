@@ -146,7 +146,7 @@ def test_the_unit_in_the_last_place() -> None:
 def test_the_page_holds_what_is_promised() -> None:
     text = PAGE.read_text(encoding="utf-8")
     table = text.split(accuracy.BEGIN)[1].split(accuracy.END)[0]
-    lines = re.findall(r"^\| `(\w+)` \| (value|by \w) \| (\S+) \|", table, re.MULTILINE)
+    lines = re.findall(r"^\| `(\w+)` \| (value|d/d\w) \| (\S+) \|", table, re.MULTILINE)
     assert {name for name, _, _ in lines} == {
         row.name for row in ELEMENTARY if row.arity in (1, 2) and row.name not in EXACT
     }

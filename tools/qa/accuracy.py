@@ -318,13 +318,13 @@ def rows_of(row: ops.Op, found: dict[str, list[Worst]]) -> Iterator[str]:
             continue
         theirs = [figure(found[peer][k].normal) if peer in found else "" for peer in ("PyTorch", "JAX")]
         at = ", ".join(f"{x:.6g}" for x in ours.at) or "everywhere"
-        which = f"by {names[k - 1]}" if k else "value"
+        which = f"d/d{names[k - 1]}" if k else "value"
         yield f"| `{row.name}` | {which} | {figure(ours.ulp)} | {at} | {' | '.join(theirs)} |"
 
 
 def tables(names: Sequence[str], count: int, say: Callable[[str], None]) -> str:
     """Everything as Markdown."""
-    lines = ["| operation | of the | Wengert | where | PyTorch | JAX |", "|---|---|--:|---|--:|--:|"]
+    lines = ["| operation | value or derivative | Wengert | where | PyTorch | JAX |", "|---|---|--:|---|--:|--:|"]
     total = 0
     for row in ROWS:
         if row.arity not in (1, 2) or row.name in EXACT or (names and row.name not in names):
