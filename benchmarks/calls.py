@@ -150,7 +150,7 @@ def pair(draw: Random) -> list[Any]:
 
 
 TASKS: dict[str, tuple[Callable[..., Any], list[float], Callable[[Random], list[Any]]]] = {
-    "Black-Scholes, by five inputs": (shifted, [0.0] * 5, option),
+    "Black-Scholes, five inputs": (shifted, [0.0] * 5, option),
     "MLP 2-8-1": (network, numbers(33, 0.7), lambda draw: [pair(draw), draw.uniform(-1.0, 1.0)]),
     "150 irregular operations": (irregular(150, 7), numbers(5, 0.7), pair),
     "Duffing, 300 steps": (duffing, [0.1, -1.0, 1.0, 0.3], oscillator),

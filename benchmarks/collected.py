@@ -222,7 +222,7 @@ def distributions(found: dict[str, Found]) -> str:
     tables = []
     for mode, title in MODES.items():
         head = [title, "of", "programs", "median", "90 %", f"> {SLOWER}", "mean: median", "90 %"]
-        head += [f"> {MUCH} and 1 µs", "of one way"]
+        head += [f"> {MUCH} and 1 µs", "on one path"]
         rows = []
         for which in GROUPS:
             for who, programs in found.items():

@@ -95,7 +95,7 @@ def _find(results: Results, workload: str, key: str) -> Result | None:
 
 
 def _bars(results: Results, growth: Growth, lifts: Lifts) -> list[str]:
-    lines = ["| what must be reached | bar | reached |", "|---|---|---|"]
+    lines = ["| target | required | measured |", "|---|---|---|"]
     titles = {peer.key: peer.title.replace("*", "") for peer in PEERS}
     for bar in BARS:
         ours, theirs = _find(results, bar.workload, bar.who), _find(results, bar.workload, bar.of)
