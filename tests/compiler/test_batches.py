@@ -46,6 +46,24 @@ def test_float32_is_computed_in_float64() -> None:
     same(loss.mean(X), batch_of(loss.function, X.astype(float).tolist()), [w])
 
 
+def test_an_array_with_one_axis_is_looped_over_as_its_list() -> None:
+    """So its examples are Python's numbers: they have what those have, and nothing of NumPy's scalars."""
+    w = Value(0.7)
+    names = sorted({*dir(np.float64), *dir(np.int64), *dir(np.bool_)})
+    loss = wengert.compile(lambda x: w * sum([hasattr(x, name) << (k % 40) for k, name in enumerate(names)]) * x)
+    for X in (np.array([0.5, -2.0]), np.array([1, -2]), np.array([True, False]), np.array([0.5, -2.0], np.float32)):
+        for _ in range(3):
+            assert loss.map(X).tolist() == [loss.function(x).data for x in X.tolist()]
+    missing = wengert.compile(lambda x: w * x.item())
+    for how in (missing.map, missing.mean):
+        with pytest.raises(AttributeError, match="'float' object has no attribute 'item'") as caught:
+            how(np.array([0.5, -2.0]))
+        assert caught.value.__notes__ == [
+            "an array with one axis is looped over as its tolist(): here are numbers of Python"
+        ]
+    assert missing.map(np.array([[0.5], [-2.0]])).tolist() == [0.7 * 0.5, 0.7 * -2.0]  # these are arrays
+
+
 def test_a_batch_of_bools() -> None:
     w = Value(0.7)
     loss = wengert.compile(lambda x, flag: w * x if flag else w + x)

@@ -19,7 +19,7 @@ from weakref import WeakSet
 
 import numpy as np
 
-from wengert import modes
+from wengert import functions, modes
 from wengert._forks import in_child
 from wengert.compiler import policy, report
 from wengert.compiler.backends import BACKENDS, source_of
@@ -279,8 +279,10 @@ class Runtime:
             before = random_state()
             result = call()
         except AttributeError as error:
-            if isinstance(error.obj, (int, float)) and hasattr(Value, error.name or ""):
+            if isinstance(error.obj, (int, float)) and hasattr(functions, error.name or ""):
                 error.add_note(f"an argument is a number here: write wengert.{error.name}(x), or pass a Value")
+            elif type(error.obj) in (int, float, bool) and hasattr(np.float64, error.name or ""):
+                error.add_note("an array with one axis is looped over as its tolist(): here are numbers of Python")
             raise
         if random_state() != before:
             self.fall_back(entry, DRAWS)

@@ -210,6 +210,7 @@ STANDINS |= {
     id(math.isfinite): _asks(lambda x: abs(x) <= FINITE, math.isfinite),
     id(math.isinf): _asks(lambda x: abs(x) > FINITE, math.isinf),
     id(np.where): choice,
+    id(hasattr): lambda x, name: hasattr(x.number if is_traced(x) else x, name),  # a tracer answers to more
 }
 STANDINS |= {id(math.dist): _distance, id(math.copysign): _copysign, id(math.fmod): _fmod, id(math.fsum): _fsum}
 STANDINS |= {id(math.radians): lambda x: x * (math.pi / 180.0), id(math.degrees): lambda x: x * (180.0 / math.pi)}
