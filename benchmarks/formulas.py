@@ -3,11 +3,11 @@
     python -m benchmarks.formulas [--only NAME ...] [--rounds 9] [--sweep FILE.svg] [--preparation] [--page FILE.md]
 
 Each formula is one text, which runs on Wengert, CasADi, JAX and PyTorch alike. One call gives its value and the
-derivatives by all of its operands; a batch is the mean of 256 of them, or each, by NumPy without derivatives. CasADi
-runs by its virtual machine and by the C that it generates, compiled with -O3. Plain C is what `source("c")` gives,
-compiled with -O3 -march=native, with and without -ffast-math, and called from C: what is left where a call costs
-nothing. Each peer has a process of its own, and all results are compared before anything is timed. What it takes until
-the first result is a table of its own: the formula is recorded, differentiated and compiled then.
+derivatives with respect to all of its operands; a batch is the mean of 256 of them, or each, by NumPy without
+derivatives. CasADi runs by its virtual machine and by the C that it generates, compiled with -O3. Plain C is what
+`source("c")` gives, compiled with -O3 -march=native, with and without -ffast-math, and called from C: what is left
+where a call costs nothing. Each peer has a process of its own, and all results are compared before anything is timed.
+What it takes until the first result is a table of its own: the formula is recorded, differentiated and compiled then.
 
 `--sweep` draws how machine code does beside NumPy on networks of growing width and batch; `--preparation` tells what it
 takes to lift programs of growing size and to make machine code of them; `--page` puts all of it between the marks of a
@@ -247,8 +247,8 @@ def by_casadi(
 
 
 def by_jax(formula: Any, numbers: list[float], arguments: Sequence[Any] = (), columns: bool = False) -> Way:
-    """jax.jit of the value and the gradient by a vector, perhaps of an example's arguments too, or of the mean of many
-    examples in columns. A formula may use its loop.
+    """jax.jit of the value and the gradient with respect to a vector, perhaps of an example's arguments too, or of the
+    mean of many examples in columns. A formula may use its loop.
     """
     import jax
 

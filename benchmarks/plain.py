@@ -1,7 +1,7 @@
 """A scalar engine in plain Python, as compact as they come: the measure for `names`.
 
-A node has slots for its number, its gradient, its operands and the partial derivative by each, taken when it is
-made; `backward` is iterative, with an iterator over the operands of each open node. This is what a careful Python
+A node has slots for its number, its gradient, its operands and the partial derivative with respect to each, taken when
+it is made; `backward` is iterative, with an iterator over the operands of each open node. This is what a careful Python
 programmer writes without a compiler.
 
 The loops are as fast as they were found to be: marking a node where it is met, not where it is left, and `zip` without

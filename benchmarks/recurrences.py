@@ -54,7 +54,7 @@ Numbers = tuple[float, list[float]]
 
 
 def by_engine(made: Made) -> Numbers:
-    """The value and the derivatives by the parameters."""
+    """The value and the derivatives with respect to the parameters."""
     function, args, parameters = made
     for p in parameters:
         p.grad = 0.0

@@ -1,6 +1,7 @@
 """The same by hand in Python, on floats, and on arrays of NumPy where there are vectors.
 
-Each is given the arguments and the parameters, end to end, and gives the result and the derivatives by the parameters.
+Each is given the arguments and the parameters, end to end, and gives the result and the derivatives with
+respect to the parameters.
 """
 
 from __future__ import annotations

@@ -38,13 +38,13 @@ AT_ONCE: list[tuple[Callable[[Value, Value], Any], str, str, float, str]] = [
     (lambda x, z: wengert.dot([x], [1e306], z), "value", "dot", inf, r"dot\(x = 1000\.0, 1e\+306, z = 0\.0\) is inf"),
     (lambda x, z: wengert.prod(x, x, 1e303, z + 1), "value", "prod", inf, r"prod\(x = 1000\.0, x = .* is inf"),
     (lambda x, z: wengert.sum([x * 1e305] * 5), "value", "sum", inf, r"sum\(1e\+308, .*, and 1 more\) is inf"),
-    (lambda x, z: z.sqrt(), "partial", "sqrt", inf, r"sqrt\(z = 0\.0\) is 0\.0, and .* by z is inf.*under the root"),
-    (lambda x, z: z.cbrt(), "partial", "cbrt", inf, r"cbrt\(z = 0\.0\) is 0\.0, and .* by z is inf"),
-    (lambda x, z: z**0.5, "partial", "pow", inf, r"pow\(z = 0\.0, 0\.5\) is 0\.0, and .* by z is inf"),
-    (lambda x, z: (-x) ** (z + 3), "partial", "pow", nan, r"pow\(.*\) is -1000000000\.0, and .* by operand 2 is nan"),
+    (lambda x, z: z.sqrt(), "partial", "sqrt", inf, r"sqrt\(z = 0\.0\) is 0\.0, and .* to z is inf.*under the root"),
+    (lambda x, z: z.cbrt(), "partial", "cbrt", inf, r"cbrt\(z = 0\.0\) is 0\.0, and .* to z is inf"),
+    (lambda x, z: z**0.5, "partial", "pow", inf, r"pow\(z = 0\.0, 0\.5\) is 0\.0, and .* to z is inf"),
+    (lambda x, z: (-x) ** (z + 3), "partial", "pow", nan, r"pow\(.*\) is -1000000000\.0, and .* to operand 2 is nan"),
     (lambda x, z: 1e10 / (x * 1e-203), "partial", "div", -inf, r"div\(10000000000\.0, .* is .*e\+210, .* is -inf"),
-    (lambda x, z: (z + 1).asin(), "partial", "asin", inf, r"asin\(1\.0\) is 1\.57.*, and .* by operand 1 is inf"),
-    (lambda x, z: wengert.prod(z, x * 1e300, x, x), "partial", "prod", inf, r"prod\(.* is 0\.0, and .* by z is inf"),
+    (lambda x, z: (z + 1).asin(), "partial", "asin", inf, r"asin\(1\.0\) is 1\.57.*, and .* to operand 1 is inf"),
+    (lambda x, z: wengert.prod(z, x * 1e300, x, x), "partial", "prod", inf, r"prod\(.* is 0\.0, and .* to z is inf"),
 ]
 
 
@@ -206,7 +206,7 @@ def test_a_graph_that_was_made_before() -> None:
     y = x.sqrt() * 2
     with (
         strict(),
-        pytest.raises(NonFiniteError, match=r"^sqrt\(x = 0.0\) is 0.0, and its partial derivative by x is inf: "),
+        pytest.raises(NonFiniteError, match=r"^sqrt\(x = 0.0\) is 0.0, and its partial derivative with respect"),
     ):
         y.backward()
     assert x.grad == 0.0

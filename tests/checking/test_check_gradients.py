@@ -218,7 +218,7 @@ def test_a_list_of_too_many_arguments_and_a_dict_of_too_few() -> None:
 
 def test_a_report_shows_itself_where_it_is_the_last_line_of_a_cell() -> None:
     report = check_gradients(lambda x, y: x * y, (0.5, 2.0))
-    assert repr(report) == str(report) == "the gradients are right: 6 derivatives by x, y, to order 2"
+    assert repr(report) == str(report) == "the gradients are right: 6 derivatives with respect to x, y, to order 2"
 
 
 def test_models_losses_and_structures_pass() -> None:
@@ -280,7 +280,7 @@ def test_wrong_rules_fail(what: str) -> None:
     assert report.worst.order == order
     assert not report.worst.ok
     assert report.worst.error > report.worst.allowed
-    with pytest.raises(GradientError, match="the gradients of wrong are wrong, worst by x") as caught:
+    with pytest.raises(GradientError, match="the gradients of wrong are wrong, worst with respect to x") as caught:
         check_gradients(wrong, numbers)
     assert isinstance(caught.value, (WengertError, AssertionError))
     assert str(caught.value) == str(caught.value.report) == str(report)
@@ -295,10 +295,10 @@ def test_the_worst_input_is_named() -> None:
     assert (report.worst.gradient, report.worst.expected) == pytest.approx((4.2, 4.0))
     text = str(report)
     assert text.splitlines()[0] == (
-        "the gradients of the function are wrong, worst by x[1]: "
+        "the gradients of the function are wrong, worst with respect to x[1]: "
         "the derivative of the function is 4.2, and differences give 4"
     )
-    assert text.splitlines()[2].split() == ["order", "of", "by", "gradient", "expected", "error", "allowed", "from"]
+    assert text.splitlines()[2].split() == ["order", "of", "input", "gradient", "expected", "error", "allowed", "from"]
     assert text.splitlines()[3].split()[:6] == ["1", "the", "function", "x[1]", "4.2", "4"]
 
     class Net(nn.Module):
@@ -336,7 +336,7 @@ def test_what_is_not_finite_is_named(function: Any, x: float, told: str) -> None
                              raise_exception=False)  # fmt: skip
     assert report.worst.input == "p['rate'][0]"
     assert report.worst.error == inf
-    assert f"worst by p['rate'][0]: the derivative of the function is {told}" in str(report)
+    assert f"worst with respect to p['rate'][0]: the derivative of the function is {told}" in str(report)
 
 
 def test_the_point_is_restored_whatever_is_raised() -> None:

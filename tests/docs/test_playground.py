@@ -255,7 +255,7 @@ def test_the_weights_are_reached_and_explained_by_keyboard(page: Any, site: str)
     assert press(Keys.ARROW_LEFT, Keys.ARROW_UP).startswith("layers.0.neurons.0.")
     name = press(Keys.ENTER)
     until(lambda: text(page, "explained"))
-    assert f"The gradient of {name}, the derivative of loss by it, is " in text(page, "explained")
+    assert f"The gradient of {name}, the derivative of loss with respect to it, is " in text(page, "explained")
     page.execute_script("document.getElementById('pg-plane').focus()")
     before = state(page)["example"]
     press(Keys.ARROW_RIGHT)

@@ -444,7 +444,7 @@ def test_matmul_of_arrays() -> None:
 
 
 SYMMETRIC = ("add", "mul", "minimum", "maximum", "hypot", "sum", "mean", "prod", "max", "min", "logsumexp")
-ALIKE = ("add", "sum", "mean")  # the partials by all operands are the same
+ALIKE = ("add", "sum", "mean")  # the partials with respect to all operands are the same
 
 
 def swapped(xs: Any, first: int, second: int) -> list[Any]:

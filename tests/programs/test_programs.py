@@ -124,7 +124,7 @@ def raising(call: Callable[[], Any]) -> Any:
     ("change", "program", "verdict", "said"),
     [
         (scaled, ONE, "wrong", "result"),
-        (without_gradient, ONE, "wrong", "gradients by parameters"),
+        (without_gradient, ONE, "wrong", "gradients of parameters"),
         (noisy, ONE, "wrong", "effects"),
         (talking, ONE, "wrong", "effects"),
         (raising, ONE, "raised", "KeyError"),

@@ -1,9 +1,9 @@
 """A program of the collection, compiled and as it stands, side by side: the results, the gradients, what else happens.
 
 Both get copies of their own of everything: of the module, the parameters and the arguments. What is compared, on four
-data sets with the parameters' numbers changed in place between them: results, gradients by parameters and by arguments,
-the kind of an exception, printed text, the state of the global generators of random numbers, arguments after the call,
-and whatever a program with effects observes.
+data sets with the parameters' numbers changed in place between them: results, gradients with respect to parameters and
+arguments, the kind of an exception, printed text, the state of the global generators of random numbers, arguments after
+the call, and whatever a program with effects observes.
 """
 
 from __future__ import annotations
@@ -326,8 +326,8 @@ def alike(got: Any, want: Any) -> bool:
 
 
 def rounding(seen: Seen, parameters: list[Value]) -> tuple[float, list[float], list[float]]:
-    """How far rounding can carry the result, and the gradients by parameters and by arguments: the sums of the absolute
-    values of all that was added up, through the whole graph.
+    """How far rounding can carry the result, and the gradients with respect to parameters and arguments: the sums of
+    the absolute values of all that was added up, through the whole graph.
     """
     if seen.root is None:
         return 0.0, [0.0] * len(parameters), [0.0] * len(seen.leaves)
@@ -380,8 +380,8 @@ class Comparison:
         if not alike(got.irregular, want.irregular) or len(got.numbers) != len(want.numbers):
             self.fail("wrong", where, f"{want.result!r:.200}", f"{got.result!r:.200}")
             return
-        pairs = [("result", got.numbers, want.numbers), ("gradients by parameters", got.parameters, want.parameters)]
-        pairs.append(("gradients by arguments", got.arguments, want.arguments))
+        pairs = [("result", got.numbers, want.numbers), ("gradients of parameters", got.parameters, want.parameters)]
+        pairs.append(("gradients of arguments", got.arguments, want.arguments))
         if all(near(x, y) for _, mine, theirs in pairs for x, y in zip(mine, theirs, strict=True)):
             return
         if len(self.outcome.failures) == NOTED and self.outcome.verdict == "wrong":

@@ -84,7 +84,7 @@ def test_every_kind_of_zero_is_told_apart() -> None:
     assert "maximum did not choose it: it is 2" in reasons(a, wengert.maximum(a, b))
     assert "clip did not choose it: it is 3" in reasons(b, wengert.clip(b, -1.0, 1.0))
     assert "stop_gradient lets none through" in reasons(a, wengert.stop_gradient(a) * b)
-    assert "the derivative of sign by it is 0 at 2" in reasons(a, wengert.sign(a))
+    assert "the derivative of sign with respect to it is 0 at 2" in reasons(a, wengert.sign(a))
     assert "what it is multiplied by is 0" in reasons(a, wengert.dot([a, b], [0.0, 1.0], 1.0))
     assert "at 0 it is flat" in reasons(zero, zero.relu())
     tiny = a * 1e-200
@@ -130,7 +130,7 @@ def test_an_infinity_is_traced_to_its_factor() -> None:
     x = Value(0.0, "x")
     found = explain(x, x.log() + 1.0)
     assert (found.verdict, found.gradient) == ("infinite", math.inf)
-    assert found.reasons == ("The local derivative of log(x) by x is inf: log(x) = log(0) = -inf.",)
+    assert found.reasons == ("The local derivative of log(x) with respect to x is inf: log(x) = log(0) = -inf.",)
     big = Value(1e200, "big")
     assert "1e+200 × 1e+200 = inf" in reasons(big, (big * 1e200) * Value(1e200))
 

@@ -166,7 +166,7 @@ def test_the_sentences_of_the_neuron() -> None:
         "2 forward: x1*w1 + x2*w2 = -6 + 0 = -6",
         "3 forward: n = x1*w1 + x2*w2 + b = -6 + 6.881 = 0.8814",
         "4 forward: o = tanh(n) = tanh(0.8814) = 0.7071",
-        "5 backward: grad of o = 1, the derivative of the result by itself",
+        "5 backward: grad of o = 1, the derivative of the result with respect to itself",
         "6 backward: grad of n = grad of o × local derivative = 1 × 0.5 = 0.5",
         "7 backward: grad of (x1*w1 + x2*w2) = grad of n × local derivative = 0.5 × 1 = 0.5\n"
         "            grad of b = grad of n × local derivative = 0.5 × 1 = 0.5",

@@ -82,7 +82,7 @@ def by_torch() -> Callable[[RandomProgram], Result]:
 
 
 class Dual:
-    """A number of mpmath with its derivative by each input: forward-mode differentiation in many digits.
+    """A number of mpmath with its derivative with respect to each input: forward-mode differentiation in many digits.
 
     The rules of + - * / and of a few elementary functions are all it knows; everything else is written over them.
     """

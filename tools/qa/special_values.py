@@ -34,7 +34,7 @@ def same(a: float, b: float) -> bool:
 
 
 def gradients(function: Callable[..., Any], *numbers: float) -> tuple[float, ...]:
-    """The value and the gradient by each operand."""
+    """The value and the gradient with respect to each operand."""
     leaves = [Value(x) for x in numbers]
     y = function(*leaves)
     y.backward()
@@ -61,7 +61,7 @@ Answer = tuple[str, tuple[float, ...], tuple[float, ...]]
 
 
 def answers() -> list[Answer]:
-    """Row, operands, and what comes out: the value, then the partial derivative by each operand."""
+    """Row, operands, and what comes out: the value, then the partial derivative with respect to each operand."""
     return [(row.name, xs, gradients(row, *xs)) for row in ROWS for xs in operands(row)]
 
 

@@ -116,7 +116,7 @@ def _parser() -> argparse.ArgumentParser:
         "--program", action="store_true", help="print the NumPy program that the network becomes, and do no more"
     )
     demo.add_argument("--quiet", action="store_true", help="show no progress")
-    draw = commands.add_parser("draw", help="draw a formula: its numbers, and its gradients by every name in it")
+    draw = commands.add_parser("draw", help="draw a formula: its numbers, and the gradient of every name in it")
     draw.add_argument(
         "formula", help="such as 'tanh(x1*w1 + b)', or 'n = x1*w1 + b; n.tanh()'; ' -x' with a space first"
     )

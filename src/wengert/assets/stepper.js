@@ -110,7 +110,7 @@ function story(k, now) {
     parts.push(fill(templates[kinds[i]], texts));
     return { phase: "forward", node: i, head: "Forward", said: [[[`${parts.join(" = ")} = `], [number(values[i]), "b"]]] };
   }
-  if (k === made.length + 1) return { phase: "backward", node: root, head: "Backward, from the result", said: [[[`grad of ${called(root)} = `], ["1", "b"], [", the derivative of the result by itself"]]] };
+  if (k === made.length + 1) return { phase: "backward", node: root, head: "Backward, from the result", said: [[[`grad of ${called(root)} = `], ["1", "b"], [", the derivative of the result with respect to itself"]]] };
   const i = made[end - k];
   const said = last.map((c) => {
     if (Array.isArray(c.own)) return [[c.own[1]]];

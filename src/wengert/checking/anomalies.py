@@ -33,7 +33,7 @@ class Operand(NamedTuple):
     label: str
     data: float
     partial: float | None
-    """The partial derivative by it; None for a constant."""
+    """The partial derivative with respect to it; None for a constant."""
 
 
 class Anomaly(NamedTuple):
@@ -86,11 +86,11 @@ def _sentence(found: Anomaly) -> str:
     operand = found.operands[found.place]
     named = operand.label or f"operand {found.place + 1}"
     if found.what == "partial":
-        return f"{call} is {found.node.data}, and its partial derivative by {named} is {found.value}"
+        return f"{call} is {found.node.data}, and its partial derivative with respect to {named} is {found.value}"
     if found.what == "product":
         return (
-            f"in backward() the gradient {found.gradient!r} of {call} times its partial derivative by {named}, "
-            f"{operand.partial!r}, is {found.value}"
+            f"in backward() the gradient {found.gradient!r} of {call} times its partial derivative with respect to "
+            f"{named}, {operand.partial!r}, is {found.value}"
         )
     return f"in backward() the sum of the gradients that reach {named}, an operand of {call}, is {found.value}"
 
@@ -182,7 +182,7 @@ def line_of(node: Value) -> Line | None:
 
 
 def _partials(node: Any) -> tuple[float, ...]:
-    """The partial derivative by each operand that is a Value."""
+    """The partial derivative with respect to each operand that is a Value."""
     if node._a is None:
         return tuple(
             [slope for slope, x in zip(partials_of(node), node._operands, strict=True) if isinstance(x, Value)]
@@ -320,7 +320,7 @@ def detect_anomaly(root: Value | None = None, gradient: float | Value = 1.0) -> 
     >>> x = Value(0.0, label="x")
     >>> y = x.sqrt() + 1
     >>> print(detect_anomaly(y))
-    sqrt(x = 0.0) is 0.0, and its partial derivative by x is inf: the argument has to be positive, as ...
+    sqrt(x = 0.0) is 0.0, and its partial derivative with respect to x is inf: the argument has to be positive, as ...
     >>> with detect_anomaly():
     ...     y = x.sqrt() + 1
     ...     y.backward()

@@ -27,7 +27,7 @@ class ComparedLine(NamedTuple):
         op: the operation, as `_op` names it; empty for a leaf.
         operands: the numbers of the lines that it is made from, as `_prev` has them; a constant as a float.
         value: Wengert's value.
-        grad: Wengert's gradient of the result by it.
+        grad: Wengert's gradient of the result with respect to it.
         peer_value: the other library's value. mpmath's has 60 digits; here it is rounded to a float.
         peer_grad: the other library's gradient.
         value_ulp: how far the values are apart, in units in the last place of the larger; of mpmath's, before rounding.

@@ -21,7 +21,7 @@ RATIO = 4.0
 
 
 class Slope(NamedTuple):
-    """The derivative of one output by one input, by differences."""
+    """The derivative of one output with respect to one input, by differences."""
 
     slope: float  # nan where no two points could be evaluated
     error: float  # an estimate of how far it may be off

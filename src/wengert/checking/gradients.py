@@ -2,7 +2,7 @@
 
     >>> from wengert import op, sin
     >>> print(check_gradients(lambda x, y: sin(x) * y, (0.5, 2.0)))
-    the gradients are right: 6 derivatives by x, y, to order 2
+    the gradients are right: 6 derivatives with respect to x, y, to order 2
     >>> wrong = op("wrong_square", value=lambda x: x * x, partials=lambda out, x: 3.0 * x)
     >>> report = check_gradients(wrong, 2.0, order=1, raise_exception=False)
     >>> report.ok, report.worst.input, report.worst.gradient, round(report.worst.expected, 6)
@@ -33,7 +33,7 @@ from wengert.ops import is_number
 __all__ = ["ComparedDerivative", "GradientReport", "check_gradients"]
 
 LOOSE = 1e-3  # differences that are less certain than this prove nothing
-COLUMNS = 100  # by how many inputs derivatives of order 2 and up are compared
+COLUMNS = 100  # with respect to so many inputs derivatives of order 2 and up are compared
 SHOWN = 10
 GOLDEN = (sqrt(5.0) - 1.0) / 2.0  # whose multiples are spread most evenly: Knuth, vol. 3, section 6.4, theorem S
 
@@ -46,7 +46,7 @@ class ComparedDerivative(NamedTuple):
     input: str
     """By which number: `x[2]`, or `layers.0.neurons.3.w.17`, a parameter."""
     output: str
-    """Of which: a number that the function returns; from order 2 on, `d/d x[0]`, the derivative by another input."""
+    """Of which: a number that the function returns; from order 2 on, `d/d x[0]`, a derivative."""
     gradient: float
     """What the rules of the operations give."""
     expected: float
@@ -73,7 +73,7 @@ class GradientReport(NamedTuple):
     comparisons: tuple[ComparedDerivative, ...]
     """Each derivative that was compared."""
     inputs: tuple[str, ...]
-    """The numbers by which was differentiated."""
+    """The numbers that was differentiated with respect to."""
     left_out: int
     """By how many of the inputs derivatives of order 2 and up were not compared, as there are so many."""
 
@@ -95,7 +95,7 @@ class GradientReport(NamedTuple):
     def __repr__(self) -> str:
         order = max(c.order for c in self.comparisons)
         named = self.inputs if len(self.inputs) <= 4 else (*self.inputs[:3], f"... ({len(self.inputs)} in all)")
-        lines = [f"{len(self.comparisons)} derivatives by {', '.join(named)}, to order {order}"]
+        lines = [f"{len(self.comparisons)} derivatives with respect to {', '.join(named)}, to order {order}"]
         if self.left_out:
             lines.append(f"({self.left_out} inputs were left out of those of order 2 and up)")
         if self.ok:
@@ -103,8 +103,9 @@ class GradientReport(NamedTuple):
         wrong = sorted([c for c in self.comparisons if not c.ok], key=lambda c: (c.order, -_excess(c)))
         worst = self.worst
         lines[0] = f"{len(wrong)} of {lines[0]}, are wrong"
-        lines.insert(0, f"the gradients of {self.name} are wrong, worst by {worst.input}: {_sentence(worst)}")
-        rows = [("order", "of", "by", "gradient", "expected", "error", "allowed", "from")]
+        at_worst = f"worst with respect to {worst.input}: {_sentence(worst)}"
+        lines.insert(0, f"the gradients of {self.name} are wrong, {at_worst}")
+        rows = [("order", "of", "input", "gradient", "expected", "error", "allowed", "from")]
         for c in wrong[:SHOWN]:
             numbers = [f"{x:.9g}" for x in (c.gradient, c.expected)] + [f"{x:.1e}" for x in (c.error, c.allowed)]
             rows.append((str(c.order), c.output, c.input, *numbers, c.source))  # type: ignore[arg-type]

@@ -94,7 +94,7 @@ def _named(row: Op, *libraries: Any) -> Function | None:
 
 
 def _partials(graph: Graph, place: int) -> Sequence[float]:
-    """Wengert's own partial derivatives of one instruction, by each operand."""
+    """Wengert's own partial derivatives of one instruction with respect to each operand."""
     return graph.partials[graph.starts[place] : graph.starts[place + 1]]
 
 
@@ -303,7 +303,7 @@ def _real(mp: Any, function: Function, *xs: Any) -> Any:
 
 
 def by_mpmath(graph: Graph) -> tuple[str, list[PeerResult]]:
-    """The graph in 60 digits: each partial derivative by differences of the value, then the chain rule."""
+    """The graph in 60 digits: each partial derivative with respect to differences of the value, then the chain rule."""
     mpmath = require("mpmath", EXTRA)
     mp = mpmath.mp
     with mp.workdps(60):
@@ -337,7 +337,7 @@ def by_mpmath(graph: Graph) -> tuple[str, list[PeerResult]]:
 
 
 def _slope(mp: Any, function: Function, xs: list[Any], place: int) -> Any:
-    """The partial derivative by one operand; its step is relative, so that tiny operands keep their sign."""
+    """A partial derivative; the step is relative, so that tiny operands keep their sign."""
     x = xs[place]
 
     def along(t: Any) -> Any:

@@ -37,7 +37,7 @@ class Activity(NamedTuple):
     is_output: bool  # whether no other neuron reads it
     out: list[float]
     slope: list[float]  # of the activation, as a share of its greatest
-    pull: list[float]  # the derivative of the loss by the neuron's output: above 0 the loss would have it smaller
+    pull: list[float]  # the gradient of the neuron's output: above 0 the loss would have it smaller
 
     @property
     def name(self) -> str:
@@ -92,7 +92,7 @@ class Evidence:
         errors: dict[int, tuple[Path, str, float]] = {}
         for place, step in enumerate(self._steps):
             self._read(place, step, active, errors)
-        pulls = self.graph.pull_back(Counter(self.graph.outputs))  # the derivative of the losses' sum by every value
+        pulls = self.graph.pull_back(Counter(self.graph.outputs))  # the gradients of the losses' sum
         inner = self._inner()
         found: dict[tuple[Path, str, bool], Activity] = {}
         for place, (path, name) in active.items():

@@ -29,7 +29,7 @@ class Contribution:
     Attributes:
         operand: the operand's place in the computation.
         name: what it is called.
-        partial: the derivative of the node by this operand, as it was recorded; of a node made by hand, what its
+        partial: the derivative of the node with respect to this operand, as recorded; of a node made by hand, what its
             closure was seen to add for a gradient of 1, nan if that is not all that it goes by.
         product: the node's gradient times `partial`: what is added.
         before: the operand's gradient until then.

@@ -48,7 +48,7 @@ _size = itemgetter(0)
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """One edge of a path: the local derivative of a node by one of its operands.
+    """One edge of a path: the local derivative of a node with respect to one of its operands.
 
     Attributes:
         node: the name of the node that was computed,
@@ -102,7 +102,7 @@ class Explanation:
 
     Attributes:
         name: what x is called.
-        gradient: the derivative of the result by x, as `backward()` computes it.
+        gradient: the derivative of the result with respect to x, as `backward()` computes it.
         verdict: "zero", "nan", "infinite", "huge", "tiny", "ordinary", or "unused": x is not under the result.
         reasons: what made it so, the most telling first.
         paths: the largest paths, by the size of their products.
@@ -119,7 +119,8 @@ class Explanation:
 
     def __str__(self) -> str:
         root = self._finder.names[-1]
-        lines = [f"The gradient of {self.name}, the derivative of {root} by it, is {number(self.gradient)}."]
+        of = f"the derivative of {root} with respect to it"
+        lines = [f"The gradient of {self.name}, {of}, is {number(self.gradient)}."]
         lines += [f"  {reason}" for reason in self.reasons]
         if self.paths:
             lines.append(self._introduction())
@@ -172,7 +173,7 @@ def explain(x: Any, root: Any = None) -> Explanation:
     >>> y = h.relu() * 5
     >>> y.label = "y"
     >>> print(explain(w, y))
-    The gradient of w, the derivative of y by it, is 0.
+    The gradient of w, the derivative of y with respect to it, is 0.
       relu(h) passes nothing on to h: the input of the ReLU is -6, and below 0 it is flat.
     One path leads there, of these local derivatives:
       y → relu(h) → h → w:  5 × 0 × (-3) = 0
@@ -313,7 +314,7 @@ class _Finder(Pass):
         elif is_by_hand(self.graph, place) and not known:
             why = "its _backward adds 0"
         else:
-            why = FLAT.get(op, "the derivative of {op} by it is 0 at {data}")
+            why = FLAT.get(op, "the derivative of {op} with respect to it is 0 at {data}")
         named = f", {zero}," if zero and zero != "0" else ""
         why = why.format(op=op, data=number(data), side="at" if data == 0.0 else "below", named=named)
         return f"{self.names[place]} passes nothing on to {self.names[operand]}: {why}{self._line(place)}."
@@ -345,7 +346,7 @@ class _Finder(Pass):
         origin = self._first_strange(place, strange)
         if origin == place or origin < 0:
             return (
-                f"The local derivative of {node} by {target} is {number(partial)}: "
+                f"The local derivative of {node} with respect to {target} is {number(partial)}: "
                 f"{self.computation(place)}{self._line(place)}."
             )
         if not self.graph.codes[origin]:
@@ -406,7 +407,7 @@ def _growth(path: Path, verdict: str) -> str:
     if not telling:
         way = "above" if verdict == "huge" else "below"
         return f"No local derivative on the largest path is {way} 1: it is the number of paths."
-    shown = [f"{number(f.partial)} ({f.node} by {f.operand})" for f in telling[:MANY]]
+    shown = [f"{number(f.partial)} ({f.node} with respect to {f.operand})" for f in telling[:MANY]]
     more = f", and {len(telling) - len(shown):,} more" if len(telling) > len(shown) else ""
     way = "larger than 1" if verdict == "huge" else "smaller than 1"
     return f"On the largest path these local derivatives are {way}: {', '.join(shown)}{more}."

@@ -66,7 +66,7 @@ def evaluate(text: str, numbers: Mapping[str, float]) -> Value:
     if unused:
         raise ArgumentError(f"{unused[0]}={numbers[unused[0]]:g} is given, but {unused[0]} is not in the formula")
     if not isinstance(result, Value):
-        raise ArgumentError("there is no name in this formula, so nothing to differentiate by: write x + 3, and x=2")
+        raise ArgumentError("there is no name in this formula to differentiate with respect to: write x + 3, and x=2")
     return result
 
 

@@ -116,7 +116,8 @@ class Steps(Sequence[Step]):
             sentence = self.backward_pass.computation(place)
         elif index == forward:
             place = root
-            sentence = f"grad of {self.backward_pass.said(root)} = 1, the derivative of the result by itself"
+            said = self.backward_pass.said(root)
+            sentence = f"grad of {said} = 1, the derivative of the result with respect to itself"
         else:
             place = self.backward_pass.made[2 * forward - index]
             moves = self.backward_pass.moves(place)
@@ -181,7 +182,7 @@ def steps(root: Any) -> Steps:
     ...     print(step)
     0 forward: a*b = 2 × (-3) = -6
     1 forward: d = a*b + a = -6 + 2 = -4
-    2 backward: grad of d = 1, the derivative of the result by itself
+    2 backward: grad of d = 1, the derivative of the result with respect to itself
     3 backward: grad of (a*b) = grad of d × local derivative = 1 × 1 = 1
                 grad of a = grad of d × local derivative = 1 × 1 = 1
     >>> print(steps(d)[4].contributions[0].sentence)
