@@ -9,7 +9,9 @@ import runpy
 import subprocess
 import sys
 import zipfile
+from graphlib import TopologicalSorter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -121,6 +123,41 @@ def test_a_folder_is_used_through_its_face(path: Path) -> None:
             file = PACKAGE.parent.joinpath(*str(node.module).split(".")).with_suffix(".py")
             inside = file.parent == PACKAGE or file.parent in path.parents
             assert inside or not file.exists(), f"import from {node.module.rpartition('.')[0]}, not from {node.module}"
+
+
+# ------------------------------------------------------------------------------------- the page that shows it
+
+PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def drawn() -> dict[str, Any]:
+    return runpy.run_path(str(ROOT / "tools" / "make_architecture.py"))
+
+
+def test_the_picture_is_what_the_files_import(drawn: dict[str, Any]) -> None:
+    kept = (ROOT / "docs" / "images" / "architecture.svg").read_text(encoding="utf-8")
+    assert drawn["picture"]() == kept, "run python tools/make_architecture.py"
+
+
+def test_an_arrow_leads_to_everything_that_a_part_imports(drawn: dict[str, Any]) -> None:
+    """Found by the other reader of imports, above."""
+    parts, led = drawn["stands_on"](), {}
+    for part in TopologicalSorter(parts).static_order():
+        led[part] = {part}.union(*[led[target] for source, target in drawn["arrows"](parts) if source == part])
+    for name, path in drawn["modules"]().items():
+        for module, inside_a_function in imports(path):
+            target = drawn["part_of"](module)
+            if target and not inside_a_function and module != module_of(path):
+                assert target in led[drawn["part_of"](name)], f"{name} imports {module}"
+
+
+def test_each_part_has_its_sentence_and_each_file_of_the_page_is_there(drawn: dict[str, Any]) -> None:
+    assert drawn["captions"]().keys() == drawn["stands_on"]().keys()
+    named = re.findall(r"`((?:\w+/)+(?:\w+\.py)?|\w+\.py|\w+\.toml)`", PAGE)
+    assert len(named) > 20
+    places = [ROOT, PACKAGE, *(path for path in PACKAGE.iterdir() if path.is_dir())]
+    assert [name for name in named if not any((place / name).exists() for place in places)] == []
 
 
 # ------------------------------------------------------------------------------------- the public surface
