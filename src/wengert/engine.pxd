@@ -5,8 +5,10 @@ cdef int LEAF, ADD, SUB, MUL, DIV, POW, NEG, RELU, EXP, LOG, TANH, DOT, HAND, LE
 cdef long long _walks, WALK
 cdef double TINY, inf
 cdef object _hooks
+@cython.no_gc
 cdef class Value(Node):
     pass
+@cython.no_gc
 cdef class Many(Value):
     cdef readonly tuple _all
     cdef double* _partials

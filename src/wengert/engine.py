@@ -283,6 +283,8 @@ def tape(roots: Nodes, reset: bool = False) -> Nodes:
                 _meet(node._b, found, reset)
         elif _is_over_leaves(node) and reset and lone is None:
             lone = node  # the leaves of one such node alone, perhaps 100,000, need no place: _chain_rule gives them all
+        elif reset and node._b is not None:
+            _meet(node._b, found, reset)  # the call that it is one of several results of: that has the operands
         elif node._made & CODE != LEAF:
             many: Many = node  # it is one: no other node has no _a
             for x in many._all:
@@ -306,17 +308,14 @@ def _meet(x: Node, found: Nodes, reset: bool) -> None:
 def _backward_pass(root: Value, gradient: float) -> None:
     if _closures:
         raise OperationError("backward() was called inside of a node's _backward, before that pass has come to its end")
-    if isinstance(root, Value) and root._a is None and _is_over_leaves(root):  # as a compiled function's result
-        root._grad = 0.0 + gradient
-        _chain_rule(root)
-    else:
-        nodes = tape([root], True)  # which raises where it is no Value
-        root._grad = 0.0 + gradient
-        for node in reversed(nodes):
-            if node._made & CODE != LEAF:
-                _chain_rule(node)
-            else:
-                node._grad += _saved_gradient(node)  # now that the sum of this call is complete
+    is_lone = isinstance(root, Value) and root._a is None and _is_over_leaves(root)  # as a compiled function's result
+    nodes: Nodes = [root] if is_lone else tape([root], True)  # which raises where it is no Value
+    root._grad = 0.0 + gradient
+    for node in reversed(nodes):
+        if node._made & CODE != LEAF:
+            _chain_rule(node)
+        else:
+            node._grad += _saved_gradient(node)  # now that the sum of this call is complete
 
 
 def _chain_rule(node: Node) -> None:
@@ -326,8 +325,8 @@ def _chain_rule(node: Node) -> None:
         node._a._grad += node._da * g
         if node._b is not None:
             node._b._grad += node._db * g
-    elif node._made & CODE == HAND:
-        node._push()  # type: ignore[attr-defined]  # a closure of the user's
+    elif node._made & CODE == HAND or node._b is not None:
+        node._push()  # type: ignore[attr-defined]  # a closure of the user's; of one result of several: see fused.py
     elif node._made & CODE != LEAF:
         many: Many = node  # type: ignore[assignment]
         arguments, partials = many._all, many._partials  # once: there may be 100,000

@@ -16,7 +16,7 @@ from wengert.engine import Many, Value, tape
 from wengert.errors import ArgumentError, OperandError
 from wengert.node import CODE, WALK, constant, fresh, supply
 from wengert.ops import BY_NAME, LEFT, TABLE, UNARY, Op, ieee
-from wengert.ops.ieee import Array, Int, cython
+from wengert.ops.ieee import Array, Int, Nodes, cython
 
 if False:  # what the compiler reads instead of the stand-in
     import cython  # type: ignore[no-redef]
@@ -74,6 +74,7 @@ class Graph:
     constants: memoryview[Any]  # of floats, as are the partials
     outputs: tuple[int, ...]
     _partials: memoryview[Any] | None
+    _local: memoryview[Any] | None
 
     def __init__(self, *roots: Value) -> None:
         if getattr(self, "values", None) is not None:
@@ -93,13 +94,14 @@ class Graph:
         values = tuple(tape(list(roots)))
         n = len(values)
         codes, starts = array("H", [0]) * n, array("q", [0]) * (n + 1)
-        operands = array("q", [0]) * _lay_out(values, starts)
+        self._results: list[int] = []  # the places of what is one of several results of a call: see compiler/fused.py
+        operands = array("q", [0]) * _lay_out(values, starts, self._results)
         constants = array("d", [0.0]) * len(operands)
         del constants[_write(values, codes, starts, operands, constants) :]
         self.outputs = tuple([root._mark % PLACE for root in roots])
         self.codes, self.starts = _read_only(codes), _read_only(starts)
         self.operands, self.constants = _read_only(operands), _read_only(constants)
-        self.values, self._partials = values, None
+        self.values, self._partials, self._local = values, None, None
 
     @property
     def partials(self) -> memoryview[Any]:
@@ -110,10 +112,20 @@ class Graph:
         [3.0, 3.0, 0.0, -1.0]
         """
         if self._partials is None:
-            partials = array("d", [0.0]) * len(self.operands)
-            _write_partials(self.values, self.starts, self.operands, partials)
-            self._partials = _read_only(partials)
+            self._partials = self._written_partials(True) if self._results else self._local_partials
         return self._partials
+
+    @property
+    def _local_partials(self) -> Any:
+        """The same without those of the several results of a call, of which each takes a sweep."""
+        if self._local is None:
+            self._local = self._written_partials(False)
+        return self._local
+
+    def _written_partials(self, of_results: bool) -> Any:
+        partials = array("d", [0.0]) * len(self.operands)
+        _write_partials(self.values, self.starts, self.operands, partials, of_results)
+        return _read_only(partials)
 
     def pull_back(self, cotangents: Mapping[int, float], first: int = 0) -> array[float]:
         """Reverse mode: the cotangent of every instruction, from those of some, which are given by their places.
@@ -129,13 +141,37 @@ class Graph:
         >>> list(graph.pull_back({2: 1.0}))
         [-6.0, -1.0, 1.0]
         """
+        if not 0 <= first <= len(self.values):
+            raise ArgumentError(f"first is {first}; expected the place of an instruction, from 0 to {len(self.values)}")
         sums = array("d", [0.0]) * len(self.values)
         reached = bytearray(len(self.values))
         for place, cotangent in cotangents.items():
             sums[place] += cotangent
             reached[place] = True
-        _pull_back(self.starts, self.operands, self.partials, sums, reached, first)
+        partials, last = self._local_partials, len(self.values)
+        for place in reversed(self._results):
+            if first <= place < last:
+                _pull_back(self.starts, self.operands, partials, sums, reached, first, place + 1, last)
+                last = self._pull_results_back(place, sums, reached, first)
+        _pull_back(self.starts, self.operands, partials, sums, reached, first, first, last)
         return sums
+
+    def _pull_results_back(self, last: int, sums: Any, reached: bytearray, first: int) -> int:
+        """The same from one of the results of a call, and from those that stand before it, in one sweep. Returns the
+        place of the first of these.
+        """
+        values: Any = self.values
+        start = last
+        while start > first and values[start - 1]._b is values[last]._b:
+            start -= 1
+        cotangents = [(values[n], sums[n]) for n in range(start, last + 1) if reached[n]]
+        if cotangents:
+            places = self.operands[self.starts[start] : self.starts[start + 1]]
+            for x, slope in zip(places, values[start]._pull_back(cotangents).tolist(), strict=True):
+                if x >= first:
+                    sums[x] += slope
+                    reached[x] = True
+        return start
 
     def push_forward(self, tangents: Mapping[int, float]) -> array[float]:
         """Forward mode: the tangent of every instruction, from those of some leaves, which are given by their places.
@@ -181,7 +217,7 @@ def _read_only(numbers: array[Any]) -> Any:
     return view.toreadonly()
 
 
-def _lay_out(values: tuple[Any, ...], starts: Array) -> int:
+def _lay_out(values: tuple[Any, ...], starts: Array, results: Nodes) -> int:
     """Leave on each node its place, and write where its operands will start. Returns how many there are in all."""
     node: Value
     place = size = 0
@@ -193,6 +229,8 @@ def _lay_out(values: tuple[Any, ...], starts: Array) -> int:
         elif node._made & CODE:
             many: Many = node  # type: ignore[assignment]
             size += len(many._all)
+            if node._b is not None:
+                results.append(place)
         place += 1
     starts[place] = size
     return size
@@ -233,7 +271,7 @@ def _write(values: tuple[Any, ...], codes: Array, starts: Array, operands: Array
     return used
 
 
-def _write_partials(values: tuple[Any, ...], starts: Array, operands: Array, partials: Array) -> None:
+def _write_partials(values: tuple[Any, ...], starts: Array, operands: Array, partials: Array, of_results: bool) -> None:
     """Write down each node's partial derivative by each operand that is not a constant."""
     node: Value
     place = 0
@@ -248,17 +286,20 @@ def _write_partials(values: tuple[Any, ...], starts: Array, operands: Array, par
                 partials[at + 1 if node._made & LEFT else at] = node._da
         elif node._made & CODE:
             many: Many = node  # type: ignore[assignment]
-            slopes = node._partials_of_closure() if node._made & CODE == HAND else None  # type: ignore[attr-defined]
-            for i in range(len(many._all)):
+            is_seen = node._made & CODE == HAND or (of_results and node._b is not None)
+            slopes = node._find_partials() if is_seen else None  # type: ignore[attr-defined]
+            for i in range(len(many._all) if node._b is None or of_results else 0):
                 if operands[at + i] >= 0:
                     partials[at + i] = many._partials[i] if slopes is None else slopes[i]
 
 
-def _pull_back(starts: Array, operands: Array, partials: Array, sums: Array, reached: Array, first: Int) -> None:
-    """The chain rule from the last instruction to `first`, for what an output depends on: elsewhere 0 * inf is nan."""
-    if not 0 <= first <= len(reached):
-        raise ArgumentError(f"first is {first}; expected the place of an instruction, from 0 to {len(reached)}")
-    for place in range(len(reached) - 1, first - 1, -1):
+def _pull_back(
+    starts: Array, operands: Array, partials: Array, sums: Array, reached: Array, first: Int, low: Int, high: Int
+) -> None:
+    """The chain rule from before the instruction `high` to `low`, for what an output depends on: elsewhere 0 * inf is
+    nan. What lies before `first` is left out.
+    """
+    for place in range(high - 1, low - 1, -1):
         if reached[place]:
             for at in range(starts[place], starts[place + 1]):
                 x = operands[at]
@@ -304,8 +345,9 @@ def _copy_node(node: Value, memo: dict[int, Any]) -> None:
         other: Many = copied  # type: ignore[assignment]
         other._all = tuple([memo[id(x)] if isinstance(x, Value) else x for x in many._all])
         other._partials = ieee.floats(len(many._all))
+        slopes = None if node._b is None else node._find_partials()  # type: ignore[attr-defined]
         for i in range(len(many._all)):
-            other._partials[i] = many._partials[i]
+            other._partials[i] = many._partials[i] if slopes is None else slopes[i]
         ieee.untrack(other._all)
     copied._made |= node._made & CODE  # now that it has its operands
     if hasattr(node, "_closure"):  # made by hand

@@ -39,7 +39,7 @@ from wengert.engine import Many, Value
 from wengert.errors import HandmadeNodeError, OperandError
 from wengert.ops import BY_NAME, coerce
 
-__all__ = ["Children", "Handmade", "no_rule"]
+__all__ = ["Children", "Handmade", "lock_passes", "no_rule"]
 
 CODE = BY_NAME["by hand"].code
 _age = attrgetter("_made")
@@ -76,8 +76,7 @@ class Handmade(Many):
             self.data = number
             self.label = label if children else coerce.label(_children, _op, label)
             return
-        if not _locked:
-            _lock()
+        lock_passes()
         self._symbol, self._closure = symbol, None
         engine._many(CODE, children, self)
         self.data, self.label = number, label
@@ -117,7 +116,7 @@ class Handmade(Many):
             finally:
                 engine.pin(0, -1)
 
-    def _partials_of_closure(self) -> list[float]:
+    def _find_partials(self) -> list[float]:
         """The partial by each child: what the closure adds to it for a gradient of 1.
 
         nan where what it adds is not proportional to the gradient, or an exception; 0 without a closure. Of a child
@@ -185,12 +184,13 @@ def no_rule() -> HandmadeNodeError:
     )
 
 
-def _lock() -> None:
+def lock_passes() -> None:
     """From now on passes take the lock: a closure is Python, and another thread may come in between."""
     global _locked
-    with engine.walking:
-        engine.pin(1)
-        _locked = True
+    if not _locked:
+        with engine.walking:
+            engine.pin(1)
+            _locked = True
 
 
 def _in_child() -> None:

@@ -1,6 +1,10 @@
-"""What a compiled function needs of the engine: the numbers of many Values at once, and one node for all of them.
+"""What a compiled function needs of the engine: the numbers of many Values at once, one node for all of them, and the
+nodes of several results. And what is kept of such nodes, for those who look at them.
 
-And what is kept of such a node, for those who look at it.
+A call that gives several Values is one node, `Call`, which has the operands; each `Result` is made behind it, and
+refers to it by `_b`. In a pass a result leaves its gradient with the `SavedCall`, and the call's turn, which comes when
+all results have had theirs, pulls these cotangents back in one sweep. A Graph does not meet the call: there a result is
+an operation on the operands, with a row of the Jacobian as its partials.
 """
 
 from __future__ import annotations
@@ -10,11 +14,15 @@ from typing import Any
 
 from wengert.engine import Many, Value, _many
 from wengert.errors import LengthError
-from wengert.node import CODE
+from wengert.handmade import lock_passes
+from wengert.node import CODE, WALK
 from wengert.ops import BY_NAME, ieee
-from wengert.ops.ieee import Array
+from wengert.ops.ieee import Array, Int, cython
 
-__all__ = ["fused", "gather", "partials_of", "scatter"]
+if False:  # what the compiler reads instead of the stand-in
+    import cython  # type: ignore[no-redef]
+
+__all__ = ["SavedCall", "fused", "gather", "partials_of", "results_of", "scatter"]
 
 COMPILED, HAND = BY_NAME["compiled"].code, BY_NAME["by hand"].code
 
@@ -53,6 +61,143 @@ def fused(data: float, operands: Sequence[Any], partials: Array, leaves: bool = 
 
 def partials_of(many: Many) -> list[float]:
     """The recorded partial derivative by each operand of a node of any number of operands, constants among them."""
-    if many._made & CODE == HAND:
-        return many._partials_of_closure()  # type: ignore[attr-defined, no-any-return]
+    if many._made & CODE == HAND or many._b is not None:
+        return many._find_partials()  # type: ignore[attr-defined, no-any-return]
     return [many._partials[i] for i in range(len(many._all))]
+
+
+# -- several results --------------------------------------------------------------------------------------------------
+
+
+@cython.cclass
+class SavedCall:
+    """A call that gave several Values: its arguments and parameters as they were, and the cotangents of a pass.
+
+    Args:
+        made: the executable, which pulls cotangents back.
+        inputs: the arguments; nobody else changes them.
+        numbers: the parameters.
+        cotangents: room for one of each result.
+        walks: for each the pass that it is of, as a number.
+    """
+
+    def __init__(self, made: Any, inputs: list[Any], numbers: Any, cotangents: Array, walks: Array) -> None:
+        self.made, self.inputs, self.numbers = made, inputs, numbers
+        self.cotangents: Any = cotangents
+        self.walks: Any = walks
+        self.last: Any = 0  # the last pass in which the call had its turn
+
+    def pull_back(self, cotangents: Any) -> Any:
+        """The derivatives of the results, weighted by these cotangents, by each operand."""
+        return self.made.pull_back(self.inputs, self.numbers, cotangents)
+
+    def receive(self, result: Many) -> None:
+        """The turn of a result: in a pass its cotangent is noted, else it is pulled back at once."""
+        walk: Int = result._mark & WALK
+        place: Int = int(result._da)
+        if walk != self.last and result._b is not None and result._b._mark & WALK == walk:
+            self.cotangents[place], self.walks[place] = result._grad, walk
+        else:
+            alone = [0.0] * len(self.walks)
+            alone[place] = result._grad
+            self.pass_on(result._all, self.pull_back(alone))
+
+    def turn(self, call: Many) -> None:
+        """The turn of the call: the results have had theirs."""
+        walk: Int = call._mark & WALK
+        cotangents = [0.0] * len(self.walks)  # of the results that no gradient came to: see `Executable.run_one`
+        for place in range(len(cotangents)):
+            if self.walks[place] == walk:
+                cotangents[place] = self.cotangents[place]
+        self.last = walk
+        self.pass_on(call._all, self.pull_back(cotangents))
+
+    def pass_on(self, operands: tuple[Any, ...], gradients: Array) -> None:
+        """Add to the gradient of each operand."""
+        for i in range(len(gradients)):
+            operand = ieee.at(operands, i, Value)
+            if ieee.held(operand):
+                operand._grad += float(gradients[i])
+
+
+@cython.no_gc
+@cython.cclass
+class Call(Many):
+    """The node of a call that gave several Values: its last operand is the `SavedCall`."""
+
+    __slots__ = ()
+
+    def _push(self) -> None:
+        saved: SavedCall = self._all[len(self._all) - 1]
+        saved.turn(self)
+
+
+@cython.no_gc
+@cython.cclass
+class Result(Many):
+    """One of the Values that a call gave: `_b` is the call, `_da` the number of the result."""
+
+    __slots__ = ()
+
+    def _push(self) -> None:
+        if self._b is None:  # a copy, which has its own partials
+            Value._push(self)
+        else:
+            saved_call(self).receive(self)
+
+    def _find_partials(self) -> list[float]:
+        """The partial by each operand."""
+        return self._pull_back([(self, 1.0)]).tolist()  # type: ignore[no-any-return]
+
+    def _pull_back(self, cotangents: list[tuple[Any, float]]) -> Any:
+        """The derivatives by each operand of results of this call, weighted by these cotangents."""
+        saved = saved_call(self)
+        weights = [0.0] * len(saved.walks)
+        for result, cotangent in cotangents:
+            weights[int(result._da)] = cotangent
+        return saved.pull_back(weights)
+
+
+ieee.end_alike(Call)
+ieee.end_alike(Result)
+
+
+def saved_call(result: Many) -> SavedCall:
+    """What is kept of the call that a result comes from."""
+    call: Many = result._b
+    saved: SavedCall = call._all[len(call._all) - 1]
+    return saved
+
+
+def results_of(
+    saved: SavedCall, numbers: Array, are_values: Array, operands: tuple[Any, ...], leaves: bool
+) -> list[Any]:
+    """The results of a call: Values that depend on the operands, and floats.
+
+    Args:
+        saved: what is kept of the call.
+        numbers: what the results come to.
+        are_values: for each whether it is a Value.
+        operands: what these depend on.
+        leaves: whether these are all leaves.
+    """
+    lock_passes()
+    call: Many = Call.__new__(Call)
+    call._made |= HAND  # its tick it has from the engine, which counts them
+    call._all = (*operands, saved)
+    call._db = float(leaves)
+    ieee.untrack(call._all)
+    found: list[Any] = []
+    for place in range(len(numbers)):
+        number = float(numbers[place])
+        if not are_values[place]:
+            found.append(number)
+            continue
+        node: Many = Result.__new__(Result)
+        node._made |= COMPILED
+        node._data = number
+        node._all = operands
+        node._b = call
+        node._da = place
+        found.append(node)
+    return found

@@ -162,6 +162,12 @@ cdef extern from *:
         return 0;
     }
 
+    /* Has the objects of a type that derives from these in C, and adds no fields, end as they do: in a loop. */
+    static CYTHON_UNUSED void wengert_end_alike(PyTypeObject *type)
+    {
+        type->tp_dealloc = type->tp_base->tp_dealloc;
+    }
+
     /* An item of a list or tuple, for loops over many parameters: they touch each Value for its numbers alone, and not
        to count a reference. NULL for what is no Value. */
     static CYTHON_INLINE struct wengert_node *wengert_at(PyObject *items, Py_ssize_t i, PyTypeObject *value)
@@ -285,6 +291,7 @@ cdef extern from *:
     long long tick "wengert_tick"() noexcept nogil
     object new "wengert_new"(type value)
     int recycle "wengert_recycle"(type value, type many, object kind) except -1
+    void end_alike "wengert_end_alike"(type derived) noexcept
     bint is_bare "wengert_bare"(object items, Py_ssize_t i) noexcept
     object identity "PyLong_FromVoidPtr"(object x)
     list contents "PyDict_Values"(object x)
