@@ -16,7 +16,7 @@ from wengert.ops import special
 from wengert.ops.coerce import data
 
 __all__ = ["AS_OPERANDS", "BY_NAME", "FLOATS", "LEFT", "NONNEGATIVE", "TABLE", "UNARY", "VALUES", "Op", "complete"]
-__all__ += ["interpret", "namespace", "register", "row"]
+__all__ += ["Operators", "interpret", "namespace", "register", "row"]
 
 LEFT = 1 << 15  # added to the code of a binary operation whose constant stands on the left, as in 2 - x
 ROWS, SERIES = "wengert.ops.table", "wengert.ops.special"  # the modules whose rules `interpret` can read
@@ -176,6 +176,40 @@ def complete(names: dict[str, Any]) -> int:
     global _built_in
     _built_in = len(TABLE)
     return _built_in
+
+
+class Operators:
+    """Python's operators of a kind of number that rules are read over: each is `_operated(name, *operands)`, by the
+    name of its row or of the comparison.
+    """
+
+    __slots__ = ()
+
+    def _operated(self, name: str, *operands: Any) -> Any:
+        raise NotImplementedError
+
+    def __neg__(self) -> Any:
+        return self._operated("neg", self)
+
+    def __abs__(self) -> Any:
+        return self._operated("abs", self)
+
+    def __hash__(self) -> int:
+        raise TypeError("it is no key: == makes an expression")
+
+    def __bool__(self) -> bool:
+        raise TypeError("a rule chooses with where(condition, a, b), not with if")
+
+
+def _operator(name: str, reflected: bool = False) -> Callable[[Any, Any], Any]:
+    return lambda x, y: x._operated(name, y, x) if reflected else x._operated(name, x, y)
+
+
+for _method, _name in {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "pow": "pow"}.items():
+    setattr(Operators, f"__{_method}__", _operator(_name))
+    setattr(Operators, f"__r{_method}__", _operator(_name, reflected=True))
+for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
+    setattr(Operators, f"__{_name}__", _operator(_name))
 
 
 def register(

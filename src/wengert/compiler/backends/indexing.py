@@ -18,7 +18,7 @@ from wengert.compiler.ir import BATCH, Access, Array, addresses, contiguous
 __all__ = ["Names", "added", "apart", "in_memory", "strided", "view"]
 
 ALL = slice(None)
-RESERVED = ("np", "jax", "jnp", "torch", "len", "seed", "by_element")  # what a text calls by these names
+RESERVED = ("np", "jax", "jnp", "torch", "len", "seed", "by_element", "guarded")  # what a text calls by these names
 
 
 @dataclass

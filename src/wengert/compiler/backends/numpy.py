@@ -1,4 +1,6 @@
-"""A Program as NumPy that one enjoys reading. What runs is what is shown: a kernel runs the very text."""
+"""A Program as NumPy that one enjoys reading. What runs is what is shown, but for the forms that a kernel has besides for
+tiny and huge numbers.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from wengert.compiler.backends.buffers import count_uses, is_view, spent_arrays
 from wengert.compiler.backends.indexing import Names, added, apart, in_memory, strided, view
 from wengert.compiler.backends.loops import row_kept, turns
 from wengert.compiler.backends.scan import Scan
-from wengert.compiler.backends.spellings import LIBRARIES, Library, by_element
+from wengert.compiler.backends.spellings import LIBRARIES, Library, by_element, guarded
 from wengert.compiler.backends.syntax import call, infix, item, method, negative, node, path, with_point, written
 from wengert.compiler.ir import (
     BATCH,
@@ -43,6 +45,7 @@ __all__ = ["NumPyKernel", "Writer"]
 
 WIDTH = 88  # of a line, before its shape is noted behind it
 INLINE = 64  # a step used once is written where it is used, up to this length
+CAREFUL = replace(LIBRARIES["numpy"], guarded="guarded(x, lambda: y, z)")
 
 
 class NumPyKernel(Kernel):
@@ -61,7 +64,7 @@ class NumPyKernel(Kernel):
         """
         slopes = [self.back.gradients.get(a.name) for a in self.params] if both else []
         memory = {f"slope{n}": slope for n, slope in enumerate(slopes)}
-        text = Writer(self.program, self.back if both else None, memory=memory)
+        text = Writer(self.program, self.back if both else None, CAREFUL, memory)
         given = ["seed", *text.given]
         lines = text.lines
         for number, slope in enumerate(slopes):
@@ -69,7 +72,7 @@ class NumPyKernel(Kernel):
                 lines.append(f"slope{number}[...] = {'0.0' if slope is None else text.result(slope)}")
         results = [text.result(array) for array in self.program.outputs.values()]
         results += [text.result(self.back.gradients.get(a.name), a) for a in self.wanted if both]
-        space = {"np": np, "by_element": by_element, **text.names.constants}
+        space = {"np": np, "by_element": by_element, "guarded": guarded, **text.names.constants}
         space.update({f"slope{number}": view for number, view in enumerate(self.gradients)})
         body = "\n    ".join([*lines, f"return ({', '.join(results)},)"])
         exec(compile(f"{text.helpers()}def lifted({', '.join(given)}):\n    {body}\n", "<lifted>", "exec"), space)

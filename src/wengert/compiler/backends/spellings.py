@@ -1,8 +1,8 @@
 """What libraries of arrays call the rows of the operation table: one table of common names, and what each spells
 otherwise.
 
-A row that is in neither table is written by its own rule. One whose rule computes floats alone, as a user's may, is
-called on each element, which only NumPy can.
+A row that is in neither table is written by its own rule; one that is a series is a function of arrays. One whose rule
+computes floats alone, as a user's may, is called on each element, which only NumPy can.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import numpy as np
 
 from wengert.compiler.backends.syntax import call, fill, infix, method, negative, node, path, template
 from wengert.compiler.ir import COMPARISONS, LEAVES, Expr, expand, is_nonnegative
-from wengert.ops import BY_NAME
+from wengert.ops import BY_NAME, Op, interpret, namespace
 
-__all__ = ["LIBRARIES", "Library", "by_element"]
+__all__ = ["LIBRARIES", "Library", "by_element", "by_series", "guarded"]
 
 NAMES = {
     **{name: name for name in (
@@ -54,6 +54,7 @@ class Library:
     array: str = "np.array(x)"  # of constants, y being the kind of its numbers
     triangle: str = "np.tri(x, dtype=bool)"
     number: str = "x"  # a number where a function takes only arrays
+    guarded: str = ""  # a choice of x as to y or z that is seldom for y; if empty, z
     turned: str = "x"  # a transposed matrix at the left of another
     usage: str = ""
     arrays_change: bool = True  # whether what is added to places of an array is left in it; else it gives another
@@ -103,7 +104,9 @@ class Library:
         if name == "pow" and expr[2] in (("const", 0.5), ("const", -0.5)):
             root = ("sqrt", expr[1]) if is_nonnegative(expr[1], nonnegative) else _root(expr[1])
             return self.expanded(root if expr[2][1] > 0.0 else ("reciprocal", root), nonnegative)
-        if name != "partial" and name not in COMPARISONS and not self.spells(name):
+        if name == "guarded" and not self.guarded:
+            return self.expanded(expr[3], nonnegative)
+        if name not in ("partial", "guarded") and name not in COMPARISONS and not self.spells(name):
             longer = expand(expr)
             if longer is not None:
                 return self.expanded(longer, nonnegative)
@@ -116,6 +119,8 @@ class Library:
             return infix(first, name, operands[1])
         if name in ("maximum", "minimum") and _is_number(operands[0]):
             operands = operands[::-1]
+        if name == "guarded":
+            return self.filled(self.guarded, *operands)
         form = self.forms.get(f"{name} of a number") if _is_number(operands[-1]) else None
         form = form or self.form(name)
         if form:
@@ -139,10 +144,10 @@ def _is_number(x: Any) -> bool:
 
 
 def by_element(name: str, operand: int | None = None) -> Any:
-    """A row, or its partial derivative by an operand, called on each element: for rows that have no array form.
+    """A row, or its partial derivative by an operand, of arrays: by its series, or called on each element.
 
-    >>> by_element("polygamma")(np.array([0.0, 1.0]), 1.0).round(4).tolist()
-    [-0.5772, 1.6449]
+    >>> by_element("polygamma")(0.0, np.array([1.0, 2.0])).round(4).tolist()
+    [-0.5772, 0.4228]
     """
     row = BY_NAME[name]
 
@@ -150,7 +155,53 @@ def by_element(name: str, operand: int | None = None) -> Any:
         slopes = row.partials(*xs)
         return float(slopes[operand or 0] if isinstance(slopes, (tuple, list)) else slopes)
 
-    return np.vectorize(row.value if operand is None else partial, otypes=[float])
+    each = np.vectorize(row.value if operand is None else partial, otypes=[float])
+    return each if row.series is None or operand is not None else by_series(name, np, _chosen, each)
+
+
+def by_series(name: str, xp: Any, choose: Callable[..., Any], otherwise: Callable[..., Any]) -> Callable[..., Any]:
+    """A row that has a series, of arrays of a library.
+
+    Args:
+        name: of the row.
+        xp: the library, in which names are as in NumPy.
+        choose: what `choose` means in a rule.
+        otherwise: the same of an order that is an array, of which there is no series.
+    """
+    series: Any = None
+
+    def function(*xs: Any) -> Any:
+        nonlocal series
+        if not all(isinstance(x, (int, float)) for x in xs[:-1]):
+            return otherwise(*xs)
+        if series is None:
+            series = interpret(BY_NAME[name].series, _meanings(xp, choose))
+        return series(*xs)
+
+    return function
+
+
+def _meanings(xp: Any, choose: Callable[..., Any]) -> dict[str, Any]:
+    """What the names in a rule mean over arrays of a library."""
+    own = {"div": xp.divide, "pow": xp.power, **{name: getattr(xp, spelling) for name, spelling in NAMES.items()}}
+
+    def of_row(row: Op) -> Any:
+        return own.get(row.name) or (lambda *xs: interpret(row.series or row.value, found)(*xs))
+
+    found = namespace(of_row, choose=choose)
+    return found
+
+
+def _chosen(condition: Any, x: Callable[[], Any], y: Callable[[], Any]) -> Any:
+    """`choose` of arrays: what no element asks for is not computed."""
+    if np.all(condition):
+        return x()
+    return np.where(condition, x(), y()) if np.any(condition) else y()
+
+
+def guarded(condition: Any, careful: Callable[[], Any], plain: Any) -> Any:
+    """A choice that is seldom for `careful()`."""
+    return np.where(condition, careful(), plain) if np.any(condition) else plain
 
 
 LIBRARIES = {

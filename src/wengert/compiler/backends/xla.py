@@ -18,12 +18,19 @@ import numpy as np
 
 from wengert.compiler.backends.base import Kernel, cut
 from wengert.compiler.backends.export import function_of
-from wengert.compiler.backends.spellings import LIBRARIES, by_element
+from wengert.compiler.backends.spellings import LIBRARIES, by_element, by_series
 from wengert.compiler.ir import Array, Program
+from wengert.ops import BY_NAME
 
 __all__ = ["XLAKernel", "precision", "traced"]
 
-LIBRARY = replace(LIBRARIES["jax"], by_element=True, turned="laid_out(x)")
+LIBRARY = replace(
+    LIBRARIES["jax"],
+    forms={"stop_gradient": "jax.lax.stop_gradient(x)", "erf": "jax.scipy.special.erf(x)"},
+    by_element=True,
+    turned="laid_out(x)",
+    guarded="jnp.where(x, y, z)",
+)
 SIZES = 4  # batches of so many sizes are compiled as they are; those of other sizes run in pieces of powers of two
 
 # With compensated sums: else XLA leaves out what cancels with a number, and the rounding of a product that is added.
@@ -172,7 +179,7 @@ def _laid_out(x: Any) -> Any:
 
 
 def _by_element(name: str, operand: int | None = None) -> Callable[..., Any]:
-    """A row that computes floats one by one, or its partial derivative, which XLA calls Python for."""
+    """A row by its series; one that computes floats one by one, or its partial derivative, which XLA calls Python for."""
     function, shaped = by_element(name, operand), cast(Any, jax.ShapeDtypeStruct)
 
     def called(*xs: Any) -> Any:
@@ -183,4 +190,8 @@ def _by_element(name: str, operand: int | None = None) -> Callable[..., Any]:
 
         return jax.pure_callback(call, shape, *xs)
 
-    return called
+    return called if BY_NAME[name].series is None or operand is not None else by_series(name, jnp, _chosen, called)
+
+
+def _chosen(condition: Any, x: Callable[[], Any], y: Callable[[], Any]) -> Any:
+    return jnp.where(condition, x(), y())

@@ -2,7 +2,8 @@
 
 An expression is a tuple: ``("in", k)`` is the k-th operand of a Compute, ``("const", c)`` a number, ``("mask", m)`` an
 array of bools over its axes, ``("lt", a, b)`` and the like a comparison, ``("where", condition, a, b)`` a choice,
-and ``("tanh", a)`` the row of that name. Derivatives are the rows' own rules, read over such expressions.
+``("guarded", condition, a, b)`` one that is seldom for a, and ``("tanh", a)`` the row of that name. Derivatives are the
+rows' own rules, read over such expressions.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from wengert.ops import AS_OPERANDS, NONNEGATIVE, interpret, namespace, table
+from wengert.ops import AS_OPERANDS, NONNEGATIVE, Operators, interpret, namespace, table
 
 __all__ = ["COMPARISONS", "LEAVES", "ONE", "ZERO", "Expr", "cotangents", "expand", "has_mask", "inputs"]
 __all__ += ["is_nonnegative", "may_fold", "rename", "repeated", "rewrite", "times"]
@@ -25,7 +26,7 @@ ONE: Expr = ("const", 1.0)
 ZERO: Expr = ("const", 0.0)
 
 
-class Symbolic:
+class Symbolic(Operators):
     """An expression with arithmetic, so that a rule of the table can be read over it."""
 
     __slots__ = ("expr",)
@@ -33,31 +34,11 @@ class Symbolic:
     def __init__(self, expr: Expr) -> None:
         self.expr: Expr = expr
 
+    def _operated(self, name: str, *operands: Any) -> Any:
+        return _made(name, *operands)
+
     def _apply_op(self, op: table.Op, operands: Any) -> Any:
         return _made(op.name, *operands)
-
-    def __neg__(self) -> Any:
-        return _made("neg", self)
-
-    def __abs__(self) -> Any:
-        return _made("abs", self)
-
-    def __hash__(self) -> int:
-        raise TypeError("it is no key: == makes an expression")
-
-    def __bool__(self) -> bool:
-        raise TypeError("a rule chooses with where(condition, a, b), not with if")
-
-
-def _operator(name: str, reflected: bool = False) -> Callable[[Any, Any], Any]:
-    return lambda x, y: _made(name, y, x) if reflected else _made(name, x, y)
-
-
-for _operation, _name in {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "pow": "pow"}.items():
-    setattr(Symbolic, f"__{_operation}__", _operator(_name))
-    setattr(Symbolic, f"__r{_operation}__", _operator(_name, reflected=True))
-for _name in COMPARISONS:
-    setattr(Symbolic, f"__{_name}__", _operator(_name))
 
 
 def _expr(x: Any) -> Expr:
@@ -95,22 +76,27 @@ def may_fold(a: Any, b: Any) -> Any:
     return larger | smaller
 
 
-def _choice(condition: Any, x: Any, y: Any) -> Any:
+def _choice(condition: Any, x: Any, y: Any, name: str = "where") -> Any:
     """`where`, decided at once if the condition is known."""
     if not isinstance(condition, Symbolic):
         return x if condition else y
-    return Symbolic(("where", condition.expr, _expr(x), _expr(y)))
+    return Symbolic((name, condition.expr, _expr(x), _expr(y)))
+
+
+def _guarded_form(condition: Any, careful: Callable[[], Any], plain: Any) -> Any:
+    """`where`, of which what is rare is computed where it is needed."""
+    return _choice(condition, careful(), plain, "guarded")
 
 
 # What the names in a rule of the table mean when it is read over expressions: one form for all elements.
-SYMBOLS: dict[str, Any] = namespace(where=_choice, _guarded_form=lambda condition, careful, plain: plain)
+SYMBOLS: dict[str, Any] = namespace(where=_choice, _guarded_form=_guarded_form)
 
 
 def expand(expr: Expr) -> Expr | None:
-    """The same by the rows that its own row is written with; None for a row that is C's or a user's Python."""
+    """The same by the rows that its own row is written with; None for a row that is C's, a series or a user's Python."""
     row = table.BY_NAME[expr[0]]
     rule = row.value
-    if not isinstance(rule, FunctionType):
+    if row.series is not None or not isinstance(rule, FunctionType):
         return None
     try:
         return _expr(interpret(rule, SYMBOLS)(*[_symbolic(x) for x in expr[1:]]))
@@ -211,7 +197,8 @@ def _count(expr: Expr, seen: dict[Expr, int]) -> bool:
     if expr in seen:
         seen[expr] += 1
         return True
-    inner = [_count(branch, seen) for branch in expr[1:]]  # all of them, so that each is counted
+    branches = expr[1::2] if expr[0] == "guarded" else expr[1:]  # what is seldom computed counts for nothing
+    inner = [_count(branch, seen) for branch in branches]  # all of them, so that each is counted
     costly = any(inner) or expr[0] not in CHEAP
     if costly:
         seen[expr] = 1
@@ -275,7 +262,7 @@ def is_nonnegative(expr: Expr, nonnegative: Callable[[int], bool] = lambda opera
         return bool(branches[0] >= 0.0)
     if name == "mul" and branches[0] == branches[1]:
         return True
-    if name == "where":
+    if name in ("where", "guarded"):
         return all(is_nonnegative(branch, nonnegative) for branch in branches[1:])
     sign = table.BY_NAME[name].sign if name in table.BY_NAME else ""
     if sign == AS_OPERANDS:

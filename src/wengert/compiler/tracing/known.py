@@ -33,6 +33,8 @@ from typing import Any
 
 import numpy as np
 
+from wengert.ops import FLOATS, VALUES
+
 __all__ = ["IMMUTABLE", "LRU_CACHE", "PLAIN", "is_derivable", "is_known", "is_known_module", "is_python"]
 __all__ += ["is_standard"]
 
@@ -75,6 +77,8 @@ def is_known_module(names: dict[str, Any]) -> bool:
     package, _, rest = name.partition(".")
     if package == "wengert" and rest.partition(".")[0] in FOLLOWED:
         return False
+    if names is FLOATS or names is VALUES:  # of which the table's rules are read
+        return True
     if name in MODULES or package in PACKAGES:
         return vars(sys.modules.get(name, re)) is names  # or another module that took the name
     return False

@@ -48,6 +48,7 @@ class C(Emitter):
         self.seed: Register = Register("seed")
         self.level: dict[str, int] = {}  # of the texts that are no atoms: what binds in them
         self.functions: list[None] = []
+        self.outside: dict[str, list[Any]] = {}  # the lines of functions that stand in front
         self.constants: dict[bytes, tuple[str, str]] = {}
 
     @property
@@ -106,8 +107,36 @@ class C(Emitter):
         parts = self.text(condition, EITHER), self.text(a, EITHER), self.text(b, EITHER)
         return self.made("{} ? {} : {}".format(*parts), CHOICE, a.kind)
 
+    def branch(
+        self, condition: Register, then: Callable[[], Register], otherwise: Register | Callable[[], Register]
+    ) -> Register:
+        made, outer = Register(self.fresh("t")), self.scopes[-1].lines
+        outer.append(f"double {made.text}{f' = {otherwise.text}' if isinstance(otherwise, Register) else ''};")
+        outer += [f"if ({condition.text}) {{", *self._side(made, then)]
+        if not isinstance(otherwise, Register):
+            outer += ["} else {", *self._side(made, otherwise)]
+        outer.append("}")
+        return made
+
+    def _side(self, made: Register, body: Callable[[], Register]) -> list[Any]:
+        """The lines of a block that leaves what it computes in a variable."""
+        self.scopes.append(Scope())
+        value = body()
+        return _indented([*self.scopes.pop().lines, f"{made.text} = {value.text};"])
+
     def call(self, name: str, *xs: Register) -> Register:
         return self.named(f"{name}({', '.join([x.text for x in xs])})")
+
+    def outlined(self, name: str, body: Callable[[Any, Register], Register], x: Register) -> Register:
+        name = f"{name}_of"  # C's own lgamma is another
+        if name not in self.outside:
+            self.outside[name] = []  # so that one that calls itself is not written again
+            inner = C()
+            inner.outside = self.outside
+            value = body(inner, Register("x"))
+            lines = [*inner.scopes[0].lines, f"return {value.text};"]
+            self.outside[name] = [f"static double {name}(double x) {{", *_indented(lines), "}", ""]
+        return self.call(name, x)
 
     def as_float(self, x: Register) -> Register:
         return self.made(f"(double){self.text(x, UNARY)}", UNARY)
@@ -185,8 +214,7 @@ class C(Emitter):
         lines += [_set(x.text, end.text) for x, end in zip(totals, made, strict=True)]
         count = f"{name}++" if step == 1 else f"{name} += {step}"
         outer.append(f"for (int64_t {name} = {low}; {name} < {high}; {count}) {{")
-        outer += [(line[0], f"    {line[1]}") if type(line) is tuple else f"    {line}" for line in lines]
-        outer.append("}")
+        outer += [*_indented(lines), "}"]
         return totals
 
     def each_example(self, body: Callable[[tuple[Place, Place, Place]], None]) -> None:
@@ -213,6 +241,10 @@ class C(Emitter):
 
     def end(self) -> None:
         """Everything is one function."""
+
+
+def _indented(lines: Sequence[Any]) -> list[Any]:
+    return [(line[0], f"    {line[1]}") if type(line) is tuple else f"    {line}" for line in lines]
 
 
 def _set(name: str, value: str) -> str:
@@ -301,6 +333,7 @@ class _Source:
         note = ["/*", f"   The {what}{', and its derivatives' if back is not None else ''}; row by row:", *notes, "*/"]
         header = ["#include <math.h>", "#include <stdint.h>", "#include <stdlib.h>", ""]
         constants = [text for _, text in to.constants.values()]
+        constants += [line for lines in to.outside.values() for line in lines]
         title = f"double {self.title}({', '.join(parameters) or 'void'}) {{"
         return "\n".join([*header, *constants, *note, title, *[f"    {line}" for line in body], "}", ""])
 

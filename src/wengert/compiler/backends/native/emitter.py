@@ -138,8 +138,18 @@ class Emitter(ABC):
         """a where a bool is true, else b."""
 
     @abstractmethod
+    def branch(
+        self, condition: Register, then: Callable[[], Register], otherwise: Register | Callable[[], Register]
+    ) -> Register:
+        """The same of which either side is computed only if a lane asks for it."""
+
+    @abstractmethod
     def call(self, name: str, *xs: Register) -> Register:
         """A function of the C library."""
+
+    @abstractmethod
+    def outlined(self, name: str, body: Callable[[Any, Register], Register], x: Register) -> Register:
+        """A function of one number that stands by itself; `body` writes it where it is needed."""
 
     @abstractmethod
     def shared(self, x: Register) -> Register:

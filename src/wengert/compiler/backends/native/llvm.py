@@ -53,7 +53,7 @@ class LLVM(BitEmitter):
         self.functions: list[tuple[str, list[Any]]] = []
         self.globals: dict[bytes, tuple[str, str]] = {}
         self.declared: dict[str, str] = {}
-        self.needed: dict[str, None] = {}  # the vector functions
+        self.needed: dict[str, tuple[int, Callable[[Any, Register], Register]]] = {}  # functions: of lanes, and bodies
 
     # -- values -------------------------------------------------------------------------------------------------------
 
@@ -150,6 +150,32 @@ class LLVM(BitEmitter):
         of = f"{self.type('b', condition.lanes)} {c}"
         return self.emit(f"select {of}, {ty} {self.wide(a, lanes)}, {ty} {self.wide(b, lanes)}", a.kind, lanes)
 
+    def branch(
+        self, condition: Register, then: Callable[[], Register], otherwise: Register | Callable[[], Register]
+    ) -> Register:
+        lanes, test, rest = condition.lanes, condition.text, ""
+        if lanes > 1:
+            bits = self.emit(f"bitcast <{lanes} x i1> {test} to i{lanes}", "i").text
+            test = self.emit(f"icmp ne i{lanes} {bits}, 0", "b").text
+            rest = self.emit(f"icmp ne i{lanes} {bits}, -1", "b").text
+        elif not isinstance(otherwise, Register):
+            rest = self.emit(f"xor i1 {test}, true", "b").text
+        x = self._side(test, then)
+        y = otherwise if isinstance(otherwise, Register) else self._side(rest, otherwise)
+        return self.select(condition, x, y)
+
+    def _side(self, test: str, body: Callable[[], Register]) -> Register:
+        """What is computed where a bool is true, and anything elsewhere."""
+        number, entry, outer = self.fresh(""), self.label, self.scopes[-1].lines
+        self.scopes.append(Scope())
+        self.label = f"T{number}"
+        made = body()
+        lines, end, self.label = self.scopes.pop().lines, self.label, f"J{number}"
+        outer += [f" br i1 {test}, label %T{number}, label %J{number}", f"T{number}:", *lines]
+        outer += [f" br label %J{number}", f"J{number}:"]
+        ty = self.type("f", made.lanes)
+        return self.emit(f"phi {ty} [ {made.text}, %{end} ], [ poison, %{entry} ]", "f", made.lanes, again=True)
+
     def call(self, name: str, *xs: Register) -> Register:
         if name in INTRINSICS:
             return self.intrinsic(name, *xs)
@@ -159,12 +185,18 @@ class LLVM(BitEmitter):
             return self.emit(f"call double @{name}({', '.join([f'double {x}' for x in texts])})")
         if name not in VECTOR_FUNCTIONS:
             return self.packed([self.call(name, *[self.lane(x, k) for x in xs]) for k in range(lanes)])
-        self.needed[name] = None
-        width, x = self.width, texts[0]
-        if lanes < width:
-            x = self.shuffle(Register(x, "f", lanes), [k % lanes for k in range(width)]).text
+        return self.outlined(name, VECTOR_FUNCTIONS[name], xs[0])
+
+    def outlined(self, name: str, body: Callable[[Any, Register], Register], x: Register) -> Register:
+        lanes, width = x.lanes, self.width
+        if lanes == 1:
+            width = 1
+        elif lanes < width:
+            x = self.shuffle(x, [k % lanes for k in range(width)])
+        name = f"{name}.vector" if width > 1 else f"{name}.scalar"
+        self.needed[name] = width, body
         ty = self.type("f", width)
-        made = self.emit(f"call {ty} @{name}.vector({ty} {x})", "f", width)
+        made = self.emit(f"call {ty} @{name}({ty} {x.text})", "f", width)
         return made if lanes == width else self.shuffle(made, list(range(lanes)))
 
     # -- lanes --------------------------------------------------------------------------------------------------------
@@ -342,8 +374,12 @@ class LLVM(BitEmitter):
         lines = [text for _, text in self.globals.values()]
         if self.checks:
             lines.append(CHECK)
-        for name in self.needed:
-            lines += self.vector_function(name)
+        waiting, written = list(self.needed), set[str]()
+        while waiting:
+            name = waiting.pop()
+            if name not in written:
+                written.add(name)
+                lines += self.function(name, waiting)
         for name, body in self.functions:
             lines += [
                 f"define internal void @{name}({SIGNATURE}) noinline #0 {{",
@@ -361,11 +397,15 @@ class LLVM(BitEmitter):
         lines.append(f'attributes #0 = {{ nounwind {wide} "no-trapping-math"="true" }}')
         return "\n".join([*self.declared.values(), *lines])
 
-    def vector_function(self, name: str) -> list[str]:
-        """One of `VECTOR_FUNCTIONS` for the width of the machine."""
+    def function(self, name: str, waiting: list[str]) -> list[str]:
+        """A function of numbers in lanes; those that it calls wait, too."""
+        width, body = self.needed[name]
         inner = LLVM(self.width)
-        ty = self.type("f", self.width)
-        made = VECTOR_FUNCTIONS[name](inner, Register("%x", "f", self.width))
+        ty = self.type("f", width)
+        made = body(inner, Register("%x", "f", width))
         self.declared.update(inner.declared)
-        body = inner.kept(inner.scopes[0].lines)
-        return [f"define internal {ty} @{name}.vector({ty} %x) noinline #0 {{", *body, f" ret {ty} {made.text}", "}"]
+        self.needed.update(inner.needed)
+        waiting += inner.needed
+        lines = inner.kept(inner.scopes[0].lines)
+        text = inner.wide(made, width)
+        return [f"define internal {ty} @{name}({ty} %x) noinline #0 {{", "entry:", *lines, f" ret {ty} {text}", "}"]

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import inf, pi, sqrt
+from math import inf
+from typing import Any
 
 from wengert.compiler.backends.native.emitter import Emitter, Register
 from wengert.compiler.backends.spellings import Library
 from wengert.compiler.ir import COMPARISONS, LEAVES, Expr
 from wengert.errors import WengertError
-from wengert.ops import special
+from wengert.ops import BY_NAME, Op, Operators, interpret, namespace
 
-__all__ = ["C_FUNCTIONS", "Unsupported", "evaluate", "expanded", "extreme"]
+__all__ = ["C_FUNCTIONS", "Unsupported", "evaluate", "expanded", "extreme", "read"]
 
-FORMS = ("gaussian", "erf", "erfc", "normal_cdf", "normal_pdf")
-LIBRARY = Library(
-    "c", "", dict.fromkeys(FORMS, "x")
-)  # which rows stay as they are, the others being written by their rules
+LIBRARY = Library("c", "", guarded="x")  # the rows that stay as they are, the others being written by their rules
 SAME = """exp log tanh exp2 expm1 log2 log10 log1p sqrt floor hypot sin cos tan sinh cosh asin acos atan atan2 asinh
 acosh atanh erf erfc"""
 SIGNS = ("add", "sub", "mul", "div")
@@ -38,19 +36,53 @@ def evaluate(to: Emitter, expr: Expr, leaf: Callable[[Expr], Truth]) -> Register
     Raises:
         Unsupported: part of it can only be computed in Python.
     """
-    memo: dict[int, Truth] = {}
+    return _number(to, _Values(to, leaf, {}).of(expr))
 
-    def value(part: Expr) -> Truth:
+
+class _Values:
+    """What the parts of an expression come to, each once."""
+
+    def __init__(self, to: Emitter, leaf: Callable[[Expr], Truth], memo: dict[int, Truth]) -> None:
+        self.to = to
+        self.leaf = leaf
+        self.memo = memo  # by the identity of a part
+
+    def of(self, part: Expr) -> Truth:
+        """The value of a part."""
         if part[0] == "const":
-            return to.number(part[1])
+            return self.to.number(part[1])
         if part[0] in LEAVES:
-            return leaf(part)
-        found = memo.get(id(part))
+            return self.leaf(part)
+        found = self.memo.get(id(part))
         if found is None:
-            found = memo[id(part)] = _made(to, part, value)
+            found = self.memo[id(part)] = self.made(part)
         return found
 
-    return _number(to, value(expr))
+    def number(self, part: Expr) -> Register:
+        """The same as a number."""
+        return _number(self.to, self.of(part))
+
+    def made(self, expr: Expr) -> Truth:
+        name, *branches = expr
+        to = self.to
+        if name == "where":
+            condition = self.of(branches[0])
+            if isinstance(condition, bool):
+                return self.of(branches[1 if condition else 2])
+            return _selected(to, condition, *[self.of(branch) for branch in branches[1:]])
+        if name == "guarded":
+            plain, condition = self.number(branches[2]), self.of(branches[0])
+            inside = _Values(to, self.leaf, dict(self.memo))  # of what is computed there nothing is known elsewhere
+            if isinstance(condition, bool):
+                return inside.number(branches[1]) if condition else plain
+            return to.branch(_truth(to, condition), lambda: inside.number(branches[1]), plain)
+        if name == "pow" and branches[1][0] == "const" and branches[1][1] in (-1.0, 1.0, 2.0, 3.0, 4.0):
+            return _power(to, self.number(branches[0]), branches[1][1])
+        if name in COMPARISONS:
+            return to.compare(name, self.number(branches[0]), self.number(branches[1]))
+        if name == "partial":
+            raise Unsupported("a rule of the user's own is computed in Python")
+        return _applied(to, BY_NAME[name], [x[1] if x[0] == "const" else self.number(x) for x in branches])
 
 
 def _number(to: Emitter, x: Truth) -> Register:
@@ -59,23 +91,94 @@ def _number(to: Emitter, x: Truth) -> Register:
     return to.select(x, to.number(1.0), to.number(0.0)) if x.kind == "b" else x
 
 
-def _made(to: Emitter, expr: Expr, value: Callable[[Expr], Truth]) -> Truth:
-    name = expr[0]
-    if name == "where":
-        condition = value(expr[1])
-        if isinstance(condition, bool):
-            return value(expr[2] if condition else expr[3])
-        if condition.kind != "b":
-            condition = to.compare("ne", condition, to.number(0.0))
-        return to.select(condition, _number(to, value(expr[2])), _number(to, value(expr[3])))
-    if name == "pow" and expr[2][0] == "const" and expr[2][1] in (-1.0, 1.0, 2.0, 3.0, 4.0):
-        return _power(to, _number(to, value(expr[1])), expr[2][1])
-    row = ROWS.get(name)
-    if row is None and name not in COMPARISONS:
-        what = "a rule of the user's own" if name == "partial" else name
-        raise Unsupported(f"{what} is computed in Python")
-    xs = [_number(to, value(part)) for part in expr[1:]]
-    return row(to, *xs) if row else to.compare(name, *xs)
+def _truth(to: Emitter, x: Register) -> Register:
+    return x if x.kind == "b" else to.compare("ne", x, to.number(0.0))
+
+
+def _selected(to: Emitter, condition: Register, x: Truth, y: Truth) -> Register:
+    """x where the condition holds, else y."""
+    return to.select(_truth(to, condition), _number(to, x), _number(to, y))
+
+
+def _applied(to: Emitter, row: Op, xs: list[Any]) -> Register:
+    """A row of registers and floats: as it is written here, or else by its own rule."""
+    function, registers = ROWS.get(row.name), [x for x in xs if isinstance(x, Register)]
+    if function is not None:
+        return function(to, *[x if isinstance(x, Register) else to.number(x) for x in xs])
+    if row.series is None:
+        return read(to, row.value, xs, row.name)
+    if len(registers) != 1:
+        raise Unsupported(f"{row.name} of an order that is not known is computed in Python")
+    name = "_".join([row.name, *[f"{x:g}" for x in xs if x is not registers[0]]])
+
+    def body(inner: Emitter, x: Register) -> Register:
+        return read(inner, row.series, [x if y is registers[0] else y for y in xs], row.name)
+
+    return to.outlined(name, body, registers[0])
+
+
+# -- rules read over registers ----------------------------------------------------------------------------------------
+
+
+class Operand(Operators):
+    """A register with arithmetic, so that a rule can be read over it."""
+
+    __slots__ = ("register", "to")
+
+    def __init__(self, to: Emitter, register: Truth) -> None:
+        self.to = to
+        self.register = register
+
+    def _operated(self, name: str, *operands: Any) -> Any:
+        if name not in COMPARISONS:
+            return self._apply_op(BY_NAME[name], operands)
+        x, y = (_register(self.to, operand) for operand in operands)
+        return Operand(self.to, self.to.compare(name, x, y))
+
+    def _apply_op(self, op: Op, operands: Any) -> Any:
+        xs = [_number(self.to, x.register) if isinstance(x, Operand) else float(x) for x in operands]
+        return Operand(self.to, _applied(self.to, op, xs))
+
+
+def read(to: Emitter, rule: Any, xs: list[Any], name: str) -> Register:
+    """What a rule of the table comes to, of registers and floats.
+
+    Raises:
+        Unsupported: it computes floats alone.
+    """
+    try:
+        made = interpret(rule, MEANINGS)(*[Operand(to, x) if isinstance(x, Register) else x for x in xs])
+    except TypeError as why:
+        raise Unsupported(f"{name} is computed in Python") from why
+    return _register(to, made)
+
+
+def _register(to: Emitter, x: Any) -> Register:
+    return _number(to, x.register) if isinstance(x, Operand) else to.number(float(x))
+
+
+def _where(condition: Any, x: Any, y: Any) -> Any:
+    if not isinstance(condition, Operand):
+        return x if condition else y
+    to = condition.to
+    return Operand(to, _selected(to, condition.register, _register(to, x), _register(to, y)))
+
+
+def _chosen(condition: Any, x: Callable[[], Any], y: Callable[[], Any]) -> Any:
+    if not isinstance(condition, Operand):
+        return x() if condition else y()
+    to = condition.to
+    truth = _truth(to, condition.register)
+    return Operand(to, to.branch(truth, lambda: _register(to, x()), lambda: _register(to, y())))
+
+
+MEANINGS: dict[str, Any] = namespace(
+    where=_where,
+    choose=_chosen,
+    _guarded_form=lambda condition, careful, plain: _chosen(condition, careful, lambda: plain),
+)
+
+# -- rows -------------------------------------------------------------------------------------------------------------
 
 
 def _power(to: Emitter, x: Register, exponent: float) -> Register:
@@ -124,53 +227,6 @@ def _cbrt(to: Emitter, x: Register) -> Register:
     return to.select(to.compare("gt", size, to.number(0.0)), ordinary, y)
 
 
-def _bell(to: Emitter, x: Register, factor: float) -> tuple[Register, Register]:
-    """As `special._bell`: exp(-factor * x*x), and the relative error of that."""
-    low = to.select(to.compare("lt", x, to.number(-40.0)), to.number(-40.0), x)
-    x = to.select(to.compare("gt", low, to.number(40.0)), to.number(40.0), low)
-    upper = to.arithmetic("mul", to.call("rint", to.arithmetic("mul", x, to.number(2.0**20))), to.number(2.0**-20))
-    power = to.call("exp", to.arithmetic("mul", to.number(-factor), to.arithmetic("mul", upper, upper)))
-    rest = to.arithmetic("mul", to.arithmetic("sub", upper, x), to.arithmetic("add", upper, x))
-    return power, to.call("expm1", to.arithmetic("mul", to.number(factor), rest))
-
-
-def _gaussian(to: Emitter, x: Register) -> Register:
-    power, rest = _bell(to, x, 1.0)
-    return to.arithmetic("add", power, to.arithmetic("mul", power, rest))
-
-
-def _normal_pdf(to: Emitter, x: Register) -> Register:
-    power, rest = _bell(to, x, 0.5)
-    peak = to.number(special.PEAK)
-    small = to.arithmetic("add", to.arithmetic("mul", peak, rest), to.number(special.PEAK_REST))
-    return to.arithmetic("mul", power, to.arithmetic("add", peak, small))
-
-
-def _normal_cdf(to: Emitter, x: Register) -> Register:
-    """As `special.normal_cdf`."""
-    root, split = to.number(special.ROOT), to.number(special.SPLIT)
-    upper_root, lower_root = to.number(special.ROOT_UPPER), to.number(special.ROOT_LOWER)
-    far = to.select(to.compare("lt", x, to.number(-38.6)), to.number(-38.6), x)
-    y = to.select(to.compare("gt", far, to.number(8.3)), to.number(8.3), far)
-
-    def mul(a: Register, b: Register) -> Register:
-        return to.arithmetic("mul", a, b)
-
-    def add(a: Register, b: Register) -> Register:
-        return to.arithmetic("add", a, b)
-
-    t = mul(to.negative(y), root)
-    large = mul(y, split)
-    upper = to.arithmetic("sub", large, to.arithmetic("sub", large, y))
-    lower = to.arithmetic("sub", y, upper)
-    rest = add(add(mul(upper, upper_root), t), mul(upper, lower_root))
-    rest = add(add(add(rest, mul(lower, upper_root)), mul(lower, lower_root)), mul(y, to.number(special.ROOT_REST)))
-    tail = to.arithmetic("div", mul(rest, _gaussian(to, t)), to.number(sqrt(pi)))
-    made = add(mul(to.number(0.5), to.call("erfc", t)), tail)
-    made = to.select(to.compare("le", x, to.number(-38.6)), to.number(0.0), made)
-    return to.select(to.compare("ge", x, to.number(8.3)), to.number(1.0), made)
-
-
 def _in_c(name: str) -> Callable[..., Register]:
     return lambda to, *xs: to.call(name, *xs)
 
@@ -195,9 +251,6 @@ ROWS: dict[str, Callable[..., Register]] = {
     "sign": _sign,
     "remainder": _remainder,
     "cbrt": _cbrt,
-    "gaussian": _gaussian,
-    "normal_pdf": _normal_pdf,
-    "normal_cdf": _normal_cdf,
 }
 
 C_FUNCTIONS = sorted({*SAME.split(), "pow", "cbrt", "fmod"} - {"sqrt", "floor"})
