@@ -1,6 +1,6 @@
 """What is tried, and what a trial is given: a class, whatever it calls its parts, and the numbers of this run.
 
-The process that tries a class loads this file alone: it imports nothing of Wengert's, and knows no answers.
+The process that tries a class loads this file alone: it imports nothing of Wengert's.
 """
 
 from __future__ import annotations

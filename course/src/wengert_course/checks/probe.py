@@ -1,9 +1,9 @@
 """The process that tries the class of a file: ``python probe.py PATH CLASS MEMORY STEP SECONDS``.
 
 It runs as a program of its own and imports nothing of Wengert's, so that whatever the file that is examined does,
-breaks or replaces harms nothing; and it knows no answers. It writes one line of JSON for each thing that happens, to
-what was its standard output: what is there; then, when it has read from its standard input what is to be tried and on
-which numbers, the numbers that came out. What the file prints goes where the errors go.
+breaks or replaces harms nothing. It writes one line of JSON for each thing that happens, to what was its standard
+output: what is there; then, when it has read from its standard input what is to be tried and on which numbers, the
+numbers that came out. What the file prints goes where the errors go.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def attempt(trial: Any, kit: Any, path: str, load: Any) -> dict[str, Any]:
             done["numbers"].append(number)
     except BaseException as error:  # the examined file may raise anything: an error is an outcome
         own = getattr(error, "kind", "") if type(error).__name__ == "UnfitError" else ""
-        kind = f"unfit {own}" if own else type(error).__name__
+        kind = f"unfit {own}" if own else type(error).__name__ or "error"
         says = load.said(error).removeprefix("UnfitError: ")
         done["error"] = {"kind": kind[:100], "says": says[:400], "place": load.place(path, error.__traceback__)}
     return done

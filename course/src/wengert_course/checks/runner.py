@@ -21,10 +21,9 @@ from queue import Empty, Queue
 from typing import IO, Any
 
 from wengert.errors import ArgumentError
-from wengert_course.checks import channel, probe, steps
-from wengert_course.checks.diagnosis import how_many
+from wengert_course.checks import probe, steps
 from wengert_course.checks.kit import NAMES
-from wengert_course.checks.steps import MODULES, TRIALS, About, Seen
+from wengert_course.checks.steps import MODULES, About, Seen
 
 __all__ = ["Supervisor"]
 
@@ -61,14 +60,11 @@ class Supervisor:
     def run(self) -> None:
         """Start one process after the other, until every trial is done or the time is up."""
         for attempt in range(PATIENCE):
-            try:
-                if self.here:
-                    assert self.find is not None
-                    probe.converse(self.find, self.path, lambda line: self.hear(line.encode()), self.plan, MODULES)
-                    return
-                self._one_process()
-            except channel.ForeignError as foreign:
-                self.stopped = f": the file wrote to the check's own channel: {foreign}"
+            if self.here:
+                assert self.find is not None
+                probe.converse(self.find, self.path, self.hear, self.plan, MODULES)
+                return
+            self._one_process()
             if self.over:
                 return
             if self.about is None or attempt == PATIENCE - 1 or time.monotonic() >= self.end:
@@ -87,13 +83,13 @@ class Supervisor:
             process = _Process(self.path, self.options, self.find)
         except OSError as error:
             raise ArgumentError(f"no process to try {self.path} in can be started here: {error}") from None
-        lines: Queue[bytes | None] = Queue()
-        for pipe, take in ((process.words, lines.put), (process.errors, self._keep)):
-            threading.Thread(target=_drain, args=(pipe, take), daemon=True).start()
+        lines: Queue[bytes] = Queue()
+        for pipe, take, longest in ((process.words, lines.put, -1), (process.errors, self._keep, KEPT)):
+            threading.Thread(target=_drain, args=(pipe, take, longest), daemon=True).start()
         try:
             while not self.over:
                 line = lines.get(timeout=max(self.limit - time.monotonic(), 0.0))
-                if line is None:
+                if not line.endswith(b"\n"):
                     return self._broken_off("died", process.status())
                 begins = self.todo is None
                 self.hear(line)
@@ -105,27 +101,21 @@ class Supervisor:
         finally:
             process.kill()
 
-    def hear(self, line: bytes) -> None:
-        """Write down what the process says; ForeignError, where it is not what it has to say next."""
-        said = channel.read(line)
+    def hear(self, line: str | bytes) -> None:
+        """Write down what the process says."""
+        said = json.loads(line)
         if "stop" in said:
             at = f", {said['place']}" if said["place"] else ""
             self.stopped = f"{at}: {said['stop']}"
-        elif self.todo is None and "name" in said:
+        elif self.todo is None:
             self.name, self.names = said["name"], said["names"]
             parts, has = frozenset(self.names), frozenset(said["has"])
             step = steps.found(parts, has) if self.step is None else self.step
             self.about = About(step, self.step is not None, parts, has, self.seed)
             asked = [trial for trial in self.about.trials() if not self.about.lacks(trial)]
             self.todo = [trial.id for trial in asked if trial.id not in self.seen]
-        elif self.todo and said.get("done") == self.todo[0]:
-            assert self.about is not None
-            error = channel.error(said["error"]) if "error" in said else None
-            count = how_many(TRIALS[self.todo[0]], self.about)
-            numbers = channel.numbers(said["numbers"], count, error is not None)
-            self.seen[self.todo.pop(0)] = Seen(numbers, *(error or ()))
         else:
-            raise channel.ForeignError("a message out of its turn")
+            self.seen[self.todo.pop(0)] = Seen(tuple(said["numbers"]), **said.get("error", {}))
         self.limit = min(self.end, time.monotonic() + self.timeout / 4)
 
     def plan(self) -> str:
@@ -142,8 +132,8 @@ class Supervisor:
                 belongs = 'what trains or asks belongs under if __name__ == "__main__":'
                 self.stopped = f": it was still being imported after {self.timeout:g} seconds: {belongs}"
 
-    def _keep(self, text: bytes | None) -> None:
-        if text is not None and sum(map(len, self.printed)) < KEPT:
+    def _keep(self, text: bytes) -> None:
+        if sum(map(len, self.printed)) < KEPT:
             self.printed.append(text.decode("utf-8", "replace"))
 
     def output(self) -> str:
@@ -253,9 +243,9 @@ def _held() -> int:
         return 1 << 40
 
 
-def _drain(pipe: IO[bytes], take: Callable[[bytes | None], None]) -> None:
-    """Read a pipe to its end, in lines, or in pieces where lines are long."""
+def _drain(pipe: IO[bytes], take: Callable[[bytes], None], longest: int) -> None:
+    """Read a pipe to its end, line by line, or in pieces of the longest size; the last is empty."""
     with pipe:
-        while piece := pipe.readline(channel.LONGEST):
+        while piece := pipe.readline(longest):
             take(piece)
-    take(None)
+    take(b"")
