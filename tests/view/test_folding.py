@@ -72,7 +72,7 @@ def test_a_recurrent_cell_folds_into_steps() -> None:
 def test_every_value_is_in_one_place_of_the_folding() -> None:
     folding = Folding(Graph(moons(30)))
     seen: list[int] = []
-    waiting: list[Any] = [folding.whole]
+    waiting: list[Any] = [folding.everything]
     while waiting:
         item = waiting.pop()
         if isinstance(item, int):

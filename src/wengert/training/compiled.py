@@ -77,24 +77,24 @@ class CompiledLosses:
                 warnings.simplefilter("ignore")  # what there is to say is said in one line
                 for n in range(1 + policy.CHANGES):  # of one example alone the first call only records
                     self._losses.sum(*[column[:2] for column in few])
-                    if n and (self._is_compiled() or self.refusal() or self._losses._runtime.last_waits()):
+                    if n and (self._is_compiled() or self.fallback_reason() or self._losses._runtime.last_waits()):
                         break
                 self.serves: bool = self._is_compiled() or work is None
-                if not self.serves and not self.refusal() and self._losses._runtime.last_waits():
+                if not self.serves and not self.fallback_reason() and self._losses._runtime.last_waits():
                     return  # for counts that this run does not come to
                 if self._is_compiled():
                     self._losses.sum(*few)
-                if not (refusal := self.refusal()) and task.metric is not None:
+                if not (reason := self.fallback_reason()) and task.metric is not None:
                     self._predictions.map(few[0])
-                if task.regularization is not None and not refusal:
+                if task.regularization is not None and not reason:
                     self._penalties = self._compiled_penalty(task.regularization)
         except Exception as error:  # code that a stand-in for a number upsets runs as it always did
-            refusal = f"{type(error).__name__}: {error}"
+            reason = f"{type(error).__name__}: {error}"
         last = self._losses._runtime.last
-        if not refusal and (last is None or (last.candidate is None and not last.specializations)):
-            refusal = "nothing is recorded while a profiler or debugger is set"
-        if refusal:
-            raise RefusedError(refusal)
+        if not reason and (last is None or (last.candidate is None and not last.specializations)):
+            reason = "nothing is recorded while a profiler or debugger is set"
+        if reason:
+            raise RefusedError(reason)
         path = self._losses._runtime.latest()
         size = 1 if work is None else work[1]
         self.serves = self._is_compiled() and (work is None or path.least <= size)
@@ -119,11 +119,11 @@ class CompiledLosses:
             made.prepare()
         except Exception:  # code of the user's that a stand-in for a number upsets: it runs as it always did
             return None
-        return None if _refusal(made) else made
+        return None if _fallback_reason(made) else made
 
-    def refusal(self) -> str:
+    def fallback_reason(self) -> str:
         """Why the loss runs uncompiled by now; it has said so itself. Empty if it does not."""
-        return _refusal(self._losses)
+        return _fallback_reason(self._losses)
 
     def source(self) -> str:
         """The array program as text."""
@@ -208,7 +208,7 @@ class CompiledLosses:
         metric, model = self.task.metric, self.task.model
         if metric is None:
             return 0.0
-        predictions = None if _refusal(self._predictions) else self._predictions.map(x)
+        predictions = None if _fallback_reason(self._predictions) else self._predictions.map(x)
         if isinstance(metric, Right) and predictions is not None:
             return metric.count(predictions, y)
         pairs = [examples[i] for i in places]
@@ -234,7 +234,7 @@ def _arrays(examples: list[Example]) -> list[Any]:
     return [array for _, made in flat for array in made]
 
 
-def _refusal(function: Compiled) -> str:
+def _fallback_reason(function: Compiled) -> str:
     """Why the last call of a compiled function ran uncompiled; empty if it did not, or if there was none."""
     last = function._runtime.last
     return "" if last is None else last.fallback_reason

@@ -95,8 +95,8 @@ class Losses(NamedTuple):
 
     made: Specialization
     spots: Any  # where its parameters stand among all; None where these are just its own, in its order
-    look: Callable[..., Any]  # its outputs
-    both: Callable[..., Any]  # and its derivatives
+    forward: Callable[..., Any]  # its outputs
+    forward_backward: Callable[..., Any]  # and its derivatives
 
     @classmethod
     def of(
@@ -115,17 +115,17 @@ class Losses(NamedTuple):
         columns = [c if a.role == "index" else c.astype(x[0].dtype) for c, a in zip(columns, inputs, strict=True)]
         counted, inside = self.made.counted(columns, jnp)
         numbers = x if self.spots is None else [x[0][self.spots]]
-        outputs, slopes, _ = (self.look if weights is None else self.both)(numbers, weights, counted)
+        outputs, grads, _ = (self.forward if weights is None else self.forward_backward)(numbers, weights, counted)
         held: Any = True if inside is None else inside
         if self.made.guards:
             held = held & self.made.guards.hold(outputs, jnp)
-        return outputs, slopes, held
+        return outputs, grads, held
 
-    def added(self, slopes: Sequence[Any], by: Sequence[Any]) -> list[Any]:
+    def added(self, grads: Sequence[Any], by: Sequence[Any]) -> list[Any]:
         """The derivatives by all parameters, with those by its own added."""
         if self.spots is None:
-            return [whole + part for whole, part in zip(slopes, by, strict=True)]
-        return [slopes[0].at[self.spots].add(by[0])]
+            return [whole + part for whole, part in zip(grads, by, strict=True)]
+        return [grads[0].at[self.spots].add(by[0])]
 
 
 class DeviceSteps(FlatSteps):
@@ -156,9 +156,9 @@ class DeviceSteps(FlatSteps):
         self.settings: Any = None  # of the optimizer, and how the batches are cut, for which the loop was made
         self.loop: Any = None
         self.mark: int = 0  # of its text
-        self.kept: Any = ()  # on the devices: of each piece the numbers, the gradients and the state,
+        self.carry: Any = ()  # on the devices: of each piece the numbers, the gradients and the state,
         self.since: int = 0  # and how many steps these are ahead of the arrays
-        self.waiting: list[Any] = []  # what a run comes to that has not been noted yet
+        self.unread: list[Any] = []  # what a run comes to that has not been noted yet
         self.is_filled: bool = False  # whether there are rows in each piece of each batch
         with precision(self.single):
             self.columns: list[Any] = [self._on_each(column) for column in self.data]
@@ -231,18 +231,18 @@ class DeviceSteps(FlatSteps):
         whole = [self.numbers, np.zeros(len(self.numbers)), *self.state.values()]
         cut = [[x] * (len(self.cuts) + 1) if len(x) < len(self.numbers) else np.split(x, self.cuts) for x in whole]
         with precision(self.single):
-            self.kept = [[*map(self._everywhere, piece)] for piece in zip(*cut, strict=True)]
+            self.carry = [[*map(self._everywhere, piece)] for piece in zip(*cut, strict=True)]
         self.since = 0
 
     def store(self) -> None:
         """See there; what is on the devices first."""
-        if self.waiting:
+        if self.unread:
             self._noted()
-        if any(x.is_deleted() for x in jax.tree.leaves(self.kept)):
+        if any(x.is_deleted() for x in jax.tree.leaves(self.carry)):
             # A run was interrupted that had begun to overwrite them: what others see is still as it was.
             self.optimizer.steps, self.since = self.optimizer.steps - self.since, 0
             return
-        numbers, gradients, *state = zip(*jax.device_get(self.kept), strict=True)
+        numbers, gradients, *state = zip(*jax.device_get(self.carry), strict=True)
         self.numbers[...], self.gradients[...] = np.concatenate(numbers), np.concatenate(gradients)
         for (name, old), new in zip(self.state.items(), state, strict=True):
             self.state[name] = np.asarray(new[0] if name == "age" else np.concatenate(new), old.dtype)
@@ -265,21 +265,21 @@ class DeviceSteps(FlatSteps):
         with precision(self.single):
             # The run overwrites what it begins with. So what it comes to is put down in the same call that starts it:
             # Ctrl-C comes before that, or when it is noted.
-            self.waiting.extend(starmap(self.loop, [given]))
+            self.unread.extend(starmap(self.loop, [given]))
             self.meanwhile()
             return self._noted()
 
     def _noted(self) -> tuple[int, float]:
         """Wait for a run, and note what it came to: how many steps it made, and the loss of the epoch so far."""
-        told, kept = self.waiting[0]
+        told, carry = self.unread[0]
         try:
             made, loss, right = np.asarray(told).tolist()
         except Exception:  # of another process, which ended: the numbers are those from before
-            self.waiting = []
+            self.unread = []
             raise
         self.right: float = self.right + right
         since, steps = self.since + int(made), self.optimizer.steps + int(made)
-        self.kept, self.since, self.optimizer.steps, self.waiting = kept, since, steps, []
+        self.carry, self.since, self.optimizer.steps, self.unread = carry, since, steps, []
         return int(made), loss
 
     def _given(self, steps: int, loss: float) -> tuple[Any, ...]:
@@ -290,7 +290,7 @@ class DeviceSteps(FlatSteps):
         now = np.zeros(3 + len(self.taken) * len(factors[0]))  # one array for all, for each takes some microseconds
         now[:3] = self.number, end, loss
         now[3:].reshape(len(self.taken), -1)[self.number : end] = factors
-        return self._typed(now), self.kept, self.columns, self.rows, self.weights, self.shares
+        return self._typed(now), self.carry, self.columns, self.rows, self.weights, self.shares
 
     def _marked(self) -> int:
         """A number that tells the text of the loop from others, where there are several processes."""
@@ -306,7 +306,7 @@ class DeviceSteps(FlatSteps):
         """The loop, for the optimizer's settings of now."""
         rule, optimizer = _rule_of(self.optimizer), self.optimizer
 
-        def loop(now: Any, kept: Any, columns: Any, rows: Any, weights: Any, shares: Any) -> Any:
+        def loop(now: Any, carry: Any, columns: Any, rows: Any, weights: Any, shares: Any) -> Any:
             (start, end), loss, factors = now[:2].astype(jnp.int32), now[2], now[3:].reshape(len(shares), -1)
 
             def goes_on(at: Any) -> Any:
@@ -316,33 +316,33 @@ class DeviceSteps(FlatSteps):
                 n, _, moving, _, total, right = at
                 x = [piece[0] for piece in moving]
                 found = self._batch(x, columns, rows[n, 0], weights[n, 0])
-                loss, slopes, score, missed = untyped.lax.psum(found, AXIS) if self.mesh.size > 1 else found
-                loss, slopes, missed = self._penalized(x, loss, slopes, missed)
-                squares = sum(part @ part for part in slopes)
+                loss, grads, score, missed = untyped.lax.psum(found, AXIS) if self.mesh.size > 1 else found
+                loss, grads, missed = self._penalized(x, loss, grads, missed)
+                squares = sum(part @ part for part in grads)
                 fits = (missed == 0) & jnp.isfinite(loss) & jnp.isfinite(squares)
                 if clip_norm:  # as `clip_grad_norm`
                     factor = jnp.minimum(1.0, clip_norm / (jnp.sqrt(squares) + 1e-6))
-                    slopes = [part * factor for part in slopes]
+                    grads = [part * factor for part in grads]
                 total, right = total + jnp.where(fits, shares[n] * loss, 0.0), right + jnp.where(fits, score, 0.0)
 
                 def moved(moving: Any) -> Any:
-                    pairs = zip(moving, slopes, strict=True)
+                    pairs = zip(moving, grads, strict=True)
                     return [[*rule(optimizer, tuple(factors[n]), x, part, *state)] for (x, *state), part in pairs]
 
                 moving = jax.lax.cond(fits, moved, lambda moving: moving, moving)
-                return n + fits, fits, moving, slopes, total, right
+                return n + fits, fits, moving, grads, total, right
 
-            moving, slopes = [[x, *state] for x, _, *state in kept], [piece[1] for piece in kept]
-            begun = start, True, moving, slopes, loss, jnp.zeros_like(loss)
-            last, fits, moving, slopes, total, right = jax.lax.while_loop(goes_on, step, begun)
+            moving, grads = [[x, *state] for x, _, *state in carry], [piece[1] for piece in carry]
+            begun = start, True, moving, grads, loss, jnp.zeros_like(loss)
+            last, fits, moving, grads, total, right = jax.lax.while_loop(goes_on, step, begun)
             # The derivatives of a batch that did not fit are none.
-            slopes = jax.lax.cond(fits, lambda slopes: slopes, lambda slopes: [*map(jnp.zeros_like, slopes)], slopes)
-            kept = [[x, part, *state] for (x, *state), part in zip(moving, slopes, strict=True)]
-            return jnp.stack([(last - start).astype(total.dtype), total, right]), kept
+            grads = jax.lax.cond(fits, lambda grads: grads, lambda grads: [*map(jnp.zeros_like, grads)], grads)
+            carry = [[x, part, *state] for (x, *state), part in zip(moving, grads, strict=True)]
+            return jnp.stack([(last - start).astype(total.dtype), total, right]), carry
 
         specs = (WHOLE, WHOLE, ROWS, PARTS, PARTS, WHOLE)
         each = jax.shard_map(loop, mesh=self.mesh, in_specs=specs, out_specs=WHOLE, check_vma=False)
-        # What goes on from step to step is overwritten, but where other processes may end: then the numbers are kept.
+        # What goes on from step to step is overwritten, but where other processes may end: then the numbers stay.
         return jax.jit(each, donate_argnums=() if self.hosts.several else 1)
 
     def _batch(self, x: Any, columns: Any, rows: Any, weights: Any) -> Any:
@@ -364,11 +364,11 @@ class DeviceSteps(FlatSteps):
         """The same of some rows: each by the recording that holds for it, as on the other ways."""
         given = [column[rows] for column in columns]
         loss = right = jnp.zeros((), x[0].dtype)
-        slopes, waiting = [*map(jnp.zeros_like, x)], weights > 0
+        grads, unmatched = [*map(jnp.zeros_like, x)], weights > 0
         for each in self.losses:
-            taken, its = waiting, given
+            taken, its = unmatched, given
             if len(self.losses) > 1:  # other rows give way to one that it holds for, lest they come to nan
-                taken = waiting & each.run(x, given)[2]
+                taken = unmatched & each.run(x, given)[2]
                 its = [column[jnp.where(taken, jnp.arange(len(rows)), taken.argmax())] for column in given]
             share = jnp.where(taken, weights, 0.0)
             outputs, by, held = each.run(x, its, share)
@@ -377,17 +377,17 @@ class DeviceSteps(FlatSteps):
             if len(self.losses) > 1 or not self.is_filled:
                 known = taken.any()
                 out, by = jnp.where(known, out, 0.0), [jnp.where(known, part, 0.0) for part in by]
-            loss, slopes = loss + (share * out).sum(), each.added(slopes, by)
+            loss, grads = loss + (share * out).sum(), each.added(grads, by)
             if self.metric is not None:
                 cell = each.made.lifted.program.outputs["auxiliary"].cell_shape
                 shown = jnp.broadcast_to(outputs["auxiliary"], (len(rows), *cell))
                 right += jnp.where(taken, self.metric.rows(shown, its[-1]), 0.0).sum()
-            waiting &= ~(taken & held)
-        return loss, slopes, right, waiting.sum().astype(loss.dtype)
+            unmatched &= ~(taken & held)
+        return loss, grads, right, unmatched.sum().astype(loss.dtype)
 
-    def _penalized(self, x: Any, loss: Any, slopes: Any, missed: Any) -> Any:
+    def _penalized(self, x: Any, loss: Any, grads: Any, missed: Any) -> Any:
         for each in self.penalties:
             outputs, by, held = each.run(x, [], jnp.ones(()))
-            loss, slopes = loss + outputs["out"], each.added(slopes, by)
+            loss, grads = loss + outputs["out"], each.added(grads, by)
             missed += 1 - jnp.asarray(held)
-        return loss, slopes, missed
+        return loss, grads, missed

@@ -122,7 +122,7 @@ class Trainer:
         if self.compiled is None:
             return engine()
         try:
-            answer, why = program(self.compiled), self.compiled.refusal()  # which it has said itself
+            answer, why = program(self.compiled), self.compiled.fallback_reason()  # which it has said itself
         except StaleRecordingError as error:
             self.release()
             self.compiled, self.fallback = None, str(error)

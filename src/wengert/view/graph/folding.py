@@ -61,7 +61,7 @@ class Folding:
     Attributes:
         graph: the computation.
         limit: as given.
-        whole: the part that is everything.
+        everything: the part that is everything.
         scopes: the layer, neuron and example of each value; nothing where no model is alive that has made them.
     """
 
@@ -79,7 +79,7 @@ class Folding:
         self.scopes: list[Scope] = [] if names else self._owned()
         places: Sequence[int] = range(len(graph))
         items = _grouped(places, self.scopes, 0) if self.scopes else places
-        self.whole: Cluster = Cluster("everything", items, places)
+        self.everything: Cluster = Cluster("everything", items, places)
 
     def _owned(self) -> list[Scope]:
         """The scopes of every value; nothing if no model that is alive owns any."""
@@ -98,7 +98,7 @@ class Folding:
 
     def picture(self, part: Cluster | None = None) -> tuple[Picture, dict[int, Cluster]]:
         """The picture of a part, of everything if none is given; and which of its boxes are parts themselves."""
-        part = part or self.whole
+        part = part or self.everything
         items = self._sorted(self._unfolded(part))
         owner = self._owner(items)
         boxes = [self._box(item) for item in items]
@@ -248,7 +248,7 @@ class Folding:
                         continue
                     hot = at in self._path
                     if start < 0:
-                        start = self._outside(part, source, outside, boxes)
+                        start = self._outer_box(part, source, outside, boxes)
                     elif single and not isinstance(items[start], Cluster):
                         drawn.append(Edge(start, i, at, hot))
                         continue
@@ -257,7 +257,7 @@ class Folding:
         drawn += self._onwards(owner, boxes)
         return [*drawn, *folded.values()]
 
-    def _outside(self, part: Cluster, place: int, known: dict[str, int], boxes: list[Box]) -> int:
+    def _outer_box(self, part: Cluster, place: int, known: dict[str, int], boxes: list[Box]) -> int:
         """The box of a value outside of the part that something in it uses: one box for all of one scope."""
         name = self._names[place] if self.scopes or self.graph.values[place].label else "earlier values"
         if self.scopes:

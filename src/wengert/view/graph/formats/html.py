@@ -24,7 +24,7 @@ BOXES = 6_000  # in all sections together
 def write(drawing: Drawn) -> str:
     """The page; it needs nothing beside itself."""
     folding, theme = drawing.folding, drawing.theme
-    waiting: list[tuple[str, Cluster, list[tuple[str, str]]]] = [("everything", folding.whole, [])]
+    waiting: list[tuple[str, Cluster, list[tuple[str, str]]]] = [("everything", folding.everything, [])]
     sections: list[str] = []
     room = BOXES
     for name, part, above in waiting:  # which grows as it is read
