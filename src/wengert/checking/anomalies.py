@@ -145,7 +145,6 @@ class _LineTable:
             del self.ticks[:KEPT], self.places[:KEPT]
 
     def find(self, node: Any) -> Line | None:
-        """The line that made a node."""
         at = bisect_left(self.ticks, node._made)  # a thread's ticks only grow
         if at == len(self.ticks) or self.ticks[at] != node._made:
             return None

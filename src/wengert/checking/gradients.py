@@ -248,7 +248,6 @@ class _Subject:
         return Replay(Graph(*[x for x in outputs if isinstance(x, Value)]), outputs)
 
     def first_tape(self) -> Replay:
-        """That of the outputs themselves."""
         self._first_tape = self._first_tape or self.replay(1)
         return self._first_tape
 
@@ -314,7 +313,6 @@ class _Tolerance(NamedTuple):
 
 
 def _compare(subject: _Subject, order: int, tolerance: _Tolerance, step: float | None) -> list[ComparedDerivative]:
-    """Every derivative of one order."""
     count = len(subject.leaves)
     chosen = range(count) if order == 1 or count <= COLUMNS else [k * count // COLUMNS for k in range(COLUMNS)]
     before = subject.numbers(order)

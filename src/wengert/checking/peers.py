@@ -94,7 +94,6 @@ def _named(row: Op, *libraries: Any) -> Function | None:
 
 
 def _partials(graph: Graph, place: int) -> Sequence[float]:
-    """Wengert's own partial derivatives of one instruction with respect to each operand."""
     return graph.partials[graph.starts[place] : graph.starts[place + 1]]
 
 

@@ -180,7 +180,6 @@ class Evidence:
         return self.graph.values[operand].data if known else None
 
     def _product(self, place: int, step: Instruction) -> None:
-        """A dot, or a product with a parameter."""
         operands = step.operands
         if not self._has_parameter(operands):
             return

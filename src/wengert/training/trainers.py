@@ -250,7 +250,6 @@ class Trainer:
         return tuple([sum(column) / len(outcomes) for column in zip(*outcomes, strict=True)])
 
     def _example(self, x: Any, y: Any) -> tuple[Value, Outcome]:
-        """The loss of one example, and its outcome."""
         model, loss_of, metric = self.task[:3]
         prediction = model(x)
         loss = loss_of(prediction, y)

@@ -94,7 +94,6 @@ class Pass:
                 self._write(at, operand, self.gradients[operand] + self.partials[at] * self.gradients[place])
 
     def _write(self, at: int, operand: int, gradient: float) -> None:
-        """An operand's gradient, as it is from now on."""
         self.before[at], self.after[at] = self.gradients[operand], gradient
         self.is_first[at], self._met[operand] = not self._met[operand], True
         self.gradients[operand] = gradient

@@ -199,14 +199,12 @@ class _Finder(Pass):
     """The backward pass of one result, and why a gradient in it is what it is."""
 
     def strangest(self) -> Explanation:
-        """Of the leaf with the strangest gradient."""
         order = ("nan", "infinite", "zero", "huge", "tiny", "ordinary")
         leaves = self.graph.leaves
         place = min(leaves, key=lambda i: (order.index(_verdict(self.gradients[i])), -fabs(self.gradients[i]), i))
         return self._at(place)
 
     def of(self, x: Value) -> Explanation:
-        """Of one node."""
         place = next((i for i, value in enumerate(self.graph.values) if value is x), -1)
         if place >= 0:
             return self._at(place)
@@ -303,7 +301,6 @@ class _Finder(Pass):
         return _first(reasons)
 
     def _flat(self, place: int, at: int, operand: int) -> str:
-        """Why a local derivative is 0."""
         op, data = naming.spelled(self.graph, place).lower(), self.data[operand]
         factors = self.operands(place) if op in ("mul", "prod") else []
         own = at - self.graph.starts[place]

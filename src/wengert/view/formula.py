@@ -71,7 +71,6 @@ def evaluate(text: str, numbers: Mapping[str, float]) -> Value:
 
 
 def _parsed(text: str) -> list[ast.stmt]:
-    """The statements of a formula."""
     import warnings
 
     try:
@@ -153,7 +152,6 @@ def _atom(node: ast.expr, named: dict[str, Any], numbers: Mapping[str, float], u
 
 
 def _error(node: ast.AST, what: str) -> ArgumentError:
-    """An error at a place of the formula."""
     line = getattr(node, "lineno", 1)
     where = f"line {line}, " if line > 1 else ""
     return ArgumentError(f"{where}column {getattr(node, 'col_offset', 0) + 1}: {what}")

@@ -58,8 +58,6 @@ def tree(root: Any, *, limit: int = 300) -> Tree:
 
 
 class _Lines:
-    """What the lines are written from."""
-
     def __init__(self, graph: Graph, stops: frozenset[int]) -> None:
         self.graph = graph
         self.stops = stops

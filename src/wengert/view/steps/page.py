@@ -161,7 +161,6 @@ def _data(backward: Pass, script: Script) -> tuple[str, list[str | None]]:
 
 
 def _json(x: float) -> float | int | str:
-    """A number as JSON can hold it."""
     if not isfinite(x):
         return str(x)
     return int(x) if x == int(x) and abs(x) < EXACT and (x or str(x) == "0.0") else x

@@ -222,7 +222,6 @@ def _rect(x: float, y: float, width: float, height: float) -> str:
 
 
 def _operation(symbol: str, start: float, port: Point, flow: Direction) -> str:
-    """The operation, and its arrow to the port of its box."""
     width = _pill(symbol)
     length = PILL if flow.down else width
     x, y = flow.turned((start + length / 2, port[1]))
