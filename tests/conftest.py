@@ -26,8 +26,9 @@ NEEDS = {
 """Marker -> library. What the markers mean stands in pyproject.toml."""
 
 HERE = Path(__file__).parent
-OPTIONAL = ("compiler", "diagnosis", "docs", "programs", "training", "view")  # what stands on the core
-OF_THE_CORE = ("test_calls.py", "test_captures.py")  # in those: what runs what only recording asks for
+OPTIONAL = ("checkpoint", "compiler", "diagnosis", "docs", "programs", "training", "view")
+"""What stands on the core; in those folders the following files run what only recording asks for."""
+OF_THE_CORE = ("test_calls.py", "test_captures.py")
 
 pytest.register_assert_rewrite("tests.compiler.checks", "tests.compiler.models")  # their assertions show numbers
 

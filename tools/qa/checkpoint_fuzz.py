@@ -135,7 +135,7 @@ def _die_at(line: int, share: float) -> None:
 
     def trace(frame: Any, event: str, argument: Any) -> Any:
         nonlocal left
-        if frame.f_globals.get("__name__") not in ("wengert.checkpoint", "wengert.training.safetensors"):
+        if frame.f_globals.get("__name__") not in ("wengert.checkpoint.states", "wengert.checkpoint.safetensors"):
             return None
         if event == "line":
             left -= 1

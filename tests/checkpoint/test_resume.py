@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from wengert import Value, checkpoint, data
+from wengert.checkpoint import states
 from wengert.compiler.backends import default_backend
 from wengert.errors import ArgumentError, CheckpointError
 from wengert.losses import hinge, l2, mse
@@ -324,7 +325,7 @@ def test_a_state_that_no_file_can_hold(path: Path) -> None:
 def test_a_history_of_too_many_epochs(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = MLP(2, [1])
     checkpoint.save(model, path, history=History([1.0] * 11))
-    monkeypatch.setattr(checkpoint, "LONGEST", 10)
+    monkeypatch.setattr(states, "LONGEST", 10)
     with pytest.raises(CheckpointError, match="11 epochs; at most 10"):
         checkpoint.save(model, path, history=History([1.0] * 11))
     with pytest.raises(CheckpointError, match=r"history.loss is of shape \[11\]"):
