@@ -346,7 +346,7 @@ def test_arguments_out_of_range(make: Callable[[], Any], message: str) -> None:
 
 
 def test_what_is_no_parameter() -> None:
-    with pytest.raises(OperandError, match=r"a parameter is a Value that is a leaf, and 1\.0 is none"):
+    with pytest.raises(OperandError, match=r"a parameter has to be a leaf Value, and 1\.0 is not a Value"):
         SGD([1.0], 0.1)  # type: ignore[list-item]
     with pytest.raises(OperandError, match="was computed"):
         SGD([Value(1.0) + 1.0], 0.1)

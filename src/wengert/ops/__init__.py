@@ -1,4 +1,4 @@
-"""The table of operations, one row each, and what rows are: see `table.py`."""
+"""The operations: the table has one row for each (`table.py`), and a row is an `Op` (`op.py`)."""
 
 from wengert.ops import coerce, ieee, table
 from wengert.ops.coerce import is_number, named, positive, within

@@ -23,7 +23,7 @@ ZETA += [1.1921992596531106e-07, 5.960818905125948e-08, 2.980350351465228e-08, 1
 ZETA += [7.45071178983543e-09, 3.725334024788457e-09, 1.862659723513049e-09, 9.313274324196682e-10]
 ONE_LESS_EULER = 0.42278433509846713  # 1 - Euler's constant
 
-# 1 / sqrt(2) and 1 / sqrt(2 pi): the float, and what it leaves out; of the first, also its halves of 26 bits
+# 1 / sqrt(2) and 1 / sqrt(2 pi), each as a float and its rounding error; the first also as two halves of 26 bits
 SPLIT = 2.0**27 + 1.0
 ROOT, ROOT_REST = math.sqrt(0.5), -4.833646656726457e-17
 ROOT_UPPER = ROOT * SPLIT - (ROOT * SPLIT - ROOT)
@@ -32,9 +32,9 @@ PEAK, PEAK_REST = 0.3989422804014327, -2.4923272022777433e-17
 
 
 def guarded(function: Callable[..., float], overflow: float = inf) -> Callable[..., float]:
-    """A function of `math` that answers as IEEE 754 does where `math` raises.
+    """Wrap a function of `math` so that it returns the IEEE 754 result where `math` raises.
 
-    `overflow` is what stands for a result beyond the largest float; outside the domain the answer is nan.
+    `overflow` is the result beyond the largest float; outside the domain the result is nan.
 
     >>> guarded(math.sqrt)(-1.0), guarded(math.cosh)(1000.0)
     (nan, inf)
@@ -52,7 +52,7 @@ def guarded(function: Callable[..., float], overflow: float = inf) -> Callable[.
 
 
 def logarithm(function: Callable[[float], float], pole: float = 0.0) -> Callable[[float], float]:
-    """A logarithm of `math` with -inf at its pole and nan below."""
+    """Wrap a logarithm of `math` so that it returns -inf at its pole and nan below."""
 
     def call(x: float) -> float:
         return function(x) if x > pole else -inf if x == pole else nan
@@ -61,7 +61,7 @@ def logarithm(function: Callable[[float], float], pole: float = 0.0) -> Callable
 
 
 def atanh(x: float) -> float:
-    """The inverse of tanh, with +-inf at +-1 and nan beyond."""
+    """Return the inverse of tanh, with +-inf at +-1 and nan beyond."""
     return math.atanh(x) if -1.0 < x < 1.0 else math.copysign(inf, x) if abs(x) == 1.0 else nan
 
 
@@ -69,45 +69,45 @@ log1p: Callable[[float], float] = logarithm(math.log1p, -1.0)
 
 
 def sign(x: float) -> float:
-    """-1, 0 or 1; nan for nan."""
+    """Return the sign of x: -1, 0 or 1; nan for nan."""
     return math.copysign(1.0, x) if x < 0.0 or x > 0.0 else x
 
 
 def floor(x: float) -> float:
-    """The greatest whole number that is not above x, as a float: -0, the infinities and nan stay what they are."""
+    """Return the greatest integer that is not above x, as a float; -0, infinities and nan are returned unchanged."""
     return x // 1.0 if abs(x) < inf else x
 
 
 def rounded(x: float) -> float:
-    """The nearest whole number, a tie to the even one, as a float; likewise."""
+    """Return the nearest integer as a float, the even one on a tie; -0, infinities and nan are returned unchanged."""
     return round(x, 0)
 
 
 def remainder(x: float, y: float) -> float:
-    """x % y, with nan for y = 0."""
+    """Return x % y, with nan for y = 0."""
     return x % y if y else nan
 
 
-to_multiple: Callable[..., float] = guarded(math.remainder)  # how far x is from the nearest multiple of y
+to_multiple: Callable[..., float] = guarded(math.remainder)  # the distance of x from the nearest multiple of y
 _lgamma = guarded(math.lgamma)
 
 
 def gaussian(x: float) -> float:
-    """exp(-x*x), accurate in the tails too: there the rounding of x*x would cost 500 units in the last place."""
+    """Return exp(-x*x), accurate also in the tails, where the rounding of x*x would cost 500 ulp."""
     power, rest = _bell(x, 1.0)
     return power + power * rest
 
 
 def normal_pdf(x: float) -> float:
-    """The normal density exp(-x*x / 2) / sqrt(2 pi), accurate in the tails too."""
+    """Return the normal density exp(-x*x / 2) / sqrt(2 pi), accurate also in the tails."""
     power, rest = _bell(x, 0.5)
     return power * (PEAK + (PEAK * rest + PEAK_REST))
 
 
 def _bell(x: float, factor: float) -> tuple[float, float]:
-    """A float and its relative error as an approximation of exp(-factor * x*x): its exponent is exact.
+    """Return exp(-factor * x*x) as a float and its relative error, by splitting x.
 
-    x is split into its upper 26 bits, whose square is exact, and the rest.
+    The upper part has 26 bits, so that its square is exact; the rest gives the relative error.
     """
     if not -40.0 < x < 40.0:
         return (x if x != x else 0.0), 0.0
@@ -116,10 +116,10 @@ def _bell(x: float, factor: float) -> tuple[float, float]:
 
 
 def normal_cdf(x: float) -> float:
-    """The normal distribution function, erfc(-x / sqrt(2)) / 2, accurate in the lower tail too.
+    """Return the normal distribution function, erfc(-x / sqrt(2)) / 2, accurate also in the lower tail.
 
-    There the rounding of x / sqrt(2) would cost 700 units in the last place. So what that leaves out is found by
-    Dekker's product of halves (https://doi.org/10.1007/BF01397083), and a linear term accounts for it.
+    There the rounding of x / sqrt(2) would cost 700 ulp. So Dekker's product (https://doi.org/10.1007/BF01397083)
+    computes the rounding error, and a linear term corrects for it.
     """
     if not -38.6 < x < 8.3:
         return x if x != x else float(x > 0.0)
@@ -131,15 +131,15 @@ def normal_cdf(x: float) -> float:
 
 
 def cbrt(x: float) -> float:
-    """The cube root: the C library's, with a step of Newton's, as some are 3 units in the last place off."""
+    """Return the cube root: the C library's, which can be 3 ulp off, improved by one Newton step."""
     y = math.cbrt(x)
     return y - (y - x / (y * y)) / 3.0 if 0.0 < abs(x) < inf else y
 
 
 def lgamma(x: float) -> float:
-    """log|gamma(x)|, with inf at 0, -1, -2, ...
+    """Return log|gamma(x)|, with inf at 0, -1, -2, ...
 
-    Python's own is 20 units in the last place off beside its zeros 1 and 2, so up to 12 it is found from a series.
+    `math.lgamma` is 20 ulp off near its zeros 1 and 2, so up to 12 a series computes it.
     """
     if not -inf < x < 12.0:
         return inf if x == -inf else _lgamma(x)
@@ -156,15 +156,15 @@ def lgamma(x: float) -> float:
 
 
 def _near_two(t: float) -> list[float]:
-    """Terms whose sum is lgamma(2 + t), for |t| <= 0.5: https://dlmf.nist.gov/5.7.E3."""
+    """Return terms whose sum is lgamma(2 + t), for |t| <= 0.5: https://dlmf.nist.gov/5.7.E3."""
     return [t * ONE_LESS_EULER, *((-t) ** k * zeta / k for k, zeta in enumerate(ZETA, 2))]
 
 
 def polygamma(order: float, x: float) -> float:
-    """The derivative of lgamma of order `order` + 1: 0 is digamma, 1 trigamma. nan at the poles -1, -2, ...
+    """Return the derivative of lgamma of order `order` + 1: 0 is digamma, 1 trigamma; nan at the poles -1, -2, ...
 
-    Whole orders up to 100; nan for others, as the factorials of higher ones leave the range of floats.
-    A sum over the poles below 0, recurrence up to 20, then the asymptotic series (https://dlmf.nist.gov/5.15).
+    `order` is an integer from 0 to 100; for others the result is nan, as their factorials overflow. Below 0 it sums
+    over the poles, up to 20 it uses the recurrence, and above the asymptotic series (https://dlmf.nist.gov/5.15).
 
     >>> round(polygamma(0, 1.0), 12), round(polygamma(1, 1.0), 12)   # minus Euler's constant; pi**2 / 6
     (-0.577215664902, 1.644934066848)
@@ -178,7 +178,7 @@ def polygamma(order: float, x: float) -> float:
         return nan if x == math.floor(x) else _reflected(n, x)
     if x == inf:
         return inf if n == 0 else 0.0
-    if n == 0 and 0.5 <= x <= 2.5:  # the derivative of _near_two: its zero is at 1.46
+    if n == 0 and 0.5 <= x <= 2.5:  # the derivative of _near_two, accurate at the zero at 1.46
         t = x - 1.0 if x < 1.5 else x - 2.0
         terms = [ONE_LESS_EULER, *(-((-t) ** (k - 1)) * zeta for k, zeta in enumerate(ZETA, 2))]
         return math.fsum(terms if x >= 1.5 else [*terms, -1.0 / x])
@@ -194,12 +194,12 @@ def polygamma(order: float, x: float) -> float:
 
 
 def _ratio(factor: float, power: int, x: float) -> float:
-    """factor / x**power, which may be ordinary where x**power is not."""
+    """Return factor / x**power without overflow or underflow of x**power."""
     return float(factor) * x ** -(power // 2) * x ** (power // 2 - power)
 
 
 def _quotient(n: int, x: float) -> float:
-    """n! / x**(n + 1), one term of the recurrence."""
+    """Return n! / x**(n + 1), one term of the recurrence."""
     try:
         return math.factorial(n) / x ** (n + 1)
     except ZeroDivisionError:
@@ -209,8 +209,8 @@ def _quotient(n: int, x: float) -> float:
 
 
 def _reflected(n: int, x: float) -> float:
-    """polygamma(n, x) for x < 0: of order 0 by the cotangent, else the nearest pole and what lies on either side."""
-    d = x - round(x)  # from the nearest pole, exact
+    """Return polygamma(n, x) for x < 0: for n = 0 by the cotangent, else as the nearest pole's term and the others'."""
+    d = x - round(x)  # the distance from the nearest pole, exact
     if n == 0:
         c = 1.0 / math.tan(pi * d) if abs(d) <= 0.25 else math.tan(pi * (math.copysign(0.5, d) - d))
         return polygamma(0, 1.0 - x) - pi * c
@@ -220,7 +220,7 @@ def _reflected(n: int, x: float) -> float:
 
 
 def _beside(n: int, d: float) -> float:
-    """polygamma(n, 1 + d): its first term is corrected for what the sum leaves out."""
+    """Return polygamma(n, 1 + d), its first term corrected for the rounding of 1 + d."""
     x = 1.0 + d
     rest = d - (x - 1.0)
     return polygamma(n, x) + (-1.0 if n % 2 else 1.0) * rest * (n + 1) * _quotient(n, x) / x
