@@ -123,9 +123,9 @@ def test_errors() -> None:
             random_program(1, names)
     counts: tuple[Any, ...] = (0, -1, 1.5, "2")
     for count in counts:
-        with pytest.raises(ArgumentError, match=r"inputs is .*; expected a whole number from 1 up"):
+        with pytest.raises(ArgumentError, match=r"inputs is .*; expected an int >= 1"):
             random_program(1, inputs=count)
-        with pytest.raises(ArgumentError, match=r"steps is .*; expected a whole number from 1 up"):
+        with pytest.raises(ArgumentError, match=r"steps is .*; expected an int >= 1"):
             random_program(1, steps=count)
     with pytest.raises(ArgumentError, match="has a step 'tahn', which is no operation; pass it in `operations`"):
         RandomProgram((1.0,), (ProgramStep("tahn", (0,)),), (1,))(1.0)

@@ -172,7 +172,7 @@ def op(
     if arity == -1:
         arity = _arity(name, value)
     if arity is not None and (type(arity) is not int or arity < 1):
-        raise OperationError(f"{name} has arity {arity!r}; expected an int from 1 on, or None for any number")
+        raise OperationError(f"{name} has arity {arity!r}; expected an int >= 1, or None for any number")
     kinds = (Functions, *Functions.__subclasses__())  # among them Value, which imports this module
     if isinstance(name, str) and name not in table.BY_NAME and any(hasattr(kind, name) for kind in kinds):
         raise OperationError(f"{name} is an attribute of every Value: choose another name")

@@ -207,7 +207,7 @@ def _rows(operations: Iterable[str] | None, inputs: int, steps: int) -> list[Op]
     """The rows of these names; all arguments are checked here."""
     for argument, count in (("inputs", inputs), ("steps", steps)):
         if type(count) is not int or count < 1:
-            raise ArgumentError(f"{argument} is {count!r}; expected a whole number from 1 up")
+            raise ArgumentError(f"{argument} is {count!r}; expected an int >= 1")
     names = OPERATIONS if operations is None else tuple(operations)
     unknown = [name for name in names if not isinstance(name, str) or getattr(BY_NAME.get(name), "value", None) is None]
     if unknown or not names:

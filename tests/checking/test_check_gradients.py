@@ -357,7 +357,7 @@ def test_the_point_is_restored_whatever_is_raised() -> None:
 
 
 def test_arguments() -> None:
-    with pytest.raises(ArgumentError, match=r"order is 0; expected 1, 2"):
+    with pytest.raises(ArgumentError, match=r"order is 0; expected an int >= 1"):
         check_gradients(wengert.exp, 1.0, order=0)
     for step in (-1.0, 0.0, math.nan, inf, "small"):
         with pytest.raises(ArgumentError, match=r"step is .*; expected a number above 0"):
@@ -366,9 +366,9 @@ def test_arguments() -> None:
         check_gradients(wengert.exp, 1.0, step=1e-20)
     wrong: tuple[Any, ...] = (-1e-6, math.nan, "1", None)
     for tolerance in wrong:
-        with pytest.raises(ArgumentError, match=r"rtol is .*; expected a number from 0 up"):
+        with pytest.raises(ArgumentError, match=r"rtol is .*; expected a number >= 0"):
             check_gradients(wengert.exp, 1.0, rtol=tolerance)
-        with pytest.raises(ArgumentError, match=r"atol is .*; expected a number from 0 up"):
+        with pytest.raises(ArgumentError, match=r"atol is .*; expected a number >= 0"):
             check_gradients(wengert.exp, 1.0, atol=tolerance)
     with pytest.raises(ArgumentError, match=r"there is no float among the inputs of exp to vary: write 1\.0 for 1"):
         check_gradients(wengert.exp, 1)

@@ -157,10 +157,10 @@ def check_gradients(
     True
     """
     if type(order) is not int or order < 1:
-        raise ArgumentError(f"order is {order!r}; expected 1, 2 or another whole number from 1 up")
+        raise ArgumentError(f"order is {order!r}; expected an int >= 1")
     for name, tolerance in (("rtol", rtol), ("atol", atol)):
         if not (is_number(tolerance) and tolerance >= 0.0):
-            raise ArgumentError(f"{name} is {tolerance!r}; expected a number from 0 up")
+            raise ArgumentError(f"{name} is {tolerance!r}; expected a number >= 0")
     if step is not None and not (is_number(step) and step > 0.0 and isfinite(step)):
         raise ArgumentError(f"step is {step!r}; expected a number above 0")
     with modes.recorded():

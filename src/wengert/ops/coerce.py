@@ -115,7 +115,7 @@ def within(name: str, number: Any, low: float, high: float) -> float:
         ArgumentError: it is not a number with low <= number < high.
     """
     if not isinstance(number, Real) or not low <= float(number) < high:
-        raise ArgumentError(f"{name} is {number!r}; expected a number from {low} to below {high}")
+        raise ArgumentError(f"{name} is {number!r}; expected a number >= {low} and < {high}")
     return float(number)
 
 

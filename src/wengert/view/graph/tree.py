@@ -38,7 +38,7 @@ def tree(root: Any, *, limit: int = 300) -> Tree:
 
     Raises:
         OperandError: `root` is not a Value.
-        ArgumentError: `limit` is not a whole number from 1 up.
+        ArgumentError: `limit` is not an int >= 1.
 
     >>> x, w = Value(2.0, "x"), Value(-3.0, "w")
     >>> y = x * w + x
@@ -52,7 +52,7 @@ def tree(root: Any, *, limit: int = 300) -> Tree:
     """
     graph = graph_of(root)
     if type(limit) is not int or limit < 1:
-        raise ArgumentError(f"limit is {limit!r:.40}; expected a whole number of lines from 1 up")
+        raise ArgumentError(f"limit is {limit!r:.40}; expected an int >= 1, the number of lines")
     stops, notes = stopping(graph)
     return Tree("\n".join([*_Lines(graph, stops).lines(limit), *([] if stops else notes), *alone(root)]))
 
