@@ -64,7 +64,7 @@ def test_the_sentences_of_the_tutorials_example() -> None:
         "0 forward: e = a*b = 2 × (-3) = -6",
         "1 forward: d = e + c = -6 + 10 = 4",
         "2 forward: L = d*f = 4 × (-2) = -8",
-        "3 backward: grad of L = 1, the derivative of the result by itself",
+        "3 backward: grad of L = 1, the derivative of the result with respect to itself",
         "4 backward: grad of d = grad of L × local derivative = 1 × (-2) = -2\n"
         "            grad of f = grad of L × local derivative = 1 × 4 = 4",
         "5 backward: grad of e = grad of d × local derivative = -2 × 1 = -2\n"
@@ -151,7 +151,7 @@ def test_the_recorded_derivative_counts_and_a_change_is_noticed() -> None:
 
 def test_a_leaf_alone_and_a_node_without_values() -> None:
     (only,) = steps(Value(3.0, "x"))
-    assert only.sentence == "grad of x = 1, the derivative of the result by itself"
+    assert only.sentence == "grad of x = 1, the derivative of the result with respect to itself"
     assert "grad of x = 1" not in steps(Value(3.0, "x")).page()  # the page makes its own sentences
 
 
@@ -380,7 +380,7 @@ def test_a_million_nodes_are_stepped_through_in_python_and_refused_as_a_page(tmp
     assert sequence[-1].contributions[0].after == sequence.gradients[0]
     target = tmp_path / "page.html"
     target.write_text("kept")
-    with pytest.raises(ArgumentError, match=r"up to 3,000 nodes, and this computation has 100,001"):
+    with pytest.raises(ArgumentError, match=r"at most 3,000 nodes, this computation has 100,001"):
         sequence.save(target)
     assert target.read_text() == "kept"
 
