@@ -325,11 +325,11 @@ class TestLoader:
     def test_extensions_that_are_gone(self, folder: Path) -> None:
         for name in ("engine", "optim"):
             (folder / f"{name}{self.suffix}").unlink()
-        assert self.decide(folder) == (False, "the extensions are gone since they were compiled", False)
+        assert self.decide(folder) == (False, "the extensions were deleted after they were compiled", False)
 
     def test_extensions_for_another_python(self, tmp_path: Path) -> None:
         (tmp_path / "_compiled.cpython-39-z80.txt").touch()
-        reason = f"compiled for cpython-39-z80 alone, and this Python is {_loader.KIND}; to compile: pip install -e ."
+        reason = f"compiled for cpython-39-z80 only, and this Python is {_loader.KIND}; to compile: pip install -e ."
         assert self.decide(tmp_path) == (False, reason, False)
 
     @pytest.mark.parametrize("name", ["engine.py", "engine.pxd", "optim.py", "optim.pxd"])
@@ -339,15 +339,15 @@ class TestLoader:
 
     def test_a_source_that_is_gone(self, folder: Path) -> None:
         (folder / "engine.pxd").unlink()
-        assert self.decide(folder) == (False, "engine.pxd is gone since the extensions were compiled", True)
+        assert self.decide(folder) == (False, "engine.pxd was deleted after the extensions were compiled", True)
 
     def test_all_or_none(self, folder: Path) -> None:
         (folder / f"optim{self.suffix}").unlink()
-        assert self.decide(folder) == (False, "optim.py has no extension, though others have", True)
+        assert self.decide(folder) == (False, "optim.py has no extension, but other modules have", True)
 
     def test_extensions_of_unknown_origin(self, folder: Path) -> None:
         self.record(folder).unlink()
-        reason = "nothing tells what source the extensions were compiled from"
+        reason = "the record of the sources that the extensions were compiled from is missing"
         assert self.decide(folder) == (False, reason, True)
 
     @pytest.mark.parametrize(("wish", "compiled"), [("1", False), ("yes", False), ("0", True), ("", True)])

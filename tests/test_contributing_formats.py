@@ -57,5 +57,5 @@ def test_the_command_line_and_the_messages_name_it(changed: Path) -> None:
     said = run(changed, program)
     assert len(read(changed / "c.graphml")[1]) == 5
     assert "format is 'gif'; expected one of svg, png, html, dot, graphml\n" in said
-    assert "what to write: it should end in .svg, .png, .html, .dot, .graphml\n" in said
+    assert "has no known suffix: expected .svg, .png, .html, .dot, .graphml\n" in said
     assert "write a picture: .svg, .png, .html, .dot, .graphml" in " ".join(said.split())

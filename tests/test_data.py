@@ -109,7 +109,7 @@ def test_each_part_of_a_split_has_an_example(share: float) -> None:
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
-        (lambda: data.moons(1), ArgumentError, "n is 1; expected a whole number from 2 up"),
+        (lambda: data.moons(1), ArgumentError, "n is 1; expected an int >= 2"),
         (lambda: data.moons(2.5), ArgumentError, r"n is 2\.5"),
         (lambda: data.moons(noise=-1.0), ArgumentError, r"noise is -1\.0"),
         (lambda: data.circles(noise=math.nan), ArgumentError, "noise is nan"),
@@ -117,8 +117,8 @@ def test_each_part_of_a_split_has_an_example(share: float) -> None:
         (lambda: data.spiral(0), ArgumentError, "n is 0"),
         (lambda: data.spiral(10, classes=0), ArgumentError, "classes is 0"),
         (lambda: data.spiral(10, noise=math.inf), ArgumentError, "noise is inf"),
-        (lambda: data.train_test_split([1, 2], [1]), LengthError, "2 examples and 1 targets"),
-        (lambda: data.train_test_split([], []), DataError, "0 examples"),
+        (lambda: data.train_test_split([1, 2], [1]), LengthError, "2 examples but 1 targets"),
+        (lambda: data.train_test_split([], []), DataError, "too few examples to split: 0"),
         (lambda: data.train_test_split([1, 2], [1, 2], test=1.0), ArgumentError, r"test is 1\.0"),
     ],
 )

@@ -155,7 +155,7 @@ def test_what_cannot_be_computed_with_is_named() -> None:
     X, y = data(WengertClassifier)
     with pytest.raises(ArgumentError, match="y has 1 class, 'setosa'; expected two or more"):
         WengertClassifier().fit(X[:50], y[:50])
-    with pytest.raises(ArgumentError, match="alpha is -1; expected a number from 0 up"):
+    with pytest.raises(ArgumentError, match="alpha is -1; expected a number >= 0"):
         WengertClassifier(alpha=-1).fit(X, y)
 
 

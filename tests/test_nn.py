@@ -294,9 +294,9 @@ def test_an_error_of_the_activation_is_its_own() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Neuron(0), "nin is 0; expected a whole number from 1 up"),
-        (lambda: Neuron(2.0), "nin is 2.0; expected a whole number"),  # type: ignore[arg-type]
-        (lambda: Layer(2, -1), "nout is -1; expected a whole number"),
+        (lambda: Neuron(0), "nin is 0; expected an int >= 1"),
+        (lambda: Neuron(2.0), "nin is 2.0; expected an int >= 1"),  # type: ignore[arg-type]
+        (lambda: Layer(2, -1), "nout is -1; expected an int >= 1"),
         (lambda: MLP(2, []), r"nouts is \[\]; expected the size of each layer in a list"),
         (lambda: MLP(2, 3), "nouts is 3; expected the size of each layer in a list"),  # type: ignore[arg-type]
         (lambda: MLP(2, [3, 0]), "nout is 0"),
@@ -307,7 +307,7 @@ def test_an_error_of_the_activation_is_its_own() -> None:
         (lambda: Neuron(2, weights="small"), "weights is 'small'; expected 'uniform' or 'scaled'"),
         (lambda: Neuron(2, False), "activation is False; expected 'linear', a function"),  # type: ignore[arg-type]
         (lambda: MLP(2, [4, 1], [1]), r"activation is \[1\]; expected 'linear', a function"),  # type: ignore[arg-type]
-        (lambda: MLP(2, [4, 1], rng="1"), r"rng is '1'; expected a whole number, or what to draw from, such as random"),
+        (lambda: MLP(2, [4, 1], rng="1"), r"rng is '1'; expected an int, or a source of numbers such as random"),
         (lambda: MLP(2, {4, 1}), r"nouts is \{.*\}; expected the size of each layer in a list"),
     ],
 )

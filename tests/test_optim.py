@@ -105,7 +105,7 @@ def test_a_network_is_trained_as_in_pytorch(name: str) -> None:
 
 
 def test_a_learning_rate_that_is_missing_is_named() -> None:
-    with pytest.raises(ArgumentError, match=r"lr is missing, the learning rate: SGD\(model.parameters\(\), lr=0.05\)"):
+    with pytest.raises(ArgumentError, match=r"lr, the learning rate, is missing: write SGD\(model.parameters\(\), lr="):
         SGD(MLP(2, [1]).parameters())
 
 
@@ -249,7 +249,7 @@ def test_copies_go_on_alike(twin_of: Callable[[Optimizer], Optimizer]) -> None:
         (SGD(values(), 0.1).state_dict(), "not a state of Adam"),
         (AdamW(values(), 0.1).state_dict(), "not a state of Adam"),
         ({}, "not a state of Adam: expected .*'age'.*, got \\[\\]"),
-        (Adam([Value(1.0)], 0.1).state_dict(), "age is of 1 parameters; there are 4"),
+        (Adam([Value(1.0)], 0.1).state_dict(), "age is for 1 parameters, but there are 4"),
     ],
 )
 def test_a_state_that_does_not_fit_changes_nothing(state: dict[str, Any], message: str) -> None:
@@ -275,7 +275,7 @@ def test_an_optimizer_of_ones_own() -> None:
     optimizer = SignDescent([Value(1.0)], 0.25)
     assert run(optimizer, [[7.0], [-7.0]]) == [[0.75], [1.0]]
     assert repr(optimizer) == "SignDescent(1 parameters, lr=0.25, steps=2)"
-    with pytest.raises(NotImplementedError, match="Optimizer does not say how"):
+    with pytest.raises(NotImplementedError, match="Optimizer defines neither _rule nor _update"):
         Optimizer([Value(1.0)], 0.1).step()
 
 
@@ -323,12 +323,12 @@ def test_clipping(gradient: list[float], max_norm: float, norm: float, after: li
     ("make", "message"),
     [
         (lambda: SGD([], 0.1), "no parameters to optimize"),
-        (lambda: SGD(values(), -0.1), "lr is -0.1; expected a number from 0.0"),
+        (lambda: SGD(values(), -0.1), "lr is -0.1; expected a number >= 0.0"),
         (lambda: SGD(values(), math.nan), "lr is nan"),
         (lambda: SGD(values(), math.inf), "lr is inf"),
         (lambda: SGD(values(), "0.1"), "lr is '0.1'"),  # type: ignore[arg-type]
         (lambda: SGD(values(), Value(0.1)), "lr is Value"),  # type: ignore[arg-type]
-        (lambda: SGD(values(), 0.1, momentum=1.0), "momentum is 1.0; expected a number from 0.0 to below 1.0"),
+        (lambda: SGD(values(), 0.1, momentum=1.0), "momentum is 1.0; expected a number >= 0.0 and < 1.0"),
         (lambda: SGD(values(), 0.1, momentum=-0.1), "momentum is -0.1"),
         (lambda: SGD(values(), 0.1, nesterov=True), "nesterov needs a momentum"),
         (lambda: SGD(values(), 0.1, weight_decay=-1.0), "weight_decay is -1.0"),
@@ -346,7 +346,7 @@ def test_arguments_out_of_range(make: Callable[[], Any], message: str) -> None:
 
 
 def test_what_is_no_parameter() -> None:
-    with pytest.raises(OperandError, match=r"a parameter is a Value that is a leaf, and 1\.0 is none"):
+    with pytest.raises(OperandError, match=r"a parameter has to be a leaf Value, and 1\.0 is not a Value"):
         SGD([1.0], 0.1)  # type: ignore[list-item]
     with pytest.raises(OperandError, match="was computed"):
         SGD([Value(1.0) + 1.0], 0.1)

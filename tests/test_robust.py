@@ -175,7 +175,7 @@ def test_an_interrupt_inside_a_pass_over_a_large_graph() -> None:
 def test_an_optimizer_whose_lists_were_tampered_with() -> None:
     optimizer = SGD([Value(1.0)], lr=0.1, momentum=0.5)
     optimizer._active += [Value(1.0) for _ in range(100_000)]
-    with pytest.raises(ArgumentError, match="velocity is of 1 parameters; there are 100001"):
+    with pytest.raises(ArgumentError, match="velocity is for 1 parameters, but there are 100001"):
         optimizer.step()
     a, b = Value(1.0), Value(1.0)
     (a * b).backward()
@@ -191,9 +191,9 @@ def test_an_optimizer_whose_lists_were_tampered_with() -> None:
         ({"steps": "abc"}, "invalid literal"),
         ({"steps": -1}, "steps is -1"),
         ({"mean": ["x"]}, "must be real number"),
-        ({"mean": [1.0, 2.0]}, "mean is of 2 parameters"),
-        ({"square": [-1.0]}, "square holds a negative number"),
-        ({"age": [-1.0]}, "age holds a negative number"),
+        ({"mean": [1.0, 2.0]}, "mean is for 2 parameters"),
+        ({"square": [-1.0]}, "square has a negative number"),
+        ({"age": [-1.0]}, "age has a negative number"),
     ],
 )
 def test_a_bad_state_changes_nothing(change: dict[str, Any], words: str) -> None:

@@ -68,11 +68,11 @@ OBJECTS = [(object(), "convert it with float"), (float, "float")]
 def test_what_cannot_be_data(bad: Any, advice: str) -> None:
     x = Value(1.5)
     advice = r"make a list of Values, .*wengert\.compile" if isinstance(bad, list) else advice
-    with pytest.raises(OperandError, match=rf"(?s)data is one real number, not .*{advice}"):
+    with pytest.raises(OperandError, match=rf"(?s)expected one real number, not .*{advice}"):
         Value(bad)
     for name in ("data", "grad"):
         if (name, bad) != ("grad", None):
-            with pytest.raises(OperandError, match=rf"(?s)data is one real number, not .*{advice}"):
+            with pytest.raises(OperandError, match=rf"(?s)expected one real number, not .*{advice}"):
                 setattr(x, name, bad)
     assert (x.data, x.grad) == (1.5, 0.0)
 
@@ -179,7 +179,7 @@ def test_a_copy_of_a_result_is_a_leaf() -> None:
 
 
 def test_a_value_cannot_be_data() -> None:
-    with pytest.raises(OperandError, match=r"a Value already: use it as it is, or read its \.data"):
+    with pytest.raises(OperandError, match=r"a Value already: use it directly, or read its \.data"):
         Value(Value(1.0))
 
 
@@ -235,7 +235,7 @@ def test_any_other_operand_gets_its_turn(bad: Any) -> None:
             with pytest.raises(TypeError, match=r"not supported|unsupported"):
                 operator(left, right)
     assert (x == bad, x != bad, bad == x) == (False, True, False)
-    with pytest.raises(OperandError, match="data is one real number, not"):
+    with pytest.raises(OperandError, match="expected one real number, not"):
         wengert.atan2(x, bad)
 
 

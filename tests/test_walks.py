@@ -116,9 +116,9 @@ class Liar(list[float]):
 
 
 def test_the_lengths_of_a_dot() -> None:
-    with pytest.raises(LengthError, match=r"^dot of 2 weights with 1 inputs: the two must be equally long$"):
+    with pytest.raises(LengthError, match=r"^dot of 2 weights with 1 inputs: expected two sequences of one length$"):
         dot([1.0, 2.0], [3.0])
-    with pytest.raises(LengthError, match=r"^dot of 1 weights: a sequence does not give as many items as its len"):
+    with pytest.raises(LengthError, match=r"^dot of 1 weights: iterating a sequence gave another number of items"):
         dot(Liar([1.0, 2.0]), [Value(3.0)])
 
 

@@ -1,7 +1,7 @@
 """Writes src/wengert/functions.pyi from the table of operations: python tools/make_stubs.py
 
 The functions and methods of the table are made when `functions.py` is loaded, where editors and type checkers
-cannot see them. The stub shows them. A test holds it to the table.
+cannot see them. The stub shows them. A test compares it with the table.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ STUB = Path(__file__).resolve().parent.parent / "src" / "wengert" / "functions.p
 
 HEAD = '''\
 # Made by tools/make_stubs.py from the table in ops/table.py: run that, do not edit this.
-# A function of floats gives a float; with a Value among its operands, a Value.
+# A function of floats returns a float; with a Value among its operands, a Value.
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, overload
 
 from wengert.engine import Value
 
 class Functions:
-    """The methods that a Value has by the table: `x.tanh()` for the row tanh, and so on."""
+    """The methods that the table gives a Value: `x.tanh()` for the row tanh, and so on."""
 
     __slots__ = ()
     __array_priority__: float
@@ -52,13 +52,13 @@ def op(
 
 
 def operand_names(row: ops.Op) -> list[str]:
-    """The names by which the row's rule calls its operands."""
+    """Return the names of the operands in the row's rule."""
     code = row.partials.__code__
     return list(code.co_varnames[1 : code.co_argcount])
 
 
 def parameters(row: ops.Op, kinds: list[str]) -> str:
-    """The parameters of a function of the row, whose operands are of these kinds."""
+    """Write the parameters of a function of the row for operands of these types."""
     defaults = [""] * (len(kinds) - len(row.defaults)) + [f" = {d}" for d in row.defaults]
     defaults = ["" if kind == "Value" else d for kind, d in zip(kinds, defaults, strict=True)]
     names = operand_names(row)
@@ -73,7 +73,7 @@ def method(name: str, row: ops.Op) -> str:
 
 
 def function(name: str, row: ops.Op) -> str:
-    """The row as a function, once for floats and once for each way in which a Value can be among the operands."""
+    """The row as a function: an overload for floats, and one for each position of the first Value."""
     if row.arity is None:
         return (
             f"@overload\ndef {name}(  # type: ignore[overload-overlap]  # a float fits both\n"

@@ -7,8 +7,8 @@
 >>> f"{x.grad:.6f}"
 '0.545455'
 
-The functions that share their name with one of Python's own (abs, max, min, pow, round, sum) are there as
-`wengert.max` and so on, and stay out of ``from wengert import *``.
+Functions with the name of a Python builtin (abs, max, min, pow, round, sum) are available as `wengert.max` and so on,
+but not through ``from wengert import *``.
 """
 
 from wengert import _loader
@@ -28,7 +28,7 @@ from wengert.graph import Graph
 from wengert.handmade import Handmade as _Handmade  # noqa: F401  (Value(data, children, op) makes one)
 from wengert.modes import no_grad
 
-if TYPE_CHECKING:  # what the table below says, to a type checker and an editor
+if TYPE_CHECKING:  # the table below, for type checkers and editors
     from wengert import checkpoint
     from wengert.compiler.function import compile as compile
     from wengert.training.fit import History, fit
@@ -53,7 +53,7 @@ __all__ += ["check_gradients", "compare", "detect_anomaly", "diagnose", "draw", 
 __all__ += ["hessian", "hvp", "jacobian", "jvp", "steps", "strict", "tree", "value_and_grad", "vjp"]
 __all__ += functions.__all__
 
-_LATER = {  # imported when they are first asked for, so that a program that only computes starts sooner
+_LATER = {  # imported at their first use, so that a program that only computes starts sooner
     "compiler.function": ("compile",),
     "training.fit": ("History", "fit"),
     "checking.anomalies": ("detect_anomaly", "strict"),
@@ -68,7 +68,7 @@ _LATER = {  # imported when they are first asked for, so that a program that onl
 }
 
 
-_HOMES = (  # where a name is looked for that is not here
+_HOMES = (  # the modules in which a missing name is looked up, for the error message
     *("nn", "losses", "optim", "data", "training", "checkpoint", "diagnosis", "derivatives.grad"),
     *("checking.gradients", "checking.compare"),
     *("checking.anomalies", "graph", "errors"),
@@ -98,11 +98,11 @@ def _packages(name: str) -> Iterable[Any]:
 
 
 class _Signpost:
-    """The last that Python asks for a module: ``from wengert import MLP`` is told that MLP is in wengert.nn."""
+    """The last import finder: it tells ``from wengert import MLP`` that MLP is in wengert.nn."""
 
     @staticmethod
     def find_spec(fullname: str, path: object = None, target: object = None) -> None:
-        """Raise an ImportError if it is a name of another module; None if it is not known."""
+        """Raise an ImportError that names the module that has this name, if one does."""
         package, _, name = fullname.rpartition(".")
         for module in _HOMES if package == "wengert" else ():
             if name in import_module(f"wengert.{module}").__all__:

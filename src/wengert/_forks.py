@@ -1,8 +1,8 @@
-"""What a forked child starts with: it has the thread that forked, and no other.
+"""Renews locks in forked children, which have only the thread that forked.
 
-A lock that another thread held at that moment would be held in the child for ever, and the child wait for it without
-end. So each lock of the package is made anew in a child, and with it goes what such a thread was counted for. What the
-thread that forked holds itself it keeps, and gives back as it goes on.
+A lock that another thread held at that moment would stay locked in the child, and the child would wait for it for ever.
+So a child replaces each lock of the package and resets the counts of the threads that are gone. Locks held by the
+thread that forked stay, and it releases them as usual.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ __all__ = ["in_child", "is_orphaned"]
 
 
 def in_child(renew: Callable[[], object]) -> None:
-    """Call a function in every child from now on, before anything else runs there."""
-    if hasattr(os, "register_at_fork"):  # where there are forks
+    """Call a function in every forked child from now on, before anything else runs there."""
+    if hasattr(os, "register_at_fork"):  # missing on Windows
         os.register_at_fork(after_in_child=renew)
 
 
 def is_orphaned(lock: Any) -> bool:
-    """Whether a reentrant lock is held by a thread that is not in this child: by another than the only one there is.
+    """Return True if a thread that does not exist in this child holds a reentrant lock.
 
     >>> import threading
     >>> lock = threading.RLock()

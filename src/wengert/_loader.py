@@ -1,22 +1,21 @@
-"""Which engine runs: the compiled one or the interpreted one.
+"""Chooses which engine runs: the compiled one or the interpreted one.
 
-`node.py`, `engine.py`, `graph.py`, `optim.py`, `parameters.py`, `compiler/fused.py`: one text runs in two ways, as
-extensions that `setup.py` compiled from them, or as the Python files they are. Python's own rule, "an extension beside
-a `.py` wins", is right except twice:
+The modules in `COMPILED` run either as extensions that `setup.py` compiled, or as the Python files they were compiled
+from. Python's own rule, "an extension beside a `.py` wins", is right except in two cases:
 
 - **`WENGERT_INTERPRETED=1`** in the environment asks for the Python files: to step through them in a debugger, to
   measure, to test.
-- **The source was edited after it was compiled.** The extension would run what the file no longer says, without a
-  word. So `setup.py` leaves a small text file beside the extensions (`_compiled.<kind of Python>.txt`) with a hash of
-  every source, and if one differs the Python files run, and a `RuntimeWarning` names the command that compiles again.
-  (Where nothing could be compiled it holds the reason, which `wengert info` repeats.)
+- **The source was edited after it was compiled.** The extension would silently run the old code. So `setup.py` leaves
+  a small text file beside the extensions (`_compiled.<kind of Python>.txt`) with a hash of every source. If one
+  differs, the Python files run, and a `RuntimeWarning` names the command that compiles again. (Where nothing could be
+  compiled, the file holds the reason, which `wengert info` repeats.)
 
-`wengert/__init__.py` calls `install()` before it imports anything else. The decision is taken once, for all of them
-together, since they share C structures. When Python's own rule is right, nothing is installed at all;
-otherwise a finder at the head of `sys.meta_path` answers for these names only.
+`wengert/__init__.py` calls `install()` before it imports anything else. The decision is made once, for all of them
+together, since they share C structures. When Python's own rule is right, nothing is installed; otherwise a finder at
+the head of `sys.meta_path` finds these modules only.
 
-The hash is `importlib.util.source_hash`, by which Python itself tells whether a cached `.pyc` is older than its source
-(PEP 552). It takes 2 microseconds for a file of 10 kB where SHA-256 takes 40, and this runs at each start.
+The hash is `importlib.util.source_hash`, with which Python itself checks whether a cached `.pyc` is older than its
+source (PEP 552). It takes 2 microseconds for a file of 10 kB where SHA-256 takes 40, and this runs at each start.
 """
 
 from __future__ import annotations
@@ -51,14 +50,14 @@ COMPILED = (
 """The modules that `setup.py` compiles when they have a `.pxd` beside them."""
 
 REBUILD = "pip install -e ."
-"""The command that compiles a source tree again."""
+"""The command that recompiles a source tree."""
 
 KIND = EXTENSION_SUFFIXES[0].removeprefix(".").rpartition(".")[0]
-"""This kind of Python, as the names of extensions have it."""
+"""This kind of Python, as it is written in the file names of extensions."""
 
 
 class Status(NamedTuple):
-    """What runs and why: `compiled`, and `reason`, a phrase for people.
+    """Which engine runs and why: `compiled`, and `reason`, a phrase for people.
 
     >>> print(Status(False, "WENGERT_INTERPRETED is set"))
     interpreted (WENGERT_INTERPRETED is set)
@@ -72,13 +71,13 @@ class Status(NamedTuple):
 
 
 class PythonFileFinder:
-    """Finds these modules as `.py` files, though an extension stands beside each."""
+    """Finds the modules in `COMPILED` as `.py` files although there are extensions beside them."""
 
     @staticmethod
     def find_spec(
         fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """The module's own `.py`, or None: then the next finder is asked."""
+        """Return the spec of the module's `.py` file, or None for other modules."""
         package, _, name = fullname.partition(".")
         if package != "wengert" or name not in COMPILED:
             return None
@@ -90,12 +89,12 @@ _status = Status(False, "not decided yet")
 
 
 def status() -> Status:
-    """Which engine runs, as `wengert info` says it."""
+    """Return which engine runs and why, as `wengert info` prints it."""
     return _status
 
 
 def install() -> None:
-    """Decides, once, which engine this process runs. Takes under half a millisecond; a second call does nothing."""
+    """Decide, once, which engine this process runs, in under half a millisecond; a second call does nothing."""
     global _status
     if _status.reason != "not decided yet":
         return
@@ -110,12 +109,12 @@ def install() -> None:
         warnings.warn(
             f"wengert runs interpreted: {_status.reason}. To compile again: {REBUILD}",
             RuntimeWarning,
-            stacklevel=3,  # the line that imports wengert, as far as it can be told
+            stacklevel=3,  # at best the line that imports wengert
         )
 
 
 def show_source(method: Any) -> None:
-    """Have `inspect.getsource`, and the ?? of notebooks, find the text of a compiled method in its `.py` file."""
+    """Let `inspect.getsource`, and ?? in notebooks, find the source of a compiled method in its `.py` file."""
     if _status.compiled:
         file = os.path.join(os.path.dirname(__file__), os.path.basename(method.__code__.co_filename))
         text = method.__code__.replace(co_filename=file)
@@ -123,7 +122,7 @@ def show_source(method: Any) -> None:
 
 
 def _decide(folder: str, built: list[str]) -> tuple[Status, bool]:
-    """What runs, and whether the user should hear that extensions are there but stale."""
+    """Return which engine runs, and True if the user should be warned that the extensions are stale."""
     if os.environ.get("WENGERT_INTERPRETED", "0") not in ("", "0"):
         return Status(False, "WENGERT_INTERPRETED is set"), False
     if not built:
@@ -135,38 +134,38 @@ def _decide(folder: str, built: list[str]) -> tuple[Status, bool]:
 
 
 def _missing(folder: str) -> str:
-    """Why there are no extensions, in words: the reason that `setup.py` left, or what can be told from the files."""
+    """Explain why there are no extensions: by the reason that `setup.py` left, or by the files that are there."""
     record = _record(folder)
     if record:
         reason = record[0].removeprefix("not compiled: ")
-        return reason if reason != record[0] else "the extensions are gone since they were compiled"
+        return reason if reason != record[0] else "the extensions were deleted after they were compiled"
     names = os.listdir(folder) if os.path.isdir(folder) else []  # an archive on sys.path holds no extensions
     kinds = [name.split(".")[1] for name in names if name.startswith("_compiled.")]
     if kinds:
-        return f"compiled for {', '.join(sorted(kinds))} alone, and this Python is {KIND}; to compile: {REBUILD}"
+        return f"compiled for {', '.join(sorted(kinds))} only, and this Python is {KIND}; to compile: {REBUILD}"
     return "installed without extensions: as a wheel for every platform, or from sources that were never built"
 
 
 def _changed(folder: str, built: list[str]) -> str | None:
-    """How the extensions differ from the sources beside them, in words; None if they do not."""
+    """Explain how the extensions differ from the sources beside them; None if they match."""
     recorded = _record(folder)
     if not recorded:
-        return "nothing tells what source the extensions were compiled from"
+        return "the record of the sources that the extensions were compiled from is missing"
     for expected, name in map(str.split, recorded):
         if name.endswith(".py") and name.removesuffix(".py").replace("/", ".") not in built:
-            return f"{name} has no extension, though others have"
+            return f"{name} has no extension, but other modules have"
         try:
             with open(os.path.join(folder, name), "rb") as source:
                 actual = source_hash(source.read()).hex()
         except OSError:
-            return f"{name} is gone since the extensions were compiled"
+            return f"{name} was deleted after the extensions were compiled"
         if actual != expected:
             return f"{name} has changed since it was compiled"
     return None
 
 
 def _record(folder: str) -> list[str]:
-    """The lines of what `setup.py` left for this kind of Python; none if it left nothing."""
+    """Read the lines that `setup.py` left for this kind of Python; none if it left nothing."""
     try:
         with open(os.path.join(folder, f"_compiled.{KIND}.txt"), encoding="utf-8", errors="replace") as record:
             return record.read().splitlines()
@@ -179,5 +178,4 @@ def _extension(folder: str, name: str) -> bool:
 
 
 def _stem(folder: str, name: str) -> str:
-    """The path of a module without its suffix."""
     return os.path.join(folder, *name.split("."))

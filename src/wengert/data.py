@@ -1,6 +1,7 @@
-"""Small data sets: four that are drawn by a formula, and 1,797 real handwritten digits.
+"""Small data sets: four that a formula generates, and 1,797 real handwritten digits.
 
-Each gives `X, Y`: a list of examples, each a list of floats, and a list of their targets, each an int.
+Each function returns `X, Y`: a list of examples, which are lists of floats, and a list of their targets, which are
+ints.
 
     >>> X, Y = moons(4, noise=0.0)
     >>> [round(x, 6) for x in X[0]], Y
@@ -26,11 +27,11 @@ Target = TypeVar("Target")
 def moons(
     n: int = 100, noise: float = 0.1, seed: int | None = None, labels: tuple[int, int] = (0, 1)
 ) -> tuple[Rows, list[int]]:
-    """Two half circles that reach into each other, as scikit-learn's `make_moons`.
+    """Generate two interleaved half circles, as scikit-learn's `make_moons`.
 
     Args:
-        n: how many points; the second moon gets the odd one.
-        noise: the standard deviation of what is added to each coordinate.
+        n: the number of points; the second moon gets the odd one.
+        noise: the standard deviation of the noise on each coordinate.
         seed: makes the noise reproducible; None draws it anew.
         labels: the targets of the upper and of the lower moon; (-1, 1) suits the hinge loss.
 
@@ -46,11 +47,11 @@ def moons(
 def circles(
     n: int = 100, noise: float = 0.05, factor: float = 0.5, seed: int | None = None, labels: tuple[int, int] = (0, 1)
 ) -> tuple[Rows, list[int]]:
-    """A circle of radius 1 around one of radius `factor`, as scikit-learn's `make_circles`.
+    """Generate a circle of radius 1 around one of radius `factor`, as scikit-learn's `make_circles`.
 
     Args:
-        n: how many points; the inner circle gets the odd one.
-        noise: the standard deviation of what is added to each coordinate.
+        n: the number of points; the inner circle gets the odd one.
+        noise: the standard deviation of the noise on each coordinate.
         factor: the inner radius, above 0 and below 1.
         seed: makes the noise reproducible; None draws it anew.
         labels: the targets of the outer and of the inner circle.
@@ -73,12 +74,12 @@ def circles(
 
 
 def spiral(n: int = 100, classes: int = 3, noise: float = 0.1, seed: int | None = None) -> tuple[Rows, list[int]]:
-    """Arms that wind out of the middle, one a class: no straight line separates them.
+    """Generate spiral arms, one for each class, which no straight line separates.
 
     Args:
-        n: how many points each arm has.
-        classes: how many arms; the targets are 0, 1, ...
-        noise: the standard deviation of what is added to the angle, in radians.
+        n: the number of points of each arm.
+        classes: the number of arms; the targets are 0, 1, ...
+        noise: the standard deviation of the noise on the angle, in radians.
         seed: makes the noise reproducible; None draws it anew.
 
     Raises:
@@ -99,7 +100,7 @@ def spiral(n: int = 100, classes: int = 3, noise: float = 0.1, seed: int | None 
 
 
 def xor(labels: tuple[int, int] = (0, 1)) -> tuple[Rows, list[int]]:
-    """The four corners of a square; the target is labels[1] where the two inputs differ.
+    """Return the four corners of a square; the target is labels[1] where the two inputs differ.
 
     >>> xor()
     ([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], [0, 1, 1, 0])
@@ -109,7 +110,7 @@ def xor(labels: tuple[int, int] = (0, 1)) -> tuple[Rows, list[int]]:
 
 
 def digits() -> tuple[Rows, list[int]]:
-    """1,797 real handwritten digits of 8 x 8 pixels, by 13 people.
+    """Load 1,797 real handwritten digits of 8 x 8 pixels, written by 13 people.
 
     Returns:
         1,797 lists of 64 pixels, row by row, from 0.0 (paper) to 1.0 (ink), and the digits 0 to 9.
@@ -118,7 +119,7 @@ def digits() -> tuple[Rows, list[int]]:
         DataError: the file in the package is damaged.
 
     Source: E. Alpaydin and C. Kaynak, Optical Recognition of Handwritten Digits, UCI Machine Learning
-    Repository, 1998, CC BY 4.0; the licence stands beside the file, in `assets`.
+    Repository, 1998, CC BY 4.0; the licence is beside the file, in `assets`.
 
     >>> X, Y = digits()
     >>> len(X), len(X[0]), Y[:5], max(map(max, X))
@@ -138,13 +139,13 @@ def digits() -> tuple[Rows, list[int]]:
 def train_test_split(
     X: Sequence[Item], Y: Sequence[Target], test: float = 0.2, seed: int | None = 0
 ) -> tuple[list[Item], list[Item], list[Target], list[Target]]:
-    """Shuffle examples and set some aside, to test on what was not trained on.
+    """Shuffle examples and split them into a part for training and a part for testing.
 
     Args:
         X: the examples.
         Y: their targets.
-        test: the share to set aside, above 0 and below 1; each part gets one example at least.
-        seed: decides the shuffle; None shuffles anew each time.
+        test: the fraction for testing, above 0 and below 1; each part gets at least one example.
+        seed: makes the shuffle reproducible; None shuffles differently each time.
 
     Returns:
         X_train, X_test, Y_train, Y_test.
@@ -152,17 +153,17 @@ def train_test_split(
     Raises:
         LengthError: X and Y differ in length.
         DataError: there are fewer than two examples.
-        ArgumentError: test is not a share.
+        ArgumentError: test is not a fraction above 0 and below 1.
 
     >>> train_test_split([1, 2, 3, 4, 5], "abcde", test=0.4)
     ([1, 5, 4], [3, 2], ['a', 'e', 'd'], ['c', 'b'])
     """
     if len(X) != len(Y):
-        raise LengthError(f"there are {len(X)} examples and {len(Y)} targets; expected as many")
+        raise LengthError(f"there are {len(X)} examples but {len(Y)} targets; expected as many of each")
     if len(X) < 2:
-        raise DataError(f"there is nothing to split: {len(X)} examples; expected at least 2")
+        raise DataError(f"there are too few examples to split: {len(X)}; expected at least 2")
     if not 0.0 < test < 1.0:
-        raise ArgumentError(f"test is {test!r}; expected a share above 0 and below 1")
+        raise ArgumentError(f"test is {test!r}; expected a fraction above 0 and below 1")
     order = list(range(len(X)))
     random.Random(seed).shuffle(order)
     cut = min(max(round(len(X) * test), 1), len(X) - 1)
@@ -170,7 +171,7 @@ def train_test_split(
     return [X[i] for i in kept], [X[i] for i in aside], [Y[i] for i in kept], [Y[i] for i in aside]
 
 
-# -- what several of them need ----------------------------------------------------------------------------------------
+# -- shared helpers ---------------------------------------------------------------------------------------------------
 
 
 def _halves(n: int) -> tuple[int, int]:
@@ -180,16 +181,16 @@ def _halves(n: int) -> tuple[int, int]:
 
 def _whole(name: str, number: Any, least: int) -> None:
     if not isinstance(number, int) or number < least:
-        raise ArgumentError(f"{name} is {number!r}; expected a whole number from {least} up")
+        raise ArgumentError(f"{name} is {number!r}; expected an int >= {least}")
 
 
 def _check_noise(noise: float) -> None:
     if not 0.0 <= noise < math.inf:
-        raise ArgumentError(f"noise is {noise!r}; expected a standard deviation: a number from 0 up")
+        raise ArgumentError(f"noise is {noise!r}; expected a standard deviation, a number >= 0")
 
 
 def _spread(low: float, high: float, n: int) -> list[float]:
-    """n numbers from low to high, evenly."""
+    """Return n evenly spaced numbers from low to high."""
     return [low + (high - low) * i / max(n - 1, 1) for i in range(n)]
 
 

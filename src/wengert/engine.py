@@ -1,14 +1,13 @@
 """Scalar reverse-mode differentiation: the whole engine.
 
-A `Value` is a number that remembers how it was computed: the operation, its operands, and the partial
-derivative by each operand, taken at the moment the number was made (`node.py` says what is kept, and how).
-`backward()` lays out everything under a result in the order in which it was made, walks that list from its
-end, and applies the chain rule at each node:
+A `Value` is a number that remembers how it was computed: the operation, its operands, and the partial derivative
+with respect to each operand, which is computed together with the number (`node.py` has the fields). `backward()` lists
+every node below a result in the order of creation, walks the list backwards and applies the chain rule at each node:
 
     operand.grad += partial * node.grad
 
-Python runs this file as it stands. Cython compiles the same file: `engine.pxd` says which names are C numbers, and
-`ieee` is Python's arithmetic here and C's there. Of the table of operations the commonest are written out here.
+Python runs this file as it is, and Cython compiles the same file: `engine.pxd` declares which names are C numbers, and
+`ieee` is Python's arithmetic or C's. The most frequent operations of the table `ops/table.py` are written out here.
 """
 
 from __future__ import annotations
@@ -24,25 +23,25 @@ from wengert.node import CODE, WALK, Node, kind, refuse, settle
 from wengert.ops import BY_NAME, LEFT, TABLE, TINY, Op, coerce, ieee
 from wengert.ops.ieee import Int, Nodes, cython
 
-if False:  # what the compiler reads instead of the stand-in
+if False:  # Cython reads this import; Python uses the substitute in ops/ieee.py
     import cython  # type: ignore[no-redef]
 
 __all__ = ["Many", "Value", "compiled", "dot", "pin", "set_hooks", "tape", "walking"]
 
 LEAF, ADD, SUB, MUL, DIV, POW, NEG = [BY_NAME[name].code for name in ("leaf", "add", "sub", "mul", "div", "pow", "neg")]
 RELU, EXP, LOG, TANH, DOT, HAND = [BY_NAME[name].code for name in ("relu", "exp", "log", "tanh", "dot", "by hand")]
-compiled: bool = bool(ieee.COMPILED)  # whether this is the compiled engine
+compiled: bool = bool(ieee.COMPILED)  # True in the compiled engine
 
-_walks = 0  # how many walks there were: a walk marks the nodes that it meets with its number
-_hooks = None  # what is shown each node as it is made, and each root before a pass: see modes.py
-walking: Any = threading.RLock()  # one walk at a time: it leaves marks on the nodes
+_walks = 0  # the number of walks so far: each walk marks the nodes it meets with its own number
+_hooks = None  # called with each new node, and with each root before backward(): see modes.py
+walking: Any = threading.RLock()  # one walk at a time, since walks leave marks on the nodes
 _pins = _closures = 0  # how many Graphs are being written; how many closures are running
 
 
 @cython.no_gc
 @cython.cclass
 class Value(Node, Functions):
-    """A number that knows how it was computed.
+    """A number that remembers how it was computed.
 
     >>> x = Value(3.0)
     >>> y = x * x + 2
@@ -55,10 +54,10 @@ class Value(Node, Functions):
 
     def __init__(self, data: Any, _children: Any = None, _op: Any = None, label: Any = None) -> None:
         self._data, self._grad = data if type(data) is float else coerce.data(data), 0.0
-        if _children is not None or _op is not None or label is not None:  # with children it is one of handmade.py
+        if _children is not None or _op is not None or label is not None:  # with children, handmade.py makes the node
             self.label = coerce.label(_children, _op, label)
 
-    # -- arithmetic: the value, then the partial by each operand ------------------------------------------------------
+    # -- arithmetic: the value, then the partial derivative with respect to each operand ------------------------------
 
     def __add__(self, other: Any) -> Value: return _sum(self._data, _number(other), self, other)
     def __radd__(self, other: Any) -> Value: return _sum(_number(other), self._data, other, self)
@@ -85,27 +84,28 @@ class Value(Node, Functions):
         return _unary(LOG, ieee.log(self._data), self, ieee.divide(1.0, self._data) if self._data >= 0.0 else nan)
 
     def tanh(self) -> Value:
-        e = ieee.exp(-ieee.fabs(2.0 * self._data))  # 1 - tanh**2 would lose every digit in the tails
+        e = ieee.exp(-ieee.fabs(2.0 * self._data))  # 1 - tanh**2 would lose all digits in the tails
         return _unary(TANH, ieee.tanh(self._data), self, 4.0 * ieee.divide(e, 1.0 + e * (2.0 + e)))
 
     # -- derivatives --------------------------------------------------------------------------------------------------
 
     @cython.binding(True)
     def backward(self, gradient: Any = 1.0, retain_graph: Any = None) -> None:
-        """Give every node under this one the derivative of this by it, times `gradient`.
+        """Compute the derivative of this Value with respect to every node below it, times `gradient`, into `grad`.
 
-        Leaves add it to what earlier calls left in `grad`; other nodes hold that of this call. The graph is kept.
+        Leaves accumulate over calls; other nodes hold the result of the last call. `retain_graph`, which PyTorch
+        needs, changes nothing: the graph is always kept.
         """
         refuse("calls backward()")
         if _hooks is not None:
             _hooks.pre_backward_hook(self, gradient)  # strict() may raise here
-        if ieee.COMPILED and not _pins:  # nothing comes between while this runs compiled: no lock is needed
+        if ieee.COMPILED and not _pins:  # compiled code is not interrupted by other threads: no lock is needed
             _backward_pass(self, _operand(gradient))
         else:
             with walking:
                 _backward_pass(self, _operand(gradient))
 
-    # -- what the modules below ask of a Value -------------------------------------------------------------------------
+    # -- called by the modules below -----------------------------------------------------------------------------------
 
     def _apply_op(self, op: Op, arguments: Sequence[Any]) -> Any: return _apply(op, [*arguments])
     def _leaf(self, number: float) -> Value: return Value(number)
@@ -115,7 +115,7 @@ class Value(Node, Functions):
 @cython.no_gc
 @cython.cclass
 class Many(Value):
-    """A node of any number of operands: all of them, constants too, and the partial by each."""
+    """A node with any number of operands, constants included, and the partial derivative with respect to each."""
 
     __slots__ = ("_all", "_partials")
     _all: tuple[Any, ...]
@@ -127,7 +127,7 @@ class Many(Value):
 
 # -- making nodes -----------------------------------------------------------------------------------------------------
 
-ieee.recycle(Value, Many, kind)  # how they end: a chain of millions is freed without recursion
+ieee.recycle(Value, Many, kind)  # sets their deallocation: a chain of millions is freed without recursion
 
 
 def _fill(node: Value, code: Int, data: float, a: Any, b: Any, da: float, db: float) -> None:
@@ -146,7 +146,7 @@ def _unary(code: Int, data: float, x: Value, dx: float) -> Any:
 
 
 def _binary(code: Int, data: float, x: float, y: float, left: Any, right: Any, dx: float, dy: float) -> Any:
-    """The node of a binary operation. A constant on one side is kept where that side's partial would be."""
+    """Make the node of a binary operation. A constant operand is stored in the field of its unused partial."""
     node: Value = ieee.new(Value)
     constant = 0.0
     if not isinstance(left, Value):
@@ -158,7 +158,7 @@ def _binary(code: Int, data: float, x: float, y: float, left: Any, right: Any, d
         constant = y
         _fill(node, code, data, left, None, dx, y)
     if constant != constant and not coerce.is_number(right if node._a is left else left):
-        return NotImplemented  # no number: perhaps the other operand knows what to do
+        return NotImplemented  # not a number: Python asks the other operand
     return node if _hooks is None else _hooks.node_hook(node)
 
 
@@ -174,7 +174,7 @@ def _quotient(x: float, y: float, left: Any, right: Any) -> Any:
 def _power(x: float, y: float, left: Any, right: Any) -> Any:
     z = ieee.power(x, y)
     q = ieee.power(x, y - 1.0) if x == 0.0 else ieee.divide(z, x)
-    dx, dy = y * q, 0.0  # of a constant exponent: by the base alone
+    dx, dy = y * q, 0.0  # for a constant exponent
     lost = x != 0.0 and (not ieee.fabs(z) > TINY or not TINY < ieee.fabs(q) < inf)
     if isinstance(right, Value) or y == 0.0 or lost:
         dx, dy = TABLE[POW].partials(z, x, y)
@@ -182,18 +182,18 @@ def _power(x: float, y: float, left: Any, right: Any) -> Any:
 
 
 def _many(code: Int, arguments: Any, by_hand: Any = None, over_leaves: bool = False) -> Any:
-    """The node of an operation on many Values and floats, perhaps all leaves; what it comes to is not yet written."""
+    """Make a node with many operands, Values and floats, but leave its value to the caller."""
     node: Many = Many.__new__(Many) if by_hand is None else by_hand
     _fill(node, code, 0.0, None, None, 0.0, float(over_leaves))
     node._all = tuple(arguments)
     node._partials = ieee.floats(len(node._all))
-    if by_hand is None:  # else it may be part of a cycle
+    if by_hand is None:  # a node made by hand may be part of a cycle
         ieee.untrack(node._all)
     return node
 
 
 def _apply(op: Op, arguments: Nodes) -> Any:
-    """The node of any operation, by its row in the table."""
+    """Make the node of any operation of the table."""
     code, arity = op.code, op.arity
     xs = [_number(x) for x in settle(arguments)]
     if not 0 < code < len(TABLE) or TABLE[code].arity != arity or (arity or len(xs)) != len(xs):
@@ -202,7 +202,7 @@ def _apply(op: Op, arguments: Nodes) -> Any:
     partials = op.partials(data, *xs)
     slopes = tuple(partials) if isinstance(partials, (tuple, list)) else (partials,)
     if len(slopes) != len(xs):
-        raise OperationError(f"{op.name}: the partials by {len(xs)} operands are as many numbers, not {partials!r:.60}")
+        raise OperationError(f"{op.name}: expected {len(xs)} partial derivatives, one an operand, not {partials!r:.60}")
     if arity == 1:
         return _unary(code, data, arguments[0], float(slopes[0]))
     if arity == 2:
@@ -215,17 +215,17 @@ def _apply(op: Op, arguments: Nodes) -> Any:
 
 
 def dot(ws: Sequence[Any], xs: Sequence[Any], bias: Any = 0.0) -> Any:
-    """bias + ws[0] * xs[0] + ws[1] * xs[1] + ... as one node; a float if no operand is a Value.
+    """Return bias + ws[0] * xs[0] + ws[1] * xs[1] + ... as one node, or as a float if no operand is a Value.
 
     Raises:
         LengthError: ws and xs differ in length.
     """
     n = len(ws)
     if len(xs) != n:
-        raise LengthError(f"dot of {n} weights with {len(xs)} inputs: the two must be equally long")
+        raise LengthError(f"dot of {n} weights with {len(xs)} inputs: expected two sequences of one length")
     arguments = settle([*ws, *xs, bias])
     if len(arguments) != 2 * n + 1:
-        raise LengthError(f"dot of {n} weights: a sequence does not give as many items as its len() says")
+        raise LengthError(f"dot of {n} weights: iterating a sequence gave another number of items than its len()")
     node: Many = _many(DOT, arguments)
     partials, z = node._partials, _number(arguments[2 * n])
     for i in range(n):
@@ -240,7 +240,7 @@ def dot(ws: Sequence[Any], xs: Sequence[Any], bias: Any = 0.0) -> Any:
 
 
 def _number(x: Any) -> float:
-    """The float behind an operand, asked for once; nan for what is no number, which `_binary` then declines."""
+    """Convert an operand to a float, once; nan if it is not a number, and `_binary` then returns NotImplemented."""
     if type(x) is float:
         return x
     if isinstance(x, Value):
@@ -249,24 +249,24 @@ def _number(x: Any) -> float:
     return ieee.whole(x) if type(x) is int else float(x) if ieee.is_float(x) else coerce.number(x)
 
 def _operand(x: Any) -> float:
-    """The float behind an operand that has to be a number."""
+    """Convert an operand to a float, or raise an OperandError."""
     y = _number(x)
     return y if y == y or isinstance(x, Value) else coerce.data(x)
 
 
 # -- walking the graph ------------------------------------------------------------------------------------------------
 
-# Nodes are kept small: the fields of partials that a node has no use for hold something else.
-def _save_gradient(leaf: Node) -> None: leaf._da = leaf._grad  # that of earlier calls
+# To keep nodes small, the fields of partials that a kind of node does not use hold something else.
+def _save_gradient(leaf: Node) -> None: leaf._da = leaf._grad  # accumulated by earlier calls
 def _saved_gradient(leaf: Node) -> float: return leaf._da
 def _is_over_leaves(node: Node) -> bool: return node._db != 0.0
 
 
 def tape(roots: Nodes, reset: bool = False) -> Nodes:
-    """Every node under the roots, and the roots, in the order in which they were made.
+    """List the roots and every node below them in the order of creation, which is a topological order.
 
-    An operand is made before the result that uses it. So each node stands on the tape behind all that it was
-    made from, and before all that was made from it. With `reset` gradients become 0, and leaves save theirs.
+    An operand is made before the result that uses it, so each node follows its operands. With `reset` all gradients
+    become 0, after the leaves have saved theirs.
     """
     global _walks
     lone: Any = None
@@ -276,17 +276,17 @@ def tape(roots: Nodes, reset: bool = False) -> Nodes:
         if node is None:
             raise OperandError("the root of a graph is a Value, not None")
         _meet(node, found, reset)
-    for node in found:  # which grows as it is read
+    for node in found:  # the list grows while it is read
         if node._a is not None:
             _meet(node._a, found, reset)
             if node._b is not None:
                 _meet(node._b, found, reset)
         elif _is_over_leaves(node) and reset and lone is None:
-            lone = node  # the leaves of one such node alone, perhaps 100,000, need no place: _chain_rule gives them all
+            lone = node  # of one such node the leaves, perhaps 100,000, need not be listed: _chain_rule reaches them
         elif reset and node._b is not None:
             _meet(node._b, found, reset)  # the call that it is one of several results of: that has the operands
         elif node._made & CODE != LEAF:
-            many: Many = node  # it is one: no other node has no _a
+            many: Many = node  # no other kind of node is without _a
             for x in many._all:
                 if isinstance(x, Value):
                     _meet(x, found, reset)
@@ -307,19 +307,19 @@ def _meet(x: Node, found: Nodes, reset: bool) -> None:
 
 def _backward_pass(root: Value, gradient: float) -> None:
     if _closures:
-        raise OperationError("backward() was called inside of a node's _backward, before that pass has come to its end")
-    is_lone = isinstance(root, Value) and root._a is None and _is_over_leaves(root)  # as a compiled function's result
-    nodes: Nodes = [root] if is_lone else tape([root], True)  # which raises where it is no Value
+        raise OperationError("backward() was called inside a node's _backward: call it when the running one is done")
+    is_lone = isinstance(root, Value) and root._a is None and _is_over_leaves(root)  # a compiled function's result
+    nodes: Nodes = [root] if is_lone else tape([root], True)  # raises if the root is not a Value
     root._grad = 0.0 + gradient
     for node in reversed(nodes):
         if node._made & CODE != LEAF:
             _chain_rule(node)
         else:
-            node._grad += _saved_gradient(node)  # now that the sum of this call is complete
+            node._grad += _saved_gradient(node)  # once the sum of this call is complete
 
 
 def _chain_rule(node: Node) -> None:
-    """Pass a node's gradient on to its operands."""
+    """Add to the gradient of each operand of a node what it contributes."""
     g = node._grad
     if node._a is not None:
         node._a._grad += node._da * g
@@ -329,7 +329,7 @@ def _chain_rule(node: Node) -> None:
         node._push()  # type: ignore[attr-defined]  # a closure of the user's; of one result of several: see fused.py
     elif node._made & CODE != LEAF:
         many: Many = node  # type: ignore[assignment]
-        arguments, partials = many._all, many._partials  # once: there may be 100,000
+        arguments, partials = many._all, many._partials  # read once: there may be 100,000 operands
         for i in range(len(arguments)):
             operand = ieee.at(arguments, i, Value)
             if ieee.held(operand):
@@ -337,13 +337,13 @@ def _chain_rule(node: Node) -> None:
 
 
 def pin(change: Int, closures: Int = 0, others: Int = 1) -> None:
-    """Who holds `walking` says that a Graph begins (1) or has ended (-1), or a closure; with 0, that no others run."""
+    """Count a Graph or a closure that begins (1) or ends (-1), under the lock `walking`; others=0 resets the counts."""
     global _closures, _pins
     _pins = others * _pins + change
     _closures = others * _closures + closures
 
 
 def set_hooks(hooks: Any) -> None:
-    """Show each new node to `hooks.node_hook`, and use what it returns; call `pre_backward_hook` before each pass."""
+    """Replace each new node by what `hooks.node_hook` returns; call `pre_backward_hook` before each backward()."""
     global _hooks
     _hooks = hooks

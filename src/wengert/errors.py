@@ -3,20 +3,20 @@
 ::
 
     WengertError
-    ├── OperandError        (TypeError)    data or an operand that is not a number
-    ├── HandmadeNodeError   (TypeError)    a node made by hand, in a way or a place that cannot be
-    ├── OperationError      (ValueError)   a registration of an operation that cannot work
-    ├── LengthError         (ValueError)   two lengths that must agree and do not
-    ├── DataError           (ValueError)   data of the user's that cannot be computed with
-    ├── ArgumentError       (ValueError)   an argument outside what it may be
-    ├── NonFiniteError      (ArithmeticError)  a nan or an infinity that `strict` or `detect_anomaly` found
-    ├── StaleRecordingError                a compiled function that is not what was recorded any more
-    ├── GradientError       (AssertionError) a gradient that is not that of its function
-    ├── CheckpointError                    a checkpoint that cannot be written, read or believed
-    └── MissingExtraError   (ImportError)  an optional library that is not installed
+    ├── OperandError        (TypeError)    data or an operand is not a number
+    ├── HandmadeNodeError   (TypeError)    a node made by hand is invalid, or cannot be used here
+    ├── OperationError      (ValueError)   an operation's registration or rule is invalid
+    ├── LengthError         (ValueError)   two lengths differ that must agree
+    ├── DataError           (ValueError)   the user's data cannot be computed with
+    ├── ArgumentError       (ValueError)   an argument has an invalid value
+    ├── NonFiniteError      (ArithmeticError)  `strict` or `detect_anomaly` found a nan or an infinity
+    ├── StaleRecordingError                a compiled function no longer does what was recorded
+    ├── GradientError       (AssertionError) a gradient is wrong
+    ├── CheckpointError                    a checkpoint cannot be written or read, or is damaged
+    └── MissingExtraError   (ImportError)  an optional library is not installed
 
-Each is also an error of the built-in kind in parentheses, so ``except ValueError`` catches what one
-would expect, and ``except WengertError`` catches all of them.
+Each class also derives from the built-in exception in parentheses, so ``except ValueError`` works as expected, and
+``except WengertError`` catches all of them.
 """
 
 from __future__ import annotations
@@ -40,39 +40,39 @@ NEEDS_COURSE = (  # said in place of what another distribution adds
 
 
 class WengertError(Exception):
-    """The root of the tree: whatever the library itself raises."""
+    """The base class of all errors that the library raises."""
 
 
 class OperandError(WengertError, TypeError):
-    """Data or an operand that is not one real number."""
+    """Data or an operand is not one real number."""
 
 
 class HandmadeNodeError(WengertError, TypeError):
-    """A node made by hand (see `wengert.handmade`) in a way that makes none, or where an operation has to be."""
+    """A node made by hand (see `wengert.handmade`) is invalid, or is used where only a registered operation works."""
 
 
 class OperationError(WengertError, ValueError):
-    """A registration of an operation that cannot work, or a rule that does not fit its operation."""
+    """The registration of an operation is invalid, or its rule does not fit its operands."""
 
 
 class LengthError(WengertError, ValueError):
-    """Two lengths that must agree and do not; the message names both."""
+    """Two lengths differ that must agree; the message names both."""
 
 
 class DataError(WengertError, ValueError):
-    """Data that cannot be computed with: empty, not finite, of a class that does not exist."""
+    """Data cannot be computed with: it is empty or not finite, or names a class that does not exist."""
 
 
 class ArgumentError(WengertError, ValueError):
-    """An argument outside what it may be; the message names the value and what was expected."""
+    """An argument has an invalid value; the message names it and what was expected."""
 
 
 class NonFiniteError(WengertError, ArithmeticError):
     """A nan or an infinity came up under `wengert.strict` or `wengert.detect_anomaly`.
 
     Attributes:
-        anomaly: what was found: the operation, its operands, the line; see `wengert.checking.anomalies.Anomaly`. Of an
-            error from another process, as of a pool, its words: a node cannot leave the process of its graph.
+        anomaly: the operation, its operands and the line; see `wengert.checking.anomalies.Anomaly`. After an error in
+            another process, as in a pool, only its text, since a node cannot leave the process of its graph.
     """
 
     def __init__(self, anomaly: Any) -> None:
@@ -80,16 +80,16 @@ class NonFiniteError(WengertError, ArithmeticError):
         self.anomaly: Any = anomaly
 
     def __reduce__(self) -> tuple[type, tuple[str]]:
-        """The words alone, for a pickle."""
+        """Pickle the text alone."""
         return type(self), (str(self.anomaly),)
 
 
 class StaleRecordingError(WengertError):
-    """A compiled function gave another result than its Python code: something changed that was recorded as fixed."""
+    """A compiled function and its Python code gave different results: something that was recorded as fixed changed."""
 
 
 class GradientError(WengertError, AssertionError):
-    """A gradient that is not that of its function; the message names the worst input, `report` holds all of them."""
+    """A gradient differs from that of its function; the message names the worst input, and `report` has all inputs."""
 
     def __init__(self, report: object = None) -> None:
         super().__init__(str(report))
@@ -97,15 +97,15 @@ class GradientError(WengertError, AssertionError):
 
 
 class CheckpointError(WengertError):
-    """A checkpoint that cannot be written, read or believed; the message names the cause."""
+    """A checkpoint cannot be written or read, or is damaged; the message names the cause."""
 
 
 class MissingExtraError(WengertError, ImportError):
-    """An optional library that is not installed; the message holds the command that brings it."""
+    """An optional library is not installed; the message has the command that installs it."""
 
 
 def require(module: str, extra: str) -> ModuleType:
-    """Import an optional library, or say which command brings it.
+    """Import an optional library, or say which command installs it.
 
     Raises:
         MissingExtraError: the library is not installed.
@@ -124,34 +124,34 @@ def require(module: str, extra: str) -> ModuleType:
 
 
 def file_name(path: Any) -> str:
-    """A path as a string. A number is none, though `open` would take it for a file that is open already.
+    """Return a path as a string. Numbers are refused, though `open` would take one for an open file's descriptor.
 
     Raises:
-        ArgumentError: the path is none.
+        ArgumentError: it is neither a string nor an `os.PathLike`.
 
     >>> file_name(1)
     Traceback (most recent call last):
         ...
-    wengert.errors.ArgumentError: the path is 1; expected a string, or a pathlib.Path
+    wengert.errors.ArgumentError: the path is 1; expected a string or a pathlib.Path
     """
     name = os.fspath(path) if isinstance(path, os.PathLike) else path
     if not isinstance(name, str):
-        raise ArgumentError(f"the path is {path!r:.60}; expected a string, or a pathlib.Path")
+        raise ArgumentError(f"the path is {path!r:.60}; expected a string or a pathlib.Path")
     return name
 
 
-# -- lines: what messages and warnings name ---------------------------------------------------------------------------
+# -- source lines, for messages and warnings --------------------------------------------------------------------------
 
 
 class Line(NamedTuple):
-    """A line of a file; of a notebook's cell or of a session, what Python calls its file."""
+    """A line of a file; for a cell or an interactive session, `file` is the name that Python gives it."""
 
     file: str
     number: int
 
     @property
     def source(self) -> str:
-        """Its text, as far as Python can still find it."""
+        """Its text; empty if Python no longer finds it."""
         return linecache.getline(self.file, self.number).strip()
 
     def __str__(self) -> str:
@@ -160,7 +160,7 @@ class Line(NamedTuple):
 
 
 def running() -> Line | None:
-    """The line of the innermost frame that is neither of this package nor of code that it wrote; None if there is none.
+    """Return the user's line: that of the innermost frame outside this package and the code it generates, or None.
 
     >>> str(running())
     '<doctest wengert.errors.running[0]>, line 1 (str(running()))'
@@ -172,14 +172,14 @@ def running() -> Line | None:
 
 
 def warn_once(said: set[str], message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn, once for each message, and as of the user's line."""
+    """Warn at the user's line, once for each message."""
     if message not in said:
         said.add(message)
         warn(message, category)
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn as of the user's line."""
+    """Warn at the user's line."""
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_code.co_filename.startswith(HERE):
         level, frame = level + 1, frame.f_back

@@ -115,7 +115,7 @@ class WengertEstimator(BaseEstimator):
     def _train(self, X: Any, y: Any, outputs: int, loss: Loss, sample_weight: Any) -> None:
         """Make a network, and train it on checked data."""
         if not (isinstance(self.alpha, Real) and self.alpha >= 0.0):
-            raise ArgumentError(f"alpha is {self.alpha!r}; expected a number from 0 up")
+            raise ArgumentError(f"alpha is {self.alpha!r}; expected a number >= 0")
         draw = check_random_state(self.random_state)
         rng = random.Random(int(draw.randint(2**31)))
         features = X.shape[1]

@@ -1,7 +1,7 @@
-"""Every row of the table as a function and as a method, and `op`, the door for operations of your own.
+"""Every row of the table as a function and as a method, and `op`, which registers your own operations.
 
-`tanh(0.5)` is a float; `tanh(x)` of a Value is a Value, and so is `x.tanh()`. The functions are made from
-the rows when this module is loaded; `functions.pyi`, made from the same rows, shows them to editors.
+`tanh(0.5)` is a float; `tanh(x)` of a Value is a Value, and so is `x.tanh()`. The functions are made from the rows of
+the table when this module is loaded; `functions.pyi`, generated from the same rows, shows them to editors.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ __all__ = ["log_softmax", "matmul", "op", "pick", "softmax", "take"]  # and rows
 
 
 class Functions:
-    """The methods that a Value has by the table: `x.tanh()` for the row tanh, and so on."""
+    """The methods that the table gives a Value: `x.tanh()` for the row tanh, and so on."""
 
     __slots__ = ()
-    __array_priority__: float = -1.0  # lets NumPy's own scalars give way to a Value at once
+    __array_priority__: float = -1.0  # makes NumPy's scalars leave an operation with a Value to the Value
 
 
 def _publish(row: table.Op) -> Callable[..., Any]:
-    """The row as a plain function, which serves as a method too."""
+    """Publish a row under its names as a method, and return it as a plain function."""
 
     def function(*operands: Any) -> Any:
         return row(*operands)
@@ -34,7 +34,7 @@ def _publish(row: table.Op) -> Callable[..., Any]:
     for name in (row.name, *row.aliases):
         if row.arity is not None:
             setattr(Functions, name, function)
-        elif name in vars(Functions):  # of an operation with the same name that this one replaces
+        elif name in vars(Functions):  # of an operation with this name that is being replaced
             delattr(Functions, name)
     return function
 
@@ -45,11 +45,11 @@ for _row in [row for row in table.TABLE if row.value]:
 
 
 def softmax(values: Iterable[Any]) -> list[Any]:
-    """e^v / (e^v1 + e^v2 + ...) for each v: positive, of sum 1, and without overflow.
+    """Return e^v / (e^v1 + e^v2 + ...) for each v: positive numbers that sum to 1, computed without overflow.
 
     Raises:
-        OperandError: the values are not in a list.
-        LengthError: there are none.
+        OperandError: `values` is not iterable.
+        LengthError: `values` is empty.
 
     >>> softmax([1000.0, 1000.0])
     [0.5, 0.5]
@@ -60,7 +60,7 @@ def softmax(values: Iterable[Any]) -> list[Any]:
 
 
 def log_softmax(values: Iterable[Any]) -> list[Any]:
-    """The logarithm of `softmax`, exact where softmax itself would round to 0; errors as of that.
+    """Return the logarithms of `softmax`, exact even where softmax itself would round to 0; it raises the same errors.
 
     >>> log_softmax([0.0, -1000.0])
     [0.0, -1000.0]
@@ -71,9 +71,9 @@ def log_softmax(values: Iterable[Any]) -> list[Any]:
 
 
 def _shifted(values: Iterable[Any]) -> list[Any]:
-    """The values less the greatest of them, a constant: it cancels, and so do the digits lost to large values."""
+    """Subtract the greatest value as a constant: softmax stays the same, and large values do not overflow."""
     if not isinstance(values, Iterable):
-        raise OperandError(f"softmax is of several values, in a list, not of {named(values)}")
+        raise OperandError(f"softmax takes a list of values, not {named(values)}")
     values = list(values)
     greatest = table.max_(values)
     shift = greatest if isinstance(greatest, float) else greatest.item()
@@ -81,14 +81,14 @@ def _shifted(values: Iterable[Any]) -> list[Any]:
 
 
 def matmul(a: Sequence[Sequence[Any]], b: Sequence[Any]) -> list[Any]:
-    """The product of matrices given as lists of rows; b may be a vector.
+    """Multiply two matrices given as lists of rows; b may be a vector.
 
     Args:
         a: n rows of k numbers or Values.
-        b: k rows of m numbers or Values, or k of them. Both may be arrays of NumPy.
+        b: k rows of m numbers or Values, or a vector of k. Both may be NumPy arrays.
 
     Raises:
-        LengthError: a row of a is not as long as b has rows, or the rows of b differ in length.
+        LengthError: the length of a row of a is not the number of rows of b, or the rows of b differ in length.
         OperandError: a is not made of rows, or b is neither a matrix nor a vector.
 
     >>> matmul([[1.0, 2.0], [3.0, 4.0]], [[5.0], [6.0]])
@@ -98,14 +98,14 @@ def matmul(a: Sequence[Sequence[Any]], b: Sequence[Any]) -> list[Any]:
     """
     for row in [b, *a] if _is_list(a) else [a]:
         if not _is_list(row):
-            raise OperandError(f"matmul: expected lists of rows, and found {named(row)} where a list should be")
+            raise OperandError(f"matmul: expected lists of rows, but found {named(row)} in place of a list")
     for row in a:
         if len(row) != len(b):
-            raise LengthError(f"matmul: a row of {len(row)} meets {len(b)} rows: columns of a = rows of b is needed")
+            raise LengthError(f"matmul: a has a row of {len(row)} numbers and b has {len(b)} rows: they must be equal")
     if not any(map(_is_list, b)):
         return [table.dot(*row, *b, 0.0) for row in a]
     if not all(map(_is_list, b)):
-        raise OperandError("matmul: b holds rows and numbers: expected a matrix, which holds rows, or a vector")
+        raise OperandError("matmul: b mixes rows and numbers: expected a matrix, a list of rows, or a vector")
     if len({len(row) for row in b}) > 1:
         raise LengthError(f"matmul: the rows of b have different lengths: {sorted({len(row) for row in b})}")
     columns = list(zip(*b, strict=True))
@@ -113,24 +113,24 @@ def matmul(a: Sequence[Sequence[Any]], b: Sequence[Any]) -> list[Any]:
 
 
 def _is_list(x: Any) -> bool:
-    """Whether it is a row of numbers, of whatever kind: an array too."""
+    """Return True for any sequence, arrays included."""
     return hasattr(type(x), "__len__")
 
 
 def take(rows: Any, index: Any) -> Any:
-    """rows[index]: the row of a table, as of an embedding, that an integer chooses.
+    """Return rows[index], one row of a table, as of an embedding.
 
-    Plain indexing in eager code. In a compiled function it says outright that the index is known only at run time.
+    Uncompiled it is plain indexing. In a compiled function it tells the compiler that the index changes between calls.
 
     >>> take([[1.0, 2.0], [3.0, 4.0]], 1)
     [3.0, 4.0]
     """
-    select = getattr(index, "select", None)  # an integer of a recording
+    select = getattr(index, "select", None)  # a traced integer
     return rows[index] if select is None else select(rows)
 
 
 def pick(values: Any, index: Any) -> Any:
-    """values[index]: the one of the values, as of the probabilities of classes, that an integer chooses.
+    """Return values[index], one of several values, as of the probabilities of classes; see `take`.
 
     >>> pick([0.1, 0.7, 0.2], 1)
     0.7
@@ -146,17 +146,17 @@ def op(
     arity: int | None = -1,
     symbol: str = "",
 ) -> Callable[..., Any]:
-    """Register an operation of your own. It then behaves like a built-in one: as a function, as a method of
-    every Value, in drawings, in copies, and in derivatives of any order.
+    """Register an operation of your own. It then works like a built-in one: as a function, as a method of every
+    Value, in drawings, in copies, and in derivatives of any order.
 
     Args:
-        name: an identifier; the method's name too. Registering a name of yours again replaces it for new nodes.
-        value: floats in, float out.
-        partials: called with the value and the operands; returns the partial derivative by each operand (for one
-            operand the derivative alone). Write it with + - * / ** and the functions of this module, without
-            `math`, and higher derivatives follow.
-        arity: the number of operands, taken from `value` if not given; None for any number.
-        symbol: how drawings write it; the name if not given.
+        name: an identifier, also the method's name. Registering a name of yours again replaces it for new nodes.
+        value: computes the value, a float, from the operands, which are floats.
+        partials: called with the value and the operands; returns the partial derivative with respect to each operand
+            (for one operand, the derivative itself). Write it with + - * / ** and the functions of this module, not
+            with `math`, and the operation has higher derivatives too.
+        arity: the number of operands, by default that of `value`; None for any number.
+        symbol: how drawings write it, by default the name.
 
     Raises:
         OperationError: the name or a rule cannot be used; the message says why.
@@ -172,21 +172,21 @@ def op(
     if arity == -1:
         arity = _arity(name, value)
     if arity is not None and (type(arity) is not int or arity < 1):
-        raise OperationError(f"the number of operands of {name} is 1 or more, or None for any number, not {arity!r}")
-    kinds = (Functions, *Functions.__subclasses__())  # among them Value, which stands on this module
+        raise OperationError(f"{name} has arity {arity!r}; expected an int >= 1, or None for any number")
+    kinds = (Functions, *Functions.__subclasses__())  # among them Value, which imports this module
     if isinstance(name, str) and name not in table.BY_NAME and any(hasattr(kind, name) for kind in kinds):
-        raise OperationError(f"{name} is a name that every Value has: choose another")
+        raise OperationError(f"{name} is an attribute of every Value: choose another name")
     return _publish(register(name, value, partials, arity, symbol or name))
 
 
 def _arity(name: str, value: Callable[..., float]) -> int | None:
-    """How many operands the function `value` takes; None for any number."""
+    """Count the operands that the function `value` takes; None for any number."""
     import inspect
 
     try:
         parameters = inspect.signature(value).parameters.values()
     except (TypeError, ValueError):
-        raise OperationError(f"how many operands {name} takes cannot be read from its value: give arity=") from None
+        raise OperationError(f"{name}: the number of operands cannot be read from value: pass arity=") from None
     if any(p.kind is p.VAR_POSITIONAL for p in parameters):
         return None
     return len([p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)])

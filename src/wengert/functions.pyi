@@ -1,12 +1,12 @@
 # Made by tools/make_stubs.py from the table in ops/table.py: run that, do not edit this.
-# A function of floats gives a float; with a Value among its operands, a Value.
+# A function of floats returns a float; with a Value among its operands, a Value.
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, overload
 
 from wengert.engine import Value
 
 class Functions:
-    """The methods that a Value has by the table: `x.tanh()` for the row tanh, and so on."""
+    """The methods that the table gives a Value: `x.tanh()` for the row tanh, and so on."""
 
     __slots__ = ()
     __array_priority__: float

@@ -1,7 +1,7 @@
-"""A recorded computation as a flat list of instructions: what drawing, derivatives and compilation stand on.
+"""A recorded computation as a flat list of instructions (a Wengert list): drawing, derivatives and compile use it.
 
-A graph of Values is convenient to build and awkward to process: it has to be walked. A `Graph` is the same
-computation written down once, in the order in which it was made, in five flat arrays.
+A graph of Values is convenient to build but awkward to process, as it has to be walked. A `Graph` is the same
+computation written down once, in topological order, in five flat arrays.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from wengert.node import CODE, WALK, constant, fresh, supply
 from wengert.ops import BY_NAME, LEFT, TABLE, UNARY, Op, ieee
 from wengert.ops.ieee import Array, Int, Nodes, cython
 
-if False:  # what the compiler reads instead of the stand-in
+if False:  # Cython reads this import; Python uses the substitute in ops/ieee.py
     import cython  # type: ignore[no-redef]
 
 __all__ = ["Graph", "Instruction", "copy"]
 
 HAND = BY_NAME["by hand"].code
-PLACE = 1 << 39  # added to a place that is kept where walks leave their number: no walk has a number so high
+PLACE = 1 << 39  # marks an index stored in place of a walk's number: no walk has a number this high
 
 
 class Instruction(NamedTuple):
-    """One step: ``operands`` holds an int for the place of an earlier instruction, a float for a constant."""
+    """One step; in ``operands`` an int is the index of an earlier instruction, and a float is a constant."""
 
     op: Op
     operands: tuple[int | float, ...]
@@ -37,23 +37,23 @@ class Instruction(NamedTuple):
 
 @cython.cclass
 class Graph:
-    """Everything under some results, as instructions in the order of their creation; leaves are instructions too.
+    """The nodes below some results, as instructions in the order of creation; leaves are instructions too.
 
-    It is written once and read from then on: its arrays are views that cannot be written to.
+    A Graph does not change after its construction, and its arrays are read-only.
 
     Args:
         *roots: the results.
 
     Attributes:
         values: the Value that each instruction made.
-        codes: for each instruction the place of its operation in the table of operations (0 for a leaf).
-        starts: where the operands of each instruction start in `operands`; one more entry marks the end.
-        operands: places of earlier instructions; -1 - k stands for the constant ``constants[k]``.
+        codes: the index of each instruction's operation in the table of operations (0 for a leaf).
+        starts: the index in `operands` of each instruction's first operand; one more entry marks the end.
+        operands: indices of earlier instructions; -1 - k stands for the constant ``constants[k]``.
         constants: the constants, in the order in which they are used.
-        outputs: the places of the roots.
+        outputs: the indices of the roots.
 
     Raises:
-        OperandError: a root is not a Value, or the Graph has been written.
+        OperandError: a root is not a Value, or `__init__` was called a second time.
 
     >>> x = Value(3.0)
     >>> y = 2 - x * x
@@ -90,7 +90,6 @@ class Graph:
                 engine.pin(-1)
 
     def _write_down(self, roots: tuple[Value, ...]) -> None:
-        """Fill the arrays."""
         values = tuple(tape(list(roots)))
         n = len(values)
         codes, starts = array("H", [0]) * n, array("q", [0]) * (n + 1)
@@ -105,7 +104,7 @@ class Graph:
 
     @property
     def partials(self) -> memoryview[Any]:
-        """The partial derivative by each of `operands`, from when the number was made; 0.0 by a constant.
+        """The partial derivative of each instruction with respect to each of its operands; 0.0 for constants.
 
         >>> x = Value(3.0)
         >>> list(Graph(2 - x * x).partials)
@@ -128,13 +127,13 @@ class Graph:
         return _read_only(partials)
 
     def pull_back(self, cotangents: Mapping[int, float], first: int = 0) -> array[float]:
-        """Reverse mode: the cotangent of every instruction, from those of some, which are given by their places.
+        """Reverse mode: compute the cotangent of every instruction from given ones, a mapping from index to cotangent.
 
-        The bits are those of `backward()`, and no `grad` is read or written. `first` is the place of the earliest
-        instruction that is asked for: what lies before it is left out.
+        The results have the same bits as those of `backward()`; no `grad` is read or written. Instructions before the
+        index `first` are left out.
 
         Raises:
-            ArgumentError: `first` is no place.
+            ArgumentError: `first` is not an index of an instruction.
 
         >>> x = Value(3.0)
         >>> graph = Graph(2 - x * x)
@@ -174,7 +173,7 @@ class Graph:
         return start
 
     def push_forward(self, tangents: Mapping[int, float]) -> array[float]:
-        """Forward mode: the tangent of every instruction, from those of some leaves, which are given by their places.
+        """Forward mode: compute the tangent of every instruction from a mapping of leaves' indices to tangents.
 
         >>> x = Value(3.0)
         >>> list(Graph(2 - x * x).push_forward({0: 1.0}))
@@ -190,7 +189,7 @@ class Graph:
 
     @property
     def leaves(self) -> tuple[int, ...]:
-        """The places of the leaves."""
+        """The indices of the leaves."""
         return tuple([i for i, code in enumerate(self.codes) if code == 0])
 
     def __len__(self) -> int:
@@ -218,7 +217,7 @@ def _read_only(numbers: array[Any]) -> Any:
 
 
 def _lay_out(values: tuple[Any, ...], starts: Array, results: Nodes) -> int:
-    """Leave on each node its place, and write where its operands will start. Returns how many there are in all."""
+    """Mark each node with its index, and fill `starts`. Returns the number of operands in all."""
     node: Value
     place = size = 0
     for node in values:
@@ -237,13 +236,13 @@ def _lay_out(values: tuple[Any, ...], starts: Array, results: Nodes) -> int:
 
 
 def _write(values: tuple[Any, ...], codes: Array, starts: Array, operands: Array, constants: Array) -> int:
-    """Write down each node's operation and operands. Returns how many constants there are."""
+    """Write each node's operation and operands. Returns the number of constants."""
     node: Value
     place = at = used = 0
     for node in values:
         code = node._made & CODE
         codes[place] = code & ~LEFT
-        place += 1  # noqa: SIM113  (enumerate would make a tuple and a Python int of each)
+        place += 1  # noqa: SIM113  (enumerate would make a tuple and a Python int for each)
         if node._a is not None:
             first = (node._a._mark & WALK) - PLACE
             if node._b is not None:
@@ -272,12 +271,12 @@ def _write(values: tuple[Any, ...], codes: Array, starts: Array, operands: Array
 
 
 def _write_partials(values: tuple[Any, ...], starts: Array, operands: Array, partials: Array, of_results: bool) -> None:
-    """Write down each node's partial derivative by each operand that is not a constant."""
+    """Write each node's partial derivative with respect to each operand that is not a constant."""
     node: Value
     place = 0
     for node in values:
         at = starts[place]
-        place += 1  # noqa: SIM113  (enumerate would make a tuple and a Python int of each)
+        place += 1  # noqa: SIM113  (enumerate would make a tuple and a Python int for each)
         if node._a is not None:
             if node._b is not None:
                 partials[at] = node._da
@@ -309,7 +308,7 @@ def _pull_back(
 
 
 def _push_forward(starts: Array, operands: Array, partials: Array, sums: Array, reached: Array) -> None:
-    """The chain rule from the first instruction to the last, for what depends on a given one."""
+    """Apply the chain rule forwards, for the instructions that depend on a given one."""
     for place in range(len(reached)):
         for at in range(starts[place], starts[place + 1]):
             x = operands[at]
@@ -319,7 +318,7 @@ def _push_forward(starts: Array, operands: Array, partials: Array, sums: Array, 
 
 
 def copy(root: Any, memo: dict[int, Any]) -> Any:
-    """A copy of everything under `root`, as `copy.deepcopy` asks for it: what is in `memo` has been copied before."""
+    """Copy `root` and everything below it for `copy.deepcopy`; `memo` has the nodes that are copied already."""
     with engine.walking:
         for node in tape([root]):
             if id(node) not in memo:
@@ -328,7 +327,7 @@ def copy(root: Any, memo: dict[int, Any]) -> Any:
 
 
 def _copy_node(node: Value, memo: dict[int, Any]) -> None:
-    """Put into `memo` a copy of one node, on the copies of its operands."""
+    """Put a copy of one node into `memo`; its operands are copied already."""
     copied: Value = fresh(type(node))
     memo[id(node)] = copied
     copied._data = node._data

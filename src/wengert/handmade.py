@@ -1,7 +1,7 @@
-"""Nodes made by hand, as tutorials make them: ``Value(data, (children), op)``, and a closure in ``_backward``.
+"""Nodes made by hand, as in tutorials on micrograd: ``Value(data, (children), op)`` with a closure in ``_backward``.
 
-An operation of the table brings its partial derivatives. A node made by hand brings a closure instead, which reads
-the node's `grad` and adds to that of its children. The engine calls it once in each pass, in the node's turn.
+An operation of the table computes its partial derivatives. A node made by hand has a closure instead, which reads
+the node's `grad` and adds to those of its children. Each `backward()` calls it once, at the node.
 
 >>> import math
 >>> def tanh(x):
@@ -19,8 +19,8 @@ the node's `grad` and adds to that of its children. The engine calls it once in 
 >>> round(n.grad, 6)
 1.572895
 
-A closure refers to its node, and the node to the closure: a cycle. Values are outside of the sight of Python's
-collector of cycles, so these nodes are of a Python subclass, which it sees.
+The closure refers to its node and the node to the closure, which is a cycle. Python's garbage collector does not track
+Values, so these nodes are instances of a Python subclass, which it does track.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ __all__ = ["Children", "Handmade", "lock_passes", "no_rule"]
 
 CODE = BY_NAME["by hand"].code
 _age = attrgetter("_made")
-_locked = False  # whether passes take a lock already: a closure is Python, and other threads run beside it
+_locked = False  # True once backward() takes a lock: closures are Python code, which other threads can interrupt
 
 
 class Children(tuple[Value, ...]):
-    """What a node was made from, in the order in which it was written; equal to a set of the same Values too."""
+    """The children of a node in the order in which they were written; equal to a set of the same Values too."""
 
     __slots__ = ()
 
@@ -62,14 +62,14 @@ class Children(tuple[Value, ...]):
 
 
 class Handmade(Many):
-    """A Value that its user put together: its symbol and its closure, and the children that every node of many has."""
+    """A Value that the user constructed, with its symbol, its closure and its children."""
 
     __slots__ = ("_closure", "_symbol")
 
     def __init__(self, data: Any, _children: Any = (), _op: str = "", label: str = "") -> None:
         node.refuse("makes a node by hand, whose derivative only its _backward knows")
         number, children, symbol = coerce.data(data), _checked(_children), str(_op)
-        if hasattr(self, "_symbol"):  # asked now: what was converted may have run any code
+        if hasattr(self, "_symbol"):  # checked only now, since the conversions may run any code
             raise HandmadeNodeError("__init__ of a Value was called a second time: make a new one")
         if not children or modes.grad_disabled():
             self._symbol, self._closure = "", None
@@ -88,7 +88,7 @@ class Handmade(Many):
 
     @property
     def _op(self) -> str:
-        return getattr(self, "_symbol", "")  # none before __init__
+        return getattr(self, "_symbol", "")  # absent before __init__
 
     @property
     def _prev(self) -> Children:
@@ -96,7 +96,7 @@ class Handmade(Many):
 
     @property
     def _backward(self) -> Callable[[], object]:
-        """What was set; before that, nothing happens: the gradient stops here."""
+        """The closure that was set; without one the gradient stops here."""
         return getattr(self, "_closure", None) or _nothing
 
     @_backward.setter
@@ -104,11 +104,11 @@ class Handmade(Many):
         if not callable(function):
             called = " (write out._backward = _backward, without calling it)" if function is None else ""
             what = f"{coerce.named(function)}{called}"
-            raise HandmadeNodeError(f"_backward is a function without arguments, not {what}")
+            raise HandmadeNodeError(f"_backward has to be a function without arguments, not {what}")
         self._closure = None if self.is_leaf else function
 
     def _push(self) -> None:
-        """The node's turn in a pass."""
+        """Call the closure, and tell the engine that one is running."""
         if self._closure is not None:
             engine.pin(0, 1)
             try:
@@ -117,10 +117,10 @@ class Handmade(Many):
                 engine.pin(0, -1)
 
     def _find_partials(self) -> list[float]:
-        """The partial by each child: what the closure adds to it for a gradient of 1.
+        """Find the partial derivative with respect to each child: what the closure adds to it for a gradient of 1.
 
-        nan where what it adds is not proportional to the gradient, or an exception; 0 without a closure. Of a child
-        that is there twice each half.
+        It is nan where the closure raises, or adds something that is not proportional to the gradient, and 0 without a
+        closure. A child that occurs twice gets half of its share at each occurrence.
         """
         children = self._operands
         receiving = [*dict.fromkeys(children)]
@@ -128,7 +128,7 @@ class Handmade(Many):
         with engine.walking:
             try:
                 once, twice = self._added(receiving, 1.0), self._added(receiving, -2.0)
-            except Exception:  # whatever a closure of the user's raises: backward() shows it
+            except Exception:  # raised by the user's closure; backward() will show it
                 once = twice = dict.fromkeys(receiving, nan)
             finally:
                 for x, grad in before:
@@ -138,7 +138,7 @@ class Handmade(Many):
         return [linear[x] / times[x] for x in children]
 
     def _added(self, receiving: list[Any], gradient: float) -> dict[Any, float]:
-        """What each child receives for a gradient of this node."""
+        """Run the closure with this gradient of the node, and return what each child receives."""
         self.grad = gradient
         for x in receiving:
             x.grad = 0.0
@@ -146,7 +146,7 @@ class Handmade(Many):
         return {x: x.grad for x in receiving}
 
     def _copy_to(self, copied: Any) -> None:
-        """What a copy of the graph needs beside children, which it has."""
+        """Copy what the node has beside its children, for a copy of the graph."""
         if self._closure is not None:
             raise HandmadeNodeError(
                 f"the graph holds a node made by hand, {self._op or 'without a symbol'}, whose closure belongs to its "
@@ -155,13 +155,13 @@ class Handmade(Many):
         copied._symbol, copied._closure = self._symbol, None
 
     def __reduce__(self) -> Any:
-        restore, (_, *rest), state = super().__reduce__()  # of a leaf; the graph under a result is refused
+        restore, (_, *rest), state = super().__reduce__()  # for a leaf; other nodes raise
         base = type(self).__bases__[0]
         return restore, (Value if base is Many else base, *rest), state
 
 
 def _checked(children: Any) -> list[Value]:
-    """The children as Values: a set in the order in which they were made, so that every run adds in the same order."""
+    """Return the children as Values, a set sorted by creation, so that every run adds gradients in the same order."""
     if not isinstance(children, (tuple, list, set, frozenset)):
         return []
     given = [x if isinstance(x, Value) else _leaf(x) for x in children]
@@ -172,20 +172,20 @@ def _leaf(x: Any) -> Value:
     try:
         return Value(x)
     except OperandError as error:
-        raise HandmadeNodeError(f"the children of a Value are Values and numbers, not {coerce.named(x)}") from error
+        raise HandmadeNodeError(f"a child of a Value has to be a Value or a number, not {coerce.named(x)}") from error
 
 
 def no_rule() -> HandmadeNodeError:
-    """What to say where a node made by hand would have to be differentiated as an operation is."""
+    """The error for a node made by hand where only the rule of an operation can be differentiated."""
     return HandmadeNodeError(
-        "the function makes nodes by hand, and closures serve backward() alone (and check_gradients, order=1). "
-        "Register the operation, and it has all derivatives: double = wengert.op('double', value=lambda x: 2 * x, "
+        "the function makes nodes by hand, and their closures work with backward() only (and check_gradients, order=1)."
+        " Register the operation, and it has all derivatives: double = wengert.op('double', value=lambda x: 2 * x, "
         "partials=lambda out, x: 2.0)"
     )
 
 
 def lock_passes() -> None:
-    """From now on passes take the lock: a closure is Python, and another thread may come in between."""
+    """Make every backward() take the lock from now on: other threads can run while a closure does."""
     global _locked
     if not _locked:
         with engine.walking:
@@ -194,24 +194,24 @@ def lock_passes() -> None:
 
 
 def _in_child() -> None:
-    """In a forked child a pass, a closure, a Graph of another thread never comes to its end."""
+    """Renew the lock and its counts in a forked child, where the other threads no longer exist."""
     if is_orphaned(engine.walking):
         engine.walking = threading.RLock()
         engine.pin(int(_locked), 0, 0)
 
 
 def _nothing() -> None:
-    """The `_backward` of a node that has none."""
+    """Stand for a missing `_backward`."""
 
 
 def _class_of(cls: type, children: Any) -> type:
-    """The class of a Value with children. A subclass may have another meaning for its second argument."""
+    """Return the class of a Value with children. In a subclass the second argument may mean something else."""
     return _class(cls) if (children if cls is Value else any(isinstance(x, Value) for x in children)) else cls
 
 
 @cache
 def _class(cls: type) -> type:
-    """The class of nodes made by hand: of ``Value(...)``, or of a subclass of the user's."""
+    """Return the class of nodes made by hand: Handmade, or for a user's subclass of Value one derived from both."""
     names = {"__slots__": (), "__module__": cls.__module__, "__qualname__": cls.__qualname__}
     return Handmade if cls is Value else type(cls.__name__, (cls, Handmade), names)
 

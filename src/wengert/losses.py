@@ -1,16 +1,15 @@
-"""What training makes small: plain functions of one example, loss(prediction, target) -> Value.
+"""Loss functions of one example: loss(prediction, target) -> Value.
 
 The loss of a batch is the mean over its examples: `wengert.mean([loss(model(x), y) for x, y in batch])`.
-Conventions are PyTorch's. Every form is stable: nothing here overflows, or loses its digits, because a score
-is large.
+The conventions are PyTorch's. All formulas are numerically stable: large scores neither overflow nor lose digits.
 
 | loss | prediction | target |
 |---|---|---|
-| mse, mae, huber | a number, or a list of numbers | a number, or as many |
+| mse, mae, huber | a number, or a list of numbers | a number, or a list of as many |
 | hinge | a score | -1 or 1 |
-| binary_cross_entropy | a probability, or a list of them | 0 to 1, or as many |
-| binary_cross_entropy_with_logits | a logit, or a list of them | 0 to 1, or as many |
-| cross_entropy | a list of logits, one a class | the class, an int from 0 up |
+| binary_cross_entropy | a probability, or a list of them | a number from 0 to 1, or a list of as many |
+| binary_cross_entropy_with_logits | a logit, or a list of them | a number from 0 to 1, or a list of as many |
+| cross_entropy | a list of logits, one per class | the class, an int >= 0 |
 
     >>> from wengert.engine import Value
     >>> logits = [Value(1.0), Value(3.0), Value(0.5)]
@@ -18,7 +17,7 @@ is large.
     >>> print(f"{loss:.6f}")
     0.196734
     >>> loss.backward()
-    >>> print([f"{z.grad:.4f}" for z in logits])          # softmax(logits), less 1 at the class
+    >>> print([f"{z.grad:.4f}" for z in logits])          # softmax(logits) minus 1 at the class
     ['0.1112', '-0.1786', '0.0674']
 """
 
@@ -47,11 +46,11 @@ __all__ = [
 Prediction = Value | Sequence[Value]
 Target = float | Sequence[float]
 
-FLOOR = exp(-100.0)  # the least probability whose logarithm is taken: a loss of 100, as in PyTorch
+FLOOR = exp(-100.0)  # smaller probabilities are replaced by this one, which limits the loss to 100, as in PyTorch
 
 
 def mse(prediction: Prediction, target: Target) -> Value:
-    """The squared error (p - t)**2; its mean over the components of a list.
+    """Return the squared error (p - t)**2; for lists the mean over the components.
 
     Raises:
         LengthError: there are not as many targets as predictions.
@@ -63,7 +62,7 @@ def mse(prediction: Prediction, target: Target) -> Value:
 
 
 def mae(prediction: Prediction, target: Target) -> Value:
-    """The absolute error |p - t|; its mean over the components of a list.
+    """Return the absolute error |p - t|; for lists the mean over the components.
 
     Raises:
         LengthError: there are not as many targets as predictions.
@@ -75,10 +74,10 @@ def mae(prediction: Prediction, target: Target) -> Value:
 
 
 def huber(prediction: Prediction, target: Target, delta: float = 1.0) -> Value:
-    """Half the squared error up to an error of delta, linear from there on: outliers pull with force delta.
+    """Return half the squared error up to an error of delta and a linear loss above: the slope is at most delta.
 
-    With e = |p - t| and m = min(e, delta) it is m (e - m/2), which is e**2 / 2 or delta (e - delta/2).
-    The mean over the components of a list. (Huber 1964, as in PyTorch's HuberLoss.)
+    With e = |p - t| and m = min(e, delta) it is m (e - m/2), which is e**2 / 2 or delta (e - delta/2); for lists the
+    mean over the components (Huber 1964, as in PyTorch's HuberLoss).
 
     Raises:
         ArgumentError: delta is not a positive number.
@@ -99,7 +98,7 @@ def huber(prediction: Prediction, target: Target, delta: float = 1.0) -> Value:
 
 
 def hinge(prediction: Value, target: float) -> Value:
-    """max(0, 1 - t p): no loss once the score p has the sign of the target t and a size of 1 or more.
+    """Return max(0, 1 - t p): 0 once the score p has the sign of the target t and |p| >= 1.
 
     Raises:
         DataError: the target is not -1 or 1.
@@ -110,16 +109,16 @@ def hinge(prediction: Value, target: float) -> Value:
     """
     if _is_list(prediction):
         raise LengthError(f"hinge takes one score, got {_counted(prediction)}")
-    if not hasattr(target, "__abs__") or abs(target) != 1:  # one comparison, which a recording can keep
-        raise DataError(f"a target of hinge is -1 or 1, got {target!r}")
+    if not hasattr(target, "__abs__") or abs(target) != 1:  # one comparison, so one guard in a compiled function
+        raise DataError(f"the target of hinge has to be -1 or 1, got {target!r}")
     return (1.0 - target * prediction).relu()
 
 
 def binary_cross_entropy(prediction: Prediction, target: Target) -> Value:
-    """-(t log p + (1 - t) log(1 - p)), p the predicted probability; the mean over the components of a list.
+    """Return -(t log p + (1 - t) log(1 - p)) for the predicted probability p; for lists the mean over the components.
 
-    At p = 0 and 1 each logarithm stops at -100, as in PyTorch, so the loss and its gradient stay finite.
-    Where a logit is at hand, `binary_cross_entropy_with_logits` is the better choice.
+    The logarithms are at least -100, as in PyTorch, so that the loss and its gradient are finite at p = 0 and 1.
+    If the model returns a logit, use `binary_cross_entropy_with_logits`.
 
     Raises:
         DataError: a probability or a target is not within 0 to 1.
@@ -132,7 +131,7 @@ def binary_cross_entropy(prediction: Prediction, target: Target) -> Value:
 
 
 def binary_cross_entropy_with_logits(prediction: Prediction, target: Target) -> Value:
-    """`binary_cross_entropy` of sigmoid(z), from the logit z: t softplus(-z) + (1 - t) softplus(z).
+    """Return the `binary_cross_entropy` of sigmoid(z) for a logit z: t softplus(-z) + (1 - t) softplus(z).
 
     Raises:
         DataError: a target is not within 0 to 1.
@@ -143,17 +142,17 @@ def binary_cross_entropy_with_logits(prediction: Prediction, target: Target) -> 
     >>> binary_cross_entropy_with_logits(Value(0.0), -1)
     Traceback (most recent call last):
         ...
-    wengert.errors.DataError: a target of binary cross-entropy lies within 0 to 1, got -1
+    wengert.errors.DataError: a target of binary cross-entropy has to be from 0 to 1, got -1
     """
     return _mean(_binary_cross_entropy_with_logits, prediction, target)
 
 
 def cross_entropy(prediction: Sequence[Value], target: int) -> Value:
-    """-log softmax(z)[t], from the logits z, one a class: log of the sum over j of exp(z[j] - z[t]).
+    """Return -log softmax(z)[t] for the logits z, one per class: the log of the sum over j of exp(z[j] - z[t]).
 
     Raises:
         DataError: the target is not an int, or there is no logit for it.
-        LengthError: the prediction is one number, not a list of two or more.
+        LengthError: the prediction is not a list of two or more logits.
 
     >>> cross_entropy([Value(0.0), Value(1000.0)], 0).data
     1000.0
@@ -163,12 +162,12 @@ def cross_entropy(prediction: Sequence[Value], target: int) -> Value:
     wengert.errors.DataError: class 2 of 2 outputs: the classes are 0 to 1
     """
     if not _is_list(prediction) or len(prediction) < 2:
-        raise LengthError(f"cross-entropy takes a list of logits, one a class, got {_counted(prediction)}")
-    if not hasattr(target, "select"):  # in a compiled function an integer is checked at each run
+        raise LengthError(f"cross-entropy takes a list of logits, one per class, got {_counted(prediction)}")
+    if not hasattr(target, "select"):  # the index is checked at each call of a compiled function
         try:
             target = index(target)
         except TypeError:
-            raise DataError(f"a target of cross-entropy is a class, an int, got {target!r}") from None
+            raise DataError(f"a target of cross-entropy has to be a class, an int, got {target!r}") from None
         if not 0 <= target < len(prediction):
             raise DataError(f"class {target} of {len(prediction)} outputs: the classes are 0 to {len(prediction) - 1}")
     chosen: Value = pick(prediction, target)
@@ -176,19 +175,19 @@ def cross_entropy(prediction: Sequence[Value], target: int) -> Value:
 
 
 def l2(parameters: Iterable[Value], strength: float) -> Value:
-    """The sum of the squared parameters, times strength: added to a loss, it keeps them small.
+    """Return strength times the sum of the squared parameters; added to a loss, it keeps them small.
 
     Raises:
-        ArgumentError: there are no parameters, or strength is not a number from 0 up.
+        ArgumentError: there are no parameters, or strength is not a number >= 0.
 
     >>> l2([Value(1.0), Value(2.0)], 0.1).data
     0.5
     """
     if not 0.0 <= strength < inf:
-        raise ArgumentError(f"strength is {strength!r}; expected a number from 0 up")
+        raise ArgumentError(f"strength is {strength!r}; expected a number >= 0")
     values = list(parameters)
     if not values:
-        raise ArgumentError("l2 of no parameters")
+        raise ArgumentError("l2 got no parameters: expected at least one")
     penalty: Value = strength * dot(values, values)
     return penalty
 
@@ -203,9 +202,9 @@ def _squared_error(p: Value, t: float) -> Value:
 
 def _binary_cross_entropy(p: Value, t: float) -> Value:
     if p < 0.0 or p > 1.0:
-        raise DataError(f"a probability lies within 0 to 1, got {p!r}: is it a logit? ..._with_logits takes those")
+        raise DataError(f"a probability has to be from 0 to 1, got {p!r}: for a logit use ..._with_logits")
     _check_share(t)
-    # 1 - p is exact from 0.5 up; below, log1p keeps the digits that 1 - p would round away.
+    # 1 - p is exact for p >= 0.5; below, log1p keeps the digits that 1 - p would lose.
     complement = (-p).log1p() if p < 0.5 else maximum(1.0 - p, FLOOR).log()
     return -(t * maximum(p, FLOOR).log() + (1.0 - t) * complement)
 
@@ -217,7 +216,7 @@ def _binary_cross_entropy_with_logits(z: Value, t: float) -> Value:
 
 def _check_share(target: float) -> None:
     if not 0.0 <= target <= 1.0:
-        raise DataError(f"a target of binary cross-entropy lies within 0 to 1, got {target!r}")
+        raise DataError(f"a target of binary cross-entropy has to be from 0 to 1, got {target!r}")
 
 
 # -- numbers and lists of numbers -------------------------------------------------------------------------------
@@ -228,7 +227,7 @@ def _is_list(x: Any) -> bool:
 
 
 def _mean(loss: Callable[[Value, float], Value], prediction: Any, target: Any) -> Value:
-    """loss(prediction, target) of two numbers, the mean of it over the pairs of two lists."""
+    """Return loss(prediction, target) for two numbers, or its mean over the pairs of two lists."""
     if not _is_list(prediction) and not _is_list(target):
         return loss(prediction, target)
     if _is_list(prediction) and _is_list(target) and len(prediction) == len(target) > 0:

@@ -1,8 +1,7 @@
-"""Neural networks of scalar Values: Neuron, Layer, MLP, and Module, the base of all three and of your own.
+"""Neural networks of scalar Values: Neuron, Layer, MLP, and Module, the base class of these and of your own.
 
-A network is an ordinary Python object that holds its parameters as ordinary Values, and calling it is
-ordinary arithmetic on them. So there is little here: a neuron is one weighted sum and one function, a layer
-is a list of neurons, an MLP is a list of layers.
+A network is an ordinary Python object with Values as its parameters, and calling it is ordinary arithmetic on them: a
+neuron is a weighted sum and an activation, a layer is a list of neurons, and an MLP is a list of layers.
 
     >>> import random
     >>> random.seed(1337)
@@ -37,19 +36,19 @@ Activation = str | Callable[[Value], Value]
 
 
 class RandomSource(Protocol):
-    """What weights are drawn from: the module `random`, a `random.Random(seed)`, a generator of NumPy."""
+    """A source of random weights: the module `random`, a `random.Random(seed)`, or a NumPy generator."""
 
     def uniform(self, low: float, high: float, /) -> float:
-        """A number between low and high."""
+        """Return a random number between low and high."""
 
 
 class Module:
-    """An object that holds parameters, itself or in the Modules it is made of.
+    """The base class of models: it finds the parameters in its attributes.
 
-    A parameter is a leaf Value that hangs on an attribute, or in a list, tuple or dict that does, to any
-    depth; so is a parameter of a Module found there. Nothing is declared: derive, store Values and Modules
-    in `__init__`, and compute with them in `__call__`. A Value reached twice is one parameter, under the
-    name by which it is reached first. A Value that was computed from others is a result, not a parameter.
+    A parameter is a leaf Value in an attribute, or in lists, tuples, dicts and Modules there, nested to any depth.
+    Nothing has to be declared: derive from Module, store Values and Modules in `__init__`, and compute with them in
+    `__call__`. A Value that is found twice is one parameter, with the name of its first place. A Value that was
+    computed from others is not a parameter.
 
     >>> class Line(Module):
     ...     def __init__(self):
@@ -67,9 +66,9 @@ class Module:
     """
 
     def __new__(cls, *arguments: Any, **named: Any) -> Self:
-        """Make a Module and remember it as long as it lives, so that drawings know the names of its parameters."""
+        """Create a Module and register it while it lives, so that drawings can name its parameters."""
         init = cls.__init__
-        if named and getattr(init, "__module__", "") == __name__:  # of those below, not a user's
+        if named and getattr(init, "__module__", "") == __name__:  # a class below, not the user's
             known = [name for name in init.__annotations__ if name != "return"]
             for name in sorted(named.keys() - known):
                 raise ArgumentError(f"{cls.__name__} has no parameter {name}: its parameters are {', '.join(known)}")
@@ -86,17 +85,17 @@ class Module:
         _changes[0] = object()
 
     def parameters(self) -> list[Value]:
-        """Every parameter once, in the order in which attributes and items were stored."""
+        """List every parameter once, in the order in which attributes and items were stored."""
         return parameters.find(self, Module)
 
     def named_parameters(self) -> list[tuple[str, Value]]:
-        """Every parameter with the path to it, such as `layers.0.neurons.3.w.17`.
+        """List every parameter with its path as its name, such as `layers.0.neurons.3.w.17`.
 
         Raises:
-            ArgumentError: two parameters have one name (dict keys 1 and "1", or a key with a dot in it).
+            ArgumentError: two parameters have the same name (dict keys 1 and "1", or a key with a dot in it).
         """
-        found: dict[Value, KeyPath] = {}  # a Value is a key by identity
-        seen: dict[int, object] = {}  # by identity; each is held, so that its own is not given to another meanwhile
+        found: dict[Value, KeyPath] = {}
+        seen: dict[int, object] = {}  # by identity; it keeps each alive, so that no id is given to another object
 
         def leaf(item: object, path: KeyPath) -> Any:
             if isinstance(item, Value):
@@ -104,7 +103,7 @@ class Module:
                     found.setdefault(item, path)
             elif isinstance(item, (Module, dict, list, tuple)) and id(item) not in seen:
                 seen[id(item)] = item
-                return None  # it is taken apart, once: a cycle ends
+                return None  # go into it, once, so that cycles end
             return "*"
 
         tree_flatten(self, leaf)
@@ -116,22 +115,22 @@ class Module:
         return named
 
     def zero_grad(self) -> None:
-        """Set the gradient of every parameter to 0, as before each new backward pass."""
+        """Set the gradient of every parameter to 0, before the next backward pass."""
         if getattr(self.parameters, "__func__", None) is Module.parameters:
             parameters.reset(self, Module)
-        else:  # a class that says itself which they are
+        else:  # a class with its own method `parameters`
             for p in self.parameters():
                 p.grad = 0.0
 
     def state_dict(self) -> dict[str, float]:
-        """The data of every parameter under its name: all that training changed."""
+        """Return the data of every parameter by its name: everything that training changes."""
         return {name: p.data for name, p in self.named_parameters()}
 
     def load_state_dict(self, state: Mapping[str, float]) -> None:
-        """Set every parameter to the number that `state` holds under its name, or change nothing at all.
+        """Set every parameter to the number under its name in `state`; on an error nothing is changed.
 
         Raises:
-            ArgumentError: names are missing or unexpected; the message says which.
+            ArgumentError: names are missing or unexpected; the message lists them.
             OperandError: an entry is not a number.
 
         >>> MLP(2, [1]).load_state_dict({"layers.0.neurons.0.w.0": 1.0, "w": 2.0})
@@ -158,7 +157,7 @@ class Module:
 
     @recursive_repr()
     def __repr__(self) -> str:
-        """The kind, the shape where it has one, the count of parameters; below it the Modules it is made of."""
+        """Show the class, the shape if there is one, and the number of parameters, then the Modules in attributes."""
         count = len(self.parameters())
         shape = self._shape()
         head = f"{type(self).__name__}({shape}{', ' if shape else ''}{count} parameter{'' if count == 1 else 's'})"
@@ -167,26 +166,26 @@ class Module:
         return "\n  ".join([head, *lines])
 
     def _shape(self) -> str:
-        """What goes in and comes out, in a few words; nothing where that is not known."""
+        """Describe inputs and outputs for `repr`; empty if unknown."""
         return ""
 
 
 class Neuron(Module):
-    """activation(w1 x1 + w2 x2 + ... + b): its weights `w`, its bias `b`.
+    """Computes activation(w1 x1 + w2 x2 + ... + b) with the weights `w` and the bias `b`.
 
     Args:
-        nin: how many inputs.
-        activation: "linear" for none, a name or method of the table with one argument ("relu", "tanh",
-            "sigmoid", "gelu", ...), or a function from Value to Value.
-        bias: "zero", or "uniform" for one drawn from (-1, 1).
-        weights: "uniform", drawn from (-1, 1), or "scaled", the same divided by the root of nin, which
-            keeps the sum about as large as one input however many there are.
-        nonlin: False means linear, whatever `activation` says.
-        rng: what the numbers are drawn from, weights first, then the bias; None is Python's module
-            `random`, so that `random.seed(n)` decides them; a whole number n is `random.Random(n)`.
+        nin: the number of inputs.
+        activation: "linear" for none, the name of an operation of one argument ("relu", "tanh", "sigmoid",
+            "gelu", ...), or a function from Value to Value.
+        bias: "zero", or "uniform" for a random number from (-1, 1).
+        weights: "uniform" for random numbers from (-1, 1), or "scaled" for these divided by sqrt(nin), which keeps the
+            size of the sum independent of the number of inputs.
+        nonlin: False makes the neuron linear, overriding `activation`.
+        rng: the source of random numbers, for the weights first and then the bias; None uses Python's module
+            `random`, so that `random.seed(n)` decides them, and an int n uses `random.Random(n)`.
 
     Raises:
-        ArgumentError: an argument is not one of these.
+        ArgumentError: an argument has another value.
 
     >>> neuron = Neuron(2, activation="tanh")
     >>> neuron.w[0].data, neuron.w[1].data, neuron.b.data = -3.0, 1.0, 6.8813735870195432
@@ -218,7 +217,7 @@ class Neuron(Module):
         self.b: Value = Value(draw(-1, 1) if drawn else 0.0)
 
     def __call__(self, x: Sequence[Value | float]) -> Value:
-        """The neuron's output for one list of inputs.
+        """Compute the output for one list of inputs.
 
         Raises:
             LengthError: there are not `nin` inputs.
@@ -239,13 +238,13 @@ class Neuron(Module):
 
 
 class Layer(Module):
-    """`nout` neurons that read the same inputs.
+    """A layer of `nout` neurons with the same inputs.
 
     Args:
-        nin: how many inputs.
-        nout: how many neurons, and so outputs.
-        activation, bias, weights, nonlin, rng: each Neuron's.
-        squeeze: whether a layer of one neuron gives that neuron's output itself, not a list of one.
+        nin: the number of inputs.
+        nout: the number of neurons, and so of outputs.
+        activation, bias, weights, nonlin, rng: as for Neuron.
+        squeeze: True makes a layer of one neuron return its output itself, not a list of one.
 
     >>> layer = Layer(3, 2)
     >>> layer
@@ -275,12 +274,12 @@ class Layer(Module):
         ]
 
     def __call__(self, x: Sequence[Value | float]) -> Any:
-        """The output of each neuron in a list; the Value itself if there is one and `squeeze` holds.
+        """Compute the output of each neuron: a list, or a Value if there is one neuron and `squeeze` is True.
 
         Raises:
             LengthError: there are not `nin` inputs.
         """
-        outputs = [neuron.__call__(x) for neuron in self.neurons]  # neuron(x), which Python enters faster this way
+        outputs = [neuron.__call__(x) for neuron in self.neurons]  # faster than neuron(x)
         return outputs[0] if self.squeeze else outputs
 
     def _shape(self) -> str:
@@ -288,15 +287,15 @@ class Layer(Module):
 
 
 class MLP(Module):
-    """A multi-layer perceptron: layers, each reading what the one before it gives.
+    """A multi-layer perceptron: layers, each applied to the outputs of the one before.
 
     Args:
-        nin: how many inputs.
-        nouts: how many neurons each layer has; the last is the number of outputs.
-        activation: the function of every layer but the last (see Neuron).
-        output: the function of the last layer; "relu" here gives ReLU everywhere.
-        squeeze: whether one output is given as a Value itself, not as a list of one.
-        bias, weights, rng: each Neuron's. Numbers are drawn neuron by neuron.
+        nin: the number of inputs.
+        nouts: the number of neurons of each layer; the last one is the number of outputs.
+        activation: the activation of every layer but the last (see Neuron).
+        output: the activation of the last layer.
+        squeeze: True returns a single output as a Value, not as a list of one.
+        bias, weights, rng: as for Neuron; random numbers are drawn neuron by neuron.
 
     >>> MLP(64, [32, 10])
     MLP(64 -> 32 relu -> 10 linear, 2410 parameters)
@@ -326,7 +325,7 @@ class MLP(Module):
         self.layers.append(Layer(*pairs[-1], output, squeeze=squeeze, **shared))
 
     def __call__(self, x: Sequence[Value | float]) -> Any:
-        """The outputs for one list of inputs: a list of Values, or a Value if there is one and `squeeze` holds.
+        """Compute the outputs for one list of inputs: a list of Values, or a Value if there is one and `squeeze`.
 
         Raises:
             LengthError: there are not `nin` inputs.
@@ -343,8 +342,8 @@ class MLP(Module):
 # -- changes ----------------------------------------------------------------------------------------------------
 
 _changes: list[object] = [None]
-"""Another object after each change of an attribute of a Module: by one look at it a compiled function knows that the
-attributes of all Modules are as they were."""
+"""Holds a new object after each change of an attribute of any Module, so that a compiled function can check with one
+comparison that no Module has changed."""
 for _method in (Module.__setattr__, Module.__delattr__):
     vars(_method)["counter"] = _changes
 
@@ -352,15 +351,15 @@ for _method in (Module.__setattr__, Module.__delattr__):
 # -- the module registry ----------------------------------------------------------------------------------------
 
 _registry: WeakValueDictionary[int, Module] = WeakValueDictionary()
-"""Every Module that is alive, by identity (a user's class may define `==`), in the order in which they were made. So
-a drawing can name a parameter by its model, though nothing is written on a Value."""
+"""Every Module that is alive, by id (a user's class may define `==`), in the order of creation. Drawings name
+parameters with it, so that a Value needs no reference to its model."""
 
 
 def registered_names(values: Iterable[Value]) -> dict[Value, list[str]]:
-    """Which of some Values are parameters, and their names: in the largest Module first, then in those inside of that.
+    """Find which of some Values are parameters, with their names in the largest Module and then in the smaller ones.
 
-    A parameter of several models that are alive is named by the largest of them, and by the older of two that are
-    equally large. Before the name stands the kind of the model, as in ``MLP layers.0.neurons.3.w.17``.
+    If several live models share a parameter, the largest comes first, and of two of one size the older. The model's
+    class precedes the name, as in ``MLP layers.0.neurons.3.w.17``.
 
     >>> model = MLP(2, [1])
     >>> b = model.layers[0].neurons[0].b
@@ -372,10 +371,10 @@ def registered_names(values: Iterable[Value]) -> dict[Value, list[str]]:
     for module in list(_registry.values()):
         try:
             if wanted.isdisjoint(module.parameters()):
-                continue  # perhaps a large one, whose names would take long to write
+                continue  # saves the time to write the names of a large model
             owned.append((type(module).__name__, module.named_parameters()))
         except (WengertError, AttributeError):
-            continue  # two parameters of one name, or an object that is not yet complete
+            continue  # two parameters have the same name, or `__init__` is still running
     owned.sort(key=lambda pair: -len(pair[1]))
     names: dict[Value, list[str]] = {}
     for kind, named in owned:
@@ -386,7 +385,7 @@ def registered_names(values: Iterable[Value]) -> dict[Value, list[str]]:
 
 
 def _listed(names: list[str], fault: str) -> str:
-    """`7 missing (a, b, c, ...)`; nothing if there are none."""
+    """Write `7 missing (a, b, c, ...)`; empty if there are no names."""
     shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
     return f"{len(names)} {fault} ({shown})" if names else ""
 
@@ -396,16 +395,16 @@ def _listed(names: list[str], fault: str) -> str:
 
 def _count(name: str, count: int) -> int:
     if not isinstance(count, SupportsIndex) or index(count) < 1:
-        raise ArgumentError(f"{name} is {count!r}; expected a whole number from 1 up")
+        raise ArgumentError(f"{name} is {count!r}; expected an int >= 1")
     return index(count)
 
 
 def _source(rng: RandomSource | int | None) -> RandomSource:
-    """What to draw from; made once for all neurons of a model, so that no two draw the same numbers."""
+    """Return the random source; called once for a model, so that its neurons draw different numbers."""
     if isinstance(rng, SupportsIndex):
         return random.Random(index(rng))
     if not (rng is None or hasattr(rng, "uniform")):
-        raise ArgumentError(f"rng is {rng!r}; expected a whole number, or what to draw from, such as random.Random(1)")
+        raise ArgumentError(f"rng is {rng!r}; expected an int, or a source of numbers such as random.Random(1)")
     return random if rng is None else rng
 
 
@@ -416,7 +415,7 @@ def _choice(name: str, key: str, choices: Mapping[str, float]) -> float:
 
 
 def _activation(activation: Activation) -> tuple[Callable[[Value], Value] | None, str]:
-    """The function to call, None for none, and how to write it."""
+    """Return the function to call, or None for "linear", and its name."""
     if callable(activation):
         return activation, getattr(activation, "__name__", repr(activation))
     if activation == "linear":
@@ -429,7 +428,7 @@ def _activation(activation: Activation) -> tuple[Callable[[Value], Value] | None
 
 
 def _check_inputs(x: object, nin: int) -> None:
-    """Say what is wrong with a neuron's inputs, if it is how many or of what kind they are."""
+    """Raise an error if a neuron's inputs are not a list of `nin` items."""
     if isinstance(x, (str, bytes, Mapping)) or not (hasattr(x, "__len__") and hasattr(x, "__getitem__")):
         raise OperandError(f"expected a list of {nin} inputs, got {x!r}")
     if len(x) != nin:

@@ -1,8 +1,8 @@
-"""What is kept of one step of a computation, and what a Value is as a Python object.
+"""The fields of a node of the graph, and how a Value behaves as a Python object.
 
-A `Node` holds the number, its gradient, the operation that made it, the operands, and the partial derivative
-by each of them. The calculus stands in `engine.py`, where `Value` gives nodes their arithmetic. Like the
-engine, this file runs as it stands and is compiled by Cython, with `node.pxd` beside it.
+A `Node` holds a number, its gradient, the operation that made it, the operands, and the partial derivative with respect
+to each of them. The arithmetic is in `engine.py`, whose `Value` derives from `Node`. Like the engine, this file runs as
+plain Python or compiled by Cython, with `node.pxd` beside it.
 """
 
 from __future__ import annotations
@@ -14,36 +14,36 @@ from wengert.errors import ArgumentError, HandmadeNodeError, OperandError
 from wengert.ops import BY_NAME, LEFT, TABLE, Op, coerce, ieee
 from wengert.ops.ieee import Nodes, cython
 
-if False:  # what the compiler reads instead of the stand-in
+if False:  # Cython reads this import; Python uses the substitute in ops/ieee.py
     import cython  # type: ignore[no-redef]
 
 __all__ = ["CODE", "WALK", "Node", "constant", "fresh", "kind", "refuse", "set_tracing_hook", "settle"]
 __all__ += ["supply"]
 
-CODE = (1 << 16) - 1  # the bits of `_made` that hold the operation; the bits above count ticks
-WALK = (1 << 40) - 1  # the bits of `_mark` that hold the number of a walk; the bits above hold the label
+CODE = (1 << 16) - 1  # the bits of `_made` that hold the operation's code; the bits above hold the tick
+WALK = (1 << 40) - 1  # the bits of `_mark` that hold the number of a walk; the bits above hold the label's index
 POW = BY_NAME["pow"].code
-LABELS = 1 << 23  # how many labels a process can have: a node has so many bits for the place of its own
+LABELS = 1 << 23  # how many labels a process can have: `_mark` has 23 bits for the label's index
 
-_labels, _places = [""], {"": 0}  # every label in use, and its place: a node holds the place
-_supplied: dict[str, Any] = {}  # what modules above do for a Value: see `supply`
-_tracing_hook = None  # what is told when a number is read, compared or overwritten: see `set_tracing_hook`
+_labels, _places = [""], {"": 0}  # every label in use, and its index, which is what a node stores
+_supplied: dict[str, Any] = {}  # functions of modules above that a Value calls: see `supply`
+_tracing_hook = None  # notified when a number is read, compared or overwritten: see `set_tracing_hook`
 
 
-@cython.no_gc  # numbers that point at what they were made from cannot form a cycle
+@cython.no_gc  # nodes that refer only to their operands cannot form a cycle
 @cython.cclass
 class Node:
-    """One number of a computation, and how it came about."""
+    """One number of a computation, and how it was computed."""
 
     __slots__ = ("_a", "_b", "_da", "_data", "_db", "_grad", "_made", "_mark")
-    _made: int  # when it was made, in ticks; the low 16 bits hold the operation's place in the table
+    _made: int  # when it was made, in ticks; the low 16 bits hold the operation's code, its index in the table
     _data: float  # the number
     _grad: float  # its gradient
-    _a: Any  # the operands that are Values,
+    _a: Any  # the operands that are Values (None: there is none)
     _b: Any
-    _da: float  # and the partial derivative by each;
-    _db: float  # what else they hold where there are no partials is asked of `constant` here, and in the engine
-    _mark: int  # the number of the last walk that met it; above 40 bits, the place of its label
+    _da: float  # the partial derivative with respect to each
+    _db: float  # without a _b: the constant operand (see `constant`), or a flag of the engine
+    _mark: int  # the number of the last walk that met it; above 40 bits, the index of its label
 
     @property
     def data(self) -> float:
@@ -57,7 +57,7 @@ class Node:
 
     @property
     def grad(self) -> float:
-        """The derivative by this number of what `backward()` was called on. Leaves add up all calls."""
+        """The derivative of the Value that `backward()` was called on with respect to this one; leaves add up calls."""
         refuse("reads the gradient of a Value")
         return self._grad
 
@@ -68,15 +68,15 @@ class Node:
 
     @property
     def label(self) -> str:
-        """A name for drawings and messages. It lives as long as the process."""
+        """A name for drawings and messages; empty by default. Each distinct name is kept as long as the process."""
         return _labels[self._mark >> 40]
 
     @label.setter
     def label(self, text: Any) -> None:
-        text = str.__str__(str(text))  # without the `__hash__` and the `__eq__` of a subclass
+        text = str.__str__(str(text))  # without the `__hash__` and `__eq__` of a subclass
         if text not in _places:
             if len(_labels) >= LABELS:
-                raise ArgumentError(f"a process can have {LABELS} labels, and has them: {text!r:.40} is one too many")
+                raise ArgumentError(f"a process can have {LABELS} different labels, and {text!r:.40} is one more")
             _labels.append(text)
             _places[text] = len(_labels) - 1
         self._mark = self._mark & WALK | _places[text] << 40
@@ -85,7 +85,7 @@ class Node:
 
     @property
     def is_leaf(self) -> bool:
-        """Whether it was not computed but given: a parameter, an input."""
+        """True if it was not computed but given: a parameter or an input."""
         return not self._made & CODE
 
     @property
@@ -108,7 +108,7 @@ class Node:
 
     @property
     def _prev(self) -> tuple[Any, ...]:
-        """The operands as Values, a constant as a fresh leaf; the exponent of x**2 belongs to the operation."""
+        """The operands as Values, a constant as a new leaf; a constant exponent, as of x**2, is no operand."""
         if self._is_constant_power():
             return (self._a,)
         leaf = self._leaf  # type: ignore[attr-defined]  # a Value has it
@@ -119,19 +119,19 @@ class Node:
 
     @property
     def _backward(self) -> Callable[[], object]:
-        """The step of `backward()` at this node alone, to call by hand: it passes the gradient to the operands."""
+        """The step of `backward()` at this node alone: called by hand, it passes the gradient to the operands."""
         return self._push  # type: ignore[attr-defined, no-any-return]  # a Value has it
 
     @_backward.setter
     def _backward(self, function: Any) -> None:
-        what = "this Value is a leaf" if self.is_leaf else f"{self._row.name} made this Value, and passes gradients on"
+        what = "this Value is a leaf" if self.is_leaf else f"{self._row.name} made this Value, and has its own rule"
         raise HandmadeNodeError(
             f"{what}: its _backward cannot be set. Make the node yourself, out = Value(number, (self, other), '+'), "
             "and set out._backward; or register the operation: double = wengert.op('double', value=lambda x: 2 * x, "
             "partials=lambda out, x: 2.0)"
         )
 
-    # -- a number among numbers ---------------------------------------------------------------------------------------
+    # -- comparisons and conversions ----------------------------------------------------------------------------------
 
     def __lt__(self, other: Any) -> Any:
         return _compared("lt", self, other, self._data < _real(other)) if _has_order(other) else NotImplemented
@@ -146,7 +146,7 @@ class Node:
         return _compared("ge", self, other, self._data >= _real(other)) if _has_order(other) else NotImplemented
 
     def __eq__(self, other: object) -> Any:
-        """With a number, equality of `data`; with a Value, identity, so that Values live in sets and dicts."""
+        """Compare `data` with a number, but identity with a Value, so that Values can be keys of sets and dicts."""
         if isinstance(other, Node):
             return self is other if _tracing_hook is None else _tracing_hook.same(self, other)
         if not coerce.is_number(other):
@@ -200,15 +200,15 @@ class Node:
         return format(self.data, spec) if spec else repr(self)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
-        """What a notebook shows: the graph as a picture."""
+        """Show the graph as a picture in a notebook."""
         return _supplied["bundle"](self, include, exclude)
 
     def item(self) -> float:
-        """The number, as `data` gives it."""
+        """Return the number, as `data` does."""
         return self.data
 
     def detach(self) -> Any:
-        """A new leaf of the same number: no gradient flows back through it."""
+        """Return a new leaf with the same number: no gradient flows back through it."""
         if _tracing_hook is not None:
             return _tracing_hook.detached(self, self._data)
         return self._leaf(self._data)  # type: ignore[attr-defined]  # a Value has it
@@ -216,7 +216,7 @@ class Node:
     # -- copies -------------------------------------------------------------------------------------------------------
 
     def __copy__(self) -> Any:
-        """A leaf of the same number: what it was computed from stays with this node."""
+        """Return a leaf with the same number, without the graph below it."""
         if _tracing_hook is not None and (copied := _tracing_hook.copied(self)) is not None:
             return copied
         if self._made & CODE:
@@ -228,7 +228,7 @@ class Node:
         return leaf
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        """A copy of the whole graph under this node; no recursion, however deep it is."""
+        """Copy the whole graph below this node, without recursion, so of any depth."""
         if _tracing_hook is not None and (copied := _tracing_hook.copied(self)) is not None:
             return copied
         return _supplied["copy"](self, memo)
@@ -237,22 +237,22 @@ class Node:
         refuse("copies a Value")
         if self._made & CODE:
             raise TypeError(
-                "only a leaf can be pickled, not the graph under a result: keep its number (.data), copy it with "
+                "only a leaf can be pickled, not the graph below a result: keep its number (.data), copy it with "
                 "copy.deepcopy, or save the parameters of a model with wengert.checkpoint.save(model, path)"
             )
         return _restored, (type(self), self._data, self._grad, self.label), getattr(self, "__dict__", None)
 
 
 def constant(node: Node) -> float:
-    """The constant beside the one Value of a binary operation, as in x + 2: where the partial by a Value would be."""
+    """Return the constant operand of a binary operation of one Value, the 2 of x + 2: `_db` is free and holds it."""
     return node._db
 
 
 def _has_order(other: Any) -> bool:
-    """Whether a Value can be compared with it; a TypeError for what cannot even be computed with."""
+    """Return True if a Value can be compared with `other`; raise an OperandError for kinds with better advice."""
     if isinstance(other, Node) or coerce.is_number(other):
         return True
-    coerce.number(other)  # raises, and says what to write instead, if the kind is known
+    coerce.number(other)  # raises with advice, if the kind is known
     return False
 
 
@@ -264,13 +264,13 @@ def _real(x: Any) -> float:
 
 
 def settle(arguments: Nodes) -> Nodes:
-    """Put floats where there are other numbers: each is asked once what it comes to, as its `__float__` is any code.
+    """Convert numbers to floats in place, each once, since a `__float__` may run any code; return the list.
 
-    A recording has Values for the numbers that it traces.
+    While a function is being traced, traced numbers become Values.
     """
     if _tracing_hook is not None:
         arguments[:] = _tracing_hook.operands(arguments)
-    known: Any = float  # the class of the last Value: most often that of the next
+    known: Any = float  # the class of the last Value, most often that of the next one too
     for i in range(len(arguments)):
         x = arguments[i]
         if type(x) is not float and type(x) is not known:
@@ -283,59 +283,58 @@ def settle(arguments: Nodes) -> Nodes:
 
 
 def _plain(written: str, instead: str) -> OperandError:
-    """What to say to an operation that has no derivative to pass on."""
-    return OperandError(f"{written} of a Value would lose its gradient in silence: write {instead}")
+    return OperandError(f"{written} of a Value would silently lose its gradient: write {instead}")
 
 
 def _compared(how: str, x: Node, other: Any, outcome: Any) -> Any:
-    """The outcome of a comparison; what stands for it in a recording."""
+    """Return the outcome of a comparison, or a traced bool while a function is being traced."""
     return outcome if _tracing_hook is None else _tracing_hook.compared(how, x, other, outcome)
 
 
 def refuse(why: str) -> None:
-    """Tell a recording, if there is one, that something cannot be recorded: it raises."""
+    """Stop the trace of a compiled function, if one is running, which raises; `why` completes "the function ..."."""
     if _tracing_hook is not None:
         _tracing_hook.refuse(why)
 
 
 def set_tracing_hook(hook: Any) -> None:
-    """Tell a recording what is read or copied (`read`, `detached`, `copied`), compared (`compared`, `same`), computed
-    from its own numbers (`operands`) or cannot be recorded (`refuse`).
+    """Set the tracer, or None. Its methods are called when a Value is read or copied (`read`, `detached`, `copied`) or
+    compared (`compared`, `same`), with the operands of each operation (`operands`) and by `refuse`.
     """
     global _tracing_hook
     _tracing_hook = hook
 
 
 def _restored(kind: Any, data: float, grad: float, label: str) -> Any:
-    """A leaf as it was pickled: perhaps of a subclass, whose `__init__` may want other arguments."""
+    """Restore a pickled leaf without `__init__`, which in a subclass may take other arguments."""
     leaf: Node = fresh(kind)
     leaf._data, leaf._grad, leaf.label = data, grad, label
     return leaf
 
 
 def fresh(kind: Any) -> Any:
-    """A leaf of a class that may be a user's, without its `__init__`.
+    """Make a leaf of a class, perhaps a subclass of the user's, without calling `__init__`.
 
     Raises:
-        TypeError: its `__new__` makes something else.
+        TypeError: `__new__` returned an object of another class.
     """
     leaf = kind.__new__(kind)
     if type(leaf) is not kind or not isinstance(leaf, Node):
-        raise TypeError(f"a copy is made by {kind.__qualname__}.__new__, which gave {coerce.named(leaf)}")
+        raise TypeError(f"copies are made by {kind.__qualname__}.__new__, which returned {coerce.named(leaf)}")
     return leaf
 
 
 def supply(**functions: Any) -> None:
-    """Give Values what modules that stand on this one do for them.
+    """Register functions of modules that import this one, for Values to call.
 
-    `kind`: the class of a Value that is given children (handmade.py). `copy`: what `copy.deepcopy` asks for (graph.py).
-    `bundle`: what a notebook shows (view).
+    `kind` chooses the class of a Value with children (handmade.py), `copy` copies a graph for `copy.deepcopy`
+    (graph.py), and `bundle` makes the picture for a notebook (view).
     """
     _supplied.update(functions)
 
 
 def kind(cls: Any, arguments: tuple[Any, ...], named: Any) -> Any:
-    """The class of ``Value(...)`` of more than a number."""
+    """Return the class of the node that ``Value(...)`` makes from more than a number."""
     children = arguments[1] if len(arguments) > 1 else (named or {}).get("_children", ())
     given = isinstance(children, (tuple, list, set, frozenset)) and "kind" in _supplied
     return _supplied["kind"](cls, children) if given else cls

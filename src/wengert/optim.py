@@ -1,7 +1,7 @@
-"""Optimizers: SGD, Adam and AdamW, the only writers of parameters.
+"""Optimizers: SGD, Adam and AdamW.
 
-An optimizer is told once which parameters are its own. After each backward pass `step()` moves them by their
-gradients, and `zero_grad()` clears those for the next. The formulas are PyTorch's.
+An optimizer gets the parameters once. After each backward pass `step()` updates them from their gradients, and
+`zero_grad()` clears the gradients for the next. The formulas are PyTorch's.
 
     >>> from wengert.engine import Value
     >>> x = Value(5.0)
@@ -29,35 +29,36 @@ from wengert.ops import ieee, positive, within
 from wengert.ops.ieee import Array, Nodes, cython
 from wengert.parameters import HasParameters, Parameters, leaves, listed
 
-if False:  # what the compiler reads instead of the stand-in
+if False:  # Cython reads this import; Python uses the substitute in ops/ieee.py
     import cython  # type: ignore[no-redef]
 
 __all__ = ["SGD", "Adam", "AdamW", "HasParameters", "Optimizer", "Parameters", "Rate", "clip_grad_norm"]
 
 Rate = float | Callable[[int], float]
-OVERRIDABLE = {"_rule", "_update", "lr", "step", "zero_grad"}  # with each of these a subclass has a say in a step
-Number = float  # under this name Cython leaves the check of an argument, and the message, to us
+OVERRIDABLE = {"_rule", "_update", "lr", "step", "zero_grad"}  # a subclass that overrides one of these changes a step
+Number = float  # unlike `float`, Cython does not check this annotation, so that our own check and message apply
 
 
 class Optimizer:
-    """What SGD, Adam and AdamW share: whose parameters, at what rate, which of them are frozen.
+    """The base class of SGD, Adam and AdamW: it has the parameters, the learning rate, and which ones are frozen.
 
-    To write another, derive, and say in `_rule` how a parameter moves; or move all of them in `_update`.
+    To write your own optimizer, derive from it and define the update of one parameter in `_rule`, or of all in
+    `_update`.
 
     Args:
-        parameters: leaf Values, or a Module. One that is listed twice is one parameter.
-        lr: the learning rate, or a function that gives it for each step (0, 1, 2, ...).
-        *state: the name of each number that is kept of every parameter from step to step; it begins as 0.
+        parameters: leaf Values, or a Module. Duplicates count once.
+        lr: the learning rate, or a function from the step (0, 1, 2, ...) to it.
+        *state: names of numbers to keep for every parameter from step to step; they start at 0.
 
     Raises:
-        ArgumentError: there are no parameters, or a hyperparameter is out of its range.
+        ArgumentError: there are no parameters, or a hyperparameter is out of range.
         OperandError: a parameter is not a leaf Value.
     """
 
-    _settings: tuple[str, ...] = ("steps",)  # the attributes that `repr` shows: of a subclass, its hyperparameters
+    _settings: tuple[str, ...] = ("steps",)  # attributes that `repr` shows; in subclasses the hyperparameters
 
     def __init_subclass__(cls, **named: Any) -> None:
-        """A subclass with a rule of its own has no loop, unless it says one: that of its base has another rule."""
+        """Remove the inherited `_loop` from a subclass that defines another `_rule`, since it has the base's rule."""
         super().__init_subclass__(**named)
         if "_rule" in vars(cls) and "_loop" not in vars(cls):
             cls._loop = Optimizer._loop  # type: ignore[method-assign]
@@ -65,17 +66,17 @@ class Optimizer:
     def __init__(self, parameters: Parameters, lr: Rate, *state: str) -> None:
         self.parameters: list[Value] = leaves(parameters)
         if not self.parameters:
-            raise ArgumentError("there are no parameters to optimize")
+            raise ArgumentError("there are no parameters to optimize: pass a Module or leaf Values")
         self.steps: int = 0
         self._places = {p: i for i, p in enumerate(self.parameters)}
         self._active: list[Value | None] = list(self.parameters)  # None where one is frozen
-        self._frozen: int = 0  # how many are
+        self._frozen: int = 0  # the number of frozen ones
         self._state: dict[str, array[float]] = {n: array("d", bytes(8 * len(self.parameters))) for n in state}
         self.lr = lr
 
     @property
     def lr(self) -> float:
-        """The learning rate of the next step. Set it to a number or to a function of the step."""
+        """The learning rate of the next step. It can be set to a number or to a function of the step."""
         if not callable(self._lr):
             return self._lr
         return within(f"the learning rate of step {self.steps}", self._lr(self.steps), 0.0, math.inf)
@@ -86,26 +87,26 @@ class Optimizer:
 
     @property
     def trainable(self) -> list[Value]:
-        """The parameters that `step` moves: all that are not frozen."""
+        """The parameters that `step` updates: all that are not frozen."""
         return [p for p in self._active if p is not None]
 
     def step(self) -> None:
-        """Move every parameter that is not frozen by its gradient."""
+        """Update every parameter that is not frozen from its gradient."""
         self._update(self.lr)
         self.steps += 1
 
     def zero_grad(self) -> None:
-        """Set the gradient of every parameter to 0, as before each new backward pass."""
+        """Set the gradient of every parameter to 0, before the next backward pass."""
         _zero(self.parameters)
 
     def freeze(self, *parameters: Value | Parameters) -> None:
-        """Leave these out of every step from now on, together with their momentum and their age.
+        """Exclude parameters from the following steps; their momentum and age stay as they are.
 
         Args:
-            parameters: Values, lists of them, Modules.
+            parameters: Values, lists of Values, Modules.
 
         Raises:
-            ArgumentError: one is not among this optimizer's parameters; then none is frozen.
+            ArgumentError: one is not a parameter of this optimizer; then none is frozen.
 
         >>> w, b = Value(1.0), Value(0.0)
         >>> optimizer = SGD([w, b], lr=0.1)
@@ -120,27 +121,27 @@ class Optimizer:
             self._active[i] = None
 
     def unfreeze(self, *parameters: Value | Parameters) -> None:
-        """Take these into every step again, with the momentum and the age they had.
+        """Include parameters in the following steps again, with the momentum and age they had.
 
         Raises:
-            ArgumentError: one is not among this optimizer's parameters; then none is unfrozen.
+            ArgumentError: one is not a parameter of this optimizer; then none is unfrozen.
         """
         for i in self._found(parameters):
             self._frozen -= self._active[i] is None
             self._active[i] = self.parameters[i]
 
     def state_dict(self) -> dict[str, Any]:
-        """What the steps so far have left here, as plain lists: training resumes from it to the last bit.
+        """Return the state of the optimizer as plain lists, from which training resumes bit for bit.
 
-        What was passed to the optimizer (hyperparameters, which parameters are frozen) is not part of it.
+        Hyperparameters, and which parameters are frozen, are not part of it.
         """
         return {"algorithm": type(self).__name__, "steps": self.steps, **{n: list(x) for n, x in self._state.items()}}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take over what `state_dict` of such an optimizer gave, or change nothing at all.
+        """Restore a state from `state_dict`; on an error nothing is changed.
 
         Raises:
-            ArgumentError: it is another algorithm's, or one for another number of parameters.
+            ArgumentError: the state is of another algorithm, or of another number of parameters.
         """
         expected = ["algorithm", "steps", *self._state]
         if sorted(state) != sorted(expected) or state["algorithm"] != type(self).__name__:
@@ -152,11 +153,11 @@ class Optimizer:
             raise ArgumentError(f"not a state of {type(self).__name__}: {error}") from None
         for name, numbers in loaded.items():
             if len(numbers) != len(self.parameters):
-                raise ArgumentError(f"{name} is of {len(numbers)} parameters; there are {len(self.parameters)}")
+                raise ArgumentError(f"{name} is for {len(numbers)} parameters, but there are {len(self.parameters)}")
             if name in ("age", "square") and any(number < 0.0 for number in numbers):
-                raise ArgumentError(f"{name} holds a negative number")
+                raise ArgumentError(f"{name} has a negative number")
         if steps < 0 or steps != state["steps"]:
-            raise ArgumentError(f"steps is {state['steps']}; expected a whole number from 0 up")
+            raise ArgumentError(f"steps is {state['steps']}; expected an int >= 0")
         self._state.update(loaded)
         self.steps = steps
 
@@ -166,21 +167,21 @@ class Optimizer:
         return f"{type(self).__name__}({len(self.parameters)} parameters, lr={rate}{''.join(settings)})"
 
     def _rule(self, lr: float, x: Any, g: Any, *state: Any) -> tuple[Any, ...]:
-        """The update rule: what becomes of a parameter `x` of gradient `g`, and then of its state, as new numbers.
+        """Return the new value of a parameter `x` with gradient `g`, followed by the new values of its state.
 
-        These are floats, or NumPy arrays of the numbers of all parameters: arithmetic serves both, and `ieee.root`.
+        These are floats, or NumPy arrays over all parameters: use arithmetic and `ieee.root`, which work on both.
         """
-        raise NotImplementedError(f"{type(self).__name__} does not say how it moves parameters")
+        raise NotImplementedError(f"{type(self).__name__} defines neither _rule nor _update")
 
     def _factors(self, lr: float, age: float) -> tuple[float, ...]:
-        """What a rule of ours, `_moved`, takes where each parameter makes its step of this number, counted from 1."""
+        """Return the factors that `_moved` takes at a parameter's step number `age`, counted from 1."""
         return (lr,)
 
     def _update(self, lr: float) -> None:
-        """Move the parameters in `self._active` by the rule."""
+        """Update the parameters in `self._active` by the rule."""
         for name, numbers in self._state.items():
             if len(numbers) != len(self._active):
-                raise ArgumentError(f"{name} is of {len(numbers)} parameters; there are {len(self._active)}")
+                raise ArgumentError(f"{name} is for {len(numbers)} parameters, but there are {len(self._active)}")
         loop: UpdateLoop | None = self._loop(self._state)
         if loop is not None:
             loop.move(self._active, None, None, lr)
@@ -193,18 +194,18 @@ class Optimizer:
                     column[i] = number
 
     def _loop(self, state: Mapping[str, Any]) -> Any:
-        """The rule in a `UpdateLoop`, with this state; None if there is none."""
+        """Return an `UpdateLoop` with the rule and this state, or None."""
         return None
 
     def _takes_arrays(self) -> bool:
-        """Whether `_step_arrays` does now what `step` does: nothing is frozen, and no subclass has a say in it."""
+        """Return True if `_step_arrays` does what `step` does: nothing is frozen, and no subclass overrides a step."""
         overrides = [OVERRIDABLE & vars(owner).keys() for owner in (self, *type(self).__mro__)]
-        # A rule that overrides another may call it, and compiled that takes floats alone.
+        # A rule that overrides another may call it, and the compiled one takes floats only.
         own = next(filter(None, overrides)) == {"_rule"} and sum("_rule" in names for names in overrides) == 2
-        return own and not self._frozen and not callable(self._lr)  # which may look at everything
+        return own and not self._frozen and not callable(self._lr)  # a callable rate could read the parameters
 
     def _step_arrays(self, numbers: Any, gradients: Any, state: dict[str, Any]) -> None:
-        """As `step`, with the same bits, for a loop that keeps in NumPy arrays what else is in Values and `_state`."""
+        """Do a `step`, with the same bits, on NumPy arrays of the numbers, gradients and state of all parameters."""
         lr = self.lr
         loop: UpdateLoop | None = self._loop(state) if ieee.COMPILED else None
         if loop is not None:
@@ -212,13 +213,13 @@ class Optimizer:
         else:
             moved, *changed = self._rule(lr, numbers, gradients, *state.values())
             changes = dict(zip(state, changed, strict=True))
-            # From here on nothing is called, so Ctrl-C cannot come between the parameters, the state and the count.
+            # No calls from here on, so that Ctrl-C cannot leave parameters, state and count inconsistent.
             numbers[...] = moved
             state |= changes
         self.steps += 1
 
     def _found(self, items: Iterable[Value | Parameters]) -> list[int]:
-        """Where these stand in `self.parameters`."""
+        """Return the indices of these in `self.parameters`."""
         values = [p for item in items for p in ([item] if isinstance(item, Value) else listed(item))]
         if other := [p for p in values if p not in self._places]:
             raise ArgumentError(f"{other[0]!r} is not a parameter of this optimizer")
@@ -230,18 +231,18 @@ class SGD(Optimizer):
 
     Args:
         parameters: leaf Values, or a Module.
-        lr: the learning rate, or a function that gives it for each step (0, 1, 2, ...).
-        momentum: the share of the velocity that is kept from step to step, from 0 to below 1.
-        nesterov: move by gradient + momentum * velocity: Nesterov's momentum. It needs momentum.
-        weight_decay: added to the gradient, times the parameter.
+        lr: the learning rate, or a function from the step (0, 1, 2, ...) to it.
+        momentum: the factor of the previous velocity, from 0 to below 1.
+        nesterov: use Nesterov's momentum, which moves by gradient + momentum * velocity; needs momentum > 0.
+        weight_decay: times the parameter, it is added to the gradient.
 
     Raises:
-        ArgumentError: a hyperparameter is out of its range.
+        ArgumentError: a hyperparameter is out of range.
 
     >>> SGD([Value(1.0)], lr=1.5, momentum=1.0)
     Traceback (most recent call last):
         ...
-    wengert.errors.ArgumentError: momentum is 1.0; expected a number from 0.0 to below 1.0
+    wengert.errors.ArgumentError: momentum is 1.0; expected a number >= 0.0 and < 1.0
     """
 
     _settings = ("momentum", "nesterov", "weight_decay")
@@ -249,14 +250,14 @@ class SGD(Optimizer):
     def __init__(
         self,
         parameters: Parameters,
-        lr: Rate | None = None,  # required: the message below says so in both engines
+        lr: Rate | None = None,  # required: both engines raise the error below
         *,
         momentum: Number = 0.0,
         nesterov: bool = False,
         weight_decay: Number = 0.0,
     ) -> None:
         if lr is None:
-            raise ArgumentError("lr is missing, the learning rate: SGD(model.parameters(), lr=0.05)")
+            raise ArgumentError("lr, the learning rate, is missing: write SGD(model.parameters(), lr=0.05)")
         super().__init__(parameters, lr, "velocity")
         self.momentum: float = within("momentum", momentum, 0.0, 1.0)
         self.weight_decay: float = within("weight_decay", weight_decay, 0.0, math.inf)
@@ -275,20 +276,19 @@ class SGD(Optimizer):
 
 
 class Adam(Optimizer):
-    """Adam (Kingma and Ba 2015): each parameter moves by its mean gradient over the root of its mean square.
+    """Adam (Kingma and Ba 2015): a parameter moves by lr * mean gradient / sqrt(mean squared gradient).
 
-    Both means fade exponentially and are corrected for having started at 0; weight decay is added to the
-    gradient.
+    Both means are exponential averages with bias correction; weight decay is added to the gradient.
 
     Args:
         parameters: leaf Values, or a Module.
-        lr: the learning rate, or a function that gives it for each step (0, 1, 2, ...).
-        betas: how much of the mean and of the mean square is kept from step to step, each from 0 to below 1.
-        eps: added to the root, so that nothing is divided by 0.
-        weight_decay: added to the gradient, times the parameter.
+        lr: the learning rate, or a function from the step (0, 1, 2, ...) to it.
+        betas: the decay rates of the two means, each from 0 to below 1.
+        eps: added to the root, to avoid a division by 0.
+        weight_decay: times the parameter, it is added to the gradient.
 
     Raises:
-        ArgumentError: a hyperparameter is out of its range.
+        ArgumentError: a hyperparameter is out of range.
 
     >>> x = Value(1.0)
     >>> optimizer = Adam([x], lr=0.1)
@@ -318,7 +318,7 @@ class Adam(Optimizer):
         self.weight_decay: float = within("weight_decay", weight_decay, 0.0, math.inf)
 
     def _rule(self, lr: float, x: Any, g: Any, *state: Any) -> tuple[Any, ...]:
-        age = state[0] + 1.0  # of each parameter; in an array they are all the same
+        age = state[0] + 1.0  # in an array all items are equal: see `_takes_arrays`
         return self._moved(self._factors(lr, age if isinstance(age, float) else age.item(0)), x, g, *state)
 
     def _factors(self, lr: float, age: float) -> tuple[float, ...]:
@@ -343,8 +343,8 @@ class Adam(Optimizer):
 class AdamW(Adam):
     """Adam with decoupled weight decay (Loshchilov and Hutter 2019): parameter *= 1 - lr * weight_decay.
 
-    The decay is taken off the parameter itself, not added to the gradient, so the means do not see it.
-    Arguments and errors are Adam's; here weight_decay is 0.01 unless given.
+    The decay is applied to the parameter and not to the gradient, so it does not enter the means. Arguments and errors
+    are Adam's, but weight_decay is 0.01 by default.
 
     >>> x = Value(1.0)
     >>> AdamW([x], lr=0.1, weight_decay=0.5).step()                # no gradient: only the decay is left
@@ -367,10 +367,10 @@ class AdamW(Adam):
 
 
 def clip_grad_norm(parameters: Parameters, max_norm: Number) -> float:
-    """Scale the gradients down together so that their norm is at most max_norm; returns what it was.
+    """Scale all gradients by one factor so that their norm is at most max_norm; return the norm before.
 
-    The factor is PyTorch's, max_norm / (norm + 1e-6). If the norm is not finite nothing is scaled, as no
-    factor would help: look at what is returned.
+    The factor is PyTorch's, max_norm / (norm + 1e-6). If the norm is not finite, nothing is scaled, as no factor would
+    help: check the result.
 
     Raises:
         ArgumentError: max_norm is not a positive number.
@@ -384,14 +384,14 @@ def clip_grad_norm(parameters: Parameters, max_norm: Number) -> float:
     """
     positive("max_norm", max_norm)
     values = leaves(parameters)
-    norm = math.hypot(*[p.grad for p in values])  # hypot squares nothing that could overflow
+    norm = math.hypot(*[p.grad for p in values])  # hypot does not overflow
     factor = max_norm / (norm + 1e-6)
     if factor < 1.0 and norm < math.inf:
         _scale(values, factor)
     return norm
 
 
-# -- the update rules: of one parameter, or of NumPy arrays of all. Compiled, the numbers are C's ------------------
+# -- the update rules: for one parameter, or for NumPy arrays of all; compiled, they compute with C numbers ------
 
 
 def _sgd(x: Any, g: Any, velocity: Any, lr: float, momentum: float, nesterov: bool, weight_decay: float) -> Any:
@@ -416,11 +416,11 @@ def _adam(
 
 
 def _corrections(age: float, lr: float, beta1: float, beta2: float) -> Any:
-    """The learning rate, and a factor for the root, with which it does not show that Adam's means began at 0."""
+    """Return the learning rate and the root's factor with the bias corrections of Adam's two means."""
     return lr / (1.0 - ieee.power(beta1, age)), 1.0 / ieee.sqrt(1.0 - ieee.power(beta2, age))
 
 
-# -- the loops: over Values, and over arrays; compiled, they are C ------------------------------------------------
+# -- the loops: over Values and over arrays; compiled, they are C loops -------------------------------------------
 
 
 def _zero(parameters: Nodes) -> None:
@@ -439,27 +439,24 @@ def _scale(parameters: Nodes, factor: float) -> None:
 
 @cython.cclass
 class UpdateLoop:
-    """An update rule in a loop, with the settings and the state of now."""
+    """An update rule in a loop, with its settings and its state."""
 
     def move(self, parameters: Nodes | None, x: Array, g: Array, lr: float) -> None:
-        """Move all `parameters` that are not None, or else the numbers `x` by the gradients `g`."""
+        """Update the `parameters` that are not None; if `parameters` is None, the numbers `x` with gradients `g`."""
 
 
 @cython.cclass
 class _SGDLoop(UpdateLoop):
-    """That of SGD."""
-
     def __init__(self, velocity: Array, momentum: float, nesterov: bool, weight_decay: float) -> None:
         self.velocity, self.momentum, self.nesterov, self.weight_decay = velocity, momentum, nesterov, weight_decay
 
     def move(self, parameters: Nodes | None, x: Array, g: Array, lr: float) -> None:
-        """See there."""
         velocity, momentum, nesterov, decay = self.velocity, self.momentum, self.nesterov, self.weight_decay
         if parameters is None:
             for i in range(min(len(x), len(g), len(velocity))):
                 x[i], velocity[i] = _sgd(x[i], g[i], velocity[i], lr, momentum, nesterov, decay)
             return
-        for i in range(min(len(parameters), len(velocity))):  # the settings may have been numbers that run any code
+        for i in range(min(len(parameters), len(velocity))):  # reading the settings may have run any code
             p = ieee.at(parameters, i, Value)
             if ieee.held(p):
                 p._data, velocity[i] = _sgd(p._data, p._grad, velocity[i], lr, momentum, nesterov, decay)
@@ -467,14 +464,11 @@ class _SGDLoop(UpdateLoop):
 
 @cython.cclass
 class _AdamLoop(UpdateLoop):
-    """That of Adam and AdamW."""
-
     def __init__(self, state: Any, betas: Any, eps: float, weight_decay: float, decoupled: bool) -> None:
         (self.age, self.mean, self.square), (self.beta1, self.beta2) = state, betas
         self.eps, self.weight_decay, self.decoupled = eps, weight_decay, decoupled
 
     def move(self, parameters: Nodes | None, x: Array, g: Array, lr: float) -> None:
-        """See there."""
         age, mean, square, b1, b2 = self.age, self.mean, self.square, self.beta1, self.beta2
         eps, decay, apart = self.eps, self.weight_decay, self.decoupled
         if parameters is None:
@@ -485,7 +479,7 @@ class _AdamLoop(UpdateLoop):
                     x[i], g[i], mean[i], square[i], rate, scale, lr, b1, b2, eps, decay, apart
                 )
             return
-        corrected = rate = scale = math.nan  # the age that the two others are for: most often that of all parameters
+        corrected = rate = scale = math.nan  # `corrected` is the age of rate and scale, usually that of all parameters
         for i in range(min(len(parameters), len(age), len(mean), len(square))):
             p = ieee.at(parameters, i, Value)
             if ieee.held(p):

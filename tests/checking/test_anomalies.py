@@ -25,8 +25,8 @@ AT_ONCE: list[tuple[Callable[[Value, Value], Any], str, str, float, str]] = [
     (lambda x, z: 1 / z, "value", "div", inf, r"div\(1\.0, z = 0\.0\) is inf.*the divisor is 0"),
     (lambda x, z: x / z, "value", "div", inf, r"div\(x = 1000\.0, z = 0\.0\) is inf"),
     (lambda x, z: z / z, "value", "div", nan, r"div\(z = 0\.0, z = 0\.0\) is nan"),
-    (lambda x, z: x * 1e306, "value", "mul", inf, r"mul\(x = 1000\.0, 1e\+306\) is inf.*beyond the largest float"),
-    (lambda x, z: (-x) ** 0.5, "value", "pow", nan, r"pow\(-1000\.0, 0\.5\) is nan.*whole exponents"),
+    (lambda x, z: x * 1e306, "value", "mul", inf, r"mul\(x = 1000\.0, 1e\+306\) is inf.*the largest float is 1\.8e308"),
+    (lambda x, z: (-x) ** 0.5, "value", "pow", nan, r"pow\(-1000\.0, 0\.5\) is nan.*integer exponent"),
     (lambda x, z: x**x, "value", "pow", inf, r"pow\(x = 1000\.0, x = 1000\.0\) is inf"),
     (lambda x, z: 10**x, "value", "pow", inf, r"pow\(10\.0, x = 1000\.0\) is inf"),
     (lambda x, z: z**-1, "value", "pow", inf, r"pow\(z = 0\.0, -1\.0\) is inf"),
@@ -193,7 +193,7 @@ def test_sums_that_overflow() -> None:
     z = x * 1e308
     z.backward()
     with strict():
-        with pytest.raises(NonFiniteError, match=r"the gradient of the leaf x, added to that of earlier calls, is inf"):
+        with pytest.raises(NonFiniteError, match=r"of the leaf x, added to that of earlier calls, becomes inf"):
             z.backward()
         assert x.grad == 1e308
         x.grad = 0.0
@@ -206,7 +206,7 @@ def test_a_graph_that_was_made_before() -> None:
     y = x.sqrt() * 2
     with (
         strict(),
-        pytest.raises(NonFiniteError, match=r"^sqrt\(x = 0.0\) is 0.0, and its partial derivative with respect"),
+        pytest.raises(NonFiniteError, match=r"^sqrt\(x = 0.0\) is 0.0, and .* with respect to x is inf: "),
     ):
         y.backward()
     assert x.grad == 0.0
@@ -260,9 +260,9 @@ def test_inside_it_only_what_is_differentiated_counts() -> None:
 
 def test_leaves_and_constants_count() -> None:
     assert str(detect_anomaly(Value(nan, label="w") * 2)) == (
-        "the leaf w is nan: it was given, not computed; see where its data comes from"
+        "the leaf w is nan: it was not computed: check where its data comes from"
     )
-    assert str(detect_anomaly(Value(2.0) + inf)) == "add(2.0, inf) is inf: it came with an operand"
+    assert str(detect_anomaly(Value(2.0) + inf)) == "add(2.0, inf) is inf: an operand is not finite already"
     x = Value(-inf)
     assert detect_anomaly(x).node is x  # type: ignore[union-attr]
 

@@ -218,7 +218,7 @@ def test_a_list_of_too_many_arguments_and_a_dict_of_too_few() -> None:
 
 def test_a_report_shows_itself_where_it_is_the_last_line_of_a_cell() -> None:
     report = check_gradients(lambda x, y: x * y, (0.5, 2.0))
-    assert repr(report) == str(report) == "the gradients are right: 6 derivatives with respect to x, y, to order 2"
+    assert repr(report) == str(report) == "the gradients are right: 6 derivatives with respect to x, y, up to order 2"
 
 
 def test_models_losses_and_structures_pass() -> None:
@@ -243,7 +243,7 @@ def test_models_losses_and_structures_pass() -> None:
 def test_many_inputs() -> None:
     report = check_gradients(lambda x: wengert.sum([a * a for a in x]), [0.01 * k for k in range(120)])
     assert report.left_out == 20
-    assert "(20 inputs were left out of those of order 2 and up)" in str(report)
+    assert "(orders from 2 on leave out 20 of the inputs)" in str(report)
     assert len(report.comparisons) == 120 + 100 * 120
 
 
@@ -296,9 +296,9 @@ def test_the_worst_input_is_named() -> None:
     text = str(report)
     assert text.splitlines()[0] == (
         "the gradients of the function are wrong, worst with respect to x[1]: "
-        "the derivative of the function is 4.2, and differences give 4"
+        "the derivative of the function is 4.2, but differences give 4"
     )
-    assert text.splitlines()[2].split() == ["order", "of", "input", "gradient", "expected", "error", "allowed", "from"]
+    assert text.splitlines()[2].split()[:5] == ["order", "output", "input", "gradient", "expected"]
     assert text.splitlines()[3].split()[:6] == ["1", "the", "function", "x[1]", "4.2", "4"]
 
     class Net(nn.Module):
@@ -357,24 +357,24 @@ def test_the_point_is_restored_whatever_is_raised() -> None:
 
 
 def test_arguments() -> None:
-    with pytest.raises(ArgumentError, match=r"order is 0; expected 1, 2"):
+    with pytest.raises(ArgumentError, match=r"order is 0; expected an int >= 1"):
         check_gradients(wengert.exp, 1.0, order=0)
     for step in (-1.0, 0.0, math.nan, inf, "small"):
         with pytest.raises(ArgumentError, match=r"step is .*; expected a number above 0"):
             check_gradients(wengert.exp, 1.0, step=step)  # type: ignore[arg-type]
-    with pytest.raises(ArgumentError, match=r"step is 1e-20, and x = 1\.0 plus that is the same"):
+    with pytest.raises(ArgumentError, match=r"step is 1e-20, too small to change x = 1\.0"):
         check_gradients(wengert.exp, 1.0, step=1e-20)
     wrong: tuple[Any, ...] = (-1e-6, math.nan, "1", None)
     for tolerance in wrong:
-        with pytest.raises(ArgumentError, match=r"rtol is .*; expected a number from 0 up"):
+        with pytest.raises(ArgumentError, match=r"rtol is .*; expected a number >= 0"):
             check_gradients(wengert.exp, 1.0, rtol=tolerance)
-        with pytest.raises(ArgumentError, match=r"atol is .*; expected a number from 0 up"):
+        with pytest.raises(ArgumentError, match=r"atol is .*; expected a number >= 0"):
             check_gradients(wengert.exp, 1.0, atol=tolerance)
     with pytest.raises(ArgumentError, match=r"there is no float among the inputs of exp to vary: write 1\.0 for 1"):
         check_gradients(wengert.exp, 1)
     with pytest.raises(ArgumentError, match="returned no number: did it forget to return its result"):
         check_gradients(lambda x: None, 1.0)
-    with pytest.raises(ArgumentError, match="gives different results for the same inputs"):
+    with pytest.raises(ArgumentError, match="returns different results for the same inputs"):
         check_gradients(lambda x: x * random.random(), 1.0)
     wave = wengert.op("wave", value=math.sin, partials=lambda out, x: math.cos(x), arity=1)
     assert check_gradients(wave, 0.5, order=1)

@@ -233,7 +233,7 @@ def test_inputs_of_any_shape_are_labelled() -> None:
     by_position = wengert.compare(lambda *xs: xs[0] * xs[1], (1.0, 2.0), against="mpmath")
     assert [line.expression for line in by_position.lines] == ["x0", "x1", "x0 * x1"]
     assert by_position.largest == 0.0
-    assert str(by_position).splitlines()[-1].startswith("every value and every gradient is the same")
+    assert str(by_position).splitlines()[-1].startswith("all values and gradients are equal")
 
 
 @pytest.mark.mpmath
@@ -262,18 +262,18 @@ def test_a_comparison_shows_itself_where_it_is_the_last_line_of_a_cell() -> None
     comparison = wengert.compare(lambda x: x * x, 3.0, against="mpmath")
     head, *_, end = repr(comparison).splitlines()
     assert head.startswith("    wengert  _op  _prev   value  gradient  mpmath: value  gradient  ulp")
-    assert end.startswith("every value and every gradient is the same (wengert beside mpmath ")
+    assert end.startswith("all values and gradients are equal (wengert and mpmath ")
     assert str(comparison) == repr(comparison)
 
 
 def test_what_cannot_be_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ArgumentError, match=r"against is one of 'torch', 'jax', 'mpmath', not 'tensorflow'"):
+    with pytest.raises(ArgumentError, match=r"against is 'tensorflow'; expected 'torch' or 'jax' or 'mpmath'"):
         wengert.compare(lambda x: x, 1.0, against="tensorflow")
-    with pytest.raises(ArgumentError, match=r"f gives one Value that depends on its inputs, not float 2.0"):
+    with pytest.raises(ArgumentError, match=r"f has to return one Value that depends on its inputs, not float 2.0"):
         wengert.compare(lambda x: 2.0, 1.0)
     with pytest.raises(ArgumentError, match=r"not list \["):
         wengert.compare(lambda x: [x], 1.0)
-    with pytest.raises(ArgumentError, match=r"against is one of .*, not \['torch'\]"):
+    with pytest.raises(ArgumentError, match=r"against is \['torch'\]; expected"):
         wengert.compare(lambda x: x, 1.0, against=["torch"])  # type: ignore[arg-type]
     with pytest.raises(OperandError, match=r"x is str '1\.0'; expected a number, a Value, an array, or a list"):
         wengert.compare(lambda x: x, "1.0")

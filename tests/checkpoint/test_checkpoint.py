@@ -201,7 +201,7 @@ def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("wrong", [None, 3, 0.5, b"model", ["model"]])
 def test_what_is_no_path(wrong: Any) -> None:
     for act in (checkpoint.save, checkpoint.load):
-        with pytest.raises(ArgumentError, match=r"the path is .*; expected a string, or a pathlib\.Path"):
+        with pytest.raises(ArgumentError, match=r"the path is .*; expected a string or a pathlib\.Path"):
             act(Mixed(), wrong)
 
 

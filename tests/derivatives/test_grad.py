@@ -196,7 +196,7 @@ def test_a_vector_of_another_shape() -> None:
         hvp(rosenbrock)([1.0, 2.0], 1.0)
     with pytest.raises(ArgumentError, match=r"tangents\[0\] has the keys \['b'\]; expected a dict .* keys \['a'\]"):
         jvp(lambda d: d["a"], ({"a": 1.0},), ({"b": 1.0},))
-    with pytest.raises(ArgumentError, match=r"primals is float 1.0; expected the arguments in a tuple"):
+    with pytest.raises(ArgumentError, match=r"primals is float 1.0; expected a tuple of arguments"):
         jvp(lambda x: x, 1.0, (1.0,))  # type: ignore[arg-type]
     with pytest.raises(LengthError, match=r"v has the shape \(2, 1\); expected \(2,\)"):
         hvp(rosenbrock)(np.ones(2), np.ones((2, 1)))

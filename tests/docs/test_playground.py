@@ -255,7 +255,7 @@ def test_the_weights_are_reached_and_explained_by_keyboard(page: Any, site: str)
     assert press(Keys.ARROW_LEFT, Keys.ARROW_UP).startswith("layers.0.neurons.0.")
     name = press(Keys.ENTER)
     until(lambda: text(page, "explained"))
-    assert f"The gradient of {name}, the derivative of loss with respect to it, is " in text(page, "explained")
+    assert f"The derivative of loss with respect to {name} is " in text(page, "explained")
     page.execute_script("document.getElementById('pg-plane').focus()")
     before = state(page)["example"]
     press(Keys.ARROW_RIGHT)
@@ -476,7 +476,7 @@ def explained(page: Any, site: str) -> None:
     until(lambda: len(state(page)["losses"]) > 20, 60)
     page.execute_script("document.querySelector('#pg-net .neuron[role]').focus()")
     page.switch_to.active_element.send_keys("\ue007")  # Enter
-    until(lambda: "The gradient of layers.0.neurons.0.b" in text(page, "explained"), 60)
+    until(lambda: "The derivative of loss with respect to layers.0.neurons.0.b" in text(page, "explained"), 60)
     page.get("about:blank")
     for log in ("browser", "performance"):
         page.get_log(log)

@@ -63,7 +63,7 @@ def test_of_three_and_of_any_number() -> None:
         assert (y.data, slopes(y, t, a, b)) == (26.0625, [0.5, 2.0, 10.0])
     assert squares(1, 2.0) == 5.0
     assert not hasattr(a, "squares")
-    with pytest.raises(ValueError, match="squares of no values"):
+    with pytest.raises(ValueError, match="squares got no values"):
         squares([])
 
 
@@ -127,7 +127,7 @@ def test_a_number_of_operands_that_cannot_be_read() -> None:
         def __call__(self, x: float) -> float:
             return 2 * x
 
-    with pytest.raises(OperationError, match="how many operands twice takes cannot be read from its value"):
+    with pytest.raises(OperationError, match="twice: the number of operands cannot be read from value"):
         wengert.op("twice", value=Unreadable(), partials=lambda out, x: 2.0)
     assert wengert.op("twice", value=Unreadable(), partials=lambda out, x: 2.0, arity=1)(3) == 6.0
 
@@ -165,24 +165,24 @@ def test_built_in_names(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["", "a b", "3d", "class", "lambda", "_hidden", None, 3, "x.y"])
 def test_what_is_no_name(name: Any) -> None:
-    with pytest.raises(OperationError, match="an operation's name is an identifier without a leading underscore"):
+    with pytest.raises(OperationError, match="is not allowed: use an identifier without a leading underscore"):
         wengert.op(name, value=double, partials=two)
 
 
 @pytest.mark.parametrize("name", ["data", "grad", "label", "backward", "detach", "item", "is_leaf", "mro"])
 def test_names_that_a_value_has(name: str) -> None:
-    with pytest.raises(OperationError, match=f"{name} is a name that every Value has: choose another"):
+    with pytest.raises(OperationError, match=f"{name} is an attribute of every Value: choose another name"):
         wengert.op(name, value=double, partials=two)
 
 
 @pytest.mark.parametrize("arity", [0, -2, 1.0, "2", True])
 def test_impossible_numbers_of_operands(arity: Any) -> None:
-    with pytest.raises(OperationError, match="the number of operands of double is 1 or more, or None for any number"):
+    with pytest.raises(OperationError, match=r"double has arity .*; expected an int >= 1, or None for any number"):
         wengert.op("double", value=double, partials=two, arity=arity)
 
 
 def test_an_operation_of_no_operands() -> None:
-    with pytest.raises(OperationError, match="is 1 or more"):
+    with pytest.raises(OperationError, match="expected an int >= 1"):
         wengert.op("constant", value=lambda: 1.0, partials=lambda out: ())
 
 
@@ -195,7 +195,7 @@ def test_rules_that_cannot_be_called(value: Any, partials: Any, role: str) -> No
 
 
 def test_a_symbol_is_a_string() -> None:
-    with pytest.raises(OperationError, match="the symbol of double is how drawings write it: a string, not 3"):
+    with pytest.raises(OperationError, match="the symbol of double is 3; expected a string, for drawings"):
         wengert.op("double", value=double, partials=two, symbol=3)  # type: ignore[arg-type]
 
 
@@ -231,7 +231,7 @@ BAD_PARTIALS: list[tuple[int, Callable[..., Any]]] = [
 @pytest.mark.parametrize(("arity", "partials"), BAD_PARTIALS)
 def test_partials_of_a_wrong_number(arity: int, partials: Callable[..., Any]) -> None:
     bad = wengert.op("bad", value=lambda *xs: 1.0, partials=partials, arity=arity)
-    with pytest.raises(OperationError, match=f"bad: .*{arity} operands"):
+    with pytest.raises(OperationError, match=f"bad: .*{arity} partial derivatives"):
         bad(*[Value(1.0)] * arity)
 
 

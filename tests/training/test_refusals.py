@@ -51,7 +51,7 @@ def test_data_that_are_refused(inputs: Any, targets: Any, error: type[WengertErr
 
 
 def test_targets_of_other_losses() -> None:
-    with pytest.raises(DataError, match="row 1 of Y: a target of hinge is -1 or 1, got 0"):
+    with pytest.raises(DataError, match="row 1 of Y: the target of hinge has to be -1 or 1, got 0"):
         quiet(make(), losses.hinge, X[:2], [1, 0])
     with pytest.raises(LengthError, match="row 0 of Y: the prediction is one number, the target a list of 1"):
         quiet(make(), losses.mse, X[:1], [[1.0]])
@@ -68,7 +68,7 @@ def test_infinity_in_rows_of_any_depth() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"epochs": 0}, "epochs is 0; expected a whole number from 1 up"),
+        ({"epochs": 0}, "epochs is 0; expected an int >= 1"),
         ({"epochs": 1.5}, "epochs is 1.5"),
         ({"batch_size": 0}, "batch_size is 0"),
         ({"patience": 0, "validation": (X, SIGNS)}, "patience is 0"),

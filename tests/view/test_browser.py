@@ -332,8 +332,8 @@ def test_the_switch_shows_what_assignment_would_lose(shown: Any) -> None:
     find(page, "#switch").click()
     assert [grad for _, grad in numbers(page)] == [3.0, -2.0, 1.0, -6.0, 1.0]  # what came last
     assert said(page) == (
-        "grad of a = grad of d × local derivative = 1 × 3 = 3, and the -6 that it held is lost; "
-        "grad of b = grad of d × local derivative = 1 × (-2) = -2, and the -6 that it held is lost; "
+        "grad of a = grad of d × local derivative = 1 × 3 = 3, and its former -6 is lost; "
+        "grad of b = grad of d × local derivative = 1 × (-2) = -2, and its former -6 is lost; "
         "With = instead of +=, 2 of 5 gradients are wrong by now."
     )
     assert page.execute_script("return nodes[0].grad.textContent") == "3"

@@ -276,7 +276,7 @@ def test_files(tmp_path: Path) -> None:
     assert (tmp_path / "g.svg").read_text(encoding="utf-8") == drawn.svg + "\n"
     ET.fromstring((tmp_path / "g.svg").read_text(encoding="utf-8"))
     for name in ("g.jpg", "g", ".", "svg"):
-        with pytest.raises(ArgumentError, match=r"should end in \.svg, \.png, \.html, \.dot"):
+        with pytest.raises(ArgumentError, match=r"has no known suffix: expected \.svg, \.png, \.html, \.dot"):
             drawn.save(tmp_path / name)
         assert not (tmp_path / name).is_file()
     with pytest.raises(FileNotFoundError):
@@ -371,7 +371,7 @@ def test_a_tree_that_is_too_long_says_so() -> None:
     values = [Value(float(i)) for i in range(5000)]
     lines = tree(wengert.sum(values), limit=10).splitlines()
     assert len(lines) == 11
-    assert lines[-1] == "… and 4,991 more values: limit= shows more of them, draw() folds them"
+    assert lines[-1] == "… and 4,991 more values: pass limit= to show more, or draw() to fold them"
 
 
 # -- what is no graph --------------------------------------------------------------------------------------------------

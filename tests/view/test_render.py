@@ -164,7 +164,7 @@ WRITERS: dict[str, Callable[[Value, Any], object]] = {
 def test_a_picture_is_not_written_to_a_descriptor(
     write: Callable[[Value, Any], object], path: Any, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(ArgumentError, match=r"^the path is .*; expected a string, or a pathlib\.Path$"):
+    with pytest.raises(ArgumentError, match=r"^the path is .*; expected a string or a pathlib\.Path$"):
         write(Value(1.0) * 2.0, path)
     assert capfd.readouterr() == ("", "")  # and no descriptor has been closed
     os.fstat(1)

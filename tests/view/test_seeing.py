@@ -65,7 +65,7 @@ def look(root: Any, x: Any) -> str:
 def test_a_number_that_only_has_data_is_one_box_that_says_so() -> None:
     o, _ = neuron_of(One)
     assert repr(draw(o)) == "Drawing(1 value in 1 box)"
-    note = "a One does not know what it was made from: _prev would hold that"
+    note = "a One has no operands: store them in _prev"
     assert note in draw(o).svg
     assert tree(o) == f"leaf  data 0.7071  grad not computed\n{note}"
     assert len(steps(o)) == 1
@@ -256,14 +256,14 @@ def test_an_assignment_where_a_sum_belongs_is_seen_in_the_steps() -> None:
     a, b, d = squared("=")
     last = steps(d)[-1]
     assert last.contributions[0].sentence == (
-        "grad of a = grad of c × local derivative = 2 × (-3) = -6, and the -6 that it held is lost: "
-        "the _backward of c has = where += belongs"
+        "grad of a = grad of c × local derivative = 2 × (-3) = -6, and its former -6 is lost: "
+        "the _backward of c has = instead of +="
     )
     assert (last.contributions[0].before, last.contributions[0].after) == (-6.0, -6.0)
     assert last.contributions[1].sentence == "grad of b = grad of c × local derivative = 2 × 2 = 4"
     found = explain(a, d)
     assert found.gradient == -6.0
-    assert found.reasons == ("The _backward of c has = where += belongs: the -6 that a held is lost.",)
+    assert found.reasons == ("The _backward of c has = instead of +=: the former -6 of a is lost.",)
     d.backward()
     assert (a.grad, b.grad) == (-6.0, 4.0)  # as its own backward() has it
     assert explain(*squared("")[::2]).reasons == ()
@@ -282,8 +282,8 @@ def test_what_is_no_product_is_told_as_it_is() -> None:
     (move,) = step.contributions
     assert move.after == pytest.approx(1 - t2)
     assert math.isnan(move.partial)
-    assert step.sentence == "the _backward of o turns the grad of n from 0 into 0.5"
-    reason = "What the _backward of o adds to n is not its gradient times a local derivative."
+    assert step.sentence == "the _backward of o changes the grad of n from 0 to 0.5"
+    reason = "The _backward of o adds to n something else than gradient × local derivative."
     assert reason in found.reasons
 
 
@@ -418,7 +418,7 @@ def test_explain_of_what_is_not_under_the_result() -> None:
     o, _ = neuron_of(Five)
     other = Five(0.0, label="other")
     assert explain(other, o).verdict == "unused"
-    assert "o was not computed from other" in explain(other, o).reasons[0]
+    assert "o does not depend on other" in explain(other, o).reasons[0]
     assert explain(Value(0.0, "value"), o).verdict == "unused"
     assert explain(o, o).gradient == 1.0
     assert explain(o).name == "w2"  # the strangest: 0
@@ -482,19 +482,19 @@ def circle() -> Any:
 @pytest.mark.parametrize(
     ("root", "message"),
     [
-        (Two("3.0", label="a"), r"^data of the Two a is str '3.0': expected is one number$"),
+        (Two("3.0", label="a"), r"^data of the Two a is str '3.0': expected one number$"),
         (Two(None, (Two(1.0),)), r"^only the graph of a Value|^steps\(root\) takes|^explain\(x, root\) takes"),
-        (Two([1.0]), r"^data of the Two is list \[1.0\]: expected is one number$"),
-        (Two(1j), r"^data of the Two is complex 1j: expected is one number$"),
-        (Two(Two(1.0)), r"^data of the Two is Two <.*: expected is one number$"),
-        (Bare(data=1.0, grad="x"), r"^grad of the SimpleNamespace \(1.0\) is str 'x': expected is one number$"),
-        (Bare(data=1.0, _prev=3), r"^_prev of the SimpleNamespace \(1.0\) is int 3: expected are its parts, in a"),
-        (Bare(data=1.0, _prev="ab"), r"^_prev of .* is str 'ab': expected are its parts, in a tuple or set$"),
-        (Bare(data=1.0, _prev=("a",)), r"^_prev of .* holds str 'a': expected are objects with data and a way"),
-        (Bare(data=1.0, _prev=(One,)), r"^_prev of .* holds type <class .*One'>: expected are objects with data"),
+        (Two([1.0]), r"^data of the Two is list \[1.0\]: expected one number$"),
+        (Two(1j), r"^data of the Two is complex 1j: expected one number$"),
+        (Two(Two(1.0)), r"^data of the Two is Two <.*: expected one number$"),
+        (Bare(data=1.0, grad="x"), r"^grad of the SimpleNamespace \(1.0\) is str 'x': expected one number$"),
+        (Bare(data=1.0, _prev=3), r"^_prev of the SimpleNamespace \(1.0\) is int 3: expected its operands, in a"),
+        (Bare(data=1.0, _prev="ab"), r"^_prev of .* is str 'ab': expected its operands, in a tuple or set$"),
+        (Bare(data=1.0, _prev=("a",)), r"^_prev of .* holds str 'a': expected objects with an attribute"),
+        (Bare(data=1.0, _prev=(One,)), r"^_prev of .* holds type <class .*One'>: expected objects with an attribute"),
         (Raising(), r"^_prev of a Raising cannot be read: ZeroDivisionError: a property of mine$"),
-        (Unprintable(Unprintable(1)), r"^data of the Unprintable is Unprintable: expected is one number$"),
-        (circle(), r"^the Two [xy] \([12].0\) is a part of itself: a computation has no cycles$"),
+        (Unprintable(Unprintable(1)), r"^data of the Unprintable is Unprintable: expected one number$"),
+        (circle(), r"^the Two [xy] \([12].0\) depends on itself: a computation has no cycles$"),
     ],
     ids=lambda x: "",
 )
@@ -506,9 +506,9 @@ def test_what_cannot_be_seen_is_named(root: Any, message: str) -> None:
 
 def test_arrays_are_told_as_before() -> None:
     np = pytest.importorskip("numpy")
-    with pytest.raises(OperandError, match="not that of a ndarray; of other classes expected are objects"):
+    with pytest.raises(OperandError, match="not that of a ndarray; for other classes: expected objects"):
         draw(np.array([1.0, 2.0]))
-    with pytest.raises(OperandError, match=r"data of the Two is ndarray array\(\[1., 2.\]\): expected is one number"):
+    with pytest.raises(OperandError, match=r"data of the Two is ndarray array\(\[1., 2.\]\): expected one number"):
         tree(Two(np.array([1.0, 2.0])))
 
 

@@ -193,7 +193,7 @@ def test_a_node_without_a_symbol_is_drawn_and_is_no_leaf() -> None:
 def test_the_page_says_why_its_sliders_are_off_and_plays() -> None:
     data = page_data(neuron())
     assert data["words"]["off"] == (
-        "The sliders are off: *, +, tanh of this computation were made by hand, and only Python can compute them."
+        "The sliders are off: *, +, tanh in this computation were made by hand, and only Python can compute them."
     )
     assert data["own"] == data["words"]["idle"] == {}
     ours = page_data(drawn.neuron()[0])
@@ -212,7 +212,7 @@ def test_the_page_tells_of_closures_that_do_something_else() -> None:
     z = plus(y, x)
     z.label = "z"
     said = steps(z)[-1].contributions[0]
-    assert said.sentence == "the _backward of y turns the grad of x from 1 into 7"
+    assert said.sentence == "the _backward of y changes the grad of x from 1 to 7"
     assert (said.before, said.after, said.product) == (1.0, 7.0, 6.0)
     assert page_data(z)["own"] == {"1": {"0": [7, said.sentence]}}
     z.backward()

@@ -380,7 +380,7 @@ def test_a_million_nodes_are_stepped_through_in_python_and_refused_as_a_page(tmp
     assert sequence[-1].contributions[0].after == sequence.gradients[0]
     target = tmp_path / "page.html"
     target.write_text("kept")
-    with pytest.raises(ArgumentError, match=r"up to 3,000 nodes, and this computation has 100,001"):
+    with pytest.raises(ArgumentError, match=r"at most 3,000 nodes, this computation has 100,001"):
         sequence.save(target)
     assert target.read_text() == "kept"
 

@@ -118,12 +118,12 @@ function story(k, now) {
     const chain = `grad of ${called(i)} × local derivative = ${times(c.gradient, c.partial)} = `;
     const target = `grad of ${called(c.operand)}`;
     if (first) return [[`${target} = ${chain}`], product];
-    const why = c.own ? `: the _backward of ${called(i)} has = where += belongs` : "";
-    if (ui.assign.checked || c.own) return [[`${target} = ${chain}`], product, [`, and the ${number(c.before)} that it held is lost${why}`, "lost"]];
+    const why = c.own ? `: the _backward of ${called(i)} has = instead of +=` : "";
+    if (ui.assign.checked || c.own) return [[`${target} = ${chain}`], product, [`, and its former ${number(c.before)} is lost${why}`, "lost"]];
     return [[`${target} += ${chain}${number(c.product)}, which makes ${plus(c.before, c.product)} = `], [number(c.after), "b"]];
   });
   const formula = formulas[i] === 0 ? names[i] : `${names[i]} = ${formulas[i]}`;
-  return { phase: "backward", node: i, head: `Backward through ${formula}`, said: said.length ? said : [[[data.words.idle[i] ?? `${names[i]} has no operand that takes a gradient`]]] };
+  return { phase: "backward", node: i, head: `Backward through ${formula}`, said: said.length ? said : [[[data.words.idle[i] ?? `${names[i]} has no operands to pass its gradient on to`]]] };
 }
 
 // -- the picture ----------------------------------------------------------------------------------------------------

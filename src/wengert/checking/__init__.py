@@ -1,4 +1,4 @@
-"""Is it right? Gradients against differences, expressions against other libraries, nan and infinity to their line."""
+"""Checks: gradients against differences, results against other libraries, and the source lines of nan and inf."""
 
 from importlib import import_module
 from types import ModuleType
@@ -9,7 +9,7 @@ __all__ = ["line_of"]
 
 
 def __getattr__(name: str) -> ModuleType:
-    """The module of that name, as in ``wengert.checking.NAME`` after ``import wengert``."""
+    """Import a module of this package at its first use, as in ``wengert.checking.NAME``."""
     try:
         return import_module(f"{__name__}.{name}")
     except ModuleNotFoundError:

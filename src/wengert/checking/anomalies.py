@@ -1,7 +1,7 @@
-"""Where a nan or an infinity comes from: `strict` raises as it comes up, `detect_anomaly` finds it in a finished graph.
+"""Finds where a nan or an infinity comes from: `strict` raises at once, `detect_anomaly` examines a finished graph.
 
-Both keep the source line of each operation, which costs more than the operation: so only inside of their blocks, in a
-table beside the nodes.
+Both record the source line of each operation, in a table beside the nodes. That takes longer than the operation
+itself, so it happens only inside their blocks.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from wengert.ops import coerce
 
 __all__ = ["Anomaly", "Operand", "detect_anomaly", "line_of", "strict"]
 
-KEPT = 1 << 22  # of so many operations, the newest, the lines are kept, and of as many more at times: 12 bytes each
-SHOWN = 4  # how many operands a message writes out
+KEPT = 1 << 22  # the lines of at least this many newest operations are kept, of at most twice as many: 12 bytes each
+SHOWN = 4  # the number of operands in a message
 
 
 class Operand(NamedTuple):
@@ -37,18 +37,18 @@ class Operand(NamedTuple):
 
 
 class Anomaly(NamedTuple):
-    """A nan or an infinity, and where it came from; `str` puts it into words.
+    """A nan or an infinity and where it comes from; `str` explains it.
 
     Attributes:
-        what: "leaf" (its data), "value" (of an operation), "partial" (a partial derivative of it), "product" (such a
-            partial times a gradient, in the backward pass) or "sum" (of the gradients that meet in one operand).
+        what: "leaf" (its data), "value" (of an operation), "partial" (a partial derivative of an operation), "product"
+            (a partial times a gradient, in the backward pass) or "sum" (of the gradients that reach one operand).
         operation: the operation's name in the table.
         label: the label of its result, or of the leaf; empty if it has none.
         value: the nan or the infinity itself.
         operands: the operation's operands.
-        place: for a partial, a product or a sum, the operand's place among them.
+        place: for a partial, a product or a sum, the operand's index.
         gradient: for a product, the gradient of the result.
-        line: the user's line that made the node, where it is known.
+        line: the user's line that made the node, if it is known.
         node: the node itself.
     """
 
@@ -68,7 +68,7 @@ class Anomaly(NamedTuple):
         return f"{_sentence(self)}{where}{f': {advice}' if advice else ''}"
 
 
-# -- in words ---------------------------------------------------------------------------------------------------------
+# -- messages ---------------------------------------------------------------------------------------------------------
 
 
 def _sentence(found: Anomaly) -> str:
@@ -76,7 +76,7 @@ def _sentence(found: Anomaly) -> str:
     if found.what == "leaf":
         return f"{leaf} is {found.value}"
     if not found.operands:
-        return f"in backward() the gradient of {leaf}, added to that of earlier calls, is {found.value}"
+        return f"in backward() the gradient of {leaf}, added to that of earlier calls, becomes {found.value}"
     written = [f"{x.label} = {x.data!r}" if x.label else repr(x.data) for x in found.operands]
     if len(written) > SHOWN:
         written[SHOWN:] = [f"and {len(written) - SHOWN} more"]
@@ -95,33 +95,33 @@ def _sentence(found: Anomaly) -> str:
     return f"in backward() the sum of the gradients that reach {named}, an operand of {call}, is {found.value}"
 
 
-OVERFLOW = "that is beyond the largest float, 1.8e308: scale the numbers down"
+OVERFLOW = "the largest float is 1.8e308: scale the numbers down"
 ADVICE = {
     "log log2 log10": "the argument has to be positive: clip it, or use log_softmax, logsigmoid or softplus, which "
     "stay finite",
     "log1p": "the argument has to be greater than -1",
-    "sqrt": "the argument has to be positive, as the slope at 0 is infinite: add a small number under the root",
-    "cbrt": "the slope at 0 is infinite: add a small number to the argument",
-    "div reciprocal": "the divisor is 0 or too near to it: add a small number to it, or choose another one with where "
+    "sqrt": "the argument has to be positive, as the derivative at 0 is infinite: add a small number under the root",
+    "cbrt": "the derivative at 0 is infinite: add a small number to the argument",
+    "div reciprocal": "the divisor is 0 or too close to it: add a small number to it, or choose another one with where "
     "before dividing",
     "exp exp2 expm1 sinh cosh": "above about 700 it overflows: subtract the greatest first, as softmax and logsumexp "
     "do, or clip the argument",
-    "pow": "a base of 0 or below has powers and slopes for whole exponents only, written as plain numbers; otherwise "
-    "the numbers are too large",
-    "asin acos atanh": "the argument has to be between -1 and 1, where the slope is infinite",
-    "acosh": "the argument has to be greater than 1, where the slope is infinite",
+    "pow": "a base of 0 or below needs an integer exponent, written as a plain number; with a positive base, the "
+    "numbers are too large",
+    "asin acos atanh": "the argument has to be between -1 and 1, where the derivative is infinite",
+    "acosh": "the argument has to be greater than 1, where the derivative is infinite",
     "add sub mul square sum mean prod dot": OVERFLOW,
 }
 
 
 def _advice(found: Anomaly) -> str:
-    """What to do about it; empty if there is nothing to say."""
+    """Return what to do about it, or an empty string."""
     if found.what == "leaf":
-        return "it was given, not computed; see where its data comes from"
+        return "it was not computed: check where its data comes from"
     if found.what in ("product", "sum"):
         return OVERFLOW
     if not all(isfinite(x.data) for x in found.operands):
-        return "it came with an operand"
+        return "an operand is not finite already"
     return next((text for names, text in ADVICE.items() if found.operation in names.split()), "")
 
 
@@ -129,7 +129,7 @@ def _advice(found: Anomaly) -> str:
 
 
 class _LineTable:
-    """The line that made each node of a thread: by the node's tick, as a node can hold nothing more."""
+    """The source line of each node of a thread, found by the node's tick."""
 
     def __init__(self) -> None:
         self.ticks = array("q")
@@ -137,7 +137,7 @@ class _LineTable:
         self.lines: dict[Line | None, int] = {}
 
     def add(self, node: Any) -> None:
-        """Keep the line that is making this node."""
+        """Record the user's line that is running as that of this node."""
         line = running()
         self.ticks.append(node._made)
         self.places.append(self.lines.setdefault(line, len(self.lines)))
@@ -145,14 +145,15 @@ class _LineTable:
             del self.ticks[:KEPT], self.places[:KEPT]
 
     def find(self, node: Any) -> Line | None:
-        at = bisect_left(self.ticks, node._made)  # a thread's ticks only grow
+        """Return the line that made a node, or None."""
+        at = bisect_left(self.ticks, node._made)  # ticks are recorded in rising order
         if at == len(self.ticks) or self.ticks[at] != node._made:
             return None
         return [*self.lines][self.places[at]]
 
 
 class _OpenTables(threading.local):
-    """Those of the blocks that the running thread is in."""
+    """The tables of the blocks that the running thread is in."""
 
     open: tuple[_LineTable, ...] = ()
 
@@ -161,7 +162,7 @@ _tables = _OpenTables()
 
 
 def line_of(node: Value) -> Line | None:
-    """The user's line that made a node, as long as the `strict` or `detect_anomaly` block is open; else None.
+    """Return the user's line that made a node, while its `strict` or `detect_anomaly` block is open; else None.
 
     >>> with detect_anomaly():
     ...     y = Value(2.0).exp()
@@ -177,11 +178,11 @@ def line_of(node: Value) -> Line | None:
     return None
 
 
-# -- what is looked for -----------------------------------------------------------------------------------------------
+# -- the search -------------------------------------------------------------------------------------------------------
 
 
 def _partials(node: Any) -> tuple[float, ...]:
-    """The partial derivative with respect to each operand that is a Value."""
+    """Return the partial derivative with respect to each operand that is a Value."""
     if node._a is None:
         return tuple(
             [slope for slope, x in zip(partials_of(node), node._operands, strict=True) if isinstance(x, Value)]
@@ -201,7 +202,7 @@ def _found(
     place: int | None = None,
     gradient: float | None = None,
 ) -> Anomaly:
-    """An `Anomaly` of this node; `slopes` and `place` count the operands that are Values."""
+    """Make an `Anomaly` of this node; `slopes` and `place` count only the operands that are Values."""
     partials = iter(slopes)
     operands = tuple(
         [
@@ -215,7 +216,7 @@ def _found(
 
 
 def _of_node(node: Any, slopes: tuple[float, ...], inherited: bool) -> Anomaly | None:
-    """What is not finite about a node itself; with `inherited`, though what it came from is not finite either."""
+    """Return what is not finite in a node; without `inherited`, only if its operands are finite."""
     wrong = [place for place, slope in enumerate(slopes) if not isfinite(slope)]
     if isfinite(node.data) and not wrong:
         return None
@@ -227,9 +228,9 @@ def _of_node(node: Any, slopes: tuple[float, ...], inherited: bool) -> Anomaly |
 
 
 def _first(root: Value, gradient: float, inherited: bool) -> Anomaly | None:
-    """The first that is not finite under a root: of its nodes as they were made, then of the pass that they would see.
+    """Find the first number below a root that is not finite: in its nodes, and then in its backward pass.
 
-    The pass is run beside the graph, on numbers of its own in the order of the engine, and leaves nothing behind.
+    The backward pass is computed on separate numbers, in the engine's order, and changes no gradient.
     """
     graph = Graph(root)
     recorded, starts, operands = graph.partials, graph.starts, graph.operands
@@ -267,12 +268,12 @@ def _first(root: Value, gradient: float, inherited: bool) -> Anomaly | None:
 
 @contextmanager
 def strict() -> Iterator[None]:
-    """Raise at the first nan or infinity whose own origins are finite, instead of going on with it.
+    """Raise an error at the first operation that computes a nan or an infinity from finite operands.
 
-    Each operation is looked at as it is made: its value, then its partial derivatives. Before each `backward()` the
-    graph is looked at once more, with the products and the sums that the pass will form; what is raised there leaves
-    all gradients as they were. Holds for the thread that is in the block. Compiled functions and `fit` run operation by
-    operation there. It also serves as a decorator: ``@strict()``.
+    The block checks each operation when it is computed: its value and its partial derivatives. Before each `backward()`
+    it also checks the products and sums that the backward pass will compute; an error there leaves all gradients
+    unchanged. It applies to the thread that enters the block. Compiled functions and `fit` run operation by operation
+    in it. It works as a decorator too: ``@strict()``.
 
     Raises:
         NonFiniteError: in the block; it names the operation, the labels, the line, and what to do about it.
@@ -299,22 +300,22 @@ def detect_anomaly(root: Value, gradient: float | Value = 1.0) -> Anomaly | None
 def detect_anomaly(root: Value | None = None, gradient: float | Value = 1.0) -> Any:
     """Find the first nan or infinity of a finished graph.
 
-    ``with detect_anomaly():`` computes as always and keeps the line of each operation. A `backward()` in the block
-    first looks at the graph under its root: at all values and partial derivatives as they were made, then at the
-    products and sums of the pass. Unlike in `strict`, a number that leads nowhere does not count, and one that was nan
-    or infinite from the start, in a leaf, does.
+    ``with detect_anomaly():`` computes as usual and records the line of each operation. A `backward()` in the block
+    first checks the graph below its root: all values and partial derivatives in the order in which they were computed,
+    then the products and sums of the backward pass. Unlike `strict`, it ignores numbers that the root does not depend
+    on, and it reports leaves that are not finite.
 
-    ``detect_anomaly(root)`` looks in the same way at a graph that is there, and raises nothing.
+    ``detect_anomaly(root)`` checks an existing graph in the same way and raises nothing.
 
     Args:
-        root: the result whose graph is looked at.
-        gradient: what `root.backward(gradient)` would be called with.
+        root: the result whose graph is checked.
+        gradient: the argument that `root.backward(gradient)` would get.
 
     Returns:
-        For a root the `Anomaly`, None if all is finite; without one, the context manager.
+        With a root the `Anomaly`, or None if all numbers are finite; without one the context manager.
 
     Raises:
-        NonFiniteError: of `backward()` in the block, which then leaves all gradients as they were.
+        NonFiniteError: from `backward()` in the block, which then leaves all gradients unchanged.
 
     >>> x = Value(0.0, label="x")
     >>> y = x.sqrt() + 1
@@ -332,7 +333,7 @@ def detect_anomaly(root: Value | None = None, gradient: float | Value = 1.0) -> 
 
 @contextmanager
 def _raising(of_node: Callable[[Any], Anomaly | None], inherited: bool) -> Iterator[None]:
-    """Keep the line of each node, and raise what is found of it, or of a pass before it begins."""
+    """Record the line of each node, and raise an error for what is found in a node or before a backward()."""
     table = _LineTable()
 
     def stop(found: Anomaly | None) -> None:

@@ -1,4 +1,4 @@
-"""The same expression in Wengert and in another library, value by value and gradient by gradient."""
+"""Compares every value and gradient of an expression between Wengert and another library."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ __all__ = ["ComparedLine", "Comparison", "compare"]
 
 
 class ComparedLine(NamedTuple):
-    """One instruction, as Wengert and as the other library have it.
+    """One instruction in Wengert and in the other library.
 
     Attributes:
-        place: its number; operands are named by it, as in #2.
-        expression: what it computes, over the labels of the inputs and the numbers of earlier lines.
-        op: the operation, as `_op` names it; empty for a leaf.
-        operands: the numbers of the lines that it is made from, as `_prev` has them; a constant as a float.
+        place: its number, by which other lines refer to it, as in #2.
+        expression: its formula, in labels of inputs and numbers of earlier lines.
+        op: the operation's symbol, as in `_op`; empty for a leaf.
+        operands: the numbers of its operands' lines, as in `_prev`; a constant as a float.
         value: Wengert's value.
-        grad: Wengert's gradient of the result with respect to it.
-        peer_value: the other library's value. mpmath's has 60 digits; here it is rounded to a float.
+        grad: Wengert's derivative of the result with respect to it.
+        peer_value: the other library's value; mpmath's 60 digits are rounded to a float.
         peer_grad: the other library's gradient.
-        value_ulp: how far the values are apart, in units in the last place of the larger; of mpmath's, before rounding.
-        grad_ulp: how far the gradients are apart, likewise.
-        counterpart: what the other library calls it, with what it is made of: for PyTorch its `grad_fn`, and in
-            parentheses the `next_functions`.
+        value_ulp: the difference of the values, in units in the last place of the larger; mpmath's before rounding.
+        grad_ulp: the difference of the gradients, in the same units.
+        counterpart: the other library's name for it: for PyTorch its `grad_fn` with the `next_functions` in
+            parentheses.
     """
 
     place: int
@@ -50,11 +50,11 @@ class ComparedLine(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """An expression side by side. Printed, it is a table.
+    """An expression in two libraries; printed, it is a table.
 
     Attributes:
         against: the other library and its version.
-        lines: one for each instruction, leaves too, in the order in which they were made.
+        lines: one for each instruction, leaves too, in the order of creation.
     """
 
     against: str
@@ -62,7 +62,7 @@ class Comparison(NamedTuple):
 
     @property
     def worst(self) -> ComparedLine:
-        """The line with the largest difference, of its value or of its gradient."""
+        """The line with the largest difference in its value or its gradient."""
         return max(self.lines, key=lambda line: max(line.value_ulp, line.grad_ulp))
 
     @property
@@ -90,30 +90,30 @@ class Comparison(NamedTuple):
         ]
         worst = self.worst
         if self.largest == 0.0:
-            end = "every value and every gradient is the same"
+            end = "all values and gradients are equal"
         else:
             part = "value" if worst.value_ulp >= worst.grad_ulp else "gradient"
             end = f"the largest difference: {self.largest:.3g} ulp, in the {part} of #{worst.place}, {worst.expression}"
-        end += f" (wengert beside {library} {version})"
+        end += f" (wengert and {library} {version})"
         return "\n".join([*[line.rstrip() for line in lines], end])
 
 
 def compare(f: Callable[..., Any], inputs: Any, against: str = "torch") -> Comparison:
-    """Compute and differentiate a function twice, by Wengert and by another library, and show both side by side.
+    """Compute and differentiate a function with Wengert and with another library, and compare every step.
 
-    The function is run once, on Values; the recorded operations are then those of the other library, one by one: torch
-    and jax in double precision, each with its own backward pass; mpmath in 60 digits, as the truth. An operation that
-    the other library lacks is stood in for by Wengert's own numbers, and its line says so. Gradients of Values that
-    the function uses from outside, as of a model, are left as they are.
+    The function runs once, on Values; the other library then computes the recorded operations one by one: torch and jax
+    in double precision, each with its own backward pass, and mpmath in 60 digits, as the exact result. For an operation
+    that the other library lacks, Wengert's own numbers are used, and its line says so. The gradients of other Values
+    that the function uses, such as a model's parameters, are not changed.
 
     Args:
-        f: a function of numbers that gives one Value.
-        inputs: its arguments: a list or tuple in their order, a dict by their names, or a number for the only one.
-            An argument may be a list, a tuple or a dict of numbers, or an array of NumPy.
+        f: a function of numbers that returns one Value.
+        inputs: its arguments: a list or tuple of them, a dict by name, or a number if it is the only one. An argument
+            may be a list, a tuple or a dict of numbers, or a NumPy array.
         against: "torch", "jax" or "mpmath".
 
     Raises:
-        ArgumentError: another library is named, or the function gives no Value.
+        ArgumentError: `against` is another library, or the function does not return a Value.
         MissingExtraError: the library is not installed.
         OperandError: an input is not a number.
 
@@ -123,8 +123,8 @@ def compare(f: Callable[..., Any], inputs: Any, against: str = "torch") -> Compa
     >>> report.largest
     0.0
     """
-    if against not in tuple(PEERS):  # which, unlike a dict, can be asked for what has no hash
-        raise ArgumentError(f"against is one of {', '.join(map(repr, PEERS))}, not {against!r:.40}")
+    if against not in tuple(PEERS):  # a tuple, since `against` may be unhashable
+        raise ArgumentError(f"against is {against!r:.40}; expected {' or '.join(map(repr, PEERS))}")
     with modes.recorded():
         if isinstance(inputs, dict):
             result = f(**{str(name): _leaves(x, str(name)) for name, x in inputs.items()})
@@ -132,7 +132,7 @@ def compare(f: Callable[..., Any], inputs: Any, against: str = "torch") -> Compa
             given = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
             result = f(*map(_leaves, given, argument_names(f, len(given))))
     if not isinstance(result, Value):
-        raise ArgumentError(f"f gives one Value that depends on its inputs, not {operands.named(result)}")
+        raise ArgumentError(f"f has to return one Value that depends on its inputs, not {operands.named(result)}")
     graph = Graph(result)
     grads = graph.pull_back({graph.outputs[0]: 1.0})
     version, results = PEERS[against](graph)
@@ -141,7 +141,7 @@ def compare(f: Callable[..., Any], inputs: Any, against: str = "torch") -> Compa
         place = len(lines)
         label = value.label or f"#{place}"
         if op.name == "pow" and value._op != "**":
-            arguments = arguments[:1]  # a constant exponent belongs to the operation
+            arguments = arguments[:1]  # a constant exponent is part of the operation
         expression = label if op.arity == 0 else _written(op.name, value._op, arguments, graph)
         own, peer = (value.data, grad), (float(other.value), float(other.grad))
         apart = _apart(value.data, other.value), _apart(grad, other.grad)
@@ -150,14 +150,14 @@ def compare(f: Callable[..., Any], inputs: Any, against: str = "torch") -> Compa
 
 
 def _leaves(given: Any, name: str) -> Any:
-    """The same PyTree, with a leaf for each number."""
+    """Copy a PyTree with a labelled leaf for each number."""
     inputs = Numbers(given, name)
     numbers = [x.data if isinstance(x, Value) else x for x in inputs.leaves]
     return inputs.unflatten([Value(x, label=label) for x, label in zip(numbers, inputs.names(), strict=True)])
 
 
 def _written(name: str, symbol: str, arguments: tuple[int | float, ...], graph: Graph) -> str:
-    """An instruction over the labels of leaves and the numbers of earlier lines."""
+    """Write an instruction with the labels of leaves and the numbers of earlier lines."""
     parts = []
     for x in arguments:
         label = "" if isinstance(x, float) or graph.codes[x] else graph.values[x].label
@@ -170,7 +170,7 @@ def _written(name: str, symbol: str, arguments: tuple[int | float, ...], graph: 
 
 
 def _apart(own: float, other: Any) -> float:
-    """How far a number is from another, which may have more digits, in units in the last place of the larger."""
+    """Return the difference of a float and a number, in units in the last place of the larger."""
     rounded = float(other)
     if own == other or (isnan(own) and isnan(rounded)):
         return 0.0

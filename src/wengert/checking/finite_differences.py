@@ -1,9 +1,9 @@
-"""Derivatives by differences of values alone: what gradients are checked against.
+"""Derivatives by finite differences, for the check of gradients.
 
-Steps are divided by 4 from a large one down, and the differences extrapolated to a step of 0 (Ridders, *Accurate
-computation of F'(x) and F'(x) F''(x)*, Advances in Engineering Software 4, 1982). The step is thereby chosen for each
-input: the answer is the one of the least estimated error, between the truncation of large steps and the rounding of
-small ones. A kink shows in the slopes ahead and behind, whose difference then does not vanish with the step.
+Starting from a large step, steps are divided by 4 and the differences extrapolated to a step of 0 (Ridders, *Accurate
+computation of F'(x) and F'(x) F''(x)*, Advances in Engineering Software 4, 1982). Of these estimates the one with the
+smallest estimated error is taken, a balance of the truncation error of large steps and the rounding error of small
+ones. At a kink the slopes on both sides differ, however small the step is.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ __all__ = ["Slope", "slopes"]
 
 EPSILON = 2.0**-52
 STEPS = 22  # from 0.1 to 2e-14
-DEPTH = 6  # how often is extrapolated: beyond, nothing is gained
+DEPTH = 6  # the number of extrapolations; more gain nothing
 RATIO = 4.0
 
 
 class Slope(NamedTuple):
     """The derivative of one output with respect to one input, by differences."""
 
-    slope: float  # nan where no two points could be evaluated
-    error: float  # an estimate of how far it may be off
-    jump: float  # by how much the slope ahead exceeds the slope behind; nan where one side is not there
+    slope: float  # nan if no two points could be evaluated
+    error: float  # an estimate of its error
+    jump: float  # the slope above x minus the slope below; nan if one side is outside the domain
     jump_error: float
 
 
@@ -33,15 +33,15 @@ Vector = Sequence[float]
 
 
 class _Limit:
-    """A limit for steps to 0, extrapolated: the best so far, and an estimate of its error."""
+    """The extrapolated limit for steps to 0: the best estimate so far, and an estimate of its error."""
 
     def __init__(self, order: int) -> None:
-        self.order = order  # the first power of the step in the error; the next ones follow by `order` each
+        self.order = order  # the error's powers of the step are order, 2 * order, ...
         self.row: list[float] = []
         self.value, self.error = nan, inf
 
     def add(self, number: float, rounding: float) -> None:
-        """Take in the number at the next step."""
+        """Add the number at the next step."""
         if not isfinite(number):
             self.row = []
             return
@@ -61,13 +61,13 @@ def slopes(
     step: float,
     enough: Callable[[list[Slope]], bool] = lambda found: False,
 ) -> list[Slope]:
-    """The derivatives of the outputs of a function of one number.
+    """Compute the derivatives of the outputs of a function of one number.
 
     Args:
-        function: takes a float, returns the outputs. An ArithmeticError or ValueError says: outside the domain.
-        x: where.
+        function: takes a float, returns the outputs; an ArithmeticError or ValueError means outside the domain.
+        x: the point.
         step: the first and largest step.
-        enough: told what was found after each step, says whether to stop.
+        enough: called with the results after each step; returns True to stop.
 
     >>> from math import exp
     >>> (found,) = slopes(lambda x: [exp(x)], 1.0, 0.1)
@@ -99,13 +99,13 @@ def slopes(
 
 
 def _chosen(central: _Limit, ahead: _Limit, behind: _Limit, jump: _Limit) -> Slope:
-    """The central slope; at the end of a domain, that from the side that is there."""
+    """Return the central slope, or at the end of the domain the one-sided slope."""
     best = central if central.error < inf else min(ahead, behind, key=lambda limit: limit.error)
     return Slope(best.value, best.error, jump.value, jump.error)
 
 
 def _at(function: Callable[[float], Vector], x: float, count: int) -> Vector:
-    """The outputs at x; nan where there are none."""
+    """Return the outputs at x; nan outside the domain."""
     try:
         outputs = function(x)
     except (ArithmeticError, ValueError):

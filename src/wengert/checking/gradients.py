@@ -1,16 +1,16 @@
-"""Checks of gradients: `check_gradients` compares what the rules say with differences of what the function does.
+"""`check_gradients` compares the gradients of a function with finite differences of its values.
 
     >>> from wengert import op, sin
     >>> print(check_gradients(lambda x, y: sin(x) * y, (0.5, 2.0)))
-    the gradients are right: 6 derivatives with respect to x, y, to order 2
+    the gradients are right: 6 derivatives with respect to x, y, up to order 2
     >>> wrong = op("wrong_square", value=lambda x: x * x, partials=lambda out, x: 3.0 * x)
     >>> report = check_gradients(wrong, 2.0, order=1, raise_exception=False)
     >>> report.ok, report.worst.input, report.worst.gradient, round(report.worst.expected, 6)
     (False, 'x', 6.0, 4.0)
 
-At a kink there is no derivative, and the published convention counts (see Conventions): relu(0) has the slope 0, equal
-operands of a maximum share the slope. There, and next to it, the function is compared with its own tape, replayed with
-each kink made straight in the direction that the convention gives it.
+At a kink there is no derivative, and the documented convention applies (see Conventions): relu has the derivative 0 at
+0, and equal operands of a maximum share the gradient. At and near kinks the gradient is compared with differences of
+the recorded graph, evaluated with each kink replaced by the straight line that the convention prescribes.
 """
 
 from __future__ import annotations
@@ -32,59 +32,59 @@ from wengert.ops import is_number
 
 __all__ = ["ComparedDerivative", "GradientReport", "check_gradients"]
 
-LOOSE = 1e-3  # differences that are less certain than this prove nothing
-COLUMNS = 100  # with respect to so many inputs derivatives of order 2 and up are compared
+LOOSE = 1e-3  # the largest relative uncertainty of a difference that is tolerated
+COLUMNS = 100  # for orders from 2 on, the number of inputs to differentiate with respect to
 SHOWN = 10
-GOLDEN = (sqrt(5.0) - 1.0) / 2.0  # whose multiples are spread most evenly: Knuth, vol. 3, section 6.4, theorem S
+GOLDEN = (sqrt(5.0) - 1.0) / 2.0  # its multiples modulo 1 are spread most evenly: Knuth, vol. 3, section 6.4, theorem S
 
 
 class ComparedDerivative(NamedTuple):
-    """One derivative, twice."""
+    """A derivative, from backward() and from differences."""
 
     order: int
     """1 for a gradient, 2 for its derivative, and so on."""
     input: str
-    """By which number: `x[2]`, or `layers.0.neurons.3.w.17`, a parameter."""
+    """The number to differentiate with respect to: `x[2]`, or a parameter, `layers.0.neurons.3.w.17`."""
     output: str
-    """Of which: a number that the function returns; from order 2 on, `d/d x[0]`, a derivative."""
+    """The number that is differentiated: an output; from order 2 on a derivative of the outputs, `d/d x[0]`."""
     gradient: float
-    """What the rules of the operations give."""
+    """The derivative by the rules of the operations."""
     expected: float
-    """What differences give, or at a kink the convention."""
+    """The derivative by differences, or at a kink by the convention."""
     allowed: float
-    """How far the two may be apart."""
+    """The largest difference of the two that is allowed."""
     source: str
-    """Where `expected` is from: "differences", or "convention"."""
+    """The source of `expected`: "differences" or "convention"."""
     ok: bool
-    """Whether they agree, and are finite."""
+    """True if the two agree and are finite."""
 
     @property
     def error(self) -> float:
-        """How far the two are apart; inf where one is not finite."""
+        """The absolute difference of the two; inf if one is not finite."""
         apart = abs(self.gradient - self.expected)
         return apart if apart == apart else inf
 
 
 class GradientReport(NamedTuple):
-    """What `check_gradients` has found. It is true where all is right, and prints itself."""
+    """The result of `check_gradients`, true if every derivative is right; printed, it is a table of the wrong ones."""
 
     name: str
-    """Of the function."""
+    """The function's name."""
     comparisons: tuple[ComparedDerivative, ...]
     """Each derivative that was compared."""
     inputs: tuple[str, ...]
-    """The numbers that was differentiated with respect to."""
+    """The names of the numbers to differentiate with respect to."""
     left_out: int
-    """By how many of the inputs derivatives of order 2 and up were not compared, as there are so many."""
+    """The number of inputs that were left out of orders from 2 on, because there are so many."""
 
     @property
     def ok(self) -> bool:
-        """Whether every derivative is right."""
+        """True if every derivative is right."""
         return all(c.ok for c in self.comparisons)
 
     @property
     def worst(self) -> ComparedDerivative:
-        """The comparison that is furthest beyond what is allowed, of the lowest order that has a wrong one."""
+        """The comparison with the largest error relative to what is allowed, of the lowest order with an error."""
         wrong = [c for c in self.comparisons if not c.ok]
         lowest = min([c.order for c in wrong], default=0)
         return max([c for c in wrong if c.order == lowest] or self.comparisons, key=_excess)
@@ -95,17 +95,17 @@ class GradientReport(NamedTuple):
     def __repr__(self) -> str:
         order = max(c.order for c in self.comparisons)
         named = self.inputs if len(self.inputs) <= 4 else (*self.inputs[:3], f"... ({len(self.inputs)} in all)")
-        lines = [f"{len(self.comparisons)} derivatives with respect to {', '.join(named)}, to order {order}"]
+        lines = [f"{len(self.comparisons)} derivatives with respect to {', '.join(named)}, up to order {order}"]
         if self.left_out:
-            lines.append(f"({self.left_out} inputs were left out of those of order 2 and up)")
+            lines.append(f"(orders from 2 on leave out {self.left_out} of the inputs)")
         if self.ok:
             return "the gradients are right: " + "\n".join(lines)
         wrong = sorted([c for c in self.comparisons if not c.ok], key=lambda c: (c.order, -_excess(c)))
         worst = self.worst
         lines[0] = f"{len(wrong)} of {lines[0]}, are wrong"
-        at_worst = f"worst with respect to {worst.input}: {_sentence(worst)}"
-        lines.insert(0, f"the gradients of {self.name} are wrong, {at_worst}")
-        rows = [("order", "of", "input", "gradient", "expected", "error", "allowed", "from")]
+        head = f"the gradients of {self.name} are wrong, worst with respect to {worst.input}: {_sentence(worst)}"
+        lines.insert(0, head)
+        rows = [("order", "output", "input", "gradient", "expected", "error", "allowed", "source")]
         for c in wrong[:SHOWN]:
             numbers = [f"{x:.9g}" for x in (c.gradient, c.expected)] + [f"{x:.1e}" for x in (c.error, c.allowed)]
             rows.append((str(c.order), c.output, c.input, *numbers, c.source))  # type: ignore[arg-type]
@@ -128,40 +128,40 @@ def check_gradients(
     step: float | None = None,
     raise_exception: bool = True,
 ) -> GradientReport:
-    """Compare the derivatives of a function with differences.
+    """Compare the derivatives of a function with finite differences.
 
     Args:
-        function: a function of floats, in any shape; a `wengert.nn.Module`, whose parameters are checked too; or an
-            operation, as `wengert.exp` or one of your own.
-        inputs: its argument, or its arguments in a tuple; in a list, or by name in a dict, where the function cannot
-            take that as its only argument. Floats, Values and arrays of floats among them, in any nesting, are varied;
-            ints, bools, strings and the like stay what they are.
-        order: up to which order: 1 for the gradients, 2 for their derivatives too. Beyond 1 the outputs are added up
-            with weights, and with more than 100 inputs 100 of them are varied.
-        rtol: how far a derivative may be off, relative to it.
-        atol: how far it may be off besides; to both the uncertainty of the difference is added.
-        step: the first and largest step; by itself a tenth of the input, or of 1 if that is more. It is then divided
-            by 4 until the differences have converged.
-        raise_exception: whether a wrong derivative is an error; if not, the report tells.
+        function: a function of numbers, lists or arrays; a `wengert.nn.Module`, whose parameters are checked too; or an
+            operation, such as `wengert.exp` or one of your own.
+        inputs: its argument, or a tuple of its arguments; a list of them, or a dict by name, works too if the function
+            cannot take it as its only argument. Floats, Values and arrays of floats in them, nested in any way, are
+            varied; ints, bools, strings and the like are passed unchanged.
+        order: the highest order: 1 checks the gradients, 2 their derivatives too. From order 2 on the outputs are added
+            up with weights, and with more than 100 inputs only 100 of them are varied.
+        rtol: the allowed error of a derivative, relative to its size.
+        atol: the allowed absolute error; the uncertainty of the difference is added to both.
+        step: the first and largest step, by default a tenth of max(1, |input|). It is divided by 4 until the
+            differences have converged.
+        raise_exception: True raises an error for a wrong derivative; False returns the report.
 
     Returns:
-        The report: `ok`, `worst`, and every comparison. It names the worst input.
+        The report, with `ok`, `worst` and every comparison.
 
     Raises:
-        GradientError: a derivative is wrong or not finite; its `report` is what would have been returned.
-        ArgumentError: there is nothing to vary; the function returns nothing, or something else each time it is called;
-            an option is outside what it may be.
-        OperationError: there is no second derivative: an operation of the user's has a rule for floats only.
+        GradientError: a derivative is wrong or not finite; its attribute `report` has the details.
+        ArgumentError: there is no float to vary, the function returns nothing or something else at each call, or an
+            option has an invalid value.
+        OperationError: there is no second derivative, since the rule of your own operation works on floats only.
 
     >>> from wengert.nn import MLP
     >>> bool(check_gradients(MLP(2, [3, 1], activation="tanh"), [0.5, -1.0]))
     True
     """
     if type(order) is not int or order < 1:
-        raise ArgumentError(f"order is {order!r}; expected 1, 2 or another whole number from 1 up")
+        raise ArgumentError(f"order is {order!r}; expected an int >= 1")
     for name, tolerance in (("rtol", rtol), ("atol", atol)):
         if not (is_number(tolerance) and tolerance >= 0.0):
-            raise ArgumentError(f"{name} is {tolerance!r}; expected a number from 0 up")
+            raise ArgumentError(f"{name} is {tolerance!r}; expected a number >= 0")
     if step is not None and not (is_number(step) and step > 0.0 and isfinite(step)):
         raise ArgumentError(f"step is {step!r}; expected a number above 0")
     with modes.recorded():
@@ -169,9 +169,7 @@ def check_gradients(
         try:
             for name, x in zip(subject.names, subject.point, strict=True):
                 if step is not None and isfinite(x) and x + step == x:
-                    raise ArgumentError(
-                        f"step is {step!r}, and {name} = {x!r} plus that is the same: expected a larger one"
-                    )
+                    raise ArgumentError(f"step is {step!r}, too small to change {name} = {x!r}: expected a larger one")
             found = [
                 c for degree in range(1, order + 1) for c in _compare(subject, degree, _Tolerance(rtol, atol), step)
             ]
@@ -185,7 +183,7 @@ def check_gradients(
 
 
 class _Subject:
-    """A function with its numbers as leaves, so that any of them can be moved."""
+    """A function whose numbers are leaves, so that each can be varied."""
 
     def __init__(self, function: Callable[..., Any], inputs: Any) -> None:
         self._first_tape: Replay | None = None
@@ -216,7 +214,7 @@ class _Subject:
             raise ArgumentError(f"{self.name} returned no number: did it forget to return its result?")
 
     def outputs(self, order: int) -> list[Any]:
-        """The outputs (order 1), the derivatives of their sum (order 2), of the sum of those (3): floats and Values."""
+        """Compute the outputs (order 1), the derivatives of their sum (2), and of the sum of these (3)."""
         outputs = Numbers(self.function(*self.arguments), "its result").leaves
         for _ in range(order - 1):
             run = LinearMap(self.leaves, outputs, self.began, "values")
@@ -225,14 +223,14 @@ class _Subject:
         return outputs
 
     def numbers(self, order: int) -> list[float]:
-        """The same as floats, the last derivative by a reverse sweep in floats."""
+        """Compute `outputs` as floats, the last derivative by a reverse sweep in floats."""
         if order == 1:
             return [x.data if isinstance(x, Value) else x for x in self.outputs(1)]
         outputs = self.outputs(order - 1)
         return list(LinearMap(self.leaves, outputs, self.began).vjp(_weights(len(outputs))))
 
     def columns(self, order: int, chosen: Sequence[int]) -> list[list[float]]:
-        """For some of the inputs the derivatives of all outputs, as the rules of the operations give them."""
+        """Compute the derivatives of all outputs with respect to some inputs, by the rules of the operations."""
         with modes.recorded(eager_only=order > 1):
             outputs = self.outputs(order)
         run = LinearMap(self.leaves, outputs, self.began)
@@ -242,7 +240,7 @@ class _Subject:
         return [[row[number] for row in rows] for number in chosen]
 
     def replay(self, order: int) -> Replay:
-        """The outputs' tape."""
+        """Record the outputs, to evaluate them again."""
         with modes.recorded(eager_only=True):
             outputs = self.outputs(order)
         return Replay(Graph(*[x for x in outputs if isinstance(x, Value)]), outputs)
@@ -252,7 +250,7 @@ class _Subject:
         return self._first_tape
 
     def moved(self, number: int, order: int) -> Callable[[float], list[float]]:
-        """The outputs as a function of one of the inputs."""
+        """Return the outputs as a function of one of the inputs."""
 
         def function(x: float) -> list[float]:
             self.leaves[number].data = x
@@ -264,17 +262,17 @@ class _Subject:
         return function
 
     def restore(self) -> None:
-        """Give every leaf its number back."""
+        """Restore the number of every leaf."""
         for leaf, number in zip(self.leaves, self.point, strict=True):
             leaf.data = number
 
 
 def _arguments(function: Callable[..., Any], inputs: Any) -> tuple[Any, ...]:
-    """What to call the function with: the items of a list or dict only if it does not take that as one argument."""
+    """Return the arguments of the call: items of a list or dict only if the function does not take it as one."""
     if isinstance(inputs, (list, dict)):
         try:
             parameters = signature(function)
-        except (TypeError, ValueError):  # of a function written in C
+        except (TypeError, ValueError):  # for some functions written in C
             return (inputs,)
         try:
             parameters.bind(inputs)
@@ -284,26 +282,26 @@ def _arguments(function: Callable[..., Any], inputs: Any) -> tuple[Any, ...]:
 
 
 class _Tolerance(NamedTuple):
-    """How far a derivative may be off, and what differences have to show for it."""
+    """The allowed error of a derivative, and the tests that use it."""
 
     rtol: float
     atol: float
 
     def allowed(self, slope: Slope, gradient: float) -> float:
-        """How far the two may be apart: the tolerance, and the uncertainty of the difference."""
+        """Return the allowed difference: the tolerance plus the uncertainty of the finite difference."""
         uncertain = min(slope.error, LOOSE * abs(slope.slope) + 1e-6)
         return self.atol + self.rtol * max(abs(gradient), abs(slope.slope)) + uncertain
 
     def agree(self, slope: Slope, gradient: float) -> bool:
-        """Whether the two are no further apart than that."""
+        """Return True if the two differ by no more than that."""
         return abs(gradient - slope.slope) <= self.allowed(slope, gradient)
 
     def smooth(self, slope: Slope) -> bool:
-        """Whether no kink is seen."""
+        """Return True if the differences show no kink."""
         return not abs(slope.jump) > self.atol + self.rtol * abs(slope.slope) + slope.jump_error
 
     def enough(self, found: Sequence[Slope], column: Sequence[float]) -> bool:
-        """Whether smaller steps would tell no more."""
+        """Return True if smaller steps are not needed."""
         return all(
             slope.error <= self.atol + self.rtol * abs(slope.slope)
             and self.agree(slope, gradient)
@@ -317,7 +315,7 @@ def _compare(subject: _Subject, order: int, tolerance: _Tolerance, step: float |
     chosen = range(count) if order == 1 or count <= COLUMNS else [k * count // COLUMNS for k in range(COLUMNS)]
     before = subject.numbers(order)
     if repr(before) != repr(subject.numbers(order)):
-        raise ArgumentError(f"{subject.name} gives different results for the same inputs: random numbers, a counter?")
+        raise ArgumentError(f"{subject.name} returns different results for the same inputs: is it random?")
     of = subject.output_names if order == 1 else [f"d/d {name}" for name in subject.names]
     found = []
     replay: Replay | None = None
@@ -336,7 +334,7 @@ def _compare(subject: _Subject, order: int, tolerance: _Tolerance, step: float |
                         straight = straight or slopes(replay.moved(leaf), x, first)
                         slope, source = straight[place], "convention"
                         ok = tolerance.agree(slope, gradient)
-                    if not tolerance.smooth(slope):  # of an operation without a convention: either side will do
+                    if not tolerance.smooth(slope):  # without a convention, anything between the two sides is right
                         low, high = sorted([slope.slope - slope.jump / 2.0, slope.slope + slope.jump / 2.0])
                         allowed = tolerance.allowed(slope, gradient)
                         ok = low - allowed <= gradient <= high + allowed
@@ -348,18 +346,17 @@ def _compare(subject: _Subject, order: int, tolerance: _Tolerance, step: float |
 
 
 def _weights(count: int) -> dict[int, float]:
-    """What outputs are multiplied by before they are added up: no two of them cancel."""
+    """Return a factor for each output, so that they do not cancel in their sum."""
     return {k: 1.0 if count == 1 else 0.5 + k * GOLDEN % 1.0 for k in range(count)}
 
 
 def _excess(c: ComparedDerivative) -> float:
-    """How far beyond what is allowed."""
+    """Return the error as a multiple of what is allowed."""
     return c.error / c.allowed if c.allowed > 0.0 else c.error * inf if c.error else 0.0
 
 
 def _sentence(c: ComparedDerivative) -> str:
-    """What is wrong, in a line."""
     if not isfinite(c.gradient):
         return f"the derivative of {c.output} is {c.gradient:g}"
     what = "the convention at this kink gives" if c.source == "convention" else "differences give"
-    return f"the derivative of {c.output} is {c.gradient:.9g}, and {what} {c.expected:.9g}"
+    return f"the derivative of {c.output} is {c.gradient:.9g}, but {what} {c.expected:.9g}"

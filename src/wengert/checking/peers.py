@@ -1,12 +1,12 @@
-"""What each operation of the table is in PyTorch, in JAX and in mpmath, and how each computes a recorded graph.
+"""Computes a recorded graph in PyTorch, JAX and mpmath.
 
-A peer takes the instructions of a `Graph` one by one, in its own arithmetic, and differentiates them by its own means:
-PyTorch by its `backward()`, JAX by `jax.grad`, mpmath by differences in 60 digits. What it lacks (an operation that was
-registered by `wengert.op`, the node of a compiled function) is stood in for by the value and the partial derivatives
-that Wengert has, so that the rest can still be compared; the line says so.
+A peer library computes the instructions of a `Graph` one by one and differentiates them in its own way: PyTorch by its
+`backward()`, JAX by `jax.grad`, mpmath by differences in 60 digits. For an operation that it lacks (one registered by
+`wengert.op`, the node of a compiled function), Wengert's value and partial derivatives are used, so that the rest can
+still be compared; the line says so.
 
-A row goes by its own name in a library. What is called otherwise there, or wants other arguments, is listed as an
-exception; what the library lacks is computed by the row's own rule, read over the library's numbers.
+A row is looked up by its name in the library. Rows with another name or other arguments there are listed as exceptions,
+and rows that the library lacks are computed by their own rule over the library's numbers.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from wengert.ops import BUILT_IN, TABLE, Op, interpret, namespace
 __all__ = ["PEERS", "PeerResult", "places"]
 
 EXTRA = "compare"
-NOTHING = "no counterpart: Wengert's own value and partials stand in"
+NOTHING = "no counterpart: Wengert's own value and partials are used"
 Function = Callable[..., Any]
 
 
 class PeerResult(NamedTuple):
-    """What a peer says of one instruction."""
+    """The result of a peer library for one instruction."""
 
     value: Any
     grad: Any
@@ -43,7 +43,7 @@ def _run(
     otherwise: Function,
     shift: Function = lambda place, value: value,
 ) -> list[Any]:
-    """The value of every instruction, by the functions of a table; `shift` may move each."""
+    """Compute the value of every instruction with the functions of a table; `shift` may change each."""
     values: list[Any] = []
     for place, (op, operands, _) in enumerate(graph):
         xs = [x if isinstance(x, float) else values[x] for x in operands]
@@ -62,7 +62,7 @@ def _results(
     leaf: str,
     counterpart: Callable[[int], str],
 ) -> list[PeerResult]:
-    """What a peer says of each instruction, from its numbers, and from what it calls a leaf and one of its table."""
+    """Make the results from a peer's numbers, its name for leaves, and its name for each instruction."""
     names = [
         leaf if op.arity == 0 else counterpart(place) if op.name in table else NOTHING
         for place, (op, *_) in enumerate(graph)
@@ -74,31 +74,32 @@ OPERATORS: dict[str, Function] = {"div": operator.truediv, "pow": operator.pow}
 
 
 def _table(exceptions: dict[str, Function], find: Callable[[Op], Function | None]) -> dict[str, Function]:
-    """What each row is in a library: an exception, what `find` finds by its name, or else the row's own rule."""
+    """Map each row to a library's function: an exception, what `find` finds, or else the row's own rule."""
     table: dict[str, Function] = {}
     meanings = namespace(
         lambda row: lambda *xs: table[row.name](*xs),
-        _guarded_form=lambda condition, careful, plain: plain,  # as the library would be written
+        _guarded_form=lambda condition, careful, plain: plain,  # as one would write it for the library
     )
     for row in [row for row in TABLE[:BUILT_IN] if row.value is not None]:
         own = interpret(row.value, meanings)
         function = (OPERATORS | exceptions).get(row.name) or (None if row.infix else find(row))
-        if function or own is not row.value:  # else its value is a function of floats alone
+        if function or own is not row.value:  # else its value is a function of floats only
             table[row.name] = function or own
     return table
 
 
 def _named(row: Op, *libraries: Any) -> Function | None:
-    """The function of a row's name in the first of some libraries that has one."""
+    """Return the function with a row's name from the first library that has one."""
     return next((getattr(library, row.name) for library in libraries if hasattr(library, row.name)), None)
 
 
 def _partials(graph: Graph, place: int) -> Sequence[float]:
+    """Return Wengert's own partial derivatives of one instruction with respect to its operands."""
     return graph.partials[graph.starts[place] : graph.starts[place + 1]]
 
 
 def _linearized(graph: Graph, constant: Function) -> Function:
-    """What computes an instruction that a library lacks: Wengert's value, with its partials; `constant` detaches."""
+    """Make a function for instructions that a library lacks: Wengert's value and partials; `constant` detaches."""
 
     def compute(place: int, xs: Sequence[Any]) -> Any:
         total = graph.values[place].data
@@ -110,7 +111,7 @@ def _linearized(graph: Graph, constant: Function) -> Function:
 
 
 def places(operands: Sequence[int | float]) -> str:
-    """The operands of an instruction: #2 for the number of another one, a constant as it is."""
+    """Write the operands of an instruction: #2 for instruction 2, a constant as a number."""
     return ", ".join([f"{x:g}" if isinstance(x, float) else f"#{x}" for x in operands])
 
 
@@ -128,7 +129,7 @@ def _torch_table(torch: Any) -> dict[str, Function]:
         return lambda *xs: function(torch.stack([tensor(x) for x in xs]))
 
     def find(row: Op) -> Function | None:
-        functional = [torch.nn.functional] if row.arity == 1 else []  # whose options are numbers, and no tensors
+        functional = [torch.nn.functional] if row.arity == 1 else []  # with more, some take no tensors
         function = _named(row, torch, *functional)
         return function and (of_many(function) if row.arity is None else of_tensors(function))
 
@@ -149,7 +150,7 @@ def _torch_table(torch: Any) -> dict[str, Function]:
 
 
 def _dot(library: Any, *operands: Any) -> Any:
-    """The row dot: w1 w2 ... x1 x2 ... bias."""
+    """Compute the row dot, whose operands are w1 w2 ... x1 x2 ... bias."""
     half = len(operands) // 2
     if not half:
         return +operands[-1]
@@ -157,14 +158,14 @@ def _dot(library: Any, *operands: Any) -> Any:
 
 
 def by_torch(graph: Graph) -> tuple[str, list[PeerResult]]:
-    """The graph on PyTorch: tensors of no dimension, in double precision."""
+    """Compute the graph in PyTorch, on 0-dimensional tensors in double precision."""
     torch = require("torch", EXTRA)
     table = _torch_table(torch)
 
     leaf = partial(torch.tensor, dtype=torch.float64, requires_grad=True)
     with torch.enable_grad():
         values = _run(graph, table, lambda place: leaf(graph.values[place].data), _linearized(graph, torch.detach))
-        functions = [value.grad_fn for value in values]  # kept, so that each stays the object that it is
+        functions = [value.grad_fn for value in values]  # kept alive, so that their ids stay unique
         for value in values:
             if value.requires_grad:
                 value.retain_grad()
@@ -185,7 +186,7 @@ def by_torch(graph: Graph) -> tuple[str, list[PeerResult]]:
 
 
 def _named_by_torch(own: Any, lines: dict[int, int]) -> str:
-    """A `grad_fn` with its `next_functions`, which are other lines or further functions."""
+    """Write a `grad_fn` with its `next_functions`, which are other lines or further functions."""
     if own is None:
         return "detached: no grad_fn"
 
@@ -230,7 +231,7 @@ def _jax_table(jax: Any) -> dict[str, Function]:
 
 
 def by_jax(graph: Graph) -> tuple[str, list[PeerResult]]:
-    """The graph on JAX, in double precision. What is added to each line, 0, has the gradient of that line."""
+    """Compute the graph in JAX, in double precision. A 0 is added to each line; its gradient is that of the line."""
     jax = require("jax", EXTRA)
     switch = jax.enable_x64 if hasattr(jax, "enable_x64") else require("jax.experimental", EXTRA).enable_x64
     with switch(True):
@@ -260,7 +261,7 @@ def by_jax(graph: Graph) -> tuple[str, list[PeerResult]]:
 
 
 def _primitives(jaxpr: Any) -> list[str]:
-    """The names of the primitives in a jaxpr, also in the functions that it calls; not of what only changes a type."""
+    """List the primitives in a jaxpr and in the functions it calls, without conversions of types and broadcasts."""
     names: list[str] = []
     for equation in jaxpr.eqns:
         inner = [x for x in equation.params.values() if hasattr(x, "eqns") or hasattr(x, "jaxpr")]
@@ -287,13 +288,13 @@ def _mpmath_table(mp: Any) -> dict[str, Function]:
         "normal_cdf": mp.ncdf,
         "normal_pdf": mp.npdf,
         "lgamma": lambda x: mp.log(abs(mp.gamma(x))),
-        "polygamma": lambda n, x: mp.psi(int(n), x) if mp.isint(n) and n >= 0 else mp.nan,  # of whole orders
+        "polygamma": lambda n, x: mp.psi(int(n), x) if mp.isint(n) and n >= 0 else mp.nan,  # integer orders only
     }
     return _table(exceptions, lambda row: _named(row, mp))
 
 
 def _real(mp: Any, function: Function, *xs: Any) -> Any:
-    """The value of a function as a real number; nan where it has none."""
+    """Return the value of a function as a real number; nan if it has none."""
     try:
         number = mp.mpmathify(function(*xs))
     except (ArithmeticError, ValueError, TypeError):
@@ -302,7 +303,7 @@ def _real(mp: Any, function: Function, *xs: Any) -> Any:
 
 
 def by_mpmath(graph: Graph) -> tuple[str, list[PeerResult]]:
-    """The graph in 60 digits: each partial derivative with respect to differences of the value, then the chain rule."""
+    """Compute the graph in 60 digits: the partial derivatives by finite differences, then the chain rule."""
     mpmath = require("mpmath", EXTRA)
     mp = mpmath.mp
     with mp.workdps(60):
@@ -322,7 +323,7 @@ def by_mpmath(graph: Graph) -> tuple[str, list[PeerResult]]:
             if op.name not in table:
                 slopes: Sequence[Any] = _partials(graph, place)
             elif op.name == "stop_gradient" or op.kink_distance(operands, xs) == 0.0:
-                slopes = op.partials_at(values[place], xs)  # a difference would take both sides
+                slopes = op.partials_at(values[place], xs)  # a difference would mix both sides
             else:
                 slopes = [_slope(mp, table[op.name], xs, i) for i in range(len(xs))]
             for x, slope in zip(operands, slopes, strict=True):
@@ -336,7 +337,7 @@ def by_mpmath(graph: Graph) -> tuple[str, list[PeerResult]]:
 
 
 def _slope(mp: Any, function: Function, xs: list[Any], place: int) -> Any:
-    """A partial derivative; the step is relative, so that tiny operands keep their sign."""
+    """Return the partial derivative with respect to one operand; a relative step keeps the sign of tiny operands."""
     x = xs[place]
 
     def along(t: Any) -> Any:
@@ -350,4 +351,4 @@ PEERS: dict[str, Callable[[Graph], tuple[str, list[PeerResult]]]] = {
     "jax": by_jax,
     "mpmath": by_mpmath,
 }
-"""What can be compared with: each takes a graph, and says its version and what it has for each line."""
+"""The peer libraries: each takes a graph and returns its version and its result for each line."""

@@ -1,8 +1,8 @@
-"""A recorded computation run again with another number in one of its leaves, its kinks made straight.
+"""Evaluates a recorded graph with another number in one of its leaves, with its kinks replaced by straight lines.
 
-At relu(0) or max(a, b) of equal numbers there is no derivative, and a convention says what counts as one (the page
-Conventions lists them). Replayed, an operation whose row names kinks is the straight line through its recorded point
-with the slopes that the row has there. Everything else is computed by its row's value rule.
+At relu(0) or max(a, b) of equal numbers there is no derivative, and a convention defines one (the page Conventions
+lists them). Here an operation with kinks is replaced by the straight line through its recorded point, with the slopes
+that its row has there. Every other operation is computed by its row's value rule.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ __all__ = ["Replay"]
 
 
 class Replay:
-    """A graph that can be run again.
+    """A graph that can be evaluated again.
 
     Args:
-        graph: of those of the outputs that are Values.
+        graph: the graph of the outputs that are Values.
         outputs: Values and floats.
 
     >>> x = Value(0.0)
@@ -38,7 +38,7 @@ class Replay:
         self.outputs: list[Any] = outputs
 
     def has_kink(self, leaf: Value) -> bool:
-        """Whether an operation that depends on a leaf stands exactly at a kink."""
+        """Return True if an operation that depends on a leaf is exactly at a kink."""
         for place in self._above(leaf):
             op, known, _ = self.graph[place]
             xs = [x if isinstance(x, float) else self.numbers[x] for x in known]
@@ -47,11 +47,11 @@ class Replay:
         return False
 
     def has_rules(self, leaf: Value) -> bool:
-        """Whether all that depends on a leaf can be computed again: a node made by hand has no value rule."""
+        """Return True if all nodes that depend on a leaf have a value rule; nodes made by hand do not."""
         return all(self.graph[place][0].value is not None for place in self._above(leaf))
 
     def moved(self, leaf: Value) -> Callable[[float], list[float]]:
-        """The outputs as a function of the number in one leaf."""
+        """Return the outputs as a function of the number in one leaf."""
         above = [(*self.graph[place][:2], place) for place in self._above(leaf)]
         start = self.places.get(id(leaf))
         base = self.numbers
@@ -75,7 +75,7 @@ class Replay:
         return function
 
     def _above(self, leaf: Value) -> list[int]:
-        """The places of what was computed from a leaf."""
+        """List the indices of the nodes that depend on a leaf."""
         place = self.places.get(id(leaf))
         if place is None:
             return []

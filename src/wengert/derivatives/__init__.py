@@ -20,7 +20,7 @@ __all__ += ["tree_map", "tree_unflatten"]
 
 
 def __getattr__(name: str) -> ModuleType:
-    """The module of that name, as in ``wengert.derivatives.NAME`` after ``import wengert``."""
+    """Import a module of this package at its first use, as in ``wengert.derivatives.NAME``."""
     try:
         return import_module(f"{__name__}.{name}")
     except ModuleNotFoundError:

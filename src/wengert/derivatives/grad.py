@@ -1,18 +1,17 @@
 """Derivatives of plain Python functions, to any order: grad, value_and_grad, jacobian, hessian, hvp, jvp, vjp.
 
-The calling convention is JAX's: `grad(f)` is a function, and `grad(grad(f))` is one too. The arguments by which is
-differentiated are numbers, or lists, tuples, named tuples, dicts and NumPy arrays of them, in any nesting; derivatives
-come in the same shape. The function is called with Values in their places.
+The calling convention is JAX's: `grad(f)` is a function, and so is `grad(grad(f))`. The arguments to differentiate with
+respect to are numbers, or lists, tuples, named tuples, dicts and NumPy arrays of numbers, nested in any way, and
+derivatives have the same structure. The function is called with Values in place of these numbers.
 
-What comes out is what goes in. Of floats (ints count as floats) and of a function that depends on nothing else, the
-derivative is made of floats. It is made of Values, which can be differentiated on, if
+Given floats (or ints), the derivative consists of floats. It consists of Values, which can be differentiated again, if
 
-- an argument is a Value, or holds one; or
-- the function's result depends on Values from outside, as the parameters of a model are: so does its derivative, and
-  `backward()` reaches them. Under `no_grad()` such Values count as constants.
+- an argument is a Value or contains one; or
+- the function's result depends on other Values, such as the parameters of a model: then the derivative depends on them
+  too, and `backward()` reaches them. Under `no_grad()` such Values count as constants.
 
-No `grad` of a Value is read or written by anything here. The function should have no effects: where a result has to be
-made of Values and shows itself to come from a compiled function, it is run a second time, operation by operation.
+Nothing here reads or writes the `grad` of a Value. The function should have no side effects: if the derivative has to
+consist of Values and a compiled function turns out to be involved, the function is run again, operation by operation.
 
     >>> def f(x, y):
     ...     return x**3 * y
@@ -43,22 +42,22 @@ Function = Callable[..., Any]
 
 
 def grad(function: Function, argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Function:
-    """The gradient of a function that returns one number, as a function of the same arguments.
+    """Return the gradient of a function with one number as its result, as a function of the same arguments.
 
     Args:
-        function: called with Values in the place of the numbers by which is differentiated.
-        argnums: by which of the positional arguments, counted from 0, or from the end by -1, -2, ...; a tuple gives a
-            tuple of gradients.
-        has_aux: whether the function returns a pair (value, something else); then so does the gradient.
+        function: called with Values in place of the numbers to differentiate with respect to.
+        argnums: the positional argument to differentiate with respect to, counted from 0, or from the end by -1, -2,
+            ...; a tuple of them gives a tuple of gradients.
+        has_aux: the function returns a pair (value, auxiliary data), and the gradient does too.
 
     Returns:
-        A function that returns the derivatives in the shape of the argument.
+        A function that returns the derivatives in the structure of the argument.
 
     Raises:
-        ArgumentError: from the call: the function returned something else than one number, there is no such
-            argument, or one stands twice in `argnums`.
-        OperandError: from the call: the argument holds something that is not a number.
-        OperationError: from the call: a second derivative meets an operation whose rule is for floats only.
+        ArgumentError: when called: the function returned something else than one number, there is no such
+            argument, or `argnums` names one twice.
+        OperandError: when called: the argument contains something that is not a number.
+        OperationError: when called: a second derivative needs an operation whose rule works on floats only.
 
     >>> from wengert import sin
     >>> grad(sin)(0.0)
@@ -79,10 +78,11 @@ def grad(function: Function, argnums: int | Sequence[int] = 0, has_aux: bool = F
 
 
 def value_and_grad(function: Function, argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Function:
-    """The function and its `grad` from one run: a function that returns the pair (value, gradient).
+    """Return a function that computes the pair (value, gradient) in one run.
 
-    `scipy.optimize.minimize(value_and_grad(f), x0, jac=True)` takes it as it is: of an array it is a float and an
-    array. Arguments and errors as of `grad`; with `has_aux` the pair is ((value, something else), gradient).
+    It can be passed to SciPy: `scipy.optimize.minimize(value_and_grad(f), x0, jac=True)`; given an array it returns a
+    float and an array. Arguments and errors are those of `grad`; with `has_aux` the pair is ((value, auxiliary data),
+    gradient).
 
     >>> value_and_grad(lambda x, y: x * x * y)(3.0, 2.0)
     (18.0, 12.0)
@@ -93,8 +93,8 @@ def value_and_grad(function: Function, argnums: int | Sequence[int] = 0, has_aux
         call = _Call(function, argnums, args, named, has_aux)
         if not call.outputs.is_number():
             raise ArgumentError(
-                f"a gradient is that of one number, and {_name(function)} returned {_described(call.result)}; "
-                "wengert.jacobian takes the derivative of each of several"
+                f"a gradient needs a function that returns one number, and {_name(function)} returned "
+                f"{_described(call.result)}; wengert.jacobian differentiates several results"
             )
         (value,) = call.run.values()
         slopes = call.inputs.unflatten(call.run.vjp({0: 1.0}))
@@ -104,21 +104,21 @@ def value_and_grad(function: Function, argnums: int | Sequence[int] = 0, has_aux
 
 
 def jacobian(function: Function, argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Function:
-    """The derivative of every number that a function returns by every number in its argument.
+    """Return the derivatives of all numbers that a function returns with respect to all numbers in its argument.
 
-    Forward mode if there are fewer inputs than outputs, else reverse mode.
+    It uses forward mode if there are fewer inputs than outputs, else reverse mode.
 
     Args:
-        function: as of `grad`; it may return numbers in any shape that arguments may have.
-        argnums: as of `grad`.
-        has_aux: as of `grad`.
+        function: as for `grad`, but it may return numbers in any structure that arguments may have.
+        argnums: as for `grad`.
+        has_aux: as for `grad`.
 
     Returns:
-        A function that returns, in the place of each number of the result, its derivatives in the shape of the
-        argument: of a list by a list, the rows of a matrix; of an array by an array, an array of both shapes.
+        A function that returns, in place of each number of the result, its derivatives in the structure of the
+        argument: for lists the rows of a matrix, and for arrays an array of the result's shape + the argument's shape.
 
     Raises:
-        ArgumentError, OperandError, OperationError: as `grad`.
+        ArgumentError, OperandError, OperationError: as for `grad`.
 
     >>> jacobian(lambda x: [x[0] * x[1], x[1] ** 2, 7.0])([2.0, 3.0])
     [[3.0, 2.0], [0.0, 6.0], [0.0, 0.0]]
@@ -137,9 +137,9 @@ def jacobian(function: Function, argnums: int | Sequence[int] = 0, has_aux: bool
 
 
 def hessian(function: Function, argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Function:
-    """The second derivatives of a function that returns one number: the Jacobian of its gradient.
+    """Return the second derivatives of a function with one number as its result: the Jacobian of its gradient.
 
-    Arguments and errors as of `grad`; the shape is that of the argument, twice.
+    Arguments and errors are those of `grad`; the result has the argument's structure, nested in itself.
 
     >>> hessian(lambda x: x[0] ** 2 * x[1])([3.0, 2.0])
     [[4.0, 6.0], [6.0, 0.0]]
@@ -148,15 +148,15 @@ def hessian(function: Function, argnums: int | Sequence[int] = 0, has_aux: bool 
 
 
 def hvp(function: Function) -> Function:
-    """The product of the Hessian with a vector, without the Hessian: forward mode over the gradient.
+    """Return the product of the Hessian with a vector, computed without the Hessian, by forward mode over the gradient.
 
     Returns:
-        A function of (x, v, ...): x is the function's first argument, v has its shape, the function's other arguments
-        follow. So `scipy.optimize.minimize(..., hessp=hvp(f))` takes it as it is.
+        A function of (x, v, ...): x is the function's first argument, v has the structure of x, and the function's
+        other arguments follow. It can be passed to SciPy: `scipy.optimize.minimize(..., hessp=hvp(f))`.
 
     Raises:
-        LengthError: from the call: v has another shape than x.
-        ArgumentError, OperandError, OperationError: as `grad`.
+        LengthError: when called: v and x differ in shape.
+        ArgumentError, OperandError, OperationError: as for `grad`.
 
     >>> hvp(lambda x: x[0] ** 2 * x[1])([3.0, 2.0], [1.0, 0.0])
     [4.0, 6.0]
@@ -167,32 +167,32 @@ def hvp(function: Function) -> Function:
         call = _Call(gradient, 0, (x, *args), named)
         return call.inputs.unflatten(call.run.jvp(_moving(call.inputs.match(v, "v"))))
 
-    product.__doc__ = f"The product of the Hessian of {_name(function)} with a vector, as wengert.hvp makes it."
+    product.__doc__ = f"The product of the Hessian of {_name(function)} with a vector, made by wengert.hvp."
     return product
 
 
 def jvp(function: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> tuple[Any, ...]:
-    """The derivative along a direction: forward mode, in one sweep however many results there are.
+    """Return a function's value and its derivative along a direction, by forward mode, in one sweep for all results.
 
     Args:
-        function: as of `jacobian`.
+        function: as for `jacobian`.
         primals: its arguments, in a tuple or list.
-        tangents: the direction, in the same shape.
-        has_aux: whether the function returns a pair (value, something else).
+        tangents: the direction, in the structure of the primals.
+        has_aux: the function returns a pair (value, auxiliary data).
 
     Returns:
-        (value, its derivative along the direction), and the something else.
+        (value, derivative along the direction), and with `has_aux` the auxiliary data.
 
     Raises:
-        ArgumentError, LengthError: the tangents have another shape than the primals.
-        OperandError, OperationError: as `grad`.
+        ArgumentError, LengthError: tangents and primals differ in structure.
+        OperandError, OperationError: as for `grad`.
 
     >>> jvp(lambda x, y: [x * y, x], (3.0, 2.0), (1.0, 0.0))
     ([6.0, 3.0], [2.0, 1.0])
     """
     for name, given in (("primals", primals), ("tangents", tangents)):
         if not isinstance(given, (tuple, list)):
-            raise ArgumentError(f"{name} is {coerce.named(given)}; expected the arguments in a tuple, such as (x, y)")
+            raise ArgumentError(f"{name} is {coerce.named(given)}; expected a tuple of arguments, such as (x, y)")
     call = _Call(function, tuple(range(len(primals))), tuple(primals), {}, has_aux, "primals")
     along = call.run.jvp(_moving(call.inputs.match(tangents, "tangents")))
     results = call.outputs.unflatten(call.run.values()), call.outputs.unflatten(along)
@@ -200,20 +200,20 @@ def jvp(function: Function, primals: Sequence[Any], tangents: Sequence[Any], has
 
 
 def vjp(function: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
-    """The value, and a function that pulls cotangents back: reverse mode, from one run for as many calls as one likes.
+    """Return a function's value and its pullback, by reverse mode; the pullback can be called any number of times.
 
     Args:
-        function: as of `jacobian`.
+        function: as for `jacobian`.
         *primals: its arguments.
-        has_aux: whether the function returns a pair (value, something else).
+        has_aux: the function returns a pair (value, auxiliary data).
 
     Returns:
-        (value, pullback), and the something else. The pullback takes a cotangent in the shape of the value, and
-        returns a tuple with the cotangent of each argument.
+        (value, pullback), and with `has_aux` the auxiliary data. The pullback takes a cotangent in the structure of the
+        value and returns a tuple with the cotangent of each argument.
 
     Raises:
-        OperandError, OperationError: as `grad`.
-        ArgumentError, LengthError: from the pullback: the cotangent has another shape than the value.
+        OperandError, OperationError: as for `grad`.
+        ArgumentError, LengthError: from the pullback: cotangent and value differ in structure.
 
     >>> value, pullback = vjp(lambda x, y: [x * y, x], 3.0, 2.0)
     >>> value, pullback([1.0, 10.0])
@@ -222,7 +222,7 @@ def vjp(function: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, 
     call = _Call(function, tuple(range(len(primals))), primals, {}, has_aux, "primals")
 
     def pullback(cotangent: Any) -> Any:
-        """The cotangent of each argument, from that of the value."""
+        """Return the cotangent of each argument, given that of the value."""
         given = call.outputs.match(cotangent, "the cotangent")
         return call.inputs.unflatten(call.run.vjp(dict(enumerate(given))))
 
@@ -231,7 +231,7 @@ def vjp(function: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, 
 
 
 class _Call:
-    """One call of a function, on fresh Values in the place of some of its arguments."""
+    """One call of a function, with new Values in place of the numbers of some arguments."""
 
     def __init__(
         self,
@@ -243,7 +243,7 @@ class _Call:
         name: str = "",
     ) -> None:
         self.result: Any
-        self.aux: Any  # what comes beside it
+        self.aux: Any
         if named:
             args, named = _by_position(function, args, named)
         single = not isinstance(argnums, (tuple, list))
@@ -263,7 +263,7 @@ class _Call:
             if has_aux:
                 if not isinstance(self.result, tuple) or len(self.result) != 2:
                     raise ArgumentError(
-                        f"has_aux expects a pair (value, something else); {_name(function)} returned "
+                        f"has_aux expects a pair (value, auxiliary data); {_name(function)} returned "
                         f"{_described(self.result)}"
                     )
                 self.result, self.aux = self.result
@@ -276,42 +276,42 @@ class _Call:
 
 
 def _entries(rows: list[list[Any]], by: slice, *shapes: tuple[int, ...] | None) -> Any:
-    """The derivatives of one number or array by another."""
+    """Return the derivatives of one number or array with respect to another."""
     if shapes == (None, None):
         return rows[0][by.start]
     return array_of([x for row in rows for x in row[by]], tuple(joined.from_iterable(filter(None, shapes))))
 
 
 def _moving(tangents: list[Any]) -> dict[int, Any]:
-    """Those that are not 0: along the others nothing moves, not even where a slope is infinite."""
+    """Return the tangents that are not 0; others contribute nothing, even where a partial derivative is infinite."""
     return {number: t for number, t in enumerate(tangents) if isinstance(t, Value) or t != 0.0}
 
 
 def _place(function: Function, number: Any, args: tuple[Any, ...]) -> int:
-    """Which argument is meant."""
+    """Return the index of an argument from an item of argnums."""
     count = len(args)
     if not isinstance(number, int) or not -count <= number < count:
         few = f"{count} positional argument{'' if count == 1 else 's'}"
         raise ArgumentError(
-            f"argnums is {number!r}, and {_name(function)} was called with {few}: what is differentiated by is counted "
-            "from 0, or from the end by -1"
+            f"argnums is {number!r}, and {_name(function)} was called with {few}: count them from 0, or from the end "
+            "by -1"
         )
     return number % count
 
 
 def _by_position(function: Function, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, Any]:
-    """The same arguments, by position where the function allows it: `argnums` counts them."""
+    """Make keyword arguments positional where the signature allows it, since `argnums` counts positions."""
     import inspect
 
     try:
         bound = inspect.signature(function).bind(*args, **named)
     except (TypeError, ValueError):
-        return args, named  # the call itself will say what is wrong
+        return args, named  # the call will raise the error
     return bound.args, bound.kwargs
 
 
 def _described(result: Any) -> str:
-    """What a function returned, in a few words."""
+    """Describe what a function returned, for messages."""
     if result is None:
         return "None (was its return forgotten?)"
     if isinstance(result, (list, tuple, dict)):
@@ -320,17 +320,16 @@ def _described(result: Any) -> str:
 
 
 def _name(function: Any) -> str:
-    """What to call a function."""
     name = getattr(function, "__name__", "")
     return "the function" if name in ("", "<lambda>") else name
 
 
 def _like(function: Any, what: str) -> Callable[[Function], Function]:
-    """Give a derivative the signature of its function."""
+    """Give a derivative the name and the signature of its function."""
 
     def dressed(derivative: Function) -> Function:
         functools.update_wrapper(derivative, function)
-        derivative.__doc__ = f"The {what} of {_name(function)}, as wengert.derivatives.grad makes it."
+        derivative.__doc__ = f"The {what} of {_name(function)}, made by wengert.derivatives.grad."
         return derivative
 
     return dressed

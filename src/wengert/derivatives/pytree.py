@@ -1,7 +1,7 @@
-"""PyTrees: leaves in lists, tuples and dicts, however deep; taken apart, and put together again. The names are JAX's.
+"""PyTrees: leaves in nested lists, tuples and dicts, flattened and rebuilt. The names are JAX's.
 
-The one walker serves all who are given such objects: `compile` finds arrays in them, a Module its parameters, and
-derivatives the `Numbers` that they are taken by. NumPy is needed only by who passes an array, and has imported it.
+`compile` finds arrays in them, a Module its parameters, and derivatives the `Numbers` to differentiate with respect to.
+NumPy is needed only for arrays, and whoever passes one has imported it.
 """
 
 from __future__ import annotations
@@ -21,31 +21,31 @@ from wengert.ops import coerce
 __all__ = ["Block", "KeyPath", "Numbers", "PyTree", "argument_names", "array_of", "is_array", "keys_of"]
 __all__ += ["tree_flatten", "tree_leaves", "tree_map", "tree_unflatten"]
 
-KeyPath = tuple[Any, ...]  # (the path of what holds it, how it is reached from there); () at the top
+KeyPath = tuple[Any, ...]  # (the path of the container, the key in it); () at the top
 
 
 class Field(int):
-    """The place of an item of a named tuple, which a path writes as .name."""
+    """The index of an item of a named tuple, which a path writes as .name."""
 
     name: str
 
     def __new__(cls, place: int, name: str) -> Field:
-        """The place, and the name that the tuple has for it."""
+        """Make an index with the name of the field."""
         made = super().__new__(cls, place)
         made.name = name
         return made
 
 
 class PyTree(NamedTuple):
-    """What a list, tuple or dict is made of: PyTrees, and what stands for its leaves. Equal ones have equal hashes."""
+    """The structure of a list, tuple or dict, or of an object's attributes; equal trees have equal hashes."""
 
     kind: type
-    keys: Sequence[Any]
-    children: tuple[Any, ...]
-    like: Any = None  # of a list or dict of a kind of the user's: what to copy
+    keys: Sequence[Any]  # indices, keys or attribute names
+    children: tuple[Any, ...]  # for each item a PyTree, or what stands for a leaf
+    like: Any = None  # an object of a user's subclass of list or dict, which `rebuild` copies
 
     def rebuild(self, children: list[Any]) -> Any:
-        """Such a list, tuple or dict, of other children."""
+        """Return a list, tuple or dict of this structure with other children."""
         if self.kind is list:
             return children
         if issubclass(self.kind, tuple):
@@ -60,13 +60,13 @@ class PyTree(NamedTuple):
 
 
 def tree_flatten(x: Any, leaf: Callable[[Any, KeyPath], Any], path: KeyPath = ()) -> Any:
-    """What an object is made of: PyTrees, and what `leaf` gives in the place of each leaf.
+    """Return the structure of an object as a PyTree, with what `leaf` returns in place of each leaf.
 
     Args:
         x: the object.
-        leaf: is shown everything, with the path to it; it gives None for what is to be taken apart: a list, tuple or
-            dict, or another object by its attributes.
-        path: how x is reached.
+        leaf: called with each part and its path; it returns None for a container to go into: a list, tuple or dict, or
+            another object, whose attributes are the parts.
+        path: the path to x.
 
     >>> tree_flatten({"a": [1, 2], "b": 3}, lambda x, path: "*" if isinstance(x, int) else None).children[1]
     '*'
@@ -79,7 +79,7 @@ def _taken_apart(x: Any, leaf: Callable[[Any, KeyPath], Any], path: KeyPath) -> 
     tree = _container(x)
     parts = x if isinstance(x, (list, tuple)) else (x if isinstance(x, dict) else vars(x)).values()
     children = []
-    for key, part in zip(tree.keys, parts, strict=False):  # a list of the user's may show fewer than it has
+    for key, part in zip(tree.keys, parts, strict=False):  # a user's list may iterate over fewer items than its len()
         here = (path, key)
         found = leaf(part, here)
         children.append(_taken_apart(part, leaf, here) if found is None else found)
@@ -87,7 +87,7 @@ def _taken_apart(x: Any, leaf: Callable[[Any, KeyPath], Any], path: KeyPath) -> 
 
 
 def _container(x: Any) -> PyTree:
-    """The tree of an object that is to be taken apart, without its children."""
+    """Return the PyTree of a container, without its children."""
     kind = type(x)
     if not isinstance(x, (list, tuple)):
         keys: Sequence[Any] = tuple(x if isinstance(x, dict) else vars(x))
@@ -99,7 +99,7 @@ def _container(x: Any) -> PyTree:
 
 
 def tree_leaves(tree: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:
-    """What stands for each leaf, and the path to it."""
+    """Yield for each leaf its path and what stands for it."""
     if not isinstance(tree, PyTree):
         yield path, tree
         return
@@ -108,12 +108,12 @@ def tree_leaves(tree: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:
 
 
 def tree_unflatten(tree: Any, make: Callable[..., Any], *others: Any) -> Any:
-    """The object again, with what `make` gives for each leaf.
+    """Rebuild an object with what `make` returns for each leaf.
 
     Args:
         tree: from `tree_flatten`.
-        make: is given what stands for the leaf, and what stands in its place in the others.
-        others: objects of the same shape.
+        make: called with what stands for the leaf, and the parts of the others at the same path.
+        others: objects of the same structure.
     """
     if not isinstance(tree, PyTree):
         return make(tree, *others)
@@ -125,7 +125,7 @@ def tree_unflatten(tree: Any, make: Callable[..., Any], *others: Any) -> Any:
 
 
 def tree_map(make: Callable[[Any], Any], x: Any, kinds: tuple[type, ...] = (list, tuple, dict)) -> Any:
-    """An object of these kinds again, with what `make` gives for all that is of none of them.
+    """Copy containers of these kinds, with what `make` returns for everything else in them.
 
     >>> tree_map(abs, [-1, (2, {"a": -3})])
     [1, (2, {'a': 3})]
@@ -139,12 +139,12 @@ def tree_map(make: Callable[[Any], Any], x: Any, kinds: tuple[type, ...] = (list
 
 
 def spelt(path: KeyPath, name: str) -> str:
-    """x['w'][2].b, from the path ((((), 'w'), 2), 'b')."""
+    """Write the path ((((), 'w'), 2), 'b') as x['w'][2].b."""
     return name + "".join(f".{key.name}" if isinstance(key, Field) else f"[{key!r}]" for key in keys_of(path))
 
 
 def keys_of(path: KeyPath) -> list[Any]:
-    """The steps of a path, from the top on."""
+    """List the keys of a path, from the top."""
     keys = []
     while path:
         path, key = path
@@ -158,25 +158,25 @@ def keys_of(path: KeyPath) -> list[Any]:
 class Block(NamedTuple):
     """A leaf: one number, or the numbers of one array."""
 
-    shape: tuple[int, ...] | None  # None for a number by itself
+    shape: tuple[int, ...] | None  # None for a single number
 
     def names(self, here: str) -> list[str]:
-        """What to call each of the numbers."""
+        """Name each of the numbers by its index."""
         if not self.shape:
             return [here]
-        import numpy as np  # which an array is one of
+        import numpy as np  # imported already, as there is an array
 
         return [f"{here}[{', '.join(map(str, index))}]" for index in np.ndindex(self.shape)]
 
 
 class NumberRow(NamedTuple):
-    """A list or tuple of numbers alone, as most are: one leaf for all of them."""
+    """A list or tuple of nothing but numbers, the most frequent case: one leaf for all of them."""
 
     tree: PyTree  # without children
 
 
 class Constant(NamedTuple):
-    """A leaf that holds no number."""
+    """A leaf without numbers, which stays as it is."""
 
     x: Any
 
@@ -185,19 +185,18 @@ NUMBER = Block(None)
 
 
 class Numbers:
-    """The numbers in an object, in one flat list, and the tree that they are the leaves of.
+    """All numbers in an object as one flat list, and the tree whose leaves they are.
 
     Args:
-        x: a number, a Value, an array, or lists, tuples, named tuples and dicts of them, however deep; None holds no
-            number.
-        name: what messages call it.
-        floats_only: whether what is no float, array of floats or Value stays as it is, as the index of a class does.
+        x: a number, a Value, an array, or nested lists, tuples, named tuples and dicts of them; None stays as it is.
+        name: its name in messages.
+        floats_only: True leaves everything but floats, arrays of floats and Values as it is, such as a class's index.
 
     Attributes:
-        leaves: the numbers as floats, and the Values, in their order.
+        leaves: floats and Values in the order of the object.
 
     Raises:
-        OperandError: something in it is neither; the message names its place.
+        OperandError: something in it is not a number; the message has its path.
 
     >>> x = Numbers({"w": [1, 2.0], "b": 3.0})
     >>> x.leaves, x.names()
@@ -213,7 +212,7 @@ class Numbers:
         self.tree: Any = tree_flatten(x, self._leaf)
 
     def unflatten(self, leaves: Sequence[Any]) -> Any:
-        """The same shape with other numbers."""
+        """Rebuild the object with other numbers."""
         return self.map(
             lambda at, shape: leaves[at.start] if shape is None else array_of(leaves[at], shape),
             lambda start, end: list(leaves[start:end]),
@@ -224,8 +223,8 @@ class Numbers:
         make: Callable[[slice, tuple[int, ...] | None], Any],
         row: Callable[[int, int], list[Any]] | None = None,
     ) -> Any:
-        """The same shape, with what `make` gives in the place of each number and array: it is told where in the flat
-        list the numbers stand, and the array's shape. `row` makes those of several numbers at once, where it is given.
+        """Rebuild the object with what `make` returns for each number or array, given the slice of its numbers in the
+        flat list and the array's shape (None for a number). `row(start, end)` makes a whole list of numbers at once.
         """
         end = 0
 
@@ -245,7 +244,7 @@ class Numbers:
         return tree_unflatten(self.tree, made)
 
     def names(self) -> list[str]:
-        """What to call each of the numbers: x[2], x['w'][0, 1]."""
+        """Name each number by its path: x[2], x['w'][0, 1]."""
         found: list[str] = []
         for path, leaf in tree_leaves(self.tree):
             if isinstance(leaf, NumberRow):
@@ -255,21 +254,21 @@ class Numbers:
         return found
 
     def is_number(self) -> bool:
-        """Whether it is one number by itself."""
+        """Return True if the object is a single number."""
         return isinstance(self.tree, Block) and not self.tree.shape
 
     def match(self, y: Any, name: str) -> list[Any]:
-        """The numbers of another object of this shape, in this order.
+        """List the numbers of another object of this structure.
 
         Raises:
-            LengthError, ArgumentError: it has another shape.
+            LengthError, ArgumentError: it has another structure.
             OperandError: something in it is not a number.
         """
         return list(_matched(self.tree, y, (), name))
 
     def _leaf(self, x: Any, path: KeyPath) -> Block | NumberRow | Constant | None:
         if isinstance(x, (float, int)) and not coerce.is_number(x):
-            x = settle([x])[0]  # the Value that a recording has for a number
+            x = settle([x])[0]  # a traced number becomes a Value
         if type(x) is float or isinstance(x, Value):
             self.leaves.append(x)
             return NUMBER
@@ -293,7 +292,7 @@ class Numbers:
 
 
 def argument_names(function: Callable[..., Any], count: int) -> list[str]:
-    """What a function calls the first arguments; x0, x1, ... (or x, of one) where it does not tell.
+    """List the names of a function's first arguments; x0, x1, ..., or x for one, where its signature has none.
 
     >>> argument_names(lambda a, *rest: a, 3), argument_names(lambda *xs: xs, 1)
     (['a', 'x1', 'x2'], ['x'])
@@ -303,19 +302,19 @@ def argument_names(function: Callable[..., Any], count: int) -> list[str]:
     try:
         parameters = inspect.signature(function).parameters.values()
         names = [p.name for p in parameters if p.kind <= p.POSITIONAL_OR_KEYWORD][:count]
-    except (TypeError, ValueError):  # of a function written in C
+    except (TypeError, ValueError):  # for some functions written in C
         names = []
     return names + (["x"] if count == 1 else [f"x{place}" for place in range(count)])[len(names) :]
 
 
 def is_array(x: Any) -> bool:
-    """Whether x is an array of NumPy."""
+    """Return True if x is a NumPy array."""
     numpy = sys.modules.get("numpy")
     return numpy is not None and isinstance(x, numpy.ndarray)
 
 
 def array_of(numbers: Sequence[Any], shape: tuple[int, ...]) -> Any:
-    """An array of NumPy: of floats, or of objects where Values are among them."""
+    """Make a NumPy array: of floats, or of objects if there are Values among the numbers."""
     import numpy as np
 
     if not any(isinstance(x, Value) for x in numbers):
@@ -326,23 +325,23 @@ def array_of(numbers: Sequence[Any], shape: tuple[int, ...]) -> Any:
 
 
 def _is_no_float(x: Any) -> bool:
-    """Whether x is something else than a number that is not whole by its kind, or an array of such."""
+    """Return True if x is neither a real number of a non-integer type nor an array of floats or objects."""
     if is_array(x):
         return x.dtype.kind not in "fO"
     return isinstance(x, Integral) or not coerce.is_number(x) or type(x).__name__ in ("bool", "bool_")
 
 
 def _items(x: Any, name: str) -> list[Any]:
-    """The numbers of an array, one after the other."""
+    """List the numbers of an array in C order."""
     if x.dtype.kind in "fiub":
         return list(x.astype(float).reshape(-1).tolist())
     if x.dtype != object:
-        raise OperandError(f"{name} is an array of {x.dtype}: derivatives are taken by real numbers")
+        raise OperandError(f"{name} is an array of {x.dtype}; expected an array of real numbers")
     return [item if isinstance(item, Value) else coerce.data(item) for item in x.reshape(-1).tolist()]
 
 
 def _matched(tree: Any, y: Any, path: KeyPath, name: str) -> Iterator[Any]:
-    """The numbers of y, which is to have the shape of a tree."""
+    """Yield the numbers of y, which has to have the structure of a tree."""
     if isinstance(tree, NumberRow):
         tree = tree.tree._replace(children=(NUMBER,) * len(tree.tree.keys))
     if isinstance(tree, Block):
@@ -361,7 +360,7 @@ def _matched(tree: Any, y: Any, path: KeyPath, name: str) -> Iterator[Any]:
 
 
 def _matched_block(shape: tuple[int, ...] | None, y: Any, name: str) -> list[Any]:
-    """The numbers of y for one number or array."""
+    """List the numbers of y, which has to be one number or an array of this shape."""
     if shape is None:
         number = y.item() if is_array(y) and y.shape == () else y
         return [number if isinstance(number, Value) else coerce.data(number)]

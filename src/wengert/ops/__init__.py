@@ -1,4 +1,4 @@
-"""The table of operations, one row each, and what rows are: see `table.py`."""
+"""The operations: the table has one row for each (`table.py`), and a row is an `Op` (`op.py`)."""
 
 from wengert.ops import coerce, ieee, table
 from wengert.ops.coerce import is_number, named, positive, within
@@ -20,5 +20,17 @@ from wengert.ops.op import (
 from wengert.ops.table import BUILT_IN, TINY, by_hand
 
 __all__ = ["AS_OPERANDS", "BUILT_IN", "BY_NAME", "FLOATS", "LEFT", "NONNEGATIVE", "TABLE", "TINY", "UNARY"]
-__all__ += ["VALUES", "Op", "Operators", "by_hand", "coerce", "ieee", "interpret", "is_number", "named", "namespace", "positive"]
+__all__ += [
+    "VALUES",
+    "Op",
+    "Operators",
+    "by_hand",
+    "coerce",
+    "ieee",
+    "interpret",
+    "is_number",
+    "named",
+    "namespace",
+    "positive",
+]
 __all__ += ["register", "table", "within"]

@@ -1,4 +1,4 @@
-"""What counts as a number beside float and int, and what to say about what does not."""
+"""Converts operands and arguments to floats, or says what to write instead."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from wengert.errors import ArgumentError, HandmadeNodeError, OperandError
 
 __all__ = ["data", "is_number", "label", "named", "number", "positive", "within"]
 
-# Kinds that have no arithmetic with a Value of their own: say at once what to write instead.
+# Types that have no arithmetic with a Value, and what to write instead.
 ADVICE: dict[type, str] = {
     str: "convert it with float(...)",
     bytes: "convert it with float(...)",
@@ -23,21 +23,21 @@ ADVICE: dict[type, str] = {
     set: "use its items one by one",
     type(None): "did a function forget to return its result?",
 }
-OWN: set[type] = set()  # kinds that compute with Values by their own methods: what stands for numbers in a recording
+OWN: set[type] = set()  # types whose own methods compute with Values: the traced numbers of a compiled function
 SEVERAL = "make a list of Values, [Value(e) for e in x]; for the speed of arrays see wengert.compile"
 
 
 def is_number(x: object) -> bool:
-    """Whether x is one real number, not what only says so: int, bool, Fraction, a scalar of NumPy."""
+    """Return True if x is one real number, by its type and not by `__class__`: int, bool, Fraction, a NumPy scalar."""
     kind = type(x)
-    return kind not in OWN and (issubclass(kind, Real) or kind.__name__ in ("bool", "bool_"))  # NumPy's is no Real
+    return kind not in OWN and (issubclass(kind, Real) or kind.__name__ in ("bool", "bool_"))  # NumPy's is not Real
 
 
 def number(x: Any) -> float:
-    """x as a float; nan for a kind unknown here, which may know how to compute with a Value.
+    """Convert x to a float; nan for an unknown type, whose own methods may be able to compute with a Value.
 
     Raises:
-        OperandError: x is of a kind that cannot be computed with; the message says what to write.
+        OperandError: x has a type that cannot compute with a Value; the message says what to write instead.
 
     >>> from fractions import Fraction
     >>> number(Fraction(1, 4)), number(True), number(10**400)
@@ -55,7 +55,7 @@ def number(x: Any) -> float:
 
 
 def data(x: Any) -> float:
-    """x as the data of a Value.
+    """Convert x to a float, for the data of a Value.
 
     Raises:
         OperandError: x is not one real number; the message says what to write instead.
@@ -63,28 +63,28 @@ def data(x: Any) -> float:
     >>> data("3")
     Traceback (most recent call last):
         ...
-    wengert.errors.OperandError: data is one real number, not str '3': convert it with float(...)
+    wengert.errors.OperandError: expected one real number, not str '3': convert it with float(...)
     """
     if is_number(x):
         return number(x)
     if hasattr(type(x), "_prev"):
-        advice = "a Value already: use it as it is, or read its .data"
+        advice = "it is a Value already: use it directly, or read its .data"
     elif hasattr(x, "shape") and hasattr(x, "item"):
-        if len(x.shape) == 0:  # an array or a tensor without a dimension, a scalar of NumPy
+        if len(x.shape) == 0:  # a 0-dimensional array or tensor, a NumPy scalar
             return data(x.item())
         advice = SEVERAL
     elif isinstance(x, list):
         advice = SEVERAL
     else:
         advice = next((say for kind, say in ADVICE.items() if isinstance(x, kind)), "convert it with float(...)")
-    raise OperandError(f"data is one real number, not {named(x)}: {advice}")
+    raise OperandError(f"expected one real number, not {named(x)}: {advice}")
 
 
 def label(children: Any, op: Any, label: Any) -> str:
-    """The label of a leaf, from what `Value` was given beside the number: ``Value(2.0, "x")``, ``label="x"``.
+    """Return the label of a leaf, from ``Value(2.0, "x")`` or ``Value(2.0, label="x")``.
 
     Raises:
-        HandmadeNodeError: there is something else in the place of the children, or a symbol without children.
+        HandmadeNodeError: the second argument is something else, or there is a symbol without children.
     """
     if isinstance(children, str) and not op and not label:
         return children
@@ -93,38 +93,37 @@ def label(children: Any, op: Any, label: Any) -> str:
         return str(label or "")
     if several and children:
         raise HandmadeNodeError(
-            "a subclass of Value makes nodes by hand where it is called with the operands itself: "
-            "Sub(number, (a, b), '+')"
+            "a subclass of Value makes a node by hand only if it is called with the operands: Sub(number, (a, b), '+')"
         )
-    what = f"the symbol {op!r:.40}, and no operands" if several or children is None else named(children)
+    what = f"the symbol {op!r:.40} but no operands" if several or children is None else named(children)
     raise HandmadeNodeError(
-        f"Value(...) was given {what} beside its number: a leaf is Value(2.0, label='x'), and a node made by hand "
-        "Value(number, (a, b), '+'), its operands in a tuple, list or set"
+        f"Value(...) got {what} beside its number: write Value(2.0, label='x') for a leaf, or "
+        "Value(number, (a, b), '+') for a node made by hand, with its operands in a tuple, list or set"
     )
 
 
 def named(x: object) -> str:
-    """The kind of x, and the start of how it is written."""
+    """Return the type of x and the start of its repr, for messages."""
     written = repr(x)
     return "None" if x is None else f"{type(x).__name__} {written if len(written) <= 40 else written[:37] + '...'}"
 
 
 def within(name: str, number: Any, low: float, high: float) -> float:
-    """An argument as a float, if it is a number from low to below high.
+    """Convert an argument to a float.
 
     Raises:
-        ArgumentError: it is not.
+        ArgumentError: it is not a number with low <= number < high.
     """
     if not isinstance(number, Real) or not low <= float(number) < high:
-        raise ArgumentError(f"{name} is {number!r}; expected a number from {low} to below {high}")
+        raise ArgumentError(f"{name} is {number!r}; expected a number >= {low} and < {high}")
     return float(number)
 
 
 def positive(name: str, number: Any) -> float:
-    """An argument as a float, if it is a finite number above 0.
+    """Convert an argument to a float.
 
     Raises:
-        ArgumentError: it is not.
+        ArgumentError: it is not a finite number above 0.
     """
     if not isinstance(number, Real) or not 0.0 < float(number) < inf:
         raise ArgumentError(f"{name} is {number!r}; expected a positive number")

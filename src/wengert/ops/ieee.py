@@ -1,8 +1,8 @@
-"""What C gives the compiled engine, in Python: arithmetic that never raises, room for floats, a clock.
+"""Python versions of the C functions of the compiled engine: arithmetic that never raises, arrays of floats, ticks.
 
-Interpreted, `engine.py` imports this file. Compiled, Cython reads `ieee.pxd` beside it instead and
-calls C's own functions. IEEE 754 says what 1/0, exp(1000) and log(-1) are; Python raises an exception
-there, so each function below puts back the IEEE answer.
+The interpreted engine imports this file; for the compiled one Cython reads `ieee.pxd` beside it instead and calls C
+functions. IEEE 754 defines 1/0, exp(1000) and log(-1), where Python raises an exception, so each function below
+returns the IEEE result.
 """
 
 from __future__ import annotations
@@ -18,35 +18,35 @@ __all__ = ["COMPILED", "Array", "Int", "Nodes", "at", "contents", "cython", "div
 __all__ += ["floats", "held", "identity", "is_bare", "is_float", "log", "new", "power", "recycle", "room", "root"]
 __all__ += ["sort", "sqrt", "take", "tanh", "tick", "untrack", "whole"]
 
-COMPILED = False  # ieee.pxd says True
+COMPILED = False  # True in ieee.pxd
 
-Int = int  # annotations of the engine that are left to engine.pxd: there it is a C int,
-Nodes = list[Any]  # this a list,
-Array = Any  # and this a view of an array of C numbers
+Int = int  # annotations whose C types engine.pxd declares: a C int,
+Nodes = list[Any]  # a list
+Array = Any  # and a view of an array of C numbers
 Class = TypeVar("Class", bound=type)
 
 
-class cython:  # noqa: N801  (it stands where the module of that name stands when Cython reads the engine)
-    """The marks that the compiler reads on a class; to Python they mean nothing."""
+class cython:  # noqa: N801  (replaces the module of this name when the engine is not compiled)
+    """Cython's decorators, which do nothing in Python."""
 
     @staticmethod
     def cclass(marked: Class) -> Class:
-        """A class whose fields are C numbers."""
+        """Mark a class whose fields are C numbers."""
         return marked
 
     @staticmethod
     def binding(yes: bool) -> Callable[[Any], Any]:
-        """A method as an object that can be asked for its source."""
+        """Mark a method whose source can be found by `inspect`."""
         return lambda method: method
 
     @staticmethod
     def no_gc(marked: Class) -> Class:
-        """A class that Python's collector of cycles need not look at."""
+        """Mark a class whose objects the garbage collector need not track."""
         return marked
 
 
 def divide(x: float, y: float) -> float:
-    """x / y, with 1/0 = inf and 0/0 = nan.
+    """Return x / y, with 1/0 = inf and 0/0 = nan.
 
     >>> divide(1.0, -0.0), divide(0.0, 0.0)
     (-inf, nan)
@@ -58,7 +58,7 @@ def divide(x: float, y: float) -> float:
 
 
 def exp(x: float) -> float:
-    """e**x, with inf above 709.78."""
+    """Return e**x, with inf above 709.78."""
     try:
         return math.exp(x)
     except OverflowError:
@@ -66,14 +66,14 @@ def exp(x: float) -> float:
 
 
 def log(x: float) -> float:
-    """The natural logarithm, with log(0) = -inf and nan below."""
+    """Return the natural logarithm, with log(0) = -inf and nan below 0."""
     if x > 0.0:
         return math.log(x)
     return -inf if x == 0.0 else nan
 
 
 def power(x: float, y: float) -> float:
-    """x**y over the reals: a negative base with a fractional exponent is nan, never complex.
+    """Return x**y over the reals: a negative base with a fractional exponent gives nan, never a complex number.
 
     >>> power(-8.0, 1 / 3), power(0.0, -1.0), power(1e200, 2.0)
     (nan, inf, inf)
@@ -89,68 +89,68 @@ def power(x: float, y: float) -> float:
 
 
 def root(x: Any) -> Any:
-    """The square root of a float, or of each number of a NumPy array: its power 0.5 is the root, to the bit."""
+    """Return the square root of a float, or of each item of a NumPy array, whose ** 0.5 has the bits of sqrt."""
     return sqrt(x) if isinstance(x, float) else x**0.5
 
 
 def is_float(x: object) -> bool:
-    """Whether x is a float, perhaps of a subclass as NumPy's are; not what only says so."""
+    """Return True if the type of x is float or a subclass, as NumPy's float64 is."""
     return issubclass(type(x), float)
 
 
 def whole(n: int) -> float:
-    """An int as a float, with inf beyond the largest float."""
+    """Convert an int to a float, with inf beyond the largest float."""
     try:
         return float(n)
     except OverflowError:
         return inf if n > 0 else -inf
 
 
-# One tick a node. Its low 16 bits are left free for the code of the node's operation.
+# Each node takes one tick. Its low 16 bits stay free for the code of the node's operation.
 tick: Callable[[], int] = count(1 << 16, 1 << 16).__next__
 
-new: Callable[[type], Any] = object.__new__  # an object of a type, its fields still to be filled
+new: Callable[[type], Any] = object.__new__  # makes an object whose fields are still to be set
 
 _made = attrgetter("_made")
 
 
 def sort(nodes: list[Any]) -> None:
-    """Sort nodes by the tick at which they were made."""
+    """Sort nodes by the tick of their creation."""
     nodes.sort(key=_made)
 
 
 def at(items: Any, i: int, value: type) -> Any:
-    """An item of a list or tuple, for loops over many parameters; nothing if it is no Value."""
+    """Return an item of a list or tuple, for loops over many parameters; None if it is not a Value."""
     item = items[i]
     return item if isinstance(item, value) else None
 
 
 def held(item: object) -> bool:
-    """Whether `at` gave a Value."""
+    """Return True if `at` found a Value."""
     return item is not None
 
 
 def room(n: int) -> Nodes:
-    """An empty list, with room for n items."""
+    """Return an empty list; the compiled version reserves memory for n items."""
     return []
 
 
 def contents(attributes: dict[str, Any]) -> Nodes:
-    """What a dict holds, without its keys."""
+    """List the values of a dict."""
     return list(attributes.values())
 
 
 def is_bare(items: Nodes, i: int) -> bool:
-    """Whether an item holds nothing, as a number or a text does."""
+    """Return True if an item cannot contain others, as a number or a string cannot."""
     return isinstance(items[i], (float, int, str, type(None)))
 
 
-identity = id  # an int for an object, which no other has while it lives
+identity = id
 
 
 def take(found: Nodes, items: Nodes, i: int, value: Any) -> int:
-    """Append items from the i-th on, as long as they are leaves and each is younger than the last; where that ends.
-    Compiled, it passes over what holds nothing, too.
+    """Append the items from the i-th on as long as they are leaves of rising age; return the index of the next one.
+    The compiled version also skips items that cannot contain others.
     """
     last = found[-1]._made if found else -1
     for place in range(i, len(items)):
@@ -163,14 +163,14 @@ def take(found: Nodes, items: Nodes, i: int, value: Any) -> int:
 
 
 def floats(n: int) -> list[float]:
-    """Room for n floats."""
+    """Return an array of n floats."""
     return [0.0] * n
 
 
 def recycle(value: Any, many: Any, kind: Callable[..., Any]) -> None:
-    """Free the nodes of these two classes in a loop, not in a recursion, and use their memory again.
+    """Make ``Value(...)`` create a leaf before any ``__init__`` runs; with children, `kind` chooses the class.
 
-    And have ``Value(...)`` make a leaf before any ``__init__`` runs; of more than a number, `kind` says of which class.
+    The compiled version also frees nodes of these two classes in a loop, without recursion, and reuses their memory.
     """
 
     def make(cls: type, data: Any = 0.0, _children: Any = (), *rest: Any, **named: Any) -> Any:
@@ -189,4 +189,4 @@ def end_alike(derived: type) -> None:
 
 
 def untrack(container: object) -> None:
-    """Take a tuple of numbers out of the sight of Python's collector of cycles."""
+    """Exempt a tuple of numbers from garbage collection, in the compiled version."""

@@ -1,6 +1,6 @@
-"""What an operation is: a row of a table, whose rules are read anew over each kind of number.
+"""`Op`, a row of the table of operations, and `interpret`, which runs its rules over any kind of number.
 
-The rows themselves stand in `table.py`.
+The rows themselves are in `table.py`.
 """
 
 from __future__ import annotations
@@ -18,35 +18,35 @@ from wengert.ops.coerce import data
 __all__ = ["AS_OPERANDS", "BY_NAME", "FLOATS", "LEFT", "NONNEGATIVE", "TABLE", "UNARY", "VALUES", "Op", "complete"]
 __all__ += ["Operators", "interpret", "namespace", "register", "row"]
 
-LEFT = 1 << 15  # added to the code of a binary operation whose constant stands on the left, as in 2 - x
+LEFT = 1 << 15  # added to the code of a binary operation whose left operand is a constant, as in 2 - x
 ROWS, SERIES = "wengert.ops.table", "wengert.ops.special"  # the modules whose rules `interpret` can read
 NONNEGATIVE, AS_OPERANDS = "0, positive or nan", "0, positive or nan where no operand is negative"
 
 
 class Op(NamedTuple):
-    """One operation. Called, it computes: floats from floats, a Value where an operand is one."""
+    """One operation. Called with floats it computes a float, and with a Value among its operands a Value."""
 
     name: str
     arity: int | None  # None: any number of operands
     symbol: str  # how drawings write it
-    about: str  # what it is, in a line
+    about: str  # the function's docstring, one line
     value: Callable[..., float]
-    partials: Callable[..., Any]  # (out, *operands) -> one partial; for several operands, one for each
-    domain: tuple[tuple[float, float], ...] = ((-3.0, 3.0),)  # where tests draw each operand from
+    partials: Callable[..., Any]  # (out, *operands) -> the partial derivative; for several operands, one for each
+    domain: tuple[tuple[float, float], ...] = ((-3.0, 3.0),)  # the interval of each operand in tests
     aliases: tuple[str, ...] = ()
     defaults: tuple[float, ...] = ()  # of the last operands
-    kinks: Callable[..., float] | None = None  # how far the operands are from where the derivative jumps
-    sign: str = ""  # where the value cannot be negative: NONNEGATIVE, AS_OPERANDS
-    infix: str = ""  # the sign that is written between its two operands, or before its one
-    code: int = -1  # its place in the table
-    graph_partials: Callable[..., Any] = lambda *_: None  # the partials, read over Values
-    series: Callable[..., Any] | None = None  # the value where nothing has a function for it: called, not written out
+    kinks: Callable[..., float] | None = None  # the distance of the operands from a jump of the derivative
+    sign: str = ""  # if the value cannot be negative: NONNEGATIVE or AS_OPERANDS
+    infix: str = ""  # the operator between its two operands, or before the only one
+    code: int = -1  # its index in the table
+    graph_partials: Callable[..., Any] = lambda *_: None  # the partials over Values
+    series: Callable[..., Any] | None = None  # the value where no library has a function for it: called, not inlined
 
     def __repr__(self) -> str:
         return f"<operation {self.name}>"
 
     def __call__(self, *xs: Any) -> Any:
-        """Compute; operands left out at the end take their defaults."""
+        """Compute the value; missing operands at the end take their defaults."""
         if self.arity is None:
             xs = self._gathered(xs)
         elif len(xs) != self.arity:
@@ -61,31 +61,31 @@ class Op(NamedTuple):
         return float(self.value(*map(data, xs)))
 
     def _gathered(self, xs: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The operands of an operation on many: written out, or as one iterable."""
+        """Return the operands of an operation on many, which are passed one by one or as one iterable."""
         if len(xs) == 1 and isinstance(xs[0], Iterable):
             xs = tuple(xs[0])
         if not xs and self.name not in ("sum", "prod"):
-            raise LengthError(f"{self.name} of no values: expected at least one")
+            raise LengthError(f"{self.name} got no values: expected at least one")
         return xs
 
     def misfit(self, count: int) -> OperationError:
-        """What to say where it cannot be applied to so many operands."""
+        """Make the error for a wrong number of operands, or for a row that is not in the table."""
         if self.arity not in (None, count):
             return OperationError(f"{self.name} takes {self.arity} operands, got {count}")
-        return OperationError(f"{self.name} is no row of the table: register it, wengert.op({self.name!r}, ...)")
+        return OperationError(f"{self.name} is not in the table: register it, wengert.op({self.name!r}, ...)")
 
     def partials_at(self, out: Any, xs: Sequence[Any]) -> list[Any]:
-        """The partial derivative by each operand, of one operand too."""
+        """List the partial derivatives with respect to the operands, for a unary operation too."""
         partials = self.partials(out, *xs)
         return list(partials) if isinstance(partials, (tuple, list)) else [partials]
 
     def kink_distance(self, operands: Sequence[int | float], xs: Sequence[float]) -> float:
-        """How far a step is from a kink; inf if there is none, or none that could be left by changing a number.
+        """Return the distance of the operands from a kink of the operation; inf if no change of a number can leave it.
 
         Args:
-            operands: an int for each operand that is a number of the computation, the same one for the same number; a
-                float for a constant. So ``maximum(x, x)`` has no kink: it is a tie wherever x is.
-            xs: what they come to.
+            operands: an int for each operand that is a node, equal for the same node; a float for a constant. So
+                ``maximum(x, x)`` has no kink: it is a tie wherever x is.
+            xs: the values of the operands.
 
         >>> BY_NAME["maximum"].kink_distance((0, 1), (2.0, 1.5)), BY_NAME["maximum"].kink_distance((0, 0), (2.0, 2.0))
         (0.5, inf)
@@ -106,18 +106,18 @@ class Op(NamedTuple):
 
 
 TABLE: list[Op] = []
-UNARY = bytearray()  # for each row, whether it takes one operand
+UNARY = bytearray()  # for each row, 1 if it takes one operand, else 0
 BY_NAME: dict[str, Op] = {}
-_names: dict[str, Any] = {"__name__": ROWS}  # what stands in the rows' module
-FLOATS: dict[str, Any] = dict(_names)  # what the names in a rule mean when it is read over floats,
-VALUES: dict[str, Any] = dict(_names)  # and when it is read over Values
-_built_in = 0  # how many rows are not a user's
+_names: dict[str, Any] = {"__name__": ROWS}  # the names of the rows' module
+FLOATS: dict[str, Any] = dict(_names)  # the globals of the rules over floats
+VALUES: dict[str, Any] = dict(_names)  # and over Values
+_built_in = 0  # the number of built-in rows
 
 
 def row(
     name: str, arity: int | None, symbol: str, about: str, value: Any, partials: Any, *domain: Any, **more: Any
 ) -> Op:
-    """Enter a row in the table. The rules of `ops` are read anew over each kind of number."""
+    """Add a row to the table, with its rules over floats and over Values."""
     readings = {"value": interpret(value, FLOATS), "partials": interpret(partials, FLOATS)}
     readings["graph_partials"] = interpret(partials, VALUES)
     more["kinks"] = interpret(more.get("kinks"), FLOATS)
@@ -131,9 +131,9 @@ def row(
 
 
 def interpret(rule: Any, meanings: dict[str, Any]) -> Any:
-    """The same rule with its names looked up in a `namespace`; a rule from elsewhere, as a user's, stays as it is.
+    """Copy a rule of the table with other globals, a `namespace`; return any other rule, as a user's, unchanged.
 
-    So one text serves floats, Values, the numbers of other libraries, symbols and the source code of other languages.
+    So one rule serves floats, Values, the numbers of other libraries, symbols and source code in other languages.
 
     >>> written = namespace(lambda row: lambda *xs: f"{row.name}({', '.join(map(str, xs))})")
     >>> interpret(BY_NAME["reciprocal"].value, written)("x")
@@ -145,11 +145,11 @@ def interpret(rule: Any, meanings: dict[str, Any]) -> Any:
 
 
 def namespace(of_row: Callable[[Op], Any] = lambda row: row, **meanings: Any) -> dict[str, Any]:
-    """What the names in the rules mean over another kind of number.
+    """Make the globals that rules need over another kind of number, for `interpret`.
 
     Args:
-        of_row: what stands for a row; by default it itself, which computes as its operands say.
-        **meanings: names that mean something else there, as `where` does if a condition cannot be asked.
+        of_row: returns the replacement of a row; by default the row itself, which computes floats or Values.
+        **meanings: replacements of single names, as of `where` if a condition has no truth value yet.
     """
     found: dict[str, Any] = {}
     _fill(found, of_row)
@@ -158,16 +158,16 @@ def namespace(of_row: Callable[[Op], Any] = lambda row: row, **meanings: Any) ->
 
 
 def _fill(meanings: dict[str, Any], of_row: Callable[[Op], Any]) -> None:
-    """Say what each name of the rows' module means; what rules share is itself read over the same meanings."""
+    """Fill in the names of the rows' module; functions that rules share are interpreted with the same globals."""
     for name, thing in _names.items():
         meanings[name] = of_row(thing) if isinstance(thing, Op) else interpret(thing, meanings)
 
 
 def complete(names: dict[str, Any]) -> int:
-    """Say what each name of the rules' modules means over floats and over Values; how many rows there are.
+    """Fill in the globals of rules over floats and over Values; return the number of rows.
 
-    Over Values a comparison has been answered already: no node is needed to choose, and a branch that was not
-    taken cannot turn a second derivative into 0 * inf.
+    Over Values a comparison gives a bool, so `where` needs no node, and the branch that was not taken cannot turn a
+    second derivative into 0 * inf.
     """
     _names.update({**vars(special), **names})
     _fill(FLOATS, lambda row: row.value)
@@ -215,21 +215,21 @@ for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
 def register(
     name: str, value: Callable[..., float], partials: Callable[..., Any], arity: int | None, symbol: str
 ) -> Op:
-    """Enter a row that a user wrote; `functions.op` is the door to it.
+    """Add a row that a user wrote; `functions.op` calls it.
 
     Raises:
-        OperationError: the name is no identifier or belongs to a built-in operation, the symbol is no string, or a rule
-            cannot be called.
+        OperationError: the name is not an identifier or belongs to a built-in operation, the symbol is not a string, or
+            a rule is not a function.
     """
     if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
-        raise OperationError(f"an operation's name is an identifier without a leading underscore, not {name!r}")
+        raise OperationError(f"the name {name!r} is not allowed: use an identifier without a leading underscore")
     if name in BY_NAME and BY_NAME[name].code < _built_in:
         raise OperationError(f"{name} is a built-in operation: choose another name")
     if not isinstance(symbol, str):
-        raise OperationError(f"the symbol of {name} is how drawings write it: a string, not {symbol!r:.40}")
+        raise OperationError(f"the symbol of {name} is {symbol!r:.40}; expected a string, for drawings")
     for role, rule in (("value", value), ("partials", partials)):
         if not callable(rule):
             raise OperationError(f"the {role} of {name} must be a function, not {rule!r:.40}")
     if len(TABLE) == LEFT:
-        raise OperationError(f"the table is full: it holds {LEFT} operations")
+        raise OperationError(f"the table is full: it has {LEFT} operations")
     return row(name, arity, symbol, value.__doc__ or "", value, partials)

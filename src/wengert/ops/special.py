@@ -61,7 +61,7 @@ ERFC = [
     -2.869359886917421e-07, 2.0902164233586402e-08, 3.5884239034335214e-08, -7.150891145404653e-11,
 ]  # fmt: skip
 
-# 1 / sqrt(2) and 1 / sqrt(2 pi): the float, and what it leaves out; of the first, also its halves of 26 bits
+# 1 / sqrt(2) and 1 / sqrt(2 pi), each as a float and its rounding error; the first also as two halves of 26 bits
 SPLIT = 2.0**27 + 1.0
 ROOT, ROOT_REST = math.sqrt(0.5), -4.833646656726457e-17
 ROOT_UPPER = ROOT * SPLIT - (ROOT * SPLIT - ROOT)
@@ -71,9 +71,9 @@ ONE_LESS_EULER, ONE_OVER_SQRT_PI, HALF_LOG_2PI_LESS_HALF = 0.42278433509846713, 
 
 
 def guarded(function: Callable[..., float], overflow: float = inf) -> Callable[..., float]:
-    """A function of `math` that answers as IEEE 754 does where `math` raises.
+    """Wrap a function of `math` so that it returns the IEEE 754 result where `math` raises.
 
-    `overflow` is what stands for a result beyond the largest float; outside the domain the answer is nan.
+    `overflow` is the result beyond the largest float; outside the domain the result is nan.
 
     >>> guarded(math.sqrt)(-1.0), guarded(math.cosh)(1000.0)
     (nan, inf)
@@ -91,7 +91,7 @@ def guarded(function: Callable[..., float], overflow: float = inf) -> Callable[.
 
 
 def logarithm(function: Callable[[float], float], pole: float = 0.0) -> Callable[[float], float]:
-    """A logarithm of `math` with -inf at its pole and nan below."""
+    """Wrap a logarithm of `math` so that it returns -inf at its pole and nan below."""
 
     def call(x: float) -> float:
         return function(x) if x > pole else -inf if x == pole else nan
@@ -100,7 +100,7 @@ def logarithm(function: Callable[[float], float], pole: float = 0.0) -> Callable
 
 
 def atanh(x: float) -> float:
-    """The inverse of tanh, with +-inf at +-1 and nan beyond."""
+    """Return the inverse of tanh, with +-inf at +-1 and nan beyond."""
     return math.atanh(x) if -1.0 < x < 1.0 else math.copysign(inf, x) if abs(x) == 1.0 else nan
 
 
@@ -108,30 +108,30 @@ log1p: Callable[[float], float] = logarithm(math.log1p, -1.0)
 
 
 def sign(x: float) -> float:
-    """-1, 0 or 1; nan for nan."""
+    """Return the sign of x: -1, 0 or 1; nan for nan."""
     return math.copysign(1.0, x) if x < 0.0 or x > 0.0 else x
 
 
 def floor(x: float) -> float:
-    """The greatest whole number that is not above x, as a float: -0, the infinities and nan stay what they are."""
+    """Return the greatest integer that is not above x, as a float; -0, infinities and nan are returned unchanged."""
     return x // 1.0 if abs(x) < inf else x
 
 
 def round_(x: float) -> float:
-    """The nearest whole number, a tie to the even one, as a float; likewise."""
+    """Return the nearest integer as a float, the even one on a tie; -0, infinities and nan are returned unchanged."""
     return math.copysign(round(x), x) if abs(x) < 2.0**52 else x
 
 
 def remainder(x: float, y: float) -> float:
-    """x % y, with nan for y = 0."""
+    """Return x % y, with nan for y = 0."""
     return x % y if y else nan
 
 
-to_multiple: Callable[..., float] = guarded(math.remainder)  # how far x is from the nearest multiple of y
+to_multiple: Callable[..., float] = guarded(math.remainder)  # the distance of x from the nearest multiple of y
 
 
 def cbrt(x: float) -> float:
-    """The cube root: the C library's, with a step of Newton's, as some are 3 units in the last place off."""
+    """Return the cube root: the C library's, which can be 3 ulp off, improved by one Newton step."""
     y = math.cbrt(x)
     return y - (y - x / (y * y)) / 3.0 if 0.0 < abs(x) < inf else y
 

@@ -1,10 +1,10 @@
 """The table of operations: one row each.
 
-A row reads against a calculus book: the value, then the partial derivative by each operand, which may use
-the value itself as `out` (the derivative of exp is `out`). A rule is written over the other rows and + - *
-alone, so that one text serves every kind of number: read over floats it computes floats, read over Values
-it records a graph, which is how second derivatives come about. Hence two habits: `div(a, b)` stands where
-Python's `/` would raise, and a branch is `where(condition, a, b)`, never `if`.
+A row can be compared with a calculus book: the value, then the partial derivative with respect to each operand, which
+may use the value as `out` (the derivative of exp is `out`). A rule uses only other rows and + - *, so that one rule
+serves every kind of number: over floats it computes floats, and over Values it records a graph, which gives second
+derivatives. Two conventions follow: `div(a, b)` in place of Python's `/`, which would raise, and
+`where(condition, a, b)` in place of `if`.
 
 To add an operation, add a row. `wengert.op` adds one of your own at run time.
 """
@@ -24,17 +24,17 @@ from wengert.ops.special import guarded
 
 __all__ = ["BUILT_IN", "BY_NAME", "FLOATS", "LEFT", "TABLE", "UNARY", "VALUES", "Op"]
 
-# -- what several rules share -----------------------------------------------------------------------------------------
+# -- functions that several rules share -------------------------------------------------------------------------------
 
 
 def _bell(x: Any) -> Any:
-    """The logistic density e^-|x| / (1 + e^-|x|)^2: accurate in both tails, where s * (1 - s) is not."""
+    """Return the logistic density e^-|x| / (1 + e^-|x|)^2, accurate in both tails, where s * (1 - s) is not."""
     e = exp(-abs(x))
     return div(e, 1.0 + e * (2.0 + e))
 
 
 def _guarded_form(condition: Any, careful: Callable[[], Any], plain: Any) -> Any:
-    """`careful()` where the plain form loses digits to underflow or overflow. Array programs take the plain form."""
+    """Return `careful()` where the plain form loses digits to underflow or overflow. Compiled code uses `plain`."""
     return careful() if condition else plain
 
 
@@ -43,17 +43,17 @@ def _finite(x: Any, y: Any) -> Any:
 
 
 def _kept(out: Any) -> Any:
-    """Whether a result is neither near underflow nor infinite."""
+    """Return True if a result is neither near underflow nor infinite."""
     return where(abs(out) > TINY, abs(out) < inf, False)
 
 
 def _lost(out: Any, x: Any, y: Any) -> Any:
-    """Whether out = x**y, of ordinary numbers, is no help in finding its derivatives."""
+    """Return True if out = x**y of finite numbers is too small or too large to compute its derivatives from."""
     return where(where(_kept(out), _kept(div(out, x)), False), False, where(x == 0.0, False, _finite(x, y)))
 
 
 def _power_by_base(out: Any, x: Any, y: Any) -> Any:
-    """y * x^(y-1), as y * (out / x) since y - 1 may round; where out is no help, by halves of the exponent."""
+    """Return y * x^(y-1) as y * (out / x), since y - 1 may round; where out is lost, with half the exponent twice."""
     k = where(abs(x) < 1.0, 2.0**100, 1.0)
     slope = where(_kept(out), y * div(out, x), y * pow_(x, y - 1.0))
     by_halves = lambda: div(y * _root(x, y), x * k) * (_root(x, y) * k) * pow_(sign(x), y)  # noqa: E731  (a form)
@@ -61,12 +61,12 @@ def _power_by_base(out: Any, x: Any, y: Any) -> Any:
 
 
 def _to_any_order(by_base: Any) -> Any:
-    """The same over Values, where x**3 has no fourth derivative, not one that cancels to a rounding error."""
+    """Wrap `by_base` for Values: the fourth derivative of x**3 is then exactly 0, and not a rounding error."""
 
     def by_base_again(out: Any, x: Any, y: Any) -> Any:
         if isinstance(y, float) and (y - 1.0) + 1.0 == y:
             return y * pow_(x, y - 1.0) if y else 0.0
-        return 0.0 + y * div(out, x) if y == 0.0 and x != 0.0 else by_base(out, x, y)  # 0, with a slope by y
+        return 0.0 + y * div(out, x) if y == 0.0 and x != 0.0 else by_base(out, x, y)  # 0, which depends on y
 
     return by_base_again
 
@@ -77,40 +77,40 @@ def _power_by_exponent(out: Any, x: Any, y: Any) -> Any:
 
 
 def _root(x: Any, y: Any) -> Any:
-    """The square root of |x|^y."""
+    """Return the square root of |x|^y."""
     return pow_(abs(x), 0.5 * y)
 
 
 def _share(x: Any, y: Any) -> Any:
-    """How much of a maximum's gradient goes to x: all to the greater, half each on a tie."""
+    """Return the share of a maximum's gradient that goes to x: all to the greater operand, half to each on a tie."""
     return where(x < y, 0.0, where(x <= y, 0.5, 1.0))
 
 
 def _atan_slope(x: Any) -> Any:
-    """1 / (1 + x^2), also where x^2 overflows."""
+    """Return 1 / (1 + x^2), also where x^2 overflows."""
     return _guarded_form(abs(x) > 1e150, lambda: div(div(1.0, x), x), div(1.0, 1.0 + x * x))
 
 
 def _cbrt_slope(out: Any, x: Any) -> Any:
-    """1 / (3 out^2), as out / x / 3 since out is rounded."""
+    """Return 1 / (3 out^2) as out / x / 3, since out is rounded."""
     return where(x == 0.0, inf, where(abs(x) < inf, div(div(out, x), 3.0), div(div(1.0, out), out)))
 
 
 def _slope_of_quotient(out: Any, x: Any, y: Any) -> Any:
-    """-x / y^2, as -out / y."""
+    """Return -x / y^2 as -out / y."""
     lost = where(out == 0.0, False, abs(out) < TINY)
     return _guarded_form(lost, lambda: -div(div(x * HUGE, y), y) * (1.0 / HUGE), -div(out, y))
 
 
 def _cosine(x: Any, y: Any, h: Any) -> Any:
-    """x / h, and 0 at the origin, where h = hypot(x, y) is 0."""
+    """Return x / h, and 0 at the origin, where h = hypot(x, y) is 0."""
     k = where(h < 1.0, HUGE, 1.0 / HUGE)
     slope = where(h == 0.0, 0.0, div(x, where(h == 0.0, 1.0, h)))
     return _guarded_form(_lost_length(x, y, h), lambda: div(x * k, hypot(x * k, y * k)), slope)
 
 
 def _cosine_by_length(x: Any, y: Any, h: Any) -> Any:
-    """(x / h) / h, and 0 at the origin."""
+    """Return (x / h) / h, and 0 at the origin."""
     length, k = where(h == 0.0, 1.0, h), where(h < 1.0, HUGE, 1.0 / HUGE)
     slope = div(div(x, length), length)
     tiny = where(h > 1e-20, abs(x) < TINY, False)
@@ -124,7 +124,7 @@ def _lost_length(x: Any, y: Any, h: Any) -> Any:
 
 
 def _times_exp(factor: Any, x: Any) -> Any:
-    """factor * e^x, which may be large where e^x has underflown."""
+    """Return factor * e^x, which may be large although e^x underflows."""
     return factor * exp(0.5 * x) * exp(0.5 * x)
 
 
@@ -133,20 +133,20 @@ def _silu(x: Any) -> Any:
 
 
 def _silu_slope(x: Any) -> Any:
-    """sigmoid(x) * (1 + x * sigmoid(-x)), over a common denominator."""
+    """Return sigmoid(x) * (1 + x * sigmoid(-x)), over a common denominator."""
     e = exp(-abs(x))
     plain = div(where(x > 0.0, 1.0 + e * (1.0 + x), e * (1.0 + x + e)), 1.0 + e * (2.0 + e))
     return _guarded_form(x < -700.0, lambda: _times_exp(1.0 + x, x), plain)
 
 
 def _gaussian_slope(out: Any, x: Any) -> Any:
-    """-2 x e^-x^2: in the tail e^-x^2 is e^-(|x| - 1)^2 * e^(1 - 2|x|), all of it exact but the exponentials."""
+    """Return -2 x e^-x^2: in the tail e^-x^2 is e^-(|x| - 1)^2 * e^(1 - 2|x|), whose exponents are exact."""
     tail = abs(abs(x) - 27.0) < 1.0
     return _guarded_form(tail, lambda: -2.0 * x * gaussian(abs(x) - 1.0) * exp(1.0 - 2.0 * abs(x)), -2.0 * (x * out))
 
 
 def _normal(factor: Any, x: Any) -> Any:
-    """factor times the normal density, which may be large where that has underflown."""
+    """Return factor times the normal density, which may be large although the density underflows."""
     return ONE_OVER_SQRT_2PI * factor * gaussian(0.5 * x) * gaussian(0.5 * x)
 
 
@@ -160,18 +160,18 @@ def _gelu_slope(x: Any) -> Any:
 
 
 def _mills(x: Any) -> Any:
-    """-x times Mills' ratio of the cdf to the pdf, far below 0: https://dlmf.nist.gov/7.12.E1."""
+    """Return -x times the cdf over the pdf (Mills' ratio), far below 0: https://dlmf.nist.gov/7.12.E1."""
     r = div(1.0, x * x)
     return 1.0 - r * (1.0 - r * (3.0 - r * (15.0 - r * (105.0 - r * (945.0 - r * (10395.0 - r * 135135.0))))))
 
 
 def _inside(x: Any, slope: Any) -> Any:
-    """`slope` where -1 <= x <= 1, nan outside, where the function itself is nan."""
+    """Return `slope` where -1 <= x <= 1, and nan outside, where the function itself is nan."""
     return where(abs(x) <= 1.0, slope, nan)
 
 
 def _total(*xs: Any) -> Any:
-    """From left to right, as a loop would: the same bits as adding one by one."""
+    """Add from left to right, with the bits that a loop gives."""
     total = 0.0
     for x in xs:
         total = total + x
@@ -179,13 +179,13 @@ def _total(*xs: Any) -> Any:
 
 
 def _gap(*xs: Any) -> Any:
-    """How far the greatest is from the next one."""
+    """Return the difference of the greatest and the next one."""
     best, *others = sorted(xs, reverse=True)
     return where(best == others[0], 0.0, best - others[0]) if others else inf
 
 
 def _ties(out: Any, *xs: Any) -> Any:
-    """The gradient of a maximum, shared evenly among all that reach it."""
+    """Return the gradient of a maximum, shared evenly among the operands that reach it."""
     reach = [where(x >= out, where(x <= out, 1.0, 0.0), 0.0) for x in xs]
     return [div(r, sum(reach)) for r in reach]
 
@@ -198,7 +198,7 @@ def _product(*xs: Any) -> Any:
 
 
 def _products_of_others(out: Any, *xs: Any) -> Any:
-    """For each x the product of all others, from products of what stands before and behind: right at zeros too."""
+    """Return for each x the product of all others, those before times those behind: correct at zeros too."""
     before, behind = [1.0], [1.0]
     for x in xs[:-1]:
         before.append(before[-1] * x)
@@ -208,7 +208,7 @@ def _products_of_others(out: Any, *xs: Any) -> Any:
 
 
 def _dot(*operands: Any) -> Any:
-    """bias + w1 x1 + w2 x2 + ..., of operands that stand as (w1, w2, ..., x1, x2, ..., bias)."""
+    """Return bias + w1 x1 + w2 x2 + ...; the operands are (w1, w2, ..., x1, x2, ..., bias)."""
     half = len(operands) // 2
     total = operands[-1]
     for w, x in zip(operands[:half], operands[half:], strict=False):
@@ -222,7 +222,7 @@ def _dot_partials(out: Any, *operands: Any) -> Any:
 
 
 def _logsumexp(*xs: Any) -> Any:
-    """log(e^x1 + e^x2 + ...), shifted by the greatest so that nothing overflows."""
+    """Return log(e^x1 + e^x2 + ...), shifted by the greatest so that nothing overflows."""
     greatest = max_(*xs)
     shift = where(abs(greatest) < inf, greatest, 0.0)
     return shift + log(sum_(*[exp(x - shift) for x in xs]))
@@ -230,11 +230,11 @@ def _logsumexp(*xs: Any) -> Any:
 
 LN2, LN10 = math.log(2.0), math.log(10.0)
 TWO_OVER_SQRT_PI, ONE_OVER_SQRT_2PI = 2.0 / math.sqrt(math.pi), 1.0 / math.sqrt(2.0 * math.pi)
-TINY, HUGE = 1e-290, 2.0**600  # below the one digits may be lost to underflow; times the other there is room again
+TINY, HUGE = 1e-290, 2.0**600  # below TINY digits may be lost to underflow; multiplying by HUGE avoids it
 POSITIVE, UNIT, ABOVE_ONE, REAL = (0.1, 4.0), (-0.95, 0.95), (1.05, 4.0), (-3.0, 3.0)
 
 # fmt: off
-# -- the table: name, number of operands, symbol, value, partial derivatives, domain; the rest as `Op` says -----------
+# -- the table: name, number of operands, symbol, value, partial derivatives, domain; the other fields are Op's --------
 
 leaf: Op   = _row("leaf", 0, "", "a number that no operation made",
        None, None)
@@ -277,13 +277,13 @@ clip: Op   = _row("clip", 3, "clip", "x limited to the range from low to high",
                                          where(x > high, 1.0, where(low > high, 1.0, 0.0))), REAL, (-2.0, -1.0), (1.0, 2.0),
               aliases=("clamp",), kinks=lambda x, low, high: minimum(abs(x - low), abs(x - high)))
 
-floor: Op  = _row("floor", 1, "floor", "the greatest whole number that is not above x",
+floor: Op  = _row("floor", 1, "floor", "the greatest integer that is not above x",
        special.floor,                   lambda out, x: 0.0, kinks=lambda x: special.to_multiple(x, 1.0))
-round_: Op = _row("round", 1, "round", "the nearest whole number; of two as near, the even one",
-       special.round_,                 lambda out, x: 0.0, kinks=lambda x: special.to_multiple(x - 0.5, 1.0))
+round_: Op = _row("round", 1, "round", "the nearest integer, the even one on a tie",
+       special.round_,                  lambda out, x: 0.0, kinks=lambda x: special.to_multiple(x - 0.5, 1.0))
 remainder: Op = _row("remainder", 2, "mod", "x - y * floor(x / y), Python's x % y: it has the sign of y; nan for y = 0",
        special.remainder,     lambda out, x, y: (1.0, where(abs(out) >= inf, 1.0, -round_(div(x, y) - div(out, y)))), REAL, ABOVE_ONE,
-              aliases=("mod",), kinks=lambda x, y: div(special.to_multiple(x, y), maximum(1.0, abs(div(x, y)))))  # by y -floor(x / y), also where x / y itself rounds up
+              aliases=("mod",), kinks=lambda x, y: div(special.to_multiple(x, y), maximum(1.0, abs(div(x, y)))))  # with respect to y -floor(x / y), also where x / y itself rounds up
 
 stop_gradient: Op = _row("stop_gradient", 1, "stop", "x as a constant: no gradient flows back through it",
        lambda x: x,                     lambda out, x: 0.0)
@@ -384,17 +384,17 @@ min_: Op   = _row("min", None, "min", "the least of the values; a tie shares the
        lambda *xs: reduce(minimum, xs), _ties, kinks=lambda *xs: _gap(*[-x for x in xs]))  # type: ignore[arg-type]  # as above
 logsumexp: Op = _row("logsumexp", None, "logsumexp", "log(e**v1 + e**v2 + ...), without overflow",
        _logsumexp,        lambda out, *xs: [exp(x - where(out == -inf, 0.0, out)) for x in xs])
-pick: Op   = _row("pick", None, "pick", "the one of the values that an integer, the last operand, chooses",
+pick: Op   = _row("pick", None, "pick", "the value at an index, which is the last operand",
        None, None)
-COMPARED: list[Op] = [_row(name, 2, name, "1 where x and y compare so, else 0", None, None) for name in ("lt", "le", "gt", "ge", "eq", "ne")]
-by_hand: Op = _row("by hand", None, "", "a node that its user put together: Value(data, children, symbol)",
+COMPARED: list[Op] = [_row(name, 2, name, "1 if the comparison of x and y holds, else 0", None, None) for name in ("lt", "le", "gt", "ge", "eq", "ne")]
+by_hand: Op = _row("by hand", None, "", "a node made by hand: Value(data, children, symbol)",
        None, None)
-compiled: Op = _row("compiled", None, "compiled", "a function that `wengert.compile` has made one node",
+compiled: Op = _row("compiled", None, "compiled", "a call of a compiled function, as one node",
        None, None)
 # fmt: on
 
 
 BUILT_IN = complete(globals())
-# In a rule |x| stands in even functions, smooth at 0: there either of its slopes is right, and the 0 of abs is not.
+# Rules use |x| in even functions that are smooth at 0: there either slope of |x| is right, but the 0 of abs is not.
 VALUES["abs"] = lambda x: leaky_relu(x, -1.0)
 VALUES["_power_by_base"] = _to_any_order(VALUES["_power_by_base"])

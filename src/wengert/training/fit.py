@@ -281,7 +281,7 @@ def _metric(metric: Metric | str | None, loss: Loss) -> Metric | None:
 def _check_numbers(epochs: int, batch_size: int | None, patience: int | None, clip_norm: float | None) -> None:
     for name, number in {"epochs": epochs, "batch_size": batch_size, "patience": patience}.items():
         if number is not None and (not isinstance(number, int) or number < 1):
-            raise ArgumentError(f"{name} is {number!r}; expected a whole number from 1 up")
+            raise ArgumentError(f"{name} is {number!r}; expected an int >= 1")
     if clip_norm is not None:
         positive("clip_norm", clip_norm)
 

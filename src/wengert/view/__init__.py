@@ -1,11 +1,11 @@
-"""Pictures: as text, which needs nothing, and as plots, which need matplotlib."""
+"""Drawings of graphs, explanations, step-by-step pages, and plots with matplotlib."""
 
 from importlib import import_module
 from types import ModuleType
 
 
 def __getattr__(name: str) -> ModuleType:
-    """The module of that name, as in ``wengert.view.plots`` after ``import wengert``."""
+    """Import a module of this package at its first use, as in ``wengert.view.plots``."""
     try:
         return import_module(f"wengert.view.{name}")
     except ModuleNotFoundError:

@@ -1,4 +1,4 @@
-"""The backward pass of a graph, written down: what each operand's gradient was before a node's turn, and after it."""
+"""The backward pass of a graph as data: each operand's gradient before and after each node's step."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from wengert.view.naming import clean, number, second
 
 __all__ = ["Contribution", "Pass"]
 
-LONGEST = 200  # characters of what a closure raised
-CANCELLED = 1e-12  # what may be left, of numbers around 1, where a sum cancels in another order
+LONGEST = 200  # characters of an exception's text
+CANCELLED = 1e-12  # the rounding error that is tolerated where a sum of numbers around 1 cancels
 
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """What one operand receives when its node passes its gradient on.
+    """The gradient that one operand receives from its node.
 
     Attributes:
-        operand: the operand's place in the computation.
-        name: what it is called.
-        partial: the derivative of the node with respect to this operand, as recorded; of a node made by hand, what its
-            closure was seen to add for a gradient of 1, nan if that is not all that it goes by.
-        product: the node's gradient times `partial`: what is added.
-        before: the operand's gradient until then.
-        after: ``before + product``, or what the closure of a node made by hand makes of it.
-        sentence: the same in words and numbers.
-        rule: where `partial` comes from, as a calculus book has it, then in numbers: ``1 - tanh(n)² = 1 - 0.7071² =
-            0.5``; '' where there is no such rule, or the closure of a node made by hand does not go by it.
-        at: the operand's place in `Graph.operands`.
-        how: whether the turn "added" the product, "replaced" what was there by it, or did something "else".
+        operand: the operand's index in the graph.
+        name: the operand's name.
+        partial: the derivative of the node with respect to this operand, as recorded; for a node made by hand, what its
+            closure adds for a gradient of 1, or nan if that is not proportional to the gradient.
+        product: the node's gradient times `partial`.
+        before: the operand's gradient before the step.
+        after: ``before + product``, or the gradient that the closure of a node made by hand sets.
+        sentence: the step in words and numbers.
+        rule: the rule for `partial` as in a calculus book, then in numbers: ``1 - tanh(n)² = 1 - 0.7071² = 0.5``;
+            '' if there is none, or if the closure of a node made by hand does not follow it.
+        at: the operand's index in `Graph.operands`.
+        how: "added" if the step adds the product, "replaced" if it overwrites the gradient with it, or "else".
     """
 
     operand: int
@@ -54,22 +54,23 @@ class Contribution:
 
 
 class Pass:
-    """The pass, in the order in which `backward()` goes, so that the bits are the same; no gradient is touched.
+    """The backward pass in the order of `backward()`, so with the same bits; no gradient is changed.
 
-    A node made by hand has its closure run, and every gradient is put back: what it does stands here, whatever it is.
+    The closures of nodes made by hand are run, and then all gradients are restored, so that the recorded steps are what
+    these closures really do.
 
     Attributes:
         graph: the computation.
-        names: what its nodes are called.
+        names: the names of its nodes.
         data: the number of each node.
-        partials: the local derivatives, as `Graph.partials` gives them.
-        gradients: of each node, when all have had their turn.
-        before: for each of `Graph.operands`, its gradient before the turn of its node,
-        after: and after it.
-        is_first: for each, whether that turn was the first to reach it.
-        silent: the places of the nodes made by hand without a closure.
-        broken: what the closure of a node raised, by the node's place.
-        made: the places of what is no leaf.
+        partials: the local derivatives, as in `Graph.partials`.
+        gradients: the gradient of each node at the end.
+        before: for each of `Graph.operands`, the operand's gradient before the step of its node.
+        after: the same after the step.
+        is_first: for each of `Graph.operands`, 1 if its step is the first to reach the operand.
+        silent: the indices of the nodes made by hand without a closure.
+        broken: the exceptions of closures as text, by the node's index.
+        made: the indices of the nodes that are not leaves.
     """
 
     def __init__(self, root: Value) -> None:
@@ -112,7 +113,7 @@ class Pass:
                     values[x].grad = self.gradients[x]
                 node._push()
                 found = [values[x].grad for x in slots]
-            except Exception as error:  # whatever a closure of the user's raises is what there is to say of it
+            except Exception as error:  # a user's closure may raise anything
                 self.broken[place] = clean(f"{type(error).__name__}: {error}", LONGEST)
                 return
             finally:
@@ -122,14 +123,14 @@ class Pass:
             self._write(at, x, gradient)
 
     def _slots(self, place: int) -> dict[int, list[int]]:
-        """The operands of a node made by hand, each once, and all its places in `Graph.operands`."""
+        """Return the operands of a node made by hand, each once, with all its indices in `Graph.operands`."""
         slots: dict[int, list[int]] = {}
         for at, operand in edges(self.graph, place):
             slots.setdefault(operand, []).append(at)
         return slots
 
     def moves(self, place: int) -> list[Contribution]:
-        """What a node's turn did. A closure adds to an operand that is there twice at once: it stands here once."""
+        """List the contributions of a node's step; an operand of a closure that occurs twice is listed once."""
         if not is_by_hand(self.graph, place):
             return [self._contribution(place, x, at, self.partials[at]) for at, x in edges(self.graph, place)]
         if place in self.silent or place in self.broken:
@@ -146,12 +147,12 @@ class Pass:
         if is_by_hand(self.graph, place) and not _agree(after, before + product):
             how = "replaced" if _agree(after, product) else "else"
         if how == "else":
-            said = f"the _backward of {name} turns the grad of {target} from {number(before)} into {number(after)}"
+            said = f"the _backward of {name} changes the grad of {target} from {number(before)} to {number(after)}"
             product = after - before
         elif self.is_first[at]:
             said = f"grad of {target} = {said}"
         elif how == "replaced":
-            lost = f"the {number(before)} that it held is lost: the _backward of {name} has = where += belongs"
+            lost = f"its former {number(before)} is lost: the _backward of {name} has = instead of +="
             said = f"grad of {target} = {said}, and {lost}"
         else:
             total = f"{number(before)} + {second(product)} = {number(after)}"
@@ -160,7 +161,7 @@ class Pass:
         return Contribution(operand, self.names[operand], partial, product, before, after, said, rule, at, how)
 
     def _rule(self, place: int, at: int, partial: float) -> str:
-        """A local derivative as the rule has it, over the names of the operands and over their numbers."""
+        """Write the rule of a local derivative, in the names of the operands and then in their numbers."""
         operands, name = self.graph[place].operands, naming.spelled(self.graph, place)
         written = naming.derivative(name, len(operands), at - self.graph.starts[place])
         if not written or partial != partial:
@@ -178,28 +179,28 @@ class Pass:
         return " = ".join(dict.fromkeys([over_names, over_numbers, number(partial)]))
 
     def passed(self, place: int, at: int) -> float:
-        """What a node passes on to an operand."""
+        """Return the contribution of a node to the gradient of an operand."""
         partial = self.partials[at]
         if partial != partial and is_by_hand(self.graph, place):
             return self.after[at] - self.before[at]
         return partial * self.gradients[place]
 
-    # -- in words -----------------------------------------------------------------------------------------------------
+    # -- sentences ----------------------------------------------------------------------------------------------------
 
     def computation(self, place: int) -> str:
-        """A node's forward step: ``d = a*b + a = -6 + 2 = -4``."""
+        """Write a node's forward step: ``d = a*b + a = -6 + 2 = -4``."""
         formula = naming.formula(self.graph, self.names, place)
         numbers = naming.written(self.graph, place, lambda x: number(self.data[x] if isinstance(x, int) else x), " × ")
         return " = ".join([*dict.fromkeys([self.names[place], formula]), numbers, number(self.data[place])])
 
     def operands(self, place: int) -> list[tuple[str, float]]:
-        """The name and the number of each operand; the name of a constant is the number itself."""
+        """Return the name and the number of each operand; the name of a constant is the number itself."""
         operands = self.graph[place].operands
         return [(self.names[x], self.data[x]) if isinstance(x, int) else (number(x), x) for x in operands]
 
     @property
     def stale(self) -> tuple[str, ...]:
-        """The names of the nodes whose number is no longer what their operands' numbers give."""
+        """The names of the nodes whose data no longer follows from that of their operands."""
         return tuple([self.names[place] for place in self.made if self._is_stale(place)])
 
     def _is_stale(self, place: int) -> bool:
@@ -210,21 +211,21 @@ class Pass:
         return again != data and (again == again or data == data)
 
     def said(self, place: int) -> str:
-        """A node's name as it stands in a sentence: an expression in parentheses."""
+        """Return a node's name for a sentence, in parentheses if it is an expression."""
         name = self.names[place]
         return f"({name})" if naming.is_compound(self.graph, self.names, place) else name
 
     def idle(self, place: int) -> str:
-        """Why a node passes nothing on."""
+        """Explain why a node passes no gradient on."""
         name = self.said(place)
         if place in self.broken:
             return f"the _backward of {name} raises {self.broken[place]}"
         if place in self.silent:
             return f"{name} has no _backward: its gradient stops here"
-        return f"{name} has no operand that takes a gradient"
+        return f"{name} has no operands to pass its gradient on to"
 
     def faults(self, way: Container[int]) -> list[str]:
-        """What closures do that they should not, in sentences; of the nodes on a way from the result."""
+        """List the errors of closures, as sentences, for the nodes on a way from the result."""
         found = []
         for place in range(len(self.names) - 1, -1, -1):
             if place not in way or not is_by_hand(self.graph, place):
@@ -235,9 +236,9 @@ class Pass:
             for move in self.moves(place):
                 if move.operand in way and move.how == "replaced":
                     lost = number(move.before)
-                    found.append(f"T{closure[1:]} has = where += belongs: the {lost} that {move.name} held is lost.")
+                    found.append(f"T{closure[1:]} has = instead of +=: the former {lost} of {move.name} is lost.")
                 elif move.operand in way and move.how == "else":
-                    found.append(f"What {closure} adds to {move.name} is not its gradient times a local derivative.")
+                    found.append(f"T{closure[1:]} adds to {move.name} something else than gradient × local derivative.")
         return found
 
 

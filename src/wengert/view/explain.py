@@ -1,8 +1,8 @@
-"""Why a gradient is what it is: `explain(x, root)`.
+"""`explain(x, root)` explains a gradient by its largest paths and the factors along them.
 
 The gradient of x is a sum over all paths from the result to x, and each path contributes the product of the local
-derivatives along it. There can be more paths than atoms; the largest few are found without walking them all, as
-shortest paths are: the best paths to a node continue the best paths to the nodes that use it.
+derivatives along it. There can be exponentially many paths; the largest few are found like shortest paths, without
+visiting all: the best paths to a node extend the best paths to the nodes that use it.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from wengert.view.naming import number, second
 
 __all__ = ["Explanation", "Factor", "Path", "explain"]
 
-MANY = 5  # paths, reasons and leaves that are written out
-LONG = 12  # factors of one path that are written out
-TINY, HUGE = 1e-8, 1e6  # sizes beyond which a gradient is remarked on: a step of 0.1 times it is lost, or far too long
-LARGE = 20_000  # nodes from which on only the one largest path is sought
+MANY = 5  # the number of paths and reasons that are shown
+LONG = 12  # the number of factors of one path that are shown
+TINY, HUGE = 1e-8, 1e6  # a gradient outside is reported: a step of 0.1 times it is lost in rounding, or far too long
+LARGE = 20_000  # in graphs of this many nodes, only the largest path is computed
 
 _SATURATED = ("tanh", "sigmoid", "softplus", "silu", "gelu", "erf", "erfc", "elu", "exp", "logsigmoid")
 _CHOOSING = ("maximum", "minimum", "max", "min", "where", "clip")
@@ -36,9 +36,9 @@ FLAT = {  # why the local derivative of an operation is 0
     "relu": "the input of the ReLU is {data}, and {side} 0 it is flat",
     "mul": "the other factor{named} is 0",
     "prod": "the other factor{named} is 0",
-    "dot": "what it is multiplied by is 0",
-    "stop_gradient": "stop_gradient lets none through",
-    **dict.fromkeys(_CHOOSING, "{op} did not choose it: it is {data}"),
+    "dot": "its factor in the sum is 0",
+    "stop_gradient": "stop_gradient stops every gradient",
+    **dict.fromkeys(_CHOOSING, "{op} did not select it: it is {data}"),
     **dict.fromkeys(_SATURATED, "{op} is flat at {data}: it is saturated"),
 }
 
@@ -51,12 +51,12 @@ class Factor:
     """One edge of a path: the local derivative of a node with respect to one of its operands.
 
     Attributes:
-        node: the name of the node that was computed,
-        operand: and of the operand.
+        node: the node's name.
+        operand: the operand's name.
         symbol: the node's operation, as in drawings.
-        partial: the derivative, as it was recorded.
-        at: its place among the operands of the whole computation (`Graph.operands`).
-        place: the node's place in the computation.
+        partial: the derivative, as recorded.
+        at: the index of the edge in `Graph.operands`.
+        place: the index of the node in the graph.
     """
 
     node: str
@@ -69,11 +69,11 @@ class Factor:
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """A way from the result to x, and what comes down it.
+    """A path from the result to x, and its contribution to the gradient.
 
     Attributes:
-        factors: the local derivatives, from the result on.
-        product: their product: what this path adds to the gradient.
+        factors: the local derivatives, starting at the result.
+        product: their product, which this path adds to the gradient.
     """
 
     factors: tuple[Factor, ...]
@@ -98,15 +98,15 @@ class Path:
 
 @dataclass(eq=False, repr=False, slots=True)
 class Explanation:
-    """What `explain` found; printed, it is the text, and in a notebook the text and a drawing.
+    """The result of `explain`: printed it is a text, and in a notebook a text and a drawing.
 
     Attributes:
-        name: what x is called.
+        name: the name of x.
         gradient: the derivative of the result with respect to x, as `backward()` computes it.
-        verdict: "zero", "nan", "infinite", "huge", "tiny", "ordinary", or "unused": x is not under the result.
-        reasons: what made it so, the most telling first.
+        verdict: "zero", "nan", "infinite", "huge", "tiny", "ordinary", or "unused" if the result does not depend on x.
+        reasons: sentences that explain the verdict, the most important first.
         paths: the largest paths, by the size of their products.
-        count: how many paths there are; inf beyond the largest float.
+        count: the number of paths; inf beyond the largest float.
     """
 
     name: str
@@ -119,8 +119,7 @@ class Explanation:
 
     def __str__(self) -> str:
         root = self._finder.names[-1]
-        of = f"the derivative of {root} with respect to it"
-        lines = [f"The gradient of {self.name}, {of}, is {number(self.gradient)}."]
+        lines = [f"The derivative of {root} with respect to {self.name} is {number(self.gradient)}."]
         lines += [f"  {reason}" for reason in self.reasons]
         if self.paths:
             lines.append(self._introduction())
@@ -131,18 +130,18 @@ class Explanation:
 
     def _introduction(self) -> str:
         if self.count == 1:
-            return "One path leads there, of these local derivatives:"
-        count = "Over 1e308"
+            return "There is one path, with these local derivatives:"
+        count = "more than 1e308"
         if self.count < inf:
-            count = f"{self.count:,.0f}" if self.count < 1e15 else f"About {self.count:.3g}"
-        return f"{count} paths lead there, and their products add up." + (
+            count = f"{self.count:,.0f}" if self.count < 1e15 else f"about {self.count:.3g}"
+        return f"There are {count} paths, and the derivative is the sum of their products." + (
             f" The largest {len(self.paths)}:" if self.count > len(self.paths) else ""
         )
 
     __repr__ = __str__
 
     def svg(self, theme: str = "auto") -> str:
-        """A drawing of the computation with the paths marked; of a large one, of the nodes on these paths alone."""
+        """Draw the graph with the paths highlighted; of a large graph, only the nodes on these paths."""
         on_path = {factor.at for path in self.paths for factor in path.factors}
         return highlight.svg(self._finder.graph, self._finder.names, self._finder.gradients, on_path, theme)
 
@@ -151,21 +150,21 @@ class Explanation:
 
 
 def explain(x: Any, root: Any = None) -> Explanation:
-    """Why the gradient of x is 0, nan or huge: the paths from the result to it, and the factors that made it so.
+    """Explain why the gradient of x is 0, nan or huge, by the paths from the result to x and their local derivatives.
 
-    A Value knows what it was made from, and not what was made from it: so the result, on which `backward()` would be
-    called, has to be given. It need not have been called, and no `grad` is touched. Inside of a
-    `wengert.detect_anomaly()` or `wengert.strict()` block the reasons name the lines that made the nodes. Both may be
-    of another class that knows its parts: its own closures are explained.
+    A Value refers to its operands and not to its results, so the result on which `backward()` would be called has to be
+    passed. It need not have been called, and no `grad` is read or written. Inside a `wengert.detect_anomaly()` or
+    `wengert.strict()` block the reasons have the source lines of the nodes. Objects of another engine's class, such as
+    your own, work too: their own closures are explained.
 
     Args:
         x: a leaf, or any node.
-        root: the result. Without it x itself is taken for the result, and the leaf whose gradient is the strangest
-            is explained: nan, infinite, 0, huge, in this order.
+        root: the result. Without it x is the result, and the leaf with the most suspicious gradient is explained: nan
+            comes first, then infinite, 0, huge.
 
     Raises:
         OperandError: x or root is not a Value.
-        ArgumentError: x is a leaf, and root is not given.
+        ArgumentError: x is a leaf, and root is missing.
 
     >>> x, w = Value(-3.0, "x"), Value(2.0, "w")
     >>> h = x * w
@@ -173,9 +172,9 @@ def explain(x: Any, root: Any = None) -> Explanation:
     >>> y = h.relu() * 5
     >>> y.label = "y"
     >>> print(explain(w, y))
-    The gradient of w, the derivative of y with respect to it, is 0.
+    The derivative of y with respect to w is 0.
       relu(h) passes nothing on to h: the input of the ReLU is -6, and below 0 it is flat.
-    One path leads there, of these local derivatives:
+    There is one path, with these local derivatives:
       y → relu(h) → h → w:  5 × 0 × (-3) = 0
     >>> explain(w, y).verdict
     'zero'
@@ -187,8 +186,8 @@ def explain(x: Any, root: Any = None) -> Explanation:
     foreign = ForeignGraph(whole)
     if root is None and foreign.root.is_leaf:
         raise ArgumentError(
-            f"{naming.clean(foreign.root.label) or 'x'} is a leaf, and a leaf does not know what was computed from it: "
-            "give the result that backward() is called on, explain(x, loss)"
+            f"{naming.clean(foreign.root.label) or 'x'} is a leaf, which does not refer to what was computed from it: "
+            "pass the result that backward() is called on too, explain(x, loss)"
         )
     found = _Finder(foreign.root)
     value = foreign.node_for(x)
@@ -196,7 +195,7 @@ def explain(x: Any, root: Any = None) -> Explanation:
 
 
 class _Finder(Pass):
-    """The backward pass of one result, and why a gradient in it is what it is."""
+    """The backward pass of one result, and the search for the reasons of a gradient."""
 
     def strangest(self) -> Explanation:
         order = ("nan", "infinite", "zero", "huge", "tiny", "ordinary")
@@ -210,8 +209,8 @@ class _Finder(Pass):
             return self._at(place)
         name = naming.clean(x.label) or "x"
         why = (
-            f"{self.names[-1]} was not computed from {name}: no path leads there. Was it detached, made under "
-            f"no_grad(), or computed anew since?"
+            f"{self.names[-1]} does not depend on {name}: there is no path. Was it detached, computed under no_grad(), "
+            "or computed again since?"
         )
         return Explanation(name, 0.0, "unused", (why,), (), 0.0, self)
 
@@ -231,24 +230,24 @@ class _Finder(Pass):
         return Explanation(self.names[place], gradient, verdict, tuple(reasons), tuple(paths), count, self)
 
     def _way(self, x: int) -> Way:
-        """The nodes that paths from the result to x pass, from the result on; of each the edges on such paths."""
+        """Return the nodes on paths from the result to x, starting at the result, with their edges on such paths."""
         way: Way = {x: []}
         starts, operands = self.graph.starts, self.graph.operands
         for place in range(x + 1, len(self.graph)):
             for at in range(starts[place], starts[place + 1]):
-                if operands[at] in way:  # a constant is below 0, and so in none
+                if operands[at] in way:  # constants are negative, so never in it
                     way.setdefault(place, []).append((at, operands[at]))
         return dict(reversed(way.items()))
 
     # -- paths --------------------------------------------------------------------------------------------------------
 
     def _paths(self, x: int, way: Way) -> tuple[float, list[Path]]:
-        """How many paths lead to x, and the largest few."""
+        """Count the paths to x, and find the largest few."""
         root = len(self.graph) - 1
         most = MANY if root < LARGE else 1
         counts = dict.fromkeys(way, 0.0) | {root: 1.0}
         best: dict[int, list[tuple[float, int, int, int]]] = {place: [] for place in way}
-        best[root] = [(0.0, -1, -1, 0)]  # size, edge, node, and which of the best paths to that
+        best[root] = [(0.0, -1, -1, 0)]  # size, edge, node, and the rank of the path among that node's best
         for place, onwards in way.items():
             for at, operand in onwards:
                 counts[operand] += counts[place]
@@ -264,7 +263,7 @@ class _Finder(Pass):
         return counts[x], [self._path(x, rank, best) for rank in range(len(best[x]))]
 
     def _path(self, place: int, rank: int, best: dict[int, list[tuple[float, int, int, int]]]) -> Path:
-        """Walk one of the best paths back to the result."""
+        """Follow one of the best paths back to the result."""
         factors: list[Factor] = []
         while place != len(self.graph) - 1:
             _, at, node, rank = best[place][rank]
@@ -277,26 +276,26 @@ class _Finder(Pass):
     # -- reasons ------------------------------------------------------------------------------------------------------
 
     def _zeros(self, way: Way) -> list[str]:
-        """Where the gradient on its way to x becomes 0: at factors 0, or where what comes together cancels."""
+        """Find where the gradient on its way to x becomes 0: at a factor 0, or at a sum that cancels."""
         reasons = []
-        fed: dict[int, list[float]] = {}  # what comes to each node that is not 0
+        fed: dict[int, list[float]] = {}  # the contributions to each node that are not 0
         for place, onwards in way.items():
             if self.gradients[place] == 0.0:
                 if place in fed:
-                    reasons.append(f"What comes to {self.names[place]} cancels: {_sum(fed[place])} = 0.")
+                    reasons.append(f"The gradients at {self.names[place]} cancel: {_sum(fed[place])} = 0.")
                 continue
             for at, operand in onwards:
                 passed = self.passed(place, at)
                 if passed != 0.0:
                     fed.setdefault(operand, []).append(passed)
                 elif place in self.broken:
-                    continue  # which is said already
+                    continue  # reported already
                 elif self.partials[at] == 0.0:
                     reasons.append(self._flat(place, at, operand))
                 else:
                     reasons.append(
                         f"{self.names[place]} passes on less than the smallest float: "
-                        f"{number(self.gradients[place])} × {number(self.partials[at])} is rounded to 0."
+                        f"{number(self.gradients[place])} × {number(self.partials[at])} underflows to 0."
                     )
         return _first(reasons)
 
@@ -317,7 +316,7 @@ class _Finder(Pass):
         return f"{self.names[place]} passes nothing on to {self.names[operand]}: {why}{self._line(place)}."
 
     def _origin(self, way: Way, strange: Callable[[float], bool]) -> list[str]:
-        """Where a nan, or an infinity, first comes up on its way to x."""
+        """Find where a nan or an infinity first occurs on the way to x."""
         sources = [
             (at, place, operand)
             for place, onwards in way.items()
@@ -329,10 +328,10 @@ class _Finder(Pass):
             return _first([self._strange(*source, strange) for source in sources])
         first = next(place for place in way if strange(self.gradients[place]))
         terms = [self.passed(place, at) for place in way for at, operand in way[place] if operand == first]
-        return [f"What comes to {self.names[first]} adds up to {number(self.gradients[first])}: {_sum(terms)}."]
+        return [f"The gradients at {self.names[first]} add up to {number(self.gradients[first])}: {_sum(terms)}."]
 
     def _strange(self, at: int, place: int, operand: int, strange: Callable[[float], bool]) -> str:
-        """What made the first strange product on a way."""
+        """Explain the first product on the way that is not finite."""
         partial, gradient = self.partials[at], self.gradients[place]
         node, target = self.names[place], self.names[operand]
         if not strange(partial):
@@ -347,11 +346,11 @@ class _Finder(Pass):
                 f"{self.computation(place)}{self._line(place)}."
             )
         if not self.graph.codes[origin]:
-            return f"It begins with {self.names[origin]}, a leaf whose data is {number(self.data[origin])}."
-        return f"It begins with {self.computation(origin)}{self._line(origin)}."
+            return f"It comes from {self.names[origin]}, a leaf whose data is {number(self.data[origin])}."
+        return f"It comes from {self.computation(origin)}{self._line(origin)}."
 
     def _first_strange(self, place: int, strange: Callable[[float], bool]) -> int:
-        """The first node in order of creation, under this one and with it, whose data is strange; -1 if none is."""
+        """Return the oldest node whose data is not finite, among this one and those below it; -1 if there is none."""
         found: set[int] = set()
         waiting = [place]
         while waiting:
@@ -362,22 +361,22 @@ class _Finder(Pass):
         return min(found, default=-1)
 
     def _line(self, place: int) -> str:
-        """The source line that made a node, where it is known: inside of `strict()` and `detect_anomaly()`."""
+        """Write the source line of a node, which is known inside `strict()` and `detect_anomaly()`."""
         line = line_of(self.graph.values[place])
         return f", at {line}" if line else ""
 
 
 def _sum(terms: Sequence[float]) -> str:
-    """Numbers added up, the first few of them."""
+    """Write a sum, up to six of its terms."""
     written = [second(term) if i else number(term) for i, term in enumerate(terms[:6])]
     return " + ".join(written + [f"… {len(terms) - 6} more"] * (len(terms) > 6))
 
 
 def _first(reasons: list[str]) -> list[str]:
-    """The first few, each once."""
+    """Return the first few reasons, without duplicates."""
     reasons = list(dict.fromkeys(reasons))
     more = len(reasons) - MANY
-    return reasons[:MANY] + ([f"So it is at {more:,} more places."] if more > 0 else [])
+    return reasons[:MANY] + ([f"The same holds at {more:,} more places."] if more > 0 else [])
 
 
 def _is_strange(x: float) -> bool:
@@ -392,19 +391,19 @@ def _verdict(gradient: float) -> str:
 
 
 def _magnitude(partial: float) -> float:
-    """The logarithm of the size; nan counts as the largest."""
+    """Return the logarithm of the size; nan counts as the largest."""
     size = fabs(partial)
     return -inf if size == 0.0 else inf if not isfinite(size) else log(size)
 
 
 def _growth(path: Path, verdict: str) -> str:
-    """Which factors make the largest path large, or small."""
+    """Name the factors that make the largest path large or small."""
     ranked = sorted(path.factors, key=lambda factor: _magnitude(factor.partial), reverse=verdict == "huge")
     telling = [f for f in ranked if (fabs(f.partial) > 1.0 if verdict == "huge" else fabs(f.partial) < 1.0)]
     if not telling:
         way = "above" if verdict == "huge" else "below"
-        return f"No local derivative on the largest path is {way} 1: it is the number of paths."
-    shown = [f"{number(f.partial)} ({f.node} with respect to {f.operand})" for f in telling[:MANY]]
+        return f"No local derivative on the largest path is {way} 1: the number of paths makes it so."
+    shown = [f"{number(f.partial)} (d {f.node} / d {f.operand})" for f in telling[:MANY]]
     more = f", and {len(telling) - len(shown):,} more" if len(telling) > len(shown) else ""
     way = "larger than 1" if verdict == "huge" else "smaller than 1"
     return f"On the largest path these local derivatives are {way}: {', '.join(shown)}{more}."

@@ -1,8 +1,8 @@
-"""The graph of somebody else's class, as Values: the reader's own at every stage, micrograd's, and others of its kind.
+"""Converts the graph of another engine's class, such as micrograd's or the reader's own, to Values.
 
-A picture, the steps and an explanation are made from Values. A `ForeignGraph` has one for each object under a result: a
-leaf, or a node made by hand whose closure runs the object's own `_backward`, on gradients that are put back. So what is
-shown is what that class does, right or wrong. This module alone knows how such classes are written.
+Pictures, steps and explanations are made from Values. A `ForeignGraph` makes one for each object below a result: a
+leaf, or a node made by hand whose closure runs the object's own `_backward`, after which the gradients are restored. So
+what is shown is what that class does, right or wrong. Only this module knows how such classes are written.
 """
 
 from __future__ import annotations
@@ -18,33 +18,33 @@ from wengert.ops import coerce, is_number, named
 
 __all__ = ["PARTS", "ForeignGraph", "can_be_seen", "has_no_parts"]
 
-PARTS = ("_prev", "_children", "prev", "parents", "_parents", "children", "inputs", "src")  # where its parts may be
+PARTS = ("_prev", "_children", "prev", "parents", "_parents", "children", "inputs", "src")  # names for the operands
 SYMBOLS, LABELS = ("_op", "op"), ("label", "name")
-LOCAL = "_local_grads"  # partials kept on the node instead of a closure, as microgpt does
-NOTHING = len((lambda: None).__code__.co_code)  # what `_backward` holds before a closure is set, as in micrograd
-EXPECTED = f"expected are objects with data and a way to what they were made from, such as {PARTS[0]}"
+LOCAL = "_local_grads"  # partials stored on the node instead of a closure, as in microgpt
+NOTHING = len((lambda: None).__code__.co_code)  # the length of micrograd's `_backward` before a closure is set
+EXPECTED = f"expected objects with an attribute data and an attribute for their operands, such as {PARTS[0]}"
 
 
 def can_be_seen(thing: Any) -> bool:
-    """Whether it is a Value, or may be a number of somebody else's engine; arrays and tensors are not."""
-    if issubclass(type(thing), Value):  # not isinstance, which a mock can pass
+    """Return True for a Value, and for what may be a number of another engine; arrays and tensors are not."""
+    if issubclass(type(thing), Value):  # not isinstance, which a mock would pass
         return True
     return not isinstance(thing, type) and _read(thing, "data") is not None and _read(thing, "dtype") is None
 
 
 def has_no_parts(thing: Any) -> bool:
-    """Whether nothing tells what it was made from, as in a class that only has `data` so far."""
+    """Return True if an object has no attribute for operands, like a class that only has `data` so far."""
     return not issubclass(type(thing), Value) and all(_read(thing, name, thing) is thing for name in PARTS)
 
 
 class ForeignGraph:
-    """Values for everything under a result; of a Value, the Value itself.
+    """Values for all objects below a result; Values stay themselves.
 
     Attributes:
-        root: that of the result.
+        root: the Value of the result.
 
     Raises:
-        OperandError: something under the result is no number with parts, or is a part of itself.
+        OperandError: something below the result is not a number with operands, or depends on itself.
 
     >>> class Number:
     ...     def __init__(self, data, parts=(), op=""):
@@ -57,32 +57,32 @@ class ForeignGraph:
 
     def __init__(self, root: Any) -> None:
         self._nodes: dict[int, Value] = {}
-        self._parts: dict[int, list[Any]] = {}  # of every object met; they are kept alive by this
+        self._parts: dict[int, list[Any]] = {}  # the operands of each object, by its id; keeps all of them alive
         if issubclass(type(root), Value):
             self.root: Value = root
             return
-        with modes.suspended():  # nothing is computed here, only written down
+        with modes.suspended():  # no hooks and modes, as nothing is computed here
             self._walk(root)
         self.root = self._nodes[id(root)]
 
     def node_for(self, thing: Any) -> Value | None:
-        """The Value of an object under the result; None if it is not there."""
+        """Return the Value of an object below the result; None if it is not there."""
         return self._nodes.get(id(thing), thing if issubclass(type(thing), Value) else None)
 
     def _walk(self, root: Any) -> None:
-        """Make the Values: of the parts first, by a stack, as a sum of thousands is thousands deep."""
+        """Make the Values, operands first, with a stack, since graphs can be thousands of nodes deep."""
         waiting = [root]
         while waiting:
             thing = waiting[-1]
             if id(thing) in self._nodes:
                 waiting.pop()
-            elif id(thing) in self._parts:  # now all of its parts have theirs
+            elif id(thing) in self._parts:  # all of its operands have their Values now
                 self._nodes[id(thing)] = self._make_node(thing)
             else:
                 self._parts[id(thing)] = parts = _parts(thing)
                 for part in reversed(parts):
                     if id(part) in self._parts and id(part) not in self._nodes:
-                        raise OperandError(f"{_said(part)} is a part of itself: a computation has no cycles")
+                        raise OperandError(f"{_said(part)} depends on itself: a computation has no cycles")
                     waiting.append(part)
 
     def _make_node(self, thing: Any) -> Value:
@@ -101,34 +101,34 @@ class ForeignGraph:
         return node
 
 
-# -- what is read off an object ---------------------------------------------------------------------------------------
+# -- reading an object ------------------------------------------------------------------------------------------------
 
 
 def _read(thing: Any, name: str, default: Any = None) -> Any:
     try:
         return getattr(thing, name, default)
-    except Exception as error:  # a property of the user's may raise anything
+    except Exception as error:  # a user's property may raise anything
         raise OperandError(
             f"{name} of a {type(thing).__name__} cannot be read: {type(error).__name__}: {error}"
         ) from error
 
 
 def _number(thing: Any, name: str) -> float:
-    """The number under a name: of any kind that is one, a 0-dimensional array too."""
+    """Return the number of an attribute as a float; it may be of any numeric type, or a 0-dimensional array."""
     x = _read(thing, name)
     if type(x) is float:
         return x
     try:
         return float(x) if isinstance(x, Decimal) else coerce.data(x)
-    except Exception as error:  # whatever comes of looking at it
-        raise OperandError(f"{name} of {_said(thing, name)} is {_named(x)}: expected is one number") from error
+    except Exception as error:  # its conversion may raise anything
+        raise OperandError(f"{name} of {_said(thing, name)} is {_named(x)}: expected one number") from error
 
 
 def _text(thing: Any, names: Iterable[str]) -> str:
-    """The first text under one of these names; of a function, a class or a member of an enum, its name."""
+    """Return the text of the first of these attributes; for a function, a class or an enum member, its name."""
     for name in names:
         found = _read(thing, name)
-        if found is None or getattr(found, "__self__", None) is thing:  # a method of that name says nothing
+        if found is None or getattr(found, "__self__", None) is thing:  # skip methods
             continue
         if isinstance(found, str) or is_number(found):
             return str(found)
@@ -138,13 +138,13 @@ def _text(thing: Any, names: Iterable[str]) -> str:
 
 
 def _parts(thing: Any) -> list[Any]:
-    """What an object was made from; numbers among them as leaves."""
+    """Return the operands of an object; plain numbers become leaves."""
     for name in PARTS:
         found = _read(thing, name)
         if found is None or callable(found):
             continue
         if isinstance(found, (str, bytes, dict)) or not isinstance(found, Iterable):
-            expected = "expected are its parts, in a tuple or set"
+            expected = "expected its operands, in a tuple or set"
             raise OperandError(f"{name} of {_said(thing)} is {_named(found)}: {expected}")
         kind = type(thing)
         parts = [Value(x) if type(x) is not kind and is_number(x) else x for x in found if x is not None]
@@ -156,8 +156,8 @@ def _parts(thing: Any) -> list[Any]:
 
 
 def _ordered(thing: Any, parts: list[Any]) -> list[Any]:
-    """The parts of a set in an order that is the same in every run: what the closure calls `self` is the first operand,
-    and a sum or product of one part is that of the part with itself.
+    """Sort the operands in a set, so that all runs agree: the closure's `self` comes first. A sum or product of one
+    operand has it twice.
     """
     first = dict(_held(_read(thing, "_backward"))).get("self")
     symbol = _text(thing, SYMBOLS)
@@ -169,7 +169,7 @@ def _ordered(thing: Any, parts: list[Any]) -> list[Any]:
 
 
 def _said(thing: Any, instead: str = "") -> str:
-    """An object in a message: its class, its label and its number, unless that is what is wrong with it."""
+    """Describe an object in a message by its class, its label and its number, unless the number is wrong."""
     label = _text(thing, LABELS)
     said = f"the {type(thing).__name__}" + (f" {label:.40}" if label else "")
     number = _read(thing, "data")
@@ -179,15 +179,15 @@ def _said(thing: Any, instead: str = "") -> str:
 def _named(thing: Any) -> str:
     try:
         return named(thing)
-    except Exception:  # whatever its repr raises
+    except Exception:  # its repr may raise anything
         return type(thing).__name__
 
 
-# -- how it passes its gradient on ------------------------------------------------------------------------------------
+# -- its backward step ------------------------------------------------------------------------------------------------
 
 
 def _rule(thing: Any, node: Value, parts: list[Any], nodes: list[Value]) -> Callable[[], None] | None:
-    """What does to the gradients of the nodes what the object does to those of its parts; None if that is nothing."""
+    """Return a closure that does to the Values' gradients what the object does to its operands'; None if nothing."""
     backward, partials = _read(thing, "_backward"), _read(thing, LOCAL)
     if callable(backward) and len(getattr(getattr(backward, "__code__", None), "co_code", "")) != NOTHING:
         return lambda: _lent(thing, backward, node, {id(x): (x, y) for x, y in zip(parts, nodes, strict=True)})
@@ -202,7 +202,7 @@ def _rule(thing: Any, node: Value, parts: list[Any], nodes: list[Value]) -> Call
 
 
 def _lent(thing: Any, backward: Callable[[], object], node: Value, pairs: dict[int, tuple[Any, Value]]) -> None:
-    """Run an object's own `_backward` on the gradients of the nodes, and put back what it changed."""
+    """Run an object's own `_backward` with the gradients of the Values, and restore what it changed."""
     reached = {id(x): x for x in (thing, *(x for x, _ in pairs.values()), *(x for _, x in _held(backward)))}
     before = [(x, name, getattr(x, name)) for x in reached.values() for name in ("data", "grad") if hasattr(x, name)]
     bare = [x for x in reached.values() if "grad" not in getattr(x, "__dict__", ("grad",))]
@@ -223,13 +223,13 @@ def _lent(thing: Any, backward: Callable[[], object], node: Value, pairs: dict[i
 
 
 def _held(function: Any) -> list[tuple[str, Any]]:
-    """The variables of a closure that hold numbers of an engine."""
+    """List the variables of a closure that are numbers of an engine."""
     code, cells = getattr(function, "__code__", None), getattr(function, "__closure__", None) or ()
     found = []
     for name, cell in zip(getattr(code, "co_freevars", ()), cells, strict=False):
         try:
             content = cell.cell_contents
-        except ValueError:  # it is empty so far
+        except ValueError:  # the cell is still empty
             continue
         if _read(content, "data") is not None and _read(content, "grad", cell) is not cell:
             found.append((name, content))

@@ -1,7 +1,7 @@
-"""A formula written as text, ``tanh(x1*w1 + b)``, computed with Values. Nothing of it is run as Python.
+"""Computes a formula given as text, ``tanh(x1*w1 + b)``, with Values; none of it is run as Python code.
 
-Python's own parser reads it; of what that finds, only numbers, names, arithmetic and the functions of the table have a
-meaning here, and everything else is refused with its column.
+Python's parser reads it. Only numbers, names, arithmetic and the functions of the table are allowed; everything else
+raises an error with its column.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from wengert.ops import BY_NAME, TABLE, Op
 __all__ = ["evaluate"]
 
 LONGEST = 10_000  # characters
-ARITHMETIC: dict[type[ast.operator], str] = {  # as Python's own parser has it
+ARITHMETIC: dict[type[ast.operator], str] = {
     type(ast.parse(f"x {row.infix} y", mode="eval").body.op): row.name  # type: ignore[attr-defined]  # it is a BinOp
     for row in TABLE
     if row.infix and row.arity == 2
@@ -26,14 +26,15 @@ WRITTEN = "numbers, names, + - * / **, parentheses and functions such as tanh(x)
 
 
 def evaluate(text: str, numbers: Mapping[str, float]) -> Value:
-    """The result of a formula.
+    """Compute a formula.
 
     Args:
-        text: an expression; before it, and parted by semicolons, there may be others with a name: ``n = x*w; tanh(n)``.
-        numbers: what its names stand for; they become leaves with these labels.
+        text: an expression; named expressions may precede it, separated by semicolons: ``n = x*w; tanh(n)``.
+        numbers: the number of each name; they become leaves with these labels.
 
     Raises:
-        ArgumentError: the formula cannot be read, a name has no number or a number no name; the message says where.
+        ArgumentError: the formula is not valid, a name has no number, or a number's name is not in it; the message has
+            the column.
 
     >>> y = evaluate("n = x*w + 1; tanh(n)", {"x": 2.0, "w": -0.5})
     >>> y.data, y._op, y._prev[0].label
@@ -44,7 +45,7 @@ def evaluate(text: str, numbers: Mapping[str, float]) -> Value:
     wengert.errors.ArgumentError: column 5: there is no function open(...) here
     """
     if len(text) > LONGEST:
-        raise ArgumentError(f"a formula of {len(text):,} characters is too long: at most {LONGEST:,} are read")
+        raise ArgumentError(f"the formula has {len(text):,} characters; expected at most {LONGEST:,}")
     statements = _parsed(text)
     named: dict[str, Any] = {}
     used: set[str] = set()
@@ -55,18 +56,18 @@ def evaluate(text: str, numbers: Mapping[str, float]) -> Value:
         elif isinstance(statement, ast.Assign) and len(statement.targets) == 1:
             (target,) = statement.targets
             if not isinstance(target, ast.Name):
-                raise _error(target, "only a name can stand before =")
+                raise _error(target, "expected a name before =")
             result = _value(statement.value, named, numbers, used)
             if isinstance(result, Value):
                 result.label = result.label or target.id
             named[target.id] = result
         else:
-            raise _error(statement, f"this is no formula: expected {WRITTEN}")
+            raise _error(statement, f"this is not a formula: expected {WRITTEN}")
     unused = sorted(set(numbers) - used)
     if unused:
-        raise ArgumentError(f"{unused[0]}={numbers[unused[0]]:g} is given, but {unused[0]} is not in the formula")
+        raise ArgumentError(f"{unused[0]}={numbers[unused[0]]:g} was passed, but {unused[0]} is not in the formula")
     if not isinstance(result, Value):
-        raise ArgumentError("there is no name in this formula to differentiate with respect to: write x + 3, and x=2")
+        raise ArgumentError("the formula has no variable to differentiate with respect to: write x + 3, and x=2")
     return result
 
 
@@ -75,7 +76,7 @@ def _parsed(text: str) -> list[ast.stmt]:
 
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of Python's parser, about 1(2) and the like: that is refused here
+            warnings.simplefilter("ignore")  # Python's parser warns about 1(2) and the like, which raise an error here
             statements = ast.parse(text.strip()).body
     except SyntaxError as error:
         hint = "; a product is written 2*x" if error.msg == "invalid decimal literal" else ""
@@ -88,7 +89,7 @@ def _parsed(text: str) -> list[ast.stmt]:
 
 
 def _value(root: ast.expr, named: dict[str, Any], numbers: Mapping[str, float], used: set[str]) -> Any:
-    """What an expression comes to: operands first, by a stack, as a sum of thousands is thousands deep."""
+    """Compute an expression, operands first, with a stack, since a sum of thousands is thousands deep."""
     waiting: list[tuple[ast.expr, bool]] = [(root, False)]
     done: list[Any] = []
     while waiting:
@@ -109,11 +110,11 @@ def _value(root: ast.expr, named: dict[str, Any], numbers: Mapping[str, float], 
 
 
 def _operation(node: ast.expr) -> tuple[Any, list[ast.expr]]:
-    """What computes a result from operands, and these; None for a number or a name."""
+    """Return the function of an operation and its operands; None for a number or a name."""
     if isinstance(node, ast.BinOp) and type(node.op) in ARITHMETIC:
         return BY_NAME[ARITHMETIC[type(node.op)]], [node.left, node.right]
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitXor):
-        raise _error(node, "^ has no meaning here: a power is written x**2")
+        raise _error(node, "^ is not an operator here: write a power as x**2")
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         return BY_NAME["neg"], [node.operand]
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.UAdd):
@@ -140,12 +141,12 @@ def _atom(node: ast.expr, named: dict[str, Any], numbers: Mapping[str, float], u
         except OverflowError:
             return float("inf")
     if not isinstance(node, ast.Name):
-        raise _error(node, f"this cannot stand in a formula: expected {WRITTEN}")
+        raise _error(node, f"this is not allowed in a formula: expected {WRITTEN}")
     if node.id not in named:
         if node.id not in numbers and node.id in BY_NAME:
             raise _error(node, f"{node.id} is a function: write {node.id}(x)")
         if node.id not in numbers:
-            raise _error(node, f"{node.id} has no number: write {node.id}=2 behind the formula")
+            raise _error(node, f"{node.id} has no number: write {node.id}=2 after the formula")
         named[node.id] = Value(numbers[node.id], node.id)
     used.add(node.id)
     return named[node.id]

@@ -1,8 +1,8 @@
-"""The rows of the operation table as JavaScript, so that a page can compute what the engine computes.
+"""Translates the rows of the operation table to JavaScript, so that a page can compute what the engine computes.
 
-A rule of the table is read over terms, as the engine reads it over floats and over Values: each operation that it
-performs becomes a piece of text. So there is no second table. Only what the table itself takes from C or from
-`special.py` stands here again, in JavaScript's own functions and in `assets/special.js`.
+A rule of the table is run over terms, as the engine runs it over floats and Values, and each operation that it performs
+becomes a piece of text. So there is no second table. Only the functions that the table takes from C or `special.py`
+have a counterpart, in JavaScript's `Math` or in `assets/special.js`.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from wengert.view.markup import asset
 
 __all__ = ["Script", "literal"]
 
-MOST = 256  # operands of one node, for which a rule is still written out
+MOST = 256  # the largest number of operands for which a rule is written
 
-# What JavaScript computes itself, and what assets/special.js adds to it.
+# The functions of JavaScript's Math, and those of assets/special.js.
 MATH = "abs acos acosh asin asinh atan atan2 atanh cbrt cos cosh exp expm1 floor hypot log log10 log1p log2 sign sin"
 OURS = "erf erfc exp2 gaussian lgamma normal_cdf normal_pdf polygamma pow remainder round"
 PRIMITIVES: dict[str, str] = {name: f"Math.{name}" for name in f"{MATH} sinh sqrt tan tanh".split()}
@@ -26,11 +26,11 @@ PRIMITIVES |= {name: f"{name}_" for name in OURS.split()}
 
 
 class UnwritableError(Exception):
-    """A rule that cannot be read over terms."""
+    """A rule cannot be run over terms."""
 
 
 def literal(x: float) -> str:
-    """A float as JavaScript writes it.
+    """Write a float in JavaScript.
 
     >>> literal(2.0), literal(-1e-7), literal(float("nan")), literal(float("-inf"))
     ('2', '-1e-07', 'NaN', '-Infinity')
@@ -63,10 +63,10 @@ class Term:
         return self.body.apply(BY_NAME["abs"], [self])
 
     def __hash__(self) -> int:
-        raise UnwritableError("a term is no key")
+        raise UnwritableError("a term cannot be a key")
 
     def __bool__(self) -> bool:
-        raise UnwritableError("a rule chooses with where(condition, a, b), not with if")
+        raise UnwritableError("a rule has to use where(condition, a, b) in place of if")
 
 
 def _arithmetic(op: Op, swapped: bool) -> Any:
@@ -85,14 +85,14 @@ for _name, _sign in {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "===", 
 
 
 class _Body:
-    """The lines of one function: every operation once, under a name."""
+    """The lines of one function, with a name for each operation."""
 
     def __init__(self, script: Script) -> None:
         self.script = script
         self.lines: dict[str, str] = {}
 
     def name(self, text: str, is_condition: bool = False) -> Term:
-        """What an expression is called; the same expression is computed once."""
+        """Name an expression; equal expressions are computed once."""
         return Term(self, self.lines.setdefault(text, f"t{len(self.lines)}"), is_condition)
 
     def infix(self, sign: str, x: Any, y: Any, is_condition: bool = False) -> Term:
@@ -104,7 +104,7 @@ class _Body:
             return self.infix(op.infix, *xs)
         if op.name == "where":
             return self.choice(*xs)
-        if op.arity is None:  # of any number of operands: written out
+        if op.arity is None:  # unrolled over the operands
             return interpret(op.value, TERMS)(*xs)
         return self.name(f"{self.script.function(op)}({','.join(map(_text, xs))})")
 
@@ -116,7 +116,7 @@ class _Body:
         return self.name(f"{test}?{_text(x)}:{_text(y)}", answers)
 
     def result(self, given: Iterable[str], result: str) -> str:
-        """The function with these parameters, these lines and this result."""
+        """Write the function with these parameters, the lines and this result."""
         lines = [f"{name}={text}" for text, name in self.lines.items()]
         if lines and lines[-1].startswith(f"{result}="):
             result = lines.pop().partition("=")[2]
@@ -124,7 +124,7 @@ class _Body:
 
 
 def _is_infix(op: Op) -> bool:
-    """Whether JavaScript has the operator, and it means the same: its ** does not."""
+    """Return True if JavaScript has the operator with the same meaning, which its ** has not."""
     return op.arity == 2 and bool(op.infix) and op.name not in PRIMITIVES
 
 
@@ -149,20 +149,20 @@ class Script:
     """
 
     def __init__(self) -> None:
-        self.functions: dict[str, str] = {}  # the rows that other rows are written with
-        self.primitives: set[str] = set()  # what it needs of assets/special.js
+        self.functions: dict[str, str] = {}  # the rows that other rows call
+        self.primitives: set[str] = set()  # the functions of assets/special.js that are called
 
     def rules(self, op: Op, count: int) -> str | None:
-        """The value and the partial derivatives of an operation on `count` operands; None if it cannot be written.
+        """Write the value and the partial derivatives of an operation with `count` operands; None if that fails.
 
-        An operation of a user's can, if its rules are arithmetic and functions of the table.
+        A user's operation works if its rules consist of arithmetic and functions of the table.
         """
         if op.value is None or count > MOST:
             return None
         before = dict(self.functions), set(self.primitives)
         try:
             return f"[{self._value(op, count)},{self._partials(op, count)}]"
-        except Exception:  # whatever a user's rule raises when it is given no float
+        except Exception:  # a user's rule may raise anything if its operands are not floats
             self.functions, self.primitives = before
             return None
 
@@ -181,7 +181,7 @@ class Script:
         return body.result(names, f"[{','.join(map(_text, slopes))}]")
 
     def function(self, op: Op) -> str:
-        """The name under which a row can be called in a rule."""
+        """Return the name by which rules call a row."""
         if op.name in PRIMITIVES:
             called = PRIMITIVES[op.name]
             if called.endswith("_"):
@@ -193,25 +193,25 @@ class Script:
         return called
 
     def definitions(self) -> str:
-        """The functions that the rules call."""
+        """Write the definitions of the functions that the rules call."""
         texts = [f"const {name}={text};" for name, text in self.functions.items()]
         written = f"\n{asset('special.js')}".split("\nfunction ")[1:] if self.primitives else []
         blocks = {text.partition("(")[0]: f"function {text.rstrip()}" for text in written}
         needed = sorted(self.primitives)
-        for name in needed:  # which grows as it is read
+        for name in needed:  # the list grows while it is read
             needed += [other for other in blocks if f"{other}(" in blocks[name] and other not in needed]
         return "\n".join([*(text for name, text in blocks.items() if name in needed), *texts])
 
 
 def _select(condition: Any, x: Any, y: Any) -> Any:
-    """`where` in a rule: its condition may be known already."""
+    """Stand for `where` in a rule; the condition may be a plain bool."""
     for operand in (condition, x, y):
         if isinstance(operand, Term):
             return operand.body.choice(condition, x, y)
     return x if condition else y
 
 
-# What the names in a rule of the table mean when it is read over terms.
+# The globals of the rules of the table over terms.
 TERMS: dict[str, Any] = namespace(
     where=_select,
     _guarded_form=lambda condition, careful, plain: _select(condition, careful(), plain),

@@ -1,4 +1,4 @@
-"""Texts inside of XML and HTML, how wide they are, and the frame of a page that may do no more than it says."""
+"""Text in XML and HTML, its width, and the skeleton of a page with a Content-Security-Policy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uf
 
 
 def escape(text: str) -> str:
-    """Text for XML and HTML: no character of it is markup, and none is outside XML 1.0.
+    """Escape text for XML and HTML, and replace characters that XML 1.0 does not allow.
 
     >>> escape('<a href="x">')
     '&lt;a href=&quot;x&quot;&gt;'
@@ -23,18 +23,18 @@ def escape(text: str) -> str:
 
 
 def attribute(text: str) -> str:
-    """The value of an attribute, in quotes."""
+    """Write the value of an attribute, in quotes."""
     return f'"{escape(text)}"'
 
 
 def document(title: str, allowed: str, style: str, body: str) -> str:
-    """An HTML page that fetches nothing.
+    """Write an HTML page that fetches nothing.
 
     Args:
         title: any text.
-        allowed: the directives of its Content-Security-Policy that let something run or apply; nothing else may.
-        style: the rules.
-        body: what it shows.
+        allowed: the directives of its Content-Security-Policy that allow scripts and styles; all else is forbidden.
+        style: the CSS rules.
+        body: the HTML of the body.
     """
     policy = f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
     return (
@@ -46,14 +46,14 @@ def document(title: str, allowed: str, style: str, body: str) -> str:
 
 
 def asset(name: str) -> str:
-    """A script or a style of a page, without comments, each on a line of its own, and without indentation."""
+    """Read a script or a style of a page, without indentation and lines of comments."""
     text = resources.files("wengert").joinpath("assets", name).read_text(encoding="utf-8")
     lines = [line.strip() for line in text.splitlines()]
     return "\n".join(line for line in lines if line and not line.startswith(("//", "/*")))
 
 
 def cells(text: str) -> float:
-    """How wide a text is in a monospaced font, in characters, at most.
+    """Return an upper bound of the width of a text in a monospaced font, in characters.
 
     >>> cells("data"), cells("数")
     (4.0, 2.0)
@@ -68,5 +68,5 @@ def _cells(c: str) -> float:
 
 
 def is_plain(c: str) -> bool:
-    """Whether every monospaced font has the character, and at the usual width."""
+    """Return True if every monospaced font has the character at the usual width."""
     return c < "\u0250" or "\u0370" <= c < "\u0483" or c in "…−×·≤≥→"

@@ -1,8 +1,8 @@
-"""What the pictures and sentences call a node, and how they write a number.
+"""Names of nodes, and the format of numbers, in pictures and sentences.
 
-A node goes by its label; a parameter without one by its name in the model, ``layers.0.b``; any other by its expression
-where that is short, ``x1*w1``; else by its place in the computation, ``v7``, as the elements of a Wengert list are
-usually numbered. Labels are a user's, or a stranger's: what comes from here is short, of one line, and can be encoded.
+A node is named by its label; a parameter without one by its name in the model, ``layers.0.b``; any other node by its
+expression if that is short, ``x1*w1``, and else by its index in the graph, ``v7``, as the elements of a Wengert list
+are usually numbered. Labels can be any text: the names made here are short, have one line, and can be encoded.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from wengert.ops import TABLE, by_hand
 __all__ = ["TITLE", "clean", "derivative", "ending", "fill", "formula", "formulas", "is_compound", "names", "number"]
 __all__ += ["owned", "parameters", "second", "spelled", "template", "written"]
 
-LONGEST, NAME = 24, 36  # characters of a label that are shown, and of a name that comes from a model
-TITLE = 10_000  # characters of a label that are kept in full, to be read under the pointer
-SHORT = 16  # characters of an expression that still serves as a name
-MANY = 7  # operands that are all written out
-SMALLEST_LONG, LARGEST_LONG = 9999.5, 9999999.5  # between them a number is written with seven digits
-LARGE = 20_000  # nodes from which on a node without a label goes by its place
+LONGEST, NAME = 24, 36  # the longest label and the longest name from a model that are shown, in characters
+TITLE = 10_000  # the longest label in a tooltip
+SHORT = 16  # the longest expression that is used as a name
+MANY = 7  # the largest number of operands that are all written
+SMALLEST_LONG, LARGEST_LONG = 9999.5, 9999999.5  # numbers between them are written with seven digits
+LARGE = 20_000  # in graphs of this many nodes, nodes without a label are named by their index
 INFIX = {row.name: row.infix for row in TABLE if row.infix and row.arity == 2}
-SIGNS = {(row.infix, row.arity): row.name for row in TABLE if row.infix}  # what hand-made nodes call themselves
-DERIVATIVES: dict[str, tuple[str, ...]] = {  # by each operand, as a calculus book has it, in the words of `template`
+SIGNS = {(row.infix, row.arity): row.name for row in TABLE if row.infix}  # by the symbols of nodes made by hand
+DERIVATIVES: dict[str, tuple[str, ...]] = {  # with respect to each operand, as in a calculus book; see `template`
     "add": ("1", "1"),
     "sub": ("1", "-1"),
     "mul": ("@1", "@0"),
@@ -62,12 +62,12 @@ DERIVATIVES: dict[str, tuple[str, ...]] = {  # by each operand, as a calculus bo
 }
 POWER, FUNCTION = re.compile(r"\*\*-?\d[\d.e-]{0,9}"), re.compile(r"[^\W\d]\w{0,15}")
 
-# What is no character to show: controls, what turns the direction of writing, halves of surrogate pairs.
+# Characters that are not shown: control characters, changes of the writing direction, halves of surrogate pairs.
 UNSHOWN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def clean(label: str, longest: int = LONGEST) -> str:
-    r"""A label as one short line of characters that can be shown.
+    r"""Shorten a label to one line of characters that can be shown.
 
     >>> clean("a\nb"), clean("x" * 30, 8)
     ('a�b', 'xxxxxxx…')
@@ -77,7 +77,7 @@ def clean(label: str, longest: int = LONGEST) -> str:
 
 
 def ending(name: str) -> str:
-    """A name as one short line: its end, if it is long, as in a path that says the most.
+    """Shorten a name to one line, by its beginning, since the end of a path says the most.
 
     >>> ending("transformer.blocks.11.attention.query.7.15")
     '…rmer.blocks.11.attention.query.7.15'
@@ -87,23 +87,23 @@ def ending(name: str) -> str:
 
 
 def number(x: float) -> str:
-    """Four digits, and seven of what is above ten thousand; without zeros that say nothing. A half is rounded up, as
-    JavaScript does it.
+    """Write a number with four digits, from ten thousand on with seven, without trailing zeros. Halves are rounded up,
+    as in JavaScript.
 
     >>> number(-2.0), number(1 / 3), number(2.0625), number(1e-7), number(123456.789), number(float("-inf"))
     ('-2', '0.3333', '2.063', '1e-07', '123456.8', '-inf')
     """
     if x == 0.0:
-        return "0"  # of -0.0 too
+        return "0"  # for -0.0 too
     digits = 7 if SMALLEST_LONG <= abs(x) < LARGEST_LONG else 4
     longer = f"{x:.{digits}e}"
-    if longer.partition("e")[0][-1] == "5" and Decimal(longer) == Decimal(x):  # a half, which Python rounds to even
+    if longer.partition("e")[0][-1] == "5" and Decimal(longer) == Decimal(x):  # Python rounds a half to even
         x = nextafter(x, copysign(inf, x))
     return f"{x:.{digits}g}"
 
 
 def second(x: float) -> str:
-    """A number behind a sign: in parentheses if it has one of its own."""
+    """Write a number after an operator: in parentheses if it is negative."""
     return _enclosed(number(x))
 
 
@@ -112,7 +112,7 @@ def _enclosed(text: str) -> str:
 
 
 def spelled(graph: Graph, place: int) -> str:
-    """By what name an operation is written: its own; of a node made by hand, what its symbol means.
+    """Return the name of an operation; for a node made by hand, the operation that its symbol stands for.
 
     >>> from wengert import Value
     >>> x = Value(2.0)
@@ -130,8 +130,8 @@ def spelled(graph: Graph, place: int) -> str:
 
 
 def template(name: str, count: int, times: str = "*") -> str:
-    """How an operation on `count` operands is written: ``@0`` stands for the first of them, ``#1`` for the second,
-    in parentheses if it is negative; `times` for the sign of multiplication.
+    """Return the template of an operation with `count` operands: ``@0`` stands for operand 0, ``#1`` for operand 1 in
+    parentheses if it is negative; `times` is the multiplication sign.
 
     >>> template("add", 2), template("tanh", 1), template("dot", 5), template("**2", 1)
     ('@0 + #1', 'tanh(@0)', '@0*#2 + #1*#3 + #4', '#0**2')
@@ -154,8 +154,8 @@ def template(name: str, count: int, times: str = "*") -> str:
 
 
 def derivative(name: str, count: int, slot: int) -> str:
-    """The rule for the derivative of an operation on `count` operands by one of them, as a `template`; the value of
-    the operation itself stands behind the operands. '' where no textbook has it in a line.
+    """Return the derivative of an operation with `count` operands with respect to one of them, as a `template` in which
+    the operation's value follows the operands; '' where no textbook has it in one line.
 
     >>> derivative("mul", 2, 0), derivative("tanh", 1, 0), derivative("dot", 5, 3), derivative("**3", 1, 0)
     ('@1', '1 - #1²', '@1', '3 × #0**2')
@@ -177,7 +177,7 @@ def derivative(name: str, count: int, slot: int) -> str:
 
 
 def fill(written: str, texts: Sequence[str] | Mapping[int, str], enclosed: Sequence[str] | None = None) -> str:
-    """A template with its operands put in, those that stand in it; for a # the text in `enclosed`, if it is given.
+    """Fill the operands into a template; for a # the text in `enclosed`, if there is one.
 
     >>> fill("@0*#1", ["-2", "-3"]), fill("@0*#1", ["a", "b + c"], ["a", "(b + c)"])
     ('-2*(-3)', 'a*(b + c)')
@@ -191,7 +191,7 @@ def fill(written: str, texts: Sequence[str] | Mapping[int, str], enclosed: Seque
 
 
 def names(graph: Graph) -> list[str]:
-    """What each node of a graph is called. Expressions serve as names in graphs of up to 20,000 nodes.
+    """Return the names of the nodes of a graph. Expressions are names only in graphs of up to 20,000 nodes.
 
     >>> from wengert import Value
     >>> x, w = Value(2.0, "x"), Value(3.0, "w")
@@ -202,7 +202,7 @@ def names(graph: Graph) -> list[str]:
 
 
 def formulas(graph: Graph) -> tuple[list[str], list[str]]:
-    """What each node is called, and the expression that made it, over the names of its operands ('' for a leaf)."""
+    """Return the name of each node, and its expression in the names of its operands ('' for a leaf)."""
     called = _plain(graph)
     made: list[str] = []
     for place, (op, operands, value) in enumerate(graph):
@@ -213,15 +213,15 @@ def formulas(graph: Graph) -> tuple[list[str], list[str]]:
 
 
 def owned(graph: Graph) -> dict[int, list[str]]:
-    """The names of those leaves that are parameters of a model, by their places: as `registered_names` gives them."""
+    """Return the leaves that are parameters of a model, by index, with their names from `registered_names`."""
     found = registered_names([graph.values[place] for place in graph.leaves])
     return {place: found[graph.values[place]] for place in graph.leaves if graph.values[place] in found}
 
 
 def parameters(graph: Graph) -> dict[int, str]:
-    """What a leaf without a label is called in the model that it is a parameter of, by its place."""
+    """Return the names in their models of parameters without a label, by index."""
     if all(graph.values[place].label for place in graph.leaves):
-        return {}  # no model need be looked through
+        return {}  # saves the search through the models
     found = owned(graph)
     several = len({names[0].partition(" ")[0] for names in found.values()}) > 1
     unlabelled = {place: names[0] for place, names in found.items() if not graph.values[place].label}
@@ -234,7 +234,7 @@ def _plain(graph: Graph) -> list[str]:
 
 
 def formula(graph: Graph, called: list[str], place: int) -> str:
-    """The expression that made a node, over the names of its operands."""
+    """Return the expression of a node in the names of its operands."""
     name = spelled(graph, place)
     tight = _is_expression(name) and name != "add"
 
@@ -247,7 +247,7 @@ def formula(graph: Graph, called: list[str], place: int) -> str:
 
 
 def written(graph: Graph, place: int, text: Callable[[int | float], str], times: str = "*") -> str:
-    """An operation over the texts of its operands, which are places or constants."""
+    """Write an operation with `text` applied to each operand, an index or a constant."""
     operands = graph[place].operands
     count = len(operands)
     shown = range(count) if count <= MANY else (0, 1, 2, count - 1)
@@ -255,11 +255,11 @@ def written(graph: Graph, place: int, text: Callable[[int | float], str], times:
 
 
 def is_compound(graph: Graph, called: list[str], place: int) -> bool:
-    """Whether a node's name is an expression that needs parentheses inside of another."""
+    """Return True if a node's name is an expression that needs parentheses inside another."""
     named = called[place] == f"v{place}" or bool(graph.values[place].label)
     return not named and _is_expression(spelled(graph, place))
 
 
 def _is_expression(name: str) -> bool:
-    """Whether an operation is written with signs, and not as a function."""
+    """Return True if an operation is written with operators and not as a function."""
     return name in (*INFIX, "neg", "dot") or name.startswith("**")

@@ -1,4 +1,4 @@
-"""Pictures as text: for terminals, for logs, and where matplotlib is not installed.
+"""Plots as text, for terminals, logs, and systems without matplotlib.
 
 Every function here is a pure function from data to a string.
 """
@@ -16,7 +16,7 @@ Point = Sequence[float]
 
 
 def confusion(table: Sequence[Sequence[int]]) -> str:
-    """A confusion table: ``table[truth][prediction]`` counts; 0 is written as a dot, so that mistakes stand out.
+    """Write a confusion table of the counts ``table[truth][prediction]``; 0 is a dot, so that mistakes stand out.
 
     >>> print(confusion([[5, 0], [1, 4]]))
     truth    read as
@@ -32,7 +32,7 @@ def confusion(table: Sequence[Sequence[int]]) -> str:
 
 
 def curve(numbers: Sequence[float], name: str = "loss", width: int = 60, height: int = 12) -> str:
-    """A curve over the epochs, from 0 up.
+    """Plot a curve over the epochs, with an axis that starts at 0.
 
     >>> print(curve([4.0, 2.0, 1.0], width=9, height=4))
     loss, 3 epochs, from 4 to 1
@@ -56,7 +56,7 @@ def curve(numbers: Sequence[float], name: str = "loss", width: int = 60, height:
 
 
 def digits(images: Sequence[Point], labels: Sequence[int], predictions: Sequence[int], across: int = 6) -> str:
-    """Images of 8 x 8 pixels from 0.0 (paper) to 1.0 (ink), some side by side; under each what it was read as.
+    """Draw images of 8 x 8 pixels from 0.0 (paper) to 1.0 (ink), `across` in a row, with their predictions below.
 
     >>> print(digits([[0.0, 1.0] * 32], [1], [7]).splitlines()[-1])
     7, wrong: it is 1
@@ -74,7 +74,7 @@ def digits(images: Sequence[Point], labels: Sequence[int], predictions: Sequence
 def regions(
     classify: Callable[[list[Point]], Sequence[int]], X: Sequence[Point], Y: Sequence[int], width: int = 72
 ) -> str:
-    """Which class a classifier gives to each place of the plane: a, b, c, ...; points are the capital of their class.
+    """Draw the class that a classifier assigns to each point of the plane: a, b, c, ...; the data points in capitals.
 
     >>> print(regions(lambda points: [int(x > 0) for x, _ in points], [[-1.0, 0.0], [1.0, 0.0]], [0, 1], width=8))
     aaaabbbb
@@ -96,7 +96,7 @@ def regions(
 
 
 def bounds(X: Sequence[Point], margin: float = 0.0) -> tuple[float, float, float, float]:
-    """Left, right, low and high of points of the plane, widened by a share of their extent; never without extent."""
+    """Return left, right, low and high of points, widened by a fraction of their extent; never an empty range."""
     return *_extent([x for x, _ in X], margin), *_extent([y for _, y in X], margin)
 
 

@@ -1,6 +1,4 @@
-"""A Program as NumPy that one enjoys reading. What runs is what is shown, but for the forms that a kernel has besides for
-tiny and huge numbers.
-"""
+"""A Program as readable NumPy. The text shown is what runs, except for extra forms for tiny and huge numbers."""
 
 from __future__ import annotations
 

@@ -179,7 +179,7 @@ def _laid_out(x: Any) -> Any:
 
 
 def _by_element(name: str, operand: int | None = None) -> Callable[..., Any]:
-    """A row by its series; one that computes floats one by one, or its partial derivative, which XLA calls Python for."""
+    """A row by its series, or one that computes single floats (or a partial derivative of it), by a call of Python."""
     function, shaped = by_element(name, operand), cast(Any, jax.ShapeDtypeStruct)
 
     def called(*xs: Any) -> Any:

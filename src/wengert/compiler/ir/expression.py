@@ -93,7 +93,7 @@ SYMBOLS: dict[str, Any] = namespace(where=_choice, _guarded_form=_guarded_form)
 
 
 def expand(expr: Expr) -> Expr | None:
-    """The same by the rows that its own row is written with; None for a row that is C's, a series or a user's Python."""
+    """The same by the rows that its own row is written with; None for C's rows, series and a user's Python."""
     row = table.BY_NAME[expr[0]]
     rule = row.value
     if row.series is not None or not isinstance(rule, FunctionType):

@@ -1,4 +1,4 @@
-"""The graph of a Value as a picture, a page or a text."""
+"""Draws the graph of a Value as a picture, a page or a text."""
 
 from wengert.view.graph.draw import draw, draw_dot
 from wengert.view.graph.folding import Folding

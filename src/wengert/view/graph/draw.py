@@ -1,4 +1,4 @@
-"""`draw`: the graph of a Value as a picture, for notebooks, files and other programs."""
+"""`draw` makes a picture of the graph of a Value, for notebooks, files and other programs."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ DIRECTIONS = ("LR", "TB")
 
 
 class Drawing:
-    """The picture of a graph as it was when `draw` was called. In a notebook it shows itself.
+    """The picture of a graph at the time when `draw` was called. A notebook displays it.
 
     Attributes:
-        theme: "light", "dark", or "auto" for that of whoever looks at it.
-        format: what `render` writes.
-        picture: the boxes, the edges and the notes below them.
-        folding: the graph with its parts, for formats that show more of them than the picture does.
+        theme: "light", "dark", or "auto" for the reader's.
+        format: the format that `render` writes.
+        picture: the boxes, the edges and the notes below.
+        folding: the graph with its parts, for formats that can unfold them.
     """
 
     def __init__(self, graph: Graph, limit: int, theme: str, rankdir: str, notes: list[str]) -> None:
@@ -49,7 +49,7 @@ class Drawing:
         return self._svg
 
     def to_dot(self) -> str:
-        r"""The picture in the language of Graphviz; nothing here needs Graphviz.
+        r"""Write the picture in the DOT language; Graphviz is not needed.
 
         >>> x = Value(3.0, "x")
         >>> print(draw(x + x).to_dot())
@@ -65,20 +65,20 @@ class Drawing:
         return str(written(self, "dot"))
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the picture to a file, as what its name ends in: svg, png, html or dot.
+        """Write the picture to a file, in the format of its suffix: svg, png, html or dot.
 
-        The page (html) needs nothing beside itself and fetches nothing; in it a click on a folded part unfolds it. A
-        PNG is drawn by resvg (extra `png`), light unless the theme is "dark".
+        The page (html) is self-contained, and in it a click unfolds a folded part. A PNG is drawn by resvg (extra
+        `png`), with light colours unless the theme is "dark".
 
         Raises:
-            ArgumentError: the name ends in something else, or the path is none.
-            MissingExtraError: a PNG is asked for, and resvg_py is not installed.
+            ArgumentError: the name has another suffix, or the path is not a path.
+            MissingExtraError: the format is png, and resvg_py is not installed.
             OSError: the file cannot be written.
         """
         name = file_name(path)
         kind = name.rpartition(".")[2].lower() if "." in name else ""
         if kind not in FORMATS:
-            raise ArgumentError(f"cannot tell from {name!r:.80} what to write: it should end in .{', .'.join(FORMATS)}")
+            raise ArgumentError(f"the name {name!r:.80} has no known suffix: expected .{', .'.join(FORMATS)}")
         content = written(self, kind)
         with open(name, "wb") as file:
             file.write(content if isinstance(content, bytes) else f"{content}\n".encode())
@@ -91,20 +91,20 @@ class Drawing:
         cleanup: bool = True,
         format: str | None = None,
     ) -> str:
-        """Write the picture as tutorials do, who have Graphviz render theirs: `.format` is added to the name.
+        """Write the picture with the arguments of Graphviz's `render`, as tutorials do; the format becomes the suffix.
 
         Args:
-            filename: the name without its ending.
-            directory: where, if not here; it is made if it is not there.
-            view: whether the file is opened.
-            cleanup: False leaves the text for Graphviz beside it, under the name without an ending.
-            format: instead of `.format`.
+            filename: the name without a suffix.
+            directory: the folder, which is created if it is missing; by default the current one.
+            view: True opens the file.
+            cleanup: False leaves the DOT text beside it, in a file without a suffix.
+            format: overrides the attribute `format`.
 
         Returns:
-            The path of what was written.
+            The path of the file.
 
         Raises:
-            ArgumentError: the format is not one that can be written, or a path is none.
+            ArgumentError: the format is unknown, or a path is not a path.
         """
         kind = _one_of("format", format or self.format, FORMATS)
         path = Path("" if directory is None else file_name(directory), file_name(filename))
@@ -121,7 +121,7 @@ class Drawing:
         return str(picture)
 
     def view(self) -> str:
-        """Write the picture and open it, as Graphviz's `view` does."""
+        """Write the picture and open it, like Graphviz's `view`."""
         return self.render(view=True)
 
     def _repr_mimebundle_(self, include: Container[str] | None = None, exclude: Container[str] | None = None) -> Any:
@@ -139,26 +139,26 @@ class Drawing:
 
 
 def draw(root: Any, *, limit: int = 60, theme: str = "auto", rankdir: str = "LR") -> Drawing:
-    """The graph of a Value: boxes with label, data and gradient, left to right, each operation a small node of its own.
+    """Draw the graph of a Value: a box for each value with its data and gradient, and a small node for each operation.
 
-    Of all paths from the root to a leaf, that along which the largest gradient flows is marked. What no backward pass
-    has reached is "not computed". What has no label goes by the name that `steps` and `explain` give it: a parameter by
-    that in its model, any other value by its expression or its place. A leaf that a `dot` multiplies says by what. A
-    graph of more boxes than the limit is folded: by layer, neuron and example if Modules made it, else in runs of
-    values.
+    The path from the root to a leaf along which the largest gradient flows is highlighted. Gradients that no backward
+    pass has reached are "not computed". Values without a label have the names that `steps` and `explain` use: a
+    parameter its name in the model, any other value its expression or index. A leaf that is multiplied in a `dot` shows
+    its factor. A graph with more boxes than the limit is folded: by layer, neuron and example if Modules made it, else
+    by runs of values.
 
     Args:
         root: the result.
-        limit: how many boxes the picture may have, from 50 to 5,000.
-        theme: "light", "dark", or "auto" for that of whoever looks at it.
-        rankdir: where the results lie: "LR", at the right, or "TB", below.
+        limit: the largest number of boxes, from 50 to 5,000.
+        theme: "light", "dark", or "auto" for the reader's.
+        rankdir: "LR" draws from left to right, "TB" from top to bottom.
 
     Returns:
-        A Drawing: it shows itself in a notebook; `.svg` is its text, `.save("graph.svg")` writes it to a file.
+        A Drawing, which a notebook displays; `.svg` is its text, and `.save("graph.svg")` writes it to a file.
 
     Raises:
         OperandError: `root` is not a Value.
-        ArgumentError: `limit`, `theme` or `rankdir` is not one of these.
+        ArgumentError: `limit`, `theme` or `rankdir` has another value.
 
     >>> x, w = Value(2.0, "x"), Value(-3.0, "w")
     >>> y = (x * w).tanh()
@@ -167,18 +167,18 @@ def draw(root: Any, *, limit: int = 60, theme: str = "auto", rankdir: str = "LR"
     """
     graph = graph_of(root)
     if type(limit) is not int or not FEWEST <= limit <= MOST:
-        raise ArgumentError(f"limit is {limit!r:.40}; expected a whole number of boxes from {FEWEST} to {MOST:,}")
+        raise ArgumentError(f"limit is {limit!r:.40}; expected an int from {FEWEST} to {MOST:,}, the number of boxes")
     theme, rankdir = _one_of("theme", theme, THEMES), _one_of("rankdir", rankdir, DIRECTIONS)
     return Drawing(graph, limit, theme, rankdir, alone(root))
 
 
 def draw_dot(root: Any, format: str = "svg", rankdir: str = "LR") -> Drawing:
-    """`draw` by the name and with the arguments that it has in tutorials: `draw_dot(o).render("graph")` writes
-    graph.svg. Nothing here needs Graphviz.
+    """Call `draw` under the name, and with the arguments, of tutorials: `draw_dot(o).render("graph")` writes graph.svg.
+    Graphviz is not needed.
 
     Raises:
         OperandError: `root` is not a Value.
-        ArgumentError: `format` or `rankdir` is not one that there is.
+        ArgumentError: `format` or `rankdir` is unknown.
 
     >>> draw_dot(Value(2.0), rankdir="TB")
     Drawing(1 value in 1 box)
@@ -189,14 +189,14 @@ def draw_dot(root: Any, format: str = "svg", rankdir: str = "LR") -> Drawing:
 
 
 def _one_of(name: str, given: str, known: tuple[str, ...]) -> str:
-    """An argument, if it is one of those that there are."""
+    """Return an argument if it is a known one, else raise an ArgumentError."""
     if given not in known:
         raise ArgumentError(f"{name} is {given!r:.40}; expected one of {', '.join(known)}")
     return given
 
 
 def bundle(root: Any, include: Container[str] | None, exclude: Container[str] | None) -> Any:
-    """What a notebook shows of a Value: its graph, and beside it the line that a console shows."""
+    """Return what a notebook shows for a Value: its graph, and as plain text its repr."""
     shown = draw(root)._repr_mimebundle_(include, exclude)
     if "text/plain" in shown:
         shown["text/plain"] = repr(root)

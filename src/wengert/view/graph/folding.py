@@ -1,9 +1,9 @@
-"""Graphs that are too large to be drawn value by value, folded into parts: by layer, by neuron, by example.
+"""Folds graphs that are too large to be drawn value by value into parts: by layer, by neuron, by example.
 
-Who made a value is read off the graph itself. What is computed with parameters of `layers.0.neurons.3` belongs to that
-neuron, and so does its activation. Where the same parameters are used again and again, each use is an example (a step,
-where one use stands on another), and all that is computed for one example alone belongs to it. What belongs to nobody
-is folded in runs of values that were made one after the other.
+The graph itself tells which part a value belongs to. A value that is computed with parameters of `layers.0.neurons.3`
+belongs to that neuron, and so does its activation. If the same parameters are used repeatedly, each use is an example
+(or a step, if one use depends on another), and values that are computed only for one example belong to it. Values
+without a part are folded into runs in the order of creation.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from wengert.view.naming import TITLE, clean, ending, number
 
 __all__ = ["FEWEST", "MOST", "OUTSIDE", "Cluster", "Folding", "folded"]
 
-FEWEST, MOST = 50, 5_000  # boxes that can be asked for
+FEWEST, MOST = 50, 5_000  # the range of `limit`
 
-BRANCHES = 32  # how many runs a long sequence is folded into
-SMALL = 3  # so few values need no part of their own
-FEW = 8  # places where a long sequence may be cut because its items are of another kind
-TOLD = 3  # labels or operations by which a run of values is called
-OUTSIDE = 16  # boxes for what a part is joined to
+BRANCHES = 32  # the number of runs that a long sequence is folded into
+SMALL = 3  # up to this many values are not folded
+FEW = 8  # a sequence is cut where its items change kind, if there are fewer such places
+TOLD = 3  # the largest number of labels or operations in the name of a run
+OUTSIDE = 16  # the largest number of boxes for values outside a part
 
 
 @dataclass(slots=True)
@@ -39,9 +39,9 @@ class Cluster:
     """Many values that are drawn as one box.
 
     Attributes:
-        name: of all parts, this one's own.
-        items: what is in it, in the order of creation: values, by their places, and smaller parts.
-        places: the places of all values in it, in order.
+        name: a name that no other part has.
+        items: its content in the order of creation: indices of values, and smaller parts.
+        places: the indices of all values in it, in order.
     """
 
     name: str
@@ -54,15 +54,15 @@ class Folding:
 
     Args:
         graph: the computation.
-        limit: how many boxes a picture may have, those of what lies outside of its part aside.
-        rankdir: where the edges of its pictures run to.
-        names: what to write on top of each value; its label or what `naming.names` calls it, if not given.
+        limit: the largest number of boxes in a picture, without those outside its part.
+        rankdir: the direction of the edges.
+        names: the text on top of each value; by default its label or its name from `naming.names`.
 
     Attributes:
         graph: the computation.
-        limit: as given.
-        everything: the part that is everything.
-        scopes: the layer, neuron and example of each value; nothing where no model is alive that has made them.
+        limit: the argument.
+        everything: the part with everything.
+        scopes: the layer, neuron and example of each value; empty if no live model has made them.
     """
 
     def __init__(self, graph: Graph, limit: int = 60, rankdir: str = "LR", *, names: list[str] | None = None) -> None:
@@ -73,7 +73,7 @@ class Folding:
         self._names = [name if names else value.label or name for value, name in called]
         self._gradients = [value.grad for value in graph.values]
         self._known = computed(graph, self._gradients)
-        self._path = frozenset(steepest(graph, self._gradients))  # of places in graph.operands
+        self._path = frozenset(steepest(graph, self._gradients))  # indices in graph.operands
         self._hot = frozenset([len(graph) - 1, *(graph.operands[at] for at in self._path)] if self._path else [])
         self._stops, self._notes = stopping(graph)
         self.scopes: list[Scope] = [] if names else self._owned()
@@ -82,10 +82,10 @@ class Folding:
         self.everything: Cluster = Cluster("everything", items, places)
 
     def _owned(self) -> list[Scope]:
-        """The scopes of every value; nothing if no model that is alive owns any."""
+        """Return the scope of every value; empty if no live model owns a parameter."""
         leaves = [self.graph.values[place] for place in self.graph.leaves]
         if len(self.graph) <= self.limit and all(leaf.label for leaf in leaves):
-            return []  # no model need be looked through
+            return []  # saves the search through the models
         found = naming.owned(self.graph)
         several = len({names[0].partition(" ")[0] for names in found.values()}) > 1
         known = {}
@@ -97,7 +97,7 @@ class Folding:
     # -- one picture --------------------------------------------------------------------------------------------------
 
     def picture(self, part: Cluster | None = None) -> tuple[Picture, dict[int, Cluster]]:
-        """The picture of a part, of everything if none is given; and which of its boxes are parts themselves."""
+        """Return the picture of a part, by default of everything, and the parts among its boxes by box."""
         part = part or self.everything
         items = self._sorted(self._unfolded(part))
         owner = self._owner(items)
@@ -110,7 +110,7 @@ class Folding:
         return Picture(boxes, joined, notes + self._notes, self.rankdir), inside
 
     def _unfolded(self, part: Cluster) -> Sequence[int | Cluster]:
-        """What is drawn of a part: all values in it; else level after level, as long as all of the next has room."""
+        """Return the items to draw: all values of a part if they fit, else those of the deepest level that fits."""
         if self._fits(part.places, self.limit):
             return part.places
         items = part.items if self._fits(part.items, self.limit) else self._runs(self._sorted(part.items))
@@ -127,7 +127,7 @@ class Folding:
         return items
 
     def _fits(self, items: Sequence[int | Cluster], room: int) -> bool:
-        """Whether there is room for as many boxes as these items are, with the constants that are drawn beside them."""
+        """Return True if there is room for the boxes of these items and of their constants."""
         room -= len(items)
         for item in items if room >= 0 else ():
             if not isinstance(item, Cluster):
@@ -135,7 +135,7 @@ class Folding:
         return room >= 0
 
     def _owner(self, items: Sequence[int | Cluster]) -> array[int]:
-        """For each value which of the items it is or is in; -1 if none."""
+        """Return for each value the index of its item; -1 if it has none."""
         owner = array("q", [-1]) * len(self.graph)
         for i, item in enumerate(items):
             for place in _places(item):
@@ -143,8 +143,8 @@ class Folding:
         return owner
 
     def _sorted(self, items: Sequence[int | Cluster]) -> Sequence[int | Cluster]:
-        """The items, each behind all that it stands on. Those that stand on one another in a circle are made one part:
-        of its values, which cannot do so.
+        """Sort the items topologically. Items that depend on each other in a cycle become one part of all their values,
+        which have no cycles.
         """
         if isinstance(items, range) or not any(isinstance(item, Cluster) for item in items):
             return items  # in the order of creation
@@ -160,7 +160,7 @@ class Folding:
         order, circle = _order(range(len(items)), before, behind)
         if not circle:
             return [items[i] for i in order]
-        last, circle = _order(circle, behind, before)  # what only stands on a circle is not in it
+        last, circle = _order(circle, behind, before)  # items that only depend on a cycle are not in it
         circular = [items[i] for i in circle]
         places = sorted(_places_of(circular))
         joined = Cluster(self._called(circular), places, places)
@@ -180,8 +180,8 @@ class Folding:
         return Box("fold", ending(item.name), "", rows, title, hot=any(place in self._hot for place in item.places))
 
     def _factors(self, items: Sequence[int | Cluster]) -> dict[int, str]:
-        """What each leaf is multiplied by in a `dot`, by its place among the items, if that is one thing: a neuron's
-        weights and inputs come to it side by side.
+        """Return the factor of each leaf in a `dot`, by the leaf's item, if there is only one: in a neuron the edges of
+        weights and inputs do not show which belong together.
         """
         factors: dict[int | float, set[str]] = {}
         drawn = [(i, item) for i, item in enumerate(items) if not isinstance(item, Cluster)]
@@ -196,7 +196,7 @@ class Folding:
         return {i: found.pop() for i, found in alone if len(found) == 1}
 
     def _runs(self, items: Sequence[int | Cluster]) -> list[int | Cluster]:
-        """Many items in a row as a few parts, in the same order; examples and the like apart from what is before."""
+        """Fold many items into a few parts in the same order; examples and the like are separated from other items."""
         size = 1
         while size * BRANCHES < len(items):
             size *= BRANCHES
@@ -217,7 +217,7 @@ class Folding:
         return runs
 
     def _called(self, items: Sequence[int | Cluster]) -> str:
-        """The name of a run: its first and its last part; of values, their places, and labels or operations of them."""
+        """Name a run by its first and last part, or by the indices of its values and their labels or operations."""
         first, last = items[0], items[-1]
         if isinstance(first, Cluster) and isinstance(last, Cluster):
             word, _, start = first.name.partition(" ")
@@ -233,9 +233,9 @@ class Folding:
         return f"values {places[0] + 1:,} to {places[-1] + 1:,}" + (f": {', '.join(told)}" if told else "")
 
     def _edges(self, part: Cluster, items: Sequence[int | Cluster], owner: array[int], boxes: list[Box]) -> list[Edge]:
-        """The edges between the boxes; adds the boxes of constants, and those of what lies outside of the part."""
+        """Return the edges between the boxes; add boxes of constants and of values outside the part."""
         drawn: list[Edge] = []
-        folded: dict[tuple[int, int], Edge] = {}  # edges from and to parts: one for all between two boxes
+        folded: dict[tuple[int, int], Edge] = {}  # from and to parts there is one edge between two boxes
         outside: dict[str, int] = {}
         for i, item in enumerate(items):
             single = not isinstance(item, Cluster)
@@ -258,7 +258,7 @@ class Folding:
         return [*drawn, *folded.values()]
 
     def _outer_box(self, part: Cluster, place: int, known: dict[str, int], boxes: list[Box]) -> int:
-        """The box of a value outside of the part that something in it uses: one box for all of one scope."""
+        """Return the box of a value outside the part that something in it uses; values of one scope share a box."""
         name = self._names[place] if self.scopes or self.graph.values[place].label else "earlier values"
         if self.scopes:
             theirs, ours = self.scopes[place], self.scopes[part.places[0]]
@@ -267,21 +267,21 @@ class Folding:
             name = "other values"
         if name not in known:
             known[name] = len(boxes)
-            boxes.append(Box("outside", ending(name), title=f"{clean(name, TITLE)}: outside of this part"))
+            boxes.append(Box("outside", ending(name), title=f"{clean(name, TITLE)}: outside this part"))
         return known[name]
 
     def _onwards(self, owner: array[int], boxes: list[Box]) -> list[Edge]:
-        """An edge from each box with a value that is used outside of the part."""
+        """Return an edge from each box with a value that is used outside the part."""
         without = [place for place, i in enumerate(owner) if i < 0]
         sources = sorted({owner[x] for place in without for _, x in edges(self.graph, place)} - {-1})
         if not sources:
             return []
-        boxes.append(Box("outside", "onwards", title="what uses the values of this part"))
+        boxes.append(Box("outside", "onwards", title="uses the values of this part"))
         return [Edge(source, len(boxes) - 1) for source in sources]
 
 
 def folded(parts: dict[int, Cluster]) -> str:
-    """What the parts of a picture hold, in words."""
+    """Write the note about folded parts."""
     values = sum([len(part.places) for part in parts.values()])
     return f"{values:,} values are folded into {len(parts)} box{'es' * (len(parts) > 1)}"
 
@@ -290,7 +290,7 @@ def folded(parts: dict[int, Cluster]) -> str:
 
 
 def _grouped(places: Sequence[int], scopes: list[Scope], depth: int) -> list[int | Cluster]:
-    """Values as items: those of one scope, at this depth of the scopes, are a part."""
+    """Group values into items: those of one scope at this depth become a part."""
     groups: dict[str, list[int]] = {}
     items: list[int | Cluster] = []
     for place in places:
@@ -317,10 +317,10 @@ def _places(item: int | Cluster) -> Sequence[int]:
 
 
 def _order(items: Iterable[int], before: list[set[int]], behind: list[set[int]]) -> tuple[list[int], list[int]]:
-    """The items, each behind those before it, and else as they are numbered; and those for which there is no order."""
+    """Sort items topologically, with ties in the order of their numbers; return the rest, which has cycles, too."""
     there = set(items)
     waits = {i: len(before[i] & there) for i in sorted(there)}
-    free = [i for i, count in waits.items() if not count]  # a heap: it is sorted
+    free = [i for i, count in waits.items() if not count]  # sorted, so a heap
     order = []
     while free:
         i = heappop(free)

@@ -1,4 +1,4 @@
-"""A drawing of a computation with some of its edges highlighted, and gradients of its own."""
+"""Draws a graph with highlighted edges and with gradients that are passed in."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from wengert.view.graph.scene import PATH, Edge, Picture, cell_of, value_box
 
 __all__ = ["svg"]
 
-MOST = 150  # nodes that are drawn
+MOST = 150  # the largest number of nodes that are drawn
 
 
 def svg(graph: Graph, names: list[str], gradients: array[float], highlighted: set[int], theme: str = "auto") -> str:
-    """The whole graph if it is small, else the highlighted edges and what they join: the last edges, if many are.
+    """Draw the whole graph if it is small, else only the highlighted edges that are nearest to the result.
 
     Args:
         graph: the computation.
-        names: what its nodes are called.
-        gradients: what is shown as each node's gradient.
-        highlighted: places in `graph.operands`.
+        names: the names of its nodes.
+        gradients: the gradients to show.
+        highlighted: indices in `graph.operands`.
         theme: "light", "dark", or "auto" for the reader's.
     """
     whole = len(graph) <= MOST
-    unfolded = len(graph) + len(graph.operands)  # boxes, at most
+    unfolded = len(graph) + len(graph.operands)  # an upper bound of the boxes
     picture = Folding(graph, unfolded, names=names).picture()[0] if whole else _part(graph, names, highlighted)
     for box in picture.boxes:
         if box.place >= 0:
@@ -43,7 +43,7 @@ def svg(graph: Graph, names: list[str], gradients: array[float], highlighted: se
 
 
 def _part(graph: Graph, names: list[str], highlighted: set[int]) -> Picture:
-    """The highlighted edges that are nearest to the root, and what they join."""
+    """Make a picture of the highlighted edges that are nearest to the root, and their ends."""
     places = sorted(highlighted, reverse=True)[:MOST]
     ends = [(graph.operands[at], bisect_right(graph.starts, at) - 1) for at in places]
     shown = sorted({place for pair in ends for place in pair})

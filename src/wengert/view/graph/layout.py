@@ -1,9 +1,9 @@
-"""Where the boxes of a graph go, and how its edges run between them: a layered layout, left to right.
+"""Places the boxes of a graph and routes its edges: a layered layout, left to right.
 
-The method is that of Sugiyama, Tagawa and Toda (1981): each box gets a rank, which is the length of the longest path
-to it; an edge that spans several ranks passes each of those between at a waypoint, which edges from one box share;
-each rank is ordered by medians so that few edges cross; and the ranks become columns. Boxes and edges are only sizes
-and pairs of places here, and the same input gives the same layout in every run.
+The method is that of Sugiyama, Tagawa and Toda (1981): each box gets a rank, the length of the longest path to it; an
+edge that spans several ranks passes a waypoint in each rank between, which edges from one box share; each rank is
+ordered by medians so that few edges cross; and the ranks become columns. Boxes are just sizes here, and edges pairs of
+indices. The same input always gives the same layout.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ __all__ = ["Layout", "Point", "layout", "ranked"]
 
 Point = tuple[float, float]
 
-SPREAD, SPACING = 12.0, 10.0  # how far apart edges arrive at a box: all of them together, and two neighbours
-CROWD, WIDEST = 10, 100.0  # edges from which on a gap becomes wider, half a pixel for each, and by how much at most
-SWEEPS, RELAXATIONS = 8, 12  # how often ranks are reordered, and how often boxes are moved up and down, at most
-STRAIGHT = 8.0  # how much more a waypoint weighs than a box, so that long edges are straight (Gansner et al. 1993)
-PATIENCE = 40_000  # boxes and waypoints that are gone through in all: the more there are, the fewer times
+SPREAD, SPACING = 12.0, 10.0  # the distance of edges that arrive at a box: of all together, and of two neighbours
+CROWD, WIDEST = 10, 100.0  # beyond CROWD edges a gap is wider by half a pixel for each, up to WIDEST
+SWEEPS, RELAXATIONS = 8, 12  # the largest numbers of times that ranks are reordered and that boxes are moved
+STRAIGHT = 8.0  # the weight of a waypoint relative to a box, so that long edges are straight (Gansner et al. 1993)
+PATIENCE = 40_000  # limits the work: the more boxes and waypoints there are, the fewer passes are made
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +30,11 @@ class Layout:
     """A layout. Lengths are in pixels, from the upper left corner.
 
     Attributes:
-        corners: for each box the x and y of its upper left corner.
-        routes: for each edge its points: a curve leads from the first to the second, a horizontal line from the
-            second to the third, and so on in turn; the last point is at the left side of the target.
-        width: of the whole.
-        height: of the whole.
+        corners: the x and y of each box's upper left corner.
+        routes: the points of each edge: a curve from the first to the second, a horizontal line from the second to the
+            third, and so on; the last point is on the left side of the target.
+        width: the total width.
+        height: the total height.
     """
 
     corners: list[Point]
@@ -48,14 +48,14 @@ def layout(
 ) -> Layout:
     """Lay out boxes of given sizes and the edges between them.
 
-    An edge leaves its source at the middle of the right side and arrives at the left side of its target. Boxes of one
-    rank are in line at their right side. No box touches another, and no edge runs under a box.
+    An edge leaves its source in the middle of the right side and arrives on the left side of its target. Boxes of one
+    rank are aligned at their right sides. Boxes do not touch, and no edge runs under a box.
 
     Args:
         sizes: the width and height of each box.
-        edges: pairs of places in `sizes`, source and target; a pair may occur twice.
+        edges: pairs of indices in `sizes`, source and target; a pair may occur twice.
         across: the gap between two columns, where the edges run; many edges make it wider.
-        down: the least gap between two boxes of a column.
+        down: the smallest gap between two boxes of a column.
 
     Raises:
         ArgumentError: the edges form a cycle.
@@ -87,7 +87,7 @@ def layout(
 
 
 def ranked(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
-    """The length of the longest path to each box; a box that no edge leads to stands just before its first target.
+    """Return the length of the longest path to each box; a box without incoming edges is just before its first target.
 
     Raises:
         ArgumentError: the edges form a cycle.
@@ -100,14 +100,14 @@ def ranked(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
     starts = [not waits for waits in missing]
     order = [v for v in range(count) if starts[v]]
     ranks = [0] * count
-    for v in order:  # which grows as it is read
+    for v in order:  # the list grows while it is read
         for target in targets[v]:
             ranks[target] = max(ranks[target], ranks[v] + 1)
             missing[target] -= 1
             if not missing[target]:
                 order.append(target)
     if len(order) < count:
-        raise ArgumentError(f"the edges between {count - len(order)} of the boxes form a cycle: there is no first one")
+        raise ArgumentError(f"the edges between {count - len(order)} of the boxes form a cycle: expected none")
     for v in order:
         if starts[v] and targets[v]:
             ranks[v] = min([ranks[target] for target in targets[v]]) - 1
@@ -115,14 +115,14 @@ def ranked(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
 
 
 class _Net:
-    """The boxes, and behind them the waypoints of long edges: an edge joins neighbouring ranks only.
+    """The boxes, followed by the waypoints of long edges, so that each edge joins neighbouring ranks.
 
     Attributes:
-        boxes: how many of the vertices are boxes.
-        ranks: of each vertex.
-        before: for each vertex those of the rank before that it is joined to,
-        behind: and those of the rank behind.
-        paths: for each edge the vertices that it passes, from its source to its target.
+        boxes: the number of vertices that are boxes.
+        ranks: the rank of each vertex.
+        before: the neighbours of each vertex in the rank before.
+        behind: the neighbours of each vertex in the next rank.
+        paths: the vertices of each edge, from its source to its target.
     """
 
     def __init__(self, ranks: list[int], edges: Sequence[tuple[int, int]]) -> None:
@@ -131,7 +131,7 @@ class _Net:
         self.before: list[list[int]] = [[] for _ in ranks]
         self.behind: list[list[int]] = [[] for _ in ranks]
         self.paths: list[list[int]] = []
-        waypoints: dict[int, list[int]] = {}  # of the edges from one box: all of them share these
+        waypoints: dict[int, list[int]] = {}  # by box: all edges from it share them
         for source, target in edges:
             chain = waypoints.setdefault(source, [source])
             while self.ranks[chain[-1]] < ranks[target] - 1:
@@ -157,7 +157,7 @@ class _Net:
 
 
 def _ordered(net: _Net) -> list[list[int]]:
-    """The vertices of each rank from above to below: the order with the fewest crossings that the sweeps met."""
+    """Order the vertices of each rank from top to bottom, with the fewest crossings that the sweeps found."""
     layers = _first_order(net)
     place = [0] * len(net.ranks)
     for layer in layers:
@@ -176,7 +176,7 @@ def _ordered(net: _Net) -> list[list[int]]:
 
 
 def _first_order(net: _Net) -> list[list[int]]:
-    """As a walk from the last boxes back meets them: the first operand, and what it stands on, above the second."""
+    """Order the vertices by a depth-first walk back from the last boxes: the first operand is above the second."""
     layers: list[list[int]] = [[] for _ in range(max(net.ranks, default=-1) + 1)]
     waiting = [v for v in range(len(net.ranks) - 1, -1, -1) if not net.behind[v]]
     met = bytearray(len(net.ranks))
@@ -195,7 +195,7 @@ def _number(layer: list[int], place: list[int]) -> None:
 
 
 def _by_medians(layer: list[int], neighbours: list[list[int]], place: list[int]) -> None:
-    """Sort a rank by the median place of each vertex's neighbours; one without any keeps its place as its key."""
+    """Sort a rank by the median position of each vertex's neighbours, or its own position if it has none."""
     keys = {}
     for i, v in enumerate(layer):
         keys[v] = _median([place[u] for u in neighbours[v]]) if neighbours[v] else float(i)
@@ -212,13 +212,13 @@ def _median(numbers: list[float] | list[int]) -> float:
 
 
 def _crossings(net: _Net, layers: list[list[int]], place: list[int]) -> int:
-    """How many pairs of edges cross: between two ranks, pairs that stand in opposite orders at the two."""
+    """Count the pairs of edges that cross: between two ranks, the pairs in opposite orders."""
     total = 0
     for layer, following in pairwise(layers):
         size = 1
         while size < len(following):
             size *= 2
-        tree = [0] * (2 * size)  # how many edges ended in each part of the rank so far: Barth, Mutzel, Jünger 2004
+        tree = [0] * (2 * size)  # the number of edges that end in each part of the rank: Barth, Mutzel, Jünger 2004
         for v in layer:
             for end in sorted([place[u] for u in net.behind[v]]):
                 node = end + size
@@ -235,10 +235,10 @@ def _crossings(net: _Net, layers: list[list[int]], place: list[int]) -> int:
 
 
 def _middles(net: _Net, layers: list[list[int]], heights: Sequence[float], down: float) -> list[float]:
-    """The y of the middle of each vertex: near the median of its neighbours, as far as the rank's order leaves room."""
+    """Return the y of each vertex's middle, as near to the median of its neighbours as the rank's order allows."""
     half = [height / 2 for height in heights] + [0.0] * (len(net.ranks) - net.boxes)
     middles = [0.0] * len(net.ranks)
-    offsets = []  # in each rank, how far below the first vertex each other must at least be
+    offsets = []  # the smallest distance of each vertex from the first of its rank
     for layer in layers:
         offset, distances = 0.0, [0.0]
         for above, below in pairwise(layer):
@@ -261,12 +261,12 @@ def _middles(net: _Net, layers: list[list[int]], heights: Sequence[float], down:
 
 
 def _nearest(wishes: list[float], weights: list[float], offsets: list[float]) -> list[float]:
-    """The places nearest to the wishes, by weighted squares, that keep their distances.
+    """Return the positions closest to the wishes, in weighted least squares, that keep the distances.
 
     This is isotonic regression: neighbours that are too close become a block that moves as one (pool adjacent
     violators, Ayer et al. 1955).
     """
-    blocks: list[tuple[float, float, int]] = []  # the weighted sum of wishes, the weight, how many vertices
+    blocks: list[tuple[float, float, int]] = []  # the weighted sum of wishes, the weight, the number of vertices
     for wish, weight, offset in zip(wishes, weights, offsets, strict=True):
         total, count = (wish - offset) * weight, 1
         while blocks and blocks[-1][0] * weight >= total * blocks[-1][1]:
@@ -283,7 +283,7 @@ def _nearest(wishes: list[float], weights: list[float], offsets: list[float]) ->
 def _columns(
     net: _Net, layers: list[list[int]], sizes: Sequence[Point], across: float
 ) -> tuple[list[float], list[float]]:
-    """The left and right side of each rank's column."""
+    """Return the left and right sides of the columns."""
     lefts, rights = [], []
     x = 0.0
     for layer in layers:
@@ -296,7 +296,7 @@ def _columns(
 
 
 def _ports(net: _Net, middles: list[float], heights: list[float]) -> list[float]:
-    """For each edge the y at which it arrives: edges to one box arrive in the order in which they come."""
+    """Return the y at which each edge arrives: edges to one box keep the order of their starts."""
     arriving: dict[int, list[int]] = {}
     for edge, path in enumerate(net.paths):
         arriving.setdefault(path[-1], []).append(edge)

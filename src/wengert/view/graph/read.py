@@ -1,5 +1,5 @@
-"""What pictures read off a graph: which gradients were computed, where the largest flows, where none flows on, which
-constants are alone.
+"""Reads from a graph what pictures show: which gradients were computed, the path of the largest gradient, the nodes
+where gradients stop, and constants.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from wengert.view.naming import clean, number
 __all__ = ["NOT_COMPUTED", "alone", "computed", "constants", "edges", "graph_of", "is_by_hand", "silent", "steepest"]
 __all__ += ["stopping"]
 
-FEW = 3  # constants of one operation that are drawn one by one
+FEW = 3  # the largest number of constants of one operation that are drawn one by one
 NOT_COMPUTED = "not computed"
-ROUNDING = 1e-9  # of the largest term: what adds up to no more than that is 0; a sum of a million terms errs by 1e-10
+ROUNDING = 1e-9  # a sum below this fraction of its largest term is 0; a million terms have a rounding error of 1e-10
 
 
 def graph_of(root: Any) -> Graph:
-    """The graph of a Value, or of a number of another class that knows its parts.
+    """Return the graph of a Value, or of a number of another engine's class that refers to its operands.
 
     Raises:
         OperandError: `root` is neither.
     """
     if can_be_seen(root):
         return Graph(ForeignGraph(root).root)
-    hint = f"; of other classes {EXPECTED}"
+    hint = f"; for other classes: {EXPECTED}"
     if issubclass(type(root), (list, tuple)):
         hint = ": draw one of them, or their sum"
     elif callable(getattr(root, "parameters", None)):
@@ -39,12 +39,12 @@ def graph_of(root: Any) -> Graph:
 
 
 def constants(graph: Graph, place: int) -> list[tuple[int, str, list[float]]]:
-    """The constants that a value is computed with, alone or, if there are many, as one: the place in `Graph.operands`
-    of the first of them, what is written for them, and they themselves.
+    """List the constants of an operation, many of them as one entry: the index in `Graph.operands` of the first one,
+    the text for them, and the numbers.
     """
     ats = [at for at in range(graph.starts[place], graph.starts[place + 1]) if graph.operands[at] < 0]
     if not ats or graph.values[place]._is_constant_power():
-        return []  # the exponent of x**2 belongs to the symbol
+        return []  # the exponent of x**2 is part of the symbol
     numbers = [graph.constants[-1 - graph.operands[at]] for at in ats]
     if len(ats) > FEW:
         return [(ats[0], f"{len(ats):,} constants", numbers)]
@@ -52,24 +52,24 @@ def constants(graph: Graph, place: int) -> list[tuple[int, str, list[float]]]:
 
 
 def edges(graph: Graph, place: int) -> list[tuple[int, int]]:
-    """The operands of a value that are no constants: of each its place in `Graph.operands`, and its own."""
+    """List the operands of a value that are not constants, each as its index in `Graph.operands` and its node's."""
     ats = range(graph.starts[place], graph.starts[place + 1])
     return [(at, graph.operands[at]) for at in ats if graph.operands[at] >= 0]
 
 
 def is_by_hand(graph: Graph, place: int) -> bool:
-    """Whether a value was made by hand: it has a closure, or none, where others have partial derivatives."""
+    """Return True if a value was made by hand, so that it has a closure, or none, and no partial derivatives."""
     return graph.codes[place] == by_hand.code
 
 
 def silent(graph: Graph) -> frozenset[int]:
-    """The values made by hand whose `_backward` was never set: the gradient stops there."""
+    """Return the indices of values made by hand whose `_backward` was never set, where the gradient stops."""
     values: tuple[Any, ...] = graph.values
     return frozenset([i for i, code in enumerate(graph.codes) if code == by_hand.code and values[i]._closure is None])
 
 
 def stopping(graph: Graph) -> tuple[frozenset[int], list[str]]:
-    """Which values pictures mark as ones where the gradient stops, and what they say below themselves of such."""
+    """Return the values to mark as ones where the gradient stops, and the note below the picture."""
     stops = silent(graph)
     if stops and len(stops) == len(graph) - len(graph.leaves):
         return frozenset(), ["no value has a _backward yet: no gradient is passed on"]
@@ -77,25 +77,25 @@ def stopping(graph: Graph) -> tuple[frozenset[int], list[str]]:
 
 
 def alone(root: Any) -> list[str]:
-    """What pictures say below themselves of a number of a class that has no parts yet."""
+    """Return the note below the picture of a number whose class has no operands yet."""
     if not has_no_parts(root):
         return []
-    return [f"a {clean(type(root).__name__)} does not know what it was made from: {PARTS[0]} would hold that"]
+    return [f"a {clean(type(root).__name__)} has no operands: store them in {PARTS[0]}"]
 
 
 def computed(graph: Graph, gradients: list[float]) -> bytearray:
-    """For each value whether its gradient was computed, though it may be 0.
+    """Return for each value 1 if its gradient was computed, else 0.
 
-    A gradient that is not 0 was. A gradient of 0 was if some result that uses the value has one, and if what these
-    results pass on adds up to 0: before that, as when `_backward()` is called by hand, it is still to come. Where a
-    result passes nothing on, gradients may be written by hand: then 0 is one if that beside it is not.
+    A gradient other than 0 was computed. A gradient of 0 was computed if a result that uses the value has a gradient,
+    and the contributions of these results add up to 0: otherwise they are still to come, as while `_backward()` is
+    called by hand. Where a result has no closure, gradients may be set by hand: then 0 counts if its sibling is not 0.
     """
     starts, places = graph.starts, graph.operands
     known = bytearray(len(graph))
     if not any(gradients):
-        return known  # and no closure need be asked
+        return known  # without running any closure
     partials, stops = graph.partials, silent(graph)
-    received: dict[int, tuple[float, float]] = {}  # of values whose gradient is 0: the sum, and the largest term
+    received: dict[int, tuple[float, float]] = {}  # for values with gradient 0: the sum and the largest term
     for place in range(len(graph) - 1, -1, -1):
         gradient = gradients[place]
         if gradient == 0.0:
@@ -114,11 +114,11 @@ def computed(graph: Graph, gradients: list[float]) -> bytearray:
 
 
 def steepest(graph: Graph, gradients: list[float]) -> list[int]:
-    """The path of the largest gradient from the root to a leaf, as places in `Graph.operands`.
+    """Return the path of the largest gradient from the root to a leaf, as indices in `Graph.operands`.
 
-    A gradient is the sum over all paths of the product of the partials along each (Bauer 1974); this is the path whose
-    product is the largest, whatever its sign. A path of nan is larger than any. Empty before a backward pass, and if
-    every path has a partial of 0 on it.
+    A gradient is the sum over all paths of the product of the partials along each (Bauer 1974); this is the path with
+    the largest product in absolute value, where nan counts as the largest. It is empty before a backward pass, and if
+    every path has a partial of 0.
     """
     if gradients[-1] == 0.0:
         return []

@@ -1,6 +1,6 @@
-"""A graph as boxes and edges: what every kind of drawing is made from.
+"""A graph as boxes and edges, from which every kind of drawing is made.
 
-A `Picture` says what is to be seen, and nothing of where or how; `folding` makes them.
+A `Picture` has the content of a drawing but neither positions nor styles; `folding` makes it.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from wengert.view.naming import TITLE, clean, ending, number
 
 __all__ = ["PATH", "Box", "Cell", "Edge", "Picture", "cell_of", "value_box", "with_constants"]
 
-SYMBOL = 12  # characters of an operation's symbol
-LISTED = 100  # constants that are named under the pointer
+SYMBOL = 12  # the longest symbol of an operation, in characters
+LISTED = 100  # the largest number of constants in a tooltip
 
 PATH = "the path of the largest gradient"
 
 
 @dataclass(slots=True)
 class Cell:
-    """A line of a box: a name and what it has to say. `kind` is "data", "grad", "absent", "broken" or "count"."""
+    """A line of a box: a name and its text. `kind` is "data", "grad", "absent", "broken" or "count"."""
 
     name: str
     text: str
@@ -34,15 +34,15 @@ class Box:
     """A box.
 
     Attributes:
-        kind: "leaf", "interior", "constant", "fold" (many values) or "outside" (what a part is joined to).
-        label: the line on top; '' for none.
-        symbol: the operation that made the value, a small node of its own at the box's left; '' for none.
+        kind: "leaf", "interior", "constant", "fold" (many values) or "outside" (connected values outside a part).
+        label: the top line; '' for none.
+        symbol: the operation, drawn as a small node to the left of the box; '' for none.
         rows: the lines below the label.
-        title: everything in full, to be read under the pointer.
-        place: the value's place in the graph; -1 if the box does not stand for one value.
-        hot: whether it lies on the path of the largest gradient.
-        stops: whether its gradient goes no further, as it has no `_backward`.
-        link: where a click leads; '' for nowhere.
+        title: the full text, shown as a tooltip.
+        place: the value's index in the graph; -1 if the box is not a single value.
+        hot: True on the path of the largest gradient.
+        stops: True if its gradient is not passed on because it has no `_backward`.
+        link: the target of a click; '' for none.
     """
 
     kind: str
@@ -56,19 +56,19 @@ class Box:
     link: str = ""
 
     def lines(self) -> list[str]:
-        """What stands in it, for formats that know only text."""
+        """Return its text, for formats that know only text."""
         return [line for line in [self.label, *(f"{row.name} {row.text}" for row in self.rows)] if line]
 
 
 @dataclass(slots=True)
 class Edge:
-    """An arrow from one box to another, by their places in the picture.
+    """An arrow from one box to another, by their indices in the picture.
 
     Attributes:
         source: the box of the operand.
         target: the box of the result.
-        at: the operand's place in `Graph.operands`; -1 if the edge stands for several.
-        hot: whether it lies on the path of the largest gradient.
+        at: the operand's index in `Graph.operands`; -1 if the edge stands for several.
+        hot: True on the path of the largest gradient.
     """
 
     source: int
@@ -79,10 +79,10 @@ class Edge:
 
 @dataclass(slots=True)
 class Picture:
-    """Boxes, the edges between them, and the lines to be written below them.
+    """Boxes, the edges between them, and the notes below.
 
     Attributes:
-        rankdir: where the edges run to, in Graphviz's words: "LR", to the right, or "TB", downwards.
+        rankdir: the direction of the edges, as in Graphviz: "LR", left to right, or "TB", top to bottom.
     """
 
     boxes: list[Box]
@@ -91,12 +91,12 @@ class Picture:
     rankdir: str = "LR"
 
     def end(self, edge: Edge) -> str:
-        """What an edge ends at: its box, b3, or the small node o3 of the operation at the box's left, if it has one."""
+        """Return the end of an edge: its box, b3, or the small node of the box's operation, o3, if it has one."""
         return f"{'o' if self.boxes[edge.target].symbol else 'b'}{edge.target}"
 
 
 def with_constants(graph: Graph, place: int, target: int, boxes: list[Box]) -> list[Edge]:
-    """Add the boxes of the constants that a value is computed with; the edges from them to the value's own box."""
+    """Add boxes for the constants of an operation, and return the edges from them to its box."""
     drawn = []
     for at, text, numbers in constants(graph, place):
         drawn.append(Edge(len(boxes), target, at))
@@ -106,12 +106,12 @@ def with_constants(graph: Graph, place: int, target: int, boxes: list[Box]) -> l
 
 
 def value_box(graph: Graph, place: int, grad: float | None, label: str) -> Box:
-    """The box of one value; its gradient is None where none was computed."""
+    """Make the box of one value; `grad` is None if it was not computed."""
     value, op = graph.values[place], graph.values[place]._op
     kind = "interior" if graph.codes[place] else "leaf"
     lines = [clean(label, TITLE)] if label else []
     lines += ["a leaf" if kind == "leaf" else f"made by {clean(op, TITLE) or 'hand'}", f"data {value.data!r}"]
-    lines += ["grad not computed: no backward pass has come here" if grad is None else f"grad {grad!r}"]
+    lines += ["grad not computed: no backward pass has reached it" if grad is None else f"grad {grad!r}"]
     shown = clean(label) if label == value.label else ending(label)
     return Box(
         kind,
@@ -124,7 +124,7 @@ def value_box(graph: Graph, place: int, grad: float | None, label: str) -> Box:
 
 
 def cell_of(name: str, x: float | None) -> Cell:
-    """A number's line; None stands for a gradient that was not computed."""
+    """Make the line of a number; None stands for a gradient that was not computed."""
     if x is None:
         return Cell(name, NOT_COMPUTED, "absent")
     return Cell(name, number(x), name if isfinite(x) else "broken")

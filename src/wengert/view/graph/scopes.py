@@ -1,6 +1,6 @@
-"""Which layer, which neuron, which example a value of a graph belongs to.
+"""Finds the layer, the neuron and the example that each value of a graph belongs to.
 
-A scope is a tuple of names, that of the outermost part first, each name in full:
+A scope is a tuple of full names, the outermost part first:
 ``("example 2", "example 2: layers.0", "example 2: layers.0.neurons.3")``.
 """
 
@@ -18,17 +18,17 @@ __all__ = ["Scope", "assigned", "common", "levels"]
 
 Scope = tuple[str, ...]
 
-DEEPEST = 8  # levels of modules within modules
-MIXED = -1  # instead of the number of an example: of several
+DEEPEST = 8  # the largest number of nested modules
+MIXED = -1  # in place of an example's number: the value belongs to several
 
 
 def levels(name: str, inner: Sequence[str], prefix: str = "") -> Scope:
-    """The scope of a parameter: the modules that it lies in, and the list or dict.
+    """Return the scope of a parameter: the modules that contain it, and its list or dict.
 
     Args:
         name: the parameter's name in the outermost module.
-        inner: its names in the modules inside of that, which are ends of `name`; others are passed over.
-        prefix: what each name begins with.
+        inner: its names in the modules inside that one, which `name` ends with; others are ignored.
+        prefix: the beginning of each name.
 
     >>> levels("layers.0.neurons.3.w.17", ["neurons.3.w.17", "w.17"])
     ('layers.0', 'layers.0.neurons.3', 'layers.0.neurons.3.w')
@@ -41,7 +41,7 @@ def levels(name: str, inner: Sequence[str], prefix: str = "") -> Scope:
 
 
 def common(scopes: Iterable[Scope]) -> Scope:
-    """The scope that all of these lie in.
+    """Return the innermost scope that contains all of these.
 
     >>> common([("a", "a.b"), ("a", "a.c")])
     ('a',)
@@ -51,11 +51,11 @@ def common(scopes: Iterable[Scope]) -> Scope:
 
 
 def assigned(graph: Graph, known: dict[int, Scope]) -> list[Scope]:
-    """The scope of every value of a graph.
+    """Return the scope of every value of a graph.
 
     Args:
         graph: the computation.
-        known: the scopes of the parameters, by their places.
+        known: the scopes of the parameters, by index.
     """
     scopes, uses, weight, steps = _forward(graph, known)
     _backward(graph, uses)
@@ -77,18 +77,18 @@ def assigned(graph: Graph, known: dict[int, Scope]) -> list[Scope]:
 
 
 def _forward(graph: Graph, known: dict[int, Scope]) -> tuple[list[Scope], array[int], bytearray, bool]:
-    """For each value its module, the use of parameters that it belongs to (0 for none), and whether it is made of
-    parameters alone; and whether uses stand on uses.
+    """Return for each value its module, the number of the use of parameters that it belongs to (0 for none), and 1 if
+    it depends on parameters only; and True if a use depends on another.
 
-    A value belongs to the module whose parameters it is computed with; to that of its operands, if it is a sum of
-    several values of one module; to that of its one operand, as an activation does. What is computed from parameters
-    alone, as a penalty is, counts as parameters.
+    A value belongs to the module whose parameters it is computed with, or to that of its operands if it is a sum of
+    several values of one module, or to that of its only operand, like an activation. Values that depend on parameters
+    only, such as a penalty, count as parameters.
     """
     n = len(graph)
     scopes: list[Scope] = [known.get(place, ()) for place in range(n)]
     uses = array("q", [0]) * n
-    weight = bytearray([place in known for place in range(n)])  # whether it is a parameter, or made of parameters alone
-    summed = bytearray(n)  # whether it is made with parameters, or a sum of such values
+    weight = bytearray([place in known for place in range(n)])  # 1 for values that depend on parameters only
+    summed = bytearray(n)  # 1 for values computed with parameters, and for sums of such values
     counts: dict[int, int] = {}
     steps = False
     for place in range(n):
@@ -106,7 +106,7 @@ def _forward(graph: Graph, known: dict[int, Scope]) -> tuple[list[Scope], array[
             uses[place] = max([use, *before])
             scopes[place] = common([scopes[x] for x in weights])
             summed[place] = True
-        elif others:  # to which a penalty may be added
+        elif others:  # perhaps with a penalty added
             uses[place] = before.pop() if len(before) == 1 else MIXED if before else 0
             makers = {scopes[x] for x in others}
             if uses[place] > 0 and len(makers) == 1 and all(summed[x] for x in others):
@@ -117,8 +117,8 @@ def _forward(graph: Graph, known: dict[int, Scope]) -> tuple[list[Scope], array[
 
 
 def _backward(graph: Graph, uses: array[int]) -> None:
-    """What serves one use alone belongs to it: an input of one example, what one step computes from earlier ones."""
-    served = array("q", [0]) * len(graph)  # the use that all of a value's uses so far belong to
+    """Assign values that only one use depends on to that use, such as the inputs of one example."""
+    served = array("q", [0]) * len(graph)  # the use to which all values that use this one belong, so far
     for place in range(len(graph) - 1, -1, -1):
         if uses[place] <= 0 and served[place] > 0:
             uses[place] = served[place]

@@ -1,4 +1,4 @@
-"""`tree`: the graph of a Value as an indented text, for a terminal."""
+"""`tree` writes the graph of a Value as indented text, for a terminal."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from wengert.view.naming import clean, number, parameters
 
 __all__ = ["Tree", "tree"]
 
-DEEPEST = 20  # levels that are indented; what lies deeper goes on at the left margin
-BELOW = {"": "", "├─ ": "│  ", "└─ ": "   "}  # what stands below a branch
+DEEPEST = 20  # the largest number of indented levels; deeper values continue at the left margin
+BELOW = {"": "", "├─ ": "│  ", "└─ ": "   "}  # the margin below a branch
 
 
 class Tree(str):
-    """A text tree; as the last line of a cell, too, it is shown as it is printed."""
+    """A text tree, whose repr is the text, so that a notebook shows it as printed."""
 
     __slots__ = ()
 
@@ -26,19 +26,19 @@ class Tree(str):
 
 
 def tree(root: Any, *, limit: int = 300) -> Tree:
-    """The graph of a Value as a text tree: each value with its operation, and below it what it was computed from.
+    """Write the graph of a Value as a text tree: each value with its operation, and its operands below it.
 
-    A parameter without a label is called by its name in the model. A value that is used several times is drawn once,
-    with a number, and referred to by that number after: a graph has as many lines as it has values and repeated uses.
-    Gradients are shown where a backward pass has computed them.
+    A parameter without a label has its name in the model. A value that is used several times is written once, with a
+    number, and then referred to by this number, so that there is one line for each value and each repeated use.
+    Gradients are shown if a backward pass has computed them.
 
     Args:
         root: the result.
-        limit: how many lines there may be; a last one says how many values there are besides.
+        limit: the largest number of lines; a last line counts the values that are left out.
 
     Raises:
         OperandError: `root` is not a Value.
-        ArgumentError: `limit` is not a whole number from 1 up.
+        ArgumentError: `limit` is not an int >= 1.
 
     >>> x, w = Value(2.0, "x"), Value(-3.0, "w")
     >>> y = x * w + x
@@ -52,7 +52,7 @@ def tree(root: Any, *, limit: int = 300) -> Tree:
     """
     graph = graph_of(root)
     if type(limit) is not int or limit < 1:
-        raise ArgumentError(f"limit is {limit!r:.40}; expected a whole number of lines from 1 up")
+        raise ArgumentError(f"limit is {limit!r:.40}; expected an int >= 1, the number of lines")
     stops, notes = stopping(graph)
     return Tree("\n".join([*_Lines(graph, stops).lines(limit), *([] if stops else notes), *alone(root)]))
 
@@ -63,16 +63,16 @@ class _Lines:
         self.stops = stops
         self.known = computed(graph, [value.grad for value in graph.values])
         self.parameters = parameters(graph)
-        self.numbers: dict[int, int] = {}  # of the values that are referred to
+        self.numbers: dict[int, int] = {}  # the numbers of values that are referred to
         self.shared = {operand for operand, uses in Counter(graph.operands).items() if uses > 1}
 
     def lines(self, limit: int) -> list[str]:
-        """The tree. What waits to be written stands on a stack: graphs are millions deep."""
+        """Write the tree, with a stack in place of recursion, since graphs can be millions of nodes deep."""
         lines: list[str] = []
         met = bytearray(len(self.graph))
-        starts = [len(self.graph) - 1]  # of trees: the root, and what lies too deep
+        starts = [len(self.graph) - 1]  # the root, and values that are too deep to be indented
         written = 0
-        for start in starts:  # which grows as it is read
+        for start in starts:  # the list grows while it is read
             stack: list[tuple[int | str, int, str, str]] = [(start, 0, "", "")]
             while stack and len(lines) < limit:
                 item, depth, margin, branch = stack.pop()
@@ -91,12 +91,12 @@ class _Lines:
                     stack += reversed(self.below(item, depth + 1, margin + BELOW[branch], limit))
         if written < len(self.graph):
             lines.append(
-                f"… and {len(self.graph) - written:,} more values: limit= shows more of them, draw() folds them"
+                f"… and {len(self.graph) - written:,} more values: pass limit= to show more, or draw() to fold them"
             )
         return lines
 
     def below(self, place: int, depth: int, margin: str, limit: int) -> list[tuple[int | str, int, str, str]]:
-        """The operands of a value, as they wait to be written."""
+        """Return the operands of a value as items of the stack."""
         drawn: dict[int, int | str] = {at: text for at, text, _ in constants(self.graph, place)}
         drawn.update(edges(self.graph, place))
         items = [drawn[at] for at in sorted(drawn)][: limit + 1]
@@ -104,7 +104,7 @@ class _Lines:
         return [(item, depth, margin, branch) for item, branch in zip(items, branches, strict=False)]
 
     def line(self, place: int) -> str:
-        """All there is to say of a value."""
+        """Write the line of a value."""
         value = self.graph.values[place]
         mark = f"#{self.number(place)} " if place in self.shared or place in self.numbers else ""
         grad = number(value.grad) if self.known[place] else NOT_COMPUTED
@@ -112,7 +112,7 @@ class _Lines:
         return f"{mark}{self.name(place)}  data {number(value.data)}  grad {grad}{stops}"
 
     def name(self, place: int) -> str:
-        """A value's label, or its name in a model, and its operation."""
+        """Write a value's label, or its name in a model, and its operation."""
         value = self.graph.values[place]
         parts = [part for part in (self.parameters.get(place, clean(value.label)), clean(value._op)) if part]
         return " = ".join(parts) or ("by hand" if self.graph.codes[place] else "leaf")

@@ -1,11 +1,11 @@
-"""Plots with matplotlib (extra `plot`). Each function draws on the axes it is given, or on new ones, and returns them.
+"""Plots with matplotlib (extra `plot`). Each function draws on the given axes, or on new ones, and returns them.
 
-What a model learnt: `plot_history`, `plot_decision_boundary`, `plot_digits`, `plot_confusion`. What it is made of:
-`plot_network`, `plot_weights`, `plot_gradients`, `plot_activations`. What it all stands on: `plot_function`, with the
-derivative. None of them changes a number or a gradient, and none opens a window: `axes.figure.savefig` writes a file,
-a notebook shows the axes by itself.
+Results of training: `plot_history`, `plot_decision_boundary`, `plot_digits`, `plot_confusion`. The model itself:
+`plot_network`, `plot_weights`, `plot_gradients`, `plot_activations`. A function and its derivative: `plot_function`.
+None of them changes data or gradients, and none opens a window: `axes.figure.savefig` writes a file, and a notebook
+shows the axes.
 
-Colours are those of Okabe and Ito (2008), which people of all kinds of colour vision tell apart.
+The colours are those of Okabe and Ito (2008), which people with colour-vision deficiencies can tell apart.
 """
 
 from wengert.view.plots.functions import plot_function

@@ -1,4 +1,4 @@
-"""What all plots share: the axes, the colours, what a layer is."""
+"""Shared by all plots: the axes, the colours, and the layers of a model."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ INK, PALE = "#333333", "#d9d9d9"
 
 
 class Stage(NamedTuple):
-    """One layer of a model: how it is called, the neurons that it has (none, if it is of another kind), its name."""
+    """One layer of a model: the function that computes it, its neurons (none for other kinds of layers), its name."""
 
     call: Callable[[list[float]], Any]
     neurons: Sequence[Any]
@@ -24,12 +24,12 @@ class Stage(NamedTuple):
 
 
 def axes_for(axes: Any, size: tuple[float, float]) -> Any:
-    """The axes to draw on; new ones belong to pyplot, so that a notebook shows them."""
+    """Return the axes to draw on; new ones belong to pyplot, so that a notebook shows them."""
     return axes if axes is not None else require("matplotlib.pyplot", "plot").subplots(figsize=size, layout="tight")[1]
 
 
 def quiet(axes: Any) -> None:
-    """Thin, grey edges: the data come first."""
+    """Make the frame thin and grey, so that the data stand out."""
     for side, spine in axes.spines.items():
         spine.set_visible(side in ("left", "bottom"))
         spine.set_color(PALE)
@@ -37,10 +37,10 @@ def quiet(axes: Any) -> None:
 
 
 def stages(model: Any) -> list[Stage]:
-    """The layers of a model, in the order in which they compute; a Layer is its only layer, and so is a Neuron.
+    """List the layers of a model in the order of computation; a Layer or a Neuron is its own only layer.
 
     Raises:
-        ArgumentError: it is not made of layers.
+        ArgumentError: the model has no layers.
     """
     layers = getattr(model, "layers", None)
     if isinstance(layers, (list, tuple)) and layers and all(map(callable, layers)):
@@ -49,4 +49,4 @@ def stages(model: Any) -> list[Stage]:
         return [Stage(model, model.neurons, "layer")]
     if hasattr(model, "w") and hasattr(model, "b"):
         return [Stage(model, [model], "neuron")]
-    raise ArgumentError(f"{model!r:.80} is not made of layers; expected an MLP, or a model with a list `layers`")
+    raise ArgumentError(f"{model!r:.80} has no layers; expected an MLP, or a model with a list `layers`")

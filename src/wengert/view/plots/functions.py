@@ -1,4 +1,4 @@
-"""A function of one number and its derivative, as curves that say where there is no derivative."""
+"""Plots a function of one number and its derivative, with gaps where there is no derivative."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from wengert.view.plots.base import BLUE, INK, PALE, VERMILION, axes_for, quiet
 
 __all__ = ["plot_function"]
 
-STEPS = 240  # intervals that the range is divided into at first: even, so that its middle is a point
-MOST = 4000  # points at which the function is computed at all
-FINEST = 2.0**-36  # of the range: what does not run straight over so little is broken there
-APART = 15  # how many times the other's extent one of the curves has, if the derivative gets an axis of its own
-POLE, STEEP = 1e3, 1e6  # how many times that of most of the curve the whole extent is, if it goes to infinity
-STRAIGHT = 0.004  # of the height: how far a curve may lie from the line that is drawn for it
+STEPS = 240  # the number of intervals at first; even, so that the middle of the range is a point
+MOST = 4000  # the largest number of points
+FINEST = 2.0**-36  # an interval of this fraction of the range that is still not straight has a jump or a kink
+APART = 15  # the derivative gets its own axis if one curve has more than this times the extent of the other
+POLE, STEEP = 1e3, 1e6  # a curve goes to infinity if its extent is more than this times that of most of it
+STRAIGHT = 0.004  # the allowed distance of a curve from a straight line, as a fraction of the height
 
 
-_Range = tuple[float, float]  # from bottom to top
+_Range = tuple[float, float]  # bottom, top
 
 
 class _Point(NamedTuple):
-    """What a function is at x: its value, its derivative."""
+    """A point of a function with its derivative."""
 
     x: float
     value: float
@@ -35,21 +35,21 @@ class _Point(NamedTuple):
 
 
 def plot_function(f: Callable[[Any], Any], low: float, high: float, axes: Any = None) -> Any:
-    """A function of one number and its derivative by `backward()`, from low to high.
+    """Plot a function of one number and its derivative, computed by `backward()`, from low to high.
 
-    The curves are computed more finely where they bend. At a jump, a pole or a kink they are broken, not joined by a
-    line that the function does not have: the derivative of relu is two pieces. A value of its own at such a place,
-    such as the derivative 0 of abs at 0, is a dot. With a pole the axis shows where most of the curve is. If the two
-    curves differ much in size, the derivative has an axis of its own at the right.
+    The curves have more points where they bend. They have a gap at a jump, a pole or a kink, so that the derivative of
+    relu is drawn as two pieces. A separate value at such a place, such as the derivative 0 of abs at 0, is a dot. With
+    a pole the axis shows the range of most of the curve. If the sizes of the two curves differ much, the derivative has
+    its own axis on the right.
 
     Args:
-        f: takes a Value and returns one. What else it computes with keeps its gradients.
+        f: takes a Value and returns one. The gradients of other Values that it uses are not changed.
         low: the left end.
         high: the right end.
-        axes: where to draw; None makes new ones.
+        axes: the axes to draw on; None makes new ones.
 
     Raises:
-        ArgumentError: low and high are not two finite numbers, low the smaller one; or f has no finite value there.
+        ArgumentError: low and high are not finite numbers with low < high, or f has no finite value there.
         OperandError: f does not return a Value.
         MissingExtraError: matplotlib is not installed.
     """
@@ -85,11 +85,11 @@ def plot_function(f: Callable[[Any], Any], low: float, high: float, axes: Any = 
 
 def _name(f: Callable[[Any], Any]) -> str:
     name = getattr(f, "__name__", "f")
-    return name if name.isidentifier() else "f"  # not <lambda>
+    return name if name.isidentifier() else "f"  # instead of <lambda>
 
 
 def _at(f: Callable[[Any], Any], x: float) -> _Point:
-    """Value and derivative at x. No gradient of a node that the function meets is read or written."""
+    """Compute value and derivative at x, without reading or writing the `grad` of other nodes."""
     leaf = Value(x)
     y = f(leaf)
     if not isinstance(y, Value):
@@ -101,10 +101,10 @@ def _at(f: Callable[[Any], Any], x: float) -> _Point:
 
 
 def _sample(f: Callable[[Any], Any], low: float, high: float) -> tuple[list[_Point], list[set[float]], list[_Range]]:
-    """Points that show the function; behind which of them value and derivative are torn; where most of them lie.
+    """Return points of the curves, the x after which value and derivative have a gap, and the range of most points.
 
-    Breadth first: each interval whose middle does not lie on the line between its ends is halved, until the curve
-    looks straight, or the interval is so small that it never will.
+    An interval is halved if its middle is not on the line between its ends, breadth first, until the curve looks
+    straight or the interval is very small.
     """
     points = [_at(f, low + (high - low) * i / STEPS) for i in range(STEPS + 1)]
     most = [_fence(p[k] for p in points) for k in (1, 2)]
@@ -126,7 +126,7 @@ def _sample(f: Callable[[Any], Any], low: float, high: float) -> tuple[list[_Poi
 
 
 def _straight(a: float, middle: float, b: float, bottom: float, top: float) -> bool:
-    """Whether the middle lies on the line from a to b, as far as can be seen between bottom and top."""
+    """Return True if the middle is on the line from a to b, as far as can be seen between bottom and top."""
     if isnan(a) or isnan(b) or isnan(middle):
         return isnan(a) and isnan(b) and isnan(middle)
     room = top - bottom
@@ -135,7 +135,7 @@ def _straight(a: float, middle: float, b: float, bottom: float, top: float) -> b
 
 
 def _fence(numbers: Iterable[float]) -> _Range:
-    """Where most of the numbers are: the quartiles, and three times their distance on both sides (Tukey, 1977)."""
+    """Return the range of most numbers: the quartiles, and three times their distance on both sides (Tukey 1977)."""
     known = sorted(y for y in numbers if isfinite(y))
     if not known:
         return 0.0, 1.0
@@ -145,7 +145,7 @@ def _fence(numbers: Iterable[float]) -> _Range:
 
 
 def _window(numbers: list[float], most: _Range, torn: set[float]) -> _Range:
-    """What the axis shows: everything, or where most of the curve is if it goes to infinity."""
+    """Return the range of the axis: the whole curve, or most of it if it goes to infinity."""
     known = [y for y in numbers if isfinite(y)] or [0.0]
     whole = max(known) - min(known)
     endless = inf in numbers or -inf in numbers or whole > (POLE if torn else STEEP) * (most[1] - most[0])

@@ -1,4 +1,4 @@
-"""How the numbers of a network are spread: its weights, its gradients and its activations, a histogram a layer."""
+"""Histograms of a network's weights, gradients and activations, one per layer."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from wengert.view.plots.base import BLUE, INK, PALE, VERMILION, axes_for, quiet,
 
 __all__ = ["plot_activations", "plot_gradients", "plot_weights"]
 
-ALIKE = 1e-9  # of the largest: numbers that differ by less are drawn as one
-BINS = range(12, 61)  # how many bars a histogram may have
-LAYER = re.compile(r"((^|\.)neurons(\.\d+)?)?((^|\.)[wb])?(\.\d+)*$")  # what stands behind the layer in a name
+ALIKE = 1e-9  # numbers that differ by less than this fraction of the largest are drawn as equal
+BINS = range(12, 61)  # the allowed numbers of bars
+LAYER = re.compile(r"((^|\.)neurons(\.\d+)?)?((^|\.)[wb])?(\.\d+)*$")  # what follows the layer in a name
 
 
 def plot_weights(model: Any, axes: Any = None) -> Any:
-    """The weights and biases of each layer: one histogram below the other, all over the same axis.
+    """Plot the weights and biases of each layer: histograms below each other with a common axis.
 
-    Numbers that are exactly 0 are counted at the left and not drawn, as a pile of them would dwarf the rest; so are
-    those that are not finite. Layers are told apart by the names of the parameters, so any Module will do.
+    Zeros are counted on the left and not drawn, because many of them would dwarf the rest; so are numbers that are not
+    finite. Layers are found by the names of the parameters, so that any Module works.
 
     Raises:
         ArgumentError: the model has no parameters.
@@ -31,10 +31,10 @@ def plot_weights(model: Any, axes: Any = None) -> Any:
 
 
 def plot_gradients(model: Any, axes: Any = None) -> Any:
-    """The gradients of each layer's parameters, as the last `backward()` left them, drawn as in `plot_weights`.
+    """Plot the gradients of each layer's parameters after the last `backward()`, in the style of `plot_weights`.
 
-    Layers whose gradients are far smaller than those of the others learn more slowly than the others do: their
-    gradients vanish. Many that are exactly 0 belong to neurons that no example reaches, such as dead ReLUs.
+    Layers with far smaller gradients than the others learn more slowly: their gradients vanish. Gradients of exactly 0
+    usually belong to neurons that no example activates, such as dead ReLUs.
 
     Raises:
         ArgumentError: the model has no parameters.
@@ -47,21 +47,21 @@ def plot_gradients(model: Any, axes: Any = None) -> Any:
 
 
 def plot_activations(model: Any, X: Sequence[Any], axes: Any = None) -> Any:
-    """What the neurons of each layer give for the inputs X, drawn as in `plot_weights`; no gradient changes.
+    """Plot the outputs of the neurons of each layer for the inputs X, in the style of `plot_weights`.
 
     Args:
-        model: made of layers, one reading what the one before it gives, such as an MLP.
+        model: a model of layers, each applied to the outputs of the one before, such as an MLP.
         X: the inputs of each example.
-        axes: where to draw; None makes new ones.
+        axes: the axes to draw on; None makes new ones.
 
     Raises:
-        ArgumentError: the model is not made of layers.
+        ArgumentError: the model has no layers.
         DataError: X is empty.
-        LengthError: an example has another number of inputs than the first layer.
+        LengthError: an example and the first layer differ in the number of inputs.
         MissingExtraError: matplotlib is not installed.
     """
     if not len(X):
-        raise DataError("X is empty: activations are those for some examples")
+        raise DataError("X is empty: expected at least one example")
     layers: dict[str, list[float]] = {}
     rows = [[float(x) for x in row] for row in X]
     for stage in stages(model):
@@ -77,7 +77,7 @@ def plot_activations(model: Any, X: Sequence[Any], axes: Any = None) -> Any:
 
 
 def _by_layer(model: Any, what: str) -> dict[str, list[float]]:
-    """The data or the gradients of the parameters, under the name of what they belong to."""
+    """Group the data or the gradients of the parameters by layer."""
     layers: dict[str, list[float]] = {}
     for name, p in model.named_parameters() if hasattr(model, "named_parameters") else ():
         layers.setdefault(LAYER.sub("", name) or type(model).__name__.lower(), []).append(getattr(p, what))
@@ -87,12 +87,12 @@ def _by_layer(model: Any, what: str) -> dict[str, list[float]]:
 
 
 def _histograms(layers: dict[str, list[float]], title: str, axes: Any) -> Any:
-    """A histogram for each layer, the first on top; the highest bar of each is as high as that of any other."""
+    """Draw a histogram for each layer, the first on top, scaled to the same height."""
     axes = axes_for(axes, (6.4, 0.8 + 0.75 * len(layers)))
     shown = {name: [y for y in numbers if isfinite(y) and y] for name, numbers in layers.items()}
     drawn = [number for numbers in shown.values() for number in numbers]
     low, high = (min(drawn), max(drawn)) if drawn else (-1.0, 1.0)
-    if not high - low > ALIKE * max(abs(low), abs(high)):  # all alike
+    if not high - low > ALIKE * max(abs(low), abs(high)):  # all are equal
         low, high = low - abs(low) / 2, high + abs(high) / 2
     room = high / 40 - low / 40
     for row, numbers in enumerate(shown.values()):
@@ -118,9 +118,9 @@ def _histograms(layers: dict[str, list[float]], title: str, axes: Any) -> Any:
 
 
 def _counted(numbers: list[float], least: float) -> tuple[list[float], list[int]]:
-    """The edges of a histogram's bars, and how many numbers there are in each; numbers all alike have one bar."""
+    """Return the edges of a histogram's bars and their counts; equal numbers have one bar."""
     low, high = min(numbers, default=0.0), max(numbers, default=0.0)
-    bins = min(max(round(2 * len(numbers) ** (1 / 3)), BINS[0]), BINS[-1])  # as many bars as Rice's rule has
+    bins = min(max(round(2 * len(numbers) ** (1 / 3)), BINS[0]), BINS[-1])  # by Rice's rule
     width = high / bins - low / bins
     if not width > ALIKE * max(abs(low), abs(high)):
         return [low - least / 2, low + least / 2], [len(numbers)]
@@ -131,11 +131,11 @@ def _counted(numbers: list[float], least: float) -> tuple[list[float], list[int]
 
 
 def _label(name: str, numbers: list[float]) -> str:
-    """A layer in a few words: its name, mean and standard deviation, what is not drawn."""
+    """Describe a layer: its name, mean and standard deviation, and the numbers that are not drawn."""
     finite = [number for number in numbers if isfinite(number)]
     lines = [name.strip()]
     if finite:
-        size = max(map(abs, finite)) or 1.0  # squares of what is divided by it neither overflow nor vanish
+        size = max(map(abs, finite)) or 1.0  # the squares of scaled numbers neither overflow nor underflow
         mean = sum(number / size for number in finite) / len(finite)
         deviation = sqrt(sum((number / size - mean) ** 2 for number in finite) / len(finite))
         lines.append(f"mean {mean * size:.2g}, sd {deviation * size:.2g}")

@@ -1,4 +1,4 @@
-"""A network as circles and lines: what each neuron reads, how strongly, with which sign."""
+"""Plots a network as circles and lines: the weights and biases of its neurons with their signs."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from wengert.view.plots.base import BLUE, INK, PALE, VERMILION, axes_for, stages
 
 __all__ = ["plot_network"]
 
-RADIUS = 0.3  # of a circle; two that stand one above the other are 1 apart
-WIDEST = (4.0, 2.5)  # points, of the line of the greatest weight; where there are many lines
+RADIUS = 0.3  # the radius of a circle; neighbours in a column have a distance of 1
+WIDEST = (4.0, 2.5)  # the width of the largest weight's line in points: usually, and with many lines
 
 
 def plot_network(model: Any, most: int = 12, axes: Any = None) -> Any:
-    """A network of neurons as circles, one column a layer, the inputs at the left.
+    """Plot a network of neurons as circles, one column per layer, with the inputs on the left.
 
-    A line is a weight: as wide as it is large, blue if it is positive, vermilion if it is negative. A circle is filled
-    likewise with the bias of its neuron. Of a large layer only the first and the last neurons are drawn; between them
-    stands how many more there are.
+    A line is a weight: its width is the size, blue is positive and vermilion negative. The fill of a circle shows the
+    bias of its neuron in the same colours. Of a large layer only the first and the last neurons are drawn, with the
+    number of the others between them.
 
     Args:
-        model: an MLP, a Layer or a Neuron; or a model whose list `layers` holds such layers.
-        most: how many circles a column has at most, 2 or more.
-        axes: where to draw; None makes new ones.
+        model: an MLP, a Layer or a Neuron, or a model with a list `layers` of such layers.
+        most: the largest number of circles in a column, at least 2.
+        axes: the axes to draw on; None makes new ones.
 
     Raises:
-        ArgumentError: the model is not made of layers of neurons, or most is below 2.
+        ArgumentError: the model does not consist of layers of neurons, or most is below 2.
         DataError: a weight or a bias is not finite; the message names it.
         MissingExtraError: matplotlib is not installed.
     """
     if most < 2:
-        raise ArgumentError(f"most is {most!r}; expected 2 or more circles in a column")
+        raise ArgumentError(f"most is {most!r}; expected an int >= 2, the number of circles in a column")
     weights, biases, kinds = _numbers(model)
     sizes = [len(weights[0][0]), *map(len, weights)]
     columns = [_column(size, most) for size in sizes]
     tallest = max(max(map(abs, column.values())) for column in columns)
-    step = 2.0 + 0.35 * tallest  # from one column to the next: the higher, the steeper its lines would be
+    step = 2.0 + 0.35 * tallest  # the distance of columns, larger for high ones, so that lines are not too steep
     widest = WIDEST[tallest > 4]
     axes = axes_for(axes, (max(0.42 * step * (len(sizes) - 1) + 1.4, 5.0), 0.42 * (2 * tallest + 1) + 1.6))
     largest = max(abs(w) for layer in weights for row in layer for w in row) or 1.0
@@ -80,7 +80,7 @@ def plot_network(model: Any, most: int = 12, axes: Any = None) -> Any:
 
 
 def _numbers(model: Any) -> tuple[list[list[list[float]]], list[list[float]], list[str]]:
-    """The weights (layer, neuron, input), the biases (layer, neuron) and the activations of a model's layers."""
+    """Return the weights [layer][neuron][input], the biases [layer][neuron] and the activations of the layers."""
     weights: list[list[list[float]]] = []
     biases: list[list[float]] = []
     kinds = []
@@ -90,19 +90,19 @@ def _numbers(model: Any) -> tuple[list[list[list[float]]], list[list[float]], li
         for i, neuron in enumerate(stage.neurons):
             for what, p in [*((f"w.{j}", p) for j, p in enumerate(neuron.w)), ("b", neuron.b)]:
                 if not isfinite(p.data):
-                    raise DataError(f"{stage.name}.neurons.{i}.{what} is {p.data}: it has no width to be drawn with")
+                    raise DataError(f"{stage.name}.neurons.{i}.{what} is {p.data}; expected finite weights and biases")
         weights.append([[p.data for p in neuron.w] for neuron in stage.neurons])
         biases.append([neuron.b.data for neuron in stage.neurons])
         kinds.append(str(getattr(stage.neurons[0], "activation", "")))
         before = len(weights[-2]) if len(weights) > 1 else len(weights[0][0])
         if any(len(row) != before for row in weights[-1]):
             lengths = sorted({len(row) for row in weights[-1]})
-            raise ArgumentError(f"{stage.name} reads {lengths} numbers, and the layer before it gives {before}")
+            raise ArgumentError(f"{stage.name} has {lengths} inputs, but the layer before it has {before} outputs")
     return weights, biases, kinds
 
 
 def _column(size: int, most: int) -> dict[int, float]:
-    """Which neurons of a layer are drawn, and how high: around 0, with a gap if some are left out."""
+    """Return the neurons of a layer to draw and their y: around 0, with a gap if some are left out."""
     if size <= most:
         return {i: (size - 1) / 2 - i for i in range(size)}
     half = most // 2
@@ -112,7 +112,7 @@ def _column(size: int, most: int) -> dict[int, float]:
 def _draw_lines(
     axes: Any, weights: list[list[list[float]]], columns: Sequence[dict[int, float]], step: float, scale: float
 ) -> None:
-    """The weights between neurons that are drawn, the strongest on top."""
+    """Draw the weights between the drawn neurons, the largest on top."""
     edges = []
     for place, (left, right) in enumerate(pairwise(columns)):
         for i, high in right.items():

@@ -1,4 +1,4 @@
-"""What training came to: the loss by epoch, the regions of a classifier, digits as they were read, mistakes counted."""
+"""Plots the results of training: the loss per epoch, decision boundaries, images of digits, confusion tables."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class Curves(Protocol):
-        """A History, as far as it is drawn."""
+        """The attributes of a History that are drawn."""
 
         loss: list[float]
         val_loss: list[float]
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 __all__ = ["plot_confusion", "plot_decision_boundary", "plot_digits", "plot_history"]
 
 Point = Sequence[float]
-MARGIN, WASH = 0.15, 0.22  # of the extent, around the points; how opaque the regions are
-EVEN = 4.0  # how many times as wide as high, or as high as wide, a plane may be to be drawn to scale
-_CELLS, _FINER = 60, 5  # of the coarse grid in each direction; how many of the fine one a coarse cell is divided into
+MARGIN, WASH = 0.15, 0.22  # the margin around the points, as a fraction of their extent; the opacity of the regions
+EVEN = 4.0  # up to this ratio of width and height, a plane is drawn to scale
+_CELLS, _FINER = 60, 5  # the cells of the coarse grid in each direction; those of the fine grid in a coarse cell
 
 
 def plot_history(history: Curves, axes: Any = None) -> Any:
-    """The loss by epoch, with that of the validation data; the accuracy, if there is one, on an axis at the right.
+    """Plot the loss per epoch, also of the validation data; the accuracy, if there is one, has an axis on the right.
 
     Raises:
         ArgumentError: it is not a History.
@@ -58,7 +58,7 @@ def plot_history(history: Curves, axes: Any = None) -> Any:
 
 
 def plot_digits(images: Sequence[Point], labels: Sequence[int], predictions: Sequence[int], axes: Any = None) -> Any:
-    """A page of 8 x 8 images, each with what it was read as; mistakes are framed, and say what the truth is.
+    """Plot 8 x 8 images with their predictions; mistakes have a frame and the true label.
 
     Raises:
         MissingExtraError: matplotlib is not installed.
@@ -86,7 +86,7 @@ def plot_digits(images: Sequence[Point], labels: Sequence[int], predictions: Seq
 
 
 def plot_confusion(table: Sequence[Sequence[int]], axes: Any = None) -> Any:
-    """A confusion table, ``table[truth][prediction]``: what was read rightly in blue, mistakes in vermilion.
+    """Plot a confusion table, ``table[truth][prediction]``: correct predictions in blue, mistakes in vermilion.
 
     Raises:
         MissingExtraError: matplotlib is not installed.
@@ -112,16 +112,16 @@ def plot_confusion(table: Sequence[Sequence[int]], axes: Any = None) -> Any:
 def plot_decision_boundary(
     model: Callable[..., Any], X: Sequence[Point], Y: Sequence[int], axes: Any = None, *, cut: float | None = None
 ) -> Any:
-    """The decision boundary of a classifier: its class at each place of the plane, and the points with their true ones.
+    """Plot the decision boundary of a classifier: the predicted class in the plane, and the points with their classes.
 
     Args:
-        model: a model, which has parameters and is called with one point [x, y]; or a function that gives the class of
-            each of a list of points.
+        model: a model with parameters that is called with one point [x, y], or a function that returns the classes of a
+            list of points.
         X: the points.
-        Y: their classes. Of several outputs of a model, the place of the greatest is the class; of one, the class is
-            the number in Y that is nearest to it, as for hinge with -1 and 1, or for a probability with 0 and 1.
-        axes: where to draw; None makes new ones.
-        cut: above it, one output means the higher of the classes: 0.0 for logits with the classes 0 and 1.
+        Y: their classes. If a model has several outputs, the index of the greatest is the class; if it has one, the
+            class is the number in Y closest to it, as for hinge with -1 and 1, or a probability with 0 and 1.
+        axes: the axes to draw on; None makes new ones.
+        cut: a threshold for a single output, above which the class is the higher one: 0.0 for logits with 0 and 1.
 
     Raises:
         DataError: there are no points.
@@ -129,9 +129,9 @@ def plot_decision_boundary(
         MissingExtraError: matplotlib is not installed.
     """
     if not len(X):
-        raise DataError("X is empty: the plane that is drawn is the one around some points")
+        raise DataError("X is empty: expected at least one point")
     if len(X) != len(Y):
-        raise LengthError(f"there are {len(X)} points and {len(Y)} classes; expected as many")
+        raise LengthError(f"there are {len(X)} points but {len(Y)} classes; expected as many of each")
     axes = axes_for(axes, (5.6, 4.8))
     colours = require("matplotlib.colors", "plot")
     left, right, low, high = bounds(X, MARGIN)
@@ -140,7 +140,7 @@ def plot_decision_boundary(
     paint = {c: colours.to_rgba(_colour(order, c), WASH) for c in {c for row in classes for c in row}}
     picture = [[paint[c] for c in row] for row in classes]
     even = 1 / EVEN <= (high - low) / (right - left) <= EVEN
-    aspect = "equal" if even else "auto"  # features of one kind, such as x and y, get one scale
+    aspect = "equal" if even else "auto"  # features of similar size have the same scale
     axes.imshow(picture, extent=(left, right, low, high), origin="lower", interpolation="bilinear", aspect=aspect)
     for label in order:
         points = [x for x, y in zip(X, Y, strict=True) if y == label]
@@ -153,11 +153,11 @@ def plot_decision_boundary(
     return axes
 
 
-# -- what all of them need --------------------------------------------------------------------------------------------
+# -- shared helpers ---------------------------------------------------------------------------------------------------
 
 
 def _curves(axes: Any, curves: dict[str, list[float]], colour: str) -> list[Any]:
-    """Draw those curves that there are: the first solid, the second dashed."""
+    """Draw the curves that are not empty: the first solid, the second dashed."""
     lines = []
     for (name, numbers), style in zip(curves.items(), ("-", "--"), strict=True):
         if numbers:
@@ -168,7 +168,7 @@ def _curves(axes: Any, curves: dict[str, list[float]], colour: str) -> list[Any]
 
 
 def _classifier(model: Any, order: list[int], cut: float | None) -> Callable[[list[Point]], list[int]]:
-    """A function of a list of points, from a model of one."""
+    """Make a function that classifies a list of points from a model of one point."""
 
     def label(outputs: Any) -> int:
         numbers = [float(getattr(x, "data", x)) for x in (outputs if hasattr(outputs, "__len__") else [outputs])]
@@ -188,10 +188,10 @@ def _classifier(model: Any, order: list[int], cut: float | None) -> Callable[[li
 def _grid(
     classify: Callable[[list[Point]], Sequence[int]], left: float, right: float, low: float, high: float
 ) -> list[list[int]]:
-    """The class at each of the cells of a fine grid, by rows from low to high.
+    """Return the class of each cell of a fine grid, by rows from low to high.
 
-    Asked for is a coarse grid, and of the fine one the cells that lie where classes meet: elsewhere the cell has the
-    class of the coarse cell around it.
+    It classifies a coarse grid, and the fine cells only where classes meet; other fine cells have the class of their
+    coarse cell.
     """
     dx, dy = (right - left) / _CELLS, (high - low) / _CELLS
     places = [(i, j) for j in range(_CELLS) for i in range(_CELLS)]

@@ -1,4 +1,4 @@
-"""A computation and its backward pass, node by node: as data, in words, and as a page that plays them."""
+"""A computation and its backward pass, node by node: as data, in sentences, and as an interactive page."""
 
 from wengert.view.steps.page import Page
 from wengert.view.steps.steps import Contribution, Step, Steps, steps

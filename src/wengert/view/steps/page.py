@@ -1,9 +1,9 @@
-"""The steps of a computation as one HTML file that plays them.
+"""Writes the steps of a computation as one interactive HTML file.
 
-The file holds the numbers, the places of the boxes and one script that draws, and fetches nothing: its
-Content-Security-Policy names that script and that style by their hashes and allows nothing else. They are those of
-`wengert/assets`, packed, so that a page is small enough to be sent. What users wrote reaches it as JSON alone and is
-drawn as text.
+The file contains the numbers, the positions of the boxes and one script that draws them, and fetches nothing: its
+Content-Security-Policy allows only that script and that style, by their hashes. They come from `wengert/assets` and are
+compressed, so that a page is small enough to be sent. Text from users gets into the page only as JSON, and is drawn as
+text.
 """
 
 from __future__ import annotations
@@ -27,19 +27,18 @@ from wengert.view.naming import number
 
 __all__ = ["Page", "page"]
 
-MOST_NODES, MOST_WAYPOINTS = 3000, 60_000  # what a page can hold, and a reader follow
-# Of an operation: how it is written, the number of its operands, its place in the table, whether its rule can be told
-Kind = tuple[str, int, int, bool]
-HEIGHT, NARROWEST = 56.0, 132.0  # of a box
-NAME, SYMBOL = 7.6, 7.2  # width of a character of a name and of an operation, at most, as stepper.css sets them
-AROUND_NAME, AROUND_SYMBOL, OVERLAP = 18.0, 16.0, 8.0  # in a box; in an operation's shape, which lies over the box
-EXACT = 1e15  # integers below it are the same number in JSON as in a float (IEEE 754: up to 2**53)
-ACROSS, DOWN = 78.0, 18.0  # room for what runs along an edge
+MOST_NODES, MOST_WAYPOINTS = 3000, 60_000  # the limits of a page
+Kind = tuple[str, int, int, bool]  # an operation's name, number of operands, index in the table; if its rule is shown
+HEIGHT, NARROWEST = 56.0, 132.0  # the height and the smallest width of a box
+NAME, SYMBOL = 7.6, 7.2  # the largest width of a character of a name and of an operation, as in stepper.css
+AROUND_NAME, AROUND_SYMBOL, OVERLAP = 18.0, 16.0, 8.0  # padding in a box and in an operation, which overlaps the box
+EXACT = 1e15  # integers below it are exact as a float (IEEE 754: up to 2**53)
+ACROSS, DOWN = 78.0, 18.0  # gaps between boxes, for the numbers on an edge
 TITLE = "Backpropagation, step by step: "
 
 
 class Page(str):
-    """An HTML page; in a notebook it is shown in a frame of its own."""
+    """An HTML page; a notebook shows it in an iframe."""
 
     __slots__ = ()
 
@@ -50,7 +49,7 @@ class Page(str):
         """Write it to a file.
 
         Raises:
-            ArgumentError: the path is none.
+            ArgumentError: the path is not a path.
         """
         with open(file_name(path), "w", encoding="utf-8", newline="\n") as file:
             file.write(self)
@@ -63,15 +62,15 @@ class Page(str):
 
 
 def page(backward: Pass) -> Page:
-    """The page of a backward pass and of the computation before it.
+    """Make the page of a computation and its backward pass.
 
     Raises:
-        ArgumentError: the computation has more nodes than a page can show, or edges that span too much.
+        ArgumentError: the computation has too many nodes for a page, or edges that span too many columns.
     """
     nodes = len(backward.graph)
     if nodes > MOST_NODES:
         raise ArgumentError(
-            f"a page shows up to {MOST_NODES:,} nodes, and this computation has {nodes:,}: step through a part of it, "
+            f"a page can show at most {MOST_NODES:,} nodes, this computation has {nodes:,}: step through a part of it, "
             "such as the loss of one example, or read the steps in Python: for step in steps(root)"
         )
     script = Script()
@@ -85,18 +84,18 @@ def page(backward: Pass) -> Page:
         f'<script type="application/json" id="data">{data}</script>\n'
         f'<script type="text/plain" id="packed">{base64.b64encode(packed).decode()}</script>\n'
         f"<script>{start}</script>\n"
-        "<noscript>This page plays a computation step by step, with JavaScript, which is switched off here.</noscript>"
+        "<noscript>This page needs JavaScript, which is switched off here.</noscript>"
     )
     return Page(document(TITLE + backward.names[-1], f"script-src {scripts}; style-src {styles}", paper, body) + "\n")
 
 
 def _hash(text: str) -> str:
-    """How a policy names a script or a style."""
+    """Return the hash of a script or a style for the policy."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def _data(backward: Pass, script: Script) -> tuple[str, list[str | None]]:
-    """What the page draws, as JSON; and for each kind of operation in it, its rules in JavaScript."""
+    """Return the data of the page as JSON, and the rules of each kind of operation in JavaScript."""
     graph = backward.graph
     names, formulas = naming.formulas(graph)
     kinds: dict[Kind, int] = {}
@@ -114,10 +113,10 @@ def _data(backward: Pass, script: Script) -> tuple[str, list[str | None]]:
     }
     slots = [range(graph.starts[place], graph.starts[place + 1]) for place in range(len(graph))]
     partials: list[list[Any]] = [[_json(backward.partials[at]) for at in ats] for ats in slots]
-    own: dict[int, dict[int, Any]] = {}  # what closures do that is no sum: "=", or the gradient after it and a sentence
+    own: dict[int, dict[int, Any]] = {}  # closures that do not add: "=", or the gradient afterwards and a sentence
     by_hand = [place for place in range(len(graph)) if is_by_hand(graph, place)]
     for place in by_hand:
-        partials[place] = [None] * len(slots[place])  # no number: nothing is passed on
+        partials[place] = [None] * len(slots[place])  # None: nothing is passed on
         for move in backward.moves(place):
             slot = move.at - slots[place].start
             partials[place][slot] = _json(move.partial)
@@ -129,7 +128,7 @@ def _data(backward: Pass, script: Script) -> tuple[str, list[str | None]]:
     )
     about = f"{len(graph):,} nodes, {2 * len(backward.made) + 1:,} steps"
     for name in backward.stale[:1]:
-        about += f". Data was changed after {name} was computed: these are the numbers as they were recorded"
+        about += f". Data was changed after {name} was computed: these are the recorded numbers"
     words = {
         "names": names,
         "formulas": [0 if made in ("", name) else made for name, made in zip(names, formulas, strict=True)],
@@ -167,7 +166,7 @@ def _json(x: float) -> float | int | str:
 
 
 def _layers(graph: Graph, boxes: list[list[int]]) -> list[int]:
-    """Which layer each node belongs to: of the model that it is made with; without one, its column of the picture."""
+    """Return for each node the number of its layer in the model or, without a model, of its column in the picture."""
     scopes = Folding(graph).scopes
     numbers: dict[Any, int] = {}
     outer = ("example ", "step ", "parameters")
@@ -177,15 +176,15 @@ def _layers(graph: Graph, boxes: list[list[int]]) -> list[int]:
 
 
 def _off(unknown: set[str], by_hand: bool) -> str:
-    """Why the leaves cannot be changed; '' if they can."""
+    """Explain why the leaves cannot be changed; '' if they can."""
     listed = ", ".join(sorted(unknown)[:5])
     if by_hand:
-        return f"The sliders are off: {listed} of this computation were made by hand, and only Python can compute them."
+        return f"The sliders are off: {listed} in this computation were made by hand, and only Python can compute them."
     return f"The sliders are off: the page cannot compute {listed}." if unknown else ""
 
 
 def _sign(symbol: str, name: str, operands: tuple[int | float, ...]) -> str:
-    """What stands in the small shape of an operation, with its constant if it has one."""
+    """Return the text of an operation's small node, with its constant if it has one."""
     if len(operands) == 2 and name in naming.INFIX and symbol == naming.INFIX[name]:
         left, right = operands
         if isinstance(left, float) or isinstance(right, float):
@@ -194,10 +193,10 @@ def _sign(symbol: str, name: str, operands: tuple[int | float, ...]) -> str:
 
 
 def _picture(names: list[str], signs: list[str], joined: list[tuple[int, int]]) -> tuple[Any, Any, Any]:
-    """For each node the corner and the width of its box and the width of its operation; the edges' routes; the size.
+    """Return the corner and width of each box with the width of its operation, the routes of the edges, and the size.
 
     Raises:
-        ArgumentError: the edges span too much.
+        ArgumentError: the edges span too many columns.
     """
     pills = [max(26.0, SYMBOL * cells(sign) + AROUND_SYMBOL) if sign else 0.0 for sign in signs]
     widths = [
@@ -207,7 +206,7 @@ def _picture(names: list[str], signs: list[str], joined: list[tuple[int, int]]) 
     ranks, farthest = ranked(len(names), joined), dict[int, int]()
     for source, target in joined:
         farthest[source] = max(farthest.get(source, 0), ranks[target])
-    waypoints = sum(last - ranks[source] - 1 for source, last in farthest.items())  # those from one box together
+    waypoints = sum(last - ranks[source] - 1 for source, last in farthest.items())  # edges from one box share them
     if waypoints > MOST_WAYPOINTS:
         raise ArgumentError(
             f"the edges of this computation pass {waypoints:,} columns in all, and a page can draw {MOST_WAYPOINTS:,}: "
@@ -222,7 +221,7 @@ def _picture(names: list[str], signs: list[str], joined: list[tuple[int, int]]) 
 
 
 def _route(points: list[tuple[float, float]]) -> list[int]:
-    """The points of a route between its ends, without those on a straight line; and the height at which it arrives."""
+    """Return the points of a route between its ends, without those on a straight line, and the y of its end."""
     whole = [(round(x), round(y)) for x, y in points]
     bends = [
         point

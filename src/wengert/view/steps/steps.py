@@ -1,7 +1,7 @@
-"""A computation and its backward pass, one node at a time: `steps(root)`.
+"""`steps(root)` shows a computation and its backward pass one node at a time.
 
-Each `Step` is plain data with the sentence of the chain rule in numbers; `Steps.page()` makes one HTML file of all of
-them, to play, to drag, and to change the leaves in. Nothing here touches a `grad`.
+Each `Step` is plain data with a sentence that applies the chain rule in numbers; `Steps.page()` makes one HTML file in
+which the steps can be played and the leaves changed. Nothing here reads or writes a `grad`.
 """
 
 from __future__ import annotations
@@ -22,20 +22,19 @@ __all__ = ["Contribution", "Step", "Steps", "steps"]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One node's turn, on the way forward or backward.
+    """The step of one node, forward or backward.
 
     Attributes:
-        number: its place among the steps.
+        number: the index of the step.
         phase: "forward" or "backward".
-        place: the node's place in the computation, in the order of creation.
-        name: what the node is called: its label, its name in a model, a short expression, or ``v7`` for the node at
-            place 7.
+        place: the node's index in the graph, in the order of creation.
+        name: the node's name: its label, its name in a model, a short expression, or ``v7`` for the node with index 7.
         symbol: its operation's symbol, as in drawings; '' for a leaf.
         operands: the name and the data of each operand; the name of a constant is the number itself.
         value: the node's data.
-        cotangent: the node's gradient, complete at this moment; None on the way forward.
-        contributions: what each operand that is a Value receives; empty on the way forward.
-        sentence: what happens, in one sentence for each number that changes.
+        cotangent: the node's gradient, complete at this step; None in forward steps.
+        contributions: the gradient that each operand receives; empty in forward steps.
+        sentence: one sentence for each number that changes.
     """
 
     number: int
@@ -59,15 +58,15 @@ class Steps(Sequence[Step]):
 
     Attributes:
         graph: the computation.
-        names: what its nodes are called.
-        partials: the local derivatives, as `Graph.partials` gives them.
+        names: the names of its nodes.
+        partials: the local derivatives, as in `Graph.partials`.
         backward_pass: the backward pass.
     """
 
     def __init__(self, root: Any) -> None:
         if not can_be_seen(root):
             raise OperandError(
-                f"steps(root) takes the Value that backward() would be called on, not {type(root).__name__}"
+                f"steps(root) takes the Value that backward() would be called on, not a {type(root).__name__}"
             )
         self.backward_pass: Pass = Pass(ForeignGraph(root).root)
         self.graph: Graph = self.backward_pass.graph
@@ -76,7 +75,7 @@ class Steps(Sequence[Step]):
 
     @property
     def gradients(self) -> list[float]:
-        """The gradient of each node after the last step: what `backward()` adds to a leaf and leaves in a node."""
+        """The gradient of each node after the last step, as `backward()` adds it to the `grad` of a leaf."""
         return list(self.backward_pass.gradients)
 
     @property
@@ -86,9 +85,9 @@ class Steps(Sequence[Step]):
 
     @property
     def stale(self) -> tuple[str, ...]:
-        """The names of the nodes whose number is no longer what their operands' numbers give.
+        """The names of the nodes whose data no longer follows from that of their operands.
 
-        A leaf's `data` was changed since: the steps are then those of the computation as it was recorded.
+        This happens if a leaf's `data` is changed; the steps are still those of the recorded computation.
         """
         return self.backward_pass.stale
 
@@ -116,8 +115,9 @@ class Steps(Sequence[Step]):
             sentence = self.backward_pass.computation(place)
         elif index == forward:
             place = root
-            said = self.backward_pass.said(root)
-            sentence = f"grad of {said} = 1, the derivative of the result with respect to itself"
+            sentence = (
+                f"grad of {self.backward_pass.said(root)} = 1, the derivative of the result with respect to itself"
+            )
         else:
             place = self.backward_pass.made[2 * forward - index]
             moves = self.backward_pass.moves(place)
@@ -138,10 +138,9 @@ class Steps(Sequence[Step]):
     # -- the page -----------------------------------------------------------------------------------------------------
 
     def page(self) -> Page:
-        """One HTML file that plays the steps: a string, and in a notebook the page itself.
+        """Make one HTML file that plays the steps, as a string that a notebook displays.
 
-        It needs nothing beside itself and fetches nothing. The leaves can be changed there, and everything is
-        computed anew in the page.
+        It is self-contained. The leaves can be changed in the page, which then computes everything again.
 
         Raises:
             ArgumentError: the computation has more nodes than a page can show.
@@ -149,7 +148,7 @@ class Steps(Sequence[Step]):
         return page(self.backward_pass)
 
     def _repr_html_(self) -> str | None:
-        """The page, as the last line of a notebook's cell; None where there are too many nodes for one."""
+        """Return the page for a notebook; None if there are too many nodes for one."""
         try:
             return self.page()._repr_html_()
         except ArgumentError:
@@ -159,18 +158,18 @@ class Steps(Sequence[Step]):
         """Write the page to a file.
 
         Raises:
-            ArgumentError: the computation has more nodes than a page can show, or the path is none.
+            ArgumentError: the computation has more nodes than a page can show, or the path is not a path.
         """
         name = file_name(path)
         self.page().save(name)
 
 
 def steps(root: Any) -> Steps:
-    """The computation of `root` and its backward pass, one node at a time.
+    """Show the computation of `root` and its backward pass, one node at a time.
 
-    Forward through every operation in the order in which it was computed, then back, as `backward()` goes, which
-    need not have been called: the numbers are the same to the last bit, and no `grad` is touched. The root may be of
-    another class that knows its parts: the steps are then those of its own closures.
+    The steps go forward through every operation in the order of computation, and then back in the order of
+    `backward()`, with the same bits. It need not have been called, and no `grad` is read or written. The root may be an
+    object of another engine's class, such as your own: then the steps are those of its own closures.
 
     Raises:
         OperandError: `root` is not a Value.

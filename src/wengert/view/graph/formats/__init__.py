@@ -1,7 +1,7 @@
-"""The kinds of file that a drawing is written as: each is a module of this folder, called as such files end.
+"""The file formats of drawings: each is a module of this folder, named by the suffix of its files.
 
-Its `write` takes what is drawn and returns what the file holds. A module that is put here is all that a kind takes:
-files are saved by it, and messages name it.
+Its function `write` takes a drawing and returns the content of the file. To add a format, add a module: `save` and the
+messages find it.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from wengert.view.graph.scene import Picture
 
 __all__ = ["FORMATS", "Drawn", "written"]
 
-PICTURES = ("svg", "png", "html")  # named first, as they are asked for most; the texts for other programs follow
+PICTURES = ("svg", "png", "html")  # the most used ones are named first
 _OTHERS = sorted(module.name for module in iter_modules(__path__) if module.name not in PICTURES)
 FORMATS: tuple[str, ...] = (*PICTURES, *_OTHERS)
 
 
 class Drawn(Protocol):
-    """What a file is written from: all that a format knows of a `Drawing`.
+    """The attributes of a `Drawing` that formats use.
 
     Attributes:
-        picture: the boxes, the edges and the notes below them.
-        folding: the graph with its parts, for formats that show more of them than the picture does.
-        theme: "light", "dark", or "auto" for that of whoever looks at it.
+        picture: the boxes, the edges and the notes below.
+        folding: the graph with its parts, for formats that can unfold them.
+        theme: "light", "dark", or "auto" for the reader's.
     """
 
     picture: Picture
@@ -35,6 +35,6 @@ class Drawn(Protocol):
 
 
 def written(drawing: Drawn, format: str) -> str | bytes:
-    """What a file of that format holds."""
+    """Return the content of a file of that format."""
     content: str | bytes = import_module(f"{__name__}.{format}").write(drawing)
     return content

@@ -1,4 +1,4 @@
-"""A drawing in the language of Graphviz."""
+"""Writes a drawing in Graphviz's DOT language."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FILL = {kind: LIGHT[kind] for kind in ("leaf", "fold")}
 
 
 def write(drawing: Drawn) -> str:
-    """A digraph."""
+    """Write a digraph."""
     picture = drawing.picture
     look = 'node [shape=box, fontname="monospace", fontsize=10]; edge [arrowsize=0.7]'
     lines = ["digraph {", f"  rankdir={picture.rankdir}; {look}"]
@@ -34,5 +34,5 @@ def _look(hot: bool) -> str:
 
 
 def _quoted(text: str) -> str:
-    r"""Text inside of a quoted string of Graphviz, which reads \n and the like, and &lt; and the like."""
+    r"""Escape text for a quoted string of Graphviz, which interprets \n and &lt; and the like."""
     return text.replace("&", "&amp;").replace("\\", "\\\\").replace('"', '\\"')

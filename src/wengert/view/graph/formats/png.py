@@ -1,4 +1,4 @@
-"""A drawing as a PNG, for programs that show no SVG. It is drawn by resvg (extra `png`)."""
+"""Writes a drawing as a PNG with resvg (extra `png`), for programs that cannot show SVG."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from wengert.view.graph.formats.svg import sheet
 
 __all__ = ["write"]
 
-PIXELS = 16_000_000  # at most; below that there are two for each of the picture's, as screens of high resolution have
+PIXELS = 16_000_000  # the largest size; smaller pictures have two pixels per unit, for high-resolution screens
 
 
 def write(drawing: Drawn) -> bytes:
-    """The PNG, light unless the theme is "dark".
+    """Write the PNG, with light colours unless the theme is "dark".
 
     Raises:
         MissingExtraError: resvg_py is not installed.

@@ -1,8 +1,8 @@
-"""A picture as SVG: pure functions to text.
+"""Writes a picture as SVG, by pure functions to text.
 
-The text stays within its box without any knowledge of fonts: it is set in a monospaced font, whose advance is known
-well enough, and characters that may be of any width are told how wide they have to be. There are no scripts, no ids,
-and no colour that needs more than plain CSS, so that other programs read the files too.
+Text fits its box without measuring fonts: the font is monospaced, so that its advance width is known well enough, and
+characters of unknown width get an explicit text length. There are no scripts, no ids and only plain CSS colours, so
+that other programs can read the files too.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from wengert.view.naming import clean
 
 __all__ = ["DARK", "LIGHT", "sheet", "style", "themed", "write"]
 
-SIZE, ADVANCE, LINE = 11.0, 6.82, 14.0  # of the text: font size, width of a character (0.62 em), height of a line
-MARGIN, PAD, PILL, REACH = 14.0, 9.0, 24.0, 11.0  # around the picture; in a box; an operation, and its arrow
-TIP = 6.0  # length of an arrow's head
-NOTE = 200  # characters of a note that are shown
+SIZE, ADVANCE, LINE = 11.0, 6.82, 14.0  # the font size, the width of a character (0.62 em), the height of a line
+MARGIN, PAD, PILL, REACH = 14.0, 9.0, 24.0, 11.0  # picture's margin, box's padding, operation's height, its arrow
+TIP = 6.0  # the length of an arrow's head
+NOTE = 200  # the longest note, in characters
 
-COLOURS = {  # on light paper, on dark
+COLOURS = {  # light, dark
     "paper": ("#ffffff", "#12161b"),
     "ink": ("#1b2530", "#e7ebf0"),
     "muted": ("#5a6673", "#93a0ad"),
@@ -48,12 +48,12 @@ FONT = "ui-monospace, 'SF Mono', Menlo, Consolas, 'DejaVu Sans Mono', 'Liberatio
 
 
 def write(drawing: Drawn) -> str:
-    """The drawing as an SVG document, which also stands inside HTML."""
+    """Write the drawing as an SVG document, which can be embedded in HTML too."""
     return sheet(drawing.picture, drawing.theme)[0]
 
 
 def sheet(picture: Picture, theme: str | None = "auto") -> tuple[str, float, float]:
-    """A picture as an SVG document, and its width and height in pixels; no theme leaves out the rules of `style`."""
+    """Write a picture as SVG; return it with its width and height in pixels. Without a theme, `style` is left out."""
     flow = Direction(picture.rankdir == "TB")
     cards = _cards(picture.boxes)
     sizes = [_size(box, card, flow) for box, card in zip(picture.boxes, cards, strict=True)]
@@ -70,7 +70,7 @@ def sheet(picture: Picture, theme: str | None = "auto") -> tuple[str, float, flo
         f'<rect class="paper" width="{width:.0f}" height="{height:.0f}" rx="8"/>',
         f'<g transform="translate({MARGIN:g} {MARGIN:g})">',
     ]
-    order = sorted(range(len(picture.edges)), key=lambda i: picture.edges[i].hot)  # the path last, above the others
+    order = sorted(range(len(picture.edges)), key=lambda i: picture.edges[i].hot)  # the path is last, on top
     trunks: dict[int, Sequence[Point]] = {}  # the longest route from each box so far
     for i in order:
         edge, route = picture.edges[i], laid.routes[i]
@@ -86,14 +86,14 @@ def sheet(picture: Picture, theme: str | None = "auto") -> tuple[str, float, flo
 
 @cache
 def style(theme: str = "auto") -> str:
-    """The rules of the pictures, under one class."""
+    """Return the CSS rules of the pictures, under one class."""
     shapes = Template(asset("shapes.css")).substitute(size=f"{SIZE:g}", font=FONT)
     return f"\n{shapes}\n{themed('paint.css', theme)}"
 
 
 @cache
 def themed(name: str, theme: str) -> str:
-    """Rules of the assets in the colours of a theme; "auto" is light, and dark where a dark page is wished for."""
+    """Return the CSS rules of an asset in a theme's colours; "auto" follows the reader's `prefers-color-scheme`."""
     light, dark = (f"\n{Template(asset(name)).substitute(colours)}\n" for colours in (LIGHT, DARK))
     if theme != "auto":
         return dark if theme == "dark" else light
@@ -104,12 +104,12 @@ def themed(name: str, theme: str) -> str:
 
 
 def _advance(text: str) -> float:
-    """A width that holds the text, in pixels."""
+    """Return a width that the text fits into, in pixels."""
     return cells(text) * ADVANCE
 
 
 def _cards(boxes: Sequence[Box]) -> list[Point]:
-    """The width and height of each box without its operation; values are equally wide, and so are parts."""
+    """Return the width and height of each box without its operation; values have equal widths, and so have parts."""
     kinds = ["values" if box.place >= 0 else box.kind for box in boxes]
     widest: dict[str, float] = {}
     for kind, box in zip(kinds, boxes, strict=True):
@@ -131,7 +131,7 @@ def _pill(symbol: str) -> float:
 
 
 def _size(box: Box, card: Point, flow: Direction) -> Point:
-    """The size of a box with the operation before it and its arrow, as the layout takes it."""
+    """Return the size of a box with its operation and arrow, for the layout."""
     if not box.symbol:
         return flow.turned((card[0], max(card[1], PILL)))
     (along, across), (before, wide) = flow.turned(card), flow.turned((_pill(box.symbol), PILL))
@@ -140,25 +140,25 @@ def _size(box: Box, card: Point, flow: Direction) -> Point:
 
 @dataclass(frozen=True)
 class Direction:
-    """Where the edges run to: to the right, as in the layout, or downwards; points and sizes are turned for that."""
+    """The direction of the edges: to the right, as in the layout, or downwards, which swaps x and y."""
 
     down: bool
 
     def turned(self, point: Point) -> Point:
-        """A point of the layout in the picture, or the other way round."""
+        """Convert a point of the layout to one of the picture, or the other way round."""
         return (point[1], point[0]) if self.down else point
 
     def at(self, point: Point) -> str:
-        """A point of the layout, in a path."""
+        """Write a point of the layout in a path."""
         x, y = self.turned(point)
         return f"{x:.1f} {y:.1f}"
 
     def along(self, end: float) -> str:
-        """A straight line with the flow, in a path."""
+        """Write a straight line in the direction of the edges in a path."""
         return f"{'V' if self.down else 'H'}{end:.1f}"
 
     def head(self, point: Point) -> str:
-        """An arrow's head."""
+        """Write an arrow's head."""
         wings = f"l-3.4 {-TIP - 1:g}h6.8z" if self.down else f"l{-TIP - 1:g} -3.4v6.8z"
         return f'<path class="head" d="M{self.at(point)}{wings}"/>'
 
@@ -167,7 +167,7 @@ class Direction:
 
 
 def _text(x: float, y: float, text: str, kind: str) -> str:
-    """A line of text. Where a font may give it another width, it is fitted into the one that was counted."""
+    """Write a line of text, with an explicit length if its width depends on the font."""
     fit = "" if all(map(is_plain, text)) else f' textLength="{_advance(text):.1f}" lengthAdjust="spacingAndGlyphs"'
     return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}"{fit}>{escape(text)}</text>'
 
@@ -179,7 +179,7 @@ def _described(picture: Picture) -> str:
 
 
 def _note(note: str, y: float, sample: bool) -> str:
-    """A line below the picture; with a sample of the path that it speaks of."""
+    """Write a note below the picture, perhaps with a sample of the highlighted line."""
     line = f'<g class="hot"><path class="line" d="M0 {y - 4:.1f}H22"/></g>' if sample else ""
     return line + _text(30 if sample else 0, y, note, "muted")
 
@@ -188,7 +188,7 @@ def _note(note: str, y: float, sample: bool) -> str:
 
 
 def _box(box: Box, corner: Point, card: Point, size: Point, flow: Direction) -> str:
-    """A box at the end of its place in the layout and, before it, the operation that made it."""
+    """Write a box and, before it, the operation that made it."""
     start = (corner[0] + size[0] - card[0], corner[1] + (size[1] - card[1]) / 2)
     (left, top), (width, height) = flow.turned(start), flow.turned(card)
     hot = (" stops" if box.stops else "") + (" hot" if box.hot else "")
@@ -242,14 +242,14 @@ def _edge(edge: Edge, route: Sequence[Point], flow: Direction) -> str:
 
 
 def _branch(route: Sequence[Point], trunk: Sequence[Point]) -> Sequence[Point]:
-    """A route from where it leaves another from the same box, which is drawn already."""
+    """Return the part of a route that a route from the same box has not drawn already."""
     points = range(min(len(route), len(trunk)))
-    same = bisect(points, False, key=lambda i: route[i] != trunk[i])  # once parted, they stay so
+    same = bisect(points, False, key=lambda i: route[i] != trunk[i])  # once separated, they do not meet again
     return route[max(same - 1, 0) // 2 * 2 :]
 
 
 def _curve(route: Sequence[Point], flow: Direction) -> str:
-    """The path along a route, up to where the head of the arrow begins."""
+    """Write the path along a route, up to the head of the arrow."""
     points = list(route)
     (x, y), (end, _) = points[-2:]
     points[-1] = (end - TIP, y)
