@@ -53,9 +53,9 @@ class Three(Two):
 
 
 class Four(Three):
-    """One with closures, called one by one. It has slips that can be chosen."""
+    """One with closures, called one by one. It has mistakes that can be chosen."""
 
-    slip = ""
+    mistake = ""
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
@@ -77,7 +77,7 @@ class Four(Three):
         out = super().__mul__(other)
 
         def _backward() -> None:
-            if self.slip == "=":
+            if self.mistake == "=":
                 self.grad = other.data * out.grad
                 other.grad = self.data * out.grad
             else:
@@ -92,17 +92,17 @@ class Four(Three):
         t = out.data
 
         def _backward() -> None:
-            if self.slip == "affine":
+            if self.mistake == "affine":
                 self.grad += 1 - t**2 * out.grad
-            elif self.slip == "raises":
-                self.grad += (1 - tt**2) * out.grad  # type: ignore[name-defined]  # noqa: F821  (the slip)
-            elif self.slip == "data":
+            elif self.mistake == "raises":
+                self.grad += (1 - tt**2) * out.grad  # type: ignore[name-defined]  # noqa: F821  (the mistake)
+            elif self.mistake == "data":
                 self.data += 1.0
                 self.grad += (1 - t**2) * out.grad
             else:
                 self.grad += (1 - t**2) * out.grad
 
-        if self.slip != "none":
+        if self.mistake != "none":
             out._backward = _backward
         return out
 

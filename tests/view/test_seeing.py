@@ -237,13 +237,13 @@ def test_a_gradient_that_stands_in_the_class_stays_there() -> None:
 # -- closures that are wrong, or not there ----------------------------------------------------------------------------
 
 
-def squared(slip: str) -> tuple[Any, Any, Any]:
+def squared(mistake: str) -> tuple[Any, Any, Any]:
     """c = a*b; d = c*a: a is used twice."""
 
     class Mine(Five):
         pass
 
-    Mine.slip = slip
+    Mine.mistake = mistake
     a, b = Mine(2.0, label="a"), Mine(-3.0, label="b")
     c = a * b
     c.label = "c"
@@ -271,13 +271,13 @@ def test_an_assignment_where_a_sum_belongs_is_seen_in_the_steps() -> None:
 
 
 def test_what_is_no_product_is_told_as_it_is() -> None:
-    Four.slip = "affine"
+    Four.mistake = "affine"
     try:
         o, v = neuron_of(Four)
         step = steps(o)[6]
         found = explain(v["n"], o)
     finally:
-        Four.slip = ""
+        Four.mistake = ""
     t2 = math.tanh(0.8813735870195432) ** 2
     (move,) = step.contributions
     assert move.after == pytest.approx(1 - t2)
@@ -288,7 +288,7 @@ def test_what_is_no_product_is_told_as_it_is() -> None:
 
 
 def test_a_closure_that_raises_is_named_and_everything_is_put_back() -> None:
-    Four.slip = "raises"
+    Four.mistake = "raises"
     try:
         o, v = neuron_of(Four)
         before = [(thing.grad, thing.data) for thing in everything(o)]
@@ -298,7 +298,7 @@ def test_a_closure_that_raises_is_named_and_everything_is_put_back() -> None:
         o.grad = 0.0
         assert [(thing.grad, thing.data) for thing in everything(o)] == before
     finally:
-        Four.slip = ""
+        Four.mistake = ""
     said = "the _backward of o raises NameError: name 'tt' is not defined"
     assert step.sentence == said
     assert step.contributions == ()
@@ -309,22 +309,22 @@ def test_a_closure_that_raises_is_named_and_everything_is_put_back() -> None:
 
 
 def test_a_closure_that_changes_data_does_so_to_nobody() -> None:
-    Four.slip = "data"
+    Four.mistake = "data"
     try:
         o, v = neuron_of(Four)
         look(o, v["w1"])
         assert v["n"].data == pytest.approx(0.8813735870195432)
         assert steps(o).gradients[-2] == pytest.approx(0.5)
     finally:
-        Four.slip = ""
+        Four.mistake = ""
 
 
 def test_where_no_closure_was_set_the_gradient_stops_and_every_view_says_so() -> None:
-    Four.slip = "none"
+    Four.mistake = "none"
     try:
         o, v = neuron_of(Four)
     finally:
-        Four.slip = ""
+        Four.mistake = ""
     o.grad = 1.0
     svg = draw(o).svg
     assert "dashed: it has no _backward, and the gradient stops there" in svg
@@ -345,7 +345,7 @@ def test_where_no_closure_was_set_the_gradient_stops_and_every_view_says_so() ->
 def test_a_part_that_the_closure_reaches_and_the_graph_does_not() -> None:
     a, b = Four(2.0, label="a"), Four(3.0, label="b")
     c = a * b
-    c._prev = {a}  # the slip: other was not given
+    c._prev = {a}  # the mistake: other was not given
     assert steps(c)[-1].sentence == "grad of a = grad of f(a) × local derivative = 1 × 3 = 3"
     assert (a.grad, b.grad) == (0.0, 0.0)
 

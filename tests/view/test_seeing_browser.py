@@ -24,13 +24,13 @@ ALL = """
 """
 
 
-def with_slips(slip: str) -> Any:
-    """Everything that closures can do: a slip of one's own, one that is missing."""
+def with_mistakes(mistake: str) -> Any:
+    """Everything that closures can do: a mistake of one's own, one that is missing."""
 
     class Mine(Five):
         pass
 
-    Mine.slip = slip
+    Mine.mistake = mistake
     a, b = Mine(2.0, label="a"), Mine(-3.0, label="b")
     d = a * (a * b + 7.0)
     return (d + d).tanh() + a * a
@@ -43,9 +43,9 @@ def odd() -> Value:
     return plus(y, x) + Value(2.0, (plus(x, x),), "stop")
 
 
-@pytest.mark.parametrize("slip", ["", "=", "affine", "raises", "none"])
-def test_every_step_says_what_python_says_of_somebodys_class(shown: Any, slip: str) -> None:
-    root = with_slips(slip)
+@pytest.mark.parametrize("mistake", ["", "=", "affine", "raises", "none"])
+def test_every_step_says_what_python_says_of_somebodys_class(shown: Any, mistake: str) -> None:
+    root = with_mistakes(mistake)
     sequence, page = steps(root), shown(root)
     assert page.execute_script(ALL) == [step.sentence for step in sequence]
     gradients = page.execute_script("return sweep(made.length + 1, false).grads")
@@ -70,7 +70,7 @@ def test_the_sliders_are_off_with_a_reason_and_it_plays(shown: Any) -> None:
 
 
 def test_the_switch_works_on_closures_that_add(shown: Any) -> None:
-    root = with_slips("")
+    root = with_mistakes("")
     page = shown(root)
     page.execute_script("ui.assign.checked = true; go(end)")
     assert "With = instead of +=" in said(page)
