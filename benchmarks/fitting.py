@@ -104,15 +104,16 @@ def per_step(action: Callable[[int], Any]) -> float:
     return taken / steps
 
 
-def repeated(kernel: Any, arrays: list[Any], scale: float) -> Callable[[int], None]:
+def repeated(made: Any, arrays: list[Any], scale: float) -> Callable[[int], None]:
     """What serves a kernel so many times: its machine code in a loop of C, or else its functions."""
+    kernel, buffers = made.kernel, made.buffers()
     code, count = kernel.code, len(arrays[0])
     if code is None:
 
         def by_functions(times: int) -> None:
             with np.errstate(all="ignore"):
                 for _ in range(times):
-                    kernel.both(arrays, scale)
+                    kernel.both(arrays, scale, buffers)
 
         return by_functions
     import llvmlite.binding as llvm
@@ -128,7 +129,7 @@ def repeated(kernel: Any, arrays: list[Any], scale: float) -> Callable[[int], No
     addresses = [x.ctypes.data for x in arrays]
     outputs = [np.empty((count, *array.cell_shape)) for array in kernel.program.outputs.values()]
     targets = np.array([x.ctypes.data for x in outputs], np.int64)
-    own = [np.array(addresses, np.int64), kernel.numbers, kernel.slopes, targets]
+    own = [np.array(addresses, np.int64), buffers.params, buffers.grads, targets]
     own.append(np.empty(kernel.work(count) + 8))
     places = [x.ctypes.data for x in own]
     places[-1] = (places[-1] + 63) // 64 * 64
@@ -157,16 +158,16 @@ def measured(name: str, backend: str, rounds: int) -> dict[str, float]:
     for _ in range(40):
         loss.mean(*small)
     path = loss._runtime.latest()
-    path.load()
     arrays = [
         np.ascontiguousarray(x, np.int64 if a.role == "index" else float)
         for x, a in zip(small, path.kernel.inputs, strict=True)
     ]
-    kernel = repeated(path.kernel, arrays, 1.0 / task.size)
+    kernel = repeated(path, arrays, 1.0 / task.size)
     place = {id(p): n for n, p in enumerate(optimizer.parameters)}
     order = np.array([place[id(p)] for p in path.parameters])
     state = {n: np.array(x)[order] for n, x in optimizer._state.items()}
-    numbers, slopes = np.array(path.kernel.numbers), np.array(path.kernel.slopes)
+    buffers = path.buffers()
+    numbers, slopes = buffers.params, buffers.grads
 
     def rule(times: int) -> None:
         for _ in range(times):

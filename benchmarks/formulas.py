@@ -188,7 +188,7 @@ def by_c(formula: Any, numbers: list[float], options: Sequence[str]) -> Way:
     compiled = Compiled(function, backend=BACKENDS["numpy"])
     compiled()
     made = compiled._runtime.latest()
-    made.load()
+    buffers = made.buffers()
     kernel, place = made.kernel, {id(p): n for n, p in enumerate(parameters)}
     names = [f"x{n}" for n in range(2 * len(kernel.params))]
     pointers = ", ".join([f"double *{name}" for name in names])
@@ -202,11 +202,11 @@ double repeat(int64_t times, {pointers}) {{
 """
     run = library(source_of(kernel, "formula", "c", True) + repeat, options, ctypes.CDLL).repeat
     run.restype, run.argtypes = ctypes.c_double, [ctypes.c_int64, *[ctypes.c_void_p] * len(names)]
-    addresses = [x.ctypes.data for x in (*kernel.values, *kernel.gradients)]
+    addresses = [x.ctypes.data for x in (*buffers.param_arrays, *buffers.grad_arrays)]
     slopes = np.empty(len(numbers))
 
     def read(out: float) -> tuple[float, list[float]]:
-        slopes[[place[id(p)] for p in made.parameters]] = kernel.slopes
+        slopes[[place[id(p)] for p in made.parameters]] = buffers.grads
         return out, slopes.tolist()
 
     return Way(lambda: run(REPEATS, *addresses), read, REPEATS)

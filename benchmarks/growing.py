@@ -44,11 +44,12 @@ def sweep(path: Path, rounds: int) -> str:
             for name, loss in losses.items():
                 loss.mean(X[:count], Y[:count])
                 made = loss._runtime.latest()
-                made.load()
+                space = made.acquire()
+                space.load()
                 arrays = [X[:count].copy(), Y[:count].copy()]
-                runs[name] = lambda made=made, arrays=arrays, n=count: made.compute(arrays, n, True, 1.0 / n)
+                runs[name] = lambda space=space, arrays=arrays, n=count: space.run(arrays, n, True, 1.0 / n)
                 runs[name]()
-                found.append((made.total(count) / count, np.array(made.kernel.slopes)))
+                found.append((space.total(count) / count, np.array(space.grads)))
             agree(f"width {width}, batch {count}: machine code differs from NumPy", found[1], found[0], CLOSE)
             seconds = in_turns(runs, rounds)
             cells[-1].append(seconds["numpy"] / seconds["native"])

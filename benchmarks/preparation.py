@@ -295,10 +295,11 @@ def error(case: Case) -> float:
     *_, kernel, leaves = prepare(case)
     graph, place = graph_of(case)
     slopes = graph.pull_back({place[id(case.result)]: 1.0})
-    kernel.numbers[:] = [leaf.data for leaf in leaves]
+    buffers = kernel.buffers()
+    buffers.params[:] = [leaf.data for leaf in leaves]
     with np.errstate(all="ignore"):
-        outputs, by_inputs = kernel.both([np.array([x.data for x in case.inputs])], 1.0)
-    got = np.concatenate([kernel.slopes, by_inputs[0]])
+        outputs, by_inputs = kernel.both([np.array([x.data for x in case.inputs])], 1.0, buffers)
+    got = np.concatenate([buffers.grads, by_inputs[0]])
     want = np.array([slopes[place[id(x)]] for x in (*leaves, *case.inputs)])
     off: float = float(np.abs(got - want).max()) / max(np.abs(want).max(), 1e-300)
     result, wanted = float(outputs["out"]), float(case.result.data)

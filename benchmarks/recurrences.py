@@ -85,18 +85,18 @@ def by_hand(name: str, made: Made) -> dict[str, tuple[Callable[[], Any], Callabl
     return {"by hand": (python, python), "C": (compiled, read)}
 
 
-def by_code(kernel: Any, given: list[Any]) -> tuple[Callable[[], Any], list[Any]]:
+def by_code(kernel: Any, buffers: Any, given: list[Any]) -> tuple[Callable[[], Any], list[Any]]:
     """A call of a kernel's machine code, as of a C function, and the results that it leaves."""
     outputs = [np.zeros(array.cell_shape) for array in (*kernel.program.outputs.values(), *kernel.wanted)]
     held = [np.ascontiguousarray(x, float) for x in given]
     scratch = np.zeros(kernel.work(1) + 8)
     aligned = scratch.ctypes.data + -scratch.ctypes.data % 64
     tables = [(ctypes.c_void_p * len(arrays))(*[x.ctypes.data for x in arrays]) for arrays in (held, outputs)]
-    addresses = [tables[0], kernel.numbers.ctypes.data, kernel.slopes.ctypes.data, tables[1], aligned]
+    addresses = [tables[0], buffers.params.ctypes.data, buffers.grads.ctypes.data, tables[1], aligned]
     pointers = [x if isinstance(x, ctypes.Array) else ctypes.c_void_p(x) for x in addresses]
     function = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_double, *[ctypes.c_void_p] * 5)(kernel.code.both)
     run = partial(function, ctypes.c_int64(1), ctypes.c_double(1.0), *pointers)
-    setattr(run, "held", [*held, *outputs, scratch, kernel])  # noqa: B010  (they are known by their addresses alone)
+    setattr(run, "held", [*held, *outputs, scratch, kernel, buffers])  # noqa: B010  (they are known by their addresses alone)
     return run, outputs
 
 
@@ -112,7 +112,6 @@ def kernels(
     compiled(*args)
     recording = compiled._runtime.latest()
     lifted = time.perf_counter() - began
-    recording.load()
     given = [np.array(x) if isinstance(x, list) else x for x in args]
     place = {id(p): n for n, p in enumerate(recording.parameters)}
     loops = recording.kernel.program, recording.kernel.back
@@ -124,19 +123,19 @@ def kernels(
                 continue
             began = time.perf_counter()
             kernel = BACKENDS[backend].kernel()(*pair, recording.kernel.wanted)
-            kernel.numbers[...] = recording.kernel.numbers
+            buffers = recording.buffers()
             if kernel.code is None:
-                kernel.both(given, 1.0)  # XLA compiles now
+                kernel.both(given, 1.0, buffers)  # XLA compiles now
             taken[f"{backend} {how}"] = time.perf_counter() - began
 
-            run, outputs = partial(kernel.both, given, 1.0), None
+            run, outputs = partial(kernel.both, given, 1.0, buffers), None
             if kernel.code is not None:
-                run, outputs = by_code(kernel, given)
+                run, outputs = by_code(kernel, buffers, given)
 
-            def read(kernel: Any = kernel, run: Any = run, outputs: Any = outputs) -> Numbers:
+            def read(buffers: Any = buffers, run: Any = run, outputs: Any = outputs) -> Numbers:
                 made = run()
                 value = made[0]["out"] if outputs is None else outputs[0]
-                return float(value), [float(kernel.slopes[place[id(p)]]) for p in parameters]
+                return float(value), [float(buffers.grads[place[id(p)]]) for p in parameters]
 
             ways[f"{backend} {how}"] = run, read
     for way, (_, read) in ways.items():

@@ -68,14 +68,14 @@ def kernel(loss: Any, arguments: Sequence[Any], batched: bool, seed: float) -> C
         ArgumentError: the function was not lifted.
     """
     (loss.sum if batched else loss)(*arguments)
-    path = loss._runtime.latest()
-    path.load()
+    space = loss._runtime.latest().acquire()
+    space.load()
     given = loss._runtime.arguments(arguments, {}, batched)
     arrays, count = given.numbers(given.arrays), given.count() if batched else 1
 
     def run() -> float:
-        path.compute(arrays, count, True, seed)
-        return float(path.total(count))
+        space.run(arrays, count, True, seed)
+        return float(space.total(count))
 
     return run
 

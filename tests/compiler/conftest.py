@@ -44,10 +44,11 @@ def programs_serve(monkeypatch: pytest.MonkeyPatch) -> None:
         if entry.candidate is None or not runtime.compile(entry):
             return result
         ran = runtime.run(entry, arguments, 1, how)
-        if ran is None or ran.found is None or not ran.served:
+        if ran.found is None:
             return result
         plain = arguments.prepared(runtime.function, 0)() if how else result
-        return ran.found if runtime.agrees(entry, ran.served[0][0], arguments, arguments.example(0), plain) else result
+        ((made, _),) = ran.served()
+        return ran.found if runtime.agrees(entry, made, arguments, arguments.example(0), plain) else result
 
     def first_single(runtime: Runtime, arguments: Any) -> Any:
         return by_program(runtime, arguments, "", single(runtime, arguments))

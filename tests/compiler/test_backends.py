@@ -19,7 +19,7 @@ from wengert.training import History
 
 np = pytest.importorskip("numpy")
 
-from wengert.compiler.backends.base import Kernel, all_finite  # noqa: E402  (they need NumPy)
+from wengert.compiler.backends.base import Buffers, Kernel, all_finite  # noqa: E402  (they need NumPy)
 from wengert.compiler.ir import COMPARISONS  # noqa: E402
 from wengert.compiler.ir.program import BATCH, Access, Assemble, Compute, Program  # noqa: E402
 
@@ -31,18 +31,18 @@ class Plain(Kernel):
 
     name = "plain"
 
-    def forward(self, arrays: Sequence[Any]) -> dict[str, Any]:
-        return self.run([self.program], arrays, 1.0)
+    def forward(self, arrays: Sequence[Any], buffers: Buffers) -> dict[str, Any]:
+        return self.run([self.program], arrays, 1.0, buffers)
 
-    def both(self, arrays: Sequence[Any], seed: float) -> tuple[dict[str, Any], list[Any]]:
-        outputs = self.run([self.program, self.back], arrays, seed)
+    def both(self, arrays: Sequence[Any], seed: float, buffers: Buffers) -> tuple[dict[str, Any], list[Any]]:
+        outputs = self.run([self.program, self.back], arrays, seed, buffers)
         slopes = {name: self.made[id(array)] for name, array in self.back.gradients.items()}
-        for array, memory in zip(self.params, self.gradients, strict=True):
+        for array, memory in zip(self.params, buffers.grad_arrays, strict=True):
             memory[...] = slopes.get(array.name, 0.0)
         return outputs, [slopes.get(array.name, np.zeros(array.shape)) for array in self.wanted]
 
-    def run(self, programs: list[Program], arrays: Sequence[Any], seed: float) -> dict[str, Any]:
-        given = [*zip(self.inputs, arrays, strict=True), *zip(self.params, self.values, strict=True)]
+    def run(self, programs: list[Program], arrays: Sequence[Any], seed: float, buffers: Buffers) -> dict[str, Any]:
+        given = [*zip(self.inputs, arrays, strict=True), *zip(self.params, buffers.param_arrays, strict=True)]
         given += [(array, array.value) for array in self.program.of_role("const")]
         self.made: dict[int, Any] = {id(array): np.asarray(x) for array, x in given}
         self.made[id(self.back.seed)] = np.asarray(seed)

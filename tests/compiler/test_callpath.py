@@ -57,8 +57,8 @@ class Trusted:
             assert all(bool(made.both_code) is machine for made in entry.specializations)
         self.compiled.runtime = self.watched = Watched(self.compiled._runtime)
 
-    def check(self, call: Any, want: Any, served: bool = True, parameters: Any = (W, B), others: int = 0) -> None:
-        """A call gives what the function gives; and by the path alone, where it is `served` so, but for calls in it."""
+    def check(self, call: Any, want: Any, served: bool = True, parameters: Any = (W, B)) -> None:
+        """A call gives what the function gives; and by the path alone, where it is `served` so."""
         asked = self.watched.calls
         got = call(self.compiled)
         if isinstance(want, Value):
@@ -68,7 +68,7 @@ class Trusted:
         else:
             assert not isinstance(got, Value)
             assert difference(np.asarray(got), np.asarray(want)) < CLOSE
-        assert (self.watched.calls == asked + others) is served
+        assert (self.watched.calls == asked) is served
 
 
 both = pytest.mark.parametrize("machine", [False, True], ids=["numpy", "machine code"])
@@ -396,7 +396,7 @@ def test_an_operation_that_calls_the_function_again() -> None:
     double = wengert.op("double_again", value=value, partials=lambda out, x: 2.0)
     made = Trusted(lambda x: double(W * x), False, lambda g: g(1.0))
     state._again = made.compiled
-    made.check(lambda g: g(2.0), W * 4.0, parameters=[W], others=1)
+    made.check(lambda g: g(2.0), W * 4.0, parameters=[W])
     assert difference(state._result, 18.0 * W.data) < CLOSE
 
 
@@ -456,15 +456,3 @@ def test_a_refused_function_gets_wide_numbers_all_the_same() -> None:
     for x in (np.ones(3), np.ones(3), np.ones(3, np.float32), np.array(0.5), np.array(0.5), np.ones(5)):
         assert difference(compiled(x).data, W.data * float(x.sum())) < CLOSE
     assert {x.dtype for x in given} == {np.dtype(float)}
-
-
-@both
-def test_a_child_forked_during_a_call_has_one_seat(machine: bool) -> None:
-    made = Trusted(line, machine, lambda f: f(0.5, 0.3))
-    with made.compiled._runtime.alone() as free:
-        assert free
-        made.check(lambda f: f(0.5, 0.3), line(0.5, 0.3), served=False)
-        made.compiled.release()  # as a child does
-    assert [made.compiled.acquire(), made.compiled.acquire()] == [True, False]
-    made.compiled.release()
-    made.check(lambda f: f(0.5, 0.3), line(0.5, 0.3))

@@ -37,20 +37,19 @@ SIZES = [*range(1, 18), 64, 100]
 CLOSE = 1e-12
 
 
-def kernel_of(function: Any, *columns: Any, batched: bool = True) -> Any:
-    """The kernel of NumPy's that a function is lifted to for these arguments."""
+def kernel_of(function: Any, *columns: Any, batched: bool = True) -> tuple[Any, Any]:
+    """The kernel of NumPy's that a function is lifted to for these arguments, and its buffers."""
     made = wengert.compile(function, backend="numpy")
     made.map(*columns) if batched else made(*columns)
     recording = made._runtime.latest()
-    recording.load()
-    return recording.kernel
+    return recording.kernel, recording.buffers()
 
 
 class Checked:
     """A kernel's program as code for some width of vectors, in which each access is checked."""
 
-    def __init__(self, kernel: Any, width: int) -> None:
-        self.kernel = kernel
+    def __init__(self, lifted: tuple[Any, Any], width: int) -> None:
+        self.kernel, self.buffers = kernel, _ = lifted
         self.made = module(kernel.program, kernel.back, kernel.wanted, width, checks=True)
         self.loaded = linked(compiled(self.made.text))
 
@@ -62,14 +61,14 @@ class Checked:
         given = [np.ascontiguousarray(x, kind) for x, kind in zip(arrays, kinds, strict=True)]
         asked = [*kernel.program.outputs.values(), *(kernel.wanted if both else ())]
         left = [np.full([count if n < 0 else n for n in array.shape], 1234.5) for array in asked]
-        slopes = np.full(len(kernel.numbers), 1234.5)
+        slopes = np.full(len(self.buffers.params), 1234.5)
         room = np.full(self.made.work(count) + 8, math.nan)
         work = room[-room.ctypes.data % 64 // 8 :]
         work[0] = 0.0
         pointers = [np.array([x.ctypes.data for x in some] + [0], np.int64) for some in (given, left)]
         function = self.loaded.both if both else self.loaded.forward
         function(
-            count, 1.0 if seed is None else seed, pointers[0].ctypes.data, kernel.numbers.ctypes.data,
+            count, 1.0 if seed is None else seed, pointers[0].ctypes.data, self.buffers.params.ctypes.data,
             slopes.ctypes.data, pointers[1].ctypes.data, work.ctypes.data,
         )  # fmt: skip
         assert work[0] == 0.0, "an access was out of bounds"
@@ -80,16 +79,16 @@ class Checked:
 
 def agree(made: Checked, arrays: Any) -> None:
     """Code gives what NumPy's kernel gives, forward alone and with derivatives."""
-    kernel = made.kernel
+    kernel, buffers = made.kernel, made.buffers
     for seed in (None, 0.75):
         got, slopes = made.run(arrays, seed)
         with np.errstate(all="ignore"):
             if seed is None:
-                want: list[Any] = list(kernel.forward(arrays).values())
+                want: list[Any] = list(kernel.forward(arrays, buffers).values())
             else:
-                outputs, by_inputs = kernel.both(arrays, seed)
+                outputs, by_inputs = kernel.both(arrays, seed, buffers)
                 want = [*outputs.values(), *by_inputs]
-                assert difference(slopes, kernel.slopes) < CLOSE
+                assert difference(slopes, buffers.grads) < CLOSE
         for x, y in zip(got, want, strict=True):
             assert difference(x, np.broadcast_to(y, x.shape)) < CLOSE
 
@@ -164,8 +163,8 @@ def test_random_programs_access_what_is_theirs(width: int) -> None:
     for seed in range(4 * width, 4 * width + 4):
         made = lifting_fuzz.program(seed)
         generator = np.random.default_rng(seed)
-        kernel = kernel_of(made.function, generator.normal(size=(4, made.width)))
-        agree(Checked(kernel, width), [generator.normal(size=(11, made.width))])
+        lifted = kernel_of(made.function, generator.normal(size=(4, made.width)))
+        agree(Checked(lifted, width), [generator.normal(size=(11, made.width))])
 
 
 @pytest.mark.parametrize("poison", [False, True])
@@ -200,8 +199,9 @@ def test_every_operation_at_special_values(row: Any) -> None:
     if kernel.refusal:
         assert kernel.refusal == "polygamma is computed in Python" or row.name in kernel.refusal
         return
-    assert recording.compute(columns, count, False, 1.0)
-    got = recording.values(count)
+    with recording.acquire() as space:
+        assert space.run(columns, count, False, 1.0)
+        got = space.values(count)
     for number, point in enumerate(points):
         want, x = row.value(*point), float(np.broadcast_to(got, count)[number])
         same = x == want or (x != x and want != want)
@@ -253,7 +253,7 @@ def test_what_only_python_can_do_is_numpys() -> None:
 
 
 def test_a_kernel_has_code_of_the_seam() -> None:
-    kernel = KERNELS["network"]
+    kernel, _ = KERNELS["network"]
     native = NativeKernel(kernel.program, kernel.back, kernel.wanted)
     assert isinstance(native.code, MachineCode)
     assert native.code.forward != native.code.both
@@ -280,16 +280,16 @@ def test_the_first_result_is_the_codes() -> None:
 
 
 def test_threads_share_code() -> None:
-    kernel = KERNELS["network"]
+    kernel, buffers = KERNELS["network"]
     made = linked(compiled(module(kernel.program, kernel.back, kernel.wanted, native_width()).text))
     draw = np.random.default_rng(3)
     arrays = [draw.normal(size=(50, 3)), draw.normal(size=50)]
-    kernel.both(arrays, 1.0)
-    want, wrong = kernel.slopes.copy(), []
+    kernel.both(arrays, 1.0, buffers)
+    want, wrong = buffers.grads.copy(), []
 
     def work() -> None:
         one = Checked.__new__(Checked)
-        one.kernel, one.loaded = kernel, made
+        one.kernel, one.buffers, one.loaded = kernel, buffers, made
         one.made = module(kernel.program, kernel.back, kernel.wanted, native_width())
         for _ in range(50):
             if not difference(one.run(arrays, 1.0)[1], want) < CLOSE:

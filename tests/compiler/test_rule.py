@@ -265,7 +265,7 @@ def test_large_products_go_to_blas(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "calls on 10 examples or more go to NumPy, whose BLAS runs on" in compiled.report()
     counts: list[int] = []
     both = made.kernel.both
-    made.kernel.both = lambda arrays, seed: (counts.append(len(arrays[0])), both(arrays, seed))[1]
+    made.kernel.both = lambda arrays, *rest: (counts.append(len(arrays[0])), both(arrays, *rest))[1]
     for count in (9, 10, 11):
         same(compiled.mean(X[:count]), batch_of(layer, X[:count].tolist()), rows[0])
     assert counts == [10, 11]

@@ -196,14 +196,14 @@ def test_a_recurrence_is_a_page_that_one_can_read(model: Callable[[], Any]) -> N
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
 def test_the_printed_program_runs_and_gives_the_same(model: Callable[[], Any]) -> None:
     compiled = model()
-    kernel = compiled._runtime.latest().kernel
+    kernel, buffers = compiled._runtime.latest().kernel, compiled._runtime.latest().buffers()
     arguments = [np.random.default_rng(0).standard_normal([3 if n < 0 else n for n in a.shape]) for a in kernel.inputs]
     arguments = [
         np.arange(x.size) % 10 if a.role == "index" else x for a, x in zip(kernel.inputs, arguments, strict=True)
     ]
     space: dict[str, Any] = {}
     exec(compiled.source("numpy"), space)
-    value, slopes = space[f"{model.__name__}_and_gradients"](*arguments, *kernel.values)
+    value, slopes = space[f"{model.__name__}_and_gradients"](*arguments, *buffers.param_arrays)
     batched = any(a.batched for a in kernel.inputs)
     eager = [compiled.function(*example) for example in (zip(*arguments, strict=True) if batched else [arguments])]
     want = wengert.mean(eager)
@@ -225,13 +225,13 @@ def test_the_program_in_another_library_has_the_same_gradients(model: Callable[[
     pytest.importorskip(language)
     compiled = model()
     recording = compiled._runtime.latest()
-    kernel = recording.kernel
+    kernel, buffers = recording.kernel, recording.buffers()
     arguments = [np.random.default_rng(0).standard_normal([3 if n < 0 else n for n in a.shape]) for a in kernel.inputs]
     arguments = [
         np.arange(x.size) % 10 if a.role == "index" else x for a, x in zip(kernel.inputs, arguments, strict=True)
     ]
-    value, slopes = run(compiled, "numpy", arguments, kernel.values)
-    value_there, slopes_there = run(compiled, language, arguments, kernel.values)
+    value, slopes = run(compiled, "numpy", arguments, buffers.param_arrays)
+    value_there, slopes_there = run(compiled, language, arguments, buffers.param_arrays)
     assert value_there == pytest.approx(value, rel=1e-12)
     own = range(len(slopes)) if recording.own is None else recording.own  # of a float that is read there is none
     assert [slopes_there[n] for n in own] == pytest.approx([slopes[n] for n in own], rel=1e-9, abs=1e-13)
@@ -280,7 +280,7 @@ def test_every_row_is_written_in_every_library(row: ops.Op, language: str) -> No
         compiled = wengert.compile(eval(f"lambda x: row({shown}) * x + sum(p * p for p in parameters)", space))
         got, want = compiled(1.5), compiled.function(1.5)
         assert "uncompiled" not in compiled.report()
-        value, slopes = run(compiled, language, [1.5], compiled._runtime.latest().kernel.values)
+        value, slopes = run(compiled, language, [1.5], compiled._runtime.latest().buffers().param_arrays)
         assert difference(value, want.data) < CLOSE
         recorded = list(compiled._runtime.latest().parameters)
         assert slopes == pytest.approx(gradients(want, recorded), rel=1e-9)  # PyTorch's polygamma has ten digits
@@ -361,7 +361,7 @@ def test_whatever_things_are_called_the_text_runs(name: str, language: str) -> N
     numbers = [0.1 * n - 0.3 for n in range(count)]
     want = compiled(*numbers).data
     assert "uncompiled" not in compiled.report()
-    value, _ = run(compiled, language, numbers, compiled._runtime.latest().kernel.values)
+    value, _ = run(compiled, language, numbers, compiled._runtime.latest().buffers().param_arrays)
     assert value == pytest.approx(want, rel=1e-12)
     text = compiled.source(language, gradient=False)
     compile(text, "<source>", "exec")
@@ -402,8 +402,8 @@ def test_a_choice_that_is_known(language: str) -> None:
     w, v = Value(0.7), Value(-0.4)
     compiled = wengert.compile(lambda x: wengert.where(w * x > 0.1, w * x, v * x) + wengert.where(w * x < 0.1, 1.0, v))
     want = compiled(1.3)
-    kernel = compiled._runtime.latest().kernel
-    value, slopes = run(compiled, language, [1.3], kernel.values)
+    arrays = compiled._runtime.latest().buffers().param_arrays
+    value, slopes = run(compiled, language, [1.3], arrays)
     assert value == pytest.approx(want.data, rel=1e-12)
     assert slopes == pytest.approx(gradients(want, list(compiled._runtime.latest().parameters)), rel=1e-12)
 
@@ -434,14 +434,14 @@ def test_numbers_of_many_steps_are_put_together(language: str) -> None:
 
     compiled = wengert.compile(steps)
     want = compiled(1.3)
-    value, slopes = run(compiled, language, [1.3], compiled._runtime.latest().kernel.values)
+    value, slopes = run(compiled, language, [1.3], compiled._runtime.latest().buffers().param_arrays)
     assert value == pytest.approx(want.data, rel=1e-12)
     assert slopes == pytest.approx(gradients(want, list(compiled._runtime.latest().parameters)), rel=1e-12)
     examples = [1.3, -0.4, 0.1]
     got, want = compiled.mean(examples), batch_of(steps, examples)
     assert difference(got.data, want.data) < CLOSE
     assert difference(gradients(got, w), gradients(want, w)) < CLOSE
-    value, slopes = run(compiled, language, [np.array(examples)], compiled._runtime.latest().kernel.values)
+    value, slopes = run(compiled, language, [np.array(examples)], compiled._runtime.latest().buffers().param_arrays)
     assert value == pytest.approx(want.data, rel=1e-12)
 
 
@@ -522,9 +522,8 @@ def test_the_printed_program_keeps_its_parentheses(program: Callable[..., Any]) 
             value, slopes = printed(compiled, [])
         want = compiled.function()
         recording = compiled._runtime.latest()
-        recording.load()
-        with np.errstate(all="ignore"):
-            alone = recording.kernel.forward([])["out"]  # where no derivatives are asked for more stands on one line
+        with np.errstate(all="ignore"):  # where no derivatives are asked for more stands on one line
+            alone = recording.kernel.forward([], recording.buffers())["out"]
         assert difference([value, alone], [want.data] * 2) < CLOSE
         assert difference(slopes, gradients(want, list(recording.parameters))) < CLOSE
 

@@ -45,15 +45,16 @@ def title(text: str) -> str:
     return text.partition("\ndouble ")[2].partition("(")[0]
 
 
-def called(text: str, tmp_path: Path, kernel: Any, arrays: Any, gradient: bool) -> tuple[float, list[Any]]:
+def called(text: str, tmp_path: Path, recording: Any, arrays: Any, gradient: bool) -> tuple[float, list[Any]]:
     """What the C function gives: its value, and the derivatives that it leaves."""
     function = ctypes.CDLL(str(built(text, tmp_path)))[title(text)]
     function.restype = ctypes.c_double
+    kernel, params = recording.kernel, recording.buffers().param_arrays
     count = next((len(x) for x, a in zip(arrays, kernel.inputs, strict=True) if a.batched), None)
     kinds = [np.int64 if a.role == "index" else np.float64 for a in kernel.inputs]
     given = [np.ascontiguousarray(x, kind) for x, kind in zip(arrays, kinds, strict=True)]
-    slopes = [np.full(np.shape(x), 1234.5) for x in kernel.values] if gradient else []
-    pointers = [*given, *map(np.ascontiguousarray, kernel.values), *slopes]
+    slopes = [np.full(np.shape(x), 1234.5) for x in params] if gradient else []
+    pointers = [*given, *map(np.ascontiguousarray, params), *slopes]
     counts = [] if count is None else [ctypes.c_int64(count)]
     value = function(*counts, *[ctypes.c_void_p(x.ctypes.data) for x in pointers])
     return value, slopes
@@ -72,19 +73,20 @@ def arguments(kernel: Any, count: int) -> list[Any]:
 @pytest.mark.parametrize("model", [*MODELS, euler, *CARRIED], ids=lambda model: model.__name__)
 def test_a_c_function_gives_the_same(model: Any, tmp_path: Path) -> None:
     compiled = model() if model in MODELS else recorded(model())
-    kernel = compiled._runtime.latest().kernel
+    recording = compiled._runtime.latest()
+    kernel, buffers = recording.kernel, recording.buffers()
     text = {gradient: compiled.source("c", gradient=gradient) for gradient in (False, True)}
     assert "wengert" not in "".join(text.values())
     for count in (1, 7):
         arrays = arguments(kernel, count)
         batched = any(a.batched for a in kernel.inputs)
         with np.errstate(all="ignore"):
-            outputs, _ = kernel.both(arrays, 1.0 / count if batched else 1.0)
+            outputs, _ = kernel.both(arrays, 1.0 / count if batched else 1.0, buffers)
         for gradient in (False, True):
-            value, slopes = called(text[gradient], tmp_path, kernel, arrays, gradient)
+            value, slopes = called(text[gradient], tmp_path, recording, arrays, gradient)
             assert value == pytest.approx(np.mean(outputs["out"]), rel=1e-12)
             assert len(slopes) == gradient * len(kernel.params)
-            for got, want in zip(slopes, kernel.gradients, strict=False):
+            for got, want in zip(slopes, buffers.grad_arrays, strict=False):
                 assert difference(got, want) < 1e-12
 
 
@@ -123,9 +125,9 @@ def test_whatever_things_are_called_the_c_function_compiles(name: str, tmp_path:
     compiled = wengert.compile(function)
     numbers = [0.1 * n - 0.3 for n in range(count)]
     want = compiled(*numbers).data
-    kernel = compiled._runtime.latest().kernel
     for gradient in (False, True):
-        value, _ = called(compiled.source("c", gradient=gradient), tmp_path, kernel, numbers, gradient)
+        made = compiled._runtime.latest()
+        value, _ = called(compiled.source("c", gradient=gradient), tmp_path, made, numbers, gradient)
         assert value == pytest.approx(want, rel=1e-12)
 
 
@@ -140,8 +142,7 @@ def test_a_function_that_is_called_as_one_of_cs(name: str, tmp_path: Path) -> No
     function.__name__ = name
     compiled = wengert.compile(function)
     want = compiled(0.5).data
-    kernel = compiled._runtime.latest().kernel
-    value, _ = called(compiled.source("c", gradient=False), tmp_path, kernel, [0.5], False)
+    value, _ = called(compiled.source("c", gradient=False), tmp_path, compiled._runtime.latest(), [0.5], False)
     assert value == pytest.approx(want, rel=1e-12)
 
 

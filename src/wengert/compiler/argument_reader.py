@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from wengert.compiler import memory
 from wengert.engine import Value
-from wengert.ops.ieee import Int, cython
+from wengert.ops.ieee import cython
 
 if False:  # what the compiler reads instead of the stand-in
     import cython  # type: ignore[no-redef]
@@ -40,7 +39,6 @@ class ArgumentReader:
     """
 
     children: Any
-    has_float: Any
     held: Any
     is_one: Any
     keys: Any
@@ -72,8 +70,6 @@ class ArgumentReader:
         self.size = 1
         for n in shape:
             self.size *= n
-        self.at = 0
-        self.has_float = False
 
     def resembles(self, x: Any, numpy: Any, batched: bool) -> bool:
         """Return True if an argument looks like this one from outside; the numbers in it are not read."""
@@ -115,55 +111,6 @@ class ArgumentReader:
         if x.dtype.kind != self.of:
             return None
         return numpy.array(x, numpy.int64 if self.whole else numpy.float64, order="C")
-
-    def fill_rows(self, x: Any, count: Int) -> Int:
-        """Write the numbers of a batch, for which there is room for so many examples: see `fill`."""
-        at = self.at
-        if len(x) != count:  # by now
-            return 0
-        if not self.shape:
-            return self.fill_items(x, at)
-        for row in x:
-            at = self.fill(row, 0, at)
-            if not at:
-                return 0
-        return at
-
-    def fill(self, x: Any, axis: Int, at: Int) -> Int:
-        """Write the numbers of nested lists to an address; returns the one behind, or 0 if they are others."""
-        if type(x) is not self.held[axis] or len(x) != self.shape[axis]:
-            return 0
-        if axis == len(self.shape) - 1:
-            return self.fill_items(x, at)
-        for row in x:
-            at = self.fill(row, axis + 1, at)
-            if not at:
-                return 0
-        return at
-
-    def fill_items(self, x: Any, at: Int) -> Int:
-        """Write the numbers of one list."""
-        for item in x:
-            if type(item) is float:
-                if self.whole:
-                    return 0
-                self.has_float = True
-                memory.put(at, item)
-            elif type(item) is not int:
-                return 0
-            else:
-                try:
-                    whole: int = item
-                except OverflowError:
-                    return 0
-                if not memory.is_exact(whole):
-                    return 0
-                if self.whole:
-                    memory.put_whole(at, whole)
-                else:
-                    memory.put(at, whole)
-            at += 8
-        return at
 
 
 def are_equal(x: Any, y: Any) -> bool:

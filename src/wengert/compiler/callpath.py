@@ -4,18 +4,20 @@ A `CallPath` finds the `CacheEntry` of the call's signature, which reads the arg
 specialization whose guards pass. All else goes to `runtime.py`, which alone records, compiles, compares and falls back.
 Like the engine, this file runs as it stands and is compiled by Cython, with `callpath.pxd`.
 
-One call at a time works at a function's entries. Another thread, or code that the call itself runs, finds them busy and
-runs the function itself; nobody waits.
+Nothing here is held by one call alone: what a call reads, and what it comes to, is in a `Call` of its own, and what is
+computed in a workspace of the specialization. So any number of calls run at once: those of other threads, and those
+that code makes which a call itself runs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from threading import RLock
 from typing import Any
 
 from wengert.compiler import memory, policy
 from wengert.compiler.argument_reader import ArgumentReader, are_equal
-from wengert.compiler.executable import Executable, share
+from wengert.compiler.executable import Executable, Workspace, share
 from wengert.engine import Many, Value, _many
 from wengert.errors import ArgumentError
 from wengert.modes import in_force
@@ -25,7 +27,7 @@ from wengert.ops.ieee import Int, cython
 if False:  # what the compiler reads instead of the stand-in
     import cython  # type: ignore[no-redef]
 
-__all__ = ["CacheEntry", "CallPath"]
+__all__ = ["CacheEntry", "Call", "CallPath"]
 
 COMPILED = BY_NAME["compiled"].code
 CHECKED_CALLS = policy.CHECKED_CALLS
@@ -47,13 +49,9 @@ class CacheEntry:
         is_eager: whether it serves, for that reason or another.
         calls: how many there were, and how many examples.
         is_thorough: whether each call whose number is a power of two is compared.
-        left: of the last batch the rows that no specialization holds for.
-        partial: what the others of these came to: see `run_batch`.
-        ran: the specialization that served the last call; None if none did,
-        shares: or several did: pairs of one and its rows.
+        latest: the specialization that served last.
     """
 
-    count: Any
     first: Any
     last: Any
 
@@ -75,33 +73,75 @@ class CacheEntry:
         self.checks = 0  # how often its specializations were compared with the function,
         self.invalidations = 0  # how many of them were dropped then,
         self.not_finite = 0  # and how many calls the function itself served as something was not finite
-        self.was_finite: Any = True  # what the last call came to
-        self.was_computed: Any = True  # whether it could be computed at all
-        self.left: Any = ()
-        self.partial: Any = None
-        self.ran: Any = None
-        self.shares: list[Any] = []
-        self.is_narrow: Any = False  # whether an array among the arguments has numbers of another width than Python's
-        self.is_split: Any = False  # whether the last batch was shared out among several specializations
+        self.latest: Any = None
+        self.lock: Any = RLock()  # over making code of the candidate
         self.readers: list[Any] = []
         self.names: tuple[str, ...] = ()
-        self.first = self.last = self.count = 0
+        self.first = self.last = 0
         self.batched: Any = False
-        self.arrays: list[Any] = []
-        self.memory: list[Any] = []
-        self.values: list[Any] = []
-        self.seen: list[Any] = []
+        self.arity: Any = 0  # how many arrays the readers give
+        self.pool: list[Any] = []
 
     def open(self, readers: list[Any], names: Sequence[str], first: Int, last: Int, batched: bool) -> None:
         """Say how the arguments are read: the first ones by place alone, from the last on by name alone."""
         self.readers, self.names, self.first, self.last, self.batched = readers, tuple(names), first, last, batched
-        self.arrays = [None] * _length(readers)
-        self.memory = [None] * len(self.arrays)
+        self.arity = _length(readers)
+
+    def is_as_asked(self, call: Call) -> bool:
+        """Return True if all that there is by now was asked by a call, and nothing is recorded."""
+        return self.candidate is None and self.specializations is call.asked
+
+    def acquire(self) -> Call:
+        """What a call works with, which is nobody else's; who does not `release` it leaves it to the collector."""
+        call = memory.pop(self.pool)
+        return Call(self) if call is None else call
+
+
+@cython.cclass
+class Call:
+    """One call: its arguments as they were read, and what specializations came to.
+
+    Attributes:
+        left: of a batch the rows that no specialization holds for.
+        partial: what the others of these came to: see `run_batch`.
+        asked: the specializations.
+        ran: the one that served the call; None if none did,
+        shares: or several did: pairs of one and its rows.
+        was_finite: whether all that it came to was,
+        was_computed: and whether it could be computed at all.
+    """
+
+    count: Any
+
+    def __init__(self, entry: CacheEntry) -> None:
+        self.entry: CacheEntry = entry
+        self.count = 0
+        self.arrays: list[Any] = [None] * entry.arity
+        self.memory: list[Any] = [None] * entry.arity  # for the numbers of lists, which lie there each time
+        self.memory_at: Any = entry.numpy.zeros(entry.arity, entry.numpy.int64)
+        self.values: list[Any] = []
+        self.seen: list[Any] = []
+        self.has_float: Any = False  # whether a float was among the numbers of a list
+        self.is_narrow: Any = False  # whether an array among the arguments has numbers of another width than Python's
+        self.is_split: Any = False  # whether the last batch was shared out among several specializations
+        self.was_finite: Any = True
+        self.was_computed: Any = True
+        self.asked: list[Any] = []
+        self.found: Any = None
+        self.left: Any = ()
+        self.partial: Any = None
+        self.ran: Any = None
+        self.shares: list[Any] = []
+
+    def release(self) -> None:
+        """Give it back."""
+        memory.push(self.entry.pool, self)
 
     def must_check(self) -> bool:
         """Return True if this call, which is counted and was just served, is compared with the function."""
         made: Executable
-        if self.is_thorough and not self.calls & (self.calls - 1):
+        entry = self.entry
+        if entry.is_thorough and not entry.calls & (entry.calls - 1):
             return True
         if self.ran is not None:
             made = self.ran
@@ -112,15 +152,15 @@ class CacheEntry:
         return False
 
     def served(self) -> list[Any]:
-        """What served the last call: pairs of a specialization and its rows, or None for all of them."""
+        """What served the call: pairs of a specialization and its rows, or None for all of them."""
         return self.shares if self.ran is None else [(self.ran, None)]
 
     # -- reading ------------------------------------------------------------------------------------------------------
 
     def read(self, args: tuple[Any, ...], named: dict[str, Any]) -> bool:
         """Read the arguments; False if they are not of this form, or this cannot tell."""
-        given = len(args)
-        if given + len(named) != len(self.readers) or not self.first <= given <= self.last:
+        entry, given = self.entry, len(args)
+        if given + len(named) != len(entry.readers) or not entry.first <= given <= entry.last:
             return False
         self.count = -1
         self.is_narrow = False
@@ -128,16 +168,16 @@ class CacheEntry:
             self.values = []
         if self.seen:
             self.seen = []
-        for n in range(len(self.readers)):
+        for n in range(len(entry.readers)):
             if n < given:
                 x = args[n]
             else:
-                x = named.get(self.names[n], MISSING)
+                x = named.get(entry.names[n], MISSING)
                 if x is MISSING:
                     return False
-            reader: ArgumentReader = self.readers[n]
-            if self.is_eager:
-                if not reader.resembles(x, self.numpy, self.batched):
+            reader: ArgumentReader = entry.readers[n]
+            if entry.is_eager:
+                if not reader.resembles(x, entry.numpy, entry.batched):
                     return False
             elif not self._take(reader, x):
                 return False
@@ -182,35 +222,82 @@ class CacheEntry:
 
     def _take_numbers(self, reader: ArgumentReader, x: Any) -> bool:
         """Read an array, or nested lists of numbers."""
-        if type(x) is self.ndarray:
+        entry = self.entry
+        batched = entry.batched
+        if type(x) is entry.ndarray:
             if not reader.takes_arrays:
                 return False
-            rows = -1 if self.batched else 0
+            rows = -1 if batched else 0
             if reader.of == "b" or not memory.address(x, reader.whole, reader.shape, rows):
                 self.is_narrow = self.is_narrow or x.dtype.itemsize < 8 or not x.dtype.isnative
-                x = reader.widened(x, self.numpy)
+                x = reader.widened(x, entry.numpy)
                 if x is None or not memory.address(x, reader.whole, reader.shape, rows):
                     return False
             self.arrays[reader.place] = x
-            return not self.batched or self._is_count(len(x))
-        if not ieee.COMPILED or reader.of == "b" or not (reader.held or (self.batched and not reader.shape)):
+            return not batched or self._is_count(len(x))
+        if not ieee.COMPILED or reader.of == "b" or not (reader.held or (batched and not reader.shape)):
             return False  # interpreted, NumPy is the faster one to read lists
-        if not self.batched:
-            made = self.memory[reader.place]
-        elif type(x) is not list or not self._is_count(len(x)):
+        if batched and (type(x) is not list or not self._is_count(len(x))):
             return False
-        else:
-            made = None
-        if made is None:
-            shape = (len(x), *reader.shape) if self.batched else reader.shape
-            made = self.numpy.empty(shape, self.numpy.int64 if reader.whole else self.numpy.float64)
-            reader.at = memory.address(made, reader.whole, reader.shape, -1 if self.batched else 0)
-            if not self.batched:
-                self.memory[reader.place] = made  # and the reader's address is its, from now on
+        made, at = self.memory[reader.place], self.memory_at[reader.place]
+        if made is None or batched:
+            shape = (len(x), *reader.shape) if batched else reader.shape
+            made = entry.numpy.empty(shape, entry.numpy.int64 if reader.whole else entry.numpy.float64)
+            at = memory.address(made, reader.whole, reader.shape, -1 if batched else 0)
+            if not batched:
+                self.memory[reader.place], self.memory_at[reader.place] = made, at
         self.arrays[reader.place] = made
-        reader.has_float = False
-        end = reader.fill_rows(x, self.count) if self.batched else reader.fill(x, 0, reader.at)
-        return end != 0 and (reader.whole or reader.has_float)
+        self.has_float = False
+        end = self._fill_rows(reader, x, at) if batched else self._fill(reader, x, 0, at)
+        return end != 0 and (reader.whole or self.has_float)
+
+    def _fill_rows(self, reader: ArgumentReader, x: Any, at: Int) -> Int:
+        """Write the numbers of a batch, for which there is room for so many examples: see `_fill`."""
+        if len(x) != self.count:  # by now
+            return 0
+        if not reader.shape:
+            return self._fill_items(reader, x, at)
+        for row in x:
+            at = self._fill(reader, row, 0, at)
+            if not at:
+                return 0
+        return at
+
+    def _fill(self, reader: ArgumentReader, x: Any, axis: Int, at: Int) -> Int:
+        """Write the numbers of nested lists to an address; returns the one behind, or 0 if they are others."""
+        if type(x) is not reader.held[axis] or len(x) != reader.shape[axis]:
+            return 0
+        if axis == len(reader.shape) - 1:
+            return self._fill_items(reader, x, at)
+        for row in x:
+            at = self._fill(reader, row, axis + 1, at)
+            if not at:
+                return 0
+        return at
+
+    def _fill_items(self, reader: ArgumentReader, x: Any, at: Int) -> Int:
+        """Write the numbers of one list."""
+        for item in x:
+            if type(item) is float:
+                if reader.whole:
+                    return 0
+                self.has_float = True
+                memory.put(at, item)
+            elif type(item) is not int:
+                return 0
+            else:
+                try:
+                    whole: int = item
+                except OverflowError:
+                    return 0
+                if not memory.is_exact(whole):
+                    return 0
+                if reader.whole:
+                    memory.put_whole(at, whole)
+                else:
+                    memory.put(at, whole)
+            at += 8
+        return at
 
     def _take_values(self, reader: ArgumentReader, x: Any) -> bool:
         numbers = []
@@ -222,7 +309,7 @@ class CacheEntry:
         self.values += x
         if type(x) is tuple:
             self.seen += x
-        self.arrays[reader.place] = self.numpy.array(numbers)
+        self.arrays[reader.place] = self.entry.numpy.array(numbers)
         return True
 
     def _is_count(self, count: Int) -> bool:
@@ -232,40 +319,53 @@ class CacheEntry:
 
     # -- running ------------------------------------------------------------------------------------------------------
 
-    def run(self, arrays: list[Any], values: list[Any], count: Int, how: str, disabled: bool) -> Any:
+    def run(self, arrays: list[Any], values: list[Any], count: Int, how: str, disabled: bool) -> None:
         """Python-visible wrapper of `run_one`, and of `run_batch` where `how` says what is asked of a batch."""
+        self.asked = self.entry.specializations
         if how:
-            return self.run_batch(arrays, count, how, disabled)
-        return self.run_one(arrays, values, disabled)
+            self.found = self.run_batch(arrays, count, how, disabled)
+        else:
+            self.found = self.run_one(arrays, values, disabled)
 
     def run_one(self, arrays: list[Any], values: list[Any], disabled: bool) -> Any:
-        """The result of the first specialization that holds, which is then the one that `served`; None if none holds,
-        or if that comes to what is not finite.
+        """The result of the first specialization that holds, which is then the one that `ran`; None if none holds, or
+        if that comes to what is not finite.
         """
         made: Executable
+        space: Workspace
+        entry = self.entry
+        several = entry.specializations
         self.was_finite = True
         self.ran = None
-        several = self.specializations
         for n in range(len(several)):
             made = several[n]
-            if not made.is_one or made.captures.stale(made.numbers_at):
+            if not made.is_one:
                 continue
-            made.load()
+            space = memory.pop(made.pool)
+            if space is None:
+                space = Workspace(made)
+            if made.captures.stale(space.params_at):
+                space.release()
+                continue
+            space.load()
             if arrays is self.arrays:
-                made.steady = self.memory
-            slopes = not (disabled or made.is_number)
-            if not made.run_on(arrays, 1, slopes, 1.0) or not made.holds(0):
+                space.steady = self.memory
+            with_grads = not (disabled or made.is_number)
+            if not space.run(arrays, 1, with_grads, 1.0) or not space.guards_pass(0, 1):
+                space.release()
                 continue
-            self.ran = made
-            value = made.value()
-            if not memory.isfinite(value) or (slopes and not made.is_finite()):
+            self.ran = entry.latest = made
+            value, found = space.value(), None
+            if not memory.isfinite(value) or (with_grads and not space.is_finite()):
                 self.was_finite = False
-                return None
-            if slopes:
-                return made.node(value, values)
-            if not made.is_number:
-                return Value(value)
-            return value if made.kind is float else made.kind(value)
+            elif with_grads:
+                found = space.node(value, values)
+            elif not made.is_number:
+                found = Value(value)
+            else:
+                found = value if made.kind is float else made.kind(value)
+            space.release()
+            return found
         return None
 
     def run_batch(self, arrays: list[Any], count: Int, how: str, disabled: bool) -> Any:
@@ -276,51 +376,70 @@ class CacheEntry:
             ArgumentError: there is more than one Value an example.
         """
         made: Executable
+        space: Workspace
         self.left, self.partial, self.was_finite, self.was_computed = (), None, True, True
         self.ran, self.shares = None, []
-        slopes, scale = how != "map" and not disabled, 1.0 / count if how == "mean" else 1.0
-        for made in self.specializations:
+        with_grads, scale = how != "map" and not disabled, 1.0 / count if how == "mean" else 1.0
+        specializations = self.entry.specializations
+        for made in specializations:
             if self.is_split:
                 break
-            if made.captures.stale(made.numbers_at):
+            space = Executable.acquire(made)
+            if made.captures.stale(space.params_at):
+                space.release()
                 continue
-            made.load()
-            if not made.run_on(arrays, count, slopes, scale) or not Executable.hold(
-                made, count
-            ):  # by the class: see `run`
+            space.load()
+            if not space.run(arrays, count, with_grads, scale) or not space.guards_pass(0, count):
+                space.release()
                 break
-            self.ran = made
+            self.ran = self.entry.latest = made
             if how == "map":
-                return self._each(made.values(count), made.dtype)
-            if not made.is_one:
+                found = self._each(space.values(count), made.dtype)
+            elif not made.is_one:
                 raise self._refused(how, made.shape)
-            node = made.node(0.0, NONE) if slopes else None
-            return self._combined(made.total(count) * scale, node, node is None or made.is_finite())
-        return self._shared(arrays, count, how, slopes, scale) if self.specializations else None
+            else:
+                node = space.node(0.0, NONE) if with_grads else None
+                found = self._combined(space.total(count) * scale, node, node is None or space.is_finite())
+            space.release()
+            return found
+        if not specializations:
+            return None
+        spaces = [Executable.acquire(made) for made in specializations]
+        found = self._shared(spaces, arrays, count, how, with_grads, scale)
+        for space in spaces:
+            space.release()
+        return found
 
-    def _shared(self, arrays: list[Any], count: Int, how: str, slopes: bool, scale: float) -> Any:
+    def _shared(
+        self, spaces: list[Any], arrays: list[Any], count: Int, how: str, with_grads: bool, scale: float
+    ) -> Any:
         """Each example by the first specialization that holds for it. Where rows are left, `partial` has the results in
         an array and, but for `map`, the sum of them as a node.
         """
         made: Executable
-        dtype, leaves, shape = None, True, self.specializations[0].shape or ()
-        values = self.numpy.empty((count, *shape))
+        space: Workspace
+        space = spaces[0]
+        made = space.made
+        dtype, leaves, shape, numpy = None, True, made.shape or (), self.entry.numpy
+        values = numpy.empty((count, *shape))
         known: dict[int, Any] = {}  # the places of the parameters
         operands: list[Any] = []
         sums: list[float] = []
-        for made, taken in share(self.specializations, arrays, None, count, slopes, scale, None, values):
-            if made is None:
+        for space, taken in share(spaces, arrays, None, count, with_grads, scale, None, values):
+            if space is None:
                 if taken is None:
                     self.was_computed = False
                     return None
                 self.left = taken
                 break
+            made = space.made
+            self.entry.latest = made
             self.shares.append((made, taken))
             self.is_split = len(taken) < count
             if (made.shape or ()) != shape:
                 return None
-            dtype = made.dtype if dtype is None else self.numpy.promote_types(dtype, made.dtype)
-            if slopes:
+            dtype = made.dtype if dtype is None else numpy.promote_types(dtype, made.dtype)
+            if with_grads:
                 leaves = leaves and made.leaves
                 for n in range(len(made.places)):
                     p, place = made.operands[n], n
@@ -329,7 +448,7 @@ class CacheEntry:
                         if place == len(operands):
                             operands.append(p)
                             sums.append(0.0)
-                    sums[place] += made.slopes[made.places[n]]
+                    sums[place] += space.g[made.places[n]]
         if not self.shares:
             return None
         if len(self.left):
@@ -341,13 +460,13 @@ class CacheEntry:
                 return None
             raise self._refused(how, values.shape[1:])
         else:
-            value, many = float(self.numpy.add.reduce(values)) * scale, None
-            if slopes:
+            value, many = float(numpy.add.reduce(values)) * scale, None
+            if with_grads:
                 node: Many = _many(COMPILED, operands, None, leaves)
                 for n in range(len(sums)):
                     node._partials[n] = float(sums[n])
                 many = node
-            made_of = self._combined(value, many, memory.isfinite(sum([slope * slope for slope in sums])))
+            made_of = self._combined(value, many, memory.isfinite(sum([grad * grad for grad in sums])))
         if not len(self.left):
             return made_of
         self.partial = made_of
@@ -412,8 +531,6 @@ class CallPath:
         self.batches: list[Any] = []  # and those of batches
         self.is_eager = False  # whether the function itself serves all calls
         self.uses: Any = 0  # how often an entry was
-        self.is_busy: Any = False  # whether somebody is at the entries,
-        self.free: list[Any] = [None]  # which interpreted this tells: it is empty then
         self.last: Any = None  # the entry of the last call
 
     def __call__(self, *args: Any, **named: Any) -> Any:
@@ -444,57 +561,39 @@ class CallPath:
             disabled: whether nobody asks for derivatives.
         """
         entry: CacheEntry
+        call: Call
         found, served, must_check, is_eager = None, None, False, False
-        if not CallPath.acquire(self):  # by the class: else Cython looks whether a class of Python's has another one
-            return self.runtime.call(args, named, how)
-        try:
-            for entry in self.batches if how else self.ones:
-                if entry.read(args, named):
-                    self.last = entry
-                    self.uses += 1
-                    entry.used = self.uses
-                    if entry.is_eager:
-                        is_eager = True
-                        entry.calls += 1
+        for entry in self.batches if how else self.ones:
+            call = entry.acquire()
+            if call.read(args, named):
+                self.last = entry
+                self.uses += 1
+                entry.used = self.uses
+                if entry.is_eager:
+                    is_eager = True
+                    entry.calls += 1
+                else:
+                    count = call.count if how else 1
+                    if count < entry.least:
+                        call.release()
+                        break
+                    if how:
+                        found = call.run_batch(call.arrays, count, how, disabled)
                     else:
-                        count = entry.count if how else 1
-                        if count < entry.least:
-                            break
-                        if how:
-                            found = entry.run_batch(entry.arrays, count, how, disabled)
-                        else:
-                            found = entry.run_one(entry.arrays, entry.values, disabled)
-                        if found is None:
-                            waits = entry.ran is None and entry.examples + 1 < entry.until
-                            is_eager = waits and not (how or entry.is_narrow)
-                        if found is not None or is_eager:
-                            entry.calls += 1
-                            entry.examples += count
-                        if found is not None and entry.must_check():
-                            served, must_check = entry.served(), True
-                    break
-        finally:
-            CallPath.release(self)
+                        found = call.run_one(call.arrays, call.values, disabled)
+                    if found is None:
+                        waits = call.ran is None and entry.examples + 1 < entry.until
+                        is_eager = waits and not (how or call.is_narrow)
+                    if found is not None or is_eager:
+                        entry.calls += 1
+                        entry.examples += count
+                    if found is not None and call.must_check():
+                        served, must_check = call.served(), True
+                call.release()
+                break
+            call.release()
         if is_eager:
             return self.runtime.eager_batch(args, named, how) if how else self.function(*args, **named)
         if found is None:
             return self.runtime.call(args, named, how)
         return self.runtime.check(entry, served, args, named, how, found) if must_check else found
-
-    def acquire(self) -> bool:
-        """Take the entries, if nobody is at them; it never waits."""
-        if ieee.COMPILED:  # no other thread runs between these lines
-            is_free = not self.is_busy
-            self.is_busy = True
-            return is_free
-        try:
-            self.free.pop()
-        except IndexError:
-            return False
-        return True
-
-    def release(self) -> None:
-        """Give them back; a child that was forked meanwhile has them by now."""
-        self.is_busy = False
-        if not self.free:
-            self.free.append(None)

@@ -1,29 +1,31 @@
 cimport cython
 from wengert.compiler cimport memory
-from wengert.engine cimport Value
-cdef int NAME, CELL, ATTRIBUTE, CLASS, FUNCTION, CALL, BYTES, NAMES
+cdef int NAME, CELL, ATTRIBUTE, CLASS, FUNCTION, CALL, BYTES, NAMES, AS_IT_WAS, LENGTH
 cdef object _missing
 cdef tuple PLAIN
 @cython.locals(names=dict)
 cpdef object look(int kind, object source, object key)
 cpdef bint same(object now, object then) except -1
+@cython.final
 cdef class Place:
     cdef readonly int kind
     cdef readonly object source, key, then, leaf
     cdef readonly str name
+    cdef public Py_ssize_t number
     cdef bint has_dict_alone
-    cdef bint is_stale(self) except -1
+    cdef bint is_stale(self, long long target) except -1
+@cython.final
 cdef class Items:
     cdef readonly object source
     cdef readonly list then, leaves, keys
+    cdef public list numbers
     cdef readonly str name
-    cdef str at
+    @cython.locals(i=Py_ssize_t, count=Py_ssize_t, at=Py_ssize_t, number="long long")
+    cdef Py_ssize_t changed(self, long long target) except -3
     @cython.locals(i=Py_ssize_t)
-    cdef bint is_stale(self) except -1
-    @cython.locals(i=Py_ssize_t)
-    cdef bint _differ(self, list now, list then) except -1
-    cdef bint _found(self, Py_ssize_t i) except -1
-    cdef str what(self)
+    cdef Py_ssize_t _difference(self, list now, list then) except -3
+    cdef str what(self, Py_ssize_t at)
+@cython.final
 cdef class BulkNumbers:
     cdef readonly object source, places
     cdef readonly str name
@@ -31,6 +33,7 @@ cdef class BulkNumbers:
     cdef long long places_at, count, first
     @cython.locals(at="long long")
     cdef bint read_into(self, long long target) except -1
+@cython.final
 cdef class PlaceGroup:
     cdef readonly object kind
     cdef readonly list counter, places
@@ -38,6 +41,8 @@ cdef class PlaceGroup:
     cdef unsigned int version
     @cython.locals(version="unsigned int")
     cdef str stale(self)
+@cython.final
 cdef class Captures:
     cdef readonly list places, items, groups, numbers
+    @cython.locals(at=Py_ssize_t)
     cpdef str stale(self, long long target)

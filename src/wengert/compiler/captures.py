@@ -1,5 +1,8 @@
 """What a function reads outside of itself, as its recordings look at it before each run: whether it is as it was found.
 
+A float is no part of a program: the number of now goes to the parameters of the run that looks, and nowhere else, so
+that threads may look at once.
+
 Like the engine, this file runs as it stands and is compiled by Cython, with `captures.pxd`.
 """
 
@@ -10,7 +13,6 @@ from types import MemberDescriptorType, MethodType
 from typing import Any
 
 from wengert.compiler import memory
-from wengert.engine import Value
 from wengert.ops.ieee import Int, cython
 
 if False:  # what the compiler reads instead of the stand-in
@@ -32,6 +34,7 @@ __all__ = [
 MISSING = _missing = object()  # what is found where nothing is
 NAME, CELL, ATTRIBUTE, CLASS, FUNCTION, CALL, BYTES, NAMES = range(8)  # where a thing is read: see `look`
 KINDS = tuple(range(8))  # the same for other modules, which do not see the numbers of C
+AS_IT_WAS, LENGTH = -1, -2  # what of a container is not as it was found, beside the number of an item
 PLAIN = (int, bool, str, bytes, complex, type(None))
 
 
@@ -110,10 +113,11 @@ def are_alike(now: Any, then: Any) -> bool:
 
 @cython.cclass
 class Place:
-    """Where one thing was read, and what was found there: a thing, or a float, of which a Value holds the number.
+    """Where one thing was read, and what was found there: a thing, or a float, for which a Value stands.
 
     Attributes:
         name: of the place, in the user's terms.
+        number: where the float stands among a program's parameters; -1 where it does not count.
     """
 
     kind: Any
@@ -127,9 +131,10 @@ class Place:
     def __init__(self, kind: Int, source: Any, key: Any, then: Any, leaf: Any, name: str) -> None:
         self.kind, self.source, self.key, self.then, self.leaf, self.name = kind, source, key, then, leaf, name
         self.has_dict_alone = kind == NAMES and not slots_of(type(source))
+        self.number: Any = -1
 
-    def is_stale(self) -> bool:
-        """Read what is there now; True if it is another thing than it was."""
+    def is_stale(self, target: Int) -> bool:
+        """Return True if what is there now is another thing than it was; a float goes to the parameters there."""
         if self.kind == FUNCTION and memory.is_defined(self.source, self.then):
             return False
         if self.kind == BYTES:
@@ -140,8 +145,8 @@ class Place:
         if self.leaf is not None:
             if type(now) is not type(self.then):
                 return True
-            leaf: Value = self.leaf
-            leaf._data = float(now)
+            if self.number >= 0:
+                memory.put(target + 8 * self.number, float(now))
             return False
         return now is not self.then and not same(now, self.then)
 
@@ -156,6 +161,9 @@ class Items:
         leaves: a Value or None for each of them; None if there are no floats.
         keys: of a dict.
         name: of the container.
+
+    Attributes:
+        numbers: where each of the floats stands among a program's parameters; -1 where it does not count.
     """
 
     def __init__(self, source: Any, then: list[Any], leaves: list[Any] | None, keys: list[Any] | None, name: str):
@@ -164,15 +172,17 @@ class Items:
         self.leaves: list[Any] | None = leaves
         self.keys: list[Any] | None = keys
         self.name: str = name
-        self.at: str = ""  # which of the items was another one
+        self.numbers: list[int] = []
 
-    def is_stale(self) -> bool:
-        """Read the floats; True if there is another thing among the items than there was."""
+    def changed(self, target: Int) -> Int:
+        """Read the floats into the parameters at an address; which of the items is not as it was, if any: AS_IT_WAS for
+        none, LENGTH if there are more or fewer.
+        """
         items: list[Any]
         if type(self.source) is list:
             items = self.source
             if self.leaves is None and memory.are_identical(items, self.then):
-                return False
+                return AS_IT_WAS
         elif self.keys is None:
             items = list(self.source)
         else:
@@ -181,44 +191,45 @@ class Items:
                 and type(self.source) is dict
                 and memory.are_items(self.source, self.keys, self.then)
             ):
-                return False
-            if self._differ(list(self.source), self.keys):
-                return True
+                return AS_IT_WAS
+            at = self._difference(list(self.source), self.keys)
+            if at != AS_IT_WAS:
+                return at
             items = list(self.source.values())
         if self.leaves is None:
-            return self._differ(items, self.then)
-        self.at = "" if len(items) == len(self.then) else "len"
-        if self.at:
-            return True
-        for i in range(len(items)):
+            return self._difference(items, self.then)
+        count = len(self.then)
+        if len(items) != count:
+            return LENGTH
+        for i in range(count):
+            if i >= len(items):  # by now
+                return LENGTH
             now, then = items[i], self.then[i]
             if self.leaves[i] is not None:
                 if type(now) is not type(then):
-                    return self._found(i)
-                leaf: Value = self.leaves[i]
-                leaf._data = float(now)
+                    return i
+                number: int = self.numbers[i]
+                if number >= 0:
+                    memory.put(target + 8 * number, float(now))
             elif now is not then and not same(now, then):
-                return self._found(i)
-        return False
+                return i
+        return AS_IT_WAS
 
-    def _differ(self, now: list[Any], then: list[Any]) -> bool:
+    def _difference(self, now: list[Any], then: list[Any]) -> Int:
         if len(now) != len(then):
-            self.at = "len"
-            return True
-        for i in range(len(now)):
+            return LENGTH
+        for i in range(len(then)):
+            if i >= len(now):  # by now
+                return LENGTH
             if now[i] is not then[i] and not same(now[i], then[i]):
-                return self._found(i)
-        return False
+                return i
+        return AS_IT_WAS
 
-    def _found(self, i: Int) -> bool:
-        self.at = str(i)
-        return True
-
-    def what(self) -> str:
-        """What was another thing, in words."""
-        if self.at == "len":
+    def what(self, at: Int) -> str:
+        """What is not as it was, in words."""
+        if at == LENGTH:
             return f"the length of {self.name}"
-        return self.name if self.keys is not None or not self.at else f"{self.name}[{self.at}]"
+        return self.name if self.keys is not None else f"{self.name}[{at}]"
 
 
 @cython.cclass
@@ -266,7 +277,8 @@ class BulkNumbers:
 @cython.cclass
 class PlaceGroup:
     """Places that one look tells to be as they were: of a class, which Python numbers anew when it changes, or of the
-    objects of a class that counts their changes, as `wengert.nn.Module` does.
+    objects of a class that counts their changes, as `wengert.nn.Module` does. No floats are among them: each run reads
+    these itself.
 
     Args:
         kind: the class whose own attributes are meant; None for those of objects.
@@ -293,7 +305,7 @@ class PlaceGroup:
             if version and version == self.version:
                 return ""
         for place in self.places:
-            if place.is_stale():
+            if place.is_stale(0):
                 return str(place.name)
         self.seen, self.version = seen, version
         return ""
@@ -316,11 +328,18 @@ class Captures:
         self.groups: list[Any] = groups
         self.numbers: list[Any] = numbers
 
+    def read(self) -> list[int]:
+        """Where the floats that are read so stand among a program's parameters."""
+        numbers = [place.number for place in self.places]
+        for several in [*[items.numbers for items in self.items], *[bulk.places for bulk in self.numbers]]:
+            numbers += map(int, several)
+        return [number for number in numbers if number >= 0]
+
     def stale(self, target: Int) -> str:
         """Read what is read anew; the name of what is not as it was found, else nothing.
 
         Args:
-            target: the address of the program's parameters, for what is read in bulk.
+            target: the address of a run's parameters, which are given the floats.
         """
         place: Place
         items: Items
@@ -331,11 +350,12 @@ class Captures:
             if name:
                 return str(name)
         for place in self.places:
-            if place.is_stale():
+            if place.is_stale(target):
                 return str(place.name)
         for items in self.items:
-            if items.is_stale():
-                return str(items.what())
+            at = items.changed(target)
+            if at != AS_IT_WAS:
+                return str(items.what(at))
         for numbers in self.numbers:
             if not numbers.read_into(target):
                 return str(numbers.name)

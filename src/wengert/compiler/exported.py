@@ -56,15 +56,10 @@ class Exported:
         self.run: Callable[..., Any]
         self.constants: list[Any]
         self.run, self.constants = function_of(made.lifted.program, None, (), LIBRARIES[language], space)
-        made.stale_capture()  # it reads what is read in bulk
-        made.load()
-        own = (
-            np.ones(len(kernel.numbers), bool)
-            if made.own is None
-            else np.isin(np.arange(len(kernel.numbers)), made.own)
-        )
+        numbers = made.buffers().params
+        own = np.ones(len(numbers), bool) if made.own is None else np.isin(np.arange(len(numbers)), made.own)
         names = [array.name for array in kernel.params]
-        self.parameters: dict[str, Any] = dict(zip(names, cut(kernel.numbers.copy(), kernel.params), strict=True))
+        self.parameters: dict[str, Any] = dict(zip(names, cut(numbers, kernel.params), strict=True))
         self.own: dict[str, Any] = dict(zip(names, cut(own, kernel.params), strict=True))
 
     def arrays(self, args: Sequence[Any], named: dict[str, Any]) -> list[Any]:

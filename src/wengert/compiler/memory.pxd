@@ -7,12 +7,14 @@ cdef extern from *:
 
     typedef void (*wengert_kernel)(int64_t, double, const void *const *, const double *, double *, double *const *,
                                    double *);
-    static CYTHON_INLINE void wengert_call(long long code, long long n, double seed, long long inputs,
-                                           long long numbers, long long slopes, long long outputs, long long work)
+    static CYTHON_INLINE void wengert_call(long long code, long long n, double seed, long long inputs, long long params,
+                                           long long grads, long long outputs, long long work, int unlocked)
     {
-        ((wengert_kernel)(intptr_t)code)(n, seed, (const void *const *)(intptr_t)inputs, (double *)(intptr_t)numbers,
-                                         (double *)(intptr_t)slopes, (double *const *)(intptr_t)outputs,
+        PyThreadState *state = unlocked ? PyEval_SaveThread() : NULL;
+        ((wengert_kernel)(intptr_t)code)(n, seed, (const void *const *)(intptr_t)inputs, (double *)(intptr_t)params,
+                                         (double *)(intptr_t)grads, (double *const *)(intptr_t)outputs,
                                          (double *)(intptr_t)work);
+        if (unlocked) PyEval_RestoreThread(state);
     }
 
     /* Where the numbers of an array lie, one row after the other; 0 if they do not, or are of another kind or shape. */
@@ -144,6 +146,25 @@ cdef extern from *:
         return a + b + (c + d);
     }
 
+    /* Takes something out of a pool, whose memory stays as large as it was; None if nothing is in it. */
+    static CYTHON_INLINE PyObject *wengert_pop(PyObject *pool)
+    {
+        Py_ssize_t n = PyList_GET_SIZE(pool);
+        if (!n) Py_RETURN_NONE;
+        Py_SET_SIZE((PyVarObject *)pool, n - 1);
+        return ((PyListObject *)pool)->ob_item[n - 1];
+    }
+
+    static CYTHON_INLINE int wengert_push(PyObject *pool, PyObject *x)
+    {
+        Py_ssize_t n = PyList_GET_SIZE(pool);
+        if (((PyListObject *)pool)->allocated <= n) return PyList_Append(pool, x);
+        Py_INCREF(x);
+        ((PyListObject *)pool)->ob_item[n] = x;
+        Py_SET_SIZE((PyVarObject *)pool, n + 1);
+        return 0;
+    }
+
     /* What a variable of an enclosing function holds, or what stands for nothing. */
     static CYTHON_INLINE PyObject *wengert_contents(PyObject *cell, PyObject *missing)
     {
@@ -263,7 +284,7 @@ cdef extern from *:
     bint are_bytes "wengert_are_bytes"(object now, object then) noexcept
     void scatter "wengert_scatter"(long long source, long long target, long long places, long long n) noexcept
     bint scatter_list "wengert_scatter_list"(list source, long long target, long long places, long long n) noexcept
-    void call "wengert_call"(long long code, long long n, double seed, long long inputs, long long numbers, long long slopes, long long outputs, long long work) noexcept
+    void call "wengert_call"(long long code, long long n, double seed, long long inputs, long long params, long long grads, long long outputs, long long work, bint unlocked) noexcept
     long long address "wengert_address"(object x, bint whole, tuple shape, Py_ssize_t rows) noexcept
     bint compare "wengert_compare"(long long how, long long left, long long left_step, long long right, long long right_step, long long n, bint outcome) noexcept
     bint indices "wengert_indices"(long long source, long long target, long long n, long long extent, bint wraps) noexcept
@@ -274,6 +295,8 @@ cdef extern from *:
     bint finite "wengert_finite"(long long at, long long n) noexcept
     double squares "wengert_squares"(long long at, long long n) noexcept
     double total "wengert_total"(long long at, long long n) noexcept
+    object pop "wengert_pop"(list pool)
+    int push "wengert_push"(list pool, object x) except -1
     object contents "wengert_contents"(object cell, object missing)
     bint isfinite(double) noexcept
 

@@ -15,23 +15,39 @@ from typing import Any
 
 __all__ = ["add", "address", "are_bytes", "are_exact", "are_identical", "are_items", "are_names", "attribute", "call"]
 __all__ += ["compare", "contents", "copy", "finite", "get"]
-__all__ += ["indices", "is_defined", "is_exact", "isfinite", "put", "put_whole", "rows", "scatter", "scatter_list"]
+__all__ += [
+    "indices",
+    "is_defined",
+    "is_exact",
+    "isfinite",
+    "pop",
+    "push",
+    "put",
+    "put_whole",
+    "rows",
+    "scatter",
+    "scatter_list",
+]
 __all__ += ["squares", "total", "version"]
 
 COMPARISONS = (operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne)
 
 
 @functools.lru_cache(256)
-def _function(code: int) -> Any:
+def _function(code: int, unlocked: bool) -> Any:
     """Machine code as `MachineCode` has it: what it takes, and that it gives nothing."""
-    pointer = ctypes.c_void_p
-    kind = ctypes.PYFUNCTYPE(None, ctypes.c_int64, ctypes.c_double, *[pointer] * 5)  # no thread runs meanwhile: it
-    return kind(code)  # might resize the arrays
+    kind = ctypes.CFUNCTYPE if unlocked else ctypes.PYFUNCTYPE
+    return kind(None, ctypes.c_int64, ctypes.c_double, *[ctypes.c_void_p] * 5)(code)
 
 
-def call(code: int, n: int, seed: float, inputs: int, numbers: int, slopes: int, outputs: int, work: int) -> None:
-    """Run machine code on so many examples."""
-    _function(int(code))(int(n), seed, *map(int, (inputs, numbers, slopes, outputs, work)))
+def call(
+    code: int, n: int, seed: float, inputs: int, params: int, grads: int, outputs: int, work: int, unlocked: bool
+) -> None:
+    """Run machine code on so many examples.
+
+    Without the interpreter's lock other threads run meanwhile: they might change or resize any array that is theirs.
+    """
+    _function(int(code), bool(unlocked))(int(n), seed, *map(int, (inputs, params, grads, outputs, work)))
 
 
 def _view(at: int, n: int, whole: bool = False) -> Any:
@@ -125,6 +141,19 @@ def total(at: int, n: int) -> float:
 def get(at: int) -> float:
     """The number at an address."""
     return ctypes.c_double.from_address(int(at)).value
+
+
+def pop(pool: list[Any]) -> Any:
+    """Take something out of a pool; None if nothing is in it. No two threads get the same."""
+    try:
+        return pool.pop()
+    except IndexError:
+        return None
+
+
+def push(pool: list[Any], x: Any) -> None:
+    """Put something into a pool."""
+    pool.append(x)
 
 
 def put(at: int, x: float) -> None:

@@ -12,8 +12,8 @@ table): to record and compile a program takes as long as 700 to 1,500 of its ope
 from __future__ import annotations
 
 __all__ = ["AT_ONCE", "BRANCHES", "CHANGES", "CHECKED_CALLS", "EXAMPLES", "INVALIDATIONS", "LARGE", "MATRIX"]
-__all__ += ["PAYS", "PRODUCTS", "RETURNS", "SAVES", "SIGNATURES", "SPECIALIZATIONS", "compiles", "lifts", "numpy_from",
-            "pays_from", "products_from"]  # fmt: skip
+__all__ += ["PAYS", "PRODUCTS", "RETURNS", "SAVES", "SIGNATURES", "SPECIALIZATIONS", "UNLOCKED", "compiles", "lifts",
+            "numpy_from", "pays_from", "products_from", "unlocked_from"]  # fmt: skip
 
 LARGE = 5_000  # operations: a larger program is lifted
 EXAMPLES = 32  # once so many examples have run
@@ -23,6 +23,7 @@ BRANCHES = 4  # so many specializations of a signature are compiled at once, eac
 SAVES = 10  # NumPy serves where it takes the place of so many operations with each of its steps
 PRODUCTS = 1 << 22  # multiplications of a call's largest matrix product: from so many on BLAS takes less time,
 MATRIX = 1 << 13  # but for matrices of fewer elements
+UNLOCKED = 100_000  # operations: while a run of so many goes on, other threads do too
 CHECKED_CALLS = 4  # a specialization's first calls are compared with the function
 SPECIALIZATIONS = 32  # of one signature; with more the function itself serves
 SIGNATURES = 256  # of a function; the least recently used makes room,
@@ -70,3 +71,12 @@ def products_from(products: int) -> int:
         products: the multiplications that an example takes in the largest of them.
     """
     return -(-PRODUCTS // products) if products >= MATRIX else 0
+
+
+def unlocked_from(nodes: int) -> int:
+    """From how many examples on a run of machine code does without the interpreter's lock.
+
+    Args:
+        nodes: the operations of one example.
+    """
+    return -(-UNLOCKED // max(nodes, 1))

@@ -11,19 +11,20 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FunctionType
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import WeakSet
 
 import numpy as np
 
 from wengert import functions, modes
-from wengert._forks import in_child
+from wengert._forks import in_child, is_orphaned
 from wengert.compiler import policy, report
 from wengert.compiler.backends import BACKENDS, source_of
-from wengert.compiler.callpath import CacheEntry
+from wengert.compiler.callpath import CacheEntry, Call
 from wengert.compiler.captures import same
 from wengert.compiler.fused import partials_of
 from wengert.compiler.lifting import Unliftable
@@ -58,18 +59,6 @@ __all__ = ["Runtime"]
 STRIDE = 7919  # between the examples that are compared: a prime, so that it visits all of nearly every batch
 
 
-class Ran(NamedTuple):
-    """What specializations came to, as a `CacheEntry` has it."""
-
-    found: Any
-    served: list[Any]
-    must_check: bool
-    left: Any
-    partial: Any
-    was_finite: bool
-    was_computed: bool
-
-
 class Runtime:
     """The memory of one compiled function."""
 
@@ -82,7 +71,7 @@ class Runtime:
         self.evicted: set[int] = set()  # the hashes of signatures that made room for others
         self.returns: int = 0  # how many of these came back
         self.said: set[str] = set()
-        self.turn: list[Any] = [None]  # who has it records or compiles
+        self.turn: list[Any] = [None]  # who has it records
         _runtimes.add(self)
         self.arguments: Callable[..., Any] = Reader(compiled.signature, compiled.static).read
         self.definition: Any = self.defined()
@@ -149,25 +138,28 @@ class Runtime:
 
         if entry.is_eager:
             return eager()
-        ran = self.run(entry, arguments, 1, "")
-        if ran is not None and not ran.served and entry.candidate is not None:
-            if not self.compile(entry):
-                return eager()
+        while True:
             ran = self.run(entry, arguments, 1, "")
-        if ran is None:
-            return eager()
-        if ran.found is not None:
-            return self.checked(entry, ran.served, eager, lambda: arguments, ran.found) if ran.must_check else ran.found
-        if ran.served:
-            entry.not_finite += 1
-            return eager()
-        with self.alone_to_record() as alone:
-            if not alone:
+            if ran.found is not None:
+                if ran.must_check():
+                    return self.checked(entry, ran.served(), eager, lambda: arguments, ran.found)
+                return ran.found
+            if ran.ran is not None:
+                entry.not_finite += 1
                 return eager()
-            result, watch = self.watched(entry, eager, arguments)
-            if watch is not None:
-                self.record(entry, arguments, arguments.arrays, result, watch)
-        return result
+            if entry.candidate is not None:
+                if not self.compile(entry):
+                    return eager()
+                continue
+            with self.alone_to_record() as alone:
+                if not alone:  # such a call is not counted
+                    entry.calls, entry.examples = entry.calls - 1, entry.examples - 1
+                    return eager()
+                if entry.is_as_asked(ran):
+                    result, watch = self.watched(entry, eager, arguments)
+                    if watch is not None:
+                        self.record(entry, arguments, arguments.arrays, result, watch)
+                    return result
 
     def batch(self, arguments: Arguments, count: int, how: str) -> Any:
         """A call on a batch."""
@@ -176,25 +168,25 @@ class Runtime:
         is_pure = True  # whether nothing changed meanwhile, as far as is seen
         while not entry.is_eager and count >= entry.least:
             ran = self.run(entry, arguments, count, how)
-            if ran is None or not (ran.was_finite and ran.was_computed):
-                entry.not_finite += ran is not None and not ran.was_finite
+            if not (ran.was_finite and ran.was_computed):
+                entry.not_finite += not ran.was_finite
                 break
             if ran.found is None:
-                rows = ran.left if ran.served else range(count)
+                rows = ran.left if ran.served() else range(count)
                 row = next((int(n) for n in rows if int(n) not in known), None)
                 if row is not None:
                     before = self.before(entry, arguments, row, how, ran.partial)
-                    if self.next(entry, arguments, row, known):
+                    if self.next(entry, arguments, row, known, ran):
                         continue
                     is_pure = not entry.is_eager and row not in known
                     if entry.candidate is not None or not is_pure:  # the rows behind may see what this one does
                         here = [n for n in known if n < row and n in ran.left]
-                        ran = ran._replace(partial=before, left=[*here, *range(row, count)])
+                        ran.partial, ran.left = before, [*here, *range(row, count)]
                 if ran.partial is None:
                     break
             compared = dict(known)  # of rows behind as well
-            must_check = ran.must_check and is_pure
-            if must_check and not self.agrees_on_some(entry, ran.served, arguments, compared):
+            must_check = is_pure and ran.must_check()
+            if must_check and not self.agrees_on_some(entry, ran.served(), arguments, compared):
                 return self.each(arguments, how, compared)
             return ran.found if ran.found is not None else self.mixed(arguments, how, ran.partial, ran.left, known)
         return self.each(arguments, how, known)
@@ -206,11 +198,13 @@ class Runtime:
         """
         if partial is None or how == "map":
             return partial
-        ran = self.run(entry, arguments, row, "sum") if row else None
-        made = None if ran is None else ran.partial if ran.found is None else ran.found
+        if not row:
+            return None
+        ran = self.run(entry, arguments, row, "sum")
+        made = ran.partial if ran.found is None else ran.found
         return made if made is None or how == "sum" else made * (1.0 / arguments.count())
 
-    def next(self, entry: CacheEntry, arguments: Arguments, row: int, known: dict[int, Any]) -> bool:
+    def next(self, entry: CacheEntry, arguments: Arguments, row: int, known: dict[int, Any], ran: Call) -> bool:
         """Compile what is recorded; or record an example that no specialization holds for, which adds what the function
         gave for it. Returns False if the function itself has the others by now.
         """
@@ -219,19 +213,18 @@ class Runtime:
         with self.alone_to_record() as alone:
             if not alone or row in known:  # its specialization does not hold for it
                 return False
+            if not entry.is_as_asked(ran):
+                return True
             result, watch = self.watched(entry, arguments.prepared(self.function, row), arguments)
             known[row] = result
             return watch is not None and self.record(entry, arguments, arguments.example(row), result, watch)
 
-    def run(self, entry: CacheEntry, arguments: Arguments, count: int, how: str) -> Ran | None:
-        """What specializations come to; None if somebody else is at them."""
+    def run(self, entry: CacheEntry, arguments: Arguments, count: int, how: str) -> Call:
+        """A call of the specializations, which has what they come to."""
         arrays = [x[:count] for x in arguments.arrays] if how else arguments.numbers(arguments.arrays)
-        with self.alone() as free:
-            if not free:
-                return None
-            found = entry.run(arrays, [] if how else arguments.values(), count, how, modes.grad_disabled())
-            state = entry.left, entry.partial, entry.was_finite, entry.was_computed
-            return Ran(found, entry.served(), entry.must_check(), *state)
+        call = Call(entry)
+        call.run(arrays, [] if how else arguments.values(), count, how, modes.grad_disabled())
+        return call
 
     def each(self, arguments: Arguments, how: str, known: dict[int, Any]) -> Any:
         """A batch by the function itself, example by example; of some it is known already."""
@@ -352,33 +345,37 @@ class Runtime:
         return True
 
     def compile(self, entry: CacheEntry, at_once: bool = False) -> bool:
-        """Make a specialization of what is recorded, if the counts say so; whether there is one."""
-        with self.alone_to_record() as alone:
+        """Make a specialization of what is recorded, if the counts say so; False if the function itself serves."""
+        with self.alone_to_compile(entry) as alone:
             candidate = entry.candidate
-            if not alone or candidate is None:
-                return False
+            if not alone or candidate is None:  # another thread was first
+                return alone and not entry.is_eager
             try:
                 made = self.specialized(entry, candidate, at_once)
+                if made is None:
+                    return False
+                self.add(entry, candidate, made)
             except (Unrecordable, Unliftable) as problem:
-                entry.candidate = None
                 self.fall_back(entry, str(problem))
-                return False
-            if made is None:
-                return False
-            entry.candidate, entry.until = None, 0
-            if made.least > 1 and not entry.signature.batched:
-                entry.is_eager, entry.clause = True, made.clause
-                return False
-            holds, fault = self.tried(made, candidate, entry)
-            if fault:
-                (self.fall_back if holds else self.invalidate)(entry, fault)
-                return False
-            entry.specializations = [*entry.specializations, made]
-            entry.least = max(entry.least, made.least)
-            if made.shape != () and not entry.signature.batched:
-                entry.is_eager, entry.clause = True, "its result is no single number, which `map` serves"
-                return False
-            return True
+            except BaseException:  # Ctrl-C perhaps: the next call is recorded anew
+                entry.candidate = None
+                raise
+            entry.candidate, entry.until = None, 0  # last, for who finds none looks at the specializations again
+            return not entry.is_eager
+
+    def add(self, entry: CacheEntry, candidate: Candidate, made: Specialization) -> None:
+        """Let a specialization serve, if it comes to what the function gave."""
+        if made.least > 1 and not entry.signature.batched:
+            entry.is_eager, entry.clause = True, made.clause
+            return
+        holds, fault = self.tried(made, candidate, entry)
+        if fault:
+            (self.fall_back if holds else self.invalidate)(entry, fault)
+            return
+        entry.specializations = [*entry.specializations, made]
+        entry.least = max(entry.least, made.least)
+        if made.shape != () and not entry.signature.batched:
+            entry.is_eager, entry.clause = True, "its result is no single number, which `map` serves"
 
     def specialized(self, entry: CacheEntry, candidate: Candidate, at_once: bool) -> Specialization | None:
         """A specialization of what is recorded, by the back end that the rule names; None while it waits.
@@ -419,15 +416,13 @@ class Runtime:
 
         Its guards may not hold where a number that is taken out is a sum: an array program adds in another order.
         """
-        with self.alone() as free:
-            if not free:
-                return True, ""
-            made.kernel.numbers[...] = candidate.numbers
+        with made.acquire() as space:
+            space.params[...] = candidate.numbers
             batched = entry.signature.batched
             arrays = [np.asarray(x)[None] for x in candidate.example] if batched else candidate.example
-            if made.compute([*arrays], 1, False, 1.0) and not made.hold(1):
-                return False, f"{made.broken()} in the array program, which may add in another order"
-            return True, made.differs(arrays, 1, candidate.result, None)
+            if space.run([*arrays], 1, False, 1.0) and not space.guards_pass(0, 1):
+                return False, f"{made.broken(space)} in the array program, which may add in another order"
+            return True, made.differs(space, arrays, 1, candidate.result, None)
 
     # -- comparing with the function ----------------------------------------------------------------------------------
 
@@ -522,25 +517,32 @@ class Runtime:
         if arguments.signature.batched:  # in a batch of one nothing shows of how examples are added up
             arrays = [np.repeat(np.asarray(x)[None], 2, 0) for x in arrays]
             want, slopes = np.tile(want.reshape(-1), 2), slopes and (2.0 * slopes[0], slopes[1])
-        with self.alone() as free:
-            if not free:
+        with made.acquire() as space:
+            if space.stale_capture():  # by now
                 return ""
-            made.load()
-            return made.differs(arrays, 2 if arguments.signature.batched else 1, want, slopes)
+            space.load()
+            return made.differs(space, arrays, 2 if arguments.signature.batched else 1, want, slopes)
 
     @contextmanager
-    def alone(self) -> Iterator[bool]:
-        """Whether no other thread is at the entries now, and nobody else until this ends; it never waits."""
-        is_free = self.compiled.acquire()
-        try:
-            yield is_free
-        finally:
-            if is_free:
-                self.compiled.release()
+    def alone_to_compile(self, entry: CacheEntry) -> Iterator[bool]:
+        """Wait until no other thread makes code for an entry, and then be the one that does.
+
+        Code of the user's, such as the rule of an operation, may be run while that is made, and call a compiled
+        function: it finds False, for two threads that waited inside would wait for each other.
+        """
+        if getattr(_thread, "compiles", False):
+            yield False
+            return
+        with entry.lock:
+            _thread.compiles = True
+            try:
+                yield True
+            finally:
+                _thread.compiles = False
 
     @contextmanager
     def alone_to_record(self) -> Iterator[bool]:
-        """The same of recording and compiling."""
+        """Whether no other thread records now, and none does until this ends; it never waits."""
         try:
             self.turn.pop()
         except IndexError:
@@ -575,13 +577,13 @@ class Runtime:
 
         entry = self.entry_for(arguments, 0)
         for _ in range(2 + policy.SPECIALIZATIONS):
-            ran = None if entry.is_eager else self.run(entry, arguments, 1, "")
-            if ran is None:
+            if entry.is_eager:
                 return
-            if ran.served:
+            ran = self.run(entry, arguments, 1, "")
+            if ran.ran is not None:
                 if ran.found is not None:
-                    self.checked(entry, ran.served, eager, lambda: arguments, ran.found)
-                    ran.served[0][0].checked = policy.CHECKED_CALLS
+                    self.checked(entry, ran.served(), eager, lambda: arguments, ran.found)
+                    ran.ran.checked = policy.CHECKED_CALLS
                 return
             if entry.candidate is not None:
                 self.compile(entry, at_once=True)
@@ -621,11 +623,11 @@ class Runtime:
         example = arguments.example(number)
         batch = [np.asarray(x)[None] for x in example]
         holding = None
-        with self.alone() as free:
-            for made in entry.specializations if free else ():
-                if holding is None and not made.stale_capture():
-                    made.load()
-                    holding = made if made.compute(batch, 1, False, 1.0) and made.hold(1) else None
+        for made in entry.specializations:
+            with made.acquire() as space:
+                if holding is None and not space.stale_capture():
+                    space.load()
+                    holding = made if space.run(batch, 1, False, 1.0) and space.guards_pass(0, 1) else None
         if holding is None:
             return False
         result, _ = self.watched(entry, arguments.prepared(self.function, number))
@@ -657,7 +659,7 @@ class Runtime:
                 why = str(problem)
         if not entry.specializations:
             raise ArgumentError(f"nothing has been compiled yet{': ' * bool(why)}{why}")
-        return entry.served()[0][0] if entry.served() else entry.specializations[-1]
+        return entry.latest or entry.specializations[-1]
 
     def source(self, language: str, gradient: bool) -> str:
         """The program as text."""
@@ -719,14 +721,19 @@ def _copied(x: Any, known: dict[int, Any]) -> Any:
 
 
 _runtimes: WeakSet[Runtime] = WeakSet()
+_thread = threading.local()
 
 
 def _in_child() -> None:
-    """In a forked child the call of another thread never comes to its end."""
+    """In a forked child the call of another thread never comes to its end: what it was recording, or making code of, is
+    recorded anew.
+    """
     for runtime in _runtimes:
-        runtime.compiled.release()
         if not runtime.turn:
             runtime.turn.append(None)
+        for entry in runtime.entries.values():
+            if is_orphaned(entry.lock):
+                entry.lock, entry.candidate = threading.RLock(), None
 
 
 in_child(_in_child)

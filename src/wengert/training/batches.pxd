@@ -3,8 +3,9 @@ from wengert cimport optim
 from wengert.compiler cimport executable, memory
 from wengert.ops cimport ieee
 cdef class Batches:
-    cdef executable.Executable made, penalty
-    cdef list plans, columns, rows, given
+    cdef executable.Executable made
+    cdef executable.Workspace space, penalty
+    cdef list spaces, columns, rows, given
     cdef dict spots
     cdef object optimizer, numpy, sums, rest, penalized
     cdef readonly object data, numbers, gradients, predictions, order
@@ -22,9 +23,9 @@ cdef class Batches:
     cdef bint changed(self) except -1
     @cython.locals(cut=Py_ssize_t, scale=double, pieces=bint, count=Py_ssize_t, factor=double)
     cdef bint compute(self, Py_ssize_t start, Py_ssize_t end) except -1
-    @cython.locals(made=executable.Executable, n=Py_ssize_t, to="long long")
+    @cython.locals(made=executable.Executable, space=executable.Workspace, n=Py_ssize_t, to="long long")
     cdef bint by_one(self, Py_ssize_t cut, Py_ssize_t count, double scale) except -1
     cdef bint by_several(self, Py_ssize_t cut, Py_ssize_t count, double scale) except -1
-    cpdef object give_numbers(self, object made)
+    cpdef object give_numbers(self, object space)
     @cython.locals(count=Py_ssize_t)
-    cdef bint penalize(self, executable.Executable penalty) except -1
+    cdef bint penalize(self, executable.Workspace penalty) except -1

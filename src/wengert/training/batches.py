@@ -43,19 +43,21 @@ class Batches:
         """
         made: executable.Executable = plans[0]
         self.made: executable.Executable = made
-        self.plans: list[Any] = plans
-        self.spots: dict[int, Any] = {id(its): places for its, places in zip(plans, spots, strict=True)}
+        self.spaces: list[Any] = [its.acquire() for its in plans]  # which nobody else gets
+        space: executable.Workspace = self.spaces[0]
+        self.space: executable.Workspace = space
+        self.spots: dict[int, Any] = {id(its): places for its, places in zip(self.spaces, spots, strict=True)}
         self.data: list[Any] = data
         self.is_one: bool = len(plans) == 1
-        self.penalty: executable.Executable | None = penalty
+        self.penalty: executable.Workspace | None = None if penalty is None else penalty.acquire()
         self.penalized: Any = penalized
         self.penalized_at: int = penalized.ctypes.data
         self.optimizer: Any = optimizer
         self.numpy: Any = numpy
         count = len(optimizer.parameters)
         self.is_all: bool = self.is_one and len(made.parameters) == count  # then its arrays are those of all
-        self.numbers: Any = made.kernel.numbers if self.is_all else numpy.zeros(count)
-        self.gradients: Any = made.kernel.slopes if self.is_all else numpy.zeros(count)
+        self.numbers: Any = space.params if self.is_all else numpy.zeros(count)
+        self.gradients: Any = space.grads if self.is_all else numpy.zeros(count)
         self.rest: Any = self.gradients[len(made.parameters) :]
         self.sums: Any = numpy.zeros(count)
         self.x: Any = self.numbers
@@ -135,7 +137,7 @@ class Batches:
 
     def changed(self) -> bool:
         """Whether something outside is not as it was recorded; of several recordings, it is seen where they run."""
-        if self.is_one and self.made.stale_capture():
+        if self.is_one and self.space.stale_capture():
             return True
         return self.penalty is not None and self.penalty.stale_capture() != ""
 
@@ -171,58 +173,58 @@ class Batches:
         """The losses of some examples and the gradient of `scale` times their sum; False if the recording does not hold
         for all of them.
         """
-        made = self.made
+        made, space = self.made, self.space
         for n in range(len(self.widths)):
             memory.rows(
                 self.sources[n], self.targets[n], self.order_at + 8 * cut, count, self.widths[n], len(self.data[n])
             )
         if not self.is_all:
-            memory.copy(self.numbers_at, made.numbers_at, len(made.parameters))
+            memory.copy(self.numbers_at, space.params_at, len(made.parameters))
         if count < made.limit and self.is_inside:
-            made.run_code(self.targets_at, count, True, scale)
+            space.run_code(self.targets_at, count, True, scale)
         else:
             if count != self.room:
                 self.room, self.given = count, [row[:count] for row in self.rows]
-            if not made.run_on(self.given, count, True, scale):
+            if not space.run(self.given, count, True, scale):
                 return False
-        if not executable.Executable.hold(made, count):  # by the class: see `CallPath.serve`
+        if not space.guards_pass(0, count):
             return False
         if not self.is_all:
-            memory.copy(made.slopes_at, self.gradients_at, len(made.parameters))
+            memory.copy(space.grads_at, self.gradients_at, len(made.parameters))
             self.rest[...] = 0.0
-        self.loss += executable.Executable.total(made, count)
+        self.loss += space.total(count)
         if self.is_shown:  # at once: they may be parameters, which the step changes
-            if self.shown >= 0 and made.results is None:
+            if self.shown >= 0 and space.results is None:
                 to = self.predictions_at + 8 * cut * self.width
-                memory.copy(made.targets[self.shown], to, count * self.width)
+                memory.copy(space.targets[self.shown], to, count * self.width)
             else:
-                self.predictions[cut : cut + count] = made.output("auxiliary")
+                self.predictions[cut : cut + count] = space.output("auxiliary")
         return True
 
     def by_several(self, cut: Int, count: Int, scale: float) -> bool:
         """The same, each example by the recording that holds for it."""
-        made: executable.Executable
+        space: executable.Workspace
         rows = self.order[cut : cut + count]
         self.gradients[...] = 0.0
-        for made, taken in executable.share(self.plans, self.data, rows, count, True, scale, self.give_numbers):
-            if made is None:
+        for space, taken in executable.share(self.spaces, self.data, rows, count, True, scale, self.give_numbers):
+            if space is None:
                 return taken is not None and not len(taken)
-            self.loss += executable.Executable.total(made, len(taken))
-            self.gradients[self.spots[id(made)]] += made.kernel.slopes
+            self.loss += space.total(len(taken))
+            self.gradients[self.spots[id(space)]] += space.grads
             if self.is_shown:
-                self.predictions[cut + taken] = made.output("auxiliary")
+                self.predictions[cut + taken] = space.output("auxiliary")
         return True
 
-    def give_numbers(self, made: Any) -> None:
+    def give_numbers(self, space: Any) -> None:
         """Give a recording its parameters as they are now."""
-        made.kernel.numbers[...] = self.numbers[self.spots[id(made)]]
+        space.params[...] = self.numbers[self.spots[id(space)]]
 
-    def penalize(self, penalty: executable.Executable) -> bool:
+    def penalize(self, penalty: executable.Workspace) -> bool:
         """Add the regularization and its gradient."""
-        count = len(penalty.parameters)
-        memory.rows(self.numbers_at, penalty.numbers_at, self.penalized_at, count, 1, len(self.x))
-        if not (penalty.run_on([], 1, True, 1.0) and executable.Executable.hold(penalty, 1)):
+        count = len(penalty.made.parameters)
+        memory.rows(self.numbers_at, penalty.params_at, self.penalized_at, count, 1, len(self.x))
+        if not (penalty.run([], 1, True, 1.0) and penalty.guards_pass(0, 1)):
             return False
-        memory.add(penalty.slopes_at, self.gradients_at, self.penalized_at, count)
-        self.loss += executable.Executable.total(penalty, 1)
+        memory.add(penalty.grads_at, self.gradients_at, self.penalized_at, count)
+        self.loss += penalty.total(1)
         return True

@@ -15,7 +15,7 @@ import numpy as np
 
 from wengert.compiler.ir import Array, Program
 
-__all__ = ["Kernel", "MachineCode", "all_finite", "cut"]
+__all__ = ["Buffers", "Kernel", "MachineCode", "all_finite", "cut"]
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 UNTHREADED = 10_000  # longer vectors OpenBLAS hands to its threads, which then wait for more, busily, for 0.1 s
@@ -24,13 +24,14 @@ LARGE = 1e154  # the square of a greater number is not finite
 
 class MachineCode(NamedTuple):
     """The addresses of two C functions, each
-    ``void f(int64_t n, double seed, const void *const *inputs, const double *numbers, double *slopes,
+    ``void f(int64_t n, double seed, const void *const *inputs, const double *params, double *grads,
     double *const *outputs, double *work)``.
 
     They are given the number of examples (at least 1; 1 where nothing is batched), the data of each of a kernel's
     `inputs` and, for `both`, behind them the cotangents of an output without a batch that has several numbers, the
-    `numbers`, room for its `slopes` (which only `both` fills), for each output and, for `both`, each
-    derivative by a wanted input, and `Kernel.work` doubles, aligned to 64 bytes. All arrays are C-contiguous; inputs of
+    parameters' numbers, room for the derivatives with respect to them (which only `both` fills), for each output and,
+    for `both`, each derivative with respect to a wanted input, and `Kernel.work` doubles, aligned to 64 bytes. All
+    arrays are C-contiguous; inputs of
     role "index" are int64, everything else float64. Whoever calls has seen that indices are in bounds. They hold no
     state, raise nothing, and need no GIL.
     """
@@ -39,21 +40,40 @@ class MachineCode(NamedTuple):
     both: int
 
 
+class Buffers:
+    """What the parameters are in one run, and the derivatives with respect to them.
+
+    Args:
+        arrays: the program's parameters.
+
+    Attributes:
+        params: the numbers, end to end, to be filled before a run.
+        grads: after `Kernel.both`, the derivative with respect to each of them.
+        param_arrays: views of `params`, one for each of the arrays,
+        grad_arrays: and of `grads`.
+    """
+
+    def __init__(self, arrays: Sequence[Array]) -> None:
+        self.params: Floats = np.zeros(sum(a.size for a in arrays))
+        self.grads: Floats = np.zeros(len(self.params))
+        self.param_arrays: list[Any] = cut(self.params, arrays)
+        self.grad_arrays: list[Any] = cut(self.grads, arrays)
+
+
 class Kernel(ABC):
-    """A program that runs, with the arrays that it works on.
+    """A program that runs. It keeps nothing of a run: threads share it.
 
     It runs under the caller's `np.errstate`: to change that takes as long as a small step of the program.
 
     Args:
         program: what is computed.
         back: its reverse sweep; without steps where no derivatives are asked for.
-        wanted: the inputs by which derivatives are asked for, besides those by the parameters.
+        wanted: the inputs with respect to which derivatives are asked for, besides the parameters.
 
     Attributes:
         name: its back end's.
         inputs: what is given for each run, in this order.
-        numbers: the parameters, end to end, to be filled before a run.
-        slopes: after `both`, the derivative by each of them.
+        params: the parameters.
         code: its functions as machine code; None where it has none.
         refusal: why another back end runs the program after all; empty if none does.
         agree: how closely it must follow the function, relative to each number.
@@ -73,10 +93,10 @@ class Kernel(ABC):
         self.wanted: list[Array] = list(wanted)
         self.params: list[Array] = program.of_role("param")
         self.inputs: list[Array] = [a for a in program.arrays if a.role in ("input", "index")]
-        self.numbers: Floats = np.zeros(sum(a.size for a in self.params))
-        self.slopes: Floats = np.zeros(len(self.numbers))
-        self.values: list[Any] = cut(self.numbers, self.params)  # of the parameters: views of `numbers`
-        self.gradients: list[Any] = cut(self.slopes, self.params)  # and of `slopes`
+
+    def buffers(self) -> Buffers:
+        """Room for the parameters of a run."""
+        return Buffers(self.params)
 
     @property
     def code(self) -> MachineCode | None:
@@ -88,14 +108,14 @@ class Kernel(ABC):
         return 0
 
     @abstractmethod
-    def forward(self, arrays: Sequence[Any]) -> dict[str, Any]:
+    def forward(self, arrays: Sequence[Any], buffers: Buffers) -> dict[str, Any]:
         """The outputs by name, of an array for each of the `inputs`."""
 
     @abstractmethod
-    def both(self, arrays: Sequence[Any], seed: Any) -> tuple[dict[str, Any], list[Any]]:
-        """The outputs by name, and the derivatives of ``(seed * out).sum()`` by the wanted inputs; those by the
-        parameters are left in `slopes`. The seed is one number, or where an output without a batch has several an array
-        of its shape.
+    def both(self, arrays: Sequence[Any], seed: Any, buffers: Buffers) -> tuple[dict[str, Any], list[Any]]:
+        """The outputs by name, and the derivatives of ``(seed * out).sum()`` with respect to the wanted inputs; those
+        with respect to the parameters are left in the buffers. The seed is one number, or where an output without a
+        batch has several an array of its shape.
         """
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.compiler.backends.base import Kernel
+from wengert.compiler.backends.base import Buffers, Kernel
 from wengert.compiler.backends.buffers import count_uses, is_view, spent_arrays
 from wengert.compiler.backends.indexing import Names, added, apart, in_memory, strided, view
 from wengert.compiler.backends.loops import row_kept, turns
@@ -57,37 +57,36 @@ class NumPyKernel(Kernel):
         self._forward: Callable[..., Any] | None = None
 
     def _define(self, both: bool) -> Callable[..., Any]:
-        """The function that computes the outputs, and if asked for the derivatives: those by the parameters are left in
-        memory of their own.
+        """The function that computes the outputs, and if asked for the derivatives: those with respect to the
+        parameters are left in memory that it is given.
         """
-        slopes = [self.back.gradients.get(a.name) for a in self.params] if both else []
-        memory = {f"slope{n}": slope for n, slope in enumerate(slopes)}
+        grads = [self.back.gradients.get(a.name) for a in self.params] if both else []
+        memory = {f"grad{n}": grad for n, grad in enumerate(grads)}
         text = Writer(self.program, self.back if both else None, CAREFUL, memory)
-        given = ["seed", *text.given]
+        given = ["seed", *text.given, *memory]
         lines = text.lines
-        for number, slope in enumerate(slopes):
-            if f"slope{number}" not in text.filled:
-                lines.append(f"slope{number}[...] = {'0.0' if slope is None else text.result(slope)}")
+        for name, grad in memory.items():
+            if name not in text.filled:
+                lines.append(f"{name}[...] = {'0.0' if grad is None else text.result(grad)}")
         results = [text.result(array) for array in self.program.outputs.values()]
         results += [text.result(self.back.gradients.get(a.name), a) for a in self.wanted if both]
         space = {"np": np, "by_element": by_element, "guarded": guarded, **text.names.constants}
-        space.update({f"slope{number}": view for number, view in enumerate(self.gradients)})
         body = "\n    ".join([*lines, f"return ({', '.join(results)},)"])
         exec(compile(f"{text.helpers()}def lifted({', '.join(given)}):\n    {body}\n", "<lifted>", "exec"), space)
         function: Callable[..., Any] = space["lifted"]
         return function
 
-    def forward(self, arrays: Sequence[Any]) -> dict[str, Any]:
+    def forward(self, arrays: Sequence[Any], buffers: Buffers) -> dict[str, Any]:
         """The outputs by name."""
         if self._forward is None:
             self._forward = self._define(False)
-        return dict(zip(self.program.outputs, self._forward(1.0, *arrays, *self.values), strict=True))
+        return dict(zip(self.program.outputs, self._forward(1.0, *arrays, *buffers.param_arrays), strict=True))
 
-    def both(self, arrays: Sequence[Any], seed: Any) -> tuple[dict[str, Any], list[Any]]:
-        """The outputs by name, and the derivatives by the wanted inputs."""
+    def both(self, arrays: Sequence[Any], seed: Any, buffers: Buffers) -> tuple[dict[str, Any], list[Any]]:
+        """The outputs by name, and the derivatives with respect to the wanted inputs."""
         if self._both is None:
             self._both = self._define(True)
-        results = self._both(seed, *arrays, *self.values)
+        results = self._both(seed, *arrays, *buffers.param_arrays, *buffers.grad_arrays)
         count = len(self.program.outputs)
         return dict(zip(self.program.outputs, results, strict=False)), list(results[count:])
 

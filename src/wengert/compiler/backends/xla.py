@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from wengert.compiler.backends.base import Kernel, cut
+from wengert.compiler.backends.base import Buffers, Kernel, cut
 from wengert.compiler.backends.export import function_of
 from wengert.compiler.backends.spellings import LIBRARIES, by_element, by_series
 from wengert.compiler.ir import Array, Program
@@ -112,18 +112,20 @@ class XLAKernel(Kernel):
         self._sizes: set[int] = set()
         self._batched: list[int] = [n for n, array in enumerate(self.inputs) if array.batched]
 
-    def forward(self, arrays: Sequence[Any]) -> dict[str, Any]:
+    def forward(self, arrays: Sequence[Any], buffers: Buffers) -> dict[str, Any]:
         """The outputs by name."""
-        return self._run(False, arrays, 1.0)[0]
+        return self._run(False, arrays, 1.0, buffers)[0]
 
-    def both(self, arrays: Sequence[Any], seed: Any) -> tuple[dict[str, Any], list[Any]]:
-        """The outputs by name, and the derivatives by the wanted inputs."""
-        outputs, slopes, by_inputs = self._run(True, arrays, seed)
-        self.slopes[...] = slopes[0]
+    def both(self, arrays: Sequence[Any], seed: Any, buffers: Buffers) -> tuple[dict[str, Any], list[Any]]:
+        """The outputs by name, and the derivatives with respect to the wanted inputs."""
+        outputs, grads, by_inputs = self._run(True, arrays, seed, buffers)
+        buffers.grads[...] = grads[0]
         return outputs, by_inputs
 
-    def _run(self, both: bool, arrays: Sequence[Any], seed: Any) -> tuple[dict[str, Any], Any, list[Any]]:
-        """The outputs, the derivatives by the parameters, and those by the wanted inputs.
+    def _run(
+        self, both: bool, arrays: Sequence[Any], seed: Any, buffers: Buffers
+    ) -> tuple[dict[str, Any], Any, list[Any]]:
+        """The outputs, and the derivatives with respect to the parameters and to the wanted inputs.
 
         XLA compiles anew for each size of a batch. Where there are many, as of examples that take one of several ways,
         a batch is cut into pieces of a few sizes.
@@ -138,7 +140,7 @@ class XLAKernel(Kernel):
                 for x, a in zip(arrays, self.inputs, strict=True)
             ]
             run = self._compiled[both]
-            pieces = [run([self.numbers], np.asarray(seed, float), piece) for piece in self._pieces(given)]
+            pieces = [run([buffers.params], np.asarray(seed, float), piece) for piece in self._pieces(given)]
         outputs, slopes, by_inputs = pieces[0] if len(pieces) == 1 else self._together(pieces)
         made = {name: np.array(x, float) for name, x in outputs.items()}
         return made, slopes, [np.asarray(x, float) for x in by_inputs]

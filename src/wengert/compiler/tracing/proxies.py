@@ -206,7 +206,9 @@ class Proxies:
             counter = getattr(type(place.source).__setattr__, "counter", None)
             if counter is not getattr(type(place.source).__delattr__, "counter", None):
                 counter = None
-        if counter is not None:
+        if place.leaf is not None:  # a float, which each run reads
+            self.places.append(place)
+        elif counter is not None:
             self.groups.setdefault(id(counter), PlaceGroup(None, counter)).places.append(place)
         elif place.kind == CLASS:
             self.groups.setdefault(id(place.source), PlaceGroup(place.source, None)).places.append(place)
@@ -672,15 +674,13 @@ class Proxies:
 
     def values(self) -> set[int]:
         """The identities of the Values that hold floats."""
-        places = [*self.places, *[place for group in self.groups.values() for place in group.places]]
-        leaves = [place.leaf for place in places] + [leaf for items in self.items for leaf in items.leaves or ()]
+        leaves = [place.leaf for place in self.places] + [leaf for items in self.items for leaf in items.leaves or ()]
         return {id(x) for x in [*leaves, *[x for _, _, xs, _ in self.bulk for x in xs]] if x is not None}
 
     def name_of(self, leaf: Value) -> str:
         """Where the float was read that a Value holds; empty if it holds none that was."""
-        places = [*self.places, *[place for group in self.groups.values() for place in group.places]]
         held = [(items.leaves or (), items.name) for items in self.items] + [(xs, name) for _, _, xs, name in self.bulk]
-        found = [place.name for place in places if place.leaf is leaf]
+        found = [place.name for place in self.places if place.leaf is leaf]
         found += [f"{name}[{n}]" for leaves, name in held for n, each in enumerate(leaves) if each is leaf]
         return found[0] if found else ""
 
@@ -705,6 +705,10 @@ class Proxies:
     def captures(self, parameters: tuple[Any, ...]) -> Captures:
         """What was read, to be looked at before each run, of a program with these parameters."""
         number = {id(p): n for n, p in enumerate(parameters)}
+        for place in self.places:
+            place.number = number.get(id(place.leaf), -1)
+        for items in self.items:
+            items.numbers = [number.get(id(leaf), -1) for leaf in items.leaves or ()]
         bulk = [
             BulkNumbers(x, shape, np.array([number.get(id(leaf), -1) for leaf in leaves], np.int64), name)
             for x, shape, leaves, name in self.bulk

@@ -13,7 +13,7 @@ import numpy as np
 
 from wengert.compiler.backends import Kernel, all_finite
 from wengert.compiler.captures import Captures
-from wengert.compiler.executable import Executable
+from wengert.compiler.executable import Executable, Workspace
 from wengert.compiler.lifting import Lifted
 from wengert.compiler.tracing.recorder import Guard
 from wengert.compiler.tracing.tracers import EXACT, FINITE, HOLDS
@@ -125,11 +125,11 @@ class Specialization(Executable):
 
     def __post_init__(self) -> None:
         self.clause: str = ""  # by which it serves
-        self.prepare(self, np)
+        self.bind(self, np)
 
-    def broken(self) -> str:
-        """The comparison that comes out otherwise in the last run, which was on one example, in words."""
-        numbers = np.ravel(self.output("sides"))
+    def broken(self, space: Workspace) -> str:
+        """The comparison that came out otherwise in a run, which was on one example, in words."""
+        numbers = np.ravel(space.output("sides"))
         for guard, sides in zip(self.guards.guards, self.guards.sides, strict=True):
             x, y = [own if n < 0 else numbers[n] for own, n in zip((guard.left, guard.right), sides, strict=True)]
             if bool(HOLDS[guard.how](x, y)) is not guard.outcome:
@@ -152,7 +152,7 @@ class Specialization(Executable):
             counted[n] = xp.clip(x, 0, extent - 1)
         return counted, inside
 
-    def differs(self, arrays: Sequence[Any], count: int, want: Any, slopes: Any) -> str:
+    def differs(self, space: Workspace, arrays: Sequence[Any], count: int, want: Any, slopes: Any) -> str:
         """What of a run is not what the function itself came to, in words; empty if all agrees.
 
         Each number is compared on its own scale. Where digits have cancelled, a difference is rounding as far as the
@@ -160,14 +160,15 @@ class Specialization(Executable):
         of compensated sums, which keep these digits.
 
         Args:
+            space: a workspace, with the parameters.
             arrays: the arguments; of a batch some examples.
             count: how many these are.
             want: the results of the function.
             slopes: the derivatives of their sum by the parameters, then by the Values among the arguments, and a
                 function that gives the size of what was added up to each; or None.
         """
-        got = self._numbers(arrays, count, slopes is not None)
-        if got is None and not self.is_bounded:
+        got = self._numbers(space, arrays, count, slopes is not None)
+        if got is None and not space.is_bounded:
             return ""
         wanted = [np.asarray(want, float).reshape(-1), *([] if slopes is None else [slopes[0]])]
         if got is None or got[0].shape != wanted[0].shape:
@@ -183,30 +184,30 @@ class Specialization(Executable):
         if all((near | ~known).all() for near, known in zip(close, finite, strict=True)):
             return ""
         room = [np.zeros_like(x) for x in got]
-        rng, numbers = np.random.default_rng(0), self.kernel.numbers.copy()
+        rng, numbers = np.random.default_rng(0), space.params.copy()
         for _ in range(0 if self.kernel.program.as_written else 2):
             pairs = [(x, rng.choice((-1.0, 1.0), np.shape(x))) for x in arrays]
             shake = [x * (1.0 + nudge * sign) if np.asarray(x).dtype.kind == "f" else x for x, sign in pairs]
-            self.kernel.numbers[...] = numbers * (1.0 + nudge * rng.choice((-1.0, 1.0), numbers.shape))
-            moved = self._numbers(shake, count, slopes is not None)
+            space.params[...] = numbers * (1.0 + nudge * rng.choice((-1.0, 1.0), numbers.shape))
+            moved = self._numbers(space, shake, count, slopes is not None)
             if moved is not None:
                 room = [r + 8.0 * np.abs(m - x) for r, m, x in zip(room, moved, got, strict=True)]
-        self.kernel.numbers[...] = numbers
+        space.params[...] = numbers
         for name, x, y, near, known, r in zip(WHAT, got, wanted, close, finite, room, strict=False):
             wrong = np.flatnonzero(known & ~near & ~(np.abs(x - y) <= r))
             if len(wrong):
                 return f"the {name} of the array program is {x[wrong[0]]}, that of the function {y[wrong[0]]}"
         return ""
 
-    def _numbers(self, arrays: Sequence[Any], count: int, slopes: bool) -> list[Any] | None:
+    def _numbers(self, space: Workspace, arrays: Sequence[Any], count: int, with_grads: bool) -> list[Any] | None:
         """The results, and the derivatives of their sum."""
-        if not self.compute([*arrays], count, slopes, 1.0):
+        if not space.run([*arrays], count, with_grads, 1.0):
             return None
-        results = self.values(count).reshape(-1)
-        if not slopes:
+        results = space.values(count).reshape(-1)
+        if not with_grads:
             return [results]
-        own = self.kernel.slopes
-        if self.own is not None:  # by what is read anew there is none
+        own = space.grads
+        if self.own is not None:  # with respect to what is read anew there is none
             own = np.zeros_like(own)
-            own[self.own] = self.kernel.slopes[self.own]
-        return [results, np.concatenate([own, self.by])]
+            own[self.own] = space.grads[self.own]
+        return [results, np.concatenate([own, space.input_grads])]
