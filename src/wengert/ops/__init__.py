@@ -20,17 +20,5 @@ from wengert.ops.op import (
 from wengert.ops.table import BUILT_IN, TINY, by_hand
 
 __all__ = ["AS_OPERANDS", "BUILT_IN", "BY_NAME", "FLOATS", "LEFT", "NONNEGATIVE", "TABLE", "TINY", "UNARY"]
-__all__ += [
-    "VALUES",
-    "Op",
-    "Operators",
-    "by_hand",
-    "coerce",
-    "ieee",
-    "interpret",
-    "is_number",
-    "named",
-    "namespace",
-    "positive",
-]
-__all__ += ["register", "table", "within"]
+__all__ += ["VALUES", "Op", "Operators", "by_hand", "coerce", "ieee", "interpret", "is_number", "named", "namespace"]
+__all__ += ["positive", "register", "table", "within"]

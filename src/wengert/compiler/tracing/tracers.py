@@ -191,6 +191,8 @@ class Number:
 
     def _apply_op(self, op: Op, xs: Any) -> Any:
         """What a function of the table gives: a Value if there is one among the operands."""
+        if op.series is not None:  # of one operand: an order before it is part of the program
+            xs = (*map(taken, xs[:-1]), xs[-1])
         if any(isinstance(x, Value) for x in xs):
             return op(*map(as_operand, xs))
         return recorded(op.name, op(*map(number_of, xs)), *xs)

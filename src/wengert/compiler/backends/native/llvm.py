@@ -53,6 +53,7 @@ class LLVM(BitEmitter):
         self.functions: list[tuple[str, list[Any]]] = []
         self.globals: dict[bytes, tuple[str, str]] = {}
         self.declared: dict[str, str] = {}
+        self.hints: bool = False  # whether it says of a branch that it is seldom taken
         self.needed: dict[str, tuple[int, Callable[[Any, Register], Register]]] = {}  # functions: of lanes, and bodies
 
     # -- values -------------------------------------------------------------------------------------------------------
@@ -153,28 +154,35 @@ class LLVM(BitEmitter):
     def branch(
         self, condition: Register, then: Callable[[], Register], otherwise: Register | Callable[[], Register]
     ) -> Register:
-        lanes, test, rest = condition.lanes, condition.text, ""
+        lanes, test = condition.lanes, condition.text
         if lanes > 1:
             bits = self.emit(f"bitcast <{lanes} x i1> {test} to i{lanes}", "i").text
             test = self.emit(f"icmp ne i{lanes} {bits}, 0", "b").text
-            rest = self.emit(f"icmp ne i{lanes} {bits}, -1", "b").text
-        elif not isinstance(otherwise, Register):
-            rest = self.emit(f"xor i1 {test}, true", "b").text
+        if isinstance(otherwise, Register):
+            chosen: Register = otherwise
+            return self._side(test, lambda: self.select(condition, then(), chosen) if lanes > 1 else then(), chosen)
+        how = f"icmp ne i{lanes} {bits}, -1" if lanes > 1 else f"xor i1 {test}, true"
         x = self._side(test, then)
-        y = otherwise if isinstance(otherwise, Register) else self._side(rest, otherwise)
-        return self.select(condition, x, y)
+        return self.select(condition, x, self._side(self.emit(how, "b").text, otherwise))
 
-    def _side(self, test: str, body: Callable[[], Register]) -> Register:
-        """What is computed where a bool is true, and anything elsewhere."""
-        number, entry, outer = self.fresh(""), self.label, self.scopes[-1].lines
+    def _side(self, test: str, body: Callable[[], Register], other: Register | None = None) -> Register:
+        """What is computed where a bool is true; elsewhere something else, as it is mostly, or anything."""
+        number, entry = self.fresh(""), self.label
         self.scopes.append(Scope())
         self.label = f"T{number}"
         made = body()
-        lines, end, self.label = self.scopes.pop().lines, self.label, f"J{number}"
-        outer += [f" br i1 {test}, label %T{number}, label %J{number}", f"T{number}:", *lines]
+        lanes = max(made.lanes, 1 if other is None else other.lanes)
+        text, end = self.wide(made, lanes), self.label
+        lines = self.scopes.pop().lines
+        self.label, rest = f"J{number}", "poison" if other is None else self.wide(other, lanes)
+        self.hints |= other is not None
+        hint = ", !prof !0" if other is not None else ""
+        outer = self.scopes[-1].lines
+        outer += [f" br i1 {test}, label %T{number}, label %J{number}{hint}", f"T{number}:", *lines]
         outer += [f" br label %J{number}", f"J{number}:"]
-        ty = self.type("f", made.lanes)
-        return self.emit(f"phi {ty} [ {made.text}, %{end} ], [ poison, %{entry} ]", "f", made.lanes, again=True)
+        return self.emit(
+            f"phi {self.type('f', lanes)} [ {text}, %{end} ], [ {rest}, %{entry} ]", "f", lanes, again=True
+        )
 
     def call(self, name: str, *xs: Register) -> Register:
         if name in INTRINSICS:
@@ -395,6 +403,8 @@ class LLVM(BitEmitter):
         bits = 64 * self.width
         wide = f'"min-legal-vector-width"="{bits}" "prefer-vector-width"="{bits}"'
         lines.append(f'attributes #0 = {{ nounwind {wide} "no-trapping-math"="true" }}')
+        if self.hints:
+            lines.append('!0 = !{!"branch_weights", i32 1, i32 1000}')
         return "\n".join([*self.declared.values(), *lines])
 
     def function(self, name: str, waiting: list[str]) -> list[str]:
@@ -404,6 +414,7 @@ class LLVM(BitEmitter):
         ty = self.type("f", width)
         made = body(inner, Register("%x", "f", width))
         self.declared.update(inner.declared)
+        self.hints |= inner.hints
         self.needed.update(inner.needed)
         waiting += inner.needed
         lines = inner.kept(inner.scopes[0].lines)

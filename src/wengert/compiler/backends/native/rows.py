@@ -125,9 +125,9 @@ class RegisterOperand(Operators):
 
     __slots__ = ("register", "to")
 
-    def __init__(self, to: Emitter, register: Truth) -> None:
-        self.to = to
-        self.register = register
+    def __init__(self, to: Emitter, register: Register) -> None:
+        self.to: Emitter = to
+        self.register: Register = register
 
     def _operated(self, name: str, *operands: Any) -> Any:
         if name not in COMPARISONS:
