@@ -332,34 +332,6 @@ def test_wait_names_what_replaced_it() -> None:
             wengert.compile(line, wait=wait)
 
 
-# ------------------------------------------------------------------------------------- signatures
-
-
-def test_the_least_recently_used_signature_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(policy, "SIGNATURES", 3)
-    compiled = wengert.compile(lambda xs: W * xs[0] + B)
-    for length in (1, 2, 3):
-        compiled([1.0] * length)
-    for _ in range(20):
-        compiled([1.0])
-    compiled([1.0] * 4)  # the second makes room
-    assert sorted(form.shapes["xs"].shape[0] for form in compiled._runtime.entries) == [1, 3, 4]
-    assert compiled([2.0, 0.0]).data == (W * 2.0 + B).data
-
-
-def test_signatures_that_keep_coming_back_run_uncompiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(policy, "SIGNATURES", 3)
-    compiled = wengert.compile(lambda xs: W * xs[0] + B)
-
-    def calls() -> None:
-        for n in range(200):
-            assert compiled([float(n)] * (1 + n % 5)).data == pytest.approx((W * n + B).data)
-
-    (said,) = warned(calls)
-    assert "runs uncompiled: it is called with more than 3 kinds of arguments in turn" in said
-    assert len(compiled._runtime.entries) == 3
-
-
 # ------------------------------------------------------------------------------------- the same bits
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+from weakref import ref
 
 from wengert.engine import Value
 from wengert.ops.ieee import cython
@@ -14,7 +15,7 @@ from wengert.ops.ieee import cython
 if False:  # what the compiler reads instead of the stand-in
     import cython  # type: ignore[no-redef]
 
-__all__ = ["ArgumentReader", "are_equal"]
+__all__ = ["ArgumentReader", "are_equal", "reference_to"]
 
 ALIKE = (str, int, bytes)  # equal ones of these are one to a program
 KINDS = ("fixed", "float", "whole", "value", "numbers", "values", "items", "keyed")  # what readers are for
@@ -113,6 +114,27 @@ class ArgumentReader:
         return numpy.array(x, numpy.int64 if self.whole else numpy.float64, order="C")
 
 
+class Reference(ref[Any]):
+    """What stands for a thing that is part of the program, and is not kept alive for that."""
+
+    __slots__ = ()
+
+
+def reference_to(x: Any) -> Reference | None:
+    """A weak reference to a thing, if there are such."""
+    try:
+        return Reference(x)
+    except TypeError:
+        return None
+
+
 def are_equal(x: Any, y: Any) -> bool:
-    """Return True if two things are one to a program: the same, or equal ones of the kinds that are told by value."""
-    return x is y or (type(x) is type(y) and type(x) in ALIKE and bool(x == y))
+    """Return True if two things are one to a program: the same, or equal ones of the kinds that are told by value.
+
+    Args:
+        x: what is passed.
+        y: what is expected, or a reference to it.
+    """
+    if x is y:
+        return True
+    return y() is x if type(y) is Reference else type(x) is type(y) and type(x) in ALIKE and bool(x == y)

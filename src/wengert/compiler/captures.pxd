@@ -6,13 +6,14 @@ cdef tuple PLAIN
 @cython.locals(names=dict)
 cpdef object look(int kind, object source, object key)
 cpdef bint same(object now, object then) except -1
+cdef object function_of(object x, object source)
 @cython.final
 cdef class Place:
     cdef readonly int kind
     cdef readonly object source, key, then, leaf
     cdef readonly str name
     cdef public Py_ssize_t number
-    cdef bint has_dict_alone
+    cdef bint has_dict_alone, is_weak
     cdef bint is_stale(self, long long target) except -1
 @cython.final
 cdef class Items:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from math import copysign
 from types import MemberDescriptorType, MethodType
 from typing import Any
+from weakref import ref
 
 from wengert.compiler import memory
 from wengert.ops.ieee import Int, cython
@@ -111,12 +112,23 @@ def are_alike(now: Any, then: Any) -> bool:
     return bool((now.dtype, now.shape) == (then.dtype, then.shape) and now.tobytes() == then.tobytes())
 
 
+def function_of(x: Any, source: Any) -> Any:
+    """Of a method of an object its function, which does not keep the object alive; else the thing itself."""
+    return x.__func__ if type(x) is MethodType and x.__self__ is source else x
+
+
 @cython.cclass
 class Place:
     """Where one thing was read, and what was found there: a thing, or a float, for which a Value stands.
 
-    Attributes:
+    Args:
+        kind: see `look`.
+        source: where it was read.
+        key: see `look`.
+        then: what was found.
+        leaf: the Value for a float.
         name: of the place, in the user's terms.
+        is_weak: whether the source is one of the arguments, which is not kept alive: without it there is no such call.
         number: where the float stands among a program's parameters; -1 where it does not count.
     """
 
@@ -127,21 +139,29 @@ class Place:
     leaf: Any
     name: Any
     has_dict_alone: Any
+    is_weak: Any
 
-    def __init__(self, kind: Int, source: Any, key: Any, then: Any, leaf: Any, name: str) -> None:
-        self.kind, self.source, self.key, self.then, self.leaf, self.name = kind, source, key, then, leaf, name
+    def __init__(
+        self, kind: Int, source: Any, key: Any, then: Any, leaf: Any, name: str, is_weak: bool = False
+    ) -> None:
+        self.kind, self.key, self.leaf, self.name, self.is_weak = kind, key, leaf, name, is_weak
+        self.source = ref(source) if is_weak else source
+        self.then = function_of(then, source) if is_weak else then
         self.has_dict_alone = kind == NAMES and not slots_of(type(source))
         self.number: Any = -1
 
     def is_stale(self, target: Int) -> bool:
         """Return True if what is there now is another thing than it was; a float goes to the parameters there."""
-        if self.kind == FUNCTION and memory.is_defined(self.source, self.then):
+        source = self.source() if self.is_weak else self.source
+        if self.kind == FUNCTION and memory.is_defined(source, self.then):
             return False
         if self.kind == BYTES:
-            return not (memory.are_bytes(self.source, self.then) or are_alike(self.source, self.then))
-        if self.has_dict_alone and memory.are_names(self.source, self.then):
+            return not (memory.are_bytes(source, self.then) or are_alike(source, self.then))
+        if self.has_dict_alone and memory.are_names(source, self.then):
             return False
-        now = look(self.kind, self.source, self.key)
+        now = look(self.kind, source, self.key)
+        if self.is_weak:
+            now = function_of(now, source)
         if self.leaf is not None:
             if type(now) is not type(self.then):
                 return True

@@ -68,8 +68,10 @@ class Runtime:
         self.name: str = getattr(function, "__name__", "the function")
         self.entries: dict[Any, CacheEntry] = {}
         self.expected: int = 0  # how many examples are known to come, beside those that have run: see `fit`
-        self.evicted: set[int] = set()  # the hashes of signatures that made room for others
+        self.evicted: set[Any] = set()  # the keys of signatures that made room for others
         self.returns: int = 0  # how many of these came back
+        self.passing: int = 0  # how many went that had come with one example, as of a lambda that is made for a call:
+        self.once: set[Any] = set()  # after many of these one is recorded when it comes again; the keys of those
         self.said: set[str] = set()
         self.turn: list[Any] = [None]  # who has it records
         _runtimes.add(self)
@@ -289,8 +291,16 @@ class Runtime:
         entry = self.entries.get(signature)
         if entry is None:
             entry = CacheEntry(np, signature, self.compiled.checks == "powers")
-            self.returns += hash(signature) in self.evicted
-            if len(self.entries) >= policy.SIGNATURES and not self.make_room():
+            self.forget([each for each in list(self.entries) if not each.is_alive()])
+            if signature.key in self.evicted:
+                self.evicted.remove(signature.key)
+                self.returns += 1
+            if count and self.passing >= policy.SIGNATURES and signature.key not in self.once:
+                if len(self.once) >= policy.SIGNATURES:
+                    self.once.clear()
+                self.once.add(signature.key)
+                entry.is_eager = True
+            elif not self.make_room():
                 self.fall_back(entry, f"it is called with more than {policy.SIGNATURES} kinds of arguments in turn")
             elif self.entries.setdefault(signature, entry) is entry:  # or another thread was first
                 readers = readers_of(arguments)
@@ -310,17 +320,26 @@ class Runtime:
         return entry
 
     def make_room(self) -> bool:
-        """Forget the entry that was not used for the longest time; False if those that went keep coming back."""
+        """Forget the entry that was not used for the longest time, if there is no room for another one; False if those
+        that went keep coming back.
+        """
+        if len(self.entries) < policy.SIGNATURES:
+            return True
         if self.returns >= policy.RETURNS:
             return False
-        signature, entry = min(list(self.entries.items()), key=lambda pair: pair[1].used)
-        self.entries.pop(signature, None)
+        signature, _ = min(list(self.entries.items()), key=lambda pair: pair[1].used)
+        self.forget([signature])
         if len(self.evicted) >= policy.SIGNATURES:
             self.evicted.clear()
-        self.evicted.add(hash(signature))
-        for known in (self.compiled.ones, self.compiled.batches):
-            known[:] = [each for each in known if each is not entry]
+        self.evicted.add(signature.key)
         return True
+
+    def forget(self, signatures: Sequence[Any]) -> None:
+        """Forget the entries of some signatures, and what was compiled for them."""
+        gone = [entry for entry in [self.entries.pop(each, None) for each in signatures] if entry is not None]
+        self.passing += sum([entry.examples < 2 for entry in gone])
+        for known in (self.compiled.ones, self.compiled.batches) if gone else ():
+            known[:] = [each for each in known if each not in gone]
 
     def record(
         self, entry: CacheEntry, arguments: Arguments, example: Sequence[Any], result: Any, watch: PurityCheck
@@ -558,8 +577,10 @@ class Runtime:
         """Leave such calls to the function itself, and say so once."""
         entry.is_eager, entry.fallback_reason = True, why
         warn_once(self.said, f"{self.name} runs uncompiled: {why}")
-        if len(self.entries) >= policy.SPECIALIZATIONS and all(each.is_eager for each in list(self.entries.values())):
-            self.compiled.is_eager = True  # each call would be of yet another kind
+        entries = list(self.entries.values())
+        refused = [each for each in entries if each.fallback_reason and not each.signature.reason]
+        if len(refused) >= policy.SPECIALIZATIONS and all(each.is_eager for each in entries):
+            self.compiled.is_eager = True  # and not for what is passed: each call would be of yet another kind
 
     # -- ahead of time, and for loops that run specializations themselves ---------------------------------------------
 

@@ -11,11 +11,12 @@ import inspect
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
 from wengert.compiler.memory import is_exact
-from wengert.compiler.tracing.keys import key_of
+from wengert.compiler.tracing.keys import Itself, key_of, objects_in
 from wengert.compiler.tracing.rows import bound_to, called, lengths_of, rows_of, same_length, widened
 from wengert.derivatives import KeyPath, keys_of, tree_flatten, tree_leaves, tree_map, tree_unflatten
 from wengert.engine import Value
@@ -224,8 +225,14 @@ class Signature:
     """What the arguments of a function are made of, by name. A specialization holds for one signature."""
 
     def __init__(
-        self, of_function: inspect.Signature, shapes: dict[str, Shape], batched: bool, aliased: bool = False
+        self,
+        of_function: inspect.Signature,
+        shapes: dict[str, Shape],
+        batched: bool,
+        key: Any = (),
+        aliased: bool = False,
     ) -> None:
+        self.key: Any = key  # by which it is told from others
         self.aliased: bool = aliased  # whether a thing was passed twice
         self.of_function: inspect.Signature = of_function  # as Python has it
         self.shapes: dict[str, Shape] = shapes
@@ -243,6 +250,15 @@ class Signature:
         foreign = [x for x in fixed if isinstance(x, ForeignSpec)]
         self.reason: str = foreign[0].key if foreign else ""  # why it is not compiled
         self.is_told: bool = any(x.is_told for x in foreign)
+        self._objects: list[Itself] = [found for x in fixed if isinstance(x, StaticSpec) for found in objects_in(x.key)]
+
+    def is_alive(self) -> bool:
+        """Whether there can be a call with it: the objects in it are there."""
+        return all(x.is_alive() for x in self._objects)
+
+    def objects(self) -> set[int]:
+        """The identities of the objects in it that it does not keep alive."""
+        return {x.number for x in self._objects if x.reference is not None}
 
 
 @dataclass
@@ -367,7 +383,7 @@ class Reader:
     def __init__(self, signature: inspect.Signature, static: Sequence[str]) -> None:
         self.signature: inspect.Signature = signature
         self.static: frozenset[str] = frozenset(static)
-        self.signatures: dict[Any, Signature] = {}
+        self.signatures: WeakValueDictionary[Any, Signature] = WeakValueDictionary()  # those that have an entry
         kinds = [(p.name, p.kind) for p in signature.parameters.values()]
         gathering = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
         self.gathering: list[str] = [name for name, kind in kinds if kind in gathering]
@@ -413,7 +429,8 @@ class Reader:
         key = (batched, aliases, *shapes.items())
         signature = self.signatures.get(key)
         if signature is None:
-            signature = self.signatures.setdefault(key, Signature(self.signature, shapes, batched, bool(aliases)))
+            made = Signature(self.signature, shapes, batched, key, bool(aliases))
+            signature = self.signatures.setdefault(key, made)
         return Arguments(args, named, originals, signature, arrays, passed, self.static)
 
 

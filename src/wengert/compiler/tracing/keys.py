@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from dataclasses import fields
 from datetime import date, datetime
 from decimal import Decimal
@@ -12,24 +13,45 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Itself", "key_of"]
+from wengert.compiler.argument_reader import reference_to
+
+__all__ = ["Itself", "key_of", "objects_in"]
 
 BY_VALUE = (str, bytes, bool, int, complex, range, frozenset, Fraction, Decimal, date, datetime)
 
 
 class Itself:
-    """An object as a key: equal to that object alone, which it keeps alive, so that no other gets its identity."""
+    """An object as a key: equal to that object alone, which it does not keep alive where it can be referred to weakly.
+    Once it is gone the key is equal to itself alone, whatever gets its identity then.
+    """
 
-    __slots__ = ("thing",)
+    __slots__ = ("number", "reference", "thing")
 
     def __init__(self, thing: Any) -> None:
-        self.thing: Any = thing
+        self.number: int = id(thing)
+        self.reference: Any = reference_to(thing)
+        self.thing: Any = thing if self.reference is None else None  # which is kept alive then
+
+    def is_alive(self) -> bool:
+        """Whether the object is still there."""
+        return self.reference is None or self.reference() is not None
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is Itself and self.thing is other.thing
+        if self is other:
+            return True
+        return type(other) is Itself and self.number == other.number and self.is_alive() and other.is_alive()
 
     def __hash__(self) -> int:
-        return id(self.thing)
+        return self.number
+
+
+def objects_in(key: Any) -> Iterator[Itself]:
+    """The objects that a key stands for."""
+    if type(key) is Itself:
+        yield key
+    elif type(key) is tuple:
+        for part in key:
+            yield from objects_in(part)
 
 
 def key_of(x: Any) -> Any:

@@ -21,7 +21,7 @@ import sys
 import weakref
 from array import array
 from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from operator import attrgetter
 from types import (
     BuiltinFunctionType,
@@ -152,13 +152,15 @@ class Proxies:
         recorder: what the traced numbers among them tell.
         watch: the watched run: the code that ran, and the names in it; of classes and frozen objects nothing else is
             looked at.
+        passed: the identities of the objects among the arguments that can be referred to weakly.
     """
 
-    def __init__(self, recorder: Any, watch: Any) -> None:
+    def __init__(self, recorder: Any, watch: Any, passed: Collection[int] = ()) -> None:
         self.recorder: Any = recorder
         self.ran: dict[CodeType, Any] = watch.ran
         self.mentioned: set[str] = watch.mentioned
         self.reads_all: bool = watch.reads_all
+        self.passed: Collection[int] = passed
         self.seen: dict[int, Any] = watch.seen
         self.places: list[Place] = []
         self.items: list[Items] = []
@@ -183,7 +185,7 @@ class Proxies:
         x = look(kind, source, key)
         if type(x) in FLOATS:
             leaf = Value(x)
-            self._place(Place(kind, source, key, x, leaf, name))
+            self._place(source, Place(kind, source, key, x, leaf, name, self._is_argument(kind, source)))
             return Number(self.recorder, x, leaf)
         self.note(kind, source, key, name)
         return self.stand_in(x, name)
@@ -194,24 +196,28 @@ class Proxies:
         at = kind, id(source), id(key) if kind == CALL else key
         if at not in self._noted:
             self._noted.add(at)
-            self._place(Place(kind, source, key, found, None, name))
+            self._place(source, Place(kind, source, key, found, None, name, self._is_argument(kind, source)))
         return found
 
-    def _place(self, place: Place) -> None:
+    def _is_argument(self, kind: int, source: Any) -> bool:
+        """Whether a place is of an object that is passed, and part of the signature: it need not be kept alive."""
+        return kind in (ATTRIBUTE, FUNCTION, NAMES) and id(source) in self.passed
+
+    def _place(self, source: Any, place: Place) -> None:
         """Put a place among those that one look tells to be as they were, where something tells of changes."""
         counter = None
         known = place.kind == ATTRIBUTE and (place.then is not MISSING or place.key in self.mentioned)
-        by_object = known and not is_default(of_class(type(place.source), place.key))
+        by_object = known and not is_default(of_class(type(source), place.key))
         if by_object or place.kind == NAMES:
-            counter = getattr(type(place.source).__setattr__, "counter", None)
-            if counter is not getattr(type(place.source).__delattr__, "counter", None):
+            counter = getattr(type(source).__setattr__, "counter", None)
+            if counter is not getattr(type(source).__delattr__, "counter", None):
                 counter = None
         if place.leaf is not None:  # a float, which each run reads
             self.places.append(place)
         elif counter is not None:
             self.groups.setdefault(id(counter), PlaceGroup(None, counter)).places.append(place)
         elif place.kind == CLASS:
-            self.groups.setdefault(id(place.source), PlaceGroup(place.source, None)).places.append(place)
+            self.groups.setdefault(id(source), PlaceGroup(source, None)).places.append(place)
         else:
             self.places.append(place)
 
@@ -488,7 +494,8 @@ class Proxies:
         if isinstance(found, (FunctionType, staticmethod, classmethod)):
             self.note(ATTRIBUTE, x, n, name)
         else:
-            self.note(CALL, lambda: own(x, n), None, name)
+            held = weakref.ref(x) if id(x) in self.passed else lambda: x
+            self.note(CALL, lambda: own(held(), n), None, name)
         return own(x, n) is not MISSING
 
     def _attribute(self, made: Any, n: str) -> Any:
@@ -672,6 +679,10 @@ class Proxies:
 
     # -- once it is recorded ------------------------------------------------------------------------------------------
 
+    def release(self) -> None:
+        """Forget what stood for what: the run is over, and keeps nothing alive that is not looked at again."""
+        self._made, self._originals, self._views, self._frozen, self.seen, self.recorder = {}, {}, {}, {}, {}, None
+
     def values(self) -> set[int]:
         """The identities of the Values that hold floats."""
         leaves = [place.leaf for place in self.places] + [leaf for items in self.items for leaf in items.leaves or ()]
@@ -713,8 +724,7 @@ class Proxies:
             BulkNumbers(x, shape, np.array([number.get(id(leaf), -1) for leaf in leaves], np.int64), name)
             for x, shape, leaves, name in self.bulk
         ]
-        self._made, self._originals, self._views, self.recorder, self.bulk = {}, {}, {}, None, []
-        self.seen = {}
+        self.bulk = []
         return Captures(self.places, self.items, list(self.groups.values()), bulk)
 
 

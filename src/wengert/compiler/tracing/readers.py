@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.compiler.argument_reader import ArgumentReader
+from wengert.compiler.argument_reader import ArgumentReader, reference_to
 from wengert.compiler.tracing.arguments import Arguments, ArraySpec, StaticSpec
 from wengert.compiler.tracing.keys import Itself, key_of
 from wengert.engine import Value
@@ -61,7 +61,9 @@ def _reader(
         counted: whether its being passed twice is part of a signature.
     """
     if isinstance(shape, StaticSpec):
-        return ArgumentReader("fixed", x) if _is_constant(x) else None
+        if not _is_constant(x):
+            return None
+        return ArgumentReader("fixed", x if type(x) in CONSTANTS else reference_to(x) or x)
     is_one = top if isinstance(x, (tuple, dict)) else counted
     if isinstance(shape, ArraySpec):
         place, held = next(places), tuple([HELD.get(kind) for kind in shape.held.split()])

@@ -79,9 +79,7 @@ class Candidate:
         numbers = None if run.shape is None else np.asarray(numbers_in(result))
         self.dtype: Any = np.dtype(float) if numbers is None or run.is_doubtful else numbers.dtype
         self.result: Any = None if numbers is None else numbers.astype(float)
-        self.example: list[Any] = [
-            x.copy() if isinstance(x, np.ndarray) else x for x in run.arguments.numbers(run.example)
-        ]
+        self.example: list[Any] = [x.copy() if isinstance(x, np.ndarray) else x for x in run.example]
         self.guards: Guards = Guards(run.guards_in_words(), run.sides)
         self._before: list[float] = [value._data for value in run.graph.values[: run.given]]
         self._picks: list[Pick] = picks
@@ -237,9 +235,9 @@ class _Trace:
         integers: Sequence[int] = (),
         fixed: bool = False,
     ) -> None:
-        self.arguments, self.example = arguments, example
+        self.example, self.batched = arguments.numbers(example), arguments.signature.batched
         self.recorder = Recorder(tells_bools=watch.tells_bools)
-        self.proxies = self.recorder.proxies = Proxies(self.recorder, watch)
+        self.proxies = self.recorder.proxies = Proxies(self.recorder, watch, arguments.signature.objects())
         self.inputs: dict[str, Any] = {}
         self.integers: list[Integer] = []
         self.value_inputs: list[str] = []
@@ -296,6 +294,7 @@ class _Trace:
         for asked in (self.results, self.auxiliary, self.compared):
             asked[:] = [x * 1.0 if id(x) in among else x for x in asked]
         self.recorder.open = False
+        self.proxies.release()
         roots = {id(x): x for x in (*inputs, *self.results, *self.auxiliary, *self.compared, *items)}
         self.graph = Graph(*roots.values())
         self.size = len(Graph(*self.results, *self.compared)) if items else len(self.graph)
@@ -488,9 +487,8 @@ class _Trace:
             outputs["auxiliary"] = beside.reshape(self.auxiliary_shape)
         if self.compared:
             outputs["sides"] = np.array([self.place[id(x)] for x in self.compared], np.int64)
-        batched = self.arguments.signature.batched
         blocks = self.proxies.blocks({id(value): n for n, value in enumerate(graph.values)})
-        return lift(graph, source, inputs, outputs, batched=batched, picks=picks, indices=indices, blocks=blocks)
+        return lift(graph, source, inputs, outputs, batched=self.batched, picks=picks, indices=indices, blocks=blocks)
 
 
 def main_of(result: Any) -> Any:
