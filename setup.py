@@ -150,19 +150,20 @@ class BuildEngine(build_ext):
         from Cython.Build import cythonize
         from Cython.Compiler.Errors import CompileError as Untranslatable
 
-        for ext in self.extensions:
-            try:
-                (translated,) = cythonize(
-                    [Extension(ext.name, ext.sources)],
-                    compiler_directives=DIRECTIVES,
-                    include_path=["src"],
-                    build_dir="build/cython",
-                    force=True,  # a change of the directives above would go unnoticed
-                )
-            except Untranslatable as error:
-                self.failure = f"Cython {__version__} could not translate {error}"
-                return False
-            ext.sources = translated.sources
+        try:
+            translated = cythonize(
+                [Extension(ext.name, ext.sources) for ext in self.extensions],
+                compiler_directives=DIRECTIVES,
+                include_path=["src"],
+                build_dir="build/cython",
+                force=True,  # a change of the directives above would go unnoticed
+                nthreads=0 if os.name == "nt" else os.cpu_count() or 0,  # processes, which Windows is slow to start
+            )
+        except Untranslatable as error:
+            self.failure = f"Cython {__version__} could not translate {error}"
+            return False
+        for ext, made in zip(self.extensions, translated, strict=True):
+            ext.sources = made.sources
         return True
 
     def _record(self) -> Path:
@@ -174,4 +175,5 @@ class BuildEngine(build_ext):
         return [*(Path(self.build_lib, self.get_ext_filename(ext.name)) for ext in self.extensions), self._record()]
 
 
-setup(ext_modules=extensions(), cmdclass={"build_ext": BuildEngine})
+if __name__ == "__main__":  # and not where a process that translates imports this file
+    setup(ext_modules=extensions(), cmdclass={"build_ext": BuildEngine})
