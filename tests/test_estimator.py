@@ -153,7 +153,7 @@ def test_targets_of_any_size_are_learnt() -> None:
 
 def test_what_cannot_be_computed_with_is_named() -> None:
     X, y = data(WengertClassifier)
-    with pytest.raises(ArgumentError, match="y has 1 class, 'setosa'; expected two or more"):
+    with pytest.raises(ArgumentError, match="y has 1 class, 'setosa'; expected at least 2"):
         WengertClassifier().fit(X[:50], y[:50])
     with pytest.raises(ArgumentError, match="alpha is -1; expected a number >= 0"):
         WengertClassifier(alpha=-1).fit(X, y)

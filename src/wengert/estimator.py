@@ -1,4 +1,4 @@
-"""Networks of Values as estimators of scikit-learn: for its pipelines, its searches and its scores.
+"""Networks of Values as scikit-learn estimators, for its pipelines, searches and scores.
 
 >>> from sklearn.datasets import load_iris
 >>> X, y = load_iris(return_X_y=True)
@@ -23,7 +23,7 @@ from wengert.training import History, Loss, Model, fit
 
 require("sklearn", "sklearn")
 
-import numpy as np  # noqa: E402  (scikit-learn brings it, and its absence has just been named)
+import numpy as np  # noqa: E402  (scikit-learn needs it, and `require` has just checked for that)
 from sklearn.model_selection import train_test_split  # noqa: E402
 from sklearn.utils import check_random_state, column_or_1d  # noqa: E402
 from sklearn.utils.multiclass import check_classification_targets  # noqa: E402
@@ -34,47 +34,47 @@ __all__ = ["WengertClassifier", "WengertEstimator", "WengertRegressor"]
 if TYPE_CHECKING:  # scikit-learn has no types
 
     class BaseEstimator:
-        """What has parameters by the names of its arguments."""
+        """The base class of estimators."""
 
         def __getstate__(self) -> dict[str, Any]:
-            """What is pickled."""
+            """Return the state to pickle."""
             return {}
 
     class ClassifierMixin:
-        """What is scored by its accuracy."""
+        """Scores by accuracy."""
 
     class RegressorMixin:
-        """What is scored by its share of the variance."""
+        """Scores by R squared."""
 
 else:
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
 
 class WengertEstimator(BaseEstimator):
-    """What both estimators share. The arguments have the names that scikit-learn's own networks have for them.
+    """The base class of both estimators. The arguments have the names of scikit-learn's own networks.
 
     Args:
-        hidden_layer_sizes: how many neurons each hidden layer has.
-        activation: their function (see `wengert.nn.Neuron`).
-        model: instead of these, called with the numbers of features and outputs: gives a Module.
-        loss: of a prediction and a target.
-        alpha: the strength of half the sum of squares of all parameters, divided by the sum of the weights.
-        learning_rate_init: the step size of Adam.
-        batch_size: of how many examples a step is made.
-        max_iter: how many epochs there are at most.
-        tol: an epoch whose loss is not less than the best by this much counts towards `n_iter_no_change`.
-        n_iter_no_change: after so many such epochs the training ends.
-        early_stopping: whether that is told by examples that are held out. In the end the parameters are those of the
-            epoch that was best on these.
-        validation_fraction: the share of such examples.
-        random_state: what decides the first parameters, the orders of the examples, and which are held out.
-        backend: what trains (see `wengert.fit`).
-        verbose: whether progress is shown.
+        hidden_layer_sizes: the number of neurons of each hidden layer.
+        activation: their activation (see `wengert.nn.Neuron`).
+        model: replaces these two: model(features, outputs) returns a Module.
+        loss: loss(prediction, target).
+        alpha: the strength of the L2 penalty: half the sum of squares of all parameters, divided by the sum of weights.
+        learning_rate_init: the learning rate of Adam.
+        batch_size: the number of examples in a step.
+        max_iter: the largest number of epochs.
+        tol: the loss has to be smaller than the best by this much to count as an improvement.
+        n_iter_no_change: the number of epochs without improvement after which the training ends.
+        early_stopping: True measures improvement on held-out examples; the parameters are then set to those of the best
+            epoch.
+        validation_fraction: the fraction of held-out examples.
+        random_state: decides the initial parameters, the orders of the examples, and which are held out.
+        backend: see `wengert.fit`.
+        verbose: True shows progress.
 
     Attributes:
         model_: the network.
-        history_: of the training.
-        n_iter_: how many epochs there were.
+        history_: the History of the training.
+        n_iter_: the number of epochs.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class WengertEstimator(BaseEstimator):
         self.verbose = verbose
 
     def _train(self, X: Any, y: Any, outputs: int, loss: Loss, sample_weight: Any) -> None:
-        """Make a network, and train it on checked data."""
+        """Make a network and train it on checked data."""
         if not (isinstance(self.alpha, Real) and self.alpha >= 0.0):
             raise ArgumentError(f"alpha is {self.alpha!r}; expected a number >= 0")
         draw = check_random_state(self.random_state)
@@ -126,7 +126,7 @@ class WengertEstimator(BaseEstimator):
         self.model_: Any = made
         called, measured = made, loss
         strength = self.alpha / (2.0 * (len(X) if sample_weight is None else sample_weight.sum()))
-        if sample_weight is not None:  # it goes along as a last column, to where the loss is
+        if sample_weight is not None:  # passed to the loss as the last column of X
             taken = sample_weight > 0.0
             weights = sample_weight[taken] / sample_weight[taken].mean()
             X, y = np.column_stack([X[taken], weights]), y[taken]
@@ -168,35 +168,34 @@ class WengertEstimator(BaseEstimator):
         self._outputs: Any = _outputs(made)
 
     def _has_converged(self, history: History) -> bool:
-        """Whether the loss has not become less for long enough."""
+        """Return True if the loss has not improved for `n_iter_no_change` epochs."""
         last = history.loss[-self.n_iter_no_change :]
         before = history.loss[: -self.n_iter_no_change]
         return bool(before) and min(last) > min(before) - self.tol
 
     def _predicted(self, X: Any) -> Any:
-        """What the network gives for each row."""
+        """Return the network's outputs for each row."""
         check_is_fitted(self, "model_")
         X = validate_data(self, X, reset=False, dtype=np.float64)
         known = getattr(self, "_outputs", None)
         return (known or _outputs(self.model_)).map(X)
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is pickled: all but the program, which is made again."""
+        """Return the state to pickle: everything but the compiled function, which is made again."""
         return {name: x for name, x in super().__getstate__().items() if name != "_outputs"}
 
 
 class WengertClassifier(ClassifierMixin, WengertEstimator):
-    """A network that tells classes apart, by one output for each: see `WengertEstimator` for the arguments.
+    """A network that classifies, with one output for each class: see `WengertEstimator` for the arguments.
 
-    The loss is `cross_entropy` where no other is given. Its targets are the numbers of the classes, from 0 up, in the
-    order of `classes_`.
+    The loss is `cross_entropy` by default. Its targets are the indices of the classes in `classes_`.
     """
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Train a new network on rows of features and the class of each.
+        """Train a new network on rows of features and their classes.
 
         Raises:
-            ValueError: they cannot be computed with; the message says why.
+            ValueError: the data are invalid; the message says why.
         """
         X, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
@@ -205,18 +204,18 @@ class WengertClassifier(ClassifierMixin, WengertEstimator):
         self.classes_: Any
         self.classes_, places = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
-            raise ArgumentError(f"y has 1 class, {self.classes_.tolist()[0]!r}; expected two or more to tell apart")
+            raise ArgumentError(f"y has 1 class, {self.classes_.tolist()[0]!r}; expected at least 2")
         self._train(X, places, len(self.classes_), self.loss or cross_entropy, sample_weight)
         return self
 
     def predict_proba(self, X: Any) -> Any:
-        """The probability of each class, row by row."""
+        """Return the probability of each class for each row."""
         logits = self._predicted(X)
         shares = np.exp(logits - logits.max(1, keepdims=True))
         return shares / shares.sum(1, keepdims=True)
 
     def predict(self, X: Any) -> Any:
-        """The class that is most probable, row by row."""
+        """Return the most probable class for each row."""
         places = self.predict_proba(X).argmax(1)
         return self.classes_[places]
 
@@ -224,15 +223,15 @@ class WengertClassifier(ClassifierMixin, WengertEstimator):
 class WengertRegressor(RegressorMixin, WengertEstimator):
     """A network that predicts a number: see `WengertEstimator` for the arguments.
 
-    The loss is `mse` where no other is given, of targets that are shifted and scaled to a mean of 0 and a deviation of
-    1; another gets them as they are.
+    The loss is `mse` by default, with targets that are standardized to mean 0 and standard deviation 1; any other loss
+    gets the targets unchanged.
     """
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Train a new network on rows of features and the target of each.
+        """Train a new network on rows of features and their targets.
 
         Raises:
-            ValueError: they cannot be computed with; the message says why.
+            ValueError: the data are invalid; the message says why.
         """
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, multi_output=True)
         y = column_or_1d(y, warn=True).astype(np.float64)
@@ -246,12 +245,12 @@ class WengertRegressor(RegressorMixin, WengertEstimator):
         return self
 
     def predict(self, X: Any) -> Any:
-        """The number for each row."""
+        """Return the prediction for each row."""
         return self._predicted(X).reshape(-1) * self._scale + self._shift
 
 
 class _Weighted:
-    """A model, called with rows whose last number is a weight: gives that beside the prediction."""
+    """A model of rows whose last number is a weight: it returns (prediction, weight)."""
 
     def __init__(self, model: Model) -> None:
         self.model: Model = model
@@ -261,5 +260,5 @@ class _Weighted:
 
 
 def _outputs(model: Model) -> Any:
-    """What a model gives for each row of an array, compiled."""
+    """Return the compiled model, for rows of arrays."""
     return compile(lambda row: model(row.tolist()))

@@ -237,7 +237,7 @@ def test_fit_in_strict_names_the_line_of_the_loss(backend: str) -> None:
 def test_fit_in_strict_cannot_be_told_to_compile() -> None:
     pytest.importorskip("numpy")
     model = nn.MLP(1, [1])
-    with strict(), pytest.raises(ArgumentError, match="look at each operation"):
+    with strict(), pytest.raises(ArgumentError, match="check every operation"):
         wengert.fit(
             model, losses.mse, [[1.0]], [1.0], optim.SGD(model.parameters(), 0.1), backend="numpy", progress=False
         )

@@ -285,11 +285,11 @@ class Foreign(random.Random):
 
 @pytest.mark.parametrize("rng", [5, "random", random.SystemRandom(), Foreign()])
 def test_what_has_no_state(rng: Any, path: Path) -> None:
-    with pytest.raises(ArgumentError, match=r"expected the module random, or a random\.Random"):
+    with pytest.raises(ArgumentError, match=r"expected the module random or a random\.Random"):
         checkpoint.save(MLP(2, [1]), path, rng=rng)
     assert not path.exists()
     checkpoint.save(MLP(2, [1]), path, rng=random)
-    with pytest.raises(ArgumentError, match=r"expected the module random, or a random\.Random"):
+    with pytest.raises(ArgumentError, match=r"expected the module random or a random\.Random"):
         checkpoint.load(MLP(2, [1]), path, rng=rng)
 
 
@@ -305,7 +305,7 @@ def test_all_or_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model([1.0, 2.0]).backward()
     optimizer.step()
     before, state = everything(model, optimizer, history), rng.getstate()
-    with pytest.raises(CheckpointError, match="damaged: it holds no state of random numbers"):
+    with pytest.raises(CheckpointError, match="damaged: the state of random numbers is invalid"):
         checkpoint.load(model, path, optimizer=optimizer, history=history, rng=rng)
     assert everything(model, optimizer, history) == before
     assert rng.getstate() == state
@@ -328,15 +328,15 @@ def test_a_history_of_too_many_epochs(path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(states, "LONGEST", 10)
     with pytest.raises(CheckpointError, match="11 epochs; at most 10"):
         checkpoint.save(model, path, history=History([1.0] * 11))
-    with pytest.raises(CheckpointError, match=r"history.loss is of shape \[11\]"):
+    with pytest.raises(CheckpointError, match=r"history.loss has the shape \[11\]"):
         checkpoint.load(model, path, history=History())
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"loss": [1.0]}, "val_loss is of 2 epochs, loss of 1"),
-        ({"diverged": 0.5}, "how the run ended"),
+        ({"loss": [1.0]}, "val_loss has 2 epochs, loss has 1"),
+        ({"diverged": 0.5}, "expected True or False for interrupted"),
         ({"seconds": float("nan")}, "seconds is nan"),
         ({"seconds": "long"}, "seconds is 'long'"),
         ({"loss": None}, "loss is None; expected a list of numbers"),
@@ -359,12 +359,12 @@ def test_states_that_no_history_has(change: dict[str, Any], words: str) -> None:
     ("history", "options", "words"),
     [
         ([1.0], {}, "expected the History of an earlier run"),
-        (History([1.0], accuracy=[0.5], val_loss=[1.0]), {}, "has val_loss, and this one would have none"),
-        (History([1.0]), {}, "has no accuracy, and this one would have one"),
+        (History([1.0], accuracy=[0.5], val_loss=[1.0]), {}, "has val_loss, but this one would not"),
+        (History([1.0]), {}, "has no accuracy, but this one would"),
         (
             History([1.0], accuracy=[0.5], val_loss=[1.0]),
             {"validation": HELD_OUT, "patience": 1},
-            "kept no parameters of its best epoch",
+            "the earlier run kept no parameters of it",
         ),
     ],
 )

@@ -119,7 +119,7 @@ def test_the_rest_of_a_batch_after_a_piece_that_went_stale(monkeypatch: pytest.M
 
     assert program.compiled is not None
     monkeypatch.setattr(program.compiled._losses, "sum", stale)
-    with pytest.warns(RuntimeWarning, match="fit goes on with the engine: it gives something else now"):
+    with pytest.warns(RuntimeWarning, match="fit continues on the engine: it gives something else now"):
         loss = program.gradient(range(50))
     gradients = [p.grad for p in model.parameters()]
     model.zero_grad()

@@ -115,7 +115,11 @@ def test_a_process_that_dies_ends_the_other(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("what", "message"),
-    [("other numbers", "processes differ in"), ("one callback", "processes differ in"), ("small", "batch_size is 1")],
+    [
+        ("other numbers", "processes begin with different numbers"),
+        ("one callback", "processes begin with different numbers"),
+        ("small", "batch_size is 1"),
+    ],
 )
 def test_what_cannot_go_together_is_refused_by_both(what: str, message: str, tmp_path: Path) -> None:
     processes = start(what, tmp_path)

@@ -25,8 +25,8 @@ def changed(rows: Any, i: int, row: Any) -> list[Any]:
     ("inputs", "targets", "error", "message"),
     [
         ([], [], DataError, "X is empty"),
-        (X, CLASSES[:-1], LengthError, "X has 12 rows, Y has 11"),
-        (changed(X, 5, [1.0]), CLASSES, LengthError, "row 5 of X has 1 numbers; the model has 2 inputs"),
+        (X, CLASSES[:-1], LengthError, "X has 12 rows but Y has 11"),
+        (changed(X, 5, [1.0]), CLASSES, LengthError, "row 5 of X has 1 numbers, but the model has 2 inputs"),
         (changed(X, 5, 1.0), CLASSES, DataError, "row 5 of X is 1.0; expected a list of 2 numbers"),
         (changed(X, 5, [1.0, math.nan]), CLASSES, DataError, "row 5 of X, column 1 is nan; expected a finite number"),
         (changed(X, 5, [-math.inf, 1.0]), CLASSES, DataError, "row 5 of X, column 0 is -inf"),
@@ -80,7 +80,7 @@ def test_infinity_in_rows_of_any_depth() -> None:
         ({"loss": "mse"}, "loss is 'mse'; expected a function"),
         ({"model": 3}, "model is 3; expected a function"),
         ({"optimizer": SGD}, "optimizer is <class .*SGD'>; expected one of wengert.optim"),
-        ({"optimizer": SGD(make(), 0.1)}, "the optimizer holds no parameter of this model"),
+        ({"optimizer": SGD(make(), 0.1)}, "the optimizer has no parameter of this model"),
     ],
 )
 def test_arguments_that_are_refused(change: dict[str, Any], message: str) -> None:

@@ -134,7 +134,7 @@ def test_what_cannot_be_compiled_is_said_in_one_line(loss: Any, why: str, capsys
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 7
     assert lines[3] == f"fit runs on the engine: {runs[1].fallback}"
-    with pytest.raises(ArgumentError, match="backend is 'numpy', and the loss cannot be compiled: "):
+    with pytest.raises(ArgumentError, match="backend is 'numpy', but the loss cannot be compiled: "):
         quiet(model, loss, X, SIGNS, backend="numpy")
 
 
@@ -208,7 +208,7 @@ def test_a_loss_that_changes_unseen_is_left_to_the_engine(monkeypatch: pytest.Mo
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         history = run("auto")
-    assert "fit goes on with the engine" in str(said[-1].message) or "runs uncompiled" in str(said[-1].message)
+    assert "fit continues on the engine" in str(said[-1].message) or "runs uncompiled" in str(said[-1].message)
     assert history.backend == "eager"
     assert "has changed" in history.fallback
 

@@ -1,11 +1,12 @@
-"""A file of named tensors of doubles, in the layout of safetensors, that is believed only once it has been checked.
+"""Reads and writes files of named float64 tensors, in the layout of safetensors, and checks everything it reads.
 
     8 bytes     the length of the header, little-endian
-    header      JSON: for each tensor its dtype, shape and place in the data; strings under __metadata__
+    header      JSON: for each tensor its dtype, shape and offsets in the data; strings under __metadata__
     data        the numbers, as little-endian doubles
 
-(https://github.com/huggingface/safetensors.) The metadata holds a SHA-256 over header and data, the hash itself counted
-as 64 zeros, so no damage goes unnoticed. A tensor here is a number (of shape []) or a list of them (of shape [n]).
+(https://github.com/huggingface/safetensors.) The metadata has a SHA-256 of header and data, in which the hash itself
+counts as 64 zeros, so that any damage is detected. A tensor is a number (of shape []) or a list of numbers (of shape
+[n]).
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ Path = str | os.PathLike[str]
 
 FORMAT, VERSION = "wengert.checkpoint", "1"
 NO_HASH = "0" * 64
-CHUNK = 1 << 20  # bytes of a tensor that is not wanted, read at a time
+CHUNK = 1 << 20  # tensors that are skipped are read in pieces of this many bytes
 
 
 class Tensor(NamedTuple):
-    """Its shape, [] or [n], and its numbers."""
+    """A tensor: its shape, [] or [n], and its numbers."""
 
     shape: list[int]
     numbers: array[float]
@@ -42,11 +43,11 @@ Select = Callable[[dict[str, list[int]], dict[str, str]], Iterable[str]]
 
 
 def write(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
-    """Put a file of these tensors and strings in the place of what was at `path`, all or nothing.
+    """Write a file with these tensors and strings, atomically.
 
     Raises:
-        CheckpointError: the file cannot be written; the message names the cause.
-        ArgumentError: the path is none.
+        CheckpointError: the file cannot be written; the message has the cause.
+        ArgumentError: the path is not a path.
     """
     target = file_name(path)
     numbers = array("d")
@@ -60,43 +61,43 @@ def write(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]
 
 
 def read(path: Path, longest: int, select: Select) -> tuple[dict[str, array[float]], dict[str, str]]:
-    """The numbers of some of the tensors in a file, and its strings.
+    """Read the numbers of some of the tensors in a file, and its strings.
 
     Args:
         path: the file.
-        longest: the most bytes of header that are read into memory.
-        select: select(shapes, metadata) of all that the file says it holds gives the names that are wanted. Only
-            these are read into memory. It raises a CheckpointError where they are not what was expected.
+        longest: the largest header that is read, in bytes.
+        select: select(shapes, metadata) gets the content of the file and returns the names of the tensors to read; only
+            these are read into memory. It raises a CheckpointError if the content is not the expected one.
 
     Raises:
-        CheckpointError: the file cannot be read, is damaged or no checkpoint; the message names the cause.
-        ArgumentError: the path is none.
+        CheckpointError: the file cannot be read, is damaged or not a checkpoint; the message has the cause.
+        ArgumentError: the path is not a path.
     """
     source = file_name(path)
     try:
-        _check_regular(os.stat(source))  # before it is opened, which some devices take for a command
+        _check_regular(os.stat(source))  # before it is opened, since opening some devices triggers an action
         with open(source, "rb", opener=_at_once) as file:
             return _read(file, longest, select)
-    except (OSError, ValueError) as error:  # a ValueError: no file can have such a name
+    except (OSError, ValueError) as error:  # a ValueError: an invalid file name
         raise CheckpointError(f"cannot read {source!r}: {getattr(error, 'strerror', None) or error}") from error
     except CheckpointError as error:
         raise CheckpointError(f"{source}: {error}") from error.__cause__
 
 
 def header_size(shapes: Mapping[str, list[int]]) -> int:
-    """How many bytes the header of such tensors takes."""
+    """Return the size of a header in bytes."""
     return len(_header(shapes, {}, NO_HASH))
 
 
 def some(fault: str, names: list[str]) -> str:
-    """`2 missing (a, b)`; nothing if there are none. What a terminal would not print but obey is escaped."""
+    """Write `2 missing (a, b)`; empty if there are no names. Control characters are escaped."""
     shown = ", ".join(repr(name)[1:-1][:80] for name in names[:3]) + (", ..." if len(names) > 3 else "")
     return f"{len(names)} {fault} ({shown})" if names else ""
 
 
-# -- what is in a file ------------------------------------------------------------------------------------------------
+# -- the content of a file --------------------------------------------------------------------------------------------
 
-# hashlib, json and secrets are imported where they are used: they are a fifth of what `import wengert` costs.
+# hashlib, json and secrets are imported where they are used: they would be a fifth of the time of `import wengert`.
 
 
 def _sha256(parts: Iterable[bytes]) -> str:
@@ -109,7 +110,7 @@ def _sha256(parts: Iterable[bytes]) -> str:
 
 
 def _header(shapes: Mapping[str, list[int]], metadata: Mapping[str, str], digest: str) -> bytes:
-    """The header as it stands in the file, padded so that the data start at a multiple of 8 bytes."""
+    """Return the header of a file, padded so that the data start at a multiple of 8 bytes."""
     import json
 
     known = {"format": FORMAT, "version": VERSION, "sha256": digest}
@@ -127,19 +128,19 @@ def _size(shape: list[int]) -> int:
 
 
 def _read(file: BinaryIO, longest: int, select: Select) -> tuple[dict[str, array[float]], dict[str, str]]:
-    """The numbers that are wanted, from a file of which nothing is believed until it has been checked."""
+    """Read the selected tensors, checking the whole file."""
     about = os.fstat(file.fileno())
-    _check_regular(about)  # it may have become another meanwhile
+    _check_regular(about)  # it may have been replaced meanwhile
     size = about.st_size
     start = file.read(8)
     if len(start) < 8:
-        raise CheckpointError(f"no checkpoint: it is {size} bytes long, and the length of a header alone takes 8")
+        raise CheckpointError(f"not a checkpoint: the file has {size} bytes, but the length of a header takes 8")
     (length,) = struct.unpack("<Q", start)
     if length > size - 8:
-        raise CheckpointError(f"no checkpoint, or cut short: it announces a header of {length} bytes and has {size}")
+        raise CheckpointError(f"not a checkpoint, or truncated: its header should have {length} bytes, the file {size}")
     if length > longest:
         raise CheckpointError(
-            f"no checkpoint of such a model: its header is {length} bytes long; at most {longest} are read"
+            f"not a checkpoint of this model: its header has {length} bytes, and at most {longest} are read"
         )
     header = file.read(length)
     entries, metadata, digest = _parse(header)
@@ -158,28 +159,28 @@ def _read(file: BinaryIO, longest: int, select: Select) -> tuple[dict[str, array
                     yield file.read(min(CHUNK, end - place))
 
     if _sha256(parts()) != digest:
-        raise CheckpointError("damaged: its SHA-256 is not the one that it was saved with")
+        raise CheckpointError("damaged: its SHA-256 differs from the saved one")
     return {name: _little_endian(array("d", data)) for name, data in kept.items()}, metadata
 
 
 def _parse(header: bytes) -> tuple[dict[str, Any], dict[str, str], str]:
-    """The tensors that a header tells of, its strings, and the hash that it gives."""
+    """Return the tensors in a header, its strings, and its hash."""
     import json
 
     try:
         entries = json.loads(header.decode("utf-8"), object_pairs_hook=_without_doubles)
     except (ValueError, RecursionError) as error:
-        raise CheckpointError("no checkpoint, or damaged: its header is not JSON") from error
+        raise CheckpointError("not a checkpoint, or damaged: its header is not JSON") from error
     if not isinstance(entries, dict) or not isinstance(entries.get("__metadata__"), dict):
-        raise CheckpointError("no checkpoint: its header has no __metadata__")
+        raise CheckpointError("not a checkpoint: its header has no __metadata__")
     metadata = entries.pop("__metadata__")
     if metadata.get("format") != FORMAT:
-        raise CheckpointError(f"no checkpoint of wengert: its format is {metadata.get('format')!r:.40}")
+        raise CheckpointError(f"not a checkpoint of wengert: its format is {metadata.get('format')!r:.40}")
     if metadata.get("version") != VERSION:
-        raise CheckpointError(f"of version {metadata.get('version')!r:.40}, and this wengert reads version {VERSION}")
+        raise CheckpointError(f"its version is {metadata.get('version')!r:.40}; this wengert reads version {VERSION}")
     digest = metadata.get("sha256")
     if not isinstance(digest, str) or len(digest) != 64 or not set(digest) <= set("0123456789abcdef"):
-        raise CheckpointError("damaged: it gives no SHA-256")
+        raise CheckpointError("damaged: its SHA-256 is missing or invalid")
     if not all(isinstance(text, str) for text in metadata.values()):
         raise CheckpointError("damaged: its metadata are not all strings")
     return entries, metadata, digest
@@ -187,12 +188,12 @@ def _parse(header: bytes) -> tuple[dict[str, Any], dict[str, str], str]:
 
 def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(dict(pairs)) != len(pairs):
-        raise ValueError("a key stands twice")
+        raise ValueError("a key occurs twice")
     return dict(pairs)
 
 
 def _places(entries: dict[str, Any], room: int) -> dict[str, tuple[int, int]]:
-    """Where each tensor lies in the data: one behind the other, as many bytes as its shape says, to the end."""
+    """Return the offsets of each tensor, which have to fit the shapes and fill the data without gaps."""
     places = {}
     for name, entry in entries.items():
         keys = ("dtype", "shape", "data_offsets")
@@ -202,10 +203,10 @@ def _places(entries: dict[str, Any], room: int) -> dict[str, tuple[int, int]]:
         if dtype != "F64":
             raise CheckpointError(f"tensor {name!r:.60} is of dtype {dtype!r:.20}; expected F64")
         if not _naturals(shape) or len(shape) > 1 or not _naturals(offsets) or len(offsets) != 2:
-            raise CheckpointError(f"damaged: the shape or the offsets of tensor {name!r:.60} are none")
+            raise CheckpointError(f"damaged: the shape or the offsets of tensor {name!r:.60} are invalid")
         begin, end = offsets
         if end - begin != 8 * _size(shape) or end > room:
-            raise CheckpointError(f"cut short or damaged: tensor {name!r:.60} does not lie in the {room} bytes of data")
+            raise CheckpointError(f"truncated or damaged: tensor {name!r:.60} does not fit the {room} bytes of data")
         places[name] = (begin, end)
     reached = 0
     for begin, end in sorted(places.values()):
@@ -213,7 +214,7 @@ def _places(entries: dict[str, Any], room: int) -> dict[str, tuple[int, int]]:
             raise CheckpointError("damaged: its tensors overlap or leave a gap")
         reached = end
     if reached != room:
-        raise CheckpointError(f"damaged: {room} bytes of data where its tensors take {reached}")
+        raise CheckpointError(f"damaged: it has {room} bytes of data, but its tensors take {reached}")
     return places
 
 
@@ -231,42 +232,44 @@ def _little_endian(numbers: array[float]) -> array[float]:
 
 
 def _check_regular(about: os.stat_result) -> None:
-    """Refuse what is no ordinary file: a pipe would be waited for, a device never end, and a save put a file there."""
+    """Raise a ValueError unless it is a regular file: a pipe would block, a device may be endless, and a save would
+    replace it.
+    """
     kinds = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
     if not stat.S_ISREG(about.st_mode):
-        raise ValueError(f"it is {kinds.get(stat.S_IFMT(about.st_mode), 'a device')}, and no ordinary file")
+        raise ValueError(f"it is {kinds.get(stat.S_IFMT(about.st_mode), 'a device')}, not a regular file")
 
 
 def _at_once(name: str, flags: int) -> int:
-    """Open a file without waiting for anyone: for who writes to a pipe, if it has become one."""
+    """Open a file without blocking, in case it has been replaced by a pipe."""
     return os.open(name, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def _replaced(target: str) -> os.stat_result | None:
-    """What is known of the file that is to be replaced; None if there is none.
+    """Return the status of the file that will be replaced; None if there is none.
 
     Raises:
-        OSError: it may not be written to. (A replaced file is not written to. It has been given to be left alone.)
+        OSError: it is read-only. (Replacing it would be possible, but it was made read-only to be kept.)
     """
     try:
         about = os.stat(target)
     except FileNotFoundError:
         return None
     _check_regular(about)
-    if not about.st_mode & 0o222 or not os.access(target, os.W_OK):  # to root all is allowed that the bits do not
+    if not about.st_mode & 0o222 or not os.access(target, os.W_OK):  # root may write in spite of the bits
         raise PermissionError(errno.EACCES, "it is read-only")
     return about
 
 
 def _keep(draft: str, about: os.stat_result) -> None:
-    """Give a new file the owner, as far as that is allowed, and the permissions of the one that it is to replace."""
-    with suppress(AttributeError, PermissionError):  # there are systems without owners, and only root can give all away
+    """Give a new file the permissions of the one that it will replace and, as far as allowed, its owner."""
+    with suppress(AttributeError, PermissionError):  # Windows has no owners, and only root can change them freely
         os.chown(draft, about.st_uid, about.st_gid)
     os.chmod(draft, stat.S_IMODE(about.st_mode))
 
 
 def _replace(path: str, content: bytes) -> None:
-    """Put a file in the place of another at once, and on the disk before this returns."""
+    """Replace a file atomically, and flush it to the disk."""
     import secrets
 
     try:
@@ -275,7 +278,7 @@ def _replace(path: str, content: bytes) -> None:
         draft = os.path.join(folder, f".{name}.{secrets.token_hex(4)}.tmp")
         about = _replaced(target)
         try:
-            bits = 0o666 if about is None else 0o600  # less the umask; for nobody else's eyes until all is as it was
+            bits = 0o666 if about is None else 0o600  # minus the umask; private until the old permissions are set
             with open(draft, "xb", opener=lambda name, flags: os.open(name, flags, bits)) as file:
                 if about is not None:
                     _keep(draft, about)
@@ -284,32 +287,32 @@ def _replace(path: str, content: bytes) -> None:
                 os.fsync(file.fileno())
             os.replace(draft, target)
         except BaseException:
-            with suppress(OSError):  # it may not have come to a draft
+            with suppress(OSError):  # there may be no draft yet
                 os.unlink(draft)
             raise
-    except (OSError, ValueError) as error:  # a ValueError: no file can have such a name
+    except (OSError, ValueError) as error:  # a ValueError: an invalid file name
         raise CheckpointError(f"cannot write {path!r}: {getattr(error, 'strerror', None) or error}") from error
     try:
         _flush_folder(folder)
     except OSError as error:
         raise CheckpointError(
-            f"{path!r} is written, but its folder cannot be flushed to the disk: {error.strerror}. After a power cut "
-            "what was there before may be there again"
+            f"{path!r} is written, but its folder cannot be flushed to the disk: {error.strerror}. After a power "
+            "failure the old file may be back"
         ) from error
 
 
 def _flush_folder(folder: str) -> None:
-    """Have the disk hold the names of a folder's files, where the system can be asked for that."""
+    """Flush the entries of a folder to the disk, if the system supports that."""
     if os.name != "posix":  # elsewhere a folder cannot be opened, and need not be
         return
     try:
         handle = os.open(folder, os.O_RDONLY)
-    except PermissionError:  # one can write in it, and not read it: then nobody can ask
+    except PermissionError:  # a folder that can be written but not read cannot be flushed
         return
     try:
         os.fsync(handle)
     except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS):  # a file system that flushes no folders
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS):  # the file system cannot flush folders
             raise
     finally:
         os.close(handle)

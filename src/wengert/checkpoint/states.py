@@ -18,28 +18,28 @@ __all__ = ["HasNamedParameters", "HasState", "load", "save"]
 
 Groups = dict[str, tuple[list[int], list[Value]]]  # tensor name -> shape, parameters
 
-SPARE_HEADER = 1_000_000  # bytes that a header may have beyond four times those of the model's own
-LONGEST = 1 << 22  # the epochs of a history
-WORDS = 624  # the state of random.Random: so many words of 32 bits, the place of the next,
+SPARE_HEADER = 1_000_000  # a header may have this many bytes more than four times the model's own
+LONGEST = 1 << 22  # the largest number of epochs of a history
+WORDS = 624  # the state of random.Random: this many words of 32 bits, the index of the next one,
 NORMAL = "rng.normal"  # and the second of two normal numbers, which are drawn together
 STATES = {"optimizer": "state of an optimizer", "history": "history", "rng": "state of random numbers"}  # in messages
 
 
 class HasNamedParameters(Protocol):
-    """A Module, or what else names its parameters."""
+    """A Module, or any object with a method `named_parameters`."""
 
     def named_parameters(self) -> list[tuple[str, Value]]:
-        """Every parameter with its name, such as `layers.0.neurons.3.w.17`."""
+        """Return every parameter with its name, such as `layers.0.neurons.3.w.17`."""
 
 
 class HasState(Protocol):
-    """Random numbers: the module `random`, or a `random.Random`."""
+    """A random number generator: the module `random`, or a `random.Random`."""
 
     def getstate(self) -> tuple[Any, ...]:
-        """What the numbers to come depend on."""
+        """Return the state of the generator."""
 
     def setstate(self, state: tuple[Any, ...], /) -> None:
-        """Go on from such a state."""
+        """Restore a state."""
 
 
 def save(
@@ -50,24 +50,24 @@ def save(
     history: History | None = None,
     rng: HasState | None = None,
 ) -> None:
-    """Write a model's parameters to a file, and what else is passed, all or nothing.
+    """Write a model's parameters, and the other arguments, to a file, atomically.
 
     The file is written under another name in the same folder, flushed to the disk, and only then renamed. A save that
-    fails or is killed at any point leaves what was at `path` before. (One that is killed may also leave its draft, a
-    file `.NAME.*.tmp` beside it, which nothing reads.) Of the processes that `jax.distributed.initialize` has brought
-    together the first one writes, and the others leave it at that.
+    fails or is killed at any point leaves the old file at `path` unchanged. (If it is killed, a temporary file
+    `.NAME.*.tmp` may remain beside it, which is never read.) After `jax.distributed.initialize` only the first process
+    writes.
 
     Args:
-        model: whose parameters to save.
+        model: the model.
         path: the file.
-        optimizer: whose state to save: momentum, means, count of steps. Hyperparameters and what is frozen are not
-            part of it.
-        history: what to save of the run so far.
-        rng: random numbers whose state to save: the module `random`, or a `random.Random`.
+        optimizer: an optimizer, whose state is saved: momentum, means, count of steps. Hyperparameters, and which
+            parameters are frozen, are not part of it.
+        history: the History of the run so far.
+        rng: a random number generator, whose state is saved: the module `random`, or a `random.Random`.
 
     Raises:
-        CheckpointError: the file cannot be written, or two tensors would have one name; the message names the cause.
-        ArgumentError: an argument is of another kind, or the state of `optimizer` or `rng` has no place in a file.
+        CheckpointError: the file cannot be written, or two tensors would have the same name; the message has the cause.
+        ArgumentError: an argument has another type, or the state of `optimizer` or `rng` cannot be saved.
     """
     parts = _parts(optimizer, history, rng)
     content = {name: safetensors.Tensor(shape, _data(ps)) for name, (shape, ps) in _groups(model).items()}
@@ -75,7 +75,7 @@ def save(
     if optimizer is not None:
         content["optimizer.places"] = _listed(_places(model, optimizer))
     if history is not None and len(history) > LONGEST:
-        raise CheckpointError(f"a history of {len(history)} epochs; at most {LONGEST} are saved")
+        raise CheckpointError(f"the history has {len(history)} epochs; at most {LONGEST} can be saved")
     for part, thing in parts.items():
         _add(part, thing.state_dict(), content, metadata)
     if is_first():
@@ -90,26 +90,26 @@ def load(
     history: History | None = None,
     rng: HasState | None = None,
 ) -> None:
-    """Set a model's parameters to those in a file, and what else is passed to what it was, or change nothing at all.
+    """Set a model's parameters, and the state of the other arguments, from a file; on an error nothing is changed.
 
     Args:
-        model: of the same structure as the one that was saved.
+        model: a model of the same structure as the saved one.
         path: the file.
-        optimizer: of the same kind as the one that was saved, over the same parameters in the same order.
-        history: becomes the history that was saved.
-        rng: goes on with the random numbers that were to come next.
+        optimizer: an optimizer of the same class as the saved one, with the same parameters in the same order.
+        history: set to the saved History.
+        rng: set to the saved state of the random numbers.
 
     Raises:
-        CheckpointError: the file cannot be read, is damaged or no checkpoint, holds another model's parameters, or
-            was saved without what is asked for; the message names the cause.
-        ArgumentError: an argument is of another kind.
+        CheckpointError: the file cannot be read, is damaged or not a checkpoint, is of another model, or was saved
+            without one of the arguments; the message has the cause.
+        ArgumentError: an argument has another type.
     """
     parts = _parts(optimizer, history, rng)
     groups = _groups(model)
     model_shapes = {name: shape for name, (shape, _) in groups.items()}
 
     def select(shapes: dict[str, list[int]], metadata: dict[str, str]) -> list[str]:
-        """Refuse another model's file; the names of what is wanted."""
+        """Check that the file fits the model, and return the names of the tensors to read."""
         _compare("another model's parameters", model_shapes, _under("model.", shapes))
         wanted = [*groups]
         for part, thing in parts.items():
@@ -118,10 +118,10 @@ def load(
 
     longest = SPARE_HEADER + 4 * safetensors.header_size(model_shapes)
     numbers, metadata = safetensors.read(path, longest, select)
-    done: list[tuple[Any, Any]] = []  # what has been loaded, and its state before
+    done: list[tuple[Any, Any]] = []  # the objects that have been loaded, with their states before
     try:
         if optimizer is not None and [*numbers.pop("optimizer.places")] != _places(model, optimizer):
-            raise CheckpointError("the optimizer holds other parameters than the saved one, or in another order")
+            raise CheckpointError("the optimizer has other parameters than the saved one, or in another order")
         for part, thing in parts.items():
             _restore(part, thing, numbers, metadata, done)
     except (CheckpointError, ArgumentError) as error:
@@ -134,7 +134,7 @@ def load(
 
 
 def _parts(optimizer: object, history: object, rng: Any) -> dict[str, Any]:
-    """What is saved or loaded beside the model: each has a state."""
+    """Return the objects to save or load beside the model, each with a state."""
     if not isinstance(optimizer, (Optimizer, NoneType)):
         raise ArgumentError(f"optimizer is {named(optimizer)}; expected an Optimizer, such as Adam(model)")
     if not isinstance(history, (History, NoneType)):
@@ -147,9 +147,9 @@ def _parts(optimizer: object, history: object, rng: Any) -> dict[str, Any]:
 
 
 def _groups(model: HasNamedParameters) -> Groups:
-    """The tensors of a model: parameters p.0, p.1, ... of one list together, any other by itself."""
+    """Group parameters into tensors: p.0, p.1, ... of one list together, any other one alone."""
     if isinstance(model, type) or not hasattr(model, "named_parameters"):
-        raise ArgumentError(f"model is {named(model)}; expected a Module, or what else has named_parameters()")
+        raise ArgumentError(f"model is {named(model)}; expected a Module, or an object with named_parameters()")
     lists: dict[str, list[Value]] = {}
     singles: Groups = {}
     for name, p in model.named_parameters():
@@ -179,7 +179,7 @@ def _under(prefix: str, shapes: Mapping[str, list[int]]) -> dict[str, list[int]]
 
 
 def _compare(what: str, expected: Mapping[str, list[int]], found: Mapping[str, list[int]]) -> None:
-    """Refuse tensors of other names or shapes."""
+    """Raise a CheckpointError if the names or shapes of tensors differ."""
     reshaped = [name for name, shape in expected.items() if found.get(name, shape) != shape]
     faults = [
         safetensors.some("missing", [name for name in expected if name not in found]),
@@ -187,14 +187,14 @@ def _compare(what: str, expected: Mapping[str, list[int]], found: Mapping[str, l
         safetensors.some("of another shape", [f"{name} {found[name]}, expected {expected[name]}" for name in reshaped]),
     ]
     if any(faults):
-        raise CheckpointError(f"it holds {what}: {'; '.join(filter(None, faults))}")
+        raise CheckpointError(f"the file has {what}: {'; '.join(filter(None, faults))}")
 
 
 # -- the state of an optimizer, of a history --------------------------------------------------------------------------
 
 
 def _places(model: HasNamedParameters, optimizer: Optimizer) -> list[float]:
-    """Where each parameter of the optimizer stands among the model's; -1 for one that is not the model's."""
+    """Return the index of each parameter of the optimizer in the model; -1 if it is not in the model."""
     places = {p: float(i) for i, (_, p) in enumerate(model.named_parameters())}
     return [places.get(p, -1.0) for p in optimizer.parameters]
 
@@ -202,7 +202,7 @@ def _places(model: HasNamedParameters, optimizer: Optimizer) -> list[float]:
 def _add(
     prefix: str, state: Mapping[str, Any], content: dict[str, safetensors.Tensor], metadata: dict[str, str]
 ) -> None:
-    """Add a state to what is to be written: strings to the metadata, numbers and lists of them as tensors."""
+    """Add a state to the content of a file: strings to the metadata, numbers and lists of numbers as tensors."""
     for key, part in state.items():
         name = f"{prefix}.{key}"
         if isinstance(part, str):
@@ -218,16 +218,16 @@ def _add(
 
 
 def _checked(part: str, thing: Any, found: dict[str, list[int]], metadata: dict[str, str]) -> list[str]:
-    """Refuse the state of something else; the names of its tensors."""
+    """Check that a saved state fits, and return the names of its tensors."""
     if not found:
-        raise CheckpointError(f"it holds no {STATES[part]}: it was saved without {part}=")
+        raise CheckpointError(f"the file has no {STATES[part]}: it was saved without {part}=")
     own: dict[str, safetensors.Tensor] = {}
     state = thing.state_dict()
     if part == "optimizer":
         algorithm = metadata.get("optimizer.algorithm")
         if algorithm != state["algorithm"]:
             raise CheckpointError(
-                f"it holds the state of the optimizer {algorithm!r:.40}, not of {state['algorithm']!r}"
+                f"the file has the state of the optimizer {algorithm!r:.40}, not of {state['algorithm']!r}"
             )
         own["optimizer.places"] = _listed([0.0] * len(thing.parameters))
     _add(part, state, own, {})
@@ -238,7 +238,7 @@ def _checked(part: str, thing: Any, found: dict[str, list[int]], metadata: dict[
         _compare("no history", {name: [] for name in own}, {name: [] for name in found})
         for name, shape in found.items():
             if len(shape) != len(expected[name]) or shape > [LONGEST]:
-                raise CheckpointError(f"it holds no history: {name} is of shape {shape}")
+                raise CheckpointError(f"the file has no history: {name} has the shape {shape}")
     else:
         _compare("the state of another optimizer" if part == "optimizer" else f"no {STATES[part]}", expected, found)
     return [*own]
@@ -247,14 +247,14 @@ def _checked(part: str, thing: Any, found: dict[str, list[int]], metadata: dict[
 def _restore(
     prefix: str, thing: Any, numbers: Mapping[str, array[float]], metadata: Mapping[str, str], done: list[Any]
 ) -> None:
-    """Give an optimizer or a history the state that was saved; note in `done` what it had before."""
+    """Restore the state of an optimizer, a history or random numbers; append its state before to `done`."""
     before = thing.state_dict()
     state: dict[str, Any] = {}
     for key, part in before.items():
         name = f"{prefix}.{key}"
         if isinstance(part, str):
             if name not in metadata:
-                raise CheckpointError(f"damaged: it does not tell {name}")
+                raise CheckpointError(f"damaged: {name} is missing")
             state[key] = metadata[name]
         else:
             state[key] = [*numbers[name]] if isinstance(part, (list, array)) else numbers[name][0]
@@ -266,13 +266,13 @@ def _restore(
 
 
 class _Generator:
-    """Random numbers as something with a state: the words and the place of the next one, and a normal number that has
-    been drawn already.
+    """A random number generator with `state_dict`: the words with the index of the next one, and a normal number that
+    has been drawn already.
     """
 
     def __init__(self, rng: HasState) -> None:
         self.rng = rng
-        self.state_dict()  # or an error, before anything is read or written
+        self.state_dict()  # raises an error before anything is read or written
 
     def state_dict(self) -> dict[str, list[float]]:
         try:
@@ -281,11 +281,11 @@ class _Generator:
                 return {"words": [float(word) for word in words], "normal": [] if normal is None else [normal]}
         except (AttributeError, TypeError, ValueError, NotImplementedError):
             pass
-        raise ArgumentError(f"rng is {self.rng!r:.60}; expected the module random, or a random.Random")
+        raise ArgumentError(f"rng is {self.rng!r:.60}; expected the module random or a random.Random")
 
     def load_state_dict(self, state: dict[str, list[float]]) -> None:
-        """Go on from a state, of numbers that may be anything."""
+        """Restore a state, after a check of its numbers."""
         words, normal = state["words"], state["normal"]
         if not all(0.0 <= word < 2.0**32 and word.is_integer() for word in words) or not words[WORDS] <= WORDS:
-            raise CheckpointError("damaged: it holds no state of random numbers")
+            raise CheckpointError("damaged: the state of random numbers is invalid")
         self.rng.setstate((3, tuple([int(word) for word in words]), normal[0] if normal else None))

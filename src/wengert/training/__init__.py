@@ -13,7 +13,7 @@ __all__ = ["History", "Loss", "Metric", "Model", "Trainer", "accuracy", "choose"
 
 
 def __getattr__(name: str) -> ModuleType:
-    """The module of that name, as in ``wengert.training.NAME`` after ``import wengert``."""
+    """Import a module of this package at its first use, as in ``wengert.training.NAME``."""
     try:
         return import_module(f"{__name__}.{name}")
     except ModuleNotFoundError:

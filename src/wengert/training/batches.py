@@ -1,7 +1,7 @@
-"""Whole steps, one after another: rows are gathered, a recording runs on them, its guards are looked at, the gradient
-is clipped, and the optimizer's rule moves the parameters. Between two steps nothing else runs.
+"""Whole training steps, one after the other: gather rows, run a specialization, check its guards, clip the gradient,
+and update the parameters by the optimizer's rule. No other code runs between two steps.
 
-Like the engine, this file runs as it stands and is compiled by Cython, with `batches.pxd`.
+Like the engine, this file runs as plain Python or compiled by Cython, with `batches.pxd`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from wengert.compiler import executable, memory
 from wengert.ops import ieee
 from wengert.ops.ieee import Int, cython
 
-if False:  # what the compiler reads instead of the stand-in
+if False:  # Cython reads this import; Python uses the substitute in ops/ieee.py
     import cython  # type: ignore[no-redef]
 
 __all__ = ["Batches"]
@@ -22,23 +22,23 @@ __all__ = ["Batches"]
 
 @cython.cclass
 class Batches:
-    """The batches of an epoch, and what steps on them take; a `FlatSteps` is one, which says what it is for."""
+    """The batches of an epoch and the buffers of their steps: the compiled base class of `FlatSteps`."""
 
     def open(
         self, plans: list[Any], spots: list[Any], data: list[Any], penalty: Any, penalized: Any, optimizer: Any,
         shown: Any, piece: Int, numpy: Any,
     ) -> None:  # fmt: skip
-        """Say what runs on what.
+        """Set the programs and allocate the buffers.
 
         Args:
-            plans: the recordings of the loss. The parameters of the first one are the first of all, in their order.
-            spots: for each of them, where its parameters stand among all.
-            data: an array for each argument of the loss, with a row for each example.
-            penalty: the recording of the regularization, or None.
-            penalized: where its parameters stand among all.
-            optimizer: whose rule the steps follow.
-            shown: the shape of a prediction, or None if nobody asks for them.
-            piece: how many examples are computed at once, at most.
+            plans: the specializations of the loss. The parameters of the first one precede all others, in its order.
+            spots: for each specialization, the indices of its parameters among all.
+            data: an array for each argument of the loss, with one row per example.
+            penalty: the specialization of the regularization, or None.
+            penalized: the indices of its parameters among all.
+            optimizer: the optimizer.
+            shown: the shape of a prediction, or None if predictions are not needed.
+            piece: the largest number of examples computed at once.
             numpy: the library.
         """
         made: executable.Executable = plans[0]
@@ -55,7 +55,7 @@ class Batches:
         self.optimizer: Any = optimizer
         self.numpy: Any = numpy
         count = len(optimizer.parameters)
-        self.is_all: bool = self.is_one and len(made.parameters) == count  # then its arrays are those of all
+        self.is_all: bool = self.is_one and len(made.parameters) == count  # then its arrays are used for all
         self.numbers: Any = space.params if self.is_all else numpy.zeros(count)
         self.gradients: Any = space.grads if self.is_all else numpy.zeros(count)
         self.rest: Any = self.gradients[len(made.parameters) :]
@@ -64,7 +64,7 @@ class Batches:
         self.g: Any = self.gradients
         self.numbers_at: int = self.numbers.ctypes.data
         self.gradients_at: int = self.gradients.ctypes.data
-        self.is_inside: bool = True  # whether all that is chosen by the data is there
+        self.is_inside: bool = True  # True if all indices in the data are in range
         self.columns: list[Any] = [self._column(made, n, column) for n, column in enumerate(data)]
         self.piece: int = min(piece, len(data[0]))
         self.rows: list[Any] = [numpy.empty((self.piece, *column.shape[1:]), column.dtype) for column in self.columns]
@@ -76,7 +76,7 @@ class Batches:
         self.is_shown: bool = shown is not None
         self.predictions: Any = numpy.empty((len(data[0]), *(shown or ())))
         self.predictions_at: int = self.predictions.ctypes.data
-        self.shown: int = -1  # which output they are, where machine code may write a row for each example
+        self.shown: int = -1  # the output with the predictions, if machine code writes one row per example
         for n, (name, batched, _) in enumerate(made.outputs):
             if name == "auxiliary" and batched:
                 self.shown = n
@@ -85,10 +85,10 @@ class Batches:
         self.given: list[Any] = []
 
     def _column(self, made: executable.Executable, n: Int, column: Any) -> Any:
-        """The data of an input as machine code takes them, if it can."""
+        """Convert the data of an input for machine code, and check indices against their bound."""
         bound = made.bounds[n]
         if bound < 0 or column.dtype.kind != "i":
-            self.is_inside = self.is_inside and bound < 0  # floats in the place of integers are beyond all bounds
+            self.is_inside = self.is_inside and bound < 0  # floats in place of indices are out of range
             return self.numpy.ascontiguousarray(column, self.numpy.float64)
         whole = self.numpy.array(column, self.numpy.int64, order="C")
         at = whole.ctypes.data
@@ -97,7 +97,7 @@ class Batches:
         return whole
 
     def begin(self, order: Any, size: Int, clip_norm: float) -> None:
-        """An epoch follows, in this order, with so many examples in a batch; a norm of 0 is any."""
+        """Begin an epoch with this order of examples and batch size; a `clip_norm` of 0 does not clip."""
         self.order: Any = order
         self.order_at: int = order.ctypes.data
         self.count: int = len(order)
@@ -105,17 +105,17 @@ class Batches:
         self.clip_norm: float = clip_norm
 
     def run(self, start: Int, steps: Int, loss: float, state: Any) -> tuple[int, float]:
-        """Make steps from an example on; of a rule that is not compiled, and may look at anything, one.
+        """Make steps from an example on; only one with an optimizer's rule in Python, which may read anything.
 
         Args:
-            start: the example.
-            steps: how many.
-            loss: of the batches so far, each by its share of the epoch.
-            state: the optimizer's, in arrays.
+            start: the index of the first example.
+            steps: the largest number of steps.
+            loss: the loss of the batches so far, weighted by their fraction of the epoch.
+            state: the optimizer's state, in arrays.
 
         Returns:
-            How many were made, and the loss. The step after these comes to what is not finite, or no recording holds
-            there; it has changed nothing.
+            The number of steps and the loss. It stops before a step in which a number is not finite or no
+            specialization is valid; that step has changed nothing.
         """
         done, lr = 0, self.optimizer.lr
         loop: optim.UpdateLoop | None = self.optimizer._loop(state) if ieee.COMPILED else None
@@ -130,20 +130,20 @@ class Batches:
             else:
                 loop.move(None, self.x, self.g, lr)
                 self.optimizer.steps += 1
-            loss += 1.0 * (end - start) / self.count * self.loss  # 1.0, for these are integers of C
+            loss += 1.0 * (end - start) / self.count * self.loss  # 1.0, since these are C integers
             start = end
             done += 1
         return done, loss
 
     def changed(self) -> bool:
-        """Whether something outside is not as it was recorded; of several recordings, it is seen where they run."""
+        """Return True if a captured object has changed; several specializations check this when they run."""
         if self.is_one and self.space.stale_capture():
             return True
         return self.penalty is not None and self.penalty.stale_capture() != ""
 
     def compute(self, start: Int, end: Int) -> bool:
-        """The mean loss of a batch, with the regularization, and its gradient, clipped; False if no recording holds or
-        something is not finite.
+        """Compute the mean loss of a batch with the regularization, and the clipped gradient; return False if no
+        specialization is valid or a number is not finite.
         """
         cut, scale, pieces = start, 1.0 / (end - start), end - start > self.piece
         self.loss: float = 0.0
@@ -170,8 +170,8 @@ class Batches:
         return True
 
     def by_one(self, cut: Int, count: Int, scale: float) -> bool:
-        """The losses of some examples and the gradient of `scale` times their sum; False if the recording does not hold
-        for all of them.
+        """Compute the losses of some examples and the gradient of `scale` times their sum; return False if the only
+        specialization is not valid for all of them.
         """
         made, space = self.made, self.space
         for n in range(len(self.widths)):
@@ -193,7 +193,7 @@ class Batches:
             memory.copy(space.grads_at, self.gradients_at, len(made.parameters))
             self.rest[...] = 0.0
         self.loss += space.total(count)
-        if self.is_shown:  # at once: they may be parameters, which the step changes
+        if self.is_shown:  # copied at once, as they may be parameters, which the step changes
             if self.shown >= 0 and space.results is None:
                 to = self.predictions_at + 8 * cut * self.width
                 memory.copy(space.targets[self.shown], to, count * self.width)
@@ -202,7 +202,7 @@ class Batches:
         return True
 
     def by_several(self, cut: Int, count: Int, scale: float) -> bool:
-        """The same, each example by the recording that holds for it."""
+        """Do the same as `by_one`, with the valid specialization for each example."""
         space: executable.Workspace
         rows = self.order[cut : cut + count]
         self.gradients[...] = 0.0
@@ -216,7 +216,7 @@ class Batches:
         return True
 
     def give_numbers(self, space: Any) -> None:
-        """Give a recording its parameters as they are now."""
+        """Copy the current parameters to a specialization."""
         space.params[...] = self.numbers[self.spots[id(space)]]
 
     def penalize(self, penalty: executable.Workspace) -> bool:

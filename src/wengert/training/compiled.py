@@ -1,4 +1,4 @@
-"""The losses of a task's examples, computed by the array programs that `compile` makes of the model and the loss."""
+"""Computes the losses of a task's examples with the compiled model and loss."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ from wengert.training.task import CHUNK, Example, Outcome, Places, RefusedError,
 
 __all__ = ["CompiledLosses"]
 
-PIECE = 1024  # how many examples an array program computes at once; more would cost memory and gain no time
+PIECE = 1024  # the number of examples computed at once; more would cost memory and gain no time
 
 
 class CompiledLosses:
-    """The losses of a task's examples, by an array program.
+    """The losses of a task's examples, computed by an array program.
 
     Args:
-        task: what is learnt.
-        backend: what the program runs by.
+        task: the task.
+        backend: the back end of the program.
         mesh: see `fit`.
-        work: how many examples will be learnt from in all, and how many at once, by which it is decided whether the
-            program serves; None if it does in any case.
+        work: the number of examples in all epochs and in a batch, for the rule of counts; None uses the program in any
+            case.
 
     Attributes:
-        chunk: how many examples are computed at once.
-        serves: whether the array program does, or by the rule of counts the engine.
-        became: what became of them, in words.
+        chunk: the number of examples computed at once.
+        serves: True if the array program runs, False if by the rule of counts the engine does.
+        became: a sentence about the size of the program.
         hosts: the processes that train together.
-        mesh: the devices, of a back end that runs on devices; else None.
+        mesh: the devices of a back end that runs on devices, else None.
 
     Raises:
         RefusedError: the loss or the data cannot be compiled.
@@ -53,57 +53,57 @@ class CompiledLosses:
         self.hosts: Hosts = Hosts([len(task.examples)])
         self.mesh: Any = None
         if backend.device:
-            from wengert.training.devices import hosts_of, mesh_of  # which need JAX
+            from wengert.training.devices import hosts_of, mesh_of  # need JAX
 
             self.hosts, self.mesh = hosts_of(len(task.examples)), mesh_of(mesh)
         self.chunk: int = PIECE
         self._data, self._held_out = _arrays(task.examples), _arrays(task.held_out)
         self._cross_checked = 0
-        model, loss, metric = task.model, task.loss, task.metric  # which a recording reads each time
+        model, loss, metric = task.model, task.loss, task.metric  # local names, for the trace
 
         def example(x: Any, y: Any) -> Any:
-            """What is compiled: the loss of an example and, where there is a metric, the prediction."""
+            """Compute the loss of an example and, if there is a metric, the prediction."""
             prediction = model(_listed(x))
             made = loss(prediction, _listed(y))
             return made if metric is None else Auxiliary(made, prediction)
 
         self._losses = self._compiled(_named(loss, example))
         self._penalties: Compiled | None = None
-        self._flat: FlatSteps | None = None  # those of an earlier epoch, which mostly serve again
+        self._flat: FlatSteps | None = None  # those of an earlier epoch, which usually can be reused
         self._predictions = self._compiled(_named(model, lambda x: model(_listed(x))))
         few = [column[:CHUNK] for column in self._data]
         try:
             with warnings.catch_warnings(), same_random_numbers():
-                warnings.simplefilter("ignore")  # what there is to say is said in one line
-                for n in range(1 + policy.CHANGES):  # of one example alone the first call only records
+                warnings.simplefilter("ignore")  # the reason is reported in one line
+                for n in range(1 + policy.CHANGES):  # two examples, since with one the first call only records
                     self._losses.sum(*[column[:2] for column in few])
                     if n and (self._is_compiled() or self.fallback_reason() or self._losses._runtime.last_waits()):
                         break
                 self.serves: bool = self._is_compiled() or work is None
                 if not self.serves and not self.fallback_reason() and self._losses._runtime.last_waits():
-                    return  # for counts that this run does not come to
+                    return  # this run is too small to be compiled
                 if self._is_compiled():
                     self._losses.sum(*few)
                 if not (reason := self.fallback_reason()) and task.metric is not None:
                     self._predictions.map(few[0])
                 if task.regularization is not None and not reason:
                     self._penalties = self._compiled_penalty(task.regularization)
-        except Exception as error:  # code that a stand-in for a number upsets runs as it always did
+        except Exception as error:  # user code that fails with traced numbers runs on the engine
             reason = f"{type(error).__name__}: {error}"
         last = self._losses._runtime.last
         if not reason and (last is None or (last.candidate is None and not last.specializations)):
-            reason = "nothing is recorded while a profiler or debugger is set"
+            reason = "functions are not traced while a profiler or debugger is active"
         if reason:
             raise RefusedError(reason)
         path = self._losses._runtime.latest()
         size = 1 if work is None else work[1]
         self.serves = self._is_compiled() and (work is None or path.least <= size)
-        self.close: float = path.kernel.agree  # to the engine's numbers, which are summed in another order
+        self.close: float = path.kernel.agree  # the tolerance, since the engine sums in another order
         steps = path.lifted.program.size
         self.became: str = f"{path.nodes:,} scalar operations became {steps:,} array operations"
 
     def _compiled(self, function: Callable[..., Any]) -> Compiled:
-        """A function that runs by the back end, or by the rule of counts."""
+        """Compile a function for the back end, or by the rule of counts."""
         made = Compiled(function, backend=self.backend if self._work is None else None)
         made._runtime.expected = 0 if self._work is None else self._work[0]
         return made
@@ -113,27 +113,27 @@ class CompiledLosses:
         return last is not None and bool(last.specializations)
 
     def _compiled_penalty(self, regularization: Callable[[], Value]) -> Compiled | None:
-        """The regularization as an array program; None if it cannot be one, and then it stays with the engine."""
+        """Compile the regularization; None if that fails, and the engine runs it."""
         try:
             made = self._compiled(regularization)
             made.prepare()
-        except Exception:  # code of the user's that a stand-in for a number upsets: it runs as it always did
+        except Exception:  # user code that fails with traced numbers
             return None
         return None if _fallback_reason(made) else made
 
     def fallback_reason(self) -> str:
-        """Why the loss runs uncompiled by now; it has said so itself. Empty if it does not."""
+        """Return why the loss runs uncompiled by now, of which it has warned; empty if it runs compiled."""
         return _fallback_reason(self._losses)
 
     def source(self) -> str:
-        """The array program as text."""
+        """Return the array program as text."""
         return self._losses.source()
 
     def piece(self, places: Places) -> tuple[Value, list[Outcome]]:
-        """The sum of the losses of these examples, and the outcome of all of them.
+        """Return the sum of the losses of these examples, and the outcome of all of them.
 
         Raises:
-            StaleRecordingError: the program does not hold any more; so for `measure` and `cross_check`.
+            StaleRecordingError: the program is no longer valid; `measure` and `cross_check` raise it too.
         """
         x, y = (column[places] for column in self._data)
         made = self._losses.sum(x, y)
@@ -141,7 +141,7 @@ class CompiledLosses:
         return made, [(made.data,) if self.task.metric is None else (made.data, score)]
 
     def measure(self) -> Outcome:
-        """The mean loss of the examples that are held out, and the mean metric where there is one."""
+        """Return the mean loss of the validation examples, and the mean metric if there is one."""
         count, sums = len(self.task.held_out), [0.0, 0.0]
         for start in range(0, count, self.chunk):
             x, y = (column[start : start + self.chunk] for column in self._held_out)
@@ -150,31 +150,30 @@ class CompiledLosses:
         return tuple([number / count for number in sums[: 1 if self.task.metric is None else 2]])
 
     def release(self) -> None:
-        """See that the parameters and the optimizer have the numbers of now."""
+        """Update the Values of the parameters and the optimizer from arrays."""
         if self._flat is not None:
             self._flat.release()
 
     def cross_check(self) -> None:
-        """Compare one example, another each time, with the engine."""
+        """Compare one example with the engine, a different one each time."""
         place = self._cross_checked = (self._cross_checked + 1) % len(self.task.examples)
         x, y = self.task.examples[place]
         with no_grad():
             penalized, penalties = self.task.regularization, self._penalties
             if penalized is not None and penalties is not None and self._differ(penalized().data, penalties().data):
-                self._penalties = self._flat = None  # a schedule, perhaps: it stays with the engine from now on
+                self._penalties = self._flat = None  # perhaps a schedule: the engine runs it from now on
             want = self.task.loss(self.task.model(x), y).data
         got = float(self._losses.map(*[column[place : place + 1] for column in self._data])[0])
         last = self._losses._runtime.last
         if self._differ(want, got) or (last is not None and last.invalidations):
-            what = "what the loss or the model reads besides its arguments"
-            raise StaleRecordingError(f"{what} has changed during the run")
+            raise StaleRecordingError("something that the loss or the model reads has changed during the run")
 
     def flat_steps(self, order: Places, size: int, optimizer: Optimizer, clip_norm: float | None) -> FlatSteps | None:
-        """The steps of an epoch on arrays; None if there can be none now."""
+        """Return the steps of an epoch on arrays; None if they are not possible now."""
         metric, flat = self.task.metric, self._flat
         if not (metric is None or isinstance(metric, Right)):
-            return None  # a metric of the user's own may read the parameters as they are before each step
-        if flat is None or not flat.goes_on(optimizer):  # to pair all parameters takes time
+            return None  # a user's metric may read the parameters before each step
+        if flat is None or not flat.goes_on(optimizer):  # reused if possible, as matching all parameters takes time
             self.release()
             losses, penalty = recorded(self._losses, [column[:1] for column in self._data]), None
             if self.task.regularization is not None:
@@ -184,7 +183,7 @@ class CompiledLosses:
             if losses is None or not FlatSteps.serve(losses, penalty, optimizer):
                 return None
             flat = self._flat = self._steps(losses, penalty, optimizer, metric, self.chunk, self._data)
-        if flat is None or not (flat.held or optimizer._takes_arrays()):  # nobody changed what the arrays still hold
+        if flat is None or not (flat.held or optimizer._takes_arrays()):  # valid arrays have not been changed
             self.release()
             return None
         places = np.arange(len(order)) if isinstance(order, range) else order
@@ -192,9 +191,9 @@ class CompiledLosses:
         return flat
 
     def _steps(self, losses: Recorded, penalty: Recorded | None, optimizer: Optimizer, *more: Any) -> FlatSteps | None:
-        """Steps on arrays: on the devices, where there are some and the optimizer's rule and the data can be there."""
+        """Make steps on arrays, on devices if there are any and the optimizer's rule and the data allow it."""
         if self.mesh is not None:
-            from wengert.training.devices import DeviceSteps  # which needs JAX
+            from wengert.training.devices import DeviceSteps  # needs JAX
 
             if DeviceSteps.serve_there(losses, optimizer, self._data):
                 return DeviceSteps(losses, penalty, optimizer, *more, mesh=self.mesh, hosts=self.hosts)
@@ -204,7 +203,7 @@ class CompiledLosses:
         return abs(want - got) > self.close * max(1.0, abs(want))
 
     def _score(self, x: Any, y: Any, places: Iterable[int], examples: list[Example]) -> float:
-        """The sum of the metric over some examples, given both as arrays and as their places."""
+        """Return the sum of the metric over some examples, given as arrays and as indices."""
         metric, model = self.task.metric, self.task.model
         if metric is None:
             return 0.0
@@ -212,13 +211,13 @@ class CompiledLosses:
         if isinstance(metric, Right) and predictions is not None:
             return metric.count(predictions, y)
         pairs = [examples[i] for i in places]
-        with no_grad():  # a metric of the user's own gets Values, as it does without a program
+        with no_grad():  # a user's metric gets Values, as on the engine
             shown = [model(row) for row, _ in pairs] if predictions is None else _values(predictions.tolist())
             return sum(float(metric(p, target)) for p, (_, target) in zip(shown, pairs, strict=True))
 
 
 def _arrays(examples: list[Example]) -> list[Any]:
-    """The rows and the targets as arrays; none for no examples.
+    """Convert the rows and the targets to arrays; no arrays without examples.
 
     Raises:
         RefusedError: they are not numbers, or the rows differ in length.
@@ -235,19 +234,19 @@ def _arrays(examples: list[Example]) -> list[Any]:
 
 
 def _fallback_reason(function: Compiled) -> str:
-    """Why the last call of a compiled function ran uncompiled; empty if it did not, or if there was none."""
+    """Return why the last call of a compiled function ran uncompiled; empty if it ran compiled, or without a call."""
     last = function._runtime.last
     return "" if last is None else last.fallback_reason
 
 
 def _named(source: Any, function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function under the name of the user's own, which messages then have."""
+    """Give a function the name of the user's, for messages."""
     function.__name__ = getattr(source, "__name__", type(source).__name__)
     return function
 
 
 def _listed(x: Any) -> Any:
-    """A row of an array as the lists that the user's code gets without arrays."""
+    """Convert a row of an array to the lists that the user's code expects."""
     return x.tolist() if hasattr(x, "tolist") else x
 
 

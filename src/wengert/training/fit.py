@@ -1,4 +1,4 @@
-"""fit(): the training loop that everyone writes, written once.
+"""`fit` runs the training loop that everyone writes.
 
 >>> from wengert.losses import mse
 >>> from wengert.nn import MLP
@@ -60,62 +60,61 @@ def fit(
     dtype: str = "float64",
     mesh: Any = None,
 ) -> History:
-    """Train a model: for each batch the gradient of its mean loss, then one step of the optimizer.
+    """Train a model: for each batch compute the gradient of its mean loss, then make one step of the optimizer.
 
-    Everything is checked before anything is changed. Ctrl-C ends the run at once and in order: what was
-    learnt so far stays, and the History says `interrupted`. A loss that is not finite ends it too, with a
-    warning, before the step that would carry it into the parameters.
+    All arguments and data are checked before anything is changed. Ctrl-C ends the run cleanly: the parameters keep
+    what was learnt so far, and `history.interrupted` is True. A loss that is not finite ends the run too, with a
+    warning, before the step that would spoil the parameters.
 
-    Where NumPy is installed, the model and the loss are compiled (see `compile`) and each batch is an array
-    program, which is the same to rounding; what cannot be compiled, or would take longer to prepare than to
-    compute, is left to the engine. What computes is settled at the start, and the History names it. It is the
-    plain code that is recorded, a few times: one that counts its calls, or keeps what it saw, wants
+    If NumPy is installed, the model and the loss are compiled (see `compile`) and each batch runs as an array program,
+    with the same results up to rounding. Functions that cannot be compiled, or would take longer to compile than to
+    run, run on the engine. The choice is made at the start, and `history.backend` names it. To compile them, the
+    model and the loss are run a few more times; if they count their calls or store what they see, pass
     backend="eager".
 
-    A batch is computed in pieces of at most 128 examples (1,024 by a program) whose gradients add up in the
-    parameters, so even one batch of all data needs little memory.
+    A batch is computed in pieces of at most 128 examples (1,024 if compiled) whose gradients accumulate in the
+    parameters, so that even one batch of all data needs little memory.
 
     Args:
         model: called with one row of X; a Module, or any function of the optimizer's parameters.
-        loss: called with what the model gave and one of Y; gives a Value.
+        loss: called with a prediction of the model and its target; returns a Value.
         X: the inputs, a list or array of rows. If the model has `nin`, each row has that many numbers.
-        Y: the targets, as many.
-        optimizer: what moves the parameters.
-        epochs: how many times to go through the data.
-        batch_size: how many examples make one step; None is all of them.
-        validation: (X, Y) that are not learnt from, only measured after each epoch.
-        patience: end the run when the validation loss has not improved for so many epochs. With it, the
-            parameters are in the end those of the best epoch, however the run ended.
-        metric: metric(prediction, target), of which the mean is reported as accuracy; None for none. "auto"
-            is the share that is right where the loss is cross_entropy (the greatest logit), hinge (the
-            sign), binary_cross_entropy (above or below 0.5) or that with logits (the sign), else none.
-        regularization: called once a batch; what it gives, such as `l2(...)`, is added to the mean loss.
-        clip_norm: the greatest norm of the gradient (see clip_grad_norm); None is any.
-        shuffle: whether each epoch goes through the data in a new order, shuffled from that in which they were passed.
-        seed: what decides these orders: each is sorted(examples, key=lambda _: rng.getrandbits(64)), where rng is
-            random.Random(seed); None leaves it to Python's module `random` and its seed.
-        progress: whether to show progress on stderr: a bar if tqdm is installed, else a plain line.
-        callback: called with the History after each epoch; if it returns True, the run ends. Without one, and without
-            validation, the parameters that another thread sees may be a tenth of a second old.
-        backend: "eager" is the engine; "numpy", "native" and "xla" are the array program, or an error, the last one
-            on devices; "auto" is the program if there can be one and it pays, by a rule of counts
-            (see `wengert.compile`): the same for the same program, data and number of epochs.
-        history: of an earlier run, which this one goes on with until there are `epochs` in all: the same History is
-            continued and returned. If the parameters, the optimizer and the random numbers are as they were then (see
-            `wengert.checkpoint`, and save from `callback`), the outcome is that of one long run, to the last bit:
-            "auto" keeps to the back end of the earlier run, and with `seed` the orders of its epochs are drawn again
-            and passed over.
-        dtype: "float64", or "float32" where the back end is "xla".
-        mesh: the devices of the back end "xla", which share each batch: how many, or a `jax.sharding.Mesh`. None is
-            the one that JAX would choose; after `jax.distributed.initialize` those of all processes, each of which
-            calls `fit` with its share of X and Y: `batch_size` counts the examples of all of them.
+        Y: the targets, one for each row.
+        optimizer: updates the parameters.
+        epochs: the number of passes through the data.
+        batch_size: the number of examples in one step; None takes all of them.
+        validation: (X, Y) that the model is not trained on, but measured with after each epoch.
+        patience: ends the run when the validation loss has not improved for this many epochs. The parameters are then
+            set to those of the best epoch, however the run ended.
+        metric: metric(prediction, target), whose mean is reported as accuracy; None for none. "auto" is the fraction of
+            correct predictions if the loss is cross_entropy (the greatest logit), hinge (the sign),
+            binary_cross_entropy (above or below 0.5) or binary_cross_entropy_with_logits (the sign), else none.
+        regularization: called once per batch; its result, such as `l2(...)`, is added to the mean loss.
+        clip_norm: the largest norm of the gradient (see clip_grad_norm); None does not clip.
+        shuffle: True goes through the data in a new random order in each epoch.
+        seed: makes the orders reproducible: each is sorted(examples, key=lambda _: rng.getrandbits(64)) with
+            rng = random.Random(seed); None uses Python's module `random` and its seed.
+        progress: True shows progress on stderr: a bar if tqdm is installed, else a plain line.
+        callback: called with the History after each epoch; the run ends if it returns True. Without a callback and
+            without validation, other threads may see parameters that are a tenth of a second old.
+        backend: "eager" runs on the engine; "numpy", "native" and "xla" (on devices) run compiled or raise an error;
+            "auto" compiles if that is possible and pays, by a rule of counts (see `wengert.compile`): the choice is
+            always the same for the same program, data and number of epochs.
+        history: the History of an earlier run to continue until there are `epochs` in all; it is extended and returned.
+            If the parameters, the optimizer and the random numbers are restored too (see `wengert.checkpoint`; save
+            from `callback`), the result is that of one long run, bit for bit: "auto" keeps the back end of the earlier
+            run, and with `seed` the orders of its epochs are drawn again and skipped.
+        dtype: "float64", or "float32" with the back end "xla".
+        mesh: the devices of the back end "xla", which share each batch: a number, or a `jax.sharding.Mesh`. None is
+            JAX's default device, or after `jax.distributed.initialize` the devices of all processes, each of which
+            calls `fit` with its part of X and Y; `batch_size` counts the examples of all processes.
 
     Raises:
-        DataError: X or Y is empty, or holds what is no finite number; or a target is of no class.
+        DataError: X or Y is empty or has a number that is not finite, or a target is not a class.
         LengthError: X and Y, a row and the model's inputs, or a target and its prediction differ in length.
-        ArgumentError: an argument is out of its range, or the optimizer is another model's; or a backend is asked
-            for, and the loss or the data cannot be compiled.
-        MissingExtraError: what the backend needs is not installed.
+        ArgumentError: an argument has an invalid value, the optimizer has other parameters than the model, or `backend`
+            is given and the loss or the data cannot be compiled.
+        MissingExtraError: a library that the back end needs is not installed.
         OperandError: the loss is not a Value.
     """
     if backend not in (known := ("auto", "eager", *BACKENDS)):
@@ -124,7 +123,7 @@ def fit(
     model, loss = uncompiled(model), uncompiled(loss)
     _check_numbers(epochs, batch_size, patience, clip_norm)
     if patience is not None and validation is None:
-        raise ArgumentError("patience needs validation data: validation=(X, Y)")
+        raise ArgumentError("patience needs validation data: pass validation=(X, Y)")
     examples = _examples(model, loss, X, Y, "X", "Y")
     held_out = _examples(model, loss, *validation, "validation X", "validation Y") if validation else []
     measure = _metric(metric, loss)
@@ -152,11 +151,11 @@ def fit(
     bar = Progress(progress and not hosts.here, epochs, -(-hosts.total // size))
     if trainer.fallback and any(one.is_available() for one in BACKENDS.values()):
         bar.say(f"fit runs on the engine: {trainer.fallback}")
-    goes_on = callback is None and not held_out  # from epoch to epoch, and nobody looks
+    goes_on = callback is None and not held_out  # nothing reads the parameters between two epochs
     try:
         while len(history) < epochs and not history.stopped_early:
             if len(history) and (callback is not None or not len(history) & (len(history) - 1)):
-                trainer.cross_check()  # the callback, or who knows what, may have changed what the loss reads
+                trainer.cross_check()  # the callback or another thread may have changed what the loss reads
             _append(trainer.learn(orders, size, optimizer, clip_norm, bar, goes_on), history.loss, history.accuracy)
             if held_out:
                 _append(trainer.measure(), history.val_loss, history.val_accuracy)
@@ -186,24 +185,23 @@ def fit(
 
 
 def predict(model: Model, X: Iterable[Any]) -> list[Any]:
-    """What the model gives for each row of X, as plain numbers and lists of them; no gradients are recorded.
+    """Return the model's prediction for each row of X, as numbers or lists of numbers, without recording gradients.
 
     Raises:
-        DataError, LengthError: a row is not what the model takes (see fit).
+        DataError, LengthError: a row does not fit the model (see fit).
     """
     with no_grad():
         return [_plain(model(x)) for x in _rows(model, X, "X")]
 
 
 def accuracy(model: Model, X: Iterable[Any], Y: Iterable[Any], loss: Loss | None = None) -> float:
-    """The share of examples that the model gets right, from 0 to 1.
+    """Return the fraction of examples that the model predicts correctly, from 0 to 1.
 
-    What counts as right depends on the loss that the model was trained with (see fit's `metric`). Without
-    one it is taken from the data: cross_entropy where the model gives a list, hinge where all targets are
-    -1 and 1.
+    Which predictions are correct depends on the loss that the model was trained with (see `metric` in fit). Without a
+    loss it is inferred: cross_entropy if the model returns a list, hinge if all targets are -1 or 1.
 
     Raises:
-        ArgumentError: the loss has no such measure, or none was given and the data do not tell.
+        ArgumentError: the loss has no metric, or none was passed and it cannot be inferred.
         DataError, LengthError: X or Y cannot be computed with (see fit).
     """
     rows, targets = _rows(model, X, "X"), _as_list(Y)
@@ -211,11 +209,11 @@ def accuracy(model: Model, X: Iterable[Any], Y: Iterable[Any], loss: Loss | None
         with no_grad():
             several = not isinstance(model(rows[0]), Value) if rows else False
         if not several and not all(y in (-1, 1) for y in targets):
-            raise ArgumentError("name the loss: from one output and these targets it cannot be told what is right")
+            raise ArgumentError("pass loss=: with one output and these targets, correct predictions are not defined")
         loss = cross_entropy if several else hinge
     metric = _metric("auto", loss)
     if metric is None:
-        raise ArgumentError(f"{_name(loss)} does not tell which predictions are right")
+        raise ArgumentError(f"{_name(loss)} has no metric of correct predictions")
     examples = _examples(model, loss, rows, targets, "X", "Y")
     return Trainer(Task(model, loss, metric, None, [], examples)).measure()[1]
 
@@ -228,7 +226,7 @@ def _append(outcome: tuple[float, ...], *curves: list[float]) -> None:
 def _begun(
     history: History | None, optimizer: Optimizer, measured: bool, validated: bool, patience: int | None
 ) -> History:
-    """The history to go on with: a new one, or that of an earlier run, if it is of such a run."""
+    """Return a new History, or check the one of an earlier run that is to be continued."""
     if history is None:
         return History()
     if not isinstance(history, History):
@@ -239,12 +237,12 @@ def _begun(
             ("val_loss", bool(history.val_loss), validated),
         ]:
             if has != has_now:
-                there, here = ("has", "none") if has else ("has no", "one")
-                raise ArgumentError(f"the earlier run {there} {name}, and this one would have {here}")
+                there, here = ("has", "would not") if has else ("has no", "would")
+                raise ArgumentError(f"the earlier run {there} {name}, but this one {here}: pass the same arguments")
         best, count = len(history.best_parameters), len(optimizer.parameters)
         if patience is not None and best != count:
             kept = "no parameters" if not best else f"{best} parameters, not {count},"
-            raise ArgumentError(f"the earlier run kept {kept} of its best epoch, to which patience goes back")
+            raise ArgumentError(f"patience needs the best epoch's parameters, but the earlier run kept {kept} of it")
     waited = len(history) - 1 - (history.best_epoch or 0)
     history.stopped_early = patience is not None and waited >= patience
     history.interrupted = history.diverged = False
@@ -259,12 +257,13 @@ def _check_arguments(
 ) -> None:
     for name, function in {"model": model, "loss": loss}.items():
         if not callable(function):
-            raise ArgumentError(f"{name} is {function!r}; expected a function")
+            hint = ", such as wengert.losses.mse" if name == "loss" else ""
+            raise ArgumentError(f"{name} is {function!r}; expected a function{hint}")
     if not isinstance(optimizer, Optimizer):
         raise ArgumentError(f"optimizer is {optimizer!r}; expected one of wengert.optim, such as Adam(model)")
     known = model.parameters() if hasattr(model, "parameters") else optimizer.parameters
     if not set(known) & set(optimizer.parameters):
-        raise ArgumentError("the optimizer holds no parameter of this model: was the model made anew after it?")
+        raise ArgumentError("the optimizer has no parameter of this model: was the model replaced after it was made?")
     if regularization is not None:
         with no_grad():
             _check_loss("regularization", regularization())
@@ -294,23 +293,23 @@ def _check_loss(name: str, loss: object) -> None:
 def _examples(
     model: Model, loss: Loss, X: Iterable[Any], Y: Iterable[Any], x_name: str, y_name: str
 ) -> list[tuple[Any, Any]]:
-    """(row, target) pairs; every row is checked, and every target against what the model gives for one row."""
+    """Return (row, target) pairs, after a check of all rows, and of all targets with the prediction for one row."""
     rows, targets = _rows(model, X, x_name), _as_list(Y)
     if len(rows) != len(targets):
-        raise LengthError(f"{x_name} has {len(rows)} rows, {y_name} has {len(targets)}")
+        raise LengthError(f"{x_name} has {len(rows)} rows but {y_name} has {len(targets)}; expected as many of each")
     if not rows:
-        raise DataError(f"{x_name} is empty: there is nothing to learn from")
+        raise DataError(f"{x_name} is empty: expected at least one row")
     with same_random_numbers(), no_grad():
         _try_targets(model(rows[0]), loss, targets, y_name)
     return list(zip(rows, targets, strict=True))
 
 
 def _try_targets(prediction: Any, loss: Loss, targets: list[Any], name: str) -> None:
-    """Check every target against what the model gives."""
+    """Call the loss with a prediction and every target, to check the targets."""
     tried = set()
     for i, target in enumerate(targets):
         if isinstance(target, (int, float)):
-            if (type(target), target) in tried:  # to a loss, 1.0 may be no class where 1 is
+            if (type(target), target) in tried:  # with the type: a loss may accept the class 1 but not 1.0
                 continue
             tried.add((type(target), target))
         _check_finite(target, f"row {i} of {name}")
@@ -331,11 +330,11 @@ def _rows(model: Model, X: Iterable[Any], name: str) -> list[Any]:
 
 
 def _inputs(row: object, nin: int, place: str) -> list[Any]:
-    """A row for a model that says how many inputs it has: as floats, which compute fastest, and Values."""
+    """Check a row for a model with `nin` inputs, and convert its numbers to floats, which are fastest."""
     if not isinstance(row, (list, tuple)):
         raise DataError(f"{place} is {row!r}; expected a list of {nin} numbers")
     if len(row) != nin:
-        raise LengthError(f"{place} has {len(row)} numbers; the model has {nin} inputs")
+        raise LengthError(f"{place} has {len(row)} numbers, but the model has {nin} inputs")
     for column, x in enumerate(row):
         if not isinstance(x, (float, Real, Value)):
             raise DataError(f"{place}, column {column} is {x!r}; expected a number")
@@ -343,12 +342,12 @@ def _inputs(row: object, nin: int, place: str) -> list[Any]:
 
 
 def _as_list(data: Any) -> list[Any]:
-    """Arrays, tensors, series and tables, or a list of them, as lists of Python's own numbers."""
+    """Convert arrays, tensors, series and tables, or a list of them, to lists of Python numbers."""
     return [native(item) for item in native(data)]
 
 
 def native(item: Any) -> Any:
-    """An array, a tensor, a series or a table as a list of Python's own numbers; anything else as it is."""
+    """Convert an array, a tensor, a series or a table to a list of Python numbers; return anything else unchanged."""
     for convert in ("to_numpy", "tolist"):
         if hasattr(item, convert):
             item = getattr(item, convert)()
@@ -356,7 +355,7 @@ def native(item: Any) -> Any:
 
 
 def _check_finite(item: object, place: str) -> None:
-    """Refuse nan and infinity, in lists of numbers too. What is no number is left to the model."""
+    """Raise a DataError for nan and infinity, in lists of numbers too; other objects are left to the model."""
     if isinstance(item, (list, tuple)):
         for column, x in enumerate(item):
             if type(x) is not float or not isfinite(x):

@@ -1,10 +1,10 @@
-"""Training steps on flat arrays: what `fit` does with a compiled loss while nobody looks at the parameters.
+"""Training steps on flat arrays, for `fit` with a compiled loss while nothing reads the parameters.
 
-To gather the parameters from their Values for each batch, and to give each its gradient, takes longer than the array
-program of a small batch. So the numbers, the gradients and the optimizer's state stay in arrays from step to step, in
-the order in which the program has the parameters, and go back to the Values when somebody may read them: after an
-epoch, before the function itself is run to compare, and for a batch that the program cannot do. Until then `Batches`
-makes one step after another. The steps are those of the optimizer to the bit; the gradients are those of the compiled
+Gathering the parameters from their Values for each batch, and writing the gradients back, takes longer than the array
+program of a small batch. So the parameters, the gradients and the optimizer's state stay in arrays from step to step,
+in the order of the program's parameters. They are written back to the Values when something may read them: after an
+epoch, before the function itself is run for a check, and for a batch that the program cannot run. Until then `Batches`
+makes one step after the other. The steps have the bits of the optimizer's; the gradients are those of the compiled
 loss.
 """
 
@@ -23,29 +23,29 @@ from wengert.training.metrics import Right
 
 __all__ = ["FlatSteps", "Recorded", "places", "recorded"]
 
-# In operations, of which machine code does some 1,000 in a microsecond:
-PAUSE = 5_000_000  # between two looks at what else there is to do: Ctrl-C, other threads, the progress bar
-SHOWN = 100_000_000  # after so many another thread, which draws them, say, sees the numbers of an epoch
+# In operations, of which machine code runs about 1,000 in a microsecond:
+PAUSE = 5_000_000  # between two returns to Python, for Ctrl-C, other threads and the progress bar
+SHOWN = 100_000_000  # between two updates of the Values, for other threads that read them
 
 
 class Recorded(NamedTuple):
-    """A compiled function, and the recordings that its calls here run by."""
+    """A compiled function with the specializations that run its calls here."""
 
     runtime: Any
-    entry: Any  # what the runtime knows of them
+    entry: Any  # the runtime's cache entry
     paths: tuple[Specialization, ...]
 
     def is_old(self) -> bool:
-        """Whether its calls run by others by now."""
+        """Return True if other specializations run its calls by now."""
         return bool(self.entry.is_eager) or tuple(self.entry.specializations) != self.paths
 
     def parameters(self) -> set[int]:
-        """The identities of all their parameters."""
+        """Return the ids of all their parameters."""
         return {id(p) for path in self.paths for p in path.parameters}
 
 
 def recorded(compiled: Compiled, batch: Sequence[Any]) -> Recorded | None:
-    """The recordings of a compiled function for such arguments: of a batch, or none; None if it runs uncompiled."""
+    """Return a compiled function's specializations for a batch, or for no arguments; None if it runs uncompiled."""
     runtime: Any = compiled._runtime
     entry = runtime.entry_for(runtime.arguments(batch, {}, bool(batch)), 1)
     paths = tuple(entry.specializations)
@@ -56,12 +56,12 @@ class FlatSteps(Batches):
     """The steps of an optimizer, with the parameters of a loss and the optimizer's state in arrays.
 
     Args:
-        losses: the loss, and where there is a metric the predictions.
+        losses: the loss and, if there is a metric, the predictions.
         penalty: the regularization, or None.
-        optimizer: whose rule the steps follow.
-        metric: counts what is right among the predictions, or None.
-        piece: how many examples are computed at once.
-        data: an array for each argument of the loss, with a row for each example.
+        optimizer: the optimizer.
+        metric: counts the correct predictions, or None.
+        piece: the number of examples computed at once.
+        data: an array for each argument of the loss, with one row per example.
     """
 
     def __init__(
@@ -76,17 +76,17 @@ class FlatSteps(Batches):
         self.task: tuple[Recorded, Recorded | None, Optimizer] = (losses, penalty, optimizer)
         self.metric: Right | None = metric
         self.state: dict[str, Any] = {}
-        self.held: bool = False  # whether the numbers of now are in the arrays; else they are in the Values
-        self.unseen: int = 0  # how many operations ago the Values had them last
-        self.pause: int = PAUSE  # operations between two looks
-        self.number: int = 0  # of the batch that comes next
-        self.meanwhile: Callable[[], None] = lambda: None  # what there is to do while devices compute
-        self.first: int = 0  # from which example on there are predictions
-        self.stop: int = 0  # and up to which
-        self.right: float = 0.0  # how many of those before were right
+        self.held: bool = False  # True while the arrays have the current numbers, and False while the Values do
+        self.unseen: int = 0  # the number of operations since the Values were updated
+        self.pause: int = PAUSE  # operations between two returns to Python
+        self.number: int = 0  # the index of the next batch
+        self.meanwhile: Callable[[], None] = lambda: None  # called while devices compute
+        self.first: int = 0  # the first example whose prediction has not been counted
+        self.stop: int = 0  # the end of these
+        self.right: float = 0.0  # the number of correct predictions counted so far
         first = losses.paths[0]
-        self.nodes: int = max(path.nodes for path in losses.paths)  # operations of an example
-        # Those of the first recording, as it has them, then what it does not reach.
+        self.nodes: int = max(path.nodes for path in losses.paths)  # operations per example
+        # The parameters of the first specialization in its order, then the others.
         known = {id(p): p for p in (*first.parameters, *optimizer.parameters)}
         self.parameters: tuple[Any, ...] = tuple(known.values())
         self.places: Any = places(self.parameters, optimizer.parameters)
@@ -104,7 +104,7 @@ class FlatSteps(Batches):
 
     @staticmethod
     def serve(losses: Recorded, penalty: Recorded | None, optimizer: Optimizer) -> bool:
-        """Whether such steps are the same as any others: all parameters are leaves, and the optimizer's."""
+        """Return True if steps on arrays are equivalent: all parameters are leaves and belong to the optimizer."""
         moved = {id(p) for p in optimizer.parameters}
         if penalty is not None and (len(penalty.paths) > 1 or not penalty.parameters() <= moved):
             return False
@@ -112,16 +112,16 @@ class FlatSteps(Batches):
         return len(shapes) == 1 and all(path.leaves for path in losses.paths) and losses.parameters() <= moved
 
     def is_old(self) -> bool:
-        """Whether something else is recorded by now."""
+        """Return True if other specializations run by now."""
         return any(each is not None and each.is_old() for each in self.task[:2])
 
     def goes_on(self, optimizer: Optimizer) -> bool:
-        """Whether they serve for one more epoch of an optimizer."""
+        """Return True if the steps can be reused for another epoch of an optimizer."""
         return self.task[2] is optimizer and not self.is_old()
 
     def end(self, goes_on: bool = False) -> float:
-        """The epoch is over: give the Values what the arrays hold; not each time where the next epoch goes on with it,
-        and nothing of the user's runs in between. Returns how many of the predictions were right.
+        """End an epoch and return the number of correct predictions. The Values are updated, but less often if
+        `goes_on`, when the next epoch follows without any user code in between.
         """
         if not goes_on:
             self.release()
@@ -132,49 +132,48 @@ class FlatSteps(Batches):
         return right
 
     def release(self) -> None:
-        """Give the Values what the arrays hold, and let them have it."""
+        """Update the Values, which have the current numbers from then on."""
         pressed = None
         while self.held:
             try:
                 self.store()
                 self.held = False
-            except KeyboardInterrupt as interrupt:  # it comes once, and waits until all is written
+            except KeyboardInterrupt as interrupt:  # raised again once everything is written
                 pressed = interrupt
         if pressed is not None:
             raise pressed
 
     def count_right(self, start: int) -> None:
-        """Look at the predictions that there are; the next ones are from an example on."""
+        """Count the correct predictions so far; the next ones begin at the example `start`."""
         span = slice(self.first, self.stop)
-        if self.metric is not None and self.first < self.stop:  # of many, for NumPy's calls take longer than its sums
+        if self.metric is not None and self.first < self.stop:  # many at once, as NumPy's calls are slow
             self.right += self.metric.count(self.predictions[span], self.data[-1][self.order[span]])
         self.first = self.stop = start
 
     def load(self) -> None:
-        """Read the Values and the optimizer's state as they are now."""
+        """Read the Values and the optimizer's state into the arrays."""
         gather(self.parameters, self.numbers)
         self.state = {name: np.array(numbers)[self.places] for name, numbers in self.task[2]._state.items()}
         self.held, self.unseen = True, 0
 
     def store(self) -> None:
-        """Write everything back to where it came from, the gradients of the last batch too."""
+        """Write the arrays back to the Values and the optimizer, with the gradients of the last batch."""
         scatter(self.parameters, self.numbers, self.gradients)
         for name, numbers in self.state.items():
             np.frombuffer(self.task[2]._state[name])[self.places] = numbers
         self.unseen = 0
 
     def step(self, number: int, start: int, loss: float) -> tuple[int, float]:
-        """Make some steps of the optimizer, on the batches from one on: as many as there are before the next look.
+        """Make some steps of the optimizer on the batches from `number` on, up to the next check or return to Python.
 
         Args:
-            number: of that batch.
-            start: the example that it begins with.
-            loss: that of the epoch so far.
+            number: the index of the first batch.
+            start: the index of its first example.
+            loss: the epoch's loss so far.
 
         Returns:
-            How many were made, and `loss` with that of each batch, by its share of the epoch, added. None are made if
-            the program does not hold for the next batch or comes to what is not finite; then the numbers are in the
-            Values.
+            The number of steps, and `loss` plus that of each batch, weighted by its fraction of the epoch. The number
+            is 0 if the program is not valid for the next batch or a number is not finite; the Values are current then.
         """
         self.number = number
         if start != self.stop:
@@ -199,7 +198,7 @@ class FlatSteps(Batches):
         return done, loss
 
     def steps_until_check(self, start: int) -> int:
-        """How many steps can be made from an example on until something is compared, or somebody may look."""
+        """Return the number of steps from an example on until the next check or return to Python."""
 
         def ready(batch: list[Any]) -> list[Any]:
             self.store()
@@ -216,6 +215,6 @@ class FlatSteps(Batches):
 
 
 def places(these: Iterable[Any], among: Iterable[Any]) -> Any:
-    """Where some parameters stand among others."""
+    """Return the indices of some parameters among others."""
     place = {id(p): number for number, p in enumerate(among)}
     return np.array([place[id(p)] for p in these], np.int64)

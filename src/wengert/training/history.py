@@ -1,4 +1,4 @@
-"""What a training run tells: a `History` of it when it is over, and `Progress` while it goes on."""
+"""The `History` of a training run, and its `Progress` on the terminal."""
 
 from __future__ import annotations
 
@@ -20,47 +20,47 @@ ENDS = ("interrupted", "stopped_early", "diverged")
 
 @dataclass(eq=False, repr=False)
 class History:
-    """What happened in each epoch of a training run, and how the run ended."""
+    """The losses and metrics of each epoch of a training run, and how the run ended."""
 
     loss: list[float] = field(default_factory=list)
-    """What was minimised, averaged over the epoch's batches while they were learnt: regularization included."""
+    """The training loss with regularization, averaged over the epoch's batches, each before its step."""
     val_loss: list[float] = field(default_factory=list)
     """The mean loss over the validation data after the epoch, without regularization; empty without such data."""
     accuracy: list[float] = field(default_factory=list)
-    """The metric, averaged like `loss`: a share from 0 to 1; empty if the loss has no metric of its own."""
+    """The metric, averaged like `loss`: a fraction from 0 to 1; empty without a metric."""
     val_accuracy: list[float] = field(default_factory=list)
     """The metric over the validation data after the epoch."""
     seconds: float = 0.0
-    """How long the run took."""
+    """The duration of the run."""
     interrupted: bool = False
-    """Whether Ctrl-C ended it."""
+    """True if Ctrl-C ended it."""
     stopped_early: bool = False
-    """Whether patience, or the callback, ended it."""
+    """True if patience or the callback ended it."""
     diverged: bool = False
-    """Whether a loss that was not finite ended it."""
+    """True if a loss that was not finite ended it."""
     backend: str = ""
-    """What computed it: "eager" for the engine, else the back end of the array program: "numpy"."""
+    """The back end that ran it, such as "numpy", or "eager" for the engine."""
     fallback: str = ""
-    """Why it was the engine, where it was not asked for; else empty."""
+    """Why it ran on the engine although backend="eager" was not passed; else empty."""
     best_parameters: list[float] = field(default_factory=list, init=False)
-    """The data of the optimizer's parameters after the best epoch, where `patience` asked for them."""
+    """With `patience`, the data of the optimizer's parameters after the best epoch."""
 
     def __post_init__(self) -> None:
-        for name in CURVES:  # which grow, and are not the caller's
+        for name in CURVES:  # copied, as they grow
             setattr(self, name, [*getattr(self, name)])
 
     def __len__(self) -> int:
-        """The number of epochs that were completed."""
+        """Return the number of completed epochs."""
         return len(self.loss)
 
     @property
     def best_epoch(self) -> int | None:
-        """The epoch, from 0, of the least validation loss (of the least loss without validation data)."""
-        losses = [number if number == number else inf for number in self.val_loss or self.loss]  # nan is no best
+        """The index of the epoch with the smallest validation loss, or training loss without validation data."""
+        losses = [number if number == number else inf for number in self.val_loss or self.loss]  # nan is never best
         return losses.index(min(losses)) if losses else None
 
     def state_dict(self) -> dict[str, Any]:
-        """All that it holds, as strings, numbers and lists of numbers: `wengert.checkpoint` saves it.
+        """Return all attributes as strings, numbers and lists of numbers, for `wengert.checkpoint`.
 
         >>> History([0.5], seconds=2.0, backend="eager").state_dict()["seconds"]
         2.0
@@ -69,10 +69,10 @@ class History:
         return {name: [*part] if isinstance(part, list) else part for name, part in parts.items()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take over what `state_dict` of another gave, or change nothing at all.
+        """Restore a state from `state_dict`; on an error nothing is changed.
 
         Raises:
-            ArgumentError: it is no such state.
+            ArgumentError: it is not such a state.
         """
         if not isinstance(state, Mapping) or set(state) != set(self.state_dict()):
             raise ArgumentError(f"not a state of History: {state!r:.60}")
@@ -86,9 +86,9 @@ class History:
         epochs = len(lists["loss"])
         for name in CURVES:
             if len(lists[name]) not in (0, epochs):
-                raise ArgumentError(f"not a state of History: {name} is of {len(lists[name])} epochs, loss of {epochs}")
+                raise ArgumentError(f"not a state of History: {name} has {len(lists[name])} epochs, loss has {epochs}")
         if any(state[name] not in (0, 1) for name in ENDS):
-            raise ArgumentError("not a state of History: it does not tell how the run ended")
+            raise ArgumentError(f"not a state of History: expected True or False for {', '.join(ENDS)}")
         seconds = state["seconds"]
         if not (isinstance(seconds, (int, float)) and isfinite(seconds) and seconds >= 0.0):
             raise ArgumentError(f"not a state of History: seconds is {seconds!r:.40}")
@@ -104,12 +104,12 @@ class History:
         self.fallback = "".join([c if c.isprintable() else " " for c in state["fallback"]])
 
     def plot(self, axes: Any = None) -> Any:
-        """Draw the curves with matplotlib; returns its axes.
+        """Plot the curves with matplotlib, and return the axes.
 
         Raises:
             MissingExtraError: matplotlib is not installed.
         """
-        from wengert.view.plots import plot_history  # the one import of view: a History draws itself
+        from wengert.view.plots import plot_history  # the only import of view
 
         return plot_history(self, axes)
 
@@ -120,20 +120,20 @@ class History:
         return f"History({', '.join(parts)})"
 
     def last(self) -> str:
-        """The numbers of the last epoch, in one line."""
+        """Write the numbers of the last epoch in one line."""
         curves = [(name, getattr(self, name)) for name in ("loss", "accuracy", "val_loss", "val_accuracy")]
         return ", ".join(f"{name} {numbers[-1]:.4g}" for name, numbers in curves if numbers)
 
 
 class Progress:
-    """Progress on stderr: a bar of tqdm's where it is installed, else a line that is rewritten.
+    """Progress on stderr: a bar if tqdm is installed, else a line that is rewritten.
 
-    Where stderr is no terminal a line is written about ten times in a run.
+    If stderr is not a terminal, about ten lines are written in a run.
 
     Args:
-        shown: whether anything is written.
-        epochs: how many there will be.
-        batches: how many each of them has.
+        shown: False writes nothing.
+        epochs: the number of epochs.
+        batches: the number of batches in an epoch.
     """
 
     def __init__(self, shown: bool, epochs: int, batches: int) -> None:
@@ -141,18 +141,18 @@ class Progress:
         self._bar: Any = None
         try:
             if shown and sys.stderr.isatty():
-                form = "{percentage:3.0f}%|{bar}| {remaining} left{postfix}"  # room for the numbers on 80 columns
+                form = "{percentage:3.0f}%|{bar}| {remaining} left{postfix}"  # leaves room for numbers in 80 columns
                 self._bar = import_module("tqdm").tqdm(total=epochs * batches, bar_format=form, file=sys.stderr)
         except ImportError:
-            pass  # the plain line does
+            pass  # the plain line is used
 
     def batches(self, count: int) -> None:
-        """So many batches more are done."""
+        """Count batches that are done."""
         if self._bar is not None:
             self._bar.update(count)
 
     def epoch(self, history: History) -> None:
-        """One epoch more is done."""
+        """Show the numbers of an epoch that is done."""
         text = f"epoch {len(history)}/{self._epochs}: {history.last()}"
         taken = f"{history.seconds:.0f}" if history.seconds >= 10.0 else f"{history.seconds:.2g}"
         line = f"{text}, {taken} s ({history.backend})"
@@ -164,14 +164,14 @@ class Progress:
             print(line, file=sys.stderr, flush=True)
 
     def say(self, line: str) -> None:
-        """Write a line that stays."""
+        """Write a line that is not overwritten."""
         if self._bar is not None:
             self._bar.write(line, file=sys.stderr)
         elif self._shown:
             print(line, file=sys.stderr, flush=True)
 
     def close(self) -> None:
-        """The run is over."""
+        """Close the bar, or end the line."""
         if self._bar is not None:
             self._bar.close()
         elif self._shown and sys.stderr.isatty():

@@ -1,7 +1,7 @@
-"""The processes that train together, each with its share of the examples; most often this one alone.
+"""The processes that train together, each with its share of the examples; usually there is only one.
 
-They are those of `jax.distributed.initialize`. What they tell each other is little: numbers that each of them gives,
-and all of them get, in one order, so that all come to the same decisions and the same bits.
+They are those of `jax.distributed.initialize`. They exchange a few numbers, which all processes get in the same order,
+so that all make the same decisions and get the same bits.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["Hosts", "is_first"]
 
 
 def is_first() -> bool:
-    """Whether this process is the first of those that `jax.distributed.initialize` has brought together, or alone."""
+    """Return True if this is the first process of `jax.distributed.initialize`, or the only process."""
     jax = sys.modules.get("jax")
     return jax is None or not jax.distributed.is_initialized() or jax.process_index() == 0
 
@@ -29,9 +29,9 @@ class Hosts:
     """This process among those that train together.
 
     Args:
-        counts: how many examples each of them has.
-        here: which of them this is.
-        exchange: gives all of them the numbers of each, a row for each process; None if there is one.
+        counts: the number of examples of each process.
+        here: the index of this process.
+        exchange: gathers numbers from all processes, one row each; None if there is only one.
     """
 
     def __init__(
@@ -42,17 +42,17 @@ class Hosts:
         self.exchange: Callable[[Sequence[float]], Any] | None = exchange
         self.total: int = sum(counts)
         self.several: bool = exchange is not None
-        self._batches: dict[int, tuple[list[list[int]], list[float]]] = {}  # by their size
+        self._batches: dict[int, tuple[list[list[int]], list[float]]] = {}  # by size
 
     def batches(self, size: int) -> tuple[list[list[int]], list[float]]:
-        """Where the batches of an epoch begin among the examples of each process, with their end; and what share of all
-        examples each batch is. Each process has its share of each batch.
+        """Return where the batches of an epoch begin and end in the examples of each process, which all have a share of
+        each batch, and each batch's fraction of all examples.
 
         Raises:
-            ArgumentError: there are fewer examples in a batch than processes.
+            ArgumentError: a batch has fewer examples than there are processes.
         """
         if self.several and size < len(self.counts):
-            raise ArgumentError(f"batch_size is {size}; expected at least one example for each of the processes")
+            raise ArgumentError(f"batch_size is {size}; expected at least one example for each process")
         if size not in self._batches:
             ends = [*range(0, self.total, size), self.total]
             cuts = [[count * end // self.total for end in ends] for count in self.counts]
@@ -61,18 +61,18 @@ class Hosts:
         return self._batches[size]
 
     def least(self, steps: int, mark: int = 0) -> int:
-        """The least of the numbers of steps that each process can make at once; 0 if they are not marked alike."""
+        """Return the smallest number of steps that a process can make; 0 if the marks of their programs differ."""
         if self.exchange is None:
             return steps
         rows = self.exchange([steps, mark])
         return int(min(rows[:, 0])) if len(set(rows[:, 1])) == 1 else 0
 
     def any(self, wish: bool) -> bool:
-        """Whether any process wishes something."""
+        """Return True if `wish` is True in any process."""
         return wish if self.exchange is None else bool(max(self.exchange([wish])[:, 0]))
 
     def mean(self, numbers: Sequence[float], count: int) -> Sequence[float]:
-        """The mean of some numbers over the examples of all processes, each of which gives its own and their count."""
+        """Return the mean of numbers over the examples of all processes, from each process's own means and count."""
         if self.exchange is None:
             return numbers
         rows = self.exchange([count, *(numbers if count else [0.0] * len(numbers))])
@@ -80,7 +80,7 @@ class Hosts:
         return made
 
     def step(self, outcome: Outcome, count: int, parameters: Sequence[Any]) -> Outcome:
-        """The outcome of a batch of which this process has learnt so many examples, and the parameters' gradients."""
+        """Combine the outcomes and gradients of all processes for a batch; this one computed `count` examples of it."""
         if self.exchange is None:
             return outcome
         numbers = self.mean([outcome[0], *[p.grad for p in parameters]], count)
@@ -89,16 +89,16 @@ class Hosts:
         return (numbers[0], *[float(self.exchange([score])[:, 0].sum()) for score in outcome[1:]])
 
     def agree(self, numbers: Sequence[float]) -> None:
-        """See that all processes begin with the same numbers.
+        """Check that all processes begin with the same numbers.
 
         Raises:
-            ArgumentError: they have not.
+            ArgumentError: they do not.
         """
         if self.exchange is None:
             return
         rows = self.exchange([len(numbers), crc32(array("d", numbers))])
         if (rows != rows[0]).any():
             raise ArgumentError(
-                "the processes differ in what they begin with: give each of them the same arguments but for the data, "
-                "and a model, an optimizer and a history of the same numbers, by a seed or a checkpoint"
+                "the processes begin with different numbers: pass each of them the same arguments except for the data, "
+                "and equal models, optimizers and histories, made by a seed or a checkpoint"
             )

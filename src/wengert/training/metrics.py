@@ -1,4 +1,4 @@
-"""What counts as right: the metric that goes with a loss, of one prediction and of many."""
+"""The metric of each loss: the fraction of correct predictions, for one example and for arrays."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ Metric = Callable[[Any, Any], float]
 
 
 class Right:
-    """A metric that also counts over arrays of predictions and targets, an example in each row."""
+    """A metric that also works on arrays of predictions and targets, one example per row."""
 
     def __call__(self, prediction: Any, target: Any) -> float:
-        """Whether one prediction is right; for a list of them, the share that is."""
+        """Return 1 if a prediction is correct, else 0; for a list the fraction of correct ones."""
         raise NotImplementedError
 
     def rows(self, predictions: Any, targets: Any) -> Any:
-        """The same of each row, in an array of the library that these are of."""
+        """Return the metric of each row, as an array of the same library."""
         raise NotImplementedError
 
     def count(self, predictions: Any, targets: Any) -> float:
-        """The same, summed over the rows."""
+        """Return the sum of the metric over the rows."""
         return float(self.rows(predictions, targets).sum())
 
 
 class Greatest(Right):
-    """Whether the greatest logit is the target's."""
+    """Correct if the greatest logit is the target's."""
 
     def __call__(self, prediction: Sequence[Value], target: int) -> float:
         return max(range(len(prediction)), key=prediction.__getitem__) == target
@@ -40,7 +40,7 @@ class Greatest(Right):
 
 
 class SameSide(Right):
-    """Whether prediction and target lie on the same side, each of its own cut; for lists, how many do."""
+    """Correct if prediction and target are on the same side of their thresholds."""
 
     def __init__(self, cut: float, target_cut: float) -> None:
         self.cut: float = cut

@@ -1,4 +1,4 @@
-"""What is to be learnt, and the words in which it is spoken of."""
+"""A training task, and the types of its parts."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from wengert.training.metrics import Metric
 
 __all__ = ["CHUNK", "Example", "Loss", "Model", "Outcome", "Places", "RefusedError", "Task", "same_random_numbers"]
 
-CHUNK = 128  # how many examples' graphs are alive at once; more would cost memory and gain no time
+CHUNK = 128  # the number of examples whose graphs are alive at once; more would cost memory and gain no time
 
 Model = Callable[[Any], Any]
 Loss = Callable[[Any, Any], Value]
 Example = tuple[Any, Any]
-Outcome = tuple[float, ...]  # a mean loss, then the sum of the metric where there is one
-Places = Sequence[int]  # numbers of examples
+Outcome = tuple[float, ...]  # a mean loss, then the sum of the metric if there is one
+Places = Sequence[int]  # indices of examples
 
 
 class RefusedError(Exception):
-    """Why there is no array program."""
+    """The task cannot be compiled; the message says why."""
 
 
 class Task(NamedTuple):
-    """What is to be learnt."""
+    """A model, its loss and its data."""
 
-    model: Model  # called with a row, gives a prediction
-    loss: Loss  # called with a prediction and a target, gives a Value
-    metric: Metric | None  # called with the same, gives a number
-    regularization: Callable[[], Value] | None  # called once a batch, gives a Value
-    examples: list[Example]  # (row, target) pairs to learn from
-    held_out: list[Example]  # such pairs that are only measured
+    model: Model  # (row) -> prediction
+    loss: Loss  # (prediction, target) -> Value
+    metric: Metric | None  # (prediction, target) -> number
+    regularization: Callable[[], Value] | None  # called once per batch
+    examples: list[Example]  # (row, target) pairs for training
+    held_out: list[Example]  # (row, target) pairs for validation
 
 
 @contextmanager
 def same_random_numbers() -> Iterator[None]:
-    """A model that draws random numbers draws the same ones after the block, which is an attempt."""
+    """Restore the state of the module `random` after a block, such as a trial run of a model with dropout."""
     state = random.getstate()
     try:
         yield

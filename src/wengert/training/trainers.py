@@ -1,8 +1,7 @@
-"""What trains on a task for `fit`: the engine computes each batch, example by example, or the array program does that
-`compile` makes of the model and the loss.
+"""Trains on a task for `fit`: the engine computes each batch example by example, or the compiled model and loss do.
 
-Both give the same losses to rounding. `choose` decides at the start of a run, and the run keeps to it, so that one that
-is resumed gives the same bits.
+Both give the same losses up to rounding. `choose` decides at the start of a run and the run keeps to it, so that a
+resumed run gives the same bits.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["DivergedError", "Trainer", "choose", "uncompiled"]
 
 Answer = TypeVar("Answer")
-EVERY = 1 << 60  # more examples than there are
+EVERY = 1 << 60  # more examples than any run has
 
 
 class DivergedError(Exception):
@@ -46,37 +45,38 @@ def choose(
     size: int | None = None,
     settled: str = "",
 ) -> Trainer:
-    """What trains on `Task(*task)`.
+    """Choose what trains on `Task(*task)`.
 
     Args:
-        backend: "eager" is the engine, the name of a back end its array program; "auto" is the program, as machine code
-            or by NumPy, where the loss and the data can be compiled and the rule of counts says so (see `compile`), for
-            all examples of all epochs; else the engine. Its `fallback` says why, and is empty if the counts do.
+        backend: "eager" takes the engine, and the name of a back end its array program. "auto" takes the array program,
+            as machine code or by NumPy, if the loss and the data can be compiled and the rule of counts says so for all
+            examples of all epochs (see `compile`), else the engine; `Trainer.fallback` says why it is the engine, and
+            is empty if the counts decided.
         *task: the fields of a Task.
-        epochs: how many there will be.
-        size: how many examples make a batch; None is all of them.
-        settled: what an earlier run, which this one goes on with, was trained by; empty if there was none.
-        dtype: the kind of numbers that a back end computes with.
-        mesh: the devices that it uses, if it is one for devices; None for those of its own choice.
+        epochs: the number of epochs.
+        size: the number of examples in a batch; None takes all of them.
+        settled: the back end of the earlier run that this one continues; empty if there is none.
+        dtype: the type of numbers that a back end computes with.
+        mesh: the devices of a back end that uses devices; None takes its default.
 
     Raises:
-        MissingExtraError: a back end is asked for that needs what is not installed.
-        ArgumentError: a back end is asked for, and the loss or the data cannot be compiled.
+        MissingExtraError: a library that the given back end needs is not installed.
+        ArgumentError: a back end is given, and the loss or the data cannot be compiled.
     """
     asked, fallback = Task(*task), ""
     known = BACKENDS.get(settled if backend == "auto" else backend)
     if mesh is not None and not (known is not None and known.device and backend != "auto"):
-        raise ArgumentError(f'mesh needs backend="xla", which computes on devices; backend is {backend!r}')
+        raise ArgumentError(f'mesh needs backend="xla", which runs on devices; backend is {backend!r}')
     if backend == "eager" or (backend == "auto" and settled == "eager"):
         if dtype != "float64":
-            raise ArgumentError(f"dtype is {dtype!r}, and the engine computes in double precision")
+            raise ArgumentError(f"dtype is {dtype!r}, but the engine computes in double precision: pass 'float64'")
         return Trainer(asked)
     try:
         chosen = (default_backend() if known is None else known).typed(dtype)
         chosen.require()
         if eager_only():
-            raise RefusedError("strict() and detect_anomaly() look at each operation by itself")
-        from wengert.training.compiled import CompiledLosses  # which needs NumPy
+            raise RefusedError("strict() and detect_anomaly() check every operation")
+        from wengert.training.compiled import CompiledLosses  # needs NumPy
 
         work = None
         if backend == "auto" and chosen == default_backend():
@@ -91,18 +91,18 @@ def choose(
         fallback = str(error)
     except RefusedError as reason:
         if backend != "auto":
-            raise ArgumentError(f"backend is {backend!r}, and the loss cannot be compiled: {reason}") from None
+            raise ArgumentError(f"backend is {backend!r}, but the loss cannot be compiled: {reason}") from None
         fallback = str(reason)
     return Trainer(asked, fallback=fallback)
 
 
 class Trainer:
-    """A task in training: on an array program while there is one that holds, else by the engine.
+    """A task in training: by an array program as long as it is valid, else by the engine.
 
     Attributes:
-        task: what is learnt.
-        compiled: the array program; None where there is none, or none any more.
-        fallback: why it is the engine where an array program would have been welcome; else empty.
+        task: the task.
+        compiled: the array program; None if there is none, or no longer.
+        fallback: why the engine runs although it was not asked for; else empty.
         hosts: the processes that train together.
     """
 
@@ -114,19 +114,19 @@ class Trainer:
 
     @property
     def name(self) -> str:
-        """What computes now: "eager", or the back end of the array program."""
+        """The back end that runs now, or "eager" for the engine."""
         return "eager" if self.compiled is None else self.compiled.backend.name
 
     def _ask(self, program: Callable[[CompiledLosses], Answer], engine: Callable[[], Answer]) -> Answer:
-        """The answer of the array program; of the engine from where that turns out not to hold: it falls back here."""
+        """Return the result of the array program, or of the engine if there is no program or it is stale."""
         if self.compiled is None:
             return engine()
         try:
-            answer, why = program(self.compiled), self.compiled.fallback_reason()  # which it has said itself
+            answer, why = program(self.compiled), self.compiled.fallback_reason()  # it has warned itself
         except StaleRecordingError as error:
             self.release()
             self.compiled, self.fallback = None, str(error)
-            warn_once(set(), f"fit goes on with the engine: {error}", RuntimeWarning)
+            warn_once(set(), f"fit continues on the engine: {error}", RuntimeWarning)
             return engine()
         if why:
             self.release()
@@ -142,17 +142,17 @@ class Trainer:
         progress: Progress,
         goes_on: bool = False,
     ) -> Outcome:
-        """One step a batch; returns the mean loss of all examples, each as it was when it was learnt, and the mean
-        metric where there is one.
+        """Train for one epoch, one step per batch; return the mean loss, each batch's before its step, and the mean
+        metric if there is one.
 
         Args:
-            orders: the next one is that in which the examples are learnt.
-            size: how many of them make a batch.
-            optimizer: what makes the steps.
-            clip_norm: the greatest norm of the gradient, or None.
-            progress: told of each batch.
-            goes_on: whether the next epoch follows with nothing of the user's in between, so that the parameters may
-                have their numbers later: see `release`.
+            orders: has the order of the examples.
+            size: the number of examples in a batch.
+            optimizer: makes the steps.
+            clip_norm: the largest norm of the gradient, or None.
+            progress: counts the batches.
+            goes_on: True if the next epoch follows without any user code in between, so that the Values of the
+                parameters can be updated later: see `release`.
 
         Raises:
             DivergedError: a loss is not finite; its step was not made.
@@ -189,23 +189,23 @@ class Trainer:
         return (loss,) if self.task.metric is None else (loss, score / self.hosts.total)
 
     def _flat_steps(self, flat: FlatSteps | None, number: int, start: int, loss: float) -> tuple[int, float]:
-        """Some steps on arrays, from a batch on, which begins with an example: how many, and the loss of the epoch so
-        far; 0 if there are none, or another process makes none.
+        """Make some steps on arrays from a batch on; return their number and the epoch's loss so far. The number is 0
+        if this or another process cannot make any.
         """
         if flat is None or self.compiled is None:
             return self.hosts.least(0), loss
         return self._ask(lambda _: flat.step(number, start, loss), lambda: (0, loss))
 
     def _step(self, batch: Places, optimizer: Optimizer, clip_norm: float | None) -> Outcome:
-        """One step on a batch; returns its outcome before the step."""
+        """Make one step on a batch; return its outcome before the step."""
         optimizer.zero_grad()
         outcome: Outcome = (0.0,) if self.task.metric is None else (0.0, 0.0)
-        if len(batch):  # of many processes one may have no example in it
+        if len(batch):  # one of several processes may have no example in it
             outcome = self.gradient(batch)
         outcome = self.hosts.step(outcome, len(batch), optimizer.parameters)
         if not isfinite(outcome[0]):
             raise DivergedError(
-                f"the loss is {outcome[0]}; training ended before the step that would spoil "
+                f"the loss is {outcome[0]}: training ended before the step that would spoil "
                 f"the parameters. Try a learning rate below {optimizer.lr:g}"
             )
         if clip_norm is not None:
@@ -232,7 +232,7 @@ class Trainer:
         return (loss / len(batch) + penalty, *score)
 
     def _piece(self, places: Places) -> tuple[Value, list[Outcome]]:
-        """The sum of the losses of these examples; and outcomes, one for all of them or one for each."""
+        """Return the sum of the losses of these examples, and one outcome for all of them or one for each."""
         return self._ask(lambda program: program.piece(places), lambda: self._eager_piece(places))
 
     def _eager_piece(self, places: Places) -> tuple[Value, list[Outcome]]:
@@ -240,7 +240,7 @@ class Trainer:
         return total(loss for loss, _ in results), [outcome for _, outcome in results]
 
     def measure(self) -> Outcome:
-        """The mean loss of the examples that are held out, and the mean metric where there is one."""
+        """Return the mean loss of the validation examples, and the mean metric if there is one."""
         own = self._ask(lambda program: program.measure(), self._eager_measure)
         return tuple(self.hosts.mean(own, len(self.task.held_out)))
 
@@ -256,16 +256,16 @@ class Trainer:
         return loss, (loss.data,) if metric is None else (loss.data, float(metric(prediction, y)))
 
     def release(self) -> None:
-        """See that the parameters and the optimizer have the numbers of now."""
+        """Update the Values of the parameters and the optimizer from arrays."""
         if self.compiled is not None:
             self.compiled.release()
 
     def cross_check(self) -> None:
-        """See to it that what is computed is what the user's code says, after other code of the user's has run."""
+        """Compare the array program with the user's code, after other user code has run."""
         self.release()
         self._ask(lambda program: program.cross_check(), lambda: None)
 
 
 def uncompiled(function: Any) -> Any:
-    """A user's function that `compile` has decorated, as it was: fit compiles it together with all that it needs."""
+    """Return the user's function without the decorator `compile`, since fit compiles model and loss together."""
     return function.function if isinstance(function, Compiled) else function

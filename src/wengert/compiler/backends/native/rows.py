@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import inf
-from typing import Any, cast
+from typing import Any
 
 from wengert.compiler.backends.native.emitter import Emitter, Register
 from wengert.compiler.backends.spellings import Library
@@ -161,14 +161,14 @@ def _where(condition: Any, x: Any, y: Any) -> Any:
     if not isinstance(condition, RegisterOperand):
         return x if condition else y
     to = condition.to
-    return RegisterOperand(to, _selected(to, cast(Register, condition.register), _register(to, x), _register(to, y)))
+    return RegisterOperand(to, _selected(to, condition.register, _register(to, x), _register(to, y)))
 
 
 def _chosen(condition: Any, x: Callable[[], Any], y: Callable[[], Any]) -> Any:
     if not isinstance(condition, RegisterOperand):
         return x() if condition else y()
     to = condition.to
-    truth = _truth(to, cast(Register, condition.register))
+    truth = _truth(to, condition.register)
     return RegisterOperand(to, to.branch(truth, lambda: _register(to, x()), lambda: _register(to, y())))
 
 
