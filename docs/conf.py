@@ -126,7 +126,7 @@ class Played(SphinxDirective):
 
     required_arguments = 1
     final_argument_whitespace = True
-    option_spec = {"at": directives.nonnegative_int, "height": directives.nonnegative_int}  # noqa: RUF012  (docutils)
+    option_spec = {"at": directives.nonnegative_int}  # noqa: RUF012  (docutils)
 
     def run(self):
         names = {}
@@ -140,7 +140,7 @@ class Played(SphinxDirective):
         folder.mkdir(parents=True, exist_ok=True)
         page.save(folder / file)
         source = f"_static/{file}#{self.options.get('at', 0)}"
-        shown = f'src="{source}" height="{self.options.get("height", 800)}" title="The computation, step by step"'
+        shown = f'src="{source}" height="800" title="The computation, step by step"'
         return [nodes.raw("", f"<p><iframe {shown}></iframe></p>", format="html")]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from wengert.view.markup import asset
+
 
 def levels(app, page, template, context, doctree):
     """The captions of the navigation are headings, and a heading has a level."""
@@ -12,4 +14,5 @@ def levels(app, page, template, context, doctree):
 def setup(app):
     app.connect("html-page-context", levels, priority=900)  # after the theme has made the navigation
     app.add_js_file("scrolled.js", loading_method="defer")
+    app.add_js_file(None, body=asset("framed.js"))  # frames as high as the pages of steps in them
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -12,7 +12,7 @@ import pytest
 
 import wengert
 from tests.conftest import unpacked
-from tests.view.browsing import every_operation, find, go, keep, network, numbers, said, twice
+from tests.view.browsing import every_operation, find, go, keep, network, numbers, said, twice, until
 from tests.view.drawn import neuron
 from wengert import Value, steps
 from wengert.view import naming
@@ -330,4 +330,33 @@ def test_a_notebook_exported_to_html_holds_the_page(browser: Any, tmp_path: Path
 def test_the_words_of_the_page_are_escaped_once() -> None:
     page = steps(neuron()[0]).page()
     inside = page._repr_html_()
-    assert html.unescape(inside.partition('srcdoc="')[2].rpartition('"></iframe>')[0]) == page
+    assert html.unescape(inside.partition('srcdoc="')[2].partition('"></iframe>')[0]) == page
+
+
+@pytest.mark.parametrize("width", [736, 350])
+def test_in_a_page_all_of_it_is_seen_and_the_whole_graph_first(browser: Any, tmp_path: Path, width: int) -> None:
+    path = tmp_path / "page.html"
+    inside = steps(neuron()[0]).page()._repr_html_()
+    path.write_text(f"<!doctype html><meta charset=utf-8><div style='width: {width}px'>{inside}</div>")
+    browser.get(path.as_uri())
+    frame = find(browser, "iframe")
+    browser.switch_to.frame(frame)
+    unpacked(browser)
+    hidden = "const e = document.scrollingElement; return e.scrollHeight - e.clientHeight"
+    try:
+        for position in (0, 4, 9):
+            go(browser, position)
+            until(lambda: browser.execute_script(hidden) == 0)
+            free = browser.execute_script("return innerHeight - document.body.getBoundingClientRect().height")
+            assert 0 <= free < 80, "as high as what it shows, or showed at a step before"
+            view, *boxes = browser.execute_script(
+                "return [ui.view, ...nodes.map(({ g }) => g)].map((e) => e.getBoundingClientRect()).map((r) => "
+                "[r.left, r.top, r.right, r.bottom])"
+            )
+            assert all(view[0] <= box[0] and view[1] <= box[1] for box in boxes)
+            assert all(view[2] >= box[2] and view[3] >= box[3] for box in boxes)
+            boxes_end, view_end = max(box[3] for box in boxes), view[3]
+            assert view_end - boxes_end < 40, "no empty canvas below the graph"
+    finally:
+        browser.switch_to.default_content()
+    keep(browser, f"stepper-framed-{width}")

@@ -13,6 +13,10 @@ const ids = "first back play on last at count by speed assign step said curves v
 const ui = Object.fromEntries(ids.map((id) => [id, byId(id)]));
 // Nodes of a layer that are told one by one.
 const MANY = 6;
+// Of a page in a page the height follows the picture, which may be as high as this; a picture that would have to be
+// made smaller than this to be seen as a whole is opened at a size at which it can be read.
+const HIGHEST = 480, SMALLEST = 0.2, READABLE = 0.72, FAR = 0.5;
+const framed = parent !== window;
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 
 let values, partials;
@@ -218,7 +222,7 @@ function show(moving) {
   const done = at >= made.length ? Infinity : made[at - 1] ?? -1;
   const active = new Set(stories.map((s) => s.node)), passing = at === made.length + 1 ? [] : stories.map((s) => s.node).filter((i) => i >= 0);
   const fed = new Set(passing.flatMap((i) => operands[i].filter((x) => x >= 0)));
-  ui.graph.setAttribute("class", phase);
+  ui.graph.setAttribute("class", phase + (far ? " far" : ""));
   stage.gains.replaceChildren();
   let wrong = 0;
   for (let i = 0; i < size; i++) {
@@ -232,7 +236,8 @@ function show(moving) {
     const classes = `node${kinds[i] < 0 ? " leaf-node" : ""}${known ? "" : " later"}${active.has(i) ? " now" : ""}${fed.has(i) ? " fed" : ""}${bad ? " wrong" : ""}`;
     if (g.getAttribute("class") !== classes) g.setAttribute("class", classes);
     if (bad) svg("text", { class: "should", x: data.boxes[i][0] + data.boxes[i][2] - 9, y: data.boxes[i][1] + high + 12, "text-anchor": "end" }, stage.gains, `should be ${number(right[i])}`);
-    if (grad.hasAttribute("textLength")) fitInto(grad, room);
+    if (far || grad.hasAttribute("textLength")) fitInto(grad, room);
+    if (far) fitInto(value, room);
   }
   for (const edge of stage.edges.querySelectorAll(".hot")) edge.classList.remove("hot");
   for (const edge of passing.flatMap((i) => edges[i])) {
@@ -390,16 +395,31 @@ function follow(node) {
   if (hidden || start) view.scrollTo({ left: start ? 0 : left - (view.clientWidth - wide * zoom) / 2, top: top - (view.clientHeight - high * zoom) / 2, behavior: timer || calm.matches ? "auto" : "smooth" });
 }
 
+// Where the picture is small, a box shows its name and one of its numbers, in large letters.
+let far = false;
 function scale(to) {
   const [width, height] = data.size;
   zoom = Math.min(Math.max(to, 0.1), 3);
+  if (far !== zoom < FAR) {
+    far = zoom < FAR;
+    ui.graph.classList.toggle("far", far);
+    for (const { name, value, grad, room } of nodes) {
+      for (const [text, near, low] of [[name, 17, 23], [value, 33, 48], [grad, 49, 48]]) text.setAttribute("y", far ? low : near);
+      for (const text of [name, value, grad]) fitInto(text, room);
+    }
+  }
   ui.graph.setAttribute("width", Math.round((width + 28) * zoom));
   ui.graph.setAttribute("height", Math.round((height + 28) * zoom));
+  ui.view.style.height = stacked() ? `${Math.min(Math.ceil((height + 28) * zoom) + 4, highest())}px` : "";
 }
 
+// Whether the picture has a height of its own, and not what the window leaves.
+const stacked = () => framed || innerWidth <= 760;
+const highest = () => (framed ? HIGHEST : innerHeight * 0.56);
+
 function fitted() {
-  const [width, height] = data.size;
-  return Math.min((ui.view.clientWidth - 4) / (width + 28), (ui.view.clientHeight - 4) / (height + 28));
+  const [width, height] = data.size, tall = stacked() ? highest() : ui.view.clientHeight;
+  return Math.min((ui.view.clientWidth - 4) / (width + 28), (tall - 4) / (height + 28));
 }
 
 // -- moving about ---------------------------------------------------------------------------------------------------
@@ -519,7 +539,7 @@ function sliders() {
     if (kinds[i] >= 0) continue;
     const start = isFinite(values[i]) ? values[i] : 0, span = Math.max(1, 2 * Math.abs(start)), off = !!data.words.off;
     const row = html("div", { className: "leaf" }, ui.leaves);
-    html("span", { textContent: names[i].length > 14 ? `…${names[i].slice(-12)}` : names[i], title: names[i] }, row);
+    html("span", { textContent: names[i], title: names[i], className: names[i].length > 14 ? "long" : "" }, row);
     const field = html("input", { type: "number", step: "any", disabled: off, ariaLabel: `${names[i]}, as a number` }, row);
     const range = html("input", { type: "range", min: start - span, max: start + span, step: "any", disabled: off, id: `leaf-${i}`, ariaLabel: names[i] }, row);
     const fresh = () => {
@@ -561,17 +581,31 @@ ahead.style.flexGrow = made.length;
 behind.style.flexGrow = made.length + 1;
 build();
 sliders();
-// A frame may get its size late.
-let wide = 0, zoomed = false;
-new ResizeObserver(() => {
+let wide = 0, zoomed = false, tallest = 0, across = 0;
+function opened() {
   if (ui.view.clientWidth !== wide && !zoomed) {
-    scale(Math.max(Math.min(fitted(), 1.4), 0.72));
+    scale(fitted() < SMALLEST ? READABLE : Math.min(fitted(), 1.4));
     show();
   }
   wide = ui.view.clientWidth;
-}).observe(ui.view);
+}
+
+// The page around a frame may make it as high as this: the highest of all steps so far, so that nothing jumps.
+function report() {
+  tallest = Math.max(across === innerWidth ? tallest : 0, Math.ceil(document.body.getBoundingClientRect().height));
+  across = innerWidth;
+  if (framed) parent.postMessage({ wengert: tallest }, "*");
+}
+
+document.body.classList.toggle("framed", framed);
+// A frame may get its size late.
+new ResizeObserver(opened).observe(ui.view);
+new ResizeObserver(report).observe(document.body);
 // The address names a step and, after a comma, a leaf.
 const [first, named] = decodeURIComponent(location.hash.slice(1)).split(",");
 if (kinds[names.indexOf(named)] < 0) chosen = names.indexOf(named);
 go(+first || 0);
 effect();
+// What lies below the window of the page around it is not laid out by itself.
+opened();
+report();

@@ -57,7 +57,7 @@ class Page(str):
     def _repr_html_(self) -> str:
         return (
             f'<iframe sandbox="allow-scripts" title={attribute(TITLE)} width="100%" height="720" '
-            f'style="border:0" srcdoc={attribute(self)}></iframe>'
+            f'style="border:0" srcdoc={attribute(self)}></iframe>\n<script>{asset("framed.js")}</script>'
         )
 
 
