@@ -84,6 +84,21 @@ def test_a_picture_of_the_gallery_leads_to_its_code(read: Callable[..., Any]) ->
     assert browser.execute_script("return document.querySelector(':target h3').textContent").startswith("Three arms")
 
 
+@pytest.mark.parametrize("width", SIZES)
+@pytest.mark.parametrize("page", ["gallery.html", "pictures.html"])
+def test_a_drawing_fits_its_column_or_is_large_enough_to_be_read(read: Callable[..., Any], page: str, width: int) -> None:
+    browser = read(page, width)
+    script = """
+        return [...document.querySelectorAll("a.whole img")].map((drawing) =>
+          [drawing.width, drawing.naturalWidth, drawing.closest("p, .cell_output").clientWidth, drawing.parentNode.href]);
+    """
+    drawings = browser.execute_script(script)
+    assert len(drawings) >= 4
+    for shown, natural, column, address in drawings:
+        assert shown == pytest.approx(max(min(natural, column), 0.6 * natural), abs=2)
+        assert address.endswith(".svg"), "a click shows it in full"
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_formulas_are_formulas(read: Callable[..., Any], theme: str) -> None:
     """The browser sets them: a fraction is higher than a letter."""
