@@ -86,11 +86,13 @@ def test_a_picture_of_the_gallery_leads_to_its_code(read: Callable[..., Any]) ->
 
 @pytest.mark.parametrize("width", SIZES)
 @pytest.mark.parametrize("page", ["gallery.html", "pictures.html"])
-def test_a_drawing_fits_its_column_or_is_large_enough_to_be_read(read: Callable[..., Any], page: str, width: int) -> None:
+def test_a_drawing_fits_its_column_or_is_large_enough_to_be_read(
+    read: Callable[..., Any], page: str, width: int
+) -> None:
     browser = read(page, width)
     script = """
-        return [...document.querySelectorAll("a.whole img")].map((drawing) =>
-          [drawing.width, drawing.naturalWidth, drawing.closest("p, .cell_output").clientWidth, drawing.parentNode.href]);
+        return [...document.querySelectorAll("a.whole img")].map((e) =>
+          [e.width, e.naturalWidth, e.closest("p, .cell_output").clientWidth, e.parentNode.href]);
     """
     drawings = browser.execute_script(script)
     assert len(drawings) >= 4
