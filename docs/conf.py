@@ -1,6 +1,7 @@
 """How Sphinx builds the documentation: `sphinx-build -W docs docs/_build`."""
 
 import contextlib
+import inspect
 import json
 import os
 import re
@@ -16,10 +17,17 @@ from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective
 
 import wengert
+from wengert import nn
 from wengert.ops import TABLE
 from wengert_course import lessons
 
 del os.environ["WENGERT_INTERPRETED"]  # the lessons run as they do for learners, compiled where it is
+
+# Of a class with a `__new__`, autodoc shows the arguments of that; Python itself knows better.
+for shown in (nn.Neuron, nn.Layer, nn.MLP):
+    shown.__signature__ = inspect.signature(shown).replace(return_annotation=inspect.Signature.empty)
+nn.Module.__signature__ = inspect.Signature()
+wengert.Value.__signature__ = inspect.signature(lambda data, label="": None)
 
 project = "Wengert"
 author = copyright = "The Wengert developers"
@@ -102,8 +110,11 @@ nitpick_ignore_regex = [
 def plain_text(app, what, name, obj, options, lines):
     """Docstrings are written to be read in the source: only backquotes mean something, and a table is as typed."""
     mark = re.compile(r"`[^`]*`|([*|])")
-    table = False
+    table = listed = False
     for i, line in enumerate(lines):
+        listed = line == "Args:" or (listed and line[:1] in ("", " "))
+        if listed:  # the strings that an argument may be
+            line = lines[i] = re.sub(r'`[^`]*`|"[\w.-]+"', lambda m: f"`{m[0].strip('`')}`", line)
         if line.startswith("Create new instance of "):  # which Python says of every NamedTuple
             lines[i] = ""
         elif line.startswith("|"):

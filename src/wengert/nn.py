@@ -65,8 +65,8 @@ class Module:
     Line(2 parameters)
     """
 
-    def __new__(cls, *arguments: Any, **named: Any) -> Self:
-        """Create a Module and register it while it lives, so that drawings can name its parameters."""
+    def __new__(cls, *arguments: Any, **named: Any) -> Self:  # noqa: D102  (the reference would show it of a model)
+        # It is remembered as long as it lives, so that drawings know the names of its parameters.
         init = cls.__init__
         if named and getattr(init, "__module__", "") == __name__:  # a class below, not the user's
             known = [name for name in init.__annotations__ if name != "return"]
@@ -175,14 +175,14 @@ class Neuron(Module):
 
     Args:
         nin: the number of inputs.
-        activation: "linear" for none, the name of an operation of one argument ("relu", "tanh", "sigmoid",
-            "gelu", ...), or a function from Value to Value.
-        bias: "zero", or "uniform" for a random number from (-1, 1).
-        weights: "uniform" for random numbers from (-1, 1), or "scaled" for these divided by sqrt(nin), which keeps the
-            size of the sum independent of the number of inputs.
-        nonlin: False makes the neuron linear, overriding `activation`.
-        rng: the source of random numbers, for the weights first and then the bias; None uses Python's module
-            `random`, so that `random.seed(n)` decides them, and an int n uses `random.Random(n)`.
+        activation: "linear" for none, "relu", "tanh", "sigmoid", "gelu" or any other operation of one argument, or a
+            function from Value to Value.
+        bias: "zero", or "uniform" for one drawn from (-1, 1).
+        weights: "uniform", drawn from (-1, 1), or "scaled", the same divided by the square root of `nin`, which keeps
+            the sum about as large as one input however many there are.
+        nonlin: False means linear, whatever `activation` says.
+        rng: the source of the random numbers, weights first, then the bias: None for Python's module `random`, so that
+            `random.seed(n)` decides them; a whole number n for `random.Random(n)`; or any object with `uniform`.
 
     Raises:
         ArgumentError: an argument has another value.
@@ -243,8 +243,13 @@ class Layer(Module):
     Args:
         nin: the number of inputs.
         nout: the number of neurons, and so of outputs.
-        activation, bias, weights, nonlin, rng: as for Neuron.
-        squeeze: True makes a layer of one neuron return its output itself, not a list of one.
+        activation: the function of each neuron: "linear" for none, "relu", "tanh", "sigmoid" or any other operation of
+            one argument, or a function from Value to Value.
+        squeeze: whether a layer of one neuron returns that neuron's output itself, not a list of one.
+        bias: "zero", or "uniform" for biases drawn from (-1, 1).
+        weights: "uniform", drawn from (-1, 1), or "scaled", the same divided by the square root of `nin`.
+        nonlin: False means linear, whatever `activation` says.
+        rng: the source of the random numbers, as for a Neuron.
 
     >>> layer = Layer(3, 2)
     >>> layer
@@ -291,11 +296,16 @@ class MLP(Module):
 
     Args:
         nin: the number of inputs.
-        nouts: the number of neurons of each layer; the last one is the number of outputs.
-        activation: the activation of every layer but the last (see Neuron).
-        output: the activation of the last layer.
-        squeeze: True returns a single output as a Value, not as a list of one.
-        bias, weights, rng: as for Neuron; random numbers are drawn neuron by neuron.
+        nouts: the number of neurons of each layer; the last is the number of outputs.
+        activation: the function of every layer but the last: "relu", "tanh", "sigmoid", "linear" for none, any other
+            operation of one argument, or a function from Value to Value.
+        output: the function of the last layer, likewise; "relu" here gives ReLU everywhere.
+        bias: "zero", or "uniform" for biases drawn from (-1, 1).
+        weights: "uniform", drawn from (-1, 1), or "scaled", the same divided by the square root of the number of inputs
+            of the layer.
+        squeeze: whether a single output is returned as a Value itself, not as a list of one.
+        rng: the source of the random numbers, which are drawn neuron by neuron, weights first: None for Python's module
+            `random`, a whole number as a seed, a `random.Random`, or a generator of NumPy.
 
     >>> MLP(64, [32, 10])
     MLP(64 -> 32 relu -> 10 linear, 2410 parameters)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import inspect
 import json
 import re
 import runpy
@@ -16,6 +18,7 @@ import pytest
 import wengert
 from tests.docs.test_gallery import examples
 from tools.qa import links
+from wengert import nn
 
 pytestmark = pytest.mark.once  # pages are read, which were built on one engine
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -45,6 +48,28 @@ def test_every_public_name_has_an_entry(site: Path) -> None:
             missing += [f"{module}.{n}" for n in own if not {f"{module}.{n}", f"wengert.{n}"} & known.keys()]
     assert {*missing} == NOT_TOLD
     assert known["wengert.estimator.WengertClassifier"].startswith("api/estimator.html#")
+
+
+@pytest.mark.parametrize("kind", [nn.Neuron, nn.Layer, nn.MLP])
+def test_a_class_of_networks_shows_each_argument_and_default_and_describes_it(site: Path, kind: type) -> None:
+    page = (site / "api" / "nn.html").read_text(encoding="utf-8")
+    entry = page.partition(f'<dt class="sig sig-object py" id="wengert.nn.{kind.__name__}">')[2]
+    head, _, rest = entry.partition("</dt>")
+    shown = html.unescape(re.sub("<[^>]+>", "", head))
+    described = rest.partition('<dl class="py ')[0]
+    assert "Make a Module" not in described
+    for argument in inspect.signature(kind).parameters.values():
+        default = "" if argument.default is argument.empty else f"={argument.default!r}"
+        assert f"{argument.name}{default}" in shown
+        assert f"<strong>{argument.name}</strong>" in described
+    assert "each Neuron" not in described
+
+
+def test_an_entry_shows_the_pictures_of_the_gallery_that_use_it(site: Path) -> None:
+    page = (site / "api" / "view.plots.html").read_text(encoding="utf-8")
+    entry = page.partition('id="wengert.view.plots.plot_function"')[2].partition('<dl class="py ')[0]
+    shown = re.findall(r'href="\.\./gallery\.html#([\w-]+)"><img alt="" [^>]*src="\.\./_images/', entry)
+    assert shown == ["a-function-and-its-derivative", "a-kink", "the-second-derivative", "through-a-loop"]
 
 
 NOT_TOLD = {  # what one module lends another, and no reader calls
