@@ -9,6 +9,7 @@ import runpy
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from unittest.mock import MagicMock
@@ -428,6 +429,16 @@ def test_the_chart_of_the_readme_is_drawn_from_the_page_of_benchmarks() -> None:
     for theme in ("light", "dark"):
         kept = (root / "docs" / "images" / f"speed-{theme}.svg").read_text(encoding="utf-8")
         assert maker["chart"](page, theme) == kept, "run python tools/make_readme_picture.py speed"
+
+
+@pytest.mark.plot
+def test_the_names_in_the_chart_have_room_in_the_widest_of_the_usual_fonts() -> None:
+    text_path = pytest.importorskip("matplotlib.textpath", reason="needs matplotlib").TextPath
+    font = import_module("matplotlib.font_manager").FontProperties(family="DejaVu Sans", weight="bold", size=20)
+    chart = (Path(__file__).resolve().parents[2] / "docs" / "images" / "speed-light.svg").read_text(encoding="utf-8")
+    names = re.findall(r'<text x="(\d+)" text-anchor="end"[^>]*>(.*?)</text>', chart)
+    assert len(names) >= 8
+    assert [name for room, name in names if text_path((0, 0), name, prop=font).get_extents().width > int(room)] == []
 
 
 def test_the_pictures_of_the_documentation_are_what_is_drawn_today() -> None:
