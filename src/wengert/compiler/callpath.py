@@ -339,8 +339,6 @@ class Call:
         self.ran = None
         for n in range(len(several)):
             made = several[n]
-            if not made.is_one:
-                continue
             space = memory.pop(made.pool)
             if space is None:
                 space = Workspace(made)
@@ -351,11 +349,22 @@ class Call:
             if arrays is self.arrays:
                 space.steady = self.memory
             with_grads = not (disabled or made.is_number)
+            if made.build is not None:
+                with_grads = with_grads and len(made.places) + len(values) > 0
+                if with_grads:  # all results at once show whether a derivative is not finite: see `SavedCall.turn`
+                    space.weigh(made.computed)
             if not space.run(arrays, 1, with_grads, 1.0) or not space.guards_pass(0, 1):
                 space.release()
                 continue
             self.ran = entry.latest = made
-            value, found = space.value(), None
+            found = None
+            if made.build is not None:
+                if not with_grads or space.is_finite():
+                    found = space.several(arrays, values, with_grads)
+                self.was_finite = found is not None
+                space.release()
+                return found
+            value = space.value()
             if not memory.isfinite(value) or (with_grads and not space.is_finite()):
                 self.was_finite = False
             elif with_grads:

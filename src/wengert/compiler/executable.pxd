@@ -1,12 +1,14 @@
 cimport cython
 from wengert.compiler cimport memory
-from wengert.compiler.fused cimport gather
+from wengert.compiler.fused cimport SavedCall, gather, results_of
 from wengert.compiler.captures cimport Captures
 from wengert.engine cimport Many, Value, _many
 from wengert.ops cimport ieee
 cdef int COMPILED
 cdef class Executable:
-    cdef bint is_number, leaves, is_own, is_one
+    cdef bint is_number, leaves, is_own, is_one, needs_leaves, needs_numbers
+    cdef object build
+    cdef const unsigned char[::1] computed
     cdef object kernel, shape, kind, dtype, numpy, left, right
     cdef tuple parameters, operands, gathered
     cdef long long[::1] places, gathered_at, widths, bounds, from_end, hows, lefts, rights, outcomes
@@ -18,13 +20,14 @@ cdef class Executable:
     cdef Py_ssize_t arity
     cdef Captures captures
     cpdef Workspace acquire(self)
+    cpdef object pull_back(self, list arrays, object params, object cotangents)
 @cython.final
 cdef class Workspace:
     cdef readonly Executable made
     cdef readonly object params, grads, input_grads
     cdef readonly bint is_bounded
     cdef bint is_given, is_copied
-    cdef double[::1] x, g, reals
+    cdef double[::1] x, g, reals, cotangents
     cdef long long[::1] wholes, inputs, targets
     cdef long long input_grads_at, params_at, grads_at, reals_at, wholes_at, inputs_at, targets_at, work, sides_at, sides_step
     cdef Py_ssize_t input_grads_count, count, room, row_room
@@ -37,6 +40,10 @@ cdef class Workspace:
     cpdef object load(self)
     @cython.locals(made=Executable, n=Py_ssize_t, is_unlocked=bint)
     cpdef bint run(self, list arrays, Py_ssize_t count, bint with_grads, double seed) except -1
+    @cython.locals(n=Py_ssize_t)
+    cpdef object weigh(self, object cotangents)
+    @cython.locals(made=Executable, n=Py_ssize_t, count=Py_ssize_t, at="long long", number=double)
+    cdef object several(self, list arrays, list values, bint with_grads)
     @cython.locals(made=Executable)
     cdef object run_code(self, long long inputs, Py_ssize_t count, bint with_grads, double seed)
     cdef object _reserve(self, Py_ssize_t count, bint with_rows)

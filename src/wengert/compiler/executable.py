@@ -12,7 +12,7 @@ from typing import Any
 
 from wengert.compiler import memory, policy
 from wengert.compiler.captures import Captures
-from wengert.compiler.fused import gather
+from wengert.compiler.fused import SavedCall, gather, results_of
 from wengert.engine import Many, Value, _many
 from wengert.ops import BY_NAME, ieee
 from wengert.ops.ieee import Int, cython
@@ -81,6 +81,11 @@ class Executable:
         self.operands: Any = parameters if own is None else tuple([parameters[n] for n in own])
         self.is_own: Any = own is None  # whether all parameters are the user's
         self.is_one: Any = made.shape == ()
+        structure = made.structure
+        self.build: Any = None if structure is None else structure.build
+        self.needs_leaves: Any = structure is not None and structure.needs_leaves
+        self.needs_numbers: Any = structure is not None and structure.needs_numbers
+        self.computed: Any = numpy.zeros(0, numpy.uint8) if structure is None else structure.computed
         self.cells: Any = [a.cell_shape for a in kernel.inputs]
         self.batched: Any = [a.batched for a in kernel.inputs]
         self.widths: Any = numpy.array([prod(a.cell_shape) for a in kernel.inputs], numpy.int64)  # of an example
@@ -104,6 +109,22 @@ class Executable:
         space.stale_capture()
         space.load()
         return space.buffers
+
+    def pull_back(self, arrays: list[Any], params: Any, cotangents: Any) -> Any:
+        """The derivatives of several results, weighted by cotangents, with respect to the parameters and the Values
+        among the arguments.
+
+        Args:
+            arrays: the arguments.
+            params: the parameters' numbers.
+            cotangents: one for each result.
+        """
+        with self.acquire() as space:
+            space.params[...] = params
+            space.weigh(cotangents)
+            space.run(arrays, 1, True, 1.0)
+            grads = space.grads if self.is_own else space.grads[self.numpy.asarray(self.places)]
+            return self.numpy.concatenate([grads, space.input_grads])
 
     def stale_capture(self) -> str:
         """The name of what is not as it was found outside of the function, else nothing."""
@@ -154,11 +175,14 @@ class Workspace:
         self.x: Any = self.params  # as C sees them
         self.g: Any = self.grads
         self.params_at, self.grads_at = self.params.ctypes.data, self.grads.ctypes.data
-        reals, wholes, inputs = numpy.zeros(arity), numpy.zeros(arity, numpy.int64), numpy.zeros(arity, numpy.int64)
+        reals, wholes, inputs = numpy.zeros(arity), numpy.zeros(arity, numpy.int64), numpy.zeros(arity + 1, numpy.int64)
         targets = numpy.zeros(len(made.outputs), numpy.int64)
         self.reals, self.wholes, self.inputs, self.targets = reals, wholes, inputs, targets
         self.reals_at, self.wholes_at = reals.ctypes.data, wholes.ctypes.data
         self.inputs_at, self.targets_at = inputs.ctypes.data, targets.ctypes.data
+        cotangents = numpy.zeros(len(made.computed))  # of several results, behind the inputs
+        self.cotangents: Any = cotangents
+        inputs[arity] = cotangents.ctypes.data
         self.kept: Any = [None] * arity
         self.steady: Any = self.kept[:]  # arrays of a call's own, which never move: see `Call.run_one`
         self.memory: list[Any] = []
@@ -223,6 +247,11 @@ class Workspace:
             self._copy_inputs(count)
         self.run_code(self.inputs_at, count, with_grads, seed)
         return True
+
+    def weigh(self, cotangents: Any) -> None:
+        """Set what several results are weighted by in the sum that the next derivatives are of."""
+        for n in range(len(self.cotangents)):
+            self.cotangents[n] = cotangents[n]
 
     def run_code(self, inputs: Int, count: Int, with_grads: bool, seed: float) -> None:
         """Run machine code on inputs, the addresses of which are at an address; whatever they choose is there, and
@@ -382,7 +411,8 @@ class Workspace:
         try:
             with numpy.errstate(all="ignore"):
                 if with_grads:
-                    self.results, by = made.kernel.both(given, seed, self.buffers)
+                    weights = seed if made.build is None else numpy.array(self.cotangents).reshape(made.shape)
+                    self.results, by = made.kernel.both(given, weights, self.buffers)
                 else:
                     self.results, by = made.kernel.forward(given, self.buffers), ()
                 if by:
@@ -481,6 +511,34 @@ class Workspace:
         for n in range(len(values)):
             many._partials[count + n] = memory.get(self.input_grads_at + 8 * n)
         return many
+
+    def several(self, arrays: list[Any], values: list[Any], with_grads: bool) -> Any:
+        """The result of the last run as the function gives it; None if a number in it is not finite.
+
+        Args:
+            arrays: the arguments.
+            values: the Values among them.
+            with_grads: whether derivatives are asked for.
+        """
+        made = self.made
+        count, numbers = len(made.computed), None
+        at = self.targets[0] if self.results is None else 0
+        if at == 0 or made.needs_numbers:
+            numbers = self.values(1).reshape(-1)
+            at = memory.address(numbers, False, numbers.shape, 0)
+        if not memory.finite(at, count):
+            return None
+        leaves: list[Any] = []
+        if with_grads:
+            kept = [x.copy() if isinstance(x, made.numpy.ndarray) else x for x in arrays]
+            operands = (*made.operands, *values) if values else made.operands
+            saved = SavedCall(made, kept, self.params.copy(), count)
+            leaves = results_of(saved, at, made.computed, operands, made.leaves and not values)
+        elif made.needs_leaves:
+            for n in range(count):
+                number: float = memory.get(at + 8 * n)
+                leaves.append(Value(number) if made.computed[n] else number)
+        return made.build(leaves, values, numbers)
 
     def run_rows(self, arrays: list[Any], places: Any, with_grads: bool, seed: float) -> bool:
         """`run` for some of the examples of a batch: those at these places."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from wengert.compiler import memory
 from wengert.engine import Many, Value, _many
 from wengert.errors import LengthError
 from wengert.handmade import lock_passes
@@ -77,15 +78,19 @@ class SavedCall:
         made: the executable, which pulls cotangents back.
         inputs: the arguments; nobody else changes them.
         numbers: the parameters.
-        cotangents: room for one of each result.
-        walks: for each the pass that it is of, as a number.
+        count: of the results.
+
+    Attributes:
+        cotangents: of each result,
+        walks: and in which pass it came, by that's number; both empty before the first pass.
+        last: the last pass in which the call had its turn.
     """
 
-    def __init__(self, made: Any, inputs: list[Any], numbers: Any, cotangents: Array, walks: Array) -> None:
-        self.made, self.inputs, self.numbers = made, inputs, numbers
-        self.cotangents: Any = cotangents
-        self.walks: Any = walks
-        self.last: Any = 0  # the last pass in which the call had its turn
+    def __init__(self, made: Any, inputs: list[Any], numbers: Any, count: int) -> None:
+        self.made, self.inputs, self.numbers, self.count = made, inputs, numbers, count
+        self.cotangents: list[float] = []
+        self.walks: list[int] = []
+        self.last: Any = 0
 
     def pull_back(self, cotangents: Any) -> Any:
         """The derivatives of the results, weighted by these cotangents, by each operand."""
@@ -96,21 +101,22 @@ class SavedCall:
         walk: Int = result._mark & WALK
         place: Int = int(result._da)
         if walk != self.last and result._b is not None and result._b._mark & WALK == walk:
+            if not self.walks:
+                self.cotangents, self.walks = [0.0] * self.count, [0] * self.count
             self.cotangents[place], self.walks[place] = result._grad, walk
         else:
-            alone = [0.0] * len(self.walks)
+            alone = [0.0] * self.count
             alone[place] = result._grad
             self.pass_on(result._all, self.pull_back(alone))
 
     def turn(self, call: Many) -> None:
         """The turn of the call: the results have had theirs."""
         walk: Int = call._mark & WALK
-        cotangents = [0.0] * len(self.walks)  # of the results that no gradient came to: see `Executable.run_one`
-        for place in range(len(cotangents)):
-            if self.walks[place] == walk:
-                cotangents[place] = self.cotangents[place]
+        for place in range(len(self.walks)):
+            if self.walks[place] != walk:  # no gradient came to this result: see `CacheEntry.run_one`
+                self.cotangents[place] = 0.0
         self.last = walk
-        self.pass_on(call._all, self.pull_back(cotangents))
+        self.pass_on(call._all, self.pull_back(self.cotangents))
 
     def pass_on(self, operands: tuple[Any, ...], gradients: Array) -> None:
         """Add to the gradient of each operand."""
@@ -152,7 +158,7 @@ class Result(Many):
     def _pull_back(self, cotangents: list[tuple[Any, float]]) -> Any:
         """The derivatives by each operand of results of this call, weighted by these cotangents."""
         saved = saved_call(self)
-        weights = [0.0] * len(saved.walks)
+        weights = [0.0] * saved.count
         for result, cotangent in cotangents:
             weights[int(result._da)] = cotangent
         return saved.pull_back(weights)
@@ -169,14 +175,12 @@ def saved_call(result: Many) -> SavedCall:
     return saved
 
 
-def results_of(
-    saved: SavedCall, numbers: Array, are_values: Array, operands: tuple[Any, ...], leaves: bool
-) -> list[Any]:
+def results_of(saved: SavedCall, numbers: Int, are_values: Array, operands: tuple[Any, ...], leaves: bool) -> Any:
     """The results of a call: Values that depend on the operands, and floats.
 
     Args:
         saved: what is kept of the call.
-        numbers: what the results come to.
+        numbers: the address of what the results come to.
         are_values: for each whether it is a Value.
         operands: what these depend on.
         leaves: whether these are all leaves.
@@ -188,8 +192,8 @@ def results_of(
     call._db = float(leaves)
     ieee.untrack(call._all)
     found: list[Any] = []
-    for place in range(len(numbers)):
-        number = float(numbers[place])
+    for place in range(len(are_values)):
+        number: float = memory.get(numbers + 8 * place)
         if not are_values[place]:
             found.append(number)
             continue

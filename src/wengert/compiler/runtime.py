@@ -42,12 +42,12 @@ from wengert.compiler.tracing import (
     kind_of,
     lines_apart,
     main_of,
-    numbers_in,
     pulled_back,
     random_state,
     readers_of,
     record,
     recorder_of_thread,
+    results_in,
     rows_of,
     slopes_of,
 )
@@ -347,9 +347,9 @@ class Runtime:
         """Record a run of the function on an example; False if it cannot be."""
         if len(entry.specializations) == policy.SPECIALIZATIONS:
             watch.effect = watch.effect or too_many(entry)
-        if isinstance(result, np.ndarray) and not result.ndim and not arguments.signature.batched:
-            watch.effect = watch.effect or "its result is an array without axes: return the Value itself"
-        if not watch.effect and (kind := no_number(result)):
+        batched = arguments.signature.batched
+        is_one = batched or not isinstance(result, (list, tuple, dict, np.ndarray))  # others are taken apart
+        if not watch.effect and is_one and (kind := no_number(result)):
             watch.effect = f"it returns {kind}: a compiled function returns a Value or a number, or lists of them"
         entry.changes += bool(watch.change)
         if watch.effect or entry.changes == policy.CHANGES:
@@ -393,8 +393,6 @@ class Runtime:
             return
         entry.specializations = [*entry.specializations, made]
         entry.least = max(entry.least, made.least)
-        if made.shape != () and not entry.signature.batched:
-            entry.is_eager, entry.clause = True, "its result is no single number, which `map` serves"
 
     def specialized(self, entry: CacheEntry, candidate: Candidate, at_once: bool) -> Specialization | None:
         """A specialization of what is recorded, by the back end that the rule names; None while it waits.
@@ -528,11 +526,14 @@ class Runtime:
     def difference(self, made: Specialization, arguments: Arguments, example: Sequence[Any], result: Any) -> str:
         """In what a specialization differs from what the function itself gave for an example; empty if in nothing."""
         arrays: Any = arguments.numbers(example)
-        kind = kind_of(main_of(result))
-        if kind is not made.kind and made.shape == ():
+        kind, structure = kind_of(main_of(result)), made.structure
+        if structure is not None and (reason := structure.difference(result, arguments.values())):
+            return reason
+        if kind is not made.kind and made.shape == () and structure is None:
             return f"its result is now a {made.kind.__name__}, now a {kind.__name__}"
-        want: Any = np.asarray(numbers_in(result), float)
-        slopes = None if modes.grad_disabled() else slopes_of(result, made, arguments.values())
+        want: Any = np.asarray(results_in(result, structure), float)
+        cotangents = None if structure is None else structure.cotangents(made.checked)
+        slopes = None if modes.grad_disabled() else slopes_of(result, made, arguments.values(), cotangents)
         if arguments.signature.batched:  # in a batch of one nothing shows of how examples are added up
             arrays = [np.repeat(np.asarray(x)[None], 2, 0) for x in arrays]
             want, slopes = np.tile(want.reshape(-1), 2), slopes and (2.0 * slopes[0], slopes[1])
@@ -540,7 +541,7 @@ class Runtime:
             if space.stale_capture():  # by now
                 return ""
             space.load()
-            return made.differs(space, arrays, 2 if arguments.signature.batched else 1, want, slopes)
+            return made.differs(space, arrays, 2 if arguments.signature.batched else 1, want, slopes, cotangents)
 
     @contextmanager
     def alone_to_compile(self, entry: CacheEntry) -> Iterator[bool]:
@@ -719,10 +720,10 @@ def matches(found: Any, result: Any, agree: float) -> bool:
         return False
     if not abs(found.data - result.data) <= agree * abs(result.data):
         return False
-    pulled = pulled_back(result, found._operands)
+    pulled = pulled_back([result], [1.0], found._operands)
     if pulled is None:
         return False
-    _, places, _, slopes = pulled
+    _, places, _, _, slopes = pulled
     pairs = zip(partials_of(found), [slopes[place] for place in places], strict=True)
     return all(abs(x - y) <= agree * abs(y) for x, y in pairs)
 

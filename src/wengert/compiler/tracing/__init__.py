@@ -7,14 +7,14 @@ from wengert.compiler.tracing.readers import readers_of
 from wengert.compiler.tracing.recorder import Recorder, Unrecordable, is_watched, recorder_of_thread
 from wengert.compiler.tracing.rows import rows_of
 from wengert.compiler.tracing.specialization import Specialization, lines_apart
+from wengert.compiler.tracing.structure import Auxiliary, kind_of, take_apart
 from wengert.compiler.tracing.trace import (
-    Auxiliary,
     Candidate,
-    kind_of,
     main_of,
     numbers_in,
     pulled_back,
     record,
+    results_in,
     slopes_of,
 )
 
@@ -31,4 +31,4 @@ __all__ = [
 ]
 __all__ += ["Specialization", "Unrecordable", "are_wide", "flatten_argument", "is_watched", "kind_of", "lines_apart"]
 __all__ += ["main_of", "numbers_in", "pulled_back", "random_state", "readers_of", "record", "recorder_of_thread"]
-__all__ += ["rows_of", "slopes_of"]
+__all__ += ["results_in", "rows_of", "slopes_of", "take_apart"]

@@ -16,6 +16,7 @@ from wengert.compiler.captures import Captures
 from wengert.compiler.executable import Executable, Workspace
 from wengert.compiler.lifting import Lifted
 from wengert.compiler.tracing.recorder import Guard
+from wengert.compiler.tracing.structure import Structure
 from wengert.compiler.tracing.tracers import EXACT, FINITE, HOLDS
 
 __all__ = ["Guards", "Specialization", "in_words", "lines_apart"]
@@ -122,6 +123,7 @@ class Specialization(Executable):
     extents: dict[int, int]  # by the number of an input: how many items it chooses from
     wraps: frozenset[int]  # the numbers of those that choose from lists of one length, where -1 is the last
     own: Any = None  # where the user's parameters stand among them, if there are others: floats that are read anew
+    structure: Structure | None = None  # how results are put together, where they are no single number
 
     def __post_init__(self) -> None:
         self.clause: str = ""  # by which it serves
@@ -152,7 +154,9 @@ class Specialization(Executable):
             counted[n] = xp.clip(x, 0, extent - 1)
         return counted, inside
 
-    def differs(self, space: Workspace, arrays: Sequence[Any], count: int, want: Any, slopes: Any) -> str:
+    def differs(
+        self, space: Workspace, arrays: Sequence[Any], count: int, want: Any, slopes: Any, cotangents: Any = None
+    ) -> str:
         """What of a run is not what the function itself came to, in words; empty if all agrees.
 
         Each number is compared on its own scale. Where digits have cancelled, a difference is rounding as far as the
@@ -166,7 +170,10 @@ class Specialization(Executable):
             want: the results of the function.
             slopes: the derivatives of their sum by the parameters, then by the Values among the arguments, and a
                 function that gives the size of what was added up to each; or None.
+            cotangents: of several results, which are weighted by them in that sum.
         """
+        if cotangents is not None:
+            space.weigh(cotangents)
         got = self._numbers(space, arrays, count, slopes is not None)
         if got is None and not space.is_bounded:
             return ""

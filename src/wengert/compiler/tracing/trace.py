@@ -8,7 +8,8 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, NamedTuple
+from itertools import compress
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from wengert.compiler.tracing.proxies import Proxies
 from wengert.compiler.tracing.purity import CallTrace, PurityCheck
 from wengert.compiler.tracing.recorder import Guard, Recorder, Unrecordable, tracing
 from wengert.compiler.tracing.specialization import Guards, Specialization, in_words
+from wengert.compiler.tracing.structure import GIVEN, Auxiliary, Structure, kind_of, take_apart
 from wengert.compiler.tracing.tracers import (
     EXACT,
     HOLDS,
@@ -38,23 +40,13 @@ from wengert.engine import Value
 from wengert.errors import HERE, Line
 from wengert.graph import Graph
 
-__all__ = ["Auxiliary", "Candidate", "kind_of", "main_of", "numbers_in", "pulled_back", "record", "slopes_of"]
+__all__ = ["Candidate", "main_of", "numbers_in", "pulled_back", "record", "results_in", "slopes_of"]
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 EQUAL = (("eq", True), ("ne", False), ("is", True))  # guards that hold a number to another
 ATTEMPTS = 3  # how many choices of other integers are tried
 SPARE = 64  # more sequences of steps than there are integers
-GIVEN = (float, int, bool, np.float64, np.int64, np.bool_, Value)  # what a function may give, alone or in lists
 KINDS: dict[str, Any] = {"f": np.float64, "i": np.int64, "b": np.bool_}  # of what is in arrays
-
-
-class Auxiliary(NamedTuple):
-    """What a function may give instead of its result: that, and numbers beside it which a run shows as its output
-    "auxiliary", and of which no derivative is taken.
-    """
-
-    result: Any
-    auxiliary: Any
 
 
 class Candidate:
@@ -64,19 +56,23 @@ class Candidate:
         run: the recorded run, a `_Trace`.
         picks: the operands that integers choose in it.
         result: what the function itself gave.
+        structure: how that is put together; None for one number, and of a batch.
 
     Attributes:
         nodes: how many operations it takes.
-        shape: of the function's result; () for one number; None for what is no regular array.
-        kind: the class of the result; Value for any kind of these.
+        shape: of the program's output; () for one number; None for what is no regular array.
+        kind: the class of the result; Value for any kind of these, and where a structure has some.
         dtype: of the array that `map` gives.
     """
 
-    def __init__(self, run: Any, picks: list[Pick], result: Any) -> None:
+    def __init__(self, run: Any, picks: list[Pick], result: Any, structure: Structure | None) -> None:
         self.nodes: int = run.size
+        self.structure: Structure | None = structure
         self.shape: tuple[int, ...] | None = run.shape
         self.kind: Any = kind_of(main_of(result))
-        numbers = None if run.shape is None else np.asarray(numbers_in(result))
+        if structure is not None:
+            self.kind = Value if structure.computed.any() else float
+        numbers = None if run.shape is None else np.asarray(results_in(result, structure))
         self.dtype: Any = np.dtype(float) if numbers is None or run.is_doubtful else numbers.dtype
         self.result: Any = None if numbers is None else numbers.astype(float)
         self.example: list[Any] = [x.copy() if isinstance(x, np.ndarray) else x for x in run.example]
@@ -124,11 +120,13 @@ class Candidate:
         return self.lifted
 
     def back(self) -> Program:
-        """The reverse sweep of its program, which is lifted by now; without steps where it gives no single number."""
+        """The reverse sweep of its program, which is lifted by now; without steps where there is nothing to be pulled
+        back: of `map` there are no derivatives.
+        """
         if self._back is None:
             with _faults():
                 self._back = Program()
-                if self.shape == ():
+                if self.shape == () or (self.structure is not None and self.kind is Value):
                     self._back = reverse(self.lifted.program, self.value_inputs, fixed=self.fixed)
                 verify(self._back, self.lifted.program.arrays)
             self._steps = self.forward + self._back.size
@@ -160,6 +158,7 @@ class Candidate:
                 extents={n: self.extents[name] for n, name in places.items()},
                 wraps=frozenset([n for n, name in places.items() if name in self.wraps]),
                 own=self.own if len(self.own) < len(self.parameters) else None,
+                structure=self.structure,
             )
 
 
@@ -192,13 +191,15 @@ def record(
         Unrecordable: it cannot be recorded; the message says why.
     """
     trace = partial(_Trace, function, arguments, example, watch)
+    parts = None if arguments.signature.batched else take_apart(result)
     try:
         run = trace()
     except (Unrecordable, Unliftable):
         raise
     except Exception as problem:
         raise Unrecordable(_stopped(problem)) from problem
-    for got, want in zip(run.kinds, map(kind_of, _flat_result(result)[1]), strict=False):
+    results = _flat_result(result)[1] if parts is None else parts.leaves
+    for got, want in zip(run.kinds, map(kind_of, results), strict=False):
         if got != np.dtype(float if want is Value else want).kind:
             raise Unrecordable(f"its result is a {want.__name__}, and another kind of number while it is recorded")
     picks: list[Pick] = []
@@ -211,7 +212,10 @@ def record(
         except Exception:  # other integers take another branch, or raise: if all do, each gets a specialization
             if attempt == ATTEMPTS - 1:
                 run = trace(fixed=True)
-    return Candidate(run, picks, result)
+    structure = None
+    if parts is not None:
+        structure = Structure(parts, run.parts, run.passed, run.recorder.began, watch.seen)
+    return Candidate(run, picks, result, structure)
 
 
 def _stopped(problem: Exception) -> str:
@@ -274,9 +278,16 @@ class _Trace:
             raise Unrecordable(f"control flow differed while tracing, at {at}: does it branch on the type of a number?")
         self.recorder.open = True  # for the operands of what was computed last
         self.extents = self.bounds()
+        self.parts = None if arguments.signature.batched else take_apart(self.result)
         self.shape, results = _flat_result(self.result)
+        if self.parts is not None:  # in a regular array or one behind the other
+            self.shape = self.shape if self.shape and len(results) == len(self.parts.leaves) else None
+            results = self.parts.leaves
+            self.shape = self.shape or (len(results),)
         self.kinds = [self.kind(x) for x in results]
         self.is_doubtful = self.shape != () and any(is_traced(x) and x.doubt for x in results)
+        standing = [x for name in self.value_inputs for x in self.inputs[name].reshape(-1)]
+        self.passed = {id(x): number for number, x in enumerate(standing)}
         guards = self.recorder.guards.values()
         self.guards = [guard for guard in guards if isinstance(guard.left, Value) or isinstance(guard.right, Value)]
         beside = self.result.auxiliary if isinstance(self.result, Auxiliary) else None
@@ -347,7 +358,7 @@ class _Trace:
             raise Unrecordable(
                 f"its result is a {type(x).__name__}: expected a Value, float, int or bool, or lists of these"
             )
-        if is_traced(x) and x.doubt and self.shape == ():
+        if is_traced(x) and x.doubt and (self.shape == () or self.parts is not None):
             x.doubt()
         kind = np.asarray(number).dtype.kind
         inside = kind != "i" or abs(number) <= EXACT
@@ -491,49 +502,64 @@ class _Trace:
         return lift(graph, source, inputs, outputs, batched=self.batched, picks=picks, indices=indices, blocks=blocks)
 
 
+def results_in(result: Any, structure: Structure | None) -> Any:
+    """The numbers of a result, of a structure's leaves one behind the other."""
+    if structure is None:
+        return numbers_in(result)
+    parts = take_apart(result)
+    assert parts is not None
+    return [x.data if isinstance(x, Value) else x for x in parts.leaves]
+
+
 def main_of(result: Any) -> Any:
     """What a function gave, without what stands beside it, or an array of no axes around it."""
     result = result.result if isinstance(result, Auxiliary) else result
     return result.item() if isinstance(result, np.ndarray) and not result.ndim else result
 
 
-def pulled_back(result: Value, wanted: Sequence[Any]) -> tuple[Graph, Sequence[int], int, Any] | None:
-    """The graph of a result, the places in it of some Values, the first place that is looked at, and the derivatives
-    with respect to what stands at each place from there on; None if a Value is asked for twice.
+def pulled_back(results: Sequence[Any], cotangents: Sequence[float], wanted: Sequence[Any]) -> Any:
+    """The graph of some results, the places in it of some Values, the first place that is looked at, what each result
+    is weighted by, by its place, and the derivatives with respect to what stands at each place from the first on; None
+    if a Value is asked for twice.
     """
     if len(set(map(id, wanted))) < len(wanted):
         return None
-    graph = Graph(result, *wanted)
-    places = graph.outputs[1:]
+    graph = Graph(*results, *wanted)
+    places = graph.outputs[len(results) :]
+    weights: dict[int, float] = {}
+    for place, weight in zip(graph.outputs, cotangents, strict=False):
+        weights[place] = weights.get(place, 0.0) + weight
     computed = [place for place, x in zip(places, wanted, strict=True) if not x.is_leaf]
     first = max(computed, default=-1) + 1  # what those came from comes first: of that only these are operands
-    slopes: Any = graph.pull_back({graph.outputs[0]: 1.0}, first)
+    slopes: Any = graph.pull_back(weights, first)
     if first:
         slopes = np.array(slopes)
         _add_to_computed(graph, first, slopes)
-    return graph, places, first, slopes
+    return graph, places, first, weights, slopes
 
 
-def slopes_of(result: Any, recording: Specialization, arguments: Sequence[Any]) -> Any:
+def slopes_of(result: Any, recording: Specialization, arguments: Sequence[Any], cotangents: Any = None) -> Any:
     """The derivatives of a result of the function itself, by a recording's parameters, then by Values among the
     arguments, and a function that gives the size of what was added up to each, all along; None where they cannot be had
-    from the result: it was computed without a graph.
+    from the result: it was computed without a graph. Several results are weighted by cotangents.
     """
-    result = main_of(result)
-    if not isinstance(result, Value) or recording.shape != ():
+    parts, structure = take_apart(result), recording.structure
+    results, weights = [main_of(result)] if parts is None else parts.leaves, [1.0]
+    if structure is not None:
+        results, weights = [[*compress(x, structure.computed)] for x in (results, cotangents.tolist())]
+    if recording.kind is not Value or not isinstance(results[0], Value):
         return None
     every = [*recording.parameters, *arguments]
     own: Sequence[int] = range(len(every))  # by a float that is read anew there is no derivative
     if recording.own is not None:
         own = [*recording.own, *range(len(recording.parameters), len(every))]
-    pulled = pulled_back(result, [every[n] for n in own])
+    pulled = pulled_back(results, weights, [every[n] for n in own])
     if pulled is None:
         return None
-    graph, places, first, slopes = pulled
+    graph, places, first, weighted, slopes = pulled
 
     def sizes() -> Any:
-        added = [0.0] * len(graph)
-        added[graph.outputs[0]] = 1.0
+        added = [abs(weighted.get(place, 0.0)) for place in range(len(graph))]
         for node in range(len(graph) - 1, first - 1, -1):
             for n in range(graph.starts[node], graph.starts[node + 1] if added[node] else 0):
                 if graph.operands[n] >= 0:
@@ -578,11 +604,6 @@ def numbers_in(x: Any) -> Any:
     if isinstance(x, (list, tuple)) or (isinstance(x, np.ndarray) and x.dtype == object):
         return [numbers_in(item) for item in x] if np.ndim(x) or isinstance(x, (list, tuple)) else numbers_in(x.item())
     return x
-
-
-def kind_of(x: Any) -> Any:
-    """The class of a result; Value for any kind of these."""
-    return Value if isinstance(x, Value) else type(x)
 
 
 def _as_value(x: Any) -> Any:
