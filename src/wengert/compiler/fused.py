@@ -155,8 +155,8 @@ class Result(Many):
         """The partial by each operand."""
         return self._pull_back([(self, 1.0)]).tolist()  # type: ignore[no-any-return]
 
-    def _pull_back(self, cotangents: list[tuple[Any, float]]) -> Any:
-        """The derivatives by each operand of results of this call, weighted by these cotangents."""
+    def _pull_back(self, cotangents: Any) -> Any:
+        """The derivatives by each operand of results of this call, each of which comes with a cotangent."""
         saved = saved_call(self)
         weights = [0.0] * saved.count
         for result, cotangent in cotangents:

@@ -14,6 +14,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import repeat
 from types import FunctionType
 from typing import Any
 from weakref import WeakSet
@@ -42,6 +43,7 @@ from wengert.compiler.tracing import (
     kind_of,
     lines_apart,
     main_of,
+    number_of,
     pulled_back,
     random_state,
     readers_of,
@@ -463,7 +465,7 @@ class Runtime:
         """The result of a call on one example, which is compared."""
         result, _ = self.watched(entry, call)
         ((made, _),) = served
-        if matches(found, result, made.kernel.agree):  # nearly always
+        if matches(found, result, made):  # nearly always
             made.checked += 1
             entry.checks += 1
             return result if entry.is_eager else found
@@ -707,25 +709,41 @@ def too_many(entry: CacheEntry) -> str:
     )
 
 
-def matches(found: Any, result: Any, agree: float) -> bool:
-    """Return True if a node has the value and the derivatives of what the function gave, each to the last digits.
+def matches(found: Any, result: Any, made: Specialization) -> bool:
+    """Return True if a result has the numbers and the derivatives of what the function gave, each to the last digits.
 
     Args:
-        found: the node, made by a specialization.
+        found: the result, by a specialization.
         result: what the function gave.
-        agree: how close they are to be.
+        made: the specialization.
     """
-    result = main_of(result)
-    if type(found) is not Many or not isinstance(result, Value):
+    structure, agree = made.structure, made.kernel.agree
+    theirs: list[Any] | None = [main_of(result)]
+    ours: list[Any] | None = [found]
+    if structure is not None:
+        ours, theirs = structure.leaves_of(found), structure.leaves_of(result)
+    elif kind_of(main_of(result)) is not made.kind:
         return False
-    if not abs(found.data - result.data) <= agree * abs(result.data):
+    if ours is None or theirs is None or not _are_close(ours, theirs, agree):
         return False
-    pulled = pulled_back([result], [1.0], found._operands)
+    weights = repeat(1.0) if structure is None else structure.cotangents(made.checked)
+    triples = [each for each in zip(ours, theirs, weights, strict=False) if each[2] and isinstance(each[0], Many)]
+    if not triples:  # numbers alone, or without a graph
+        return True
+    ours, theirs, weights = map(list, zip(*triples, strict=True))
+    pulled = pulled_back(theirs, weights, ours[0]._operands)
     if pulled is None:
         return False
     _, places, _, _, slopes = pulled
-    pairs = zip(partials_of(found), [slopes[place] for place in places], strict=True)
-    return all(abs(x - y) <= agree * abs(y) for x, y in pairs)
+    got = partials_of(found) if structure is None else ours[0]._pull_back(zip(ours, weights, strict=True))
+    return _are_close(got, [slopes[place] for place in places], agree)
+
+
+def _are_close(ours: Sequence[Any], theirs: Sequence[Any], agree: float) -> bool:
+    for x, y in zip(ours, theirs, strict=True):
+        if x is not y and not abs(number_of(x) - number_of(y)) <= agree * abs(number_of(y)):
+            return False
+    return True
 
 
 def _copied(x: Any, known: dict[int, Any]) -> Any:

@@ -17,6 +17,7 @@ from wengert.compiler.tracing.trace import (
     results_in,
     slopes_of,
 )
+from wengert.compiler.tracing.tracers import number_of
 
 __all__ = [
     "DRAWS",
@@ -30,5 +31,14 @@ __all__ = [
     "StaticSpec",
 ]
 __all__ += ["Specialization", "Unrecordable", "are_wide", "flatten_argument", "is_watched", "kind_of", "lines_apart"]
-__all__ += ["main_of", "numbers_in", "pulled_back", "random_state", "readers_of", "record", "recorder_of_thread"]
+__all__ += [
+    "main_of",
+    "number_of",
+    "numbers_in",
+    "pulled_back",
+    "random_state",
+    "readers_of",
+    "record",
+    "recorder_of_thread",
+]
 __all__ += ["results_in", "rows_of", "slopes_of", "take_apart"]

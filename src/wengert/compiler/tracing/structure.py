@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wengert.compiler.tracing.recorder import Unrecordable
-from wengert.compiler.tracing.tracers import TracedArray, is_traced, number_of, taken
+from wengert.compiler.tracing.tracers import TracedArray, is_traced, taken
 from wengert.engine import Value
 
 __all__ = ["GIVEN", "Auxiliary", "Parts", "Structure", "kind_of", "take_apart"]
@@ -206,10 +206,19 @@ class Structure:
             return f"v[{self._passed[number]}]", Value
         return f"r[{self._first[number]}]", self.kinds[number]
 
-    def cotangents(self, number: int) -> Any:
+    def cotangents(self, number: int) -> list[float]:
         """A number between 0.5 and 1.5 for each Value among the leaves, others each time, and 0 for what is none."""
-        drawn = 0.5 + (number + 1 + np.arange(len(self.kinds))) * GOLDEN % 1.0
-        return np.where(self.computed, drawn, 0.0)
+        return [(0.5 + (number + n) * GOLDEN % 1.0) * is_one for n, is_one in enumerate(self.computed.tolist(), 1)]
+
+    def leaves_of(self, result: Any) -> list[Any] | None:
+        """The leaves of another result; None if it is put together otherwise, or its numbers are of other kinds."""
+        try:
+            parts = take_apart(result)
+        except Unrecordable:
+            return None
+        if parts is None or parts.tree != self.tree or parts.dtypes != self.dtypes:
+            return None
+        return parts.leaves if list(map(kind_of, parts.leaves)) == self.kinds else None
 
     def difference(self, result: Any, values: Sequence[Any]) -> str:
         """In what a result of the function itself is put together otherwise, in words; empty if in nothing.
@@ -218,15 +227,10 @@ class Structure:
             result: it.
             values: the Values among the arguments of that call.
         """
-        try:
-            parts = take_apart(result)
-        except Unrecordable as why:
-            return str(why)
-        if parts is None or parts.tree != self.tree or parts.dtypes != self.dtypes:
-            return "its result is now put together in one way, now in another"
-        for number, (x, kind) in enumerate(zip(parts.leaves, self.kinds, strict=True)):
-            if kind_of(x) is not kind:
-                return f"a number of its result is now a {kind.__name__}, now a {kind_of(x).__name__}"
+        leaves = self.leaves_of(result)
+        if leaves is None:
+            return "its result is put together now in one way, now in another, or of other kinds of numbers"
+        for number, x in enumerate(leaves):
             own = values[self._passed[number]] if number in self._passed else self._held.get(number, x)
             if x is not own:
                 return "a Value in its result is now one of its arguments or parameters, now another"
@@ -308,9 +312,9 @@ class _Writer:
     def array(self, tree: Part, place: int) -> tuple[str, int]:
         """An array: of numbers a copy."""
         dtype, start = self.structure.dtypes[place], self.leaf
-        if dtype != object:
+        if dtype.kind != "O":
             self.leaf += len(tree.children)
-            copied = "copy()" if dtype == float else f"astype({self.named(dtype)})"
+            copied = "copy()" if dtype.kind == "f" else f"astype({self.named(dtype)})"
             return f"o[{start}:{self.leaf}].{copied}.reshape({tree.keys})", 2
         items, depth = self.items(tree.children)
         return f"cells({items}, {tree.keys})", depth + 1

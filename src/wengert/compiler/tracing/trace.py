@@ -213,7 +213,7 @@ def record(
             if attempt == ATTEMPTS - 1:
                 run = trace(fixed=True)
     structure = None
-    if parts is not None:
+    if parts is not None and run.parts is not None:
         structure = Structure(parts, run.parts, run.passed, run.recorder.began, watch.seen)
     return Candidate(run, picks, result, structure)
 
@@ -546,7 +546,7 @@ def slopes_of(result: Any, recording: Specialization, arguments: Sequence[Any], 
     parts, structure = take_apart(result), recording.structure
     results, weights = [main_of(result)] if parts is None else parts.leaves, [1.0]
     if structure is not None:
-        results, weights = [[*compress(x, structure.computed)] for x in (results, cotangents.tolist())]
+        results, weights = [[*compress(x, structure.computed)] for x in (results, cotangents)]
     if recording.kind is not Value or not isinstance(results[0], Value):
         return None
     every = [*recording.parameters, *arguments]
