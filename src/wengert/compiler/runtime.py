@@ -53,7 +53,7 @@ from wengert.compiler.tracing import (
     rows_of,
     slopes_of,
 )
-from wengert.engine import Many, Value
+from wengert.engine import Many
 from wengert.errors import ArgumentError, warn, warn_once
 
 __all__ = ["Runtime"]
