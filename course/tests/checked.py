@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,6 +12,7 @@ from wengert_course import Report, check
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = TemporaryDirectory()
+atexit.register(FOLDER.cleanup)
 
 
 @cache

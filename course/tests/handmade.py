@@ -2,23 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
-import random
-import subprocess
-import sys
-from functools import cache
-from pathlib import Path
-from typing import Any
-
 from tests.engines import TUTORIAL
-from wengert import engine
-from wengert_course.checks import load, loop_trials, probe
-from wengert_course.checks.kit import NAMES, Kit, Trial, TrialPlan
-from wengert_course.checks.steps import Seen
 
-COURSE = Path(__file__).resolve().parent.parent
 ENGINE = "import random\n" + TUTORIAL
 WENGERT = "import math\nimport random\nfrom wengert import Value\n"
 
@@ -89,7 +74,8 @@ class Layer(Module):
         self.neurons = [Neuron(n_inputs, **options) for _ in range(n_outputs)]
 
     def __call__(self, x):
-        return [neuron(x) for neuron in self.neurons]
+        outs = [neuron(x) for neuron in self.neurons]
+        return outs[0] if len(outs) == 1 else outs
 
     def parameters(self):
         params = []
@@ -109,7 +95,7 @@ class MLP(Module):
         out = x
         for layer in self.layers:
             out = layer(out)
-        return out[0] if len(out) == 1 else out
+        return out
 
     def parameters(self):
         return [p for layer in self.layers for p in layer.parameters()]
@@ -124,53 +110,16 @@ def patched(text: str, *changes: tuple[str, str]) -> str:
     return text
 
 
-def tried(trials: list[Any], kit: Kit) -> dict[str, Seen]:
-    """What the trials give, errors and all."""
-    done = [probe.attempt(Trial(*trial), kit, "examined.py", load) for trial in trials]
-    return {one["done"]: Seen(tuple(one["numbers"]), **one.get("error", {})) for one in done}
-
-
-def run(text: str, seed: int = 1) -> Kit:
-    """Run a file in here, and make the kit to try it with."""
-    space: dict[str, Any] = {"__name__": "examined"}
-    random.seed(seed)
-    exec(compile(text, "examined.py", "exec", dont_inherit=True), space)
-    return Kit(space["Value"], load.parts_of(space["Value"], NAMES, ""), space, TrialPlan(seed=seed))
-
-
-def watched(text: str, path: str = "", seconds: float = 8.0) -> dict[str, Seen]:
-    """Run a file under the watch, as the process that checks it does, and say what its loop did."""
-    if "from wengert" in text and engine.compiled:  # which cannot be watched: what checks a file has it interpreted
-        return elsewhere((text,))[0]
-    space: dict[str, Any] = {"__name__": "examined", "__file__": path}
-    watch = loop_trials.Watch(seconds)
-    random.seed(3)
-    watch.start(space)
-    try:
-        exec(compile(text, "examined.py", "exec", dont_inherit=True), space)
-    except Exception as error:
-        print(type(error).__name__, error, file=sys.stderr)
-    except loop_trials.Enough:
-        pass
-    finally:
-        watch.stop()
-    kit = Kit(space["Value"], load.parts_of(space["Value"], NAMES, ""), space)
-    kit.loop = watch
-    return tried(loop_trials.TRIALS, kit)
-
-
-@cache
-def elsewhere(texts: tuple[str, ...]) -> list[dict[str, Seen]]:
-    """The same of many files, in one process in which wengert is interpreted."""
-    environment = {**os.environ, "WENGERT_INTERPRETED": "1"}
-    command = [sys.executable, "-m", "tests.handmade"]
-    how: dict[str, Any] = {"env": environment, "cwd": COURSE, "capture_output": True, "text": True, "check": True}
-    done = subprocess.run(command, input=json.dumps(texts), **how)
-    return [{name: Seen(tuple(one[0]), *one[1:]) for name, one in seen.items()} for seen in json.loads(done.stdout)]
-
-
-if __name__ == "__main__":
-    with contextlib.redirect_stdout(sys.stderr):
-        assert not engine.compiled
-        seen = [watched(text) for text in json.load(sys.stdin)]
-    print(json.dumps(seen))
+TRAIN = """
+def train(model, xs, ys, steps, rate):
+    losses = []
+    for step in range(steps):
+        loss = sum(((model(x) - y) ** 2 for x, y in zip(xs, ys)), Value(0.0))
+        for p in model.parameters():
+            p.grad = 0.0
+        loss.backward()
+        for p in model.parameters():
+            p.data -= rate * p.grad
+        losses.append(loss.data)
+    return losses
+"""

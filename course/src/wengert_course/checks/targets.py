@@ -10,9 +10,8 @@ from typing import Any, TypeGuard
 
 from wengert.errors import ArgumentError
 from wengert.ops import is_number, named
-from wengert_course.checks import exercises, load, probe, steps
+from wengert_course.checks import by_hand, load, probe, steps
 from wengert_course.checks.diagnosis import diagnose
-from wengert_course.checks.exercise_trials import ARGUMENTS
 from wengert_course.checks.kit import NAMES, Kit
 from wengert_course.checks.report import Report, Verdict, printable
 from wengert_course.checks.runner import Supervisor
@@ -62,13 +61,13 @@ def check(
         path = os.path.abspath(file)
     else:
         path, find = _live(thing, step)
-        if step not in ARGUMENTS and _is_numbers(thing):
+        if step not in probe.FUNCTIONS and _is_numbers(thing):
             return _numbers(thing, step, seed)
     watch = Supervisor(path, wanted, find, step, timeout, memory, seed)
     watch.run()
     if watch.stopped or watch.about is None:
         raise ArgumentError(printable(f"{file or path}{watch.stopped}"))
-    verdict = diagnose(watch.seen, watch.about, load.pieces(path) if find is None else [])
+    verdict = diagnose(watch.seen, watch.about)
     return _report(file, watch.name, watch.about, verdict, watch.remarks(verdict.rows), watch.output())
 
 
@@ -103,15 +102,15 @@ def _live(thing: Any, step: int | None) -> tuple[str, probe.Find]:
     if isinstance(thing, type):
         code = getattr(getattr(thing, "__init__", None), "__code__", None)
         found = thing.__name__, thing, {"__name__": thing.__module__}
-        return getattr(code, "co_filename", thing.__name__), lambda _: found
+        return getattr(code, "co_filename", thing.__name__), lambda: found
     space = vars(thing) if isinstance(thing, ModuleType) else thing
     if not isinstance(space, Mapping) or not all(isinstance(name, str) for name in space):
         expected = "the name of a file, such as 'engine.py', a module, a class, or the names of a cell, globals()"
         raise ArgumentError(f"thing is {named(thing)}; expected {expected}")
     name = str(space.get("__name__", "the names"))
-    if step in ARGUMENTS:
-        return name, lambda _: ("", object, space)  # it is about no class
-    return name, lambda _: (*load.choose(space, name, "", NAMES, name), space)
+    if step in probe.FUNCTIONS:
+        return name, lambda: ("", object, space)  # it is about no class
+    return name, lambda: (*load.choose(space, name, "", NAMES, name), space)
 
 
 def _is_numbers(thing: Thing) -> TypeGuard[dict[str, Any]]:
@@ -127,8 +126,8 @@ def _numbers(given: Mapping[str, Any], step: int | None, seed: int) -> Report:
             "taken for the gradients of step 3"
         )
     verdict = Verdict()
-    for row in exercises.EXPRESSIONS:
+    for row in by_hand.EXPRESSIONS:
         numbers = [number for _, _, number in TRIALS[f"by hand {row[0]}"].outcomes(Kit(lambda x: x, {}, given))]
         if any(number == number for number in numbers):
-            verdict.add(exercises.judge_by_hand(row, tuple(numbers)))
+            verdict.add(by_hand.judge(row, tuple(numbers)))
     return _report("", "", About(3, True, frozenset(), frozenset(), seed), verdict)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from importlib import resources
 from typing import Any
 
-__all__ = ["lines", "slips", "texts"]
+__all__ = ["lines", "texts"]
 
 
 def texts(name: str) -> dict[str, Any]:
@@ -19,8 +19,3 @@ def texts(name: str) -> dict[str, Any]:
 def lines(text: Mapping[str, Any], names: Iterable[str]) -> tuple[str, ...]:
     """The lines to write: those that a file has under a name, or else the name itself, which is a line."""
     return tuple([line for name in names for line in text["lines"].get(name, [name])])
-
-
-def slips(text: Mapping[str, Any]) -> dict[str, tuple[str, tuple[str, ...]]]:
-    """The name of each slip in a file: what it says, and what to write."""
-    return {slip: (says, lines(text, write)) for slip, (says, *write) in text["slips"].items()}
