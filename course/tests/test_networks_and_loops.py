@@ -90,7 +90,7 @@ def test_functions_in_a_notebook(tmp_path: Path) -> None:
         ("slope(f, x)", "ok", "ok", ""),
         ("slopes(f, xs)", "not yet", "", ""),
     ]
-    assert report.not_yet[0].says.startswith("a function slopes(f, xs): the list of the slopes of f(*xs)")
+    assert report.not_yet[0].says.startswith("the list of the slopes of f(*xs), ")
 
 
 def test_what_is_right_of_the_steps_before_is_one_line() -> None:

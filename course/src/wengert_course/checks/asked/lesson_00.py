@@ -4,7 +4,7 @@
 def slope(own, draw):
     """slope(f, x)
 
-    a function slope(f, x): how fast f(x) grows as x does, by a small nudge of x
+    how fast f(x) grows as x does, by a small nudge of x
     """
     for _ in range(3):
         a, b, c, x = draw.choose(draw.LARGE)[0], *draw.numbers(3)
@@ -15,7 +15,7 @@ def slope(own, draw):
 def slopes(own, draw):
     """slopes(f, xs)
 
-    a function slopes(f, xs): the list of the slopes of f(*xs), with respect to one input after the other
+    the list of the slopes of f(*xs), with respect to one input after the other
     """
     for n in (3, 1, 4):
         ws, xs = draw.numbers(n), draw.numbers(n)

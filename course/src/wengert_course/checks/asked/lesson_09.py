@@ -4,7 +4,7 @@
 def train(own, draw):
     """train(model, xs, ys, steps, rate)
 
-    a function train(model, xs, ys, steps, rate): forward, zero, backward and update, so many times; it gives the list
+    forward, zero, backward and update, so many times; it gives the list
     of the losses
     """
     for nin, count, steps, rate in ((2, 3, 4, 0.05), (3, 2, 6, 0.02)):

@@ -6,7 +6,7 @@ import math
 def matmul(own, draw):
     """matmul(A, B)
 
-    a function matmul(A, B): the product of two matrices of Values, lists of rows
+    the product of two matrices of Values, lists of rows
     """
 
     def product(a, b):
@@ -21,7 +21,7 @@ def matmul(own, draw):
 def softmax(own, draw):
     """softmax(zs)
 
-    a function softmax(zs): of a list of Values, a list of Values above 0 with the sum 1
+    a list of Values above 0 with the sum 1, of a list of Values
     """
     for n in (3, 2, 1, 5):
         own.agrees("softmax(zs)", probabilities, [draw.numbers(n)])
@@ -30,7 +30,7 @@ def softmax(own, draw):
 def cross_entropy(own, draw):
     """cross_entropy(zs, k)
 
-    a function cross_entropy(zs, k): minus the logarithm of the softmax, at the class k
+    minus the logarithm of the softmax, at the class k
     """
     for n in (3, 2, 5):
         right = lambda zs, k: -math.log(probabilities(zs)[k])  # noqa: E731  (one line of mathematics)
@@ -40,7 +40,7 @@ def cross_entropy(own, draw):
 def summed(own, draw):
     """summed(gradient, shape)
 
-    a function summed(gradient, shape): a gradient, summed over what was broadcast to its shape
+    a gradient, summed over what was broadcast to its shape
     """
     import numpy
 

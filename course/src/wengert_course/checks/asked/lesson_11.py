@@ -4,7 +4,7 @@
 def loss(own, draw):
     """loss(w, b, xs, ys)
 
-    a function loss(w, b, xs, ys): the mean of the squared errors of w[0]*x[0] + ... + b
+    the mean of the squared errors of w[0]*x[0] + ... + b
     """
 
     def squared(w, b, xs, ys):

@@ -8,7 +8,7 @@ LETTERS = ".abcdefghijklmnopqrstuvwxyz"
 def counts(own, draw):
     """counts(names)
 
-    a function counts(names): a table of how often each letter follows each, with '.' at both ends of a name
+    a table of how often each letter follows each, with '.' at both ends of a name
     """
     names = ["".join(LETTERS[1 + draw.below(5)] for _ in range(2 + k)) for k in range(4)]
     names += [names[0], "".join(LETTERS[1 + draw.below(26)] for _ in range(9))]
@@ -22,7 +22,7 @@ def counts(own, draw):
 def loss(own, draw):
     """loss(logits, counts)
 
-    a function loss(logits, counts): the mean surprise, minus the logarithm of the softmax of a row, over all pairs
+    the mean surprise, minus the logarithm of the softmax of a row, over all pairs
     counted
     """
 
