@@ -24,7 +24,7 @@ __all__ = ["CHILD", "Find", "attempt", "converse", "gather", "limit", "serve"]
 Find = Callable[[], tuple[str, type, Mapping[str, Any]]]
 """What gives the class to try: its name, itself, and the names of the file."""
 
-ASKED = {step: os.path.join("asked", f"lesson_{step:02}") for step in (0, 8, 9, 10, 11, 12)}
+ASKED = {step: os.path.join("asked", f"_lesson_{step:02}") for step in (0, 8, 9, 10, 11, 12)}
 CHILD = ("kit", "load", "own", "trials", *ASKED.values())
 """The files that this process loads; they stand beside this one."""
 
