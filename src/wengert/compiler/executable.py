@@ -232,6 +232,8 @@ class Workspace:
         """
         made = self.made
         self.is_bounded = False
+        if made.build is not None:
+            seed = self.cotangents[0]  # what one result alone is weighted by; several are by the array of all
         if count >= made.limit:
             return self._computed_by_python(arrays, count, with_grads, seed)
         is_unlocked = count >= made.unlocked_from
@@ -411,7 +413,8 @@ class Workspace:
         try:
             with numpy.errstate(all="ignore"):
                 if with_grads:
-                    weights = seed if made.build is None else numpy.array(self.cotangents).reshape(made.shape)
+                    out = made.kernel.program.outputs["out"]
+                    weights = seed if made.build is None else numpy.array(self.cotangents).reshape(out.shape)
                     self.results, by = made.kernel.both(given, weights, self.buffers)
                 else:
                     self.results, by = made.kernel.forward(given, self.buffers), ()

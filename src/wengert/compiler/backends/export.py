@@ -78,7 +78,7 @@ def source_of(kernel: Kernel, name: str, language: str, gradient: bool) -> str:
         lines.append(f'    """{library.usage.format(name=title)}"""')
     lines += [f"    # {name}: {array.written_shape}" for name, array in given.items()]
     if gradient and back.seed is not None:
-        lines.append(f"    seed = {written(infix(1, '/', text.names.length))}")
+        lines.append(f"    seed = {written(infix(1, '/', text.names.length)) if out.batched else 1.0}")
     lines += [f"    {line}" for line in text.lines]
     result = text.names.of(out)
     results = [written(method(result, "mean") if out.batched else result)]

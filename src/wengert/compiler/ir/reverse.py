@@ -21,8 +21,8 @@ def reverse(
     and by the inputs `wanted`.
 
     Run after `program`, it reads that program's arrays. If the output is batched, its cotangent is one number, `seed`,
-    for all examples, and the derivatives are of ``seed * out.sum()``; if `weighted`, it has a number for each of them,
-    and the derivatives are of ``(seed * out).sum()``, as they are where an output without a batch has several numbers.
+    for all examples, and the derivatives are of ``seed * out.sum()``; if `weighted`, it has one for each number of the
+    output, batched or not, and the derivatives are of ``(seed * out).sum()``.
     """
     return _Reverse(program, wanted, weighted=weighted, fixed=fixed).run()
 
@@ -44,8 +44,8 @@ class _Reverse(Sweep):
                 self.need_of_turns(step)
             elif any(id(a) in self.needed for a in step.reads):
                 self.needed.add(id(step.out))
-        if out.batched or out.shape:
-            self.program.seed = Array("seed", out.shape if self.weighted or not out.batched else (), "const")
+        if out.batched or self.weighted:
+            self.program.seed = Array("seed", out.shape if self.weighted else (), "const")
         if self.program.seed is not None and out.cell_shape:
             self.give(out, whole(out), self.program.seed)
         if id(out) in self.needed:

@@ -126,8 +126,9 @@ class Candidate:
         if self._back is None:
             with _faults():
                 self._back = Program()
-                if self.shape == () or (self.structure is not None and self.kind is Value):
-                    self._back = reverse(self.lifted.program, self.value_inputs, fixed=self.fixed)
+                several = self.structure is not None
+                if self.kind is Value if several else self.shape == ():
+                    self._back = reverse(self.lifted.program, self.value_inputs, several, self.fixed)
                 verify(self._back, self.lifted.program.arrays)
             self._steps = self.forward + self._back.size
         return self._back

@@ -323,7 +323,7 @@ class _Source:
         lines = to.kept(to.scopes[0].lines)
         head, tail = self.memory([array for array in local if id(array) in to.read])
         if back is not None and back.seed is not None:
-            head.append("const double seed = 1.0 / n;")
+            head.append(f"const double seed = 1.0{' / n' if out.batched else ''};")
         if out.batched:
             lines += ["double mean = 0.0;", f"for (int64_t i = 0; i < n; i++) mean += {result}[i];", "mean /= n;"]
         else:
