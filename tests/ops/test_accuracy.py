@@ -15,7 +15,20 @@ from typing import Any
 import pytest
 
 from tools.qa import accuracy
-from tools.qa.accuracy import EXACT, LIMIT, MANY, SIZES, limit, listed, many, measured, our_answers, points, ulps
+from tools.qa.accuracy import (
+    EXACT,
+    LIMIT,
+    MANY,
+    SIZES,
+    limit,
+    listed,
+    many,
+    measured,
+    our_answers,
+    points,
+    second_error,
+    ulps,
+)
 from tools.qa.oracles import CONSTANT, DIGITS, ROWS, mp, mpmath, truths
 from wengert import ops
 
@@ -72,6 +85,20 @@ def test_operations_on_many_are_backward_stable(name: str) -> None:
         assert 0.0 <= found.value <= found.bound
         assert 0.0 <= found.partial <= (found.bound if name != "mean" else 1.0)
         assert found.value > 0.0 or size < 5
+
+
+TWICE = [row for row in ELEMENTARY if row.arity == 1 and row.name not in EXACT]
+
+
+@pytest.mark.parametrize("row", TWICE, ids=lambda row: row.name)
+def test_second_derivatives_are_as_good_as_those_of_a_neighbour(row: ops.Op) -> None:
+    """Also where a first derivative is almost 1: of sigmoid, asin and atanh that of 1e-20 is not 0."""
+    some = [xs[0] for xs in points(row, 200, seed=2) if xs[0] and abs(xs[0]) < 700.0]
+    some = random.Random(row.name).sample(some, min(40, len(some)))
+    errors = [(second_error(row, x), x) for x in (1e-20, -3e-160, 1e-8, 0.25, *some)]
+    known = [(error, x) for error, x in errors if error is not None]
+    assert len(known) > 8
+    assert max(known)[0] <= 8.0, (row.name, max(known))
 
 
 # ------------------------------------------------------------------------------------- the oracle

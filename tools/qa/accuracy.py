@@ -1,5 +1,9 @@
 """How accurate each row of the table is: `python -m tools.qa.accuracy [--page docs/accuracy.md] [--quick] [ROW ...]`.
 
+With `--compiled` the same of what compiled functions run: machine code of one number and in lanes, and NumPy, with the
+reverse sweep's partial derivatives; it ends with 1 if any is worse than is promised of the engine. Beside it second
+derivatives of the rows of one operand, those of the engine, over what a neighbouring operand would change.
+
 Each operation of one or two operands is computed at points over the whole range of floats, and its value and partial
 derivatives are compared with the truth in 60 digits (oracles.py), in units in the last place; PyTorch's and JAX's at
 the same points. Operations on many numbers are compared, size by size, with the bound of a backward-stable algorithm.
@@ -19,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from tools.qa.oracles import DIGITS, ROWS, Truth, jax_rows, mp, mpmath, torch_rows, truths
-from wengert import ops
+from wengert import Value, ops
 
 __all__ = ["LIMIT", "MANY", "Worst", "limit", "many", "measured", "our_answers", "points", "ulps"]
 
@@ -195,6 +199,71 @@ def jax_answers(row: ops.Op) -> Answers | None:
     return answers
 
 
+def compiled_answers(row: ops.Op, kind: str) -> Answers:
+    """What compiled functions give: by a kind of `KERNELS`. An order of polygamma is part of the program."""
+
+    def columns(xs: Sequence[tuple[float, ...]], order: float | None) -> list[list[float]]:
+        from wengert.compiler.ir import BATCH, Access, Array, Compute, Program, reverse
+
+        given = [*zip(*xs, strict=True)][order is not None :]
+        inputs = [Array(f"x{k}", (BATCH,), "input") for k in range(len(given))]
+        operands = [("in", k) for k in range(len(given))]
+        expr = (row.name, *([] if order is None else [("const", order)]), *operands)
+        out = Array("out", (BATCH,), "value")
+        step = Compute(out, (BATCH,), [Access(array, 0, array.strides) for array in inputs], expr)
+        program = Program([*inputs, out], [step], {"out": out})
+        made = KERNELS[kind](program, reverse(program, tuple([a.name for a in inputs])), inputs, given)
+        return made[:1] + [[nan] * len(xs)] * (order is not None) + made[1:]
+
+    def answers(at: list[tuple[float, ...]]) -> list[list[float]]:
+        if row.name != "polygamma":
+            return [list(numbers) for numbers in zip(*columns(at, None), strict=True)]
+        found = {}
+        for order in {xs[0] for xs in at}:
+            some = [xs for xs in at if xs[0] == order]
+            found |= dict(zip(some, zip(*columns(some, order), strict=True), strict=True))
+        return [list(found[xs]) for xs in at]
+
+    return answers
+
+
+def _by_code(width: int) -> Callable[..., list[list[float]]]:
+    """Machine code in lanes; of 0 those of the machine."""
+
+    def run(program: Any, back: Any, inputs: list[Any], given: list[Any]) -> list[list[float]]:
+        import numpy as np
+
+        from wengert.compiler.backends.native.layout import module
+        from wengert.compiler.backends.native.machine import compiled, linked, native_width
+
+        made = module(program, back, inputs, width or native_width())
+        code = linked(compiled(made.text))
+        count = len(given[0])
+        arrays = [np.array(x, float) for x in given]
+        left = [np.zeros(count) for _ in range(1 + len(inputs))]
+        room = np.zeros(made.work(count) + 8)
+        work = room[-room.ctypes.data % 64 // 8 :]
+        of_arrays, of_left = (np.array([x.ctypes.data for x in some], np.int64) for some in (arrays, left))
+        none = np.zeros(1)
+        code.both(count, 1.0, *[x.ctypes.data for x in (of_arrays, none, none, of_left, work)])
+        return [x.tolist() for x in left]
+
+    return run
+
+
+def _by_numpy(program: Any, back: Any, inputs: list[Any], given: list[Any]) -> list[list[float]]:
+    import numpy as np
+
+    from wengert.compiler.backends.numpy import NumPyKernel
+
+    with np.errstate(all="ignore"):
+        outputs, slopes = NumPyKernel(program, back, inputs).both([np.array(x, float) for x in given], 1.0)
+        return [np.broadcast_to(x, len(given[0])).tolist() for x in (outputs["out"], *slopes)]
+
+
+KERNELS = {"one number": _by_code(1), "in lanes": _by_code(0), "NumPy": _by_numpy}
+
+
 def measured(
     row: ops.Op, truth: Truth, at: Sequence[tuple[float, ...]], who: dict[str, Answers | None]
 ) -> dict[str, list[Worst]]:
@@ -302,6 +371,43 @@ def _many_truth(name: str, xs: list[Any]) -> tuple[Any, Any, list[Any], list[Any
     return value, scale, slopes, [s * (scale + abs(x - value)) for s, x in zip(slopes, xs, strict=True)]
 
 
+# -- second derivatives -----------------------------------------------------------------------------------------------
+
+
+def second(row: ops.Op, x: float) -> float:
+    """The second derivative of a row of one operand, as the engine differentiates its partial."""
+    value = Value(x)
+    slope = row.graph_partials(row(value), value)
+    if not isinstance(slope, Value):
+        return 0.0
+    slope.backward()
+    return value.grad
+
+
+def second_error(row: ops.Op, x: float) -> float | None:
+    """Its error over its own size and what a relative change of the operand by 1 would make, in 2**-53: of a result as
+    good as that of a neighbouring operand it is a small number. None where there is nothing to compare with.
+    """
+    size = abs(math.log10(abs(x)))
+    with mp.workdps(130 + int(2.5 * size) + 700 * (1.0 < abs(x) < 800.0)):  # as what is left of a slope near 1 counts
+        known, at = truths()[row.name], mpmath.mpf(x)
+        if real(known.value, [at]) is None:
+            return None
+        truth, step = known.partials[0], min(abs(at), 1) / mpmath.mpf(10) ** 30
+        near = [real(truth, [at + k * step]) for k in (-1, 0, 1)]
+        if None in near:
+            return None
+        exact = (near[2] - near[0]) / (2 * step)
+        change = (near[2] - 2 * near[1] + near[0]) / step**2 * at
+        actual = second(row, x)
+        if not abs(exact) < mpmath.mpf(LARGEST) or abs(near[1]) > mpmath.mpf(LARGEST):
+            return None
+        least = mpmath.mpf(sys.float_info.min)
+        if actual != actual:
+            return inf
+        return float(abs(mpmath.mpf(actual) - exact) / max(abs(exact) + abs(change), least) * mpmath.mpf(2) ** 53)
+
+
 # -- the page ---------------------------------------------------------------------------------------------------------
 
 
@@ -310,9 +416,14 @@ def figure(error: float) -> str:
     return "∞" if error == inf else "" if error != error else f"{error:.3g}" if error < 1e4 else f"{error:.0e}"
 
 
+def _operands(row: ops.Op) -> str:
+    """What its operands are called, each by a letter."""
+    return "x" if row.arity == 1 else {"atan2": "yx", "polygamma": "nx"}.get(row.name, "xy")
+
+
 def rows_of(row: ops.Op, found: dict[str, list[Worst]]) -> Iterator[str]:
     """The lines of a row: of its value, then of each partial derivative that is not exact everywhere."""
-    names = "x" if row.arity == 1 else {"atan2": "yx", "polygamma": "nx"}.get(row.name, "xy")
+    names = _operands(row)
     for k, ours in enumerate(found["Wengert"]):
         if ours.count == 0:
             continue
@@ -350,17 +461,55 @@ def tables(names: Sequence[str], count: int, say: Callable[[str], None]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def compiled_tables(names: Sequence[str], count: int, say: Callable[[str], None]) -> tuple[str, list[str]]:
+    """The errors of what compiled functions run, and of second derivatives; which are beyond what is promised."""
+    kinds = [*KERNELS]
+    lines = [f"| operation | of the | engine | {' | '.join(kinds)} |", f"|---|---|--:|{'--:|' * len(kinds)}"]
+    beyond = []
+    for row in ROWS:
+        if row.arity not in (1, 2) or (names and row.name not in names):
+            continue
+        say(row.name)
+        with mp.workdps(DIGITS):
+            truth = truths()[row.name]
+        who = {"engine": our_answers(row)} | {kind: compiled_answers(row, kind) for kind in kinds}
+        found = measured(row, truth, list(points(row, count)), who)
+        for k in range(1 + row.arity):
+            if found["engine"][k].count:
+                which = f"by {_operands(row)[k - 1]}" if k else "value"
+                lines.append(f"| `{row.name}` | {which} | {' | '.join(figure(found[who][k].ulp) for who in found)} |")
+                beyond += [
+                    f"{row.name}, {which}, {kind}: {figure(worst[k].ulp)} at {worst[k].at}"
+                    for kind, worst in found.items()
+                    if not worst[k].ulp <= limit(row.name, k)
+                ]
+    lines += ["", "| second derivative of | 2⁻⁵³ | at |", "|---|--:|--:|"]
+    for row in ROWS:
+        if row.arity == 1 and row.name not in EXACT and (not names or row.name in names):
+            say(f"{row.name}, twice")
+            some = [(second_error(row, xs[0]) or 0.0, xs[0]) for xs in points(row, count // 8) if xs[0]]
+            error, at = max(some)
+            lines.append(f"| `{row.name}` | {figure(error)} | {at:.6g} |")
+    return "\n".join(lines) + "\n", beyond
+
+
 def main(argv: list[str] | None = None) -> int:
     """Measure what the arguments ask for."""
     parser = argparse.ArgumentParser(description="The error of every operation against 60 digits, beside PyTorch's.")
     parser.add_argument("rows", nargs="*", help="only these operations")
     parser.add_argument("--page", type=Path, help="a page between whose marks the tables go")
     parser.add_argument("--quick", action="store_true", help="few points: some seconds")
+    parser.add_argument("--compiled", action="store_true", help="of what compiled functions run")
     options = parser.parse_args(argv)
     unknown = sorted(set(options.rows) - {row.name for row in ROWS})
     if unknown:
         parser.error(f"no operations: {', '.join(unknown)}")
-    text = tables(options.rows, 500 if options.quick else 3000, lambda name: print(name, file=sys.stderr, flush=True))
+    say, count = lambda name: print(name, file=sys.stderr, flush=True), 500 if options.quick else 3000
+    if options.compiled:
+        text, beyond = compiled_tables(options.rows, count, say)
+        print(text, *beyond, sep="\n")
+        return bool(beyond)
+    text = tables(options.rows, count, say)
     if options.page:
         into_page(options.page, BEGIN, END, text)
     print(text)

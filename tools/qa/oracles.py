@@ -157,6 +157,7 @@ def truths() -> dict[str, Truth]:
             lambda x: one / ((one - x) * (one + x)),
         ),
         "sigmoid": (sigmoid, sigmoid_slope),
+        "logistic_pdf": (sigmoid_slope, lambda x: -mpmath.tanh(half * x) * sigmoid_slope(x)),
         "logsigmoid": (lambda x: -softplus(-x), lambda x: sigmoid(-x)),
         "softplus": (softplus, sigmoid),
         "erf": (mpmath.erf, lambda x: 2 / sqrt(mpmath.pi) * exp(-x * x)),

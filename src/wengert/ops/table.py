@@ -27,10 +27,14 @@ __all__ = ["BUILT_IN", "BY_NAME", "FLOATS", "LEFT", "TABLE", "UNARY", "VALUES", 
 # -- functions that several rules share -------------------------------------------------------------------------------
 
 
-def _bell(x: Any) -> Any:
-    """Return the logistic density e^-|x| / (1 + e^-|x|)^2, accurate in both tails, where s * (1 - s) is not."""
-    e = exp(-abs(x))
+def _bell(e: Any) -> Any:
+    """e / (1 + e)^2."""
     return div(e, 1.0 + e * (2.0 + e))
+
+
+def _one_less_square(x: Any) -> Any:
+    """1 - x^2, without the rounding of x^2."""
+    return (1.0 - x) * (1.0 + x)
 
 
 def _guarded_form(condition: Any, careful: Callable[[], Any], plain: Any) -> Any:
@@ -165,11 +169,6 @@ def _mills(x: Any) -> Any:
     return 1.0 - r * (1.0 - r * (3.0 - r * (15.0 - r * (105.0 - r * (945.0 - r * (10395.0 - r * 135135.0))))))
 
 
-def _inside(x: Any, slope: Any) -> Any:
-    """Return `slope` where -1 <= x <= 1, and nan outside, where the function itself is nan."""
-    return where(abs(x) <= 1.0, slope, nan)
-
-
 def _total(*xs: Any) -> Any:
     """Add from left to right, with the bits that a loop gives."""
     total = 0.0
@@ -188,13 +187,6 @@ def _ties(out: Any, *xs: Any) -> Any:
     """Return the gradient of a maximum, shared evenly among the operands that reach it."""
     reach = [where(x >= out, where(x <= out, 1.0, 0.0), 0.0) for x in xs]
     return [div(r, sum(reach)) for r in reach]
-
-
-def _product(*xs: Any) -> Any:
-    product = 1.0
-    for x in xs:
-        product = product * x
-    return product
 
 
 def _products_of_others(out: Any, *xs: Any) -> Any:
@@ -257,7 +249,7 @@ exp: Op    = _row("exp", 1, "exp", "e**x",
 log: Op    = _row("log", 1, "log", "the natural logarithm; -inf at 0, nan below",
        ieee.log,                      lambda out, x: where(x >= 0.0, div(1.0, x), nan), POSITIVE)
 tanh: Op   = _row("tanh", 1, "tanh", "the hyperbolic tangent",
-       ieee.tanh,                     lambda out, x: 4.0 * _bell(2.0 * x))
+       ieee.tanh,                     lambda out, x: 4.0 * logistic_pdf(2.0 * x))
 
 abs_: Op   = _row("abs", 1, "abs", "the absolute value",
        abs,                             lambda out, x: where(x > 0.0, 1.0, where(x < 0.0, -1.0, 0.0)), kinks=lambda x: x,
@@ -314,9 +306,9 @@ cos: Op    = _row("cos", 1, "cos", "the cosine of x radians",
 tan: Op    = _row("tan", 1, "tan", "the tangent of x radians",
        guarded(math.tan),               lambda out, x: 1.0 + out * out, (-1.2, 1.2))
 asin: Op   = _row("asin", 1, "asin", "the inverse sine, in radians",
-       guarded(math.asin),              lambda out, x: div(1.0, sqrt((1.0 - x) * (1.0 + x))), UNIT, aliases=("arcsin",))
+       guarded(math.asin),              lambda out, x: div(1.0, sqrt(_one_less_square(x))), UNIT, aliases=("arcsin",))
 acos: Op   = _row("acos", 1, "acos", "the inverse cosine, in radians",
-       guarded(math.acos),              lambda out, x: div(-1.0, sqrt((1.0 - x) * (1.0 + x))), UNIT, aliases=("arccos",))
+       guarded(math.acos),              lambda out, x: div(-1.0, sqrt(_one_less_square(x))), UNIT, aliases=("arccos",))
 atan: Op   = _row("atan", 1, "atan", "the inverse tangent, in radians",
        math.atan,                       lambda out, x: _atan_slope(x), aliases=("arctan",))
 atan2: Op  = _row("atan2", 2, "atan2", "the angle of the point (x, y), in radians: atan2(y, x)",
@@ -330,13 +322,15 @@ asinh: Op  = _row("asinh", 1, "asinh", "the inverse hyperbolic sine",
 acosh: Op  = _row("acosh", 1, "acosh", "the inverse hyperbolic cosine; nan below 1",
        guarded(math.acosh),             lambda out, x: div(1.0, sqrt(x - 1.0) * sqrt(x + 1.0)), ABOVE_ONE, aliases=("arccosh",))
 atanh: Op  = _row("atanh", 1, "atanh", "the inverse hyperbolic tangent; nan beyond -1 and 1",
-       special.atanh,                  lambda out, x: _inside(x, div(1.0, (1.0 - x) * (1.0 + x))), UNIT, aliases=("arctanh",))
+       special.atanh,                  lambda out, x: where(abs(x) <= 1.0, div(1.0, _one_less_square(x)), nan), UNIT, aliases=("arctanh",))
 hypot: Op  = _row("hypot", 2, "hypot", "sqrt(x*x + y*y), without overflow",
        math.hypot,                      lambda out, x, y: (_cosine(x, y, out), _cosine(y, x, out)),
               kinks=lambda x, y: maximum(abs(x), abs(y)), sign=NONNEGATIVE)
 
 sigmoid: Op = _row("sigmoid", 1, "sigmoid", "the logistic function 1 / (1 + e**-x)",
-       lambda x: div(where(x >= 0.0, 1.0, exp(-abs(x))), 1.0 + exp(-abs(x))), lambda out, x: _bell(x), sign=NONNEGATIVE)
+       lambda x: div(where(x >= 0.0, 1.0, exp(-abs(x))), 1.0 + exp(-abs(x))), lambda out, x: logistic_pdf(x), sign=NONNEGATIVE)
+logistic_pdf: Op = _row("logistic_pdf", 1, "logistic pdf", "the slope of sigmoid, e**-x / (1 + e**-x)**2, accurate in the tails",
+       lambda x: _bell(exp(-abs(x))),   lambda out, x: -out * tanh(0.5 * x), sign=NONNEGATIVE)
 logsigmoid: Op = _row("logsigmoid", 1, "logsigmoid", "log(sigmoid(x)), without overflow",
        lambda x: -softplus(-x), lambda out, x: sigmoid(-x))
 softplus: Op = _row("softplus", 1, "softplus", "log(1 + e**x), without overflow",
@@ -375,7 +369,7 @@ sum_: Op   = _row("sum", None, "sum", "the sum of the values; 0 of none",
 mean: Op   = _row("mean", None, "mean", "the arithmetic mean of the values",
        lambda *xs: div(_total(*xs), float(len(xs))), lambda out, *xs: [1.0 / len(xs)] * len(xs))
 prod: Op   = _row("prod", None, "prod", "the product of the values; 1 of none",
-       _product,                       _products_of_others)
+       lambda *xs: reduce(mul, xs, 1.0), _products_of_others)  # type: ignore[arg-type]  # a tuple with a __call__
 dot: Op    = _row("dot", None, "dot", "bias + w1 x1 + w2 x2 + ...",
        _dot,                            _dot_partials)
 max_: Op   = _row("max", None, "max", "the greatest of the values; a tie shares the gradient evenly",
@@ -397,4 +391,6 @@ compiled: Op = _row("compiled", None, "compiled", "a call of a compiled function
 BUILT_IN = complete(globals())
 # Rules use |x| in even functions that are smooth at 0: there either slope of |x| is right, but the 0 of abs is not.
 VALUES["abs"] = lambda x: leaky_relu(x, -1.0)
+# and the slope of 1 - x^2 is -2 x, not what (1 + x) - (1 - x) leaves of that.
+VALUES["_one_less_square"] = lambda x: 1.0 - x * x + stop_gradient((1.0 - x) * (1.0 + x) - (1.0 - x * x))
 VALUES["_power_by_base"] = _to_any_order(VALUES["_power_by_base"])

@@ -120,7 +120,7 @@ def _applied(to: Emitter, row: Op, xs: list[Any]) -> Register:
 # -- rules read over registers ----------------------------------------------------------------------------------------
 
 
-class RegisterOperand(Operators):
+class Lane(Operators):
     """A register with arithmetic, so that a rule can be read over it."""
 
     __slots__ = ("register", "to")
@@ -133,11 +133,11 @@ class RegisterOperand(Operators):
         if name not in COMPARISONS:
             return self._apply_op(BY_NAME[name], operands)
         x, y = (_register(self.to, operand) for operand in operands)
-        return RegisterOperand(self.to, self.to.compare(name, x, y))
+        return Lane(self.to, self.to.compare(name, x, y))
 
     def _apply_op(self, op: Op, operands: Any) -> Any:
-        xs = [_number(self.to, x.register) if isinstance(x, RegisterOperand) else float(x) for x in operands]
-        return RegisterOperand(self.to, _applied(self.to, op, xs))
+        xs = [_number(self.to, x.register) if isinstance(x, Lane) else float(x) for x in operands]
+        return Lane(self.to, _applied(self.to, op, xs))
 
 
 def read(to: Emitter, rule: Any, xs: list[Any], name: str) -> Register:
@@ -147,29 +147,29 @@ def read(to: Emitter, rule: Any, xs: list[Any], name: str) -> Register:
         Unsupported: it computes floats alone.
     """
     try:
-        made = interpret(rule, MEANINGS)(*[RegisterOperand(to, x) if isinstance(x, Register) else x for x in xs])
+        made = interpret(rule, MEANINGS)(*[Lane(to, x) if isinstance(x, Register) else x for x in xs])
     except TypeError as why:
         raise Unsupported(f"{name} is computed in Python") from why
     return _register(to, made)
 
 
 def _register(to: Emitter, x: Any) -> Register:
-    return _number(to, x.register) if isinstance(x, RegisterOperand) else to.number(float(x))
+    return _number(to, x.register) if isinstance(x, Lane) else to.number(float(x))
 
 
 def _where(condition: Any, x: Any, y: Any) -> Any:
-    if not isinstance(condition, RegisterOperand):
+    if not isinstance(condition, Lane):
         return x if condition else y
     to = condition.to
-    return RegisterOperand(to, _selected(to, condition.register, _register(to, x), _register(to, y)))
+    return Lane(to, _selected(to, condition.register, _register(to, x), _register(to, y)))
 
 
 def _chosen(condition: Any, x: Callable[[], Any], y: Callable[[], Any]) -> Any:
-    if not isinstance(condition, RegisterOperand):
+    if not isinstance(condition, Lane):
         return x() if condition else y()
     to = condition.to
     truth = _truth(to, condition.register)
-    return RegisterOperand(to, to.branch(truth, lambda: _register(to, x()), lambda: _register(to, y())))
+    return Lane(to, to.branch(truth, lambda: _register(to, x()), lambda: _register(to, y())))
 
 
 MEANINGS: dict[str, Any] = namespace(
