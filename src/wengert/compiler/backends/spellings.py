@@ -176,7 +176,8 @@ def by_series(name: str, xp: Any, choose: Callable[..., Any], otherwise: Callabl
             return otherwise(*xs)
         if series is None:
             series = interpret(BY_NAME[name].series, _meanings(xp, choose))
-        return series(*xs)
+        with np.errstate(all="ignore"):
+            return series(*xs)
 
     return function
 
