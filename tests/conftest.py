@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import builtins
+import functools
 import json
 import shutil
+import signal
+import subprocess
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -59,6 +62,22 @@ def nothing_of_a_recording_stays() -> Iterator[None]:
     yield
     assert (builtins.max, builtins.min) == functions
     assert type(Value(1.0).data) is float
+
+
+@pytest.fixture(autouse=True)
+def every_child_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that a test starts, and waits for, is ended when it takes far too long."""
+    monkeypatch.setattr(subprocess, "run", functools.partial(subprocess.run, timeout=600))
+
+
+@pytest.fixture
+def sigint() -> Iterator[None]:
+    """Python's own handler of SIGINT, here and in what is started here: it is ignored in a suite that runs in the
+    background or under `nohup`.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def pytest_report_header() -> str:

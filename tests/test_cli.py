@@ -310,6 +310,7 @@ def test_a_folder_whose_name_cannot_be_printed(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("sigint")
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT that can be sent to one process")
 def test_ctrl_c_leaves_a_usable_result(tmp_path: Path) -> None:
     command = [*COMMAND, "demo", "spiral", "--epochs", "100000", "--out", str(tmp_path)]

@@ -366,6 +366,7 @@ def test_an_interrupt_at_every_line() -> None:
     assert not other.is_alive()
 
 
+@pytest.mark.usefixtures("sigint")
 def test_a_signal_between_calls_of_a_training_loop() -> None:
     """A real KeyboardInterrupt in the main thread of a process that does nothing but backward()."""
     program = (

@@ -287,6 +287,7 @@ def test_the_callback_can_end_the_run() -> None:
     assert (len(history), history.stopped_early) == (3, True)
 
 
+@pytest.mark.usefixtures("sigint")
 def test_ctrl_c_ends_a_run_in_order() -> None:
     model, calls = make(), 0
 
