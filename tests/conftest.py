@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import functools
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -64,6 +65,19 @@ def nothing_of_a_recording_stays() -> Iterator[None]:
     assert type(Value(1.0).data) is float
 
 
+@pytest.fixture(scope="session")
+def machine_code(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a session's machine code, which its processes share."""
+    own = tmp_path_factory.getbasetemp()
+    return (own.parent if os.environ.get("PYTEST_XDIST_WORKER") else own) / "machine-code"
+
+
+@pytest.fixture(autouse=True)
+def code_is_shared(monkeypatch: pytest.MonkeyPatch, machine_code: Path) -> None:
+    """A program that several tests compile is compiled once; the user's own cache is left alone."""
+    monkeypatch.setenv("WENGERT_CACHE", str(machine_code))
+
+
 @pytest.fixture(autouse=True)
 def every_child_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that a test starts, and waits for, is ended when it takes far too long."""
@@ -84,7 +98,11 @@ def pytest_report_header() -> str:
     return f"wengert: {_loader.status()}"
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if "nightly" not in config.option.markexpr:  # else it says which
+        left = [item for item in items if item.get_closest_marker("nightly")]
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if not item.get_closest_marker("nightly")]
     for marker, library in NEEDS.items():
         if find_spec(library) is None:
             skip = pytest.mark.skip(reason=f"needs {library}")

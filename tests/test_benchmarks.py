@@ -27,6 +27,8 @@ from benchmarks import recurrences as recurring
 from tests.programs import trial
 from wengert import Graph, Value, dot
 
+pytestmark = pytest.mark.once  # what is tried are tools and pages, not an engine
+
 PEERS = {peer.key: peer for peer in roster.PEERS}
 
 
@@ -230,7 +232,6 @@ def test_instructions_say_what_is_missing(capsys, monkeypatch):
     assert "no such commit: no-such-commit" in capsys.readouterr().err
 
 
-@pytest.mark.once
 @pytest.mark.slow
 @pytest.mark.jax
 @pytest.mark.torch
@@ -341,7 +342,6 @@ def test_a_formula_that_differs_is_not_timed(monkeypatch):
         formulas.one_call("arm of 7 joints", {"engine": Process(), "native": Process()}, 1)
 
 
-@pytest.mark.once  # what computes are kernels, and what is written by hand
 @pytest.mark.parametrize("name", recurring.BY_HAND)
 def test_a_recurrence_by_hand_is_the_engines(name):
     made = recurring.PROGRAMS[name]()
@@ -350,7 +350,6 @@ def test_a_recurrence_by_hand_is_the_engines(name):
         timing.agree(way, read(), want, recurring.CLOSE)
 
 
-@pytest.mark.once
 def test_the_tables_of_recurrences(capsys, monkeypatch):
     monkeypatch.setattr(timing, "SECONDS", 1e-4)
     monkeypatch.setenv("WENGERT_CACHE", "")  # and put back behind it
@@ -419,7 +418,6 @@ def test_all_of_a_program_counts(name):
         assert 0 <= len(Graph(result)) - int(name.split()[0].replace(",", "")) < 10
 
 
-@pytest.mark.once
 @pytest.mark.filterwarnings("ignore:.*fork")  # JAX, where another test has loaded it
 def test_the_tables_of_calls(capsys, monkeypatch):
     pytest.importorskip("llvmlite", reason="they are pinned to machine code")

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.once  # what is tried are tools and pages, not an engine
+
 ROOT = Path(__file__).resolve().parent.parent
 
 

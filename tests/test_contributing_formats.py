@@ -9,6 +9,8 @@ import pytest
 
 from tests.test_contributing import applied, run
 
+pytestmark = pytest.mark.once  # what is tried are tools and pages, not an engine
+
 PACKAGE = Path(__file__).resolve().parents[1] / "src" / "wengert"
 GRAPHML = "{http://graphml.graphdrawing.org/xmlns}"
 

@@ -14,6 +14,8 @@ import pytest
 from wengert import data
 from wengert.errors import ArgumentError, DataError, LengthError
 
+pytestmark = pytest.mark.once  # files and random numbers are Python's
+
 
 def test_moons_without_noise_lie_on_two_half_circles() -> None:
     X, Y = data.moons(101, noise=0.0, labels=(-1, 1))

@@ -11,6 +11,8 @@ import pytest
 
 from examples import names
 
+pytestmark = pytest.mark.once  # what is tried are tools and pages, not an engine
+
 NAMES = ["anna", "hannah", "nora", "ron", "aaron", "norah", "hanno", "a" * 30]
 
 
@@ -44,7 +46,6 @@ def file(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.once  # what trains is the array program
 def test_names_learns_and_invents(file, capsys):
     names.main([str(file), "--steps", "30"])
     out = capsys.readouterr().out
@@ -83,7 +84,6 @@ def test_names_says_what_has_trained(file, capsys):
 
 
 @pytest.mark.slow
-@pytest.mark.once  # what trains is the array program
 def test_names_is_reproducible(file, capsys):
     def printed():
         names.main([str(file), "--steps", "3", "--seed", "7"])

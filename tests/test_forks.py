@@ -18,7 +18,7 @@ import wengert
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 
-CHILDREN = 10
+CHILDREN = 6
 SECONDS = 60  # in which a child that does not hang has long ended, on a busy machine too
 
 PROGRAM = '''

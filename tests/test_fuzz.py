@@ -40,8 +40,8 @@ def test_programs_in_mpmath(first: int) -> None:
 
 @pytest.mark.slow
 def test_the_same_bits_under_every_hash_seed() -> None:
-    """Six of them: a hundred are a command, `python -m tools.qa.fuzz --against hashes --count 100`."""
-    digests = fuzz.hash_seeds(range(6), programs=20)
+    """Three of them: a hundred are a command, `python -m tools.qa.fuzz --against hashes --count 100`."""
+    digests = fuzz.hash_seeds(range(3), programs=20)
     assert len(digests) == 1, digests
 
 

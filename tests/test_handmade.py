@@ -551,7 +551,7 @@ def test_what_is_not_linear_has_no_local_derivative() -> None:
 # ------------------------------------------------------------------------------------- memory
 
 
-@pytest.mark.parametrize("count", [30_000, pytest.param(1_000_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [30_000, pytest.param(1_000_000, marks=pytest.mark.nightly)])
 def test_cycles_through_nodes_made_by_hand_are_collected(count: int) -> None:
     x = Value(0.5)
     tanh(x)

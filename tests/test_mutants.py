@@ -10,6 +10,8 @@ import pytest
 
 from tools.qa.mutants import BEGIN, END, ENGINE, EXPLAINED, explanation, mutants, table
 
+pytestmark = pytest.mark.once  # what is tried are tools and pages, not an engine
+
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "mutation.md"
 
 

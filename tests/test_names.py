@@ -16,6 +16,8 @@ import pytest
 
 import wengert
 
+pytestmark = pytest.mark.once  # what is tried are tools and pages, not an engine
+
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted((ROOT / "docs" / "api").glob("*.md"))
 API = {path.stem: path.read_text(encoding="utf-8") for path in PAGES if path.stem != "course"}  # not of this package

@@ -13,7 +13,7 @@ import wengert
 
 pytestmark = pytest.mark.once  # files are read, and nothing is computed
 ROOT = Path(__file__).resolve().parent.parent
-WORKFLOWS = [".github/workflows/ci.yml", ".github/workflows/release.yml"]
+WORKFLOWS = [".github/workflows/ci.yml", ".github/workflows/release.yml", ".github/workflows/nightly.yml"]
 
 
 def text(name: str) -> str:

@@ -9,6 +9,8 @@ import pytest
 
 from tools.qa.sanitize import BEGIN, END, PART, ROOT, Run, row
 
+pytestmark = pytest.mark.once  # what is tried are tools and pages, not an engine
+
 PAGE = ROOT / "docs" / "sanitizers.md"
 
 

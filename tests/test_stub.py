@@ -12,6 +12,8 @@ import pytest
 import wengert
 from wengert import Value, functions, ops
 
+pytestmark = pytest.mark.once  # what is tried are tools and pages, not an engine
+
 ROOT = Path(__file__).resolve().parent.parent
 STUB = ROOT / "src" / "wengert" / "functions.pyi"
 

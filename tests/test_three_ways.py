@@ -13,6 +13,8 @@ pytest.importorskip("sympy", reason="needs sympy")
 
 from examples import three_ways
 
+pytestmark = pytest.mark.once  # what is tried are tools and pages, not an engine
+
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "three-ways.md"
 
 

@@ -17,6 +17,8 @@ from wengert.checking import peers
 from wengert.checking.compare import Comparison
 from wengert.errors import ArgumentError, MissingExtraError, OperandError
 
+pytestmark = pytest.mark.once  # what is compared are other libraries' numbers
+
 PEERS = [
     pytest.param("torch", marks=pytest.mark.torch),
     pytest.param("mpmath", marks=pytest.mark.mpmath),

@@ -22,6 +22,8 @@ from wengert.errors import ArgumentError, CheckpointError
 from wengert.nn import MLP, Module
 from wengert.optim import Adam
 
+pytestmark = pytest.mark.once  # files and random numbers are Python's
+
 
 class Mixed(Module):
     """Parameters of every kind: alone, in lists, in nested containers, on modules."""

@@ -23,6 +23,8 @@ from wengert.optim import SGD, Adam, AdamW, Optimizer
 from wengert.training import fit
 from wengert.training.history import History
 
+pytestmark = pytest.mark.once  # files and random numbers are Python's
+
 X, Y = data.moons(60, noise=0.2, seed=1, labels=(-1, 1))
 HELD_OUT = data.moons(30, noise=0.2, seed=2, labels=(-1, 1))
 KINDS: dict[str, Callable[[MLP], Optimizer]] = {
@@ -400,4 +402,4 @@ def test_a_saver_that_is_killed_loses_nothing() -> None:
 
 @pytest.mark.slow
 def test_mutated_files_are_refused_or_read_right() -> None:
-    assert "0 silent loads, 0 crashes, 0 code run" in command("mutate", "500")
+    assert "0 silent loads, 0 crashes, 0 code run" in command("mutate", "150")

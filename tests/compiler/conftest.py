@@ -1,26 +1,11 @@
-"""What the tests of compiled functions share: machine code is kept in one folder, for the session."""
+"""What the tests of compiled functions share: the first call gives what the program comes to."""
 
 from __future__ import annotations
 
-import os
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import pytest
-
-
-@pytest.fixture(scope="session")
-def machine_code(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a session's machine code, which its processes share."""
-    own = tmp_path_factory.getbasetemp()
-    return (own.parent if os.environ.get("PYTEST_XDIST_WORKER") else own) / "machine-code"
-
-
-@pytest.fixture(autouse=True)
-def code_is_shared(monkeypatch: pytest.MonkeyPatch, machine_code: Path) -> None:
-    """A program that several tests compile is compiled once; the user's own cache is left alone."""
-    monkeypatch.setenv("WENGERT_CACHE", str(machine_code))
 
 
 @pytest.fixture(autouse=True)

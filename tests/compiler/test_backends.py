@@ -23,6 +23,8 @@ from wengert.compiler.backends.base import Buffers, Kernel, all_finite  # noqa: 
 from wengert.compiler.ir import COMPARISONS  # noqa: E402
 from wengert.compiler.ir.program import BATCH, Access, Assemble, Compute, Program  # noqa: E402
 
+pytestmark = pytest.mark.once  # what runs are the back ends
+
 # ------------------------------------------------------------------------------------- a back end, whole
 
 

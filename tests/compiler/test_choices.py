@@ -17,6 +17,8 @@ from wengert import Value
 
 np = pytest.importorskip("numpy")
 
+pytestmark = pytest.mark.once  # what is recorded and lifted does not depend on which engine runs
+
 w, v = Value(1.3), Value(0.7)
 table = [Value(0.5 + n) for n in range(5)]
 grid = [[Value(n + 0.1 * m) for m in range(4)] for n in range(3)]

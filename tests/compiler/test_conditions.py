@@ -14,6 +14,8 @@ from wengert import Value
 
 np = pytest.importorskip("numpy")
 
+pytestmark = pytest.mark.once  # what is recorded and lifted does not depend on which engine runs
+
 W, V = Value(0.7), Value(-1.3)
 POINTS = np.random.default_rng(3).normal(size=(24, 2)).round(1)  # some of them equal, on either side of what is asked
 BACKENDS = ["numpy", "native", "xla"]

@@ -23,6 +23,8 @@ from wengert.errors import ArgumentError
 
 np = pytest.importorskip("numpy")
 
+pytestmark = pytest.mark.once  # what is followed, and when, is decided in Python
+
 
 def leaking() -> list[tuple[str, Callable[..., Any]]]:
     """Functions that take a number out of the graph, each on the line after its first."""

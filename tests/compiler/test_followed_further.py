@@ -20,6 +20,8 @@ from wengert import Value
 
 np = pytest.importorskip("numpy")
 
+pytestmark = pytest.mark.once  # what is followed, and when, is decided in Python
+
 w = Value(1.0)
 
 

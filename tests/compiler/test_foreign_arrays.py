@@ -16,6 +16,8 @@ from wengert.errors import DataError
 
 np = pytest.importorskip("numpy")
 
+pytestmark = pytest.mark.once  # what is recorded and lifted does not depend on which engine runs
+
 W = Value(0.5)
 AVAILABLE = [name for name in ("auto", "numpy", "native") if name == "auto" or BACKENDS[name].is_available()]
 

@@ -17,6 +17,8 @@ from wengert import Value, losses, nn, ops
 
 np = pytest.importorskip("numpy")
 
+pytestmark = pytest.mark.once  # what is recorded and lifted does not depend on which engine runs
+
 
 # ------------------------------------------------------------------------------------- networks
 

@@ -27,6 +27,8 @@ from wengert.errors import ArgumentError
 
 np = pytest.importorskip("numpy")
 
+pytestmark = pytest.mark.once  # what is recorded and lifted does not depend on which engine runs
+
 
 # ------------------------------------------------------------------------------------- Values
 

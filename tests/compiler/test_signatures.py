@@ -20,8 +20,6 @@ pytest.importorskip("llvmlite")
 
 from wengert.compiler.tracing.keys import key_of, objects_in  # noqa: E402
 
-pytestmark = pytest.mark.once  # what is remembered is decided in Python
-
 W, B = Value(0.7), Value(-0.2)
 
 

@@ -20,6 +20,8 @@ from wengert.errors import ArgumentError
 
 np = pytest.importorskip("numpy")
 
+pytestmark = pytest.mark.once  # what is followed, and when, is decided in Python
+
 W: Any = Value(2.0)
 SCALE: Any = 2.0
 MODEL: Any = None

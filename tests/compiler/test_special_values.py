@@ -14,6 +14,8 @@ from wengert import Value
 
 np = pytest.importorskip("numpy")
 
+pytestmark = pytest.mark.once  # what runs are the back ends
+
 
 # ------------------------------------------------------------------------------------- what is not finite
 

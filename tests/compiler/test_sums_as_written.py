@@ -21,6 +21,8 @@ np = pytest.importorskip("numpy")
 
 from wengert.compiler.backends import BACKENDS as EVERY  # noqa: E402
 
+pytestmark = pytest.mark.once  # what is recorded and lifted does not depend on which engine runs
+
 BACKENDS = [
     pytest.param(name, marks=[pytest.mark.jax] * (name == "xla")) for name in EVERY if EVERY[name].is_available()
 ]

@@ -13,6 +13,8 @@ import wengert
 from tests.derivatives.test_grad import data, rosenbrock
 from wengert import Value, grad, hessian, hvp, jacobian, jvp, nn, value_and_grad
 
+pytestmark = pytest.mark.once  # what is compared are other libraries' numbers
+
 # ------------------------------------------------------------------------------------- compiled functions
 
 

@@ -16,6 +16,8 @@ from wengert.nn import MLP
 from wengert.optim import SGD, Adam
 from wengert.training import fit
 
+pytestmark = pytest.mark.once  # what is diagnosed are numbers, whichever engine computed them
+
 # -- neurons ----------------------------------------------------------------------------------------------------------
 
 

@@ -17,7 +17,10 @@ np = pytest.importorskip("numpy")
 trials = pytest.importorskip("tests.programs.trial")
 command = pytest.importorskip("tools.qa.programs")
 
-pytestmark = pytest.mark.filterwarnings("ignore:os.fork")  # by libraries that other tests have loaded
+pytestmark = [
+    pytest.mark.once,  # what is recorded and lifted does not depend on which engine runs
+    pytest.mark.filterwarnings("ignore:os.fork"),  # by libraries that other tests have loaded
+]
 NAMES: list[str] = trials.collection()
 SAMPLE = sorted(random.Random(0).sample(NAMES, min(60, len(NAMES))))
 ONE = "physics.damped_pendulum"

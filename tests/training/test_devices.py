@@ -28,6 +28,7 @@ from wengert.training import devices  # noqa: E402
 from wengert.training.devices import DeviceSteps  # noqa: E402
 
 pytestmark = [pytest.mark.jax, pytest.mark.once]
+nightly = pytest.mark.nightly  # XLA compiles for seconds
 ROOT = Path(__file__).parents[2]
 X, Y = (rows[:64] for rows in spiral(22, seed=4))
 OPTIMIZERS: dict[str, Any] = {
@@ -94,7 +95,7 @@ def test_clipping_regularization_and_pieces(stretches: list[int], monkeypatch: p
     assert sum(stretches) == 5 * 7
 
 
-@pytest.mark.parametrize("name", OPTIMIZERS)
+@pytest.mark.parametrize("name", ["adamw", *(pytest.param(n, marks=nightly) for n in OPTIMIZERS if n != "adamw")])
 def test_large_arrays_of_parameters_move_as_they_are(
     name: str, stretches: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -150,6 +151,7 @@ def test_ctrl_c_while_a_loop_runs(lost: bool, stretches: list[int], monkeypatch:
     assert [p.data for p in model.parameters()] == pytest.approx(want, rel=1e-12)
 
 
+@nightly
 def test_known_specializations_are_selected(stretches: list[int]) -> None:
     """Rows of several recordings in one batch; one that is new is made by a step on its own."""
     same(stretches, loss=branching, epochs=8)
@@ -264,28 +266,29 @@ def test_what_is_asked_for_is_there() -> None:
             trained(**more)
 
 
-def on_four_devices() -> None:
-    """What runs where JAX has four: the numbers of runs on some of them, and without."""
+def on_four_devices(count: int) -> None:
+    """What runs where JAX has four: the numbers of so many runs on some of them, and without."""
     mesh = jax.sharding.Mesh(np.array(jax.devices()[::-1]).reshape(2, 2), ("a", "b"))
     runs: list[dict[str, Any]] = [
-        {"mesh": 4}, {"mesh": 3, "batch_size": None}, {"mesh": mesh, "batch_size": 3, "clip_norm": 0.5},
+        {"mesh": mesh, "batch_size": 3, "clip_norm": 0.5}, {"mesh": 4}, {"mesh": 3, "batch_size": None},
         {"mesh": 4, "loss": branching},
     ]  # fmt: skip
-    told = [(trained(**how)[0], trained(**{**how, "backend": "numpy", "mesh": None})[0]) for how in runs]
+    told = [(trained(**how)[0], trained(**{**how, "backend": "numpy", "mesh": None})[0]) for how in runs[:count]]
     print(json.dumps([len(jax.devices()), told]))
 
 
-def test_a_batch_is_shared_by_the_devices_of_a_mesh() -> None:
+@pytest.mark.parametrize("runs", [1, pytest.param(4, marks=nightly)])
+def test_a_batch_is_shared_by_the_devices_of_a_mesh(runs: int) -> None:
     """64 rows in batches of 10, 3 or all: none is dropped, whatever is left over."""
     environment = {**os.environ, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--xla_force_host_platform_device_count=4"}
-    program = "from tests.training import test_devices; test_devices.on_four_devices()"
+    program = f"from tests.training import test_devices; test_devices.on_four_devices({runs})"
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300
     )
     assert not done.returncode, done.stderr[-2000:]
     count, told = json.loads(done.stdout)
     assert count == 4
-    assert len(told) == 4
+    assert len(told) == runs
     for got, want in told:
         assert got == pytest.approx(want, rel=1e-12, abs=1e-12)
 

@@ -22,6 +22,7 @@ from wengert.errors import ArgumentError
 from wengert.training.hosts import Hosts, is_first
 
 pytestmark = [pytest.mark.jax, pytest.mark.once]
+nightly = pytest.mark.nightly  # each starts JAX in two processes
 ROOT = Path(__file__).parents[2]
 
 
@@ -69,7 +70,9 @@ def close(got: Any, want: Any) -> None:
     assert got == pytest.approx(want, rel=1e-12, abs=1e-12)
 
 
-@pytest.mark.parametrize("what", ["all at once", "batches", "measured"])
+@pytest.mark.parametrize(
+    "what", ["batches", *(pytest.param(how, marks=nightly) for how in ("all at once", "measured"))]
+)
 def test_two_processes_come_to_what_one_does(what: str, tmp_path: Path) -> None:
     want = train(what, slice(None), tmp_path, 0)
     one, other = together(what, tmp_path)
@@ -80,6 +83,7 @@ def test_two_processes_come_to_what_one_does(what: str, tmp_path: Path) -> None:
     assert one["state"]["steps"] == want["state"]["steps"]
 
 
+@nightly
 def test_where_they_take_different_ways_they_step_one_at_a_time(tmp_path: Path) -> None:
     want = train("two ways", slice(None), tmp_path, 0)
     one, other = together("two ways", tmp_path)
@@ -88,6 +92,7 @@ def test_where_they_take_different_ways_they_step_one_at_a_time(tmp_path: Path) 
     close(one["numbers"], want["numbers"])
 
 
+@nightly
 def test_one_writes_and_another_number_of_processes_goes_on(tmp_path: Path) -> None:
     want = train("all at once", slice(None), tmp_path, 0)
     first = together("first half", tmp_path)
@@ -117,8 +122,8 @@ def test_a_process_that_dies_ends_the_other(tmp_path: Path) -> None:
     ("what", "message"),
     [
         ("other numbers", "processes begin with different numbers"),
-        ("one callback", "processes begin with different numbers"),
-        ("small", "batch_size is 1"),
+        pytest.param("one callback", "processes begin with different numbers", marks=nightly),
+        pytest.param("small", "batch_size is 1", marks=nightly),
     ],
 )
 def test_what_cannot_go_together_is_refused_by_both(what: str, message: str, tmp_path: Path) -> None:
@@ -143,6 +148,7 @@ def test_the_shares_of_batches() -> None:
     assert is_first()
 
 
+@nightly
 def test_the_page_is_followed_word_for_word(tmp_path: Path) -> None:
     """Its program, by two processes as if they were two machines; then one goes on from the checkpoint."""
     page = (ROOT / "docs" / "devices.md").read_text(encoding="utf-8")

@@ -8,6 +8,8 @@ import pytest
 
 from wengert.training.orders import Orders
 
+pytestmark = pytest.mark.once  # files and random numbers are Python's
+
 COUNT = 300
 
 

@@ -16,6 +16,8 @@ from wengert.nn import Module
 from wengert.optim import SGD, Optimizer
 from wengert.training import fit
 
+pytestmark = pytest.mark.once  # what is refused is decided in Python
+
 
 def changed(rows: Any, i: int, row: Any) -> list[Any]:
     return [*rows[:i], row, *rows[i + 1 :]]

@@ -21,6 +21,8 @@ from wengert.nn import Module
 from wengert.optim import SGD, Adam
 from wengert.training import History, fit
 
+pytestmark = pytest.mark.once  # what trains is chosen in Python
+
 SEEN: list[Any] = []
 
 

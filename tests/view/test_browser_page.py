@@ -17,7 +17,7 @@ from tests.view.drawn import neuron
 from wengert import Value, steps
 from wengert.view import naming
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.once]
 
 
 # -- keyboard, size, taste --------------------------------------------------------------------------------------------

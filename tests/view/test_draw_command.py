@@ -19,6 +19,8 @@ from wengert.graph import Graph
 from wengert.ops import TABLE
 from wengert.view.formula import evaluate
 
+pytestmark = pytest.mark.once  # what is drawn is a graph, whichever engine made it
+
 NEURON = ["x1=2", "x2=0", "w1=-3", "w2=1", "b=6.8813735870195432"]
 TREE = """\
 tanh  data 0.7071  grad 1

@@ -21,7 +21,7 @@ from tests.view.drawn import moons, neuron
 from tests.view.test_labels import hostile
 from wengert import Value, draw
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.once]
 
 MEASURE = """
 <pre id="found"></pre><script>

@@ -14,6 +14,8 @@ import wengert
 from wengert import Value, explain
 from wengert.errors import ArgumentError, OperandError
 
+pytestmark = pytest.mark.once  # what is drawn is a graph, whichever engine made it
+
 
 def every_path(root: Value, x: Value) -> Iterator[float]:
     """The products of the local derivatives along every path from root to x, by walking them all."""

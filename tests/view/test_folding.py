@@ -15,6 +15,8 @@ from wengert import Value, draw, nn, tree
 from wengert.graph import Graph
 from wengert.view.graph.folding import Folding
 
+pytestmark = pytest.mark.once  # what is drawn is a graph, whichever engine made it
+
 
 @pytest.mark.parametrize("size", [50, 61, 2_000, 20_000])
 def test_a_chain_of_any_length(size: int) -> None:

@@ -18,7 +18,7 @@ from wengert.errors import ArgumentError, DataError, LengthError, OperandError
 from wengert.nn import MLP, Layer, Module, Neuron
 from wengert.view import plots
 
-pytestmark = pytest.mark.plot
+pytestmark = [pytest.mark.plot, pytest.mark.once]
 
 
 @pytest.fixture

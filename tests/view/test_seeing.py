@@ -21,6 +21,8 @@ from wengert import Value, draw, draw_dot, explain, no_grad, steps, tree
 from wengert.errors import ArgumentError, OperandError
 from wengert.view.foreign import ForeignGraph
 
+pytestmark = pytest.mark.once  # what is drawn is a graph, whichever engine made it
+
 try:
     from micrograd.engine import Value as Micrograd
 except ImportError:
@@ -437,15 +439,16 @@ def test_inside_of_modes() -> None:
 
 
 @pytest.mark.slow
-def test_a_graph_of_100000_is_no_deeper_than_others() -> None:
+def test_a_graph_of_20000_is_no_deeper_than_others() -> None:
+    """Twenty times as deep as Python's recursion goes."""
     x = Four(1.0, label="x")
     y = x
-    for _ in range(25_000):
+    for _ in range(5_000):
         y = y * 0.5 + 1.0
     assert "folded" in repr(draw(y))
     stepped = steps(y)
-    assert len(stepped.graph) == 100_001
-    assert stepped.gradients[0] == pytest.approx(0.5**25_000, abs=1e-300)
+    assert len(stepped.graph) == 20_001
+    assert stepped.gradients[0] == pytest.approx(0.5**5_000, abs=1e-300)
     assert len(tree(y).splitlines()) == 301
 
 

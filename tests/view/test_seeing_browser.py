@@ -12,7 +12,7 @@ from tests.view.seen import Five, Four, neuron_of
 from tests.view.test_seeing_by_hand import mixed, neuron, plus
 from wengert import Value, steps
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.once]
 
 ALL = """
     const all = [];

@@ -21,6 +21,8 @@ from wengert import Value, ops, steps
 from wengert.errors import ArgumentError, OperandError
 from wengert.view import javascript, naming
 
+pytestmark = pytest.mark.once  # what is drawn is a graph, whichever engine made it
+
 
 def tutorial() -> tuple[Value, dict[str, Value]]:
     """L = (a*b + c) * f, as the tutorial has it: grad of e is -2."""

@@ -12,6 +12,8 @@ from wengert.errors import ArgumentError, DataError, LengthError, MissingExtraEr
 from wengert.training import History
 from wengert.view import plots, text
 
+pytestmark = pytest.mark.once  # what is drawn is a graph, whichever engine made it
+
 HISTORY = History([2.0, 1.0, 0.5], val_loss=[2.5, 1.5, 1.0], accuracy=[0.5, 0.8, 0.9], val_accuracy=[0.4, 0.7, 0.8])
 IMAGES = [[0.0, 1.0] * 32, [1.0] * 64, [0.5] * 64]
 

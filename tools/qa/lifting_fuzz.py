@@ -210,8 +210,8 @@ def compare(made: Program, seed: int, poison: bool, backend: str, once: bool = F
     return worst, "; ".join(refused), compiled
 
 
-def main() -> None:
-    """Run the seeds of the command line, and say what went wrong."""
+def main() -> int:
+    """Run the seeds of the command line, and say what went wrong; the exit status is 1 if anything did."""
     first, last = int(sys.argv[1]), int(sys.argv[2])
     poison = "--poison" in sys.argv
     backend = sys.argv[sys.argv.index("--backend") + 1] if "--backend" in sys.argv else "auto"
@@ -235,7 +235,8 @@ def main() -> None:
             if refused <= 20:
                 print(f"seed {seed} stays with the engine: {why}")
     print(f"{last - first} programs: worst error {worst:.3g}, {bad} wrong, {refused} left to the engine")
+    return int(bad > 0)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

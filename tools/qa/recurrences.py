@@ -138,8 +138,8 @@ def by_a_unit(seed: int) -> float:
     return worst
 
 
-def main() -> None:
-    """Run the seeds of the command line, and say what went wrong."""
+def main() -> int:
+    """Run the seeds of the command line, and say what went wrong; the exit status is 1 if anything did."""
     first, last = int(sys.argv[1]), int(sys.argv[2])
     backends = [sys.argv[sys.argv.index("--backend") + 1]] if "--backend" in sys.argv else ["numpy", "native"]
     worst, bad, refused, with_loops = 0.0, 0, 0, 0
@@ -153,7 +153,8 @@ def main() -> None:
                 print(f"seed {seed} by {backend}: error {error:.3g} {why}", flush=True)
     count = (last - first) * len(backends)
     print(f"{count} runs: worst error {worst:.3g}, {bad} wrong, {refused} left to the engine, {with_loops} with loops")
+    return int(bad > 0)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
