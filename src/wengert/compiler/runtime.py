@@ -44,12 +44,12 @@ from wengert.compiler.tracing import (
     lines_apart,
     main_of,
     number_of,
+    numbers_in,
     pulled_back,
     random_state,
     readers_of,
     record,
     recorder_of_thread,
-    results_in,
     rows_of,
     slopes_of,
 )
@@ -352,7 +352,8 @@ class Runtime:
         batched = arguments.signature.batched
         is_one = batched or not isinstance(result, (list, tuple, dict, np.ndarray))  # others are taken apart
         if not watch.effect and is_one and (kind := no_number(result)):
-            watch.effect = f"it returns {kind}: a compiled function returns a Value or a number, or lists of them"
+            lists = "lists" if batched else "lists, tuples, dicts and arrays"
+            watch.effect = f"it returns {kind}: a compiled function returns a Value or a number, or {lists} of them"
         entry.changes += bool(watch.change)
         if watch.effect or entry.changes == policy.CHANGES:
             self.fall_back(entry, watch.effect or watch.change)
@@ -528,14 +529,20 @@ class Runtime:
     def difference(self, made: Specialization, arguments: Arguments, example: Sequence[Any], result: Any) -> str:
         """In what a specialization differs from what the function itself gave for an example; empty if in nothing."""
         arrays: Any = arguments.numbers(example)
-        kind, structure = kind_of(main_of(result)), made.structure
-        if structure is not None and (reason := structure.difference(result, arguments.values())):
-            return reason
-        if kind is not made.kind and made.shape == () and structure is None:
-            return f"its result is now a {made.kind.__name__}, now a {kind.__name__}"
-        want: Any = np.asarray(results_in(result, structure), float)
-        cotangents = None if structure is None else structure.cotangents(made.checked)
-        slopes = None if modes.grad_disabled() else slopes_of(result, made, arguments.values(), cotangents)
+        structure, leaves, cotangents = made.structure, [main_of(result)], [1.0]
+        if structure is not None:
+            parts = structure.leaves_of(result)
+            if parts is None:
+                return "its result is put together now in one way, now in another, or of other kinds of numbers"
+            if structure.are_others(parts, arguments.values()):
+                return "a Value in its result is now one of its arguments or parameters, now another"
+            leaves, cotangents = parts, structure.cotangents(made.checked)
+        elif made.shape != ():
+            cotangents = [0.0]
+        elif kind_of(leaves[0]) is not made.kind:
+            return f"its result is now a {made.kind.__name__}, now a {kind_of(leaves[0]).__name__}"
+        want: Any = np.asarray(numbers_in(leaves), float)
+        slopes = None if modes.grad_disabled() else slopes_of(leaves, cotangents, made, arguments.values())
         if arguments.signature.batched:  # in a batch of one nothing shows of how examples are added up
             arrays = [np.repeat(np.asarray(x)[None], 2, 0) for x in arrays]
             want, slopes = np.tile(want.reshape(-1), 2), slopes and (2.0 * slopes[0], slopes[1])

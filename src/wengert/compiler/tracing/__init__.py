@@ -14,7 +14,6 @@ from wengert.compiler.tracing.trace import (
     numbers_in,
     pulled_back,
     record,
-    results_in,
     slopes_of,
 )
 from wengert.compiler.tracing.tracers import number_of
@@ -41,4 +40,4 @@ __all__ += [
     "record",
     "recorder_of_thread",
 ]
-__all__ += ["results_in", "rows_of", "slopes_of", "take_apart"]
+__all__ += ["rows_of", "slopes_of", "take_apart"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Container, Sequence
+from operator import is_
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -97,8 +98,8 @@ class Parts:
             return Constant(x)
         if kind not in (list, tuple, dict, np.ndarray) and not _is_named_tuple(kind):
             raise Unrecordable(
-                f"it returns {'an' if kind.__name__[:1] in 'aeiou' else 'a'} {kind.__name__}: a compiled function "
-                "returns a Value or a number, or lists, tuples, dicts and arrays of them"
+                f"it returns a {kind.__name__}: a compiled function returns a Value or a number, or lists, tuples, "
+                "dicts and arrays of them"
             )
         if id(x) in self._open:
             raise Unrecordable("it returns something that holds itself")
@@ -109,9 +110,10 @@ class Parts:
         keys: Any = None
         items: Any = x
         if kind is np.ndarray:
-            if not x.ndim or x.dtype not in WIDE:
-                what = "an array without axes: return the Value itself" if not x.ndim else f"an array of {x.dtype}"
-                raise Unrecordable(f"its result is {what}")
+            if not x.ndim:
+                raise Unrecordable("its result is an array without axes: return the Value itself")
+            if x.dtype not in WIDE:
+                raise Unrecordable(f"it returns an array of {x.dtype}: a compiled function returns real numbers")
             self.dtypes[place], keys = x.dtype, x.shape
             items = x.view(np.ndarray).reshape(-1).tolist()
         elif kind is dict:
@@ -220,21 +222,13 @@ class Structure:
             return None
         return parts.leaves if list(map(kind_of, parts.leaves)) == self.kinds else None
 
-    def difference(self, result: Any, values: Sequence[Any]) -> str:
-        """In what a result of the function itself is put together otherwise, in words; empty if in nothing.
-
-        Args:
-            result: it.
-            values: the Values among the arguments of that call.
-        """
-        leaves = self.leaves_of(result)
-        if leaves is None:
-            return "its result is put together now in one way, now in another, or of other kinds of numbers"
-        for number, x in enumerate(leaves):
-            own = values[self._passed[number]] if number in self._passed else self._held.get(number, x)
-            if x is not own:
-                return "a Value in its result is now one of its arguments or parameters, now another"
-        return ""
+    def are_others(self, leaves: Sequence[Any], values: Sequence[Any]) -> bool:
+        """Return True if a leaf that is a Value from outside is another one, or not the one among the arguments."""
+        own = [
+            values[self._passed[number]] if number in self._passed else self._held.get(number, x)
+            for number, x in enumerate(leaves)
+        ]
+        return not all(map(is_, leaves, own))
 
 
 def _is_from_outside(x: Any, seen: Container[int]) -> bool:

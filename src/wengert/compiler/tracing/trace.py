@@ -8,7 +8,6 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,7 @@ from wengert.compiler.tracing.proxies import Proxies
 from wengert.compiler.tracing.purity import CallTrace, PurityCheck
 from wengert.compiler.tracing.recorder import Guard, Recorder, Unrecordable, tracing
 from wengert.compiler.tracing.specialization import Guards, Specialization, in_words
-from wengert.compiler.tracing.structure import GIVEN, Auxiliary, Structure, kind_of, take_apart
+from wengert.compiler.tracing.structure import GIVEN, Auxiliary, Parts, Structure, kind_of, take_apart
 from wengert.compiler.tracing.tracers import (
     EXACT,
     HOLDS,
@@ -40,7 +39,7 @@ from wengert.engine import Value
 from wengert.errors import HERE, Line
 from wengert.graph import Graph
 
-__all__ = ["Candidate", "main_of", "numbers_in", "pulled_back", "record", "results_in", "slopes_of"]
+__all__ = ["Candidate", "main_of", "numbers_in", "pulled_back", "record", "slopes_of"]
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 EQUAL = (("eq", True), ("ne", False), ("is", True))  # guards that hold a number to another
@@ -56,7 +55,8 @@ class Candidate:
         run: the recorded run, a `_Trace`.
         picks: the operands that integers choose in it.
         result: what the function itself gave.
-        structure: how that is put together; None for one number, and of a batch.
+        parts: that, taken apart; None for one number, and of a batch.
+        structure: how it is put together.
 
     Attributes:
         nodes: how many operations it takes.
@@ -65,14 +65,16 @@ class Candidate:
         dtype: of the array that `map` gives.
     """
 
-    def __init__(self, run: Any, picks: list[Pick], result: Any, structure: Structure | None) -> None:
+    def __init__(
+        self, run: Any, picks: list[Pick], result: Any, parts: Parts | None, structure: Structure | None
+    ) -> None:
         self.nodes: int = run.size
         self.structure: Structure | None = structure
         self.shape: tuple[int, ...] | None = run.shape
         self.kind: Any = kind_of(main_of(result))
         if structure is not None:
             self.kind = Value if structure.computed.any() else float
-        numbers = None if run.shape is None else np.asarray(results_in(result, structure))
+        numbers = None if run.shape is None else np.asarray(numbers_in(result if parts is None else parts.leaves))
         self.dtype: Any = np.dtype(float) if numbers is None or run.is_doubtful else numbers.dtype
         self.result: Any = None if numbers is None else numbers.astype(float)
         self.example: list[Any] = [x.copy() if isinstance(x, np.ndarray) else x for x in run.example]
@@ -216,7 +218,7 @@ def record(
     structure = None
     if parts is not None and run.parts is not None:
         structure = Structure(parts, run.parts, run.passed, run.recorder.began, watch.seen)
-    return Candidate(run, picks, result, structure)
+    return Candidate(run, picks, result, parts, structure)
 
 
 def _stopped(problem: Exception) -> str:
@@ -503,15 +505,6 @@ class _Trace:
         return lift(graph, source, inputs, outputs, batched=self.batched, picks=picks, indices=indices, blocks=blocks)
 
 
-def results_in(result: Any, structure: Structure | None) -> Any:
-    """The numbers of a result, of a structure's leaves one behind the other."""
-    if structure is None:
-        return numbers_in(result)
-    parts = take_apart(result)
-    assert parts is not None
-    return [x.data if isinstance(x, Value) else x for x in parts.leaves]
-
-
 def main_of(result: Any) -> Any:
     """What a function gave, without what stands beside it, or an array of no axes around it."""
     result = result.result if isinstance(result, Auxiliary) else result
@@ -539,22 +532,22 @@ def pulled_back(results: Sequence[Any], cotangents: Sequence[float], wanted: Seq
     return graph, places, first, weights, slopes
 
 
-def slopes_of(result: Any, recording: Specialization, arguments: Sequence[Any], cotangents: Any = None) -> Any:
-    """The derivatives of a result of the function itself, by a recording's parameters, then by Values among the
-    arguments, and a function that gives the size of what was added up to each, all along; None where they cannot be had
-    from the result: it was computed without a graph. Several results are weighted by cotangents.
+def slopes_of(
+    results: Sequence[Any], cotangents: Sequence[float], recording: Specialization, arguments: Sequence[Any]
+) -> Any:
+    """The derivatives of results of the function itself, weighted by cotangents, by a recording's parameters, then by
+    Values among the arguments, and a function that gives the size of what was added up to each, all along; None where
+    they cannot be had from the results: these are numbers, or were computed without a graph.
     """
-    parts, structure = take_apart(result), recording.structure
-    results, weights = [main_of(result)] if parts is None else parts.leaves, [1.0]
-    if structure is not None:
-        results, weights = [[*compress(x, structure.computed)] for x in (results, cotangents)]
-    if recording.kind is not Value or not isinstance(results[0], Value):
+    pairs = [(x, weight) for x, weight in zip(results, cotangents, strict=True) if weight]
+    if not pairs or not all(isinstance(x, Value) for x, _ in pairs):
         return None
+    results, cotangents = zip(*pairs, strict=True)
     every = [*recording.parameters, *arguments]
     own: Sequence[int] = range(len(every))  # by a float that is read anew there is no derivative
     if recording.own is not None:
         own = [*recording.own, *range(len(recording.parameters), len(every))]
-    pulled = pulled_back(results, weights, [every[n] for n in own])
+    pulled = pulled_back(results, cotangents, [every[n] for n in own])
     if pulled is None:
         return None
     graph, places, first, weighted, slopes = pulled
