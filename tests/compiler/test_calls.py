@@ -42,6 +42,14 @@ def test_a_compiled_function_calls_another_on_a_batch(how: str) -> None:
     lifted(loss)
 
 
+def test_what_is_detached_while_it_is_recorded() -> None:
+    w = Value(0.7)
+    loss = wengert.compile(lambda x: (w * x).tanh() * (w + x).detach() + w.detach())
+    for x in (0.5, 0.5, 1.5):
+        same(loss(x), loss.function(x), [w])
+    lifted(loss)
+
+
 def test_a_function_that_calls_its_compiled_self() -> None:
     w = Value(0.7)
 
