@@ -47,7 +47,7 @@ def at_most(seconds: int) -> Iterator[None]:
 
 def right(name: str) -> None:
     with at_most(60):
-        outcome = trials.trial(name)
+        outcome = trials.trial(name, sets=2, batches=(2, 64))
     assert not outcome.failures, "\n".join([name, *outcome.failures])
     assert outcome.verdict in (trials.LIFTED, "engine")
     if outcome.verdict == "engine":

@@ -20,7 +20,7 @@ import time
 import traceback
 import warnings
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType, ModuleType
@@ -454,8 +454,8 @@ def difference(want: Any, got: Any) -> tuple[str, str]:
     return f"{want!r:.200}", f"{got!r:.200}"
 
 
-def trial(name: str, backend: str = "auto") -> Outcome:
-    """Run a program in all of its modes on all data sets; each program begins with another mode."""
+def trial(name: str, backend: str = "auto", sets: int = SETS, batches: Sequence[int] = BATCHES) -> Outcome:
+    """Run a program in all of its modes on so many data sets, and batches; each program begins with another mode."""
     began = time.perf_counter()
     compared = Comparison(name, backend)
     outcome = compared.outcome
@@ -463,7 +463,7 @@ def trial(name: str, backend: str = "auto") -> Outcome:
     outcome.accepted = program.engine
     start = sum(map(ord, name)) % len(MODES)
     modes = [mode for mode in MODES[start:] + MODES[:start] if mode in program.modes]
-    for number in range(SETS):
+    for number in range(sets):
         compared.number = number
         compared.plain.move(number)
         compared.compiled.move(number)
@@ -472,7 +472,7 @@ def trial(name: str, backend: str = "auto") -> Outcome:
                 for example in range(SINGLE if mode == "call" else SINGLE // 2):
                     compared.call(mode, f"{number} {mode} {example}", 0)
             else:
-                for count in BATCHES:
+                for count in batches:
                     compared.call(mode, f"{number} {mode} {count}", count)
     report = compared.compiled.function.report()
     said_so = reasons(report)
