@@ -257,7 +257,8 @@ def _by_numpy(program: Any, back: Any, inputs: list[Any], given: list[Any]) -> l
     from wengert.compiler.backends.numpy import NumPyKernel
 
     with np.errstate(all="ignore"):
-        outputs, slopes = NumPyKernel(program, back, inputs).both([np.array(x, float) for x in given], 1.0)
+        kernel = NumPyKernel(program, back, inputs)
+        outputs, slopes = kernel.both([np.array(x, float) for x in given], 1.0, kernel.buffers())
         return [np.broadcast_to(x, len(given[0])).tolist() for x in (outputs["out"], *slopes)]
 
 
