@@ -19,7 +19,8 @@ from typing import Any
 import pytest
 
 import wengert
-from wengert import Value, cli
+from wengert import Value
+from wengert.apps import cli
 
 np = pytest.importorskip("numpy")
 pytest.importorskip("llvmlite", reason="machine code is made by llvmlite")
