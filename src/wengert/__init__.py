@@ -91,8 +91,8 @@ def __getattr__(name: str) -> object:
 
 
 def _packages(name: str) -> Iterable[Any]:
-    """The entry points by which another distribution, as the course is one, offers a module under this name."""
-    from importlib.metadata import entry_points  # a third of the time that the whole import takes, and seldom needed
+    """Return the entry points with which other distributions, such as the course, offer a module of this name."""
+    from importlib.metadata import entry_points  # rarely needed, and a third of the time of `import wengert`
 
     return entry_points(group="wengert.packages", name=name)
 

@@ -32,7 +32,7 @@ def moons(
     Args:
         n: the number of points; the second moon gets the odd one.
         noise: the standard deviation of the noise on each coordinate.
-        seed: makes the noise reproducible; None draws it anew.
+        seed: makes the noise reproducible; None draws new noise each time.
         labels: the targets of the upper and of the lower moon; (-1, 1) suits the hinge loss.
 
     Raises:
@@ -53,7 +53,7 @@ def circles(
         n: the number of points; the inner circle gets the odd one.
         noise: the standard deviation of the noise on each coordinate.
         factor: the inner radius, above 0 and below 1.
-        seed: makes the noise reproducible; None draws it anew.
+        seed: makes the noise reproducible; None draws new noise each time.
         labels: the targets of the outer and of the inner circle.
 
     Raises:
@@ -80,7 +80,7 @@ def spiral(n: int = 100, classes: int = 3, noise: float = 0.1, seed: int | None 
         n: the number of points of each arm.
         classes: the number of arms; the targets are 0, 1, ...
         noise: the standard deviation of the noise on the angle, in radians.
-        seed: makes the noise reproducible; None draws it anew.
+        seed: makes the noise reproducible; None draws new noise each time.
 
     Raises:
         ArgumentError: n or classes is below 1, or noise is negative or not finite.

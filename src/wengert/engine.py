@@ -284,7 +284,7 @@ def tape(roots: Nodes, reset: bool = False) -> Nodes:
         elif _is_over_leaves(node) and reset and lone is None:
             lone = node  # of one such node the leaves, perhaps 100,000, need not be listed: _chain_rule reaches them
         elif reset and node._b is not None:
-            _meet(node._b, found, reset)  # the call that it is one of several results of: that has the operands
+            _meet(node._b, found, reset)  # the call of which it is one of several results
         elif node._made & CODE != LEAF:
             many: Many = node  # no other kind of node is without _a
             for x in many._all:
@@ -326,7 +326,7 @@ def _chain_rule(node: Node) -> None:
         if node._b is not None:
             node._b._grad += node._db * g
     elif node._made & CODE == HAND or node._b is not None:
-        node._push()  # type: ignore[attr-defined]  # a closure of the user's; of one result of several: see fused.py
+        node._push()  # type: ignore[attr-defined]  # calls a user's closure, or is one of several results: see fused.py
     elif node._made & CODE != LEAF:
         many: Many = node  # type: ignore[assignment]
         arguments, partials = many._all, many._partials  # read once: there may be 100,000 operands

@@ -34,7 +34,7 @@ __all__ += ["MissingExtraError", "NonFiniteError", "OperandError", "OperationErr
 __all__ += ["WengertError"]
 
 HERE = os.path.join(os.path.dirname(__file__), "")
-NEEDS_COURSE = (  # said in place of what another distribution adds
+NEEDS_COURSE = (  # the message for modules of another distribution
     "this needs the course: pip install wengert-course (in a clone of the repository: pip install ./course)"
 )
 

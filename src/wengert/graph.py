@@ -93,7 +93,7 @@ class Graph:
         values = tuple(tape(list(roots)))
         n = len(values)
         codes, starts = array("H", [0]) * n, array("q", [0]) * (n + 1)
-        self._results: list[int] = []  # the places of what is one of several results of a call: see compiler/fused.py
+        self._results: list[int] = []  # indices of nodes that are one of several results of a call
         operands = array("q", [0]) * _lay_out(values, starts, self._results)
         constants = array("d", [0.0]) * len(operands)
         del constants[_write(values, codes, starts, operands, constants) :]
@@ -116,7 +116,7 @@ class Graph:
 
     @property
     def _local_partials(self) -> Any:
-        """The same without those of the several results of a call, of which each takes a sweep."""
+        """The partials without those of several results of a call, which need a sweep for each result."""
         if self._local is None:
             self._local = self._written_partials(False)
         return self._local
@@ -141,7 +141,7 @@ class Graph:
         [-6.0, -1.0, 1.0]
         """
         if not 0 <= first <= len(self.values):
-            raise ArgumentError(f"first is {first}; expected the place of an instruction, from 0 to {len(self.values)}")
+            raise ArgumentError(f"first is {first}; expected the index of an instruction, from 0 to {len(self.values)}")
         sums = array("d", [0.0]) * len(self.values)
         reached = bytearray(len(self.values))
         for place, cotangent in cotangents.items():
@@ -156,8 +156,8 @@ class Graph:
         return sums
 
     def _pull_results_back(self, last: int, sums: Any, reached: bytearray, first: int) -> int:
-        """The same from one of the results of a call, and from those that stand before it, in one sweep. Returns the
-        place of the first of these.
+        """Pull back from one of several results of a call, and from those before it, in one sweep; return the index of
+        the first one.
         """
         values: Any = self.values
         start = last
@@ -295,8 +295,8 @@ def _write_partials(values: tuple[Any, ...], starts: Array, operands: Array, par
 def _pull_back(
     starts: Array, operands: Array, partials: Array, sums: Array, reached: Array, first: Int, low: Int, high: Int
 ) -> None:
-    """The chain rule from before the instruction `high` to `low`, for what an output depends on: elsewhere 0 * inf is
-    nan. What lies before `first` is left out.
+    """Apply the chain rule backwards from `high` - 1 to `low`, where an output depends on the node: elsewhere 0 * inf
+    is nan. Instructions before `first` are left out.
     """
     for place in range(high - 1, low - 1, -1):
         if reached[place]:
@@ -348,10 +348,10 @@ def _copy_node(node: Value, memo: dict[int, Any]) -> None:
         for i in range(len(many._all)):
             other._partials[i] = many._partials[i] if slopes is None else slopes[i]
         ieee.untrack(other._all)
-    copied._made |= node._made & CODE  # now that it has its operands
+    copied._made |= node._made & CODE  # last, now that it has its operands
     if hasattr(node, "_closure"):  # made by hand
         node._copy_to(copied)  # type: ignore[attr-defined]
-    if hasattr(node, "__dict__"):  # of a subclass
+    if hasattr(node, "__dict__"):  # of a user's subclass
         copied.__dict__.update(deepcopy(node.__dict__, memo))
 
 

@@ -179,8 +179,8 @@ def complete(names: dict[str, Any]) -> int:
 
 
 class Operators:
-    """Python's operators of a kind of number that rules are read over: each is `_operated(name, *operands)`, by the
-    name of its row or of the comparison.
+    """Python's operators for a kind of number that rules run over: each calls `_operated(name, *operands)` with the
+    name of its row or comparison.
     """
 
     __slots__ = ()
@@ -195,10 +195,10 @@ class Operators:
         return self._operated("abs", self)
 
     def __hash__(self) -> int:
-        raise TypeError("it is no key: == makes an expression")
+        raise TypeError("it cannot be a key: == makes an expression")
 
     def __bool__(self) -> bool:
-        raise TypeError("a rule chooses with where(condition, a, b), not with if")
+        raise TypeError("a rule has to use where(condition, a, b) in place of if")
 
 
 def _operator(name: str, reflected: bool = False) -> Callable[[Any, Any], Any]:

@@ -1,7 +1,7 @@
 """Functions of floats that Python's `math` lacks: the gamma functions, exp(-x*x), and `math` made to follow IEEE 754.
 
-Those from `where` on are rules as the table's are, read anew over each kind of number: the names of rows mean these
-there, and so do `where`, which computes both of its sides, and `choose`, which computes the one that is asked for.
+The functions from `where` on are rules like those of the table, which can run over any kind of number: names of rows
+then mean these rows, `where` computes both of its sides, and `choose` only the side that is needed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ BERNOULLI += [-174611 / 330, 854513 / 138, -236364091 / 2730, 8553103 / 6]
 STIRLING = [b / (2 * k * (2 * k - 1)) for k, b in enumerate(BERNOULLI[:8], 1)]  # lgamma's series in 1 / x
 BEYOND = [b / (2 * k) for k, b in enumerate(BERNOULLI, 1)]  # digamma's
 
-# Polynomials through the truth at Chebyshev's points, within 1e-17 of it: coefficients of 1, t, t*t, ...
+# Polynomials that interpolate exact values at Chebyshev points, with errors below 1e-17: coefficients of 1, t, t*t, ...
 # lgamma(x) / ((x - 1) * (x - 2)) and digamma(x) / (x - its zero) from 1 to 2.5, in t = x - 1.75
 LGAMMA = [
     0.4501393121092563, -0.11948158662524275, 0.04452044719850941, -0.019053957830247412, 0.008776370425277888,
@@ -45,7 +45,7 @@ DIGAMMA = [
     3.176783869523677e-06, -1.8152982571215072e-06, -6.553134477930105e-07, 3.744655461967921e-07,
     7.489345618425701e-07, -4.279624085203948e-07,
 ]  # fmt: skip
-ZERO, ZERO_REST = 1.4616321449683622, 9.549995429965697e-17  # of digamma: the float, and what it leaves out
+ZERO, ZERO_REST = 1.4616321449683622, 9.549995429965697e-17  # of digamma, as a float and its rounding error
 # erf(x) / x up to 1, in t = x*x - 0.5; (x + 0.75) erfc(x) exp(x*x) from 0.45 to 28, in t = (x - 3) / (x + 3) - 1/16
 ERF = [
     0.9654687386698673, -0.2810721780454342, 0.07940998675593483, -0.018283884489152538, 0.0034802744966656173,
@@ -140,17 +140,17 @@ def cbrt(x: float) -> float:
 
 
 def where(condition: Any, x: Any, y: Any) -> Any:
-    """x where the condition holds, else y."""
+    """Return x if the condition holds, else y."""
     return x if condition else y
 
 
 def choose(condition: Any, x: Callable[[], Any], y: Callable[[], Any]) -> Any:
-    """x() where the condition holds, else y(): other kinds of numbers may have to compute both."""
+    """Return x() if the condition holds, else y(); other kinds of numbers may have to compute both."""
     return x() if condition else y()
 
 
 def _polynomial(coefficients: Sequence[float], t: Any) -> Any:
-    """That of a variable, by Horner's rule."""
+    """Evaluate a polynomial by Horner's rule."""
     total: Any = coefficients[-1]
     for coefficient in coefficients[-2::-1]:
         total = total * t + coefficient
@@ -162,7 +162,7 @@ def _exp_of_square(x: Any, factor: float) -> tuple[Any, Any]:
 
     x is split into its upper 26 bits, whose square is exact, and the rest.
     """
-    x = where(abs(x) > 40.0, 40.0, x)  # where it is 0
+    x = where(abs(x) > 40.0, 40.0, x)  # beyond, the result is 0
     upper = round_(x * 2.0**20) * 2.0**-20
     return exp(-factor * (upper * upper)), expm1(factor * ((upper - x) * (upper + x)))
 
@@ -185,7 +185,7 @@ def normal_cdf(x: Any) -> Any:
     There the rounding of x / sqrt(2) would cost 700 units in the last place. So what that leaves out is found by
     Dekker's product of halves (https://doi.org/10.1007/BF01397083), and a linear term accounts for it.
     """
-    x = where(x < -38.6, -38.6, where(x > 8.3, 8.3, x))  # as far as it is neither 0 nor 1
+    x = where(x < -38.6, -38.6, where(x > 8.3, 8.3, x))  # beyond, the result is 0 or 1
     t = -x * ROOT
     upper = x * SPLIT - (x * SPLIT - x)
     lower = x - upper
@@ -194,14 +194,14 @@ def normal_cdf(x: Any) -> Any:
 
 
 def erf(x: Any) -> Any:
-    """The error function, where C's is not at hand."""
+    """Return the error function, where the C library has none."""
     size = abs(x)
     beyond = lambda: where(x < 0.0, erfc(size) - 1.0, 1.0 - erfc(size))  # noqa: E731  (a form)
     return choose(size < 1.0, lambda: x * _polynomial(ERF, x * x - 0.5), beyond)
 
 
 def erfc(x: Any) -> Any:
-    """1 - erf(x), likewise; the tail as exp(-x*x) times what changes little: https://doi.org/10.2307/2006488."""
+    """Return 1 - erf(x), where C has none; the tail is exp(-x*x) times a smooth factor: doi.org/10.2307/2006488."""
     size = abs(x)
 
     def beyond() -> Any:
@@ -210,7 +210,7 @@ def erfc(x: Any) -> Any:
         t, scale = (above - 3.0) / (above + 3.0) - 0.0625, above + 0.75
         varying = t * _polynomial(ERFC[1:], t)
         scaled = (ERFC[0] + varying) / scale
-        lost = (ERFC[0] - (ERFC[0] + varying) + varying) / scale  # in that sum
+        lost = (ERFC[0] - (ERFC[0] + varying) + varying) / scale  # the rounding error of that sum
         tail = power * (scaled + (scaled * rest + lost))
         return where(x < 0.0, 2.0 - tail, tail)
 
@@ -218,10 +218,10 @@ def erfc(x: Any) -> Any:
 
 
 def lgamma(x: Any) -> Any:
-    """log|gamma(x)|, with inf at 0, -1, -2, ...
+    """Return log|gamma(x)|, with inf at 0, -1, -2, ...
 
-    From a polynomial between 1 and 2.5, whence the recurrence leads up to 12; beyond by Stirling's series, and by
-    reflection far below 0. Python's own is 20 units in the last place off beside its zeros 1 and 2.
+    It uses a polynomial from 1 to 2.5, the recurrence up to 12, Stirling's series beyond, and the reflection formula
+    below -0.5. `math.lgamma` is 20 ulp off near its zeros 1 and 2.
     """
     above = where(x < -0.5, -x, x)
     value = choose(above < 12.0, lambda: _lgamma_by_recurrence(above), lambda: _stirling(above))
@@ -229,9 +229,9 @@ def lgamma(x: Any) -> Any:
 
 
 def _lgamma_by_recurrence(x: Any) -> Any:
-    """lgamma from -0.5 to 12."""
+    """Return lgamma(x) from -0.5 to 12."""
 
-    def below() -> Any:  # one step up, or two; what rounds away in the step counts beside the zero at 1
+    def below() -> Any:  # one or two steps up; the rounding error of a step matters near the zero at 1
         low = where(x < 0.0, x + 1.0, x)
         rest = where(x < 0.0, 0.0, x - (low + 1.0 - 1.0))
         return _lgamma_near(low + 1.0) + ONE_LESS_EULER * rest - log(abs(where(x < 0.0, x * low, x)))
@@ -251,7 +251,7 @@ def _lgamma_near(x: Any) -> Any:
 
 
 def _stirling(x: Any) -> Any:
-    """lgamma from 12 on: https://dlmf.nist.gov/5.11.E1."""
+    """Return lgamma(x) for x >= 12: https://dlmf.nist.gov/5.11.E1."""
     r = div(1.0, x)
     return (x - 0.5) * (log(x) - 1.0) + (HALF_LOG_2PI_LESS_HALF + r * _polynomial(STIRLING, r * r))
 
@@ -262,10 +262,10 @@ def _lgamma_reflected(x: Any, above: Any) -> Any:
 
 
 def polygamma(order: Any, x: Any) -> Any:
-    """The derivative of lgamma of order `order` + 1: 0 is digamma, 1 trigamma. nan at the poles -1, -2, ...
+    """Return the derivative of lgamma of order `order` + 1: 0 is digamma, 1 trigamma; nan at the poles -1, -2, ...
 
-    Whole orders up to 100; nan for others, as the factorials of higher ones leave the range of floats.
-    A sum over the poles below 0, recurrence up to 8 or more, then a series (https://dlmf.nist.gov/5.15).
+    `order` is an integer from 0 to 100; for others the result is nan, as their factorials overflow. Below 0 it sums
+    over the poles, up to 8 or more it uses the recurrence, and above a series (https://dlmf.nist.gov/5.15).
 
     >>> round(polygamma(0, 1.0), 12), round(polygamma(1, 1.0), 12)   # minus Euler's constant; pi**2 / 6
     (-0.577215664902, 1.644934066848)
@@ -278,12 +278,12 @@ def polygamma(order: Any, x: Any) -> Any:
 
 
 def _digamma(x: Any) -> Any:
-    """polygamma of order 0 for x > 0, all of whose digits are right beside its zero too."""
+    """Return polygamma(0, x) for x > 0, with all digits correct also near its zero."""
 
     def by_recurrence() -> Any:
         steps = where(x < 2.5, 0.0, floor(x - 1.5))
         above = where(x < 1.0, x + 1.0, x - steps)
-        rest = where(x < 1.0, x - (above - 1.0), 0.0)  # what rounds away in the step
+        rest = where(x < 1.0, x - (above - 1.0), 0.0)  # the rounding error of the step
         total = rest - where(x < 1.0, div(1.0, x), 0.0)
         for k in range(6, 0, -1):
             total = total + where(steps >= float(k), div(1.0, x - float(k)), 0.0)
@@ -297,7 +297,7 @@ def _digamma(x: Any) -> Any:
 
 
 def _polygamma(n: int, x: Any, first: float = 0.0) -> Any:
-    """polygamma of an order from 1 on at x + first > 0, of which x has all digits: all that is added has one sign."""
+    """Return polygamma(n, x + first) for n >= 1 and x + first > 0, without rounding x + first."""
 
     def by_recurrence() -> Any:
         steps = range(int(first), 8 + n)
@@ -311,7 +311,7 @@ def _polygamma(n: int, x: Any, first: float = 0.0) -> Any:
 
 
 def _moved(function: Callable[[Any], Any], power: int, x: Any, by: float) -> Any:
-    """function(x + by), which is as good as a negative power of that; of a large power what rounds away counts."""
+    """Return function(x + by), nearly a negative power, corrected for the rounding of x + by if the power is large."""
     y = x + by
     value = function(y)
     return value if by == 0.0 or (power < 6 and by != 1.0) else value - value * (power * div(x - (y - by), y))
@@ -328,7 +328,7 @@ def _terms(n: int) -> list[float]:
 
 
 def _power(x: Any, n: int) -> Any:
-    """x**n: of small powers by products, which is faster."""
+    """Return x**n, for small n by products, which is faster."""
     if n > 4:
         return pow_(x, float(n))
     root = _power(x, n // 2) if n > 1 else 1.0
@@ -336,21 +336,21 @@ def _power(x: Any, n: int) -> Any:
 
 
 def _ratio(factor: float, x: Any, n: int) -> Any:
-    """factor / x**n, which may be ordinary where x**n is not."""
+    """Return factor / x**n without overflow or underflow of x**n."""
     power = pow_ if n > 4 else _power
     return div(div(factor, power(x, n // 2)) if n > 1 else factor, power(x, n - n // 2))
 
 
 def _at_poles(n: int, x: Any) -> Any:
-    """polygamma for x <= 0: of order 0 by the cotangent, else the nearest pole and what lies on either side."""
-    d = where(x > -(2.0**53), x - round_(x), 0.0)  # from the nearest pole, exact
+    """Return polygamma(n, x) for x <= 0: for n = 0 by the cotangent, else the nearest pole's term plus the others."""
+    d = where(x > -(2.0**53), x - round_(x), 0.0)  # the distance from the nearest pole, exact
     if n == 0:
         steep = abs(d) > 0.25
         t = tan(pi * where(steep, where(d > 0.0, 0.5, -0.5) - d, d))
         value = _digamma(1.0 - x) - pi * where(steep, t, div(1.0, t))
     else:
         sign = 1.0 if n % 2 else -1.0
-        below = _polygamma(n, -d, 1.0) - _polygamma(n, 1.0 - x)  # between the nearest pole and 0
+        below = _polygamma(n, -d, 1.0) - _polygamma(n, 1.0 - x)  # the poles between the nearest one and 0
         value = _ratio(sign * math.factorial(n), d, n + 1) + (_polygamma(n, d, 1.0) + sign * below)
     at_zero = -div(1.0, x) if n % 2 == 0 else inf
     return where(x == 0.0, at_zero, where(d == 0.0, nan, value))
