@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -59,7 +60,7 @@ def test_passes_are_counted(steps: int) -> None:
     model = made(3, 1, activation="tanh")
     (finding,) = diagnose(model, loop(model, steps, zero=False))
     assert finding.kind == "gradients never zeroed"
-    assert finding.seen == f"p.grad holds {steps} passes since the last zero_grad"
+    assert finding.seen == f"p.grad is the sum of {steps} passes since the last zero_grad"
     assert "zero_grad()" in finding.advice
 
 
@@ -68,7 +69,7 @@ def test_passes_since_the_last_zero_grad_are_counted() -> None:
     losses = loop(model, 4, zero=True)
     model.zero_grad()
     losses += loop(model, 3, zero=False)
-    assert diagnose(model, losses)[0].seen == "p.grad holds 3 passes since the last zero_grad"
+    assert diagnose(model, losses)[0].seen == "p.grad is the sum of 3 passes since the last zero_grad"
 
 
 def test_backward_three_times_on_one_loss() -> None:
@@ -76,14 +77,14 @@ def test_backward_three_times_on_one_loss() -> None:
     loss = squared(model)
     for _ in range(3):
         loss.backward()
-    assert diagnose(model, loss)[0].seen == "p.grad holds 3 passes since the last zero_grad"
+    assert diagnose(model, loss)[0].seen == "p.grad is the sum of 3 passes since the last zero_grad"
 
 
 def test_of_one_loss_it_is_seen_that_there_is_more() -> None:
     model = made(3, 1, activation="tanh")
     (finding,) = diagnose(model, loop(model, 3, zero=False)[-1])
     assert finding.kind == "gradients never zeroed"
-    assert "holds more than the last pass: of layers." in finding.seen
+    assert "has more than the last pass: for layers." in finding.seen
 
 
 @pytest.mark.parametrize(
@@ -149,12 +150,12 @@ def test_it_is_seen_in_the_curve_alone_and_in_batches() -> None:
     model = made(4, 1, activation="tanh")
     curve = [loss.data for loss in rebound(model)]
     assert diagnose(model, curve)[0].seen == (
-        f"the loss is {curve[0]:.4g} at each of 20 steps, though the parameters have gradients"
+        f"the loss is {curve[0]:.4g} at each of 20 steps, although the parameters have gradients"
     )
     losses = rebound(model, batches=2)
     assert len({loss.data for loss in losses}) == 2
     assert diagnose(model, losses[-1], [loss.data for loss in losses])[0].seen == (
-        "they are still those that the loss was computed with, though 17 Values were made since, one for each parameter"
+        "the parameters have not changed since the loss, although 17 Values were made since, one for each parameter"
     )
 
 
@@ -244,7 +245,7 @@ def test_rows_of_a_table_that_this_pass_did_not_look_up() -> None:
 # -- targets, inputs --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("output", "span"), [("tanh", "-1 to 1"), ("sigmoid", "0 to 1"), ("relu", "0 up")])
+@pytest.mark.parametrize(("output", "span"), [("tanh", "-1 to 1"), ("sigmoid", "0 to 1"), ("relu", ">= 0")])
 @pytest.mark.parametrize(
     "loss",
     [
@@ -365,7 +366,7 @@ def test_a_step_beyond_the_valley() -> None:
     today = squared(model).data
     (finding,) = diagnose(model, loss)
     assert finding.kind == "learning rate too high"
-    assert f"a step of 5 times the gradient, made the loss of the same examples {today:.4g}" in finding.seen
+    assert re.search(f"a step of 5 times the gradient, raised the loss .* to {today:.4g}", finding.seen)
     assert finding.advice == "try a rate of 0.5"
 
 
@@ -377,7 +378,7 @@ NOISY = [3.0, 1.0, 5.0, 2.0, 6.0, 1.5, 4.0, 2.5, 5.0, 2.0, 4.5, 1.5, 3.0, 5.0, 2
     ("curve", "words"),
     [
         ([1.0, 10.0, 1e300, float("inf")], "the loss of step 3 is not finite, after 1e+300"),
-        (RISING, "ends above where it began: 2 at first, 8.1 at most, 8 in the end"),
+        (RISING, "ends above where it began: first 2, largest 8.1, last 8"),
         (NOISY, "jumps up and down and hardly falls"),
     ],
 )
@@ -390,7 +391,7 @@ def test_a_rate_that_is_too_high(curve: list[float], words: str) -> None:
 def test_a_loss_that_was_not_finite_before_the_first_step() -> None:
     (finding,) = diagnose(made(1), [float("nan")] * 9)
     assert finding.kind == "loss not finite"
-    assert "the first loss is nan, before anything was learnt" in finding.seen
+    assert "the first loss is nan, before the first step" in finding.seen
     assert "detect_anomaly(loss)" in finding.advice
 
 

@@ -26,7 +26,7 @@ def test_an_output_that_is_dead() -> None:
     model.layers[1].neurons[0].b.data = -20.0
     (finding,) = diagnose(model, passed(model, POSITIVE))
     assert (finding.kind, finding.where) == ("dead output ReLU", "layers.1.neurons.0")
-    assert "0 for all 4 examples, and for 3 of them the loss would have it larger" in finding.seen
+    assert "0 for all 4 examples, though the loss asks for more for 3 of them" in finding.seen
     assert 'output="linear"' in finding.advice
 
 
@@ -64,7 +64,7 @@ def test_a_layer_that_is_dead() -> None:
         neuron.b.data = 1.0
     (finding,) = diagnose(model, passed(model))
     assert (finding.kind, finding.where) == ("dead ReLU", "layers.0")
-    assert "3 of 3 ReLUs are 0 for all 4 examples, and nothing passes the layer" in finding.seen
+    assert "3 of 3 ReLUs are 0 for all 4 examples, so nothing passes the layer" in finding.seen
 
 
 def test_of_few_examples_neurons_are_not_judged() -> None:

@@ -51,7 +51,7 @@ def test_after_fit() -> None:
     history = fit(model, cross_entropy, rows, classes, Adam(model, 0.05), epochs=10, progress=False, seed=0)
     report = diagnose(model, history, X=rows, Y=classes)
     assert not report
-    assert repr(report) == "nothing found in the loss curve (10 steps), the model, tried on 90 examples"
+    assert repr(report) == "no faults found in the loss curve (10 steps), the model, tried on 90 examples"
     for neuron in model.layers[0].neurons:
         neuron.b.data = 40.0
     assert [(f.kind, f.where) for f in diagnose(model, history, X=rows, Y=classes)] == [("saturated tanh", "layers.0")]
@@ -87,18 +87,18 @@ def test_the_report() -> None:
 @pytest.mark.parametrize(
     ("seen", "options", "words"),
     [
-        ((), {}, "there is nothing to look at"),
-        ((3.0,), {}, r"3\.0 is no loss"),
-        (("loss",), {}, "'loss' is no loss"),
-        ((["a", "b"],), {}, "holds numbers and Values, not str 'a'"),
-        (([1.0, None],), {}, "holds numbers and Values, not None"),
-        (([1.0],), {"Y": Y}, "Y was given without X"),
+        ((), {}, "there is nothing to examine"),
+        ((3.0,), {}, r"3\.0 is not a loss"),
+        (("loss",), {}, "'loss' is not a loss"),
+        ((["a", "b"],), {}, "numbers or Values, found str 'a'"),
+        (([1.0, None],), {}, "numbers or Values, found None"),
+        (([1.0],), {"Y": Y}, "Y was passed without X"),
         ((), {"X": 3}, "X is int 3; expected a list of examples"),
         ((), {"X": X, "Y": 3}, "Y is int 3; expected a list of examples"),
-        ((), {"X": [[1.0, float("nan")]]}, r"X\[0\] holds nan; expected finite numbers"),
-        ((), {"X": X, "Y": [1.0, 2.0, float("inf"), 3.0]}, r"Y\[2\] holds inf; expected finite numbers"),
+        ((), {"X": [[1.0, float("nan")]]}, r"X\[0\] has nan; expected finite numbers"),
+        ((), {"X": X, "Y": [1.0, 2.0, float("inf"), 3.0]}, r"Y\[2\] has inf; expected finite numbers"),
         ((), {"X": [], "Y": []}, "X is empty"),
-        ((), {"X": X, "Y": [1.0]}, "X has 4 rows, Y has 1"),
+        ((), {"X": X, "Y": [1.0]}, "X has 4 rows but Y has 1"),
         ((), {"X": X, "Y": [[1.0, 2.0]] * 4}, "the prediction is one number, the target a list of 2"),
     ],
 )
@@ -109,12 +109,12 @@ def test_what_cannot_be_looked_at(seen: tuple[Any, ...], options: dict[str, Any]
 
 def test_a_model_without_parameters() -> None:
     for nothing in (lambda x: x, MLP, "model", None):
-        with pytest.raises(ArgumentError, match="no parameters are found in"):
+        with pytest.raises(ArgumentError, match="has no parameters: pass a Module"):
             diagnose(nothing, Value(1.0) * 2)
 
 
 def test_a_list_of_parameters_cannot_be_tried() -> None:
-    with pytest.raises(ArgumentError, match=r"X is tried on the model, and list .* cannot be called"):
+    with pytest.raises(ArgumentError, match=r"X needs a model that can be called, and list .* cannot be"):
         diagnose(made(1).parameters(), X=X)
 
 
@@ -186,7 +186,7 @@ def test_a_loss_that_is_passed_twice_counts_once() -> None:
     model = made(3, 1, activation="tanh")
     losses = loop(model, 3, zero=False)
     for seen in ((losses, losses[-1]), (losses[-1], losses)):
-        assert diagnose(model, *seen)[0].seen == "p.grad holds 3 passes since the last zero_grad"
+        assert diagnose(model, *seen)[0].seen == "p.grad is the sum of 3 passes since the last zero_grad"
 
 
 def test_a_history_of_nothing() -> None:

@@ -172,7 +172,7 @@ def main(arguments: list[str]) -> None:
     names = [argument for argument in arguments if argument in CASES] or list(CASES)
     seeds = next((int(argument) for argument in arguments if argument.isdigit()), 200)
     for name in names:
-        what = "nothing found" if CASES[name].fails is None else f"{CASES[name].kind}, at the output"
+        what = "no faults found" if CASES[name].fails is None else f"{CASES[name].kind}, at the output"
         print(f"{name}, {seeds} seeds: {what}")
         for way, rate in rates(name, seeds).items():
             print(f"  {way:34} {rate.right} of {rate.seeds} ({100 * rate.right / max(1, rate.seeds):.1f} %)")

@@ -1,4 +1,4 @@
-"""Programs that people start: the command `wengert` (`cli.py`), and the demo that it trains (`demo.py`)."""
+"""The command `wengert` (`cli.py`) and its demo (`demo.py`)."""
 
 from wengert.apps.cli import main
 

@@ -1,11 +1,11 @@
 """The command `wengert`.
 
 ``wengert demo`` trains a network of scalar Values on real handwritten digits; ``wengert draw "tanh(x*w + b)" x=2 w=-1
-b=0.5`` draws a formula and its gradients; ``wengert info`` says what runs here; ``wengert cache`` shows how much
-machine code is kept on disk, and ``wengert cache clear`` removes it. Another distribution adds commands by entry points
-of the group "wengert.commands": each is a function that adds a parser to the subparsers it is given, and sets as its
-default `run` a function that is called with the arguments and returns the exit status.
-A mistake of the user's is answered with one sentence and exit status 2, never with a traceback.
+b=0.5`` draws a formula and its gradients; ``wengert info`` shows which engine runs and what is installed; ``wengert
+cache`` shows how much machine code is stored on disk, and ``wengert cache clear`` removes it. Other distributions add
+commands by entry points of the group "wengert.commands": each is a function that adds a parser to the given subparsers,
+with a default `run`, a function that takes the parsed arguments and returns the exit status.
+A user's mistake gives one sentence and exit status 2, never a traceback.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ EXTRAS = {
     "plot": "matplotlib",
     "png": "resvg_py",
     "progress": "tqdm",
-}  # extra -> the library that it brings
-ELSEWHERE = {"check": NEEDS_COURSE, "course": NEEDS_COURSE}  # commands of other distributions -> what to install
+}  # extra -> the library that it installs
+ELSEWHERE = {"check": NEEDS_COURSE, "course": NEEDS_COURSE}  # command of another distribution -> how to install it
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that says what is wrong in one sentence."""
+    """A parser that reports an error in one sentence, without the usage."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {message}\n")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command, or say which there are; returns the exit status: 0, 2 for a mistake of the user's, 130 for Ctrl-C.
+    """Run a command, or list the commands; return the exit status: 0, 2 for a user's mistake, 130 for Ctrl-C.
 
-    It is 1 where what is printed cannot go on: nobody reads it, as in ``wengert demo | head -1``, or a disk is full.
+    It is 1 if the output cannot be written: its reader has ended, as in ``wengert demo | head -1``, or a disk is full.
     """
     parser = _parser()
     given, unknown = parser.parse_known_args(arguments)
@@ -66,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.print_help()
         return 0
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # a folder may have a name that cannot be printed here
+        sys.stdout.reconfigure(errors="backslashreplace")  # the name of a folder may have other characters
     try:
         if run_command is not None:
             status = int(run_command(given))
@@ -83,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         else:
             folder = os.path.join("wengert-demo", given.data) if given.out is None else given.out
             status = run(given.data, folder, given.seed, given.epochs, given.batch_size, given.lr, given.quiet)
-        if sys.stdout is not None:  # it is None where the output was closed, as by `>&-`
+        if sys.stdout is not None:  # None if the output is closed, as by `>&-`
             sys.stdout.flush()
         return status
     except WengertError as error:
@@ -94,8 +94,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
     except OSError as error:
         if not isinstance(error, BrokenPipeError):
-            print(f"wengert {given.command}: cannot write what it has to say: {error.strerror}", file=sys.stderr)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more at its end
+            print(f"wengert {given.command}: cannot write the output: {error.strerror}", file=sys.stderr)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more when it exits
         return 1
 
 
@@ -103,25 +103,25 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="wengert", description="A scalar autograd engine that you can read in an evening.")
     parser.add_argument("--version", action="version", version=f"wengert {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
-    demo = commands.add_parser("demo", help="train a network of scalar Values and draw what it learnt")
-    demo.add_argument("data", nargs="?", default="digits", choices=SETTINGS, help="what to learn (default: digits)")
+    demo = commands.add_parser("demo", help="train a network of scalar Values and draw the results")
+    demo.add_argument("data", nargs="?", default="digits", choices=SETTINGS, help="the data set (default: digits)")
     demo.add_argument(
-        "--out", type=_path, metavar="FOLDER", help="where to write (default: wengert-demo/digits, and so on)"
+        "--out", type=_path, metavar="FOLDER", help="the folder to write to (default: wengert-demo/digits, and so on)"
     )
-    demo.add_argument("--seed", type=_seed, default=0, help="decides every random number, to the last bit (default: 0)")
-    demo.add_argument("--epochs", type=_whole, help="how many times to go through the examples")
-    demo.add_argument("--batch-size", type=_whole, metavar="N", help="how many examples make one step")
-    demo.add_argument("--lr", type=_rate, help="the learning rate at the start; it falls to a twentieth")
+    demo.add_argument("--seed", type=_seed, default=0, help="the seed of all random numbers (default: 0)")
+    demo.add_argument("--epochs", type=_whole, help="the number of passes through the examples")
+    demo.add_argument("--batch-size", type=_whole, metavar="N", help="the number of examples in a step")
+    demo.add_argument("--lr", type=_rate, help="the initial learning rate; it falls to a twentieth")
     demo.add_argument(
-        "--program", action="store_true", help="print the NumPy program that the network becomes, and do no more"
+        "--program", action="store_true", help="only print the NumPy program that the network is compiled to"
     )
     demo.add_argument("--quiet", action="store_true", help="show no progress")
-    draw = commands.add_parser("draw", help="draw a formula: its numbers, and the gradient of every name in it")
+    draw = commands.add_parser("draw", help="draw a formula with its numbers, and the gradient of every variable")
     draw.add_argument(
         "formula", help="such as 'tanh(x1*w1 + b)', or 'n = x1*w1 + b; n.tanh()'; ' -x' with a space first"
     )
     draw.add_argument(
-        "numbers", nargs="*", default=[], type=_number, metavar="NAME=NUMBER", help="what the names stand for"
+        "numbers", nargs="*", default=[], type=_number, metavar="NAME=NUMBER", help="the values of the variables"
     )
     draw.add_argument(
         "-o", "--out", type=_path, metavar="FILE", help=f"write a picture: {', '.join(f'.{name}' for name in FORMATS)}"
@@ -130,8 +130,8 @@ def _parser() -> argparse.ArgumentParser:
     draw.add_argument(
         "--steps", action="store_true", help="print every step, forward and backward, in words and numbers"
     )
-    commands.add_parser("info", help="say which engine runs, and what is installed")
-    kept = commands.add_parser("cache", help="say where machine code is kept for the next process, and how much")
+    commands.add_parser("info", help="show which engine runs, and what is installed")
+    kept = commands.add_parser("cache", help="show where machine code is stored for later runs, and how much")
     kept.add_argument("action", nargs="?", choices=["clear"], help="clear: remove it")
     for command in entry_points(group="wengert.commands"):
         command.load()(commands)
@@ -159,7 +159,7 @@ def _draw(formula: str, numbers: dict[str, float], out: str | None, html: str | 
         text: str = tree(root)
         try:
             text.encode(getattr(sys.stdout, "encoding", None) or "ascii")
-        except UnicodeEncodeError:  # in signs that the terminal has
+        except UnicodeEncodeError:  # use characters that the terminal has
             text = text.translate(str.maketrans("├│└─…", "||`-."))
         print(text)
     return 0
@@ -185,17 +185,17 @@ def _number(written: str) -> tuple[str, float]:
     try:
         return name.strip(), float(number)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{written!r} is not of the form x=2") from None
+        raise argparse.ArgumentTypeError(f"{written!r} does not have the form x=2") from None
 
 
 def _path(written: str) -> str:
     if not written:
-        raise argparse.ArgumentTypeError("'' names no file and no folder")
+        raise argparse.ArgumentTypeError("'' is not the name of a file or folder")
     return written
 
 
 def _reader(kind: type[float], fits: Callable[[float], bool], expected: str) -> Callable[[str], Any]:
-    """What reads a number of an option."""
+    """Make a function that reads the number of an option."""
 
     def read(written: str) -> float:
         try:
@@ -209,6 +209,6 @@ def _reader(kind: type[float], fits: Callable[[float], bool], expected: str) -> 
     return read
 
 
-_whole = _reader(int, lambda number: number >= 1, "a whole number from 1 up")
-_seed = _reader(int, lambda number: number == number, "a whole number")
+_whole = _reader(int, lambda number: number >= 1, "an int >= 1")
+_seed = _reader(int, lambda number: number == number, "an int")
 _rate = _reader(float, lambda number: 0.0 < number < math.inf, "a positive number")

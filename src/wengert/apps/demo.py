@@ -1,4 +1,4 @@
-"""The demo: a network of scalar Values learns a data set, and leaves pictures and weights in a folder."""
+"""The demo trains a network of scalar Values on a data set, and writes pictures and weights to a folder."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from wengert.view.graph import draw
 __all__ = ["SETTINGS", "DemoError", "Setting", "run", "source"]
 
 WEIGHTS, GRAPH = "weights.safetensors", "graph.svg"
-SHOWN = 200  # examples of which gradients and activations are drawn
+SHOWN = 200  # the number of examples whose gradients and activations are drawn
 
 
 class DemoError(WengertError):
-    """What the user of the demo can put right: a folder, a number."""
+    """A mistake in the user's arguments, such as a folder that cannot be written to."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """How one data set is learnt."""
+    """A data set with its network and hyperparameters."""
 
     about: str
     load: Callable[[], tuple[list[list[float]], list[int]]]
@@ -47,15 +47,15 @@ class Setting:
     batch_size: int | None
     lr: float
     weights: str = "scaled"
-    held_out: float = 0.0  # the share of the examples that is tested on
+    held_out: float = 0.0  # the fraction of examples for testing
 
     def split(self) -> tuple[list[list[float]], list[list[float]], list[int], list[int]]:
-        """Inputs to learn from and to test on, then their classes; without examples held out both are all."""
+        """Return inputs for training and testing, then their classes; both are all examples if none are held out."""
         X, Y = self.load()
         return data.train_test_split(X, Y, test=self.held_out, seed=0) if self.held_out else (X, X, Y, Y)
 
     def network(self, X: list[list[float]], seed: int) -> MLP:
-        """The network before it has learnt."""
+        """Make the untrained network."""
         first = random.Random(seed)
         return MLP(len(X[0]), self.layers, activation=self.activation, weights=self.weights, rng=first)
 
@@ -66,11 +66,11 @@ SETTINGS = {
         losses.cross_entropy, epochs=15, batch_size=16, lr=0.01, held_out=0.2,
     ),
     "moons": Setting(
-        "two half circles that reach into each other", lambda: data.moons(100, noise=0.1, seed=0, labels=(-1, 1)),
+        "two interleaved half circles", lambda: data.moons(100, noise=0.1, seed=0, labels=(-1, 1)),
         (16, 16, 1), "relu", losses.hinge, epochs=60, batch_size=20, lr=0.05, weights="uniform",
     ),
     "spiral": Setting(
-        "three arms that wind out of the middle", lambda: data.spiral(100, classes=3, noise=0.1, seed=0),
+        "three spiral arms", lambda: data.spiral(100, classes=3, noise=0.1, seed=0),
         (16, 16, 3), "tanh", losses.cross_entropy, epochs=100, batch_size=30, lr=0.02,
     ),
     "xor": Setting(
@@ -89,33 +89,33 @@ def run(
     lr: float | None = None,
     quiet: bool = False,
 ) -> int:
-    """Learn a data set and write what came of it; returns the exit status: 0, or 130 after Ctrl-C.
+    """Train on a data set and write the results; return the exit status: 0, or 130 after Ctrl-C.
 
     Args:
         name: one of SETTINGS.
-        folder: where to write; it is made if it is not there.
-        seed: decides the first weights and the order of the examples, and so every number.
-        epochs: how many times to go through the examples, if not as the setting has it.
-        batch_size: how many examples make one step, if not as the setting has it.
-        lr: the learning rate at the start, if not as the setting has it.
-        quiet: show no progress.
+        folder: the folder to write to, which is created if it is missing.
+        seed: decides the initial weights and the orders of the examples.
+        epochs: the number of passes through the examples; by default the setting's.
+        batch_size: the number of examples in a step; by default the setting's.
+        lr: the initial learning rate; by default the setting's.
+        quiet: True shows no progress.
 
     Raises:
-        DemoError: the folder cannot be written to; this is found out before the training.
-        CheckpointError: the weights cannot be written, though the folder can.
+        DemoError: the folder cannot be written to, which is checked before the training.
+        CheckpointError: the weights cannot be written, although the folder can.
     """
     setting = SETTINGS[name]
     epochs = setting.epochs if epochs is None else epochs
     batch_size = setting.batch_size if batch_size is None else batch_size
     with _writing(f"to the folder {folder}"):
         os.makedirs(folder, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):  # under a name that nobody has
+        with tempfile.TemporaryFile(dir=folder):  # checks that files can be written
             pass
     X, X_test, Y, Y_test = setting.split()
-    aside = f", {len(X_test):,} held out" if setting.held_out else ""
+    aside = f", {len(X_test):,} for testing" if setting.held_out else ""
     model = setting.network(X, seed)
-    print(f"{name}: {setting.about}; {len(X):,} to learn from{aside}")
-    print(f"{model}, every one of them a Value")
+    print(f"{name}: {setting.about}; {len(X):,} for training{aside}")
+    print(f"{model}, each of them a Value")
     examples = list(zip(X, Y, strict=True))
     trainer = choose("auto", model, setting.loss, None, None, examples, [], epochs=epochs, size=batch_size)
     seconds = min(epochs, 10**9) * _seconds_per_epoch(model, trainer, batch_size or len(X))
@@ -123,8 +123,8 @@ def run(
     if trainer.compiled is not None:
         print(f"{trainer.compiled.became}, which compute a whole batch: wengert demo {name} --program shows them")
     else:
-        print(f"each example is computed by the engine: {trainer.fallback or 'so little needs no arrays'}")
-    print(f"training takes about {max(round(seconds), 1):,} s; Ctrl-C ends it early", flush=True)  # now, in a pipe too
+        print(f"each example is computed by the engine: {trainer.fallback or 'the data set is too small to compile'}")
+    print(f"training takes about {max(round(seconds), 1):,} s; Ctrl-C ends it early", flush=True)  # at once in a pipe
     steps = epochs * -(-len(X) // (batch_size or len(X)))
     rate = setting.lr if lr is None else lr
     optimizer = Adam(model, lr=lambda step: rate * (1.0 - 0.95 * min(step / steps, 1.0)))
@@ -134,11 +134,11 @@ def run(
     for warning in caught:
         print(f"wengert demo: {warning.message}", file=sys.stderr)
     weights = os.path.join(folder, WEIGHTS)
-    checkpoint.save(model, weights)  # at once: Ctrl-C during what follows costs pictures only
+    checkpoint.save(model, weights)  # before the pictures, in case of Ctrl-C
     classes = sorted(set(Y))
 
     def classify(X: Sequence[Sequence[float]]) -> list[int]:
-        """The class of each of a list of inputs: by the greatest logit, or by the sign of the one score."""
+        """Return the class of each input: by the greatest logit, or by the sign of a single score."""
         if model.nout == 1:
             return [classes[score > 0] for score in predict(model, X)]
         return [classes[max(range(len(row)), key=row.__getitem__)] for row in predict(model, X)]
@@ -146,22 +146,22 @@ def run(
     told = classify(X_test)
     right = sum(y == c for y, c in zip(Y_test, told, strict=True))
     if history.interrupted:
-        print(f"interrupted after {len(history)} epochs: what follows is of the network as it was then")
+        print(f"interrupted after {len(history)} epochs: the results are those of the network at that time")
     share = f"{100 * right / len(Y_test):.1f} % ({right} of {len(Y_test)})"
     print(f"{'test ' if setting.held_out else ''}accuracy {share}, trained in {history.seconds:.1f} s")
-    try:  # what draws without a screen
+    try:  # a figure without pyplot needs no screen
         figure: Any = require("matplotlib.figure", "plot").Figure
     except MissingExtraError:
         figure = None
     written = [WEIGHTS]
     model.zero_grad()
-    trainer.gradient(range(min(len(X), SHOWN)))  # which is drawn
+    trainer.gradient(range(min(len(X), SHOWN)))  # for the picture of gradients
     for picture in _pictures(name, model, history, X_test, Y_test, told, classify):
         written += _write(picture, folder, figure)
     with no_grad():
         lost = [setting.loss(model(x), y).data for x, y in zip(X_test[:SHOWN], Y_test, strict=False)]
     if X_test is X and not any(lost):
-        print(f"no gradient is left to draw: the loss of each of these {len(lost)} examples is 0")
+        print(f"there are no gradients to draw: the loss of each of these {len(lost)} examples is 0")
     model.zero_grad()
     hardest = max(range(len(lost)), key=lost.__getitem__)
     loss = setting.loss(model(X_test[hardest]), Y_test[hardest])
@@ -170,16 +170,16 @@ def run(
     with _writing(path):
         draw(loss, theme="light").save(path)
     print(f"written to {os.path.join(folder, '')}: {', '.join([*written, GRAPH])}")
-    print(f"{GRAPH} is the example with the largest loss, {loss.data:.4g}, of {len(lost)}")
+    print(f"{GRAPH} is the graph of the example with the largest loss, {loss.data:.4g}, of {len(lost)}")
     network = f"MLP({model.nin}, {list(setting.layers)}, activation={setting.activation!r})"
-    print(f"the weights again: model = {network}; checkpoint.load(model, {weights!r})")
+    print(f"to load the weights: model = {network}; checkpoint.load(model, {weights!r})")
     if figure is None:
-        print('pictures are text without matplotlib; for plots: pip install "wengert[plot]"')
+        print('the pictures are text, as matplotlib is missing; for plots: pip install "wengert[plot]"')
     return 130 if history.interrupted else 0
 
 
 def source(name: str) -> str:
-    """The array program that computes a batch of a data set's losses and their gradients, as runnable NumPy.
+    """Return the array program that computes a batch of a data set's losses and their gradients, as NumPy source.
 
     Raises:
         MissingExtraError: NumPy is not installed.
@@ -189,15 +189,15 @@ def source(name: str) -> str:
     trainer = choose(
         default_backend().name, setting.network(X, 0), setting.loss, None, None, list(zip(X, Y, strict=True)), []
     )
-    assert trainer.compiled is not None  # or `choose` has said why
+    assert trainer.compiled is not None  # else `choose` raises
     return trainer.compiled.source()
 
 
 def _seconds_per_epoch(model: MLP, trainer: Trainer, size: int) -> float:
-    """How long forward and backward take, measured on a batch or two; changes nothing that the training sees."""
+    """Measure the time of forward and backward on a batch or two, without changing the model."""
     count = len(trainer.task.examples)
     few = range(min(size, count if trainer.compiled is not None else 10))
-    trainer.gradient(few)  # what is done only once is done
+    trainer.gradient(few)  # warm up
     started = perf_counter()
     trainer.gradient(few)
     taken = perf_counter() - started
@@ -207,15 +207,15 @@ def _seconds_per_epoch(model: MLP, trainer: Trainer, size: int) -> float:
 
 @contextmanager
 def _writing(what: str) -> Iterator[None]:
-    """What goes wrong in the block is that something cannot be written."""
+    """Convert errors in the block to a DemoError that says what cannot be written."""
     try:
         yield
-    except (OSError, ValueError) as error:  # a ValueError: no folder can have such a name
+    except (OSError, ValueError) as error:  # a ValueError: an invalid file name
         raise DemoError(f"cannot write {what}: {getattr(error, 'strerror', None) or error}") from error
 
 
 class _Picture(NamedTuple):
-    """A picture, and what it takes to draw it on a figure or, where there is a way, to write it as text."""
+    """A picture, with functions that plot it and, for some, write it as text."""
 
     name: str
     plot: Callable[..., Any]  # called with `of` and the axes
@@ -234,7 +234,7 @@ def _pictures(
     told: list[int],
     classify: Callable[[Sequence[Sequence[float]]], list[int]],
 ) -> Iterator[_Picture]:
-    """The pictures of a network that has learnt: of what it says of these examples, of its losses, of itself."""
+    """Yield the pictures of a trained network: its predictions, its losses and the network itself."""
     if name == "digits":
         table = [[0] * 10 for _ in range(10)]
         for truth, prediction in zip(Y, told, strict=True):
@@ -257,7 +257,7 @@ def _pictures(
 
 
 def _write(picture: _Picture, folder: str, figure: Any) -> list[str]:
-    """Draw a picture, or write it as text where there is no `figure` to draw on; returns the files: one, or none."""
+    """Plot a picture, or write it as text without a `figure`; return a list with the file, or an empty one."""
     path = os.path.join(folder, f"{picture.name}.txt" if figure is None else f"{picture.name}.png")
     if figure is not None:
         canvas = figure(figsize=picture.size, layout="tight", facecolor="white")

@@ -1,6 +1,6 @@
-"""diagnose(): why a network does not learn, from what is left of its training.
+"""`diagnose` finds out why a network does not learn, from its losses, gradients and data.
 
-`evidence.py` reads the graph under a loss, `findings.py` says what can be wrong with it, `report.py` holds the answer.
+`evidence.py` reads the graph below a loss, `findings.py` has a function for each fault, and `report.py` has `diagnose`.
 
 >>> import random
 >>> from wengert.nn import MLP
@@ -10,7 +10,7 @@
 >>> loss = sum((model(x) - y) ** 2 for x, y in zip(X, Y))
 >>> diagnose(model, loss)
 dead output ReLU: layers.1.neurons.0
-    seen: it is 0 for all 4 examples, and for 2 of them the loss would have it larger: no gradient passes
+    seen: it is 0 for all 4 examples, though the loss asks for more for 2 of them: no gradient passes
     do:   leave the last layer linear, as MLP(..., output="linear") does, and train again from new weights
 """
 

@@ -1,8 +1,8 @@
-"""What the graph under a loss tells of the neurons that made it: the evidence of a diagnosis.
+"""Finds the neurons in the graph below a loss, and what they did: the evidence of a diagnosis.
 
-A neuron is found by its form: an activation (ReLU, tanh, sigmoid) of a weighted sum, which is a `dot` with parameters,
-or products with parameters added up by hand. It bears the name that its parameters have in common, such as
-`layers.2.neurons.0`. An activation of anything else, as in a hinge loss, is none.
+A neuron is an activation (ReLU, tanh, sigmoid) of a weighted sum: a `dot` with parameters, or a sum of products with
+parameters. Its name is what its parameters' names have in common, such as `layers.2.neurons.0`. An activation of
+anything else, as in a hinge loss, is not a neuron.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ Path = tuple[str, ...]  # ("layers", "2", "neurons", "0")
 
 # Where an activation is flat.
 ENDS: dict[str, tuple[float, ...]] = {"relu": (0.0,), "tanh": (-1.0, 1.0), "sigmoid": (0.0, 1.0)}
-STEEPEST = {"relu": 1.0, "tanh": 1.0, "sigmoid": 0.25}  # its greatest slope
+STEEPEST = {"relu": 1.0, "tanh": 1.0, "sigmoid": 0.25}  # the largest derivative
 SUMS = ("add", "sub", "neg", "sum")
-FEWEST = 4  # weighted sums that must have changed alike: fewer do so by chance
-ERRORS = ("mul", "pow", "square", "abs")  # what is made of prediction - target
+FEWEST = 4  # the smallest number of weighted sums whose changes are compared; fewer may agree by chance
+ERRORS = ("mul", "pow", "square", "abs")  # operations that losses apply to prediction - target
 
 
 class Activity(NamedTuple):
-    """What one neuron did, example by example."""
+    """The numbers of one neuron for each example."""
 
     path: Path
     activation: str
-    is_output: bool  # whether no other neuron reads it
+    is_output: bool  # True if no other neuron reads it
     out: list[float]
-    slope: list[float]  # of the activation, as a share of its greatest
-    pull: list[float]  # the gradient of the neuron's output: above 0 the loss would have it smaller
+    slope: list[float]  # the derivative of the activation, as a fraction of its largest
+    pull: list[float]  # the gradient of the neuron's output: above 0, a smaller output would lower the loss
 
     @property
     def name(self) -> str:
@@ -45,9 +45,9 @@ class Activity(NamedTuple):
         return ".".join(self.path)
 
     def blocked(self, threshold: float) -> list[int]:
-        """The examples at which it stands at an end of its range, and the loss would have it come back.
+        """List the examples for which the output is at an end of its range although the loss asks for another value.
 
-        There the slope is below `threshold`, so that hardly any gradient passes.
+        There the derivative is below `threshold`, so that hardly any gradient passes.
         """
         middle = 0.5 * (ENDS[self.activation][0] + ENDS[self.activation][-1])
         return [
@@ -57,22 +57,22 @@ class Activity(NamedTuple):
         ]
 
     def passed(self) -> float:
-        """The sum of the gradients that pass through it, without their signs."""
+        """Return the sum of the absolute gradients that pass through the neuron."""
         return sum([abs(slope * pull) for slope, pull in zip(self.slope, self.pull, strict=True)])
 
 
 class Evidence:
-    """The neurons, the targets and the inputs in the graphs under some losses.
+    """The neurons, the targets and the inputs in the graphs below some losses.
 
     Args:
         names: the path of each parameter.
-        *losses: of one pass: together they are what was minimised.
+        *losses: the losses of one pass, whose sum is minimised.
 
     Attributes:
-        graph: all that is under them.
-        neurons: those that were found, in the order in which they were made.
-        targets: (the neuron that gives the output, the target that it is compared with) for each example.
-        inputs: the constants that a layer's weights were multiplied with, example by example: {layer: {place: [...]}}.
+        graph: the graph below the losses.
+        neurons: the neurons, in the order of creation.
+        targets: the output neuron's path and activation, and its target, for each example.
+        inputs: the constants that a layer's weights are multiplied with, for each example: {layer: {index: [...]}}.
     """
 
     def __init__(self, names: Mapping[Value, Path], *losses: Value) -> None:
@@ -82,12 +82,12 @@ class Evidence:
         self.neurons: list[Activity] = []
         self.targets: list[tuple[Path, str, float]] = []
         self.inputs: dict[Path, dict[int, list[float]]] = {}
-        self._shown: list[int] = []  # the weighted sums of inputs, in which an update of the parameters shows
+        self._shown: list[int] = []  # weighted sums of inputs, from which an update of the parameters is computed
         n = len(self._steps)
-        self._path: list[Path | None] = [None] * n  # of a parameter, or what those of a weighted sum have in common
-        self._sum = [False] * n  # whether it is a weighted sum
-        self._first: dict[Path, Path] = {}  # the weights of a layer's first neuron, whose inputs stand for all
-        self._linear = [False] * n  # whether it is one of inputs, linear in the parameters
+        self._path: list[Path | None] = [None] * n  # of a parameter, or common to a weighted sum's
+        self._sum = [False] * n  # True for weighted sums
+        self._first: dict[Path, Path] = {}  # the weights of a layer's first neuron, whose inputs are those of all
+        self._linear = [False] * n  # True for weighted sums of inputs, which are linear in the parameters
         active: dict[int, tuple[Path, str]] = {}
         errors: dict[int, tuple[Path, str, float]] = {}
         for place, step in enumerate(self._steps):
@@ -109,19 +109,20 @@ class Evidence:
 
     @property
     def examples(self) -> int:
-        """How many examples the neurons were seen with."""
+        """The number of examples in the graph."""
         return max([len(neuron.out) for neuron in self.neurons], default=0)
 
     @property
     def reached(self) -> set[Value]:
-        """The parameters under the losses."""
+        """The parameters that the losses depend on."""
         return {self.graph.values[i] for i in self.graph.leaves if self.graph.values[i] in self.names}
 
     def last_update(self) -> tuple[float, float] | None:
-        """By what multiple of their gradients the parameters have moved since; None if they have not, or not alike.
+        """Return the multiple of the gradients by which the parameters have moved since, and the loss now; None if they
+        have not moved, or not by one multiple.
 
-        The weighted sums of the first layer are linear in the parameters, so they tell it: each has changed by that
-        multiple of its derivative along the gradient, if the parameters have. Returned with it: the loss today.
+        The weighted sums of the first layer are linear in the parameters: if these have moved by a multiple of the
+        gradient, each sum has changed by that multiple of its derivative along the gradient.
         """
         if len(self._shown) < FEWEST:
             return None
@@ -130,22 +131,22 @@ class Evidence:
         moves = [(values[i].data, today[i] - values[i].data, slopes[i]) for i in self._shown]
         size, change, along = (sum([x * x for x in column]) for column in zip(*moves, strict=True))
         if not (change > 1e-20 * size and along > 0.0 and isfinite(change) and isfinite(along)):
-            return None  # they have moved by no more than rounding, or there is no gradient to compare with
+            return None  # no change beyond rounding, or no gradient to compare with
         multiple = sum([c * d for _, c, d in moves]) / along
         rest = sum([(c - multiple * d) ** 2 for _, c, d in moves])
-        if rest > 1e-9 * change:  # an update by another rule: momentum, Adam
+        if rest > 1e-9 * change:  # an update by another rule, such as momentum or Adam
             return None
         return multiple, sum([today[i] for i in self.graph.outputs])
 
     def unmoved(self) -> bool:
-        """Whether the parameters are those of the losses still: all that is under these comes out as it did."""
+        """Return True if all values below the losses are still the same, so that no parameter has changed."""
         pairs = zip(self._today(), self.graph.values, strict=True)
         return all(abs(today - value.data) <= 1e-12 * (1.0 + abs(value.data)) for today, value in pairs)
 
     # -- reading the graph --------------------------------------------------------------------------------------------
 
     def _read(self, place: int, step: Instruction, active: dict[int, tuple[Path, str]], errors: dict[int, Any]) -> None:
-        """Tell weighted sums, the activations of them, and outputs less their targets, either way round."""
+        """Classify a node: a weighted sum, its activation, or an output minus its target or the other way round."""
         name = step.op.name
         if name == "leaf":
             self._path[place] = self.names.get(step.value)
@@ -173,7 +174,7 @@ class Evidence:
         return any(self._parameter(x) for x in operands)
 
     def _given(self, operand: float) -> float | None:
-        """The number of a constant, or of a leaf that is no parameter; else None."""
+        """Return the number of a constant, or of a leaf that is not a parameter; else None."""
         if not isinstance(operand, int):
             return operand
         known = self.graph.codes[operand] == 0 and self._path[operand] is None
@@ -202,7 +203,7 @@ class Evidence:
         self._note_sum(place, paths, linear, shows=step.op.name == "dot")
 
     def _add(self, place: int, step: Instruction) -> None:
-        """A sum: weighted if all that is added is, or a parameter; so may the 0 be that sum() starts with."""
+        """Mark a sum as weighted if all its terms are weighted sums or parameters, or the 0 that sum() starts with."""
         paths: list[Path | None] = []
         linear = True
         for x in step.operands:
@@ -214,13 +215,13 @@ class Evidence:
         self._note_sum(place, paths, linear, shows=True)
 
     def _note_sum(self, place: int, paths: Iterable[Path | None], linear: bool, shows: bool) -> None:
-        """A weighted sum stands here; `shows`: it shows an update of the parameters, if it is linear in them."""
+        """Mark a weighted sum; with `shows`, use it to compute updates if it is linear in the parameters."""
         self._path[place], self._sum[place], self._linear[place] = reduce(_common, paths, None), True, linear
         if linear and shows:
             self._shown.append(place)
 
     def _inner(self) -> list[bool]:
-        """For each place whether a weighted sum is made of it, at once or by way of others."""
+        """Return for each node True if a weighted sum depends on it."""
         inner = [False] * len(self._steps)
         for place in range(len(self._steps) - 1, -1, -1):
             step = self._steps[place]
@@ -231,7 +232,7 @@ class Evidence:
         return inner
 
     def _today(self) -> list[float]:
-        """Every value with the parameters as they are now; nan where that cannot be computed."""
+        """Compute every value with the current parameters; nan where that is not possible."""
         numbers: list[float] = []
         for op, operands, value in self._steps:
             if op.name == "leaf":
@@ -245,28 +246,28 @@ class Evidence:
 
 
 def one_pass(loss: Value, parameters: Iterable[Value]) -> list[float]:
-    """What one `loss.backward()` adds to the gradients, of the size it was last called with; `grad` stays."""
+    """Return what one `loss.backward()` adds to the gradients, scaled as its last call was, without changing `grad`."""
     graph = Graph(loss)
     found = dict(zip(graph.values, graph.pull_back({graph.outputs[0]: loss.grad}), strict=True))
     return [found.get(p, 0.0) for p in parameters]
 
 
 def _common(path: Path | None, other: Path | None) -> Path | None:
-    """What two paths begin with; where that is nothing, the longer of them."""
+    """Return the common beginning of two paths, or the longer one if there is none."""
     if path is None or other is None:
         return path or other
     return shared([path, other]) or max(path, other, key=len)
 
 
 def shared(paths: Sequence[Path]) -> Path:
-    """What all of these paths begin with."""
-    first, last = min(paths), max(paths)  # these two differ first
+    """Return the common beginning of these paths."""
+    first, last = min(paths), max(paths)  # these two have the shortest one in common
     pairs = enumerate(zip(first, last, strict=False))
     return first[: next((place for place, (a, b) in pairs if a != b), len(first))]
 
 
 def layer_of(path: Path) -> Path:
-    """The layer of a neuron: ("layers", "2") of ("layers", "2", "neurons", "0")."""
+    """Return the layer of a neuron: ("layers", "2") for ("layers", "2", "neurons", "0")."""
     if path and path[-1].isdigit():
         path = path[:-1]
         if len(path) > 1 and path[-2].isdigit() and not path[-1].isdigit():
@@ -275,9 +276,9 @@ def layer_of(path: Path) -> Path:
 
 
 def named(model: Any) -> dict[Value, Path]:
-    """Every parameter of a model and the path to it: a Module, or an object or a list that holds leaf Values."""
+    """Return the path of every parameter of a Module, or of an object or a list that contains leaf Values."""
     if isinstance(model, type):
-        return {}  # a class holds none: those of its objects differ
+        return {}  # a class has none, only its objects
     if hasattr(model, "named_parameters"):
         return {p: tuple(name.split(".")) for name, p in model.named_parameters()}
     found: dict[Value, Path] = {}

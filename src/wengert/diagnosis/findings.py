@@ -1,6 +1,6 @@
-"""What can be wrong with a network in training: one function for each, from the evidence to its findings.
+"""The faults of a network in training: one function for each, from the evidence to a list of findings.
 
-Each gives a list of findings, empty where all is well. The numbers that decide stand at the top, with their reasons.
+The list is empty if all is well. The thresholds are at the top, with their reasons.
 """
 
 from __future__ import annotations
@@ -17,31 +17,31 @@ from wengert.ops import BY_NAME
 __all__ = ["FEW", "Finding", "has_learnt", "is_stuck", "never_updated", "never_zeroed", "not_finite", "of_curve"]
 __all__ += ["of_neurons", "of_update", "out_of_range", "scales_of_inputs", "scales_of_rows", "unreached"]
 
-NO_GRADIENT = 0.05  # of the greatest slope (tanh beyond 0.975): what learns through it learns twenty times more slowly
-MOST = 0.5  # half of a sum or of a layer
-SCALES = 100.0  # between the greatest inputs: the best rate for one is 10,000 times that for the other
-FAR = 10  # how many times as long as it has run a run may still need
-LEARNT = 0.1  # a loss that has come down to this share of where it began is no reason to complain
-STOPPED = 0.9  # a loss that in the last third of the run is more than this share of that in the middle is stuck
-SHORTEST = 8  # how many losses make a curve
-FEW = 4  # examples: of fewer, a ReLU may be 0 for all, or an input be small in all, by chance
-SHOWN = 3  # names in a message
-TINY = 1e-6  # the square of a gradient, by the loss: a rate of 1e-6 moves that by less than rounding shows
+NO_GRADIENT = 0.05  # of the largest derivative (tanh beyond 0.975): learning through it is twenty times slower
+MOST = 0.5  # of a sum or of a layer
+SCALES = 100.0  # the ratio of the largest inputs: the best learning rates then differ by a factor of 10,000
+FAR = 10  # a run is too slow if it needs more than this many times its steps so far
+LEARNT = 0.1  # a loss below this fraction of the first one has learnt enough
+STOPPED = 0.9  # a loss is stuck if the last third of the run has more than this fraction of the middle third
+SHORTEST = 8  # the smallest number of losses that make a curve
+FEW = 4  # with fewer examples, a ReLU may be 0 for all of them, or an input small in all, by chance
+SHOWN = 3  # the largest number of names in a message
+TINY = 1e-6  # the squared gradient relative to the loss: below, the loss moves by less than rounding shows
 
 RANGES = {"relu": (0.0, float("inf")), "tanh": (-1.0, 1.0), "sigmoid": (0.0, 1.0)}
 
 
 class Finding(NamedTuple):
-    """One thing that is wrong."""
+    """A fault that was found."""
 
     kind: str
     """Its name, such as "dead output ReLU"."""
     where: str
-    """The layer, neuron or parameter by its name in the model, such as "layers.2.neurons.0"; "" for all of it."""
+    """The layer, neuron or parameter by its name in the model, such as "layers.2.neurons.0"; "" for the whole model."""
     seen: str
-    """What was seen, with its numbers."""
+    """The observation, with its numbers."""
     advice: str
-    """What to change."""
+    """The change to make."""
 
     def __str__(self) -> str:
         head = f"{self.kind}: {self.where}" if self.where else self.kind
@@ -52,7 +52,7 @@ class Finding(NamedTuple):
 
 
 def not_finite(names: dict[Value, Path]) -> list[Finding]:
-    """Parameters that are nan or infinite."""
+    """Find parameters that are nan or infinite."""
     bad = [p for p in names if not isfinite(p.data)]
     if not bad:
         return []
@@ -61,7 +61,7 @@ def not_finite(names: dict[Value, Path]) -> list[Finding]:
 
 
 def unreached(evidence: Evidence) -> list[Finding]:
-    """Parameters that are not under the loss. Of a table of rows, those of a few rows may be, in one pass."""
+    """Find parameters that the loss does not depend on. In a table of rows, one pass may use only a few rows."""
     reached = evidence.reached
     groups: dict[Path, list[Value]] = {}
     for p, path in evidence.names.items():
@@ -77,18 +77,18 @@ def unreached(evidence: Evidence) -> list[Finding]:
     if not missing:
         return []
     paths = [evidence.names[p] for p in missing]
-    seen = f"the loss was computed without {_shown([_name(path) for path in paths])}, {len(missing)} of "
+    seen = f"the loss does not depend on {_shown([_name(path) for path in paths])}, {len(missing)} of "
     seen += f"{len(evidence.names)} parameters: they get no gradient"
-    advice = "use them in the model; compute with Values to the end, not with .data; give a neuron as many inputs as "
-    advice += "it has weights"
+    advice = "use them in the model; compute with Values up to the loss, not with .data; give a neuron as many inputs "
+    advice += "as it has weights"
     return [Finding("unreached parameter", _name(shared(paths)), seen, advice)]
 
 
 def never_zeroed(names: dict[Value, Path], losses: Sequence[Value]) -> list[Finding]:
-    """Compare what p.grad holds with what one pass gives."""
+    """Compare p.grad with the gradient of one pass."""
     parameters = list(names)
     held = [p.grad for p in parameters]
-    if losses[-1].grad == 0.0 or not any(held):  # backward() was not called on it, or all has been zeroed since
+    if losses[-1].grad == 0.0 or not any(held):  # backward() was not called, or the gradients have been zeroed since
         return []
     one = one_pass(losses[-1], parameters)
     if _alike(held, one) or not any(one) or not all(map(isfinite, [*held, *one])):
@@ -97,7 +97,7 @@ def never_zeroed(names: dict[Value, Path], losses: Sequence[Value]) -> list[Find
     passes, summed = 0, one
     if _alike(held, [multiple * g for g in one]):
         if multiple < 2.0 - 1e-9 or abs(multiple - round(multiple)) > 1e-9:
-            return []  # scaled: clipped, or averaged
+            return []  # scaled, as by clipping or averaging
         passes = round(multiple)
     else:
         for count, loss in enumerate(reversed(losses[:-1]), 2):
@@ -106,47 +106,47 @@ def never_zeroed(names: dict[Value, Path], losses: Sequence[Value]) -> list[Find
                 passes = count
                 break
     if passes:
-        seen = f"p.grad holds {passes} passes since the last zero_grad"
+        seen = f"p.grad is the sum of {passes} passes since the last zero_grad"
     else:
         worst = max(range(len(held)), key=lambda i: abs(held[i] - one[i]))
         name = _name(names[parameters[worst]])
-        seen = f"p.grad holds more than the last pass: of {name} it is {held[worst]:.4g}, and one pass gives "
+        seen = f"p.grad has more than the last pass: for {name} it is {held[worst]:.4g}, but one pass gives "
         seen += f"{one[worst]:.4g}"
-    advice = "call model.zero_grad() before each loss.backward(), unless you add up passes on purpose"
+    advice = "call model.zero_grad() before each loss.backward(), unless you accumulate passes on purpose"
     return [Finding("gradients never zeroed", "", seen, advice)]
 
 
 def never_updated(
     names: dict[Value, Path], losses: Sequence[Value], curve: Sequence[float], evidence: Evidence | None, made: int
 ) -> list[Finding]:
-    """Parameters that have gradients and stay where they are; `made` is how many Values there are since the loss."""
+    """Find out if parameters with gradients do not move; `made` is the number of Values made since the loss."""
     gradients = [p.grad for p in names]
     if losses and not any(gradients):  # zeroed since
         gradients = one_pass(losses[-1], names)
     loss = losses[-1].data if losses else curve[-1] if curve else 0.0
-    strong = sum([g * g for g in gradients]) > TINY * abs(loss)  # False of nan
+    strong = sum([g * g for g in gradients]) > TINY * abs(loss)  # False for nan
     if not strong or not (evidence is None or evidence.unmoved()):
         return []
     if len(curve) >= FEW and min(curve) == max(curve):
-        seen = f"the loss is {loss:.4g} at each of {len(curve)} steps, though the parameters have gradients"
+        seen = f"the loss is {loss:.4g} at each of {len(curve)} steps, although the parameters have gradients"
     elif made == len(names) >= SHORTEST:
-        seen = f"they are still those that the loss was computed with, though {made} Values were made since, one for "
-        seen += "each parameter"
+        seen = f"the parameters have not changed since the loss, although {made} Values were made since, one for each "
+        seen += "parameter"
     else:
         return []
-    advice = "write p.data -= lr * p.grad: p -= lr * p.grad makes a new Value named p, and leaves the parameter as it "
-    advice += "is. Or call optimizer.step()"
+    advice = "write p.data -= lr * p.grad: p -= lr * p.grad makes a new Value named p and does not change the "
+    advice += "parameter. Or call optimizer.step()"
     return [Finding("parameters never updated", "", seen, advice)]
 
 
 def _alike(some: Sequence[float], others: Sequence[float]) -> bool:
-    """Whether two lists of gradients are the same to rounding."""
+    """Return True if two lists of gradients are equal up to rounding."""
     size = sum([x * x for x in some])
     return sum([(x - y) ** 2 for x, y in zip(some, others, strict=True)]) <= 1e-18 * size
 
 
 def out_of_range(evidence: Evidence) -> list[Finding]:
-    """Targets that an output cannot give, however it learns."""
+    """Find targets outside the range of an output's activation."""
     beyond: dict[tuple[Path, str], list[float]] = {}
     count: dict[Path, int] = {}
     for path, name, target in evidence.targets:
@@ -157,16 +157,16 @@ def out_of_range(evidence: Evidence) -> list[Finding]:
     findings = []
     for (path, name), targets in beyond.items():
         low, high = RANGES[name]
-        span = f"from {low:g} up" if high == float("inf") else f"from {low:g} to {high:g}"
-        seen = f"{len(targets)} of {count[path]} targets, from {min(targets):g} to {max(targets):g}, are none that "
-        seen += f"{BY_NAME[name].symbol} can give: it goes {span}"
+        span = f">= {low:g}" if high == float("inf") else f"from {low:g} to {high:g}"
+        seen = f"{len(targets)} of {count[path]} targets, from {min(targets):g} to {max(targets):g}, are outside the "
+        seen += f"range of {BY_NAME[name].symbol}, which is {span}"
         advice = 'leave the last layer linear, as MLP(..., output="linear") does, or scale the targets into the range'
         findings.append(Finding("target out of range", _name(path), seen, advice))
     return findings
 
 
 def scales_of_inputs(inputs: dict[Path, dict[int, list[float]]]) -> list[Finding]:
-    """Inputs of the first layer, as its weights met them."""
+    """Find inputs of the first layer that differ in scale, from the graph."""
     for layer, columns in inputs.items():
         greatest = {column: max(map(abs, numbers)) for column, numbers in columns.items() if len(numbers) >= FEW}
         if finding := _scale_finding(greatest, _name(layer)):
@@ -175,7 +175,7 @@ def scales_of_inputs(inputs: dict[Path, dict[int, list[float]]]) -> list[Finding
 
 
 def scales_of_rows(rows: Sequence[Any]) -> list[Finding]:
-    """Columns of the data."""
+    """Find columns of the data that differ in scale."""
     if len(rows) < FEW or not all(isinstance(row, (list, tuple)) and len(row) == len(rows[0]) for row in rows):
         return []
     greatest = {
@@ -194,7 +194,7 @@ def _scale_finding(greatest: dict[int, float], where: str) -> Finding | None:
     large, small = max(sizes, key=sizes.__getitem__), min(sizes, key=sizes.__getitem__)
     if sizes[large] < SCALES * sizes[small]:
         return None
-    seen = f"input {large} goes up to {sizes[large]:.3g}, input {small} only to {sizes[small]:.3g}: no one learning "
+    seen = f"input {large} goes up to {sizes[large]:.3g}, input {small} only to {sizes[small]:.3g}: no single learning "
     seen += "rate suits the weights of both"
     advice = "scale the inputs: subtract from each column its mean and divide by its standard deviation"
     return Finding("inputs of different scale", where, seen, advice)
@@ -202,13 +202,13 @@ def _scale_finding(greatest: dict[int, float], where: str) -> Finding | None:
 
 # -- neurons ----------------------------------------------------------------------------------------------------------
 
-ANEW = "make the model anew"
+ANEW = "start again with a new model"
 TENTH = f"{ANEW}, with a tenth of the learning rate"
-GENTLER = f'{ANEW}, and train it with a smaller learning rate, or from smaller weights: weights="scaled"'
+GENTLER = f'{ANEW}, with a smaller learning rate or smaller initial weights: weights="scaled"'
 
 
 def of_neurons(evidence: Evidence, stuck: bool) -> list[Finding]:
-    """Saturated and dead neurons: first the outputs, then layers, then, in a run that is stuck, single neurons."""
+    """Find saturated and dead neurons: outputs, then layers, and in a run that is stuck also single neurons."""
     if evidence.examples < FEW:
         return []
     findings = [f for neuron in evidence.neurons if neuron.is_output and (f := _output(neuron))]
@@ -222,52 +222,50 @@ def of_neurons(evidence: Evidence, stuck: bool) -> list[Finding]:
 
 
 def _output(neuron: Activity) -> Finding | None:
-    """An output that the loss pulls back from the end of its range, in vain."""
+    """Find an output at an end of its range that the loss cannot move away from there."""
     blocked = neuron.blocked(NO_GRADIENT)
     pull = sum([abs(neuron.pull[i]) for i in blocked])
-    if not blocked or not pull >= MOST * sum(map(abs, neuron.pull)):  # so put, for a pull may be nan
+    if not blocked or not pull >= MOST * sum(map(abs, neuron.pull)):  # `not` catches nan too
         return None
     count = len(neuron.out)
     if neuron.activation == "relu":
         zero = sum([slope == 0.0 for slope in neuron.slope])
         how = "all" if zero == count else f"{zero} of"
-        seen = f"it is 0 for {how} {count} examples, and for {len(blocked)} of them the loss would have it larger: "
+        seen = f"it is 0 for {how} {count} examples, though the loss asks for more for {len(blocked)} of them: "
         advice = 'leave the last layer linear, as MLP(..., output="linear") does, and train again from new weights'
         return Finding("dead output ReLU", neuron.name, seen + "no gradient passes", advice)
     name = BY_NAME[neuron.activation].symbol
     low, high = min([neuron.out[i] for i in blocked]), max([neuron.out[i] for i in blocked])
     stands = f"{low:.4f}" if low == high else f"between {low:.4f} and {high:.4f}"
     steepest = max([neuron.slope[i] for i in blocked])
-    seen = f"it is {stands} for {len(blocked)} of {count} examples, at the wrong end of {name}, whose slope there is "
-    seen += f"{steepest:.1e} or less: hardly any gradient passes"
+    seen = f"it is {stands} for {len(blocked)} of {count} examples, at the wrong end of {name}, whose derivative there "
+    seen += f"is {steepest:.1e} or less: hardly any gradient passes"
     return Finding(f"saturated {name}", neuron.name, seen, GENTLER)
 
 
 def _dead(path: Path, neurons: list[Activity], stuck: bool) -> list[Finding]:
-    """Hidden ReLUs that are 0 for every example: all of a layer, half of it, or any in a run that is stuck."""
+    """Find hidden ReLUs that are 0 for every example: at least half of a layer, or any in a run that is stuck."""
     dead = [neuron for neuron in neurons if not any(neuron.out)]
     if not dead or (len(dead) < MOST * len(neurons) and not stuck):
         return []
     count = len(dead[0].out)
     whole = "nothing passes the layer" if len(dead) == len(neurons) else "they get no gradient"
-    seen = f"{len(dead)} of {len(neurons)} ReLUs are 0 for all {count} examples, and {whole}: "
+    seen = f"{len(dead)} of {len(neurons)} ReLUs are 0 for all {count} examples, so {whole}: "
     seen += _shown([neuron.name for neuron in dead])
     where = dead[0].name if len(dead) == 1 else _name(path)
-    return [Finding("dead ReLU", where, seen, f'{GENTLER}; or take activation="leaky_relu"')]
+    return [Finding("dead ReLU", where, seen, f'{GENTLER}; or use activation="leaky_relu"')]
 
 
 def _saturated(path: Path, neurons: list[Activity]) -> list[Finding]:
-    """A layer whose neurons all stand where their activation is flat."""
+    """Find a layer whose neurons are all where their activation is flat."""
     pull = sum([abs(p) for neuron in neurons for p in neuron.pull])
     passed = sum([neuron.passed() for neuron in neurons])
     if not passed < NO_GRADIENT * pull:
         return []
     name = BY_NAME[neurons[0].activation].symbol
     worst = min(neurons, key=lambda neuron: sum(neuron.slope))
-    seen = (
-        f"of the gradient that reaches its {len(neurons)} neurons {100 * passed / pull:.2g} % passes, for they stand "
-    )
-    seen += f"at the ends of {name}; first of all {worst.name}, at {worst.out[0]:.4f} and the like"
+    seen = f"of the gradient that reaches its {len(neurons)} neurons only {100 * passed / pull:.2g} % passes, as they "
+    seen += f"are at the ends of {name}; the worst is {worst.name}, at {worst.out[0]:.4f} for example"
     return [Finding(f"saturated {name}", _name(path), seen, GENTLER)]
 
 
@@ -275,29 +273,29 @@ def _saturated(path: Path, neurons: list[Activity]) -> list[Finding]:
 
 
 def of_update(evidence: Evidence, loss: Value) -> list[Finding]:
-    """What the last update did, where the parameters have moved since the loss was computed."""
+    """Examine the last update, if the parameters have moved since the loss was computed."""
     update = evidence.last_update()
     if update is None:
         return []
     multiple, today = update
     if multiple > 0.0:
         seen = f"the last update moved the parameters by +{multiple:.3g} times their gradient, uphill"
-        seen += f": the loss of the same examples went from {loss.data:.4g} to {today:.4g}" if isfinite(today) else ""
+        seen += f": the loss of the same examples rose from {loss.data:.4g} to {today:.4g}" if isfinite(today) else ""
         return [Finding("wrong sign of the update", "", seen, "subtract the gradient: p.data -= lr * p.grad")]
     if today > 2.0 * loss.data > 0.0:
-        seen = f"the last update, a step of {-multiple:.3g} times the gradient, made the loss of the same examples "
-        seen += f"{today:.4g}, from {loss.data:.4g}: it went beyond the valley"
+        seen = f"the last update, a step of {-multiple:.3g} times the gradient, raised the loss of the same examples "
+        seen += f"from {loss.data:.4g} to {today:.4g}: it overshot the minimum"
         return [Finding("learning rate too high", "", seen, f"try a rate of {-multiple / 10:.3g}")]
     return []
 
 
 def has_learnt(curve: Sequence[float]) -> bool:
-    """Whether the loss has come down to where there is nothing to complain of."""
+    """Return True if the loss has fallen far enough."""
     return len(curve) >= SHORTEST and _mean(curve[-_tenth(curve) :]) <= LEARNT * curve[0] > 0.0
 
 
 def is_stuck(curve: Sequence[float]) -> bool:
-    """Whether the loss has stopped falling before that."""
+    """Return True if the loss has stopped falling before that."""
     if len(curve) < SHORTEST or has_learnt(curve):
         return False
     third = len(curve) // 3
@@ -305,11 +303,11 @@ def is_stuck(curve: Sequence[float]) -> bool:
 
 
 def of_curve(curve: Sequence[float], failed: bool, sign_known: bool) -> list[Finding]:
-    """What the losses tell, one after the other; `failed`: the one after them was not finite."""
+    """Examine the loss curve; `failed` means that the loss after it was not finite."""
     finite = [isfinite(loss) for loss in curve]
-    if curve and not finite[0]:  # no rate is to blame before the first step
-        advice = "see what print(wengert.detect_anomaly(loss)) says of its graph, and whether the data hold nan"
-        return [Finding("loss not finite", "", f"the first loss is {curve[0]}, before anything was learnt", advice)]
+    if curve and not finite[0]:  # before the first step, the learning rate cannot be the cause
+        advice = "print(wengert.detect_anomaly(loss)) to see where it comes from, and check the data for nan"
+        return [Finding("loss not finite", "", f"the first loss is {curve[0]}, before the first step", advice)]
     if failed or not all(finite):
         step = len(curve) if all(finite) else finite.index(False)
         seen = f"the loss of step {step} is not finite"
@@ -323,7 +321,7 @@ def of_curve(curve: Sequence[float], failed: bool, sign_known: bool) -> list[Fin
     if changes and rises >= 0.9 * len(changes) and last > first:
         if sign_known:
             return []
-        seen = f"the loss rises, at {rises} of {len(curve) - 1} steps, from {first:.4g} to {curve[-1]:.4g}"
+        seen = f"the loss rises at {rises} of {len(curve) - 1} steps, from {first:.4g} to {curve[-1]:.4g}"
         advice = "subtract the gradient: p.data -= lr * p.grad. If the sign is right, the learning rate is too high"
         return [Finding("wrong sign of the update", "", seen, advice)]
     third = len(curve) // 3
@@ -332,13 +330,13 @@ def of_curve(curve: Sequence[float], failed: bool, sign_known: bool) -> list[Fin
     erratic = rises >= 0.2 * len(changes) and jumps > 0.25 * abs(late) and late > 0.7 * early
     if not sign_known and changes and (last - first > 0.05 * abs(first) or erratic):
         how = "jumps up and down and hardly falls" if erratic else "ends above where it began"
-        seen = f"the loss {how}: {first:.4g} at first, {max(curve):.4g} at most, {last:.4g} in the end"
+        seen = f"the loss {how}: first {first:.4g}, largest {max(curve):.4g}, last {last:.4g}"
         return [Finding("learning rate too high", "", seen, TENTH)]
     return _too_slow(curve, rises)
 
 
 def _too_slow(curve: Sequence[float], rises: int) -> list[Finding]:
-    """A loss that falls evenly, at a pace that leads nowhere: it does not level off, it has hardly begun."""
+    """Find a loss that falls evenly but far too slowly."""
     steps, middle = len(curve) - 1, (len(curve) - 1) // 2
     before, since = curve[0] - curve[middle], curve[middle] - curve[-1]
     even = since >= 0.5 * before > 0.0 and rises <= 0.05 * steps
@@ -350,10 +348,8 @@ def _too_slow(curve: Sequence[float], rises: int) -> list[Finding]:
     seen = (
         f"the loss falls evenly and slowly, from {curve[0]:.4g} to {curve[-1]:.4g} in {steps} steps: at this pace it "
     )
-    seen += f"needs {needed:.2g} more"
-    return [
-        Finding("learning rate too low", "", seen, "make the learning rate ten times as great, and again if it helps")
-    ]
+    seen += f"needs {needed:.2g} more steps"
+    return [Finding("learning rate too low", "", seen, "multiply the learning rate by 10, and once more if that helps")]
 
 
 def _tenth(curve: Sequence[float]) -> int:

@@ -1,4 +1,4 @@
-"""The function that looks for what is wrong, and the report that it gives."""
+"""`diagnose`, and the report that it returns."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ from wengert.training import History, native, same_random_numbers
 
 __all__ = ["Diagnosis", "diagnose"]
 
-ROWS = 256  # the examples that are looked at, where the data are given
+ROWS = 256  # the largest number of examples that the model is tried on
 
 
 class Diagnosis(tuple[Finding, ...]):
-    """The findings, those first that are most certain; empty if there are none. Printed, it is a report.
+    """The findings, the most certain first; empty if there are none. Printed, it is a report.
 
     Attributes:
-        looked_at: what they were looked for in: "the loss curve", "the graph of the loss", ...
+        looked_at: the evidence that was examined: "the loss curve", "the graph of the loss", ...
     """
 
     looked_at: tuple[str, ...]
 
     def __new__(cls, findings: Iterable[Finding], looked_at: Iterable[str]) -> Diagnosis:
-        """Both, as they will stay."""
+        """Make a report of findings and evidence."""
         made = super().__new__(cls, findings)
         made.looked_at = tuple(looked_at)
         return made
 
     def __getnewargs__(self) -> tuple[tuple[Finding, ...], tuple[str, ...]]:
-        """Both, for copies and pickles."""
+        """Return the arguments for copies and pickles."""
         return tuple(self), self.looked_at
 
     @property
@@ -50,7 +50,7 @@ class Diagnosis(tuple[Finding, ...]):
     def __repr__(self) -> str:
         if self:
             return "\n".join(map(str, self))
-        return f"nothing found in {', '.join(self.looked_at)}"
+        return f"no faults found in {', '.join(self.looked_at)}"
 
 
 @modes.recorded()
@@ -60,39 +60,39 @@ def diagnose(
     X: Iterable[Any] | None = None,
     Y: Iterable[Any] | None = None,
 ) -> Diagnosis:
-    """Look for what keeps a network from learning, and say what to change.
+    """Find out why a network does not learn, and what to change.
 
-    It looks at what is there. Pass the loss of the last step, as a Value: its graph tells what each neuron did, and
-    what gradient reached it. Pass the losses of all steps, or the History that `fit` gave: they tell about the learning
-    rate. Pass the data, and it tries the model on them; after `fit`, which keeps no graph, this is how neurons are
-    seen. The more of these are passed, the more is found, and the less is said of a run that has gone well.
+    Pass the loss of the last step as a Value: its graph shows what each neuron did and what gradient reached it. Pass
+    the losses of all steps, or the History of `fit`: they show if the learning rate is right. Pass the data: the model
+    is then tried on them, which is the way to examine neurons after `fit`, as it keeps no graph. The more of these you
+    pass, the more faults are found, and the fewer false alarms are raised.
 
-        diagnose(model, loss)                     # in a loop of your own, after loss.backward() or after the update
-        diagnose(model, loss, losses)             # the same, with the loss of each step in a list
+        diagnose(model, loss)                     # in your own loop, after loss.backward() or after the update
+        diagnose(model, loss, losses)             # the same, with a list of the losses of all steps
         diagnose(model, history, X=X, Y=Y)        # after fit
 
-    What is looked for: saturated tanh (and sigmoid), dead ReLU, dead output ReLU, loss not finite, learning rate too
-    high, learning rate too low, wrong sign of the update, parameters never updated, gradients never zeroed, unreached
-    parameter, target out of range, inputs of different scale. Nothing is changed: parameters and gradients are what
-    they were. It takes about as long as a few dozen steps of training.
+    It finds: saturated tanh (and sigmoid), dead ReLU, dead output ReLU, loss not finite, learning rate too high,
+    learning rate too low, wrong sign of the update, parameters never updated, gradients never zeroed, unreached
+    parameter, target out of range, inputs of different scale. It changes neither parameters nor gradients, and takes
+    about as long as a few dozen training steps.
 
     Args:
-        model: a Module, or an object or list that holds the parameters.
+        model: a Module, or an object or list that contains the parameters.
         *seen: the loss of the last step (a Value); the losses of all steps (a History, a list of floats or of Values).
-            The graph of a loss that a compiled function computed holds no neurons: pass X and Y with it.
-        X: the inputs, a list of rows, which the model is called with.
-        Y: the targets: numbers, lists of numbers, or classes where the model gives a list.
+            The graph of a compiled loss has no neurons: pass X and Y too.
+        X: the inputs, a list of rows for the model.
+        Y: the targets: numbers, lists of numbers, or classes if the model returns a list.
 
     Raises:
-        ArgumentError: there is nothing to look at, or something else among it.
-        DataError: X or Y is empty, or holds what is no finite number; or a target is of no class.
+        ArgumentError: nothing to examine was passed, or something that cannot be examined.
+        DataError: X or Y is empty or has a number that is not finite, or a target is not a class.
         LengthError: X and Y differ in length.
 
     >>> from wengert.nn import MLP
     >>> model = MLP(2, [1])
     >>> diagnose(model, [4.0, 4.4, 4.84, 5.32, 5.86, 6.44, 7.09, 7.79])
     wrong sign of the update
-        seen: the loss rises, at 7 of 7 steps, from 4 to 7.79
+        seen: the loss rises at 7 of 7 steps, from 4 to 7.79
         do:   subtract the gradient: p.data -= lr * p.grad. If the sign is right, the learning rate is too high
     """
     names = named(model)
@@ -104,9 +104,9 @@ def diagnose(
     learnt, stuck = faults.has_learnt(curve), faults.is_stuck(curve)
     findings += faults.not_finite(names)
     if Y is not None and X is None:
-        raise ArgumentError("Y was given without X: pass both, or neither")
+        raise ArgumentError("Y was passed without X: pass both, or neither")
     if not names and (losses or X is not None):
-        raise ArgumentError(f"no parameters are found in {model!r:.60}: pass a Module, or a list of the parameters")
+        raise ArgumentError(f"{model!r:.60} has no parameters: pass a Module, or a list of parameters")
     evidence = Evidence(names, losses[-1]) if losses else None
     findings += faults.never_updated(names, losses, curve, evidence, made)
     if evidence is not None:
@@ -118,20 +118,20 @@ def diagnose(
         findings += [] if learnt else [*faults.of_update(evidence, losses[-1]), *faults.of_neurons(evidence, stuck)]
     if X is not None:
         rows, tried = _tried(model, X, Y)
-        evidence = Evidence(names, *(tried or [Value(0.0)]))  # a model that gives floats reaches no parameter
+        evidence = Evidence(names, *(tried or [Value(0.0)]))  # a model that returns floats reaches no parameter
         looked_at.append(f"the model, tried on {len(rows)} examples")
         findings += faults.unreached(evidence) if not losses else []
         findings += [*faults.out_of_range(evidence), *faults.scales_of_rows(rows)]
         findings += [] if learnt or Y is None else faults.of_neurons(evidence, stuck)
     if not looked_at:
-        raise ArgumentError("there is nothing to look at: pass the loss, the losses or a History, or X and Y")
+        raise ArgumentError("there is nothing to examine: pass the loss, the losses or a History, or X and Y")
     findings += faults.of_curve(curve, failed, "wrong sign of the update" in [finding.kind for finding in findings])
     unique = {(finding.kind, finding.where): finding for finding in reversed(findings)}
     return Diagnosis(reversed(unique.values()), looked_at)
 
 
 def _sorted(seen: Iterable[Any]) -> tuple[list[Value], list[float], bool]:
-    """The losses that have graphs, the curve, and whether a run ended at a loss that was not finite."""
+    """Return the losses with graphs, the curve, and True if a run ended because a loss was not finite."""
     losses: list[Value] = []
     curve: list[float] = []
     failed = False
@@ -141,7 +141,7 @@ def _sorted(seen: Iterable[Any]) -> tuple[list[Value], list[float], bool]:
             continue
         items = thing.loss if isinstance(thing, History) else thing
         if isinstance(items, str) or not isinstance(items, Iterable):
-            raise ArgumentError(f"{thing!r:.60} is no loss: pass a Value, a History or a list of losses")
+            raise ArgumentError(f"{thing!r:.60} is not a loss: pass a Value, a History or a list of losses")
         items = list(items)
         failed |= isinstance(thing, History) and thing.diverged
         graphs = [loss for loss in items if isinstance(loss, Value) and not loss.is_leaf]
@@ -150,21 +150,21 @@ def _sorted(seen: Iterable[Any]) -> tuple[list[Value], list[float], bool]:
             try:
                 curve.append(loss.data if isinstance(loss, Value) else float(loss))
             except (TypeError, ValueError):
-                raise ArgumentError(f"a list of losses holds numbers and Values, not {coerce.named(loss)}") from None
+                raise ArgumentError(f"expected a list of numbers or Values, found {coerce.named(loss)}") from None
     return losses, curve, failed
 
 
 def _tried(model: Any, X: Iterable[Any], Y: Iterable[Any] | None) -> tuple[list[Any], list[Value]]:
-    """Some rows of X, and for each a loss of what the model gives for it; without Y, the sum of what it gives."""
+    """Return some rows of X, and for each a loss of the model's prediction; without Y, the sum of the outputs."""
     if not callable(model):
         raise ArgumentError(
-            f"X is tried on the model, and {coerce.named(model)} cannot be called: pass the model itself"
+            f"X needs a model that can be called, and {coerce.named(model)} cannot be: pass the model itself"
         )
     rows, targets = _finite("X", X), None if Y is None else _finite("Y", Y)
     if not rows:
-        raise DataError("X is empty: there is nothing to look at")
+        raise DataError("X is empty: expected at least one row")
     if targets is not None and len(targets) != len(rows):
-        raise LengthError(f"X has {len(rows)} rows, Y has {len(targets)}")
+        raise LengthError(f"X has {len(rows)} rows but Y has {len(targets)}; expected as many of each")
     step = -(-len(rows) // ROWS)
     rows, targets = rows[::step], None if targets is None else targets[::step]
     with same_random_numbers():
@@ -182,12 +182,12 @@ def _tried(model: Any, X: Iterable[Any], Y: Iterable[Any] | None) -> tuple[list[
 
 
 def _class(target: Any) -> Any:
-    """The class that a target names: arrays of floats hold classes too."""
+    """Convert a target to a class, which arrays of floats may contain as a float."""
     return int(target) if isinstance(target, float) and target.is_integer() else target
 
 
 def _finite(name: str, data: Any) -> list[Any]:
-    """Rows of Python's own numbers, which are finite."""
+    """Convert data to rows of Python numbers, and check that they are finite."""
     data = native(data)
     if not isinstance(data, Iterable):
         raise ArgumentError(f"{name} is {coerce.named(data)}; expected a list of examples")
@@ -195,5 +195,5 @@ def _finite(name: str, data: Any) -> list[Any]:
     for place, row in enumerate(rows):
         for x in row if isinstance(row, (list, tuple)) else [row]:
             if isinstance(x, float) and not isfinite(x):
-                raise DataError(f"{name}[{place}] holds {x}; expected finite numbers")
+                raise DataError(f"{name}[{place}] has {x}; expected finite numbers")
     return rows
