@@ -149,7 +149,7 @@ def served(name: str, made: Made, want: Numbers) -> tuple[Callable[[], Any], str
     compiled = wengert.compile(function)
     for _ in range(10):
         got = by_engine((compiled, args, parameters))
-    which = "machine code" if "machine code serves" in compiled.report() else "the function itself"
+    which = "machine code" if "machine code runs" in compiled.report() else "the function itself"
     agree(f"{name}: the compiled function differs from the engine", got, want, CLOSE)
     return lambda: compiled(*args).backward(), which
 

@@ -199,7 +199,7 @@ def named_exp(x: float) -> Iterator[Value]:
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (Deferred.generator, "generator is a generator function, of which a call .*: return a list where it yields"),
+        (Deferred.generator, "generator is a generator function, whose call .*: return a list instead of yielding"),
         (Deferred().generator, "generator is a generator function"),
         (Deferred().coroutine, r"coroutine is a coroutine function \(async def\), .*: compile a plain def, and await"),
         (Deferred.both, "both is an asynchronous generator function, .*: compile a plain def that returns a list"),
@@ -352,13 +352,13 @@ def test_the_report_says_what_is_compared() -> None:
 
     for _ in range(2):
         loss([1.0, -2.0, 3.5, 4.0, 5.0], 3)
-    lines = [line.strip() for line in loss.report().splitlines() if "guarded" in line]
+    lines = [line.strip() for line in loss.report().splitlines() if "guard:" in line]
     assert lines == [
-        f"guarded: {line_of(loss.function, 4)} (if x > 0:): "
+        f"guard: {line_of(loss.function, 4)} (if x > 0:): "
         "xs[0] > 0 was True, xs[1] > 0 was False, xs[2] > 0 was True, and 2 others",
-        f"guarded: {line_of(loss.function, 6)} (if n == 3:): n == 3 was True",
-        f"guarded: {line_of(loss.function, 8)} (if total.data <= 4.0:): 13.5 <= 4 was False",
-        f"guarded: {line_of(loss.function, 10)} (return total + float(str(xs[1]))): xs[1] was -2",
+        f"guard: {line_of(loss.function, 6)} (if n == 3:): n == 3 was True",
+        f"guard: {line_of(loss.function, 8)} (if total.data <= 4.0:): 13.5 <= 4 was False",
+        f"guard: {line_of(loss.function, 10)} (return total + float(str(xs[1]))): xs[1] was -2",
     ]
 
 

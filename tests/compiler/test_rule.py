@@ -86,7 +86,7 @@ def test_the_first_call_records_and_the_second_is_machine_code() -> None:
     assert "the next call compiles it" in compiled.report()
     same(compiled(0.5, 0.3), line(0.5, 0.3), [W, B])
     assert kinds(compiled) == ["machine code"]
-    assert "steps, made at once (up to 300)" in compiled.report()
+    assert "steps, compiled at once (up to 300)" in compiled.report()
 
 
 def test_calls_are_compared_and_give_the_programs_value() -> None:
@@ -102,7 +102,7 @@ def test_calls_are_compared_and_give_the_programs_value() -> None:
             ran.append(number)
     assert ran == [2, 3, 4, 5, 8, 16, 32, 64]
     assert len(bits) == 1
-    assert "69 calls, 8 of these compared" in compiled.report()
+    assert "69 calls, 8 of them checked" in compiled.report()
 
 
 DRAWS: dict[str, Callable[[], Any]] = {
@@ -162,14 +162,14 @@ def test_a_program_of_many_steps_waits_until_it_pays(monkeypatch: pytest.MonkeyP
     compiled(0.5, 0.3)
     candidate = entry_of(compiled).candidate
     until = -(-10 * candidate.steps // candidate.nodes)
-    assert f"the function itself serves until {until} examples have run (2 have)" in compiled.report()
+    assert f"the function itself runs until {until} examples have run (2 so far)" in compiled.report()
     for _ in range(3, until):
         compiled(0.5, 0.3)
     assert kinds(compiled) == []
     assert counted.calls == until - 2
     same(compiled(0.5, 0.3), line(0.5, 0.3), [W, B])
     assert kinds(compiled) == ["machine code"]
-    assert f"made after {until} examples of {candidate.nodes} operations" in compiled.report()
+    assert f"compiled after {until} examples of {candidate.nodes} operations" in compiled.report()
 
 
 def test_a_large_program_is_lifted_once_some_examples_have_run(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,7 +178,7 @@ def test_a_large_program_is_lifted_once_some_examples_have_run(monkeypatch: pyte
     for number in range(1, policy.EXAMPLES):
         compiled(0.5, 0.3)
         assert not entry_of(compiled).candidate.is_lifted
-        assert f"until 32 examples have run ({number} have)" in compiled.report()
+        assert f"until 32 examples have run ({number} so far)" in compiled.report()
     compiled(0.5, 0.3)
     assert kinds(compiled) == ["machine code"]
     batch = wengert.compile(line)
@@ -194,7 +194,7 @@ def test_the_fifth_specialization_waits_for_its_count() -> None:
         for k in range(10):
             same(compiled(k + 0.5), stairs(k + 0.5), [W, B])
     assert len(kinds(compiled)) == policy.BRANCHES
-    assert "recorded: the function itself serves until" in compiled.report()
+    assert "recorded: the function itself runs until" in compiled.report()
     while len(kinds(compiled)) < 10:
         for k in range(10):
             same(compiled(k + 0.5), stairs(k + 0.5), [W, B])
@@ -233,7 +233,7 @@ def test_numpy_serves_only_without_machine_code_and_where_it_saves(monkeypatch: 
     for _ in range(20):
         compiled(0.5, 0.3)
     assert counted.calls == 20
-    assert "the function itself serves: NumPy serves calls on" in compiled.report()
+    assert "the function itself runs: NumPy runs calls on" in compiled.report()
     batch = wengert.compile(line)
     batch.mean([0.5] * 64, [0.3] * 64)
     least = entry_of(batch).least
@@ -262,7 +262,7 @@ def test_large_products_go_to_blas(monkeypatch: pytest.MonkeyPatch) -> None:
     (made,) = entry_of(compiled).specializations
     assert made.both_code
     assert made.limit == 10
-    assert "calls on 10 examples or more go to NumPy, whose BLAS runs on" in compiled.report()
+    assert "NumPy runs calls on 10 examples or more, with BLAS on" in compiled.report()
     counts: list[int] = []
     both = made.kernel.both
     made.kernel.both = lambda arrays, *rest: (counts.append(len(arrays[0])), both(arrays, *rest))[1]
@@ -291,7 +291,7 @@ def test_prepare_has_all_done_before_the_first_call(monkeypatch: pytest.MonkeyPa
     compiled.prepare(0.5, y=0.3)
     assert kinds(compiled) == ["machine code"]
     assert W.grad == 0.0
-    assert ": 0 calls, 1 of these compared" in compiled.report()
+    assert ": 0 calls, 1 of them checked" in compiled.report()
     counted = Counted(line)
     counted.of(compiled)
     same(compiled(0.25, y=0.5), line(0.25, 0.5), [W, B])
@@ -322,13 +322,13 @@ def test_prepare_of_a_method() -> None:
 
     model = Model()
     model.loss.prepare(0.5)
-    assert "machine code serves" in Model.loss.report()  # type: ignore[attr-defined]
+    assert "machine code runs" in Model.loss.report()  # type: ignore[attr-defined]
     assert model.loss(1.0).data == 1.0
 
 
 def test_wait_names_what_replaced_it() -> None:
     for wait in (True, False):
-        with pytest.raises(ArgumentError, match=r"wait is gone: .* prepare\(\*args\)"):
+        with pytest.raises(ArgumentError, match=r"wait is no longer supported: .* prepare\(\*args\)"):
             wengert.compile(line, wait=wait)
 
 

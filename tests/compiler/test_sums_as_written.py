@@ -319,7 +319,7 @@ def test_integers_that_come_late(name: str, backend: Any) -> None:
     compiled = wengert.compile(function, backend=backend)
     assert [compiled(x).data for x in calls] == [function(x).data for x in calls]
     assert entries(compiled) == 2
-    assert "the function itself serves: an integer among the arguments is beyond 2**53" in compiled.report()
+    assert "the function itself runs: an integer among the arguments is beyond 2**53" in compiled.report()
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

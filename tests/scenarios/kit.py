@@ -275,8 +275,8 @@ def drive(run: Callable[[Callable[..., Any]], Iterator[Any]], compile: Callable[
 
 def is_idle(report: str) -> bool:
     """Return True if a function was called often, and no call of it was served by what was recorded."""
-    counts = re.findall(r"(\d+) calls.*?, (\d+) of these compared", report)
-    left = any(each in report for each in ("runs uncompiled", "the function itself serves"))
+    counts = re.findall(r"(\d+) calls.*?, (\d+) of them checked", report)
+    left = any(each in report for each in ("runs uncompiled", "the function itself runs"))
     return not left and any(int(calls) > 5 and compared == "0" for calls, compared in counts)
 
 

@@ -114,7 +114,7 @@ def test_a_function_of_which_nothing_serves_is_idle() -> None:
 
         def report(self) -> str:
             return (
-                f"f, one example: 12 calls, {self.served} of these compared with the function\n  specialization 1: ..."
+                f"f, one example: 12 calls, {self.served} of them checked against the function\n  specialization 1: ..."
             )
 
     class Serving(Recording):
@@ -122,8 +122,8 @@ def test_a_function_of_which_nothing_serves_is_idle() -> None:
 
     assert outcome(annealed, Recording).verdict == "idle"
     assert outcome(annealed, Serving).verdict == "right"
-    assert not kit.is_idle("f, one example: 9 calls, 0 of these compared with the function\n  runs uncompiled: why")
-    assert not kit.is_idle("f, a batch: 2 calls on 8 examples, 0 of these compared with the function")
+    assert not kit.is_idle("f, one example: 9 calls, 0 of them checked against the function\n  runs uncompiled: why")
+    assert not kit.is_idle("f, a batch: 2 calls on 8 examples, 0 of them checked against the function")
 
 
 def test_a_scenario_that_proves_nothing_is_unfit() -> None:

@@ -1,4 +1,4 @@
-"""A recording as a function of another library's arrays, which differentiates it by its own rules."""
+"""Exports a recording as a function of another library's arrays, for `to_jax` and `to_torch`."""
 
 from __future__ import annotations
 
@@ -18,35 +18,36 @@ __all__ = ["Exported"]
 
 
 class Exported:
-    """The recording of a compiled function's last call, in the words of a library of arrays.
+    """The recording of a compiled function's last call as code of an array library.
 
-    What a recording does not hold for, such as a number that takes another branch or an index that chooses nothing,
-    comes out as nan, for there is no engine to go to.
+    The result is nan where the recording is not valid, as for another branch or an index out of range, since there is
+    no engine to fall back to.
 
     Args:
-        runtime: of the compiled function.
-        language: the library, as `source` calls it.
-        space: what its words mean.
+        runtime: the runtime of the compiled function.
+        language: the library, by its name in `source`.
+        space: the globals of the code.
 
     Attributes:
-        parameters: their numbers by name, as they are when this is made.
-        own: of a parameter's name which of its elements are Values; the others are floats that the function reads.
-        constants: arrays of numbers, places and masks that `run` is given.
+        parameters: the current numbers of the parameters, by name.
+        own: for each parameter a mask of the elements that are Values; the others are floats that the function reads.
+        constants: the arrays of numbers, indices and masks that `run` takes.
 
     Raises:
-        ArgumentError: nothing has been compiled yet, or there are several recordings of such calls.
+        ArgumentError: nothing has been compiled yet, or calls like the last one have several specializations.
     """
 
     def __init__(self, runtime: Runtime, language: str, space: dict[str, Any]) -> None:
         made = runtime.latest()
         self.recording: Specialization = made
         entry = runtime.last
-        assert entry is not None  # or there is no latest
+        assert entry is not None  # else `latest` raises
         several = [*entry.specializations, *([entry.candidate] if entry.candidate is not None else [])]
         if len(several) > 1:
             raise ArgumentError(
-                f"{runtime.name} takes {len(several)} ways, by {lines_apart([each.guards for each in several])}: one "
-                "function of arrays follows one of them. Write wengert.where, wengert.maximum or wengert.softmax there"
+                f"{runtime.name} has {len(several)} specializations (branches at "
+                f"{lines_apart([each.guards for each in several])}), and only one can be exported: write "
+                "wengert.where, wengert.maximum or wengert.softmax there"
             )
         self.name: str = runtime.name
         self.signature: Any = entry.signature
@@ -63,11 +64,11 @@ class Exported:
         self.own: dict[str, Any] = dict(zip(names, cut(own, kernel.params), strict=True))
 
     def arrays(self, args: Sequence[Any], named: dict[str, Any]) -> list[Any]:
-        """The arguments of a call, in the order of the inputs; those that are part of the program are left out."""
+        """Return the arguments of a call in the order of the inputs, without static ones."""
         shapes = {name: shape for name, shape in self.signature.shapes.items() if not isinstance(shape, StaticSpec)}
         given = {**dict(zip(shapes, args, strict=False)), **named}
         if len(args) > len(shapes) or set(given) != set(shapes):
-            raise ArgumentError(f"{self.name} was recorded with the arguments {', '.join(shapes)}: pass these")
+            raise ArgumentError(f"{self.name} was recorded with the arguments {', '.join(shapes)}: pass exactly these")
         found: list[Any] = []
         for name, shape in shapes.items():
             tree_unflatten(
@@ -76,7 +77,7 @@ class Exported:
         return found
 
     def outcome(self, arrays: Sequence[Any], parameters: Sequence[Any], constants: Sequence[Any]) -> Any:
-        """The result for some inputs: arrays of the library, integers where they choose items."""
+        """Compute the result for inputs, which are arrays of the library; indices are integers."""
         made, xp = self.recording, self.xp
         counted, holds = made.counted(arrays, xp)
         results = self.run(None, *counted, *parameters, *constants)

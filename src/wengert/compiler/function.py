@@ -1,4 +1,4 @@
-"""`compile`: the decorator, what it remembers, and when it leaves the work to the engine."""
+"""`compile`, the decorator, and `Compiled`, the function that it returns."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from wengert.compiler.callpath import CallPath
 __all__ = ["Compiled", "compile"]
 
 CHECKS = ("powers", "first")
-DEFERRED: tuple[tuple[Callable[[Any], bool], str, str], ...] = (  # functions whose calls run nothing, what to write
-    (inspect.isgeneratorfunction, "a generator function", "return a list where it yields"),
-    (inspect.iscoroutinefunction, "a coroutine function (async def)", "compile a plain def, and await outside of it"),
+DEFERRED: tuple[tuple[Callable[[Any], bool], str, str], ...] = (  # functions whose calls run nothing, and what to write
+    (inspect.isgeneratorfunction, "a generator function", "return a list instead of yielding"),
+    (inspect.iscoroutinefunction, "a coroutine function (async def)", "compile a plain def, and await outside it"),
     (inspect.isasyncgenfunction, "an asynchronous generator function", "compile a plain def that returns a list"),
 )
 
@@ -34,29 +34,29 @@ def compile(
     dtype: str = "float64",
     wait: Any = None,
 ) -> Any:
-    """Record a function of scalars once and run it as an array program from then on.
+    """Trace a function of scalars once, and run it as an array program from then on.
 
-    The result of a call is a Value as before, whose `backward()` gives the captured parameters, and Values among the
-    arguments, their gradients. Code that branches by numbers is recorded once for each specialization; what cannot
-    be recorded runs as it stands, and `report()` says why. Needs NumPy.
+    A call returns the same as before; `backward()` of a result computes the gradients of captured parameters and of
+    Values among the arguments. A function that branches on numbers is recorded once per branch (a specialization). A
+    function that cannot be compiled runs unchanged, and `report()` says why. Needs NumPy.
 
     Args:
-        function: plain scalar code: one example in, a Value out (or lists of Values, for `map`).
-        static: the names of arguments that are part of the program, as a size or a flag is.
-        backend: "auto" follows a rule of counts: the first call with arguments of a kind is recorded, and from the
-            second on machine code serves (where llvmlite is installed), at once for a program of at most 300 steps,
-            later for a larger one; `report()` says what serves, and by which clause. "numpy", "native" (machine code)
-            and "xla" (by JAX) serve whenever the program holds.
-        checks: which calls also run the function and compare: "powers" the first four of each specialization, and
-            then each call whose number is a power of two; "first" the first four alone.
-        dtype: the numbers that the program computes with: "float64", or "float32" where the back end is "xla". Results
-            are floats of Python's all the same.
-        wait: is gone.
+        function: plain scalar code for one example, which returns Values or numbers.
+        static: the names of arguments that are part of the program, such as a size or a flag.
+        backend: "auto" follows a rule of counts: the first call with a signature is recorded, and from the second call
+            on machine code runs (if llvmlite is installed), at once for programs of at most 300 steps, later for larger
+            ones; `report()` says what runs and why. "numpy", "native" (machine code) and "xla" (JAX) run the program
+            whenever it is valid.
+        checks: the calls that also run the function itself and compare: "powers" checks the first four calls of each
+            specialization and then each call whose number is a power of two; "first" checks only the first four.
+        dtype: the type of numbers that the program computes with: "float64", or "float32" with the back end "xla".
+            Results are Python floats in any case.
+        wait: no longer supported.
 
     Raises:
-        MissingExtraError: no back end can run here: NumPy is not installed.
-        ArgumentError: `static` names an argument that the function does not have, or there is no such back end, or it
-            has no such numbers, or there are no such checks; or it is a generator function or an `async` one.
+        MissingExtraError: no back end is available, as NumPy is not installed.
+        ArgumentError: `static` names an argument that the function does not have; `backend`, `checks` or `dtype` is
+            unknown; or the function is a generator function or `async`.
 
     >>> from wengert import Value
     >>> w, b = Value(2.0), Value(1.0)
@@ -74,24 +74,24 @@ def compile(
         raise errors.ArgumentError(f"checks is {checks!r}; expected {' or '.join(map(repr, CHECKS))}")
     if wait is not None:
         raise errors.ArgumentError(
-            "wait is gone: machine code is made by the thread that calls, when the counts say so (see report()). To "
-            "have it made ahead of time call prepare(*args) of the compiled function; backend='native' makes it at the "
-            "second call, whatever the counts"
+            "wait is no longer supported: the calling thread makes machine code, when the counts say so (see report())."
+            " To make it in advance, call prepare(*args) on the compiled function; backend='native' makes it at the "
+            "second call, independent of the counts"
         )
     if function is None:
         return functools.partial(compile, static=static, backend=backend, checks=checks, dtype=dtype)
     _refuse_deferred(function)
     pinned = BACKENDS.get(backend)
     if pinned is None and dtype != "float64":
-        raise errors.ArgumentError(f'dtype is {dtype!r}: anything but "float64" needs backend="xla"')
+        raise errors.ArgumentError(f'dtype is {dtype!r}; only backend="xla" computes in another type than "float64"')
     return Compiled(function, static, pinned and pinned.typed(dtype), checks)
 
 
 def _refuse_deferred(function: Any) -> None:
-    """Refuse a function of which a call only begins what a loop or an `await` runs later.
+    """Raise an error for a function whose call does not run its body, such as a generator function.
 
     Raises:
-        ArgumentError: it is one, or a method or a partial of one, or an object that is called as one.
+        ArgumentError: it is one, or a method or a partial of one, or an object whose `__call__` is one.
     """
     while isinstance(function, functools.partial):
         function = function.func
@@ -99,11 +99,11 @@ def _refuse_deferred(function: Any) -> None:
     for is_one, kind, instead in DEFERRED:
         if is_one(function) or is_one(type(function).__call__):
             name = getattr(function, "__name__", type(function).__name__)
-            raise errors.ArgumentError(f"{name} is {kind}, of which a call computes nothing yet: {instead}")
+            raise errors.ArgumentError(f"{name} is {kind}, whose call computes nothing yet: {instead}")
 
 
 class Compiled(CallPath):
-    """A function that `compile` has decorated. Call it as before, or on a whole batch."""
+    """A compiled function. Call it as before, or on a whole batch with `mean`, `sum` or `map`."""
 
     def __init__(
         self,
@@ -121,62 +121,62 @@ class Compiled(CallPath):
         self.static: tuple[str, ...] = (static,) if isinstance(static, str) else tuple(static)
         for name in self.static:
             if name not in self.signature.parameters:
-                raise errors.ArgumentError(f"static names {name!r}, and {function.__name__} has no such argument")
+                raise errors.ArgumentError(f"static names {name!r}, but {function.__name__} has no such argument")
         from wengert.compiler.runtime import Runtime
 
         self._runtime = Runtime(self, function)
         self.begin(function, self._runtime)
 
     def mean(self, *args: Any, **named: Any) -> Any:
-        """The mean over a batch, as one Value.
+        """Return the mean of the results over a batch, as one Value.
 
         Args:
             *args: for each argument all examples along the first axis: an array, a list of numbers or rows, or a tuple
-                or dict of such.
-            **named: the same, by name.
+                or dict of these.
+            **named: arguments by name.
 
         Raises:
-            DataError: the arguments differ in the number of examples, a batch is empty, or its rows are ragged.
+            DataError: the arguments differ in the number of examples, a batch is empty, or its rows differ in length.
         """
         return self.call_batch(args, named, "mean")
 
     def sum(self, *args: Any, **named: Any) -> Any:
-        """The sum over a batch, as one Value; arguments and errors as of `mean`."""
+        """Return the sum of the results over a batch, as one Value; arguments and errors are those of `mean`."""
         return self.call_batch(args, named, "sum")
 
     def map(self, *args: Any, **named: Any) -> Any:
-        """The function's values for a batch, as a NumPy array with the examples along the first axis, and no graph."""
+        """Return the results for a batch as a NumPy array with the examples along the first axis, without a graph."""
         return self.call_batch(args, named, "map")
 
     def prepare(self, *args: Any, **named: Any) -> None:
-        """Record, compile and compare for a call with such arguments, so that it takes no longer than later ones.
+        """Record, compile and check in advance for calls with such arguments, so that the first one is fast too.
 
-        For loops that cannot wait. The function runs on copies of the arguments, and no call is counted; machine code
-        is made however many steps there are. What cannot be compiled says so, as at a call.
+        The function runs on copies of the arguments, and no call is counted. Machine code is made for any number of
+        steps. A function that cannot be compiled warns, as at a call.
         """
         self._runtime.prepare(args, named)
 
     def source(self, language: str = "numpy", *, gradient: bool = True) -> str:
-        """The array program of the last call as runnable code.
+        """Return the array program of the last call as runnable source code.
 
         Args:
             language: "numpy", "torch", "jax" or "c".
-            gradient: whether the derivatives are computed too (NumPy and C; the others have their own).
+            gradient: True includes the derivatives (NumPy and C; PyTorch and JAX differentiate by themselves).
 
         Raises:
-            ArgumentError: another language, or nothing has been compiled yet.
+            ArgumentError: the language is unknown, or nothing has been compiled yet.
         """
         return self._runtime.source(language, gradient)
 
     def to_jax(self) -> tuple[Callable[..., Any], dict[str, Any]]:
-        """The last call as a function of JAX: ``function(parameters, *arguments)``, and the parameters as they are now.
+        """Return a JAX function for calls like the last one, ``function(parameters, *arguments)``, and the parameters.
 
-        Where the last call was on a batch, it takes batches, and gives the result of each example. Where the recording
-        does not hold, as an example that takes another branch, the result is nan.
+        If the last call was on a batch, it takes batches and returns the results of all examples. The result is nan
+        where the recording is not valid, as for an example that takes another branch.
 
         Raises:
             MissingExtraError: JAX is not installed.
-            ArgumentError: nothing has been compiled yet, or the function takes several ways.
+            ArgumentError: nothing has been compiled yet, or the function has several specializations.
         """
         errors.require("jax", "xla")
         from wengert.compiler.to_jax import to_jax
@@ -184,27 +184,27 @@ class Compiled(CallPath):
         return to_jax(self._runtime)
 
     def to_torch(self) -> Any:
-        """The last call as a `torch.nn.Module` with named parameters, in double precision; all else as of `to_jax`."""
+        """Return a `torch.nn.Module` for calls like the last one, in double precision; otherwise like `to_jax`."""
         errors.require("torch", "torch")
         from wengert.compiler.to_torch import RecordedModule
 
         return RecordedModule(self._runtime)
 
     def report(self) -> str:
-        """What became of the function, in counts: calls, checks, what serves and by which clause, nodes, array
-        operations, products, tables, guards, and why it fell back.
+        """Describe what was compiled: calls and checks, what runs and by which rule, the sizes of the programs, guards,
+        and the reason if the function runs uncompiled.
         """
         return self._runtime.report()
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        """A compiled method, bound to the object that it is read from."""
+        """Bind a compiled method to its object."""
         return self if instance is None else Bound(self, instance)
 
     def __reduce__(self) -> str:
-        """The name by which it is pickled, as any function is: another process imports it, and records for itself.
+        """Pickle the function by its name, like any function: another process imports it and records it again.
 
         Raises:
-            PicklingError: it has none.
+            PicklingError: it cannot be found by a name.
         """
         module = sys.modules.get(self.__module__)
         names = [name for name, x in vars(module).items() if x is self] if module else []
@@ -212,17 +212,17 @@ class Compiled(CallPath):
             if _attribute(module, name) is self:
                 return name
         raise pickle.PicklingError(
-            f"{self!r} cannot be pickled: another process would not find it by its name. Decorate a function at the "
-            "top level of a module, or give what compile returns a name there"
+            f"{self!r} cannot be pickled: another process could not import it by its name. Decorate a function at the "
+            "top level of a module, or assign the result of compile to a name there"
         )
 
     def __copy__(self) -> Compiled:
-        """Another compiled function of the same function, without recordings."""
+        """Compile the same function again, without its recordings."""
         return Compiled(self.function, self.static, self.backend if self.pinned else None, self.checks)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Compiled:
-        """Another compiled function, without recordings: of a function of the same, as `copy.deepcopy` leaves
-        functions as they are, of a bound method or a model of its copy.
+        """Compile a deep copy of the function, without recordings. `copy.deepcopy` does not copy plain functions, but
+        bound methods and models.
         """
         return Compiled(
             copy.deepcopy(self.function, memo), self.static, self.backend if self.pinned else None, self.checks
@@ -233,25 +233,25 @@ class Compiled(CallPath):
 
 
 class Bound:
-    """A compiled method of an object; the recordings are kept for each object."""
+    """A compiled method bound to an object; each object has its own recordings."""
 
     def __init__(self, compiled: Compiled, instance: Any) -> None:
         self.compiled: Compiled = compiled
         self.instance: Any = instance
 
     def __call__(self, *args: Any, **named: Any) -> Any:
-        """As `Compiled.__call__`."""
+        """Call the method as before."""
         return self.compiled(self.instance, *args, **named)
 
     def __getattr__(self, name: str) -> Any:
-        """What the compiled function has; `mean`, `sum`, `map` and `prepare` with the object as first argument."""
-        if name.startswith("__"):  # such as `copy` asks for, of an object that has no attributes yet
+        """Return an attribute of the compiled function; `mean`, `sum`, `map` and `prepare` get the object first."""
+        if name.startswith("__"):  # `copy` looks these up before the object has attributes
             raise AttributeError(name)
         found = getattr(self.compiled, name)
         return functools.partial(found, self.instance) if name in ("mean", "sum", "map", "prepare") else found
 
     def __reduce__(self) -> tuple[Any, tuple[Any, str]]:
-        """As any method is pickled: with its object, and by its name.
+        """Pickle the object and the method's name, like any method.
 
         Raises:
             PicklingError: the object has no such method.
@@ -261,16 +261,16 @@ class Bound:
             if getattr(_attribute(self.instance, name), "compiled", None) is self.compiled:
                 return getattr, (self.instance, name)
         raise pickle.PicklingError(
-            f"{self.compiled!r} cannot be pickled: a {type(self.instance).__name__} has no method that is it"
+            f"{self.compiled!r} cannot be pickled: it is not a method of {type(self.instance).__name__}"
         )
 
     def __dir__(self) -> list[str]:
-        """What completion offers: the names of both."""
+        """List the names of both, for completion."""
         return sorted({*super().__dir__(), *dir(self.compiled)})
 
 
 def _attribute(x: Any, path: str) -> Any:
-    """What a dotted name leads to from something; None if it does not."""
+    """Look up a dotted name; None if it does not exist."""
     try:
         return operator.attrgetter(path)(x)
     except AttributeError:

@@ -1,12 +1,12 @@
-"""What runs when a compiled function is called: a rule of counts, of which the numbers stand here. No clock is asked.
+"""The rule of counts that decides what runs when a compiled function is called; it uses no clock.
 
-The first call with a signature of arguments runs the function itself, and is recorded. The next one that no
-specialization serves has the recording lifted to an array program and made into machine code, which serves from then
-on. Both wait where they would take longer than they can save: `lifts` and `compiles` say until when. So what runs
-depends on the program and on how often it was called, and the same script gives the same bits each time.
+The first call with a signature runs the function itself and records it. The next call without a valid specialization
+lifts the recording to an array program and compiles it to machine code, which runs from then on. Lifting and compiling
+are delayed while they would take longer than they can save: see `lifts` and `compiles`. So what runs depends only on
+the program and on counts of calls, and the same script always gives the same bits.
 
-The numbers were measured once (`tools/qa/pays.py`; the page "What runs when a compiled function is called" has the
-table): to record and compile a program takes as long as 700 to 1,500 of its operations for each step.
+The constants were measured once (`tools/qa/pays.py`; the page "What runs when a compiled function is called" has the
+table): recording and compiling a program takes as long as running 700 to 1,500 of its operations for each step.
 """
 
 from __future__ import annotations
@@ -15,68 +15,68 @@ __all__ = ["AT_ONCE", "BRANCHES", "CHANGES", "CHECKED_CALLS", "EXAMPLES", "INVAL
 __all__ += ["PAYS", "PRODUCTS", "RETURNS", "SAVES", "SIGNATURES", "SPECIALIZATIONS", "UNLOCKED", "compiles", "lifts",
             "numpy_from", "pays_from", "products_from", "unlocked_from"]  # fmt: skip
 
-LARGE = 5_000  # operations: a larger program is lifted
-EXAMPLES = 32  # once so many examples have run
-AT_ONCE = 300  # steps, forward and reverse: of so many machine code is made at once,
-PAYS = 700  # of more when so many operations have run for each step
-BRANCHES = 4  # so many specializations of a signature are compiled at once, each further one waits for that count
-SAVES = 10  # NumPy serves where it takes the place of so many operations with each of its steps
-PRODUCTS = 1 << 22  # multiplications of a call's largest matrix product: from so many on BLAS takes less time,
-MATRIX = 1 << 13  # but for matrices of fewer elements
-UNLOCKED = 100_000  # operations: while a run of so many goes on, other threads do too
-CHECKED_CALLS = 4  # a specialization's first calls are compared with the function
-SPECIALIZATIONS = 32  # of one signature; with more the function itself serves
-SIGNATURES = 256  # of a function; one of an object that is gone makes room, then the least recently used,
-RETURNS = 8  # until so many have come back
-CHANGES = 4  # so many watched runs of a signature may change what they reach, as caches do, before the function serves
-INVALIDATIONS = 3  # so many specializations of a signature may turn out to be wrong
+LARGE = 5_000  # programs of more operations are lifted only
+EXAMPLES = 32  # once this many examples have run
+AT_ONCE = 300  # programs of at most this many steps, forward and reverse, are compiled at once;
+PAYS = 700  # larger ones once this many operations per step have run
+BRANCHES = 4  # this many specializations of a signature are compiled at once; further ones wait like large programs
+SAVES = 10  # NumPy runs if each of its steps replaces at least this many operations
+PRODUCTS = 1 << 22  # BLAS is faster if a call's largest matrix product has at least this many multiplications
+MATRIX = 1 << 13  # and its matrix at least this many elements
+UNLOCKED = 100_000  # runs of at least this many operations release the interpreter's lock
+CHECKED_CALLS = 4  # the first calls of a specialization are compared with the function
+SPECIALIZATIONS = 32  # of one signature; beyond, the function runs uncompiled
+SIGNATURES = 256  # of a function; beyond, those of dead objects are dropped, then the least recently used ones,
+RETURNS = 8  # until this many dropped ones have come back
+CHANGES = 4  # after this many watched runs that changed objects, as caches do, the function runs uncompiled
+INVALIDATIONS = 3  # the number of specializations of a signature that may turn out to be wrong
 
 
 def lifts(nodes: int, examples: int) -> bool:
-    """Return True if a recording of so many operations is lifted by now.
+    """Return True if a recording should be lifted by now.
 
     Args:
-        nodes: the operations of one example.
-        examples: how many have run with its signature, those of this call included.
+        nodes: the operations per example.
+        examples: the number of examples that have run with its signature, including this call's.
     """
     return nodes <= LARGE or examples >= EXAMPLES
 
 
 def compiles(steps: int, nodes: int, examples: int, others: int = 0) -> bool:
-    """Return True if machine code is made by now of a program of so many steps.
+    """Return True if a program should be compiled to machine code by now.
 
     Args:
-        steps: forward and reverse.
-        nodes: the operations of one example.
-        examples: how many have run with its signature, those of this call included.
-        others: how many specializations the signature has.
+        steps: its steps, forward and reverse.
+        nodes: the operations per example.
+        examples: the number of examples that have run with its signature, including this call's.
+        others: the number of specializations that the signature has.
     """
     return (steps <= AT_ONCE and others < BRANCHES) or examples >= pays_from(steps, nodes)
 
 
 def pays_from(steps: int, nodes: int) -> int:
-    """After how many examples machine code is made of a program that waits for its count."""
+    """Return the number of examples after which a large program is compiled."""
     return -(-PAYS * steps // max(nodes, 1))
 
 
 def numpy_from(steps: int, nodes: int) -> int:
-    """From how many examples in a call on NumPy serves, where there is no machine code."""
+    """Return the number of examples in a call from which on NumPy runs, without llvmlite."""
     return -(-SAVES * steps // max(nodes, 1))
 
 
 def products_from(products: int) -> int:
-    """From how many examples in a call on its matrix products go to BLAS; 0 for never.
+    """Return the number of examples in a call from which on BLAS runs matrix products; 0 for never.
 
     Args:
-        products: the multiplications that an example takes in the largest of them.
+        products: the multiplications per example in the largest product.
     """
     return -(-PRODUCTS // products) if products >= MATRIX else 0
 
 
 def unlocked_from(nodes: int) -> int:
-    """From how many examples on a run of machine code does without the interpreter's lock.
+    """Return the number of examples from which on a run of machine code releases the interpreter's lock.
 
     Args:
-        nodes: the operations of one example.
+        nodes: the operations per example.
     """
     return -(-UNLOCKED // max(nodes, 1))

@@ -1,4 +1,4 @@
-"""What became of a compiled function, in words and counts."""
+"""The report on a compiled function: what was compiled, and what runs."""
 
 from __future__ import annotations
 
@@ -13,35 +13,36 @@ __all__ = ["code_serves", "described", "numpy_serves"]
 
 
 def code_serves(made: Specialization, steps: int, examples: int, others: int) -> str:
-    """By which clause machine code serves."""
-    text = f"machine code serves: {steps:,} steps, made at once (up to {policy.AT_ONCE})"
+    """Explain by which rule machine code runs."""
+    text = f"machine code runs: {steps:,} steps, compiled at once (up to {policy.AT_ONCE})"
     if not policy.compiles(steps, 0, 0, others):
-        text = f"machine code serves: {steps:,} steps, made after {examples:,} examples of {made.nodes:,} operations"
+        text = f"machine code runs: {steps:,} steps, compiled after {examples:,} examples of {made.nodes:,} operations"
     if made.limit < EVERY:
-        text += f"; calls on {made.limit:,} examples or more go to NumPy, whose BLAS runs on {blas_threads()}"
+        text += f"; NumPy runs calls on {made.limit:,} examples or more, with BLAS on {blas_threads()}"
     return text
 
 
 def numpy_serves(made: Specialization, steps: int) -> str:
-    """By which clause NumPy does, where there is no machine code."""
+    """Explain by which rule NumPy runs, without llvmlite."""
     return (
-        f"NumPy serves calls on {made.least:,} examples or more: {steps:,} steps, no machine code, and "
-        f"{made.nodes:,} operations an example"
+        f"NumPy runs calls on {made.least:,} examples or more: {steps:,} steps, no machine code, and "
+        f"{made.nodes:,} operations per example"
     )
 
 
 def blas_threads() -> str:
-    """On how many threads NumPy's BLAS runs, as far as can be told."""
+    """Return the number of threads of NumPy's BLAS as text, if it is known."""
+    unknown = "an unknown number of threads"
     try:
         from threadpoolctl import threadpool_info  # type: ignore[import-untyped]
     except ImportError:
-        return "as many threads as it takes"
+        return unknown
     counts = [int(each["num_threads"]) for each in threadpool_info() if each["user_api"] == "blas"]
-    return f"{max(counts)} threads" if counts else "as many threads as it takes"
+    return f"{max(counts)} threads" if counts else unknown
 
 
 def described(name: str, entries: Sequence[CacheEntry], expected: int) -> str:
-    """The report on a function, by its entries; so many examples are expected beside those that have run."""
+    """Write the report on a function from its cache entries; `expected` examples are still to come."""
     if not entries:
         return f"{name}: not called yet"
     return "\n".join([line for entry in entries for line in _entry(name, entry, expected)])
@@ -50,15 +51,15 @@ def described(name: str, entries: Sequence[CacheEntry], expected: int) -> str:
 def _entry(name: str, entry: CacheEntry, expected: int) -> Iterator[str]:
     kind = "a batch" if entry.signature.batched else "one example"
     examples = f" on {entry.examples:,} examples" if entry.signature.batched and not entry.is_eager else ""
-    yield f"{name}, {kind}: {entry.calls:,} calls{examples}, {entry.checks:,} of these compared with the function"
+    yield f"{name}, {kind}: {entry.calls:,} calls{examples}, {entry.checks:,} of them checked against the function"
     if entry.fallback_reason:
         yield f"  runs uncompiled: {entry.fallback_reason}"
     elif entry.is_eager:
-        yield f"  the function itself serves: {entry.clause}"
+        yield f"  the function itself runs: {entry.clause}"
     if entry.not_finite:
-        yield f"  {entry.not_finite} calls were left to the function itself: not finite, or beyond 1e154"
+        yield f"  {entry.not_finite} calls fell back to the function: numbers were not finite, or beyond 1e154"
     if entry.invalidations:
-        yield f"  {entry.invalidations} specializations were dropped: the function gave something else"
+        yield f"  {entry.invalidations} specializations were dropped: the function's results differed"
     if entry.candidate is not None and not entry.is_eager:
         yield f"  recorded: {_waits(entry.candidate, len(entry.specializations), entry.examples + expected)}"
     for number, made in enumerate(entry.specializations, 1):
@@ -66,16 +67,16 @@ def _entry(name: str, entry: CacheEntry, expected: int) -> Iterator[str]:
 
 
 def _waits(candidate: Candidate, others: int, examples: int) -> str:
-    nodes = f"{candidate.nodes:,} operations an example"
+    nodes = f"{candidate.nodes:,} operations per example"
     if not policy.lifts(candidate.nodes, examples):
-        return f"the function itself serves until {policy.EXAMPLES} examples have run ({examples:,} have): {nodes}"
+        return f"the function itself runs until {policy.EXAMPLES} examples have run ({examples:,} so far): {nodes}"
     if not candidate.is_lifted:
         return "the next call compiles it"
     steps = candidate.steps
     if policy.compiles(steps, candidate.nodes, examples, others):
         return "the next call compiles it"
     until = policy.pays_from(steps, candidate.nodes)
-    return f"the function itself serves until {until:,} examples have run ({examples:,} have): {steps:,} steps, {nodes}"
+    return f"the function itself runs until {until:,} examples have run ({examples:,} so far): {steps:,} steps, {nodes}"
 
 
 def _specialization(number: int, made: Specialization) -> Iterator[str]:
@@ -83,15 +84,15 @@ def _specialization(number: int, made: Specialization) -> Iterator[str]:
     program = lifted.program
     yield (
         f"  specialization {number}: {made.nodes:,} scalar operations became {program.size} "
-        f"array operations and {kernel.back.size} of the reverse sweep"
+        f"array operations, and {kernel.back.size} in the reverse sweep"
     )
     yield f"    {made.clause}"
     yield (
-        f"    {lifted.products} products of arrays, {lifted.table_reads} operands through tables, "
+        f"    {lifted.products} matrix products, {lifted.table_reads} operands read through index arrays, "
         f"{len(made.parameters):,} parameters in {len(program.of_role('param'))} arrays"
     )
     if kernel.refusal:
         yield f"    not run as {kernel.name}: {kernel.refusal}"
     if program.padded:
-        yield "    sums of different lengths share arrays, with masks"
-    yield from [f"    guarded: {line}" for line in made.guards.lines]
+        yield "    sums of different lengths are padded and masked"
+    yield from [f"    guard: {line}" for line in made.guards.lines]

@@ -1,4 +1,4 @@
-"""A compiled function as a pure function of JAX."""
+"""Exports a compiled function as a pure JAX function."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["to_jax"]
 
 
 def to_jax(runtime: Runtime) -> tuple[Callable[..., Any], dict[str, Any]]:
-    """The function of its parameters and arguments, and the parameters: see `Compiled.to_jax`.
+    """Return the function of parameters and arguments, and the parameters: see `Compiled.to_jax`.
 
-    It computes in the precision that JAX is set to: `jax.enable_x64(True)` makes that the engine's own.
+    It computes in JAX's precision; `jax.enable_x64(True)` sets it to the engine's.
     """
     made = Exported(runtime, "jax", {"jax": jax, "jnp": jnp})
 
@@ -33,5 +33,5 @@ def to_jax(runtime: Runtime) -> tuple[Callable[..., Any], dict[str, Any]]:
 
 
 def _of_own(numbers: Any, own: Any) -> Any:
-    """Parameters, of which floats that were read outside get no derivative."""
+    """Return parameters, without derivatives for floats that the function reads."""
     return numbers if own.all() else jnp.where(own, numbers, jax.lax.stop_gradient(numbers))

@@ -1,4 +1,4 @@
-"""A compiled function as a module of PyTorch."""
+"""Exports a compiled function as a PyTorch module."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ __all__ = ["RecordedModule"]
 
 
 class RecordedModule(torch.nn.Module):
-    """The function, called with its arguments: see `Compiled.to_torch`. What it holds beside the parameters, places and
-    masks, are buffers, and go with it to another device.
+    """The function as a module: see `Compiled.to_torch`. Constants, indices and masks are buffers, which move to other
+    devices with it.
     """
 
     def __init__(self, runtime: Runtime) -> None:
@@ -27,14 +27,14 @@ class RecordedModule(torch.nn.Module):
             if own.any():
                 self.register_parameter(name, torch.nn.Parameter(torch.tensor(numbers)))
             else:
-                self.register_buffer(name, torch.tensor(numbers))  # floats that are read outside
+                self.register_buffer(name, torch.tensor(numbers))  # floats that the function reads
             if self._mixed[name]:
                 self.register_buffer(f"{name}_own", torch.tensor(own), persistent=False)
         for number, constant in enumerate(self._made.constants):
             self.register_buffer(f"constant_{number}", torch.tensor(constant), persistent=False)
 
     def forward(self, *args: Any, **named: Any) -> Any:
-        """The result, or for a batch those of its examples."""
+        """Compute the result, or the results of a batch."""
         made = self._made
         like = next(self.parameters(), torch.zeros((), dtype=torch.float64))
         arrays = [
@@ -45,6 +45,6 @@ class RecordedModule(torch.nn.Module):
         return made.outcome(arrays, parameters, [getattr(self, f"constant_{n}") for n in range(len(made.constants))])
 
     def _of_own(self, name: str) -> Any:
-        """A parameter, of which floats that were read outside get no derivative."""
+        """Return a parameter, without derivatives for floats that the function reads."""
         numbers = getattr(self, name)
         return torch.where(getattr(self, f"{name}_own"), numbers, numbers.detach()) if self._mixed[name] else numbers
