@@ -136,7 +136,7 @@ def test_the_class_of_a_value_is_one() -> None:
         "try: Value(1.0, (Value(2.0),))\nexcept TypeError as error: print(error)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stdout == "the class of a Value is Value or one under it, not <class 'int'>\n"
+    assert done.stdout == "the class of a Value has to be Value or a subclass, not <class 'int'>\n"
     assert node.kind is known
 
 

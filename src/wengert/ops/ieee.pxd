@@ -1,4 +1,4 @@
-# What ieee.py says in Python, said in C: Cython reads this file when it compiles engine.py.
+# The functions of ieee.py in C: Cython reads this file when it compiles engine.py.
 
 cdef extern from *:
     """
@@ -7,11 +7,11 @@ cdef extern from *:
     #define wengert_compiled 1
     #define wengert_held(item) ((item) != NULL)
 
-    /* One tick a node; the low 16 bits are left free for the code of its operation. */
+    /* One tick per node; the low 16 bits stay free for the code of its operation. */
     static long long wengert_clock = 0;
     static CYTHON_INLINE long long wengert_tick(void) { return wengert_clock += 1 << 16; }
 
-    /* A node as node.pxd lays it out, and one of many operands as engine.pxd does. A dead node needs no mark. */
+    /* The layout of a node (node.pxd), and of one with many operands (engine.pxd). A dead node needs no mark. */
     struct wengert_node {
         PyObject_HEAD
         long long made;
@@ -23,14 +23,14 @@ cdef extern from *:
     struct wengert_many { struct wengert_node node; PyObject *all; double *partials; };
     #define WENGERT_MADE(node) (((struct wengert_node *)(node))->made)
 
-    /* Dead Values to use again, up to 5 MB of them: each as wengert_new returns it. A training step that frees the
-       nodes of the last one as it makes its own then asks Python's allocator for nothing. */
+    /* Dead Values for reuse, up to 5 MB of them, in the state in which wengert_new returns them. So a training step
+       that frees the nodes of the last step while it makes its own does not call Python's allocator. */
     enum { WENGERT_SPARES = 1 << 16 };
     static struct wengert_node *wengert_spare = NULL;
     static int wengert_spares = 0;
     static PyTypeObject *wengert_value = NULL, *wengert_many = NULL;
 
-    /* A new Value without operands, its other fields still to be filled. */
+    /* Makes a Value without operands, whose other fields are still to be set. */
     static CYTHON_INLINE PyObject *wengert_new(PyTypeObject *type)
     {
         struct wengert_node *node = wengert_spare;
@@ -49,8 +49,8 @@ cdef extern from *:
 
     static void wengert_free(PyObject *object);
 
-    /* Lets go of an operand. If it dies of that, it joins the list of the dead; what is no node, or one of a Python
-       subclass, which may have a __del__, goes Python's way. */
+    /* Releases an operand. If it dies, it joins the list of dead nodes; other objects, and nodes of Python subclasses,
+       which may have a __del__, are released as usual. */
     static CYTHON_INLINE void wengert_drop(PyObject *x, struct wengert_node **dead)
     {
         if (Py_REFCNT(x) == 1 && Py_TYPE(x)->tp_dealloc == wengert_free) {
@@ -60,8 +60,8 @@ cdef extern from *:
             Py_DECREF(x);
     }
 
-    /* Frees a node that nothing refers to any more, and what dies with it: in a loop, as a chain may be millions long,
-       and no C stack would hold the recursion. */
+    /* Frees a node without references, and the nodes that die with it: in a loop, since a chain can be millions long
+       and would overflow the C stack with recursion. */
     static void wengert_free(PyObject *object)
     {
         struct wengert_node *dead = (struct wengert_node *)object, *node;
@@ -83,7 +83,7 @@ cdef extern from *:
             }
             if (type != wengert_value && PyType_IsSubtype(type, wengert_many)) {
                 PyObject *all = ((struct wengert_many *)node)->all;
-                if (all != Py_None && Py_REFCNT(all) == 1)  /* no other holder: it can be emptied before it goes */
+                if (all != Py_None && Py_REFCNT(all) == 1)  /* no other reference: it can be emptied first */
                     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(all); i++) {
                         PyObject *x = PyTuple_GET_ITEM(all, i);
                         PyTuple_SET_ITEM(all, i, NULL);
@@ -97,16 +97,16 @@ cdef extern from *:
         }
     }
 
-    /* The operands of a node of many, for the collector of cycles. It looks at nodes of Python subclasses alone: at what
-       Python keeps of them, and by this at what is kept here. */
+    /* Visits the operands of a node for the garbage collector, which tracks only nodes of Python subclasses: it finds
+       their attributes by itself, and the operands by this function. */
     static int wengert_traverse(PyObject *node, visitproc visit, void *arg)
     {
         Py_VISIT(((struct wengert_many *)node)->all);
         return 0;
     }
 
-    /* Value(...), and Many's: a leaf from here on, with a tick of its own, whatever becomes of its __init__. Of more than
-       a number, `wengert_kind` says which class it is to be. */
+    /* Value(...) and Many(...): a leaf with its own tick, whatever happens in its __init__. With more than a number,
+       `wengert_kind` chooses the class. */
     static newfunc wengert_new_value = NULL, wengert_new_many = NULL;
     static PyObject *wengert_kind = NULL;
     static PyObject *wengert_make_many(PyTypeObject *type, PyObject *arguments, PyObject *named)
@@ -128,7 +128,7 @@ cdef extern from *:
         kind = PyObject_CallFunctionObjArgs(wengert_kind, type, arguments, named ? named : Py_None, NULL);
         if (!kind) return NULL;
         if (!PyType_Check(kind) || !PyType_IsSubtype((PyTypeObject *)kind, wengert_value))
-            PyErr_Format(PyExc_TypeError, "the class of a Value is Value or one under it, not %R", kind);
+            PyErr_Format(PyExc_TypeError, "the class of a Value has to be Value or a subclass, not %R", kind);
         else if (((PyTypeObject *)kind)->tp_new == wengert_make_many)
             node = wengert_make_many((PyTypeObject *)kind, arguments, named);
         else if ((node = wengert_new_value((PyTypeObject *)kind, arguments, named)))
@@ -137,9 +137,9 @@ cdef extern from *:
         return node;
     }
 
-    /* Has the objects of these two types, and of those that Python derives from them, end as said above. What Cython
-       makes for them would recurse, and with a __dealloc__ against that it took four times the instructions. And has
-       Value(...) ask `kind`, and Value.name = function work as it does for a class that is written in Python. */
+    /* Sets the deallocation above for these two types and their subclasses: Cython's own would recurse, and a
+       __dealloc__ against that took four times the instructions. Also makes Value(...) call `kind`, and makes
+       Value.name = function work as for a class written in Python. */
     static CYTHON_UNUSED int wengert_recycle(PyTypeObject *value, PyTypeObject *many, PyObject *kind)
     {
         wengert_value = value;
@@ -168,18 +168,18 @@ cdef extern from *:
         type->tp_dealloc = type->tp_base->tp_dealloc;
     }
 
-    /* An item of a list or tuple, for loops over many parameters: they touch each Value for its numbers alone, and not
-       to count a reference. NULL for what is no Value. */
+    /* Returns an item of a list or tuple without counting a reference, for loops over many parameters; NULL if it is
+       not a Value. */
     static CYTHON_INLINE struct wengert_node *wengert_at(PyObject *items, Py_ssize_t i, PyTypeObject *value)
     {
         PyObject *x = PySequence_Fast_GET_ITEM(items, i);
         return Py_IS_TYPE(x, value) || PyType_IsSubtype(Py_TYPE(x), value) ? (struct wengert_node *)x : NULL;
     }
 
-    /* Whether an item holds nothing that Python's collector of cycles would look at, as a number or a text does. */
+    /* True if the garbage collector does not track an item, so that it contains nothing, like a number or a string. */
     #define wengert_bare(items, i) (!PyObject_IS_GC(PySequence_Fast_GET_ITEM(items, i)))
 
-    /* An empty list with room for so many items: that they are appended moves nothing. */
+    /* Returns an empty list with memory for n items, so that appending them does not reallocate it. */
     static CYTHON_UNUSED PyObject *wengert_room(Py_ssize_t n)
     {
         PyObject *list = PyList_New(n);
@@ -187,8 +187,8 @@ cdef extern from *:
         return list;
     }
 
-    /* Appends the items of another list from one on, as long as they are leaves and each is younger than the last; what
-       holds nothing, as a number, is passed over. The inner loop is for as many as there is room for. */
+    /* Appends the items of another list from the i-th on, as long as they are leaves of rising age; items that contain
+       nothing, such as numbers, are skipped. The inner loop runs while there is memory in the list. */
     static CYTHON_UNUSED Py_ssize_t wengert_take(PyObject *list, PyObject *items, Py_ssize_t i, PyTypeObject *value)
     {
         PyListObject *to = (PyListObject *)list;
@@ -224,10 +224,10 @@ cdef extern from *:
         return next - from;
     }
 
-    /* Sorts nodes by tick. No two nodes share a tick, and most of a graph is made in one go: so the nodes that are not
-       much older than the newest go into a table, each to the place that its age gives it, and are read off. Before
-       them come the few older ones, like parameters: sorted by insertion, from the end, as a walk finds them almost in
-       reverse order; or if they are many 11 bits at a time, lowest first, over the bits in which their ticks differ. */
+    /* Sorts nodes by tick. Ticks are unique, and most of a graph is made at once: so the nodes that are not much older
+       than the newest are put into a table, indexed by age, and read in order. The few older ones, such as parameters,
+       come first: by insertion sort from the end, as a walk finds them almost in reverse order, or if they are many by
+       radix sort, 11 bits at a time, lowest first, over the bits in which their ticks differ. */
     static CYTHON_UNUSED int wengert_sort(PyObject *list)
     {
         Py_ssize_t n = PyList_GET_SIZE(list), i, j;
