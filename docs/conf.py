@@ -14,6 +14,7 @@ os.environ["WENGERT_INTERPRETED"] = "1"  # Python files show their signatures; e
 
 from docutils import nodes
 from docutils.parsers.rst import directives
+from sources import site
 from sphinx.util.docutils import SphinxDirective
 
 import wengert
@@ -42,16 +43,31 @@ def seen(code):
     return ", ".join(["A plot", *re.findall(r'label(?:=|\()"([^"]+)"', code)])
 
 
+SVG = "from matplotlib_inline.backend_inline import set_matplotlib_formats\n\nset_matplotlib_formats('svg')"
+
+
 def page(lesson):
     """A lesson as a page: the gap as it is, and what fills it folded in under it."""
     notebook = lesson.notebook(solved=True)
-    cells = []
+    cells = [
+        {
+            "cell_type": "code",
+            "id": "svg",
+            "metadata": {"tags": ["remove-cell"]},
+            "source": SVG,
+            "outputs": [],
+            "execution_count": None,
+        }
+    ]
     for cell, made in zip(lesson.cells(), notebook["cells"], strict=True):
         if cell.is_gap:
             gap = f"```python\n{cell.shown(solved=False)}\n```"
             cells.append({"cell_type": "markdown", "id": f"{made['id']}-gap", "metadata": {}, "source": gap})
             made["metadata"] = {"tags": ["hide-input"], "mystnb": {"code_prompt_show": "One way to write it"}}
-        made["metadata"].setdefault("mystnb", {})["image"] = {"alt": seen(cell.text)}
+        drawn = re.search(r"^draw\(", cell.text, re.MULTILINE)
+        made["metadata"].setdefault("mystnb", {})["image"] = {"alt": seen(cell.text)} | (
+            {} if drawn else {"classes": "plot"}
+        )
         cells.append(made)
     return notebook | {"cells": cells}
 
@@ -71,7 +87,17 @@ extensions = [
     "sphinx.ext.napoleon",  # docstrings in Google's style
     "sphinx.ext.viewcode",
     "sphinx_copybutton",
-    *("accessible", "api_links", "llms", "mathml", "playground", "sources", "thumbnails"),  # in _ext
+    *(
+        "accessible",
+        "api_links",
+        "dark_plots",
+        "described",
+        "llms",
+        "mathml",
+        "playground",
+        "sources",
+        "thumbnails",
+    ),  # in _ext
 ]
 exclude_patterns = ["_build", "_ext", "jupyter_execute"]
 nb_execution_mode = "force"  # the lessons are kept without outputs; the examples of pages are no cells
@@ -80,11 +106,13 @@ nb_merge_streams = True  # what a cell prints is one text
 nb_code_prompt_show = "Show the code, as you have it already"
 nb_code_prompt_hide = "Hide it"
 nb_execution_raise_on_error = True
-myst_enable_extensions = ["attrs_block", "dollarmath", "deflist"]
+myst_enable_extensions = ["attrs_block", "attrs_inline", "dollarmath", "deflist"]
 myst_heading_anchors = 3
 
 html_theme = "furo"
-html_title = "Wengert"
+html_title = f"Wengert {version}"
+html_logo = "_static/icon.svg"
+html_baseurl = site()
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_favicon = "_static/icon.svg"

@@ -1,8 +1,8 @@
 """Draws the pictures of the README: `python tools/make_readme_picture.py [learnt] [stepper] [speed]`, all by default.
 
 `learnt` is what `wengert demo` learns: digits and the regions of the spiral. `stepper` is the page of a neuron as it
-plays, taken frame by frame in Chromium. `speed` is a chart of one workload from the page of benchmarks. The latter two
-come in light and in dark.
+plays, taken frame by frame in Chromium, and one frame for previews of links. `speed` is a chart of one workload of the
+page of benchmarks. All follow light or dark pages, or come in light and in dark.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import io
 import re
+import runpy
 import shutil
 import sys
 import tempfile
@@ -23,7 +24,7 @@ from wengert.nn import MLP
 from wengert.training import predict
 
 IMAGES = Path(__file__).resolve().parent.parent / "docs" / "images"
-ROWS, ACROSS = 7, 20  # of digits
+ROWS, ACROSS = 4, 20  # of digits
 THEMES = ("light", "dark")
 
 # -- what was learnt --------------------------------------------------------------------------------------------------
@@ -51,8 +52,8 @@ def learnt() -> None:
 
     from wengert.view import plots
 
-    figure = Figure(figsize=(15.5, 4.9), layout="constrained", facecolor="white")
-    left, right = figure.subplots(1, 2, width_ratios=(2.35, 1))
+    figure = Figure(figsize=(12.0, 3.1), layout="constrained", facecolor="white")
+    left, right = figure.subplots(1, 2, width_ratios=(2.9, 1))
 
     model = network("digits")
     _, X, _, Y = data.train_test_split(*data.digits(), test=demo.SETTINGS["digits"].held_out, seed=0)
@@ -60,15 +61,28 @@ def learnt() -> None:
     read = classes(model, X)
     plots.plot_digits(X[:shown], Y[:shown], read[:shown], left)
     mistakes = sum(y != r for y, r in zip(Y, read, strict=True))
-    left.set_title(f"{shown} of {len(Y)} test digits; {mistakes} of all are read wrongly", loc="left", fontsize=10)
+    left.set_title(f"{shown} of {len(Y)} test digits; {mistakes} of all are read wrongly", loc="left", fontsize=13)
 
     model = network("spiral")
     X, Y = demo.SETTINGS["spiral"].load()
-    plots.plot_decision_boundary(lambda points: classes(model, points), X, Y, right)
-    right.set(xlabel="", ylabel="", xticks=(), yticks=())
-    if right.get_legend():
-        right.get_legend().remove()
-    figure.savefig(IMAGES / "learnt.png", dpi=90)
+    card = Figure(figsize=(3.2, 2.2), layout="constrained", facecolor="white")
+    for axes in (right, card.subplots()):
+        plots.plot_decision_boundary(lambda points: classes(model, points), X, Y, axes)
+        axes.set(xlabel="", ylabel="", xticks=(), yticks=())
+        axes.get_legend().remove()
+    kept("learnt", figure)
+    kept("card-learn", card)
+
+
+def kept(name: str, figure: Any) -> None:
+    """Write a plot as the pages show them: light on light pages, dark on dark ones."""
+    from matplotlib import rc_context
+
+    text = io.StringIO()
+    with rc_context({"svg.hashsalt": name}):
+        figure.savefig(text, format="svg", metadata={"Date": None})
+    follows = runpy.run_path(str(IMAGES.parent / "_ext" / "dark_plots.py"))["follows"]
+    (IMAGES / f"{name}.svg").write_text(follows(text.getvalue()), encoding="utf-8")
 
 
 # -- the stepper, as it plays -----------------------------------------------------------------------------------------
@@ -114,6 +128,15 @@ def stepper() -> None:
                 target, save_all=True, append_images=frames[1:], duration=lasts, loop=0, quality=70, method=6
             )
             print(target)
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size | {"width": 1200, "height": 630})
+        browser.execute_cdp_cmd(
+            "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": "light"}]}
+        )
+        browser.get("about:blank")
+        browser.get(f"{page.as_uri()}#9")
+        browser.find_element("css selector", ".node")
+        _, shot = browser.execute_cdp_cmd("Page.captureScreenshot", {"format": "png"}).popitem()
+        (IMAGES.parent / "_static" / "preview.png").write_bytes(base64.b64decode(shot))
 
 
 def _frame(browser: Any, share: float) -> bytes:

@@ -14,12 +14,22 @@ ROOT = Path(__file__).resolve().parents[2]
 OF_THE_ROOT = {"changelog": "CHANGELOG.md", "contributing": "CONTRIBUTING.md"}  # which their pages include
 
 
-def repository():
-    """The address of the repository, without a slash at its end; "" where nothing says it."""
+def known(name):
+    """An address from `[project.urls]` in pyproject.toml, without a slash at its end; "" where it is not there."""
     about = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return about.get("urls", {}).get(name, "").rstrip("/")
+
+
+def repository():
+    """The address of the repository; "" where nothing says it."""
     server, name = os.environ.get("GITHUB_SERVER_URL"), os.environ.get("GITHUB_REPOSITORY")
-    hosted = f"{server}/{name}" if server and name else ""
-    return about.get("urls", {}).get("Repository", hosted).rstrip("/")
+    return known("Repository") or (f"{server}/{name}" if server and name else "")
+
+
+def site():
+    """The address of these pages, where it is known: of the hosted workflow, that which GitHub gives them."""
+    owner, _, name = os.environ.get("GITHUB_REPOSITORY", "").partition("/")
+    return known("Documentation") or (f"https://{owner.lower()}.github.io/{name}" if name else "")
 
 
 def written_in(page):
@@ -36,6 +46,14 @@ def link(app, page, template, context, doctree):
         context["theme_source_edit_link"] = f"{address}/edit/main/{written_in(page)}"
 
 
+def icon(app, page, template, context, doctree):
+    """At the foot of each page, the way to the repository."""
+    if address := repository():
+        drawn = f'<img class="source-icon" src="{context["pathto"]("_static/repository.svg", 1)}" alt="">'
+        context["theme_footer_icons"] = [{"name": "The repository", "url": address, "html": drawn, "class": ""}]
+
+
 def setup(app):
     app.connect("html-page-context", link)
+    app.connect("html-page-context", icon)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

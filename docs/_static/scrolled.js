@@ -10,7 +10,7 @@ const reachable = () => {
 // A drawing is as wide as its column, but not below 60 % of its size; a click shows it in full.
 const LEAST = 0.6;
 const whole = () => {
-  for (const drawing of document.querySelectorAll('.cell_output img[src$=".svg"]:not(.plot), article img[src*="/draw-"]')) {
+  for (const drawing of document.querySelectorAll('.cell_output img[src$=".svg"]:not(.plot), article img[src*="/draw-"]:not(.paths *)')) {
     if (drawing.closest("a") || !drawing.naturalWidth) continue;
     const link = Object.assign(document.createElement("a"), { href: drawing.src, className: "whole", title: "Full size" });
     drawing.replaceWith(link);

@@ -7,6 +7,7 @@ import inspect
 import json
 import re
 import runpy
+import xml.etree.ElementTree as ET
 import zlib
 from importlib import import_module
 from inspect import isclass, isfunction
@@ -111,7 +112,7 @@ def test_the_search_finds_a_decision_boundary(site: Path) -> None:
 
 def test_machines_are_told_what_every_page_says(site: Path) -> None:
     told = (site / "llms.txt").read_text(encoding="utf-8")
-    assert told.startswith("# Wengert\n\n> A scalar autograd engine for Python")
+    assert told.startswith("# Wengert\n\n> Write scalars, run tensors: a scalar autograd engine for Python")
     pages = re.findall(r"^ *- \[([^\]]+)\]\(([^)]+)\)(: .+[.:!?])?$", told, re.MULTILINE)
     assert {page for _, page, _ in pages} >= {"getting-started.html", "api/nn.html", "course/06_used_twice.html"}
     assert [page for _, page, _ in pages if not (site / page).is_file()] == []
@@ -165,3 +166,33 @@ def test_a_page_links_to_where_it_is_written(monkeypatch: pytest.MonkeyPatch, pa
     sources["link"](None, page, "page.html", context, object())
     assert context["theme_source_edit_link"] == f"https://github.com/somebody/wengert/edit/main/{file}"
     assert context["theme_source_view_link"] == f"https://github.com/somebody/wengert/blob/main/{file}"
+
+
+def test_a_shared_link_and_a_search_engine_are_told_what_a_page_is(site: Path) -> None:
+    for page in ("index", "stepping", "course/06_used_twice"):
+        head = (site / f"{page}.html").read_text(encoding="utf-8").partition("</head>")[0]
+        (described,) = re.findall(r'<meta name="description" content="([^"]{25,})">', head)
+        told = dict(re.findall(r'<meta property="og:(\w+)" content="([^"]+)">', head))
+        assert told["description"] == described
+        assert told["title"]
+        assert told["type"] == "website"
+    assert (site / "_static" / "preview.png").stat().st_size > 10_000
+
+
+def test_pages_are_called_what_people_search_for(site: Path) -> None:
+    front = (site / "index.html").read_text(encoding="utf-8").partition('<div class="sidebar-tree">')[2]
+    named = re.findall(r'class="toctree-l1[^"]*"><a [^>]*>([^<:,]+)', front)
+    wanted = ["Getting started", "Tutorial", "Playground", "Gallery", "Coming from micrograd", "FAQ", "API reference"]
+    assert named[:7] == wanted
+    assert {"Glossary", "Diagnosis", "Compiling", "Integrations", "Checkpoints", "Benchmarks"} <= {*named}
+
+
+def test_plots_are_dark_on_dark_pages(site: Path) -> None:
+    drawn = [path.read_text(encoding="utf-8") for path in (site / "_images").glob("*.svg")]
+    plots = [text for text in drawn if "<dc:title>Matplotlib v" in text]
+    assert len(plots) > 15
+    for text in plots:
+        assert text.count("@media (prefers-color-scheme: dark)") == 1
+        ET.fromstring(text)  # it is still a picture
+    pages = "".join(path.read_text(encoding="utf-8") for path in site.glob("**/*.html"))
+    assert re.findall(r'<img [^>]*src="[./]*_images/[^"]*\.png"', pages) == [], "every plot is one that can be dark"

@@ -384,6 +384,19 @@ def regions(axes: Any) -> list[tuple[float, float, tuple[float, ...]]]:
     ]
 
 
+@pytest.mark.parametrize("pair", [(-1, 1), (0, 1)])
+def test_of_two_classes_the_higher_has_the_colour_of_a_positive_weight(axes: Any, pair: tuple[int, int]) -> None:
+    from matplotlib.colors import to_hex
+
+    plots.plot_decision_boundary(lambda points: [pair[x > 0] for x, _ in points], [[-1.0, 0.0], [1.0, 0.0]], pair, axes)
+    of_points = [to_hex(points.get_facecolor()[0]) for points in axes.collections]
+    network = plots.plot_network(line_model((-1.0, 1.0, 0.0)), axes=axes.figure.add_subplot())
+    (lines,) = network.collections
+    of_weights = [to_hex(colour) for colour in lines.get_colors()]
+    assert of_points == of_weights == ["#d55e00", "#0072b2"]
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("x1", "x2")
+
+
 def line_model(*weights: tuple[float, float, float], **options: Any) -> MLP:
     """Outputs a x + b y + c, one for each of the weights (a, b, c)."""
     model = MLP(2, [len(weights)], **options)

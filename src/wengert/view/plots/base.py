@@ -11,7 +11,7 @@ __all__ = ["BLUE", "CLASSES", "INK", "PALE", "VERMILION", "Stage", "axes_for", "
 
 BLUE, ORANGE, GREEN, VERMILION = "#0072b2", "#e69f00", "#009e73", "#d55e00"
 PURPLE, SKY, YELLOW = "#cc79a7", "#56b4e9", "#f0e442"
-CLASSES = (BLUE, ORANGE, GREEN, PURPLE, SKY, YELLOW, VERMILION)
+CLASSES = (VERMILION, BLUE, GREEN, ORANGE, PURPLE, SKY, YELLOW)  # of two, the higher is blue, as a positive weight is
 INK, PALE = "#333333", "#d9d9d9"
 
 

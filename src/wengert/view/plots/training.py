@@ -114,6 +114,8 @@ def plot_decision_boundary(
 ) -> Any:
     """Plot the decision boundary of a classifier: the predicted class in the plane, and the points with their classes.
 
+    Of two classes the higher is blue and the lower vermilion, as positive and negative weights are in `plot_network`.
+
     Args:
         model: a model with parameters that is called with one point [x, y], or a function that returns the classes of a
             list of points.
@@ -147,7 +149,7 @@ def plot_decision_boundary(
         xs, ys = [x for x, _ in points], [y for _, y in points]
         axes.scatter(xs, ys, s=26, color=_colour(order, label), edgecolor="white", linewidth=0.7, label=f"{label}")
     axes.legend(title="class", frameon=False, loc="upper left", bbox_to_anchor=(1.01, 1.0))
-    axes.set(xlabel="x", ylabel="y")
+    axes.set(xlabel="x1", ylabel="x2")
     axes.locator_params(nbins=6)
     quiet(axes)
     return axes
