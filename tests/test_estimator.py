@@ -162,5 +162,5 @@ def test_what_cannot_be_computed_with_is_named() -> None:
 def test_the_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sklearn", None)
     monkeypatch.delitem(sys.modules, "wengert.estimator")
-    with pytest.raises(MissingExtraError, match=r'needs sklearn: pip install "wengert\[sklearn\]"'):
+    with pytest.raises(MissingExtraError, match=r'needs sklearn: pip install scikit-learn \(the extra "sklearn"\)'):
         __import__("wengert.estimator")

@@ -191,7 +191,7 @@ def test_errors_are_of_the_tree_and_of_the_built_in_kind() -> None:
 
 def test_a_library_that_is_not_installed() -> None:
     assert require("json", "plot").__name__ == "json"
-    with pytest.raises(MissingExtraError, match=r'this needs no_such_library: pip install "wengert\[plot\]"') as caught:
+    with pytest.raises(MissingExtraError, match=r"pip install no_such_library \(the extra") as caught:
         require("no_such_library", "plot")
     assert isinstance(caught.value, ImportError)
 

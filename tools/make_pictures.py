@@ -24,6 +24,15 @@ def neuron() -> Drawing:
     return draw(o)
 
 
+def first() -> Drawing:
+    """The first computation of docs/getting-started.md."""
+    a, b, c = Value(2.0, "a"), Value(-3.0, "b"), Value(10.0, "c")
+    d = a * b + c
+    d.label = "d"
+    d.backward()
+    return draw(d)
+
+
 def shared() -> Drawing:
     """A value that is used twice, before its backward pass."""
     x = Value(3.0, "x")
@@ -80,7 +89,8 @@ def own() -> Drawing:
 
 def pictures() -> dict[str, str]:
     """The files, by their names."""
-    drawn = {"neuron": neuron(), "shared": shared(), "network": one_example(), "batch": batch(), "own": own()}
+    drawn = {"first": first(), "neuron": neuron(), "shared": shared(), "network": one_example()}
+    drawn |= {"batch": batch(), "own": own()}
     return {f"draw-{name}.svg": drawing.svg + "\n" for name, drawing in drawn.items()}
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import io
+import random
 import re
 import runpy
 import shutil
@@ -18,10 +19,11 @@ from math import log10
 from pathlib import Path
 from typing import Any
 
-from wengert import Value, checkpoint, data, steps
+from wengert import Value, checkpoint, data, losses, steps
 from wengert.apps import demo
 from wengert.nn import MLP
-from wengert.training import predict
+from wengert.optim import Adam
+from wengert.training import fit, predict
 
 IMAGES = Path(__file__).resolve().parent.parent / "docs" / "images"
 ROWS, ACROSS = 4, 20  # of digits
@@ -71,6 +73,13 @@ def learnt() -> None:
         axes.set(xlabel="", ylabel="", xticks=(), yticks=())
         axes.get_legend().remove()
     kept("learnt", figure)
+
+    X, Y = data.moons(100, noise=0.1, seed=1, labels=(-1, 1))  # as in docs/getting-started.md
+    model = MLP(2, [8, 8, 1], rng=random.Random(1))
+    fit(model, losses.hinge, X, Y, Adam(model, lr=0.05), epochs=30, batch_size=20, seed=1, progress=False)
+    moons = Figure(figsize=(5.6, 3.4), layout="constrained", facecolor="white")
+    plots.plot_decision_boundary(model, X, Y, moons.subplots())
+    kept("boundary-moons", moons)
     kept("card-learn", card)
 
 

@@ -115,12 +115,22 @@ def require(module: str, extra: str) -> ModuleType:
     >>> require("no_such_library", "plot")
     Traceback (most recent call last):
         ...
-    wengert.errors.MissingExtraError: this needs no_such_library: pip install "wengert[plot]"
+    wengert.errors.MissingExtraError: this needs no_such_library: pip install no_such_library (the extra "plot")
     """
     try:
         return import_module(module)
     except ImportError as error:
-        raise MissingExtraError(f'this needs {module}: pip install "wengert[{extra}]"') from error
+        library = module.partition(".")[0]
+        raise MissingExtraError(f'this needs {library}: {to_install(library)} (the extra "{extra}")') from error
+
+
+def to_install(library: str) -> str:
+    """The command that brings a library, which need not know where Wengert was installed from.
+
+    >>> to_install("sklearn"), to_install("numpy")
+    ('pip install scikit-learn', 'pip install numpy')
+    """
+    return f"pip install {'scikit-learn' if library == 'sklearn' else library}"
 
 
 def file_name(path: Any) -> str:

@@ -108,9 +108,9 @@ def test_without_numpy_the_engine_computes(monkeypatch: pytest.MonkeyPatch, caps
     monkeypatch.setitem(sys.modules, "numpy", None)
     model = make()
     history = fit(model, losses.hinge, X, SIGNS, SGD(model, 0.1), 2)
-    assert (history.backend, history.fallback) == ("eager", 'this needs numpy: pip install "wengert[array]"')
+    assert (history.backend, history.fallback) == ("eager", 'this needs numpy: pip install numpy (the extra "array")')
     assert "s (eager)" in capsys.readouterr().err.splitlines()[0]
-    with pytest.raises(MissingExtraError, match=r'pip install "wengert\[array\]"'):
+    with pytest.raises(MissingExtraError, match=r'pip install numpy \(the extra "array"\)'):
         quiet(model, losses.hinge, X, SIGNS, backend="numpy")
 
 

@@ -303,7 +303,7 @@ def test_png(tmp_path: Path) -> None:
 
 def test_png_without_its_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "resvg_py", None)
-    with pytest.raises(MissingExtraError, match=r'pip install "wengert\[png\]"'):
+    with pytest.raises(MissingExtraError, match=r'pip install resvg_py \(the extra "png"\)'):
         draw(Value(1.0)).save(tmp_path / "g.png")
     assert not (tmp_path / "g.png").exists()
 

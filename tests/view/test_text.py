@@ -155,5 +155,5 @@ def test_plots_make_their_own_axes_if_they_are_given_none(tmp_path: Path) -> Non
 
 def test_without_matplotlib_a_plot_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(MissingExtraError, match=r'pip install "wengert\[plot\]"'):
+    with pytest.raises(MissingExtraError, match=r'pip install matplotlib \(the extra "plot"\)'):
         HISTORY.plot()

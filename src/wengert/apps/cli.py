@@ -17,14 +17,14 @@ import os
 import platform
 import sys
 from collections.abc import Callable, Sequence
-from importlib.metadata import entry_points
+from importlib.metadata import entry_points, version
 from importlib.util import find_spec
 from typing import Any, NoReturn
 
 from wengert import __version__, _loader
 from wengert.apps.demo import SETTINGS, run, source
 from wengert.compiler.backends import BACKENDS, cache
-from wengert.errors import NEEDS_COURSE, WengertError
+from wengert.errors import NEEDS_COURSE, WengertError, to_install
 from wengert.view import formula as formulas
 from wengert.view.graph import draw, tree
 from wengert.view.graph.formats import FORMATS
@@ -37,6 +37,8 @@ EXTRAS = {
     "plot": "matplotlib",
     "png": "resvg_py",
     "progress": "tqdm",
+    "sklearn": "sklearn",
+    "torch": "torch",
 }  # extra -> the library that it installs
 ELSEWHERE = {"check": NEEDS_COURSE, "course": NEEDS_COURSE}  # command of another distribution -> how to install it
 
@@ -171,8 +173,9 @@ def _info() -> int:
     print(f"python   {platform.python_version()} ({platform.python_implementation()})")
     print(f"system   {platform.platform()}")
     for extra, library in EXTRAS.items():
-        missing = f'not installed: pip install "wengert[{extra}]"'
-        print(f"{library:<12} {'installed' if find_spec(library) else missing}")
+        command = to_install(library)
+        missing = f'not installed: {command} (the extra "{extra}")'
+        print(f"{library:<12} {version(command.split()[-1]) if find_spec(library) else missing}")
     print(f"cache    {cache.status()}")
     return 0
 

@@ -174,7 +174,7 @@ def run(
     network = f"MLP({model.nin}, {list(setting.layers)}, activation={setting.activation!r})"
     print(f"to load the weights: model = {network}; checkpoint.load(model, {weights!r})")
     if figure is None:
-        print('the pictures are text, as matplotlib is missing; for plots: pip install "wengert[plot]"')
+        print("pictures are text without matplotlib; for plots: pip install matplotlib")
     return 130 if history.interrupted else 0
 
 

@@ -44,7 +44,7 @@ class Backend(NamedTuple):
     name: str
     kernel: Callable[[], Callable[..., Any]]  # gives its kind of `Kernel`
     library: str  # that it needs
-    extra: str  # that brings the library: pip install "wengert[extra]"
+    extra: str  # of pyproject.toml that brings the library
     device: bool = False  # whether it runs on devices: there also in single precision, and many steps of `fit` at once
 
     def is_available(self) -> bool:
