@@ -304,7 +304,7 @@ def test_without_its_library_it_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
     from wengert.compiler.backends import BACKENDS
 
     monkeypatch.setitem(BACKENDS, "native", BACKENDS["native"]._replace(library="no_such_library"))
-    with pytest.raises(wengert.errors.MissingExtraError, match=r'pip install llvmlite \(the extra "native"\)'):
+    with pytest.raises(wengert.errors.MissingExtraError, match=r'pip install no_such_library \(the extra "native"\)'):
         wengert.compile(network, backend="native")
     with pytest.raises(ArgumentError, match="expected one of 'auto', 'numpy', 'native'"):
         wengert.compile(network, backend="nativ")
