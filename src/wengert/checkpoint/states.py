@@ -1,4 +1,4 @@
-"""What a checkpoint holds: the parameters of a model, and the state of a run that is to go on."""
+"""The content of a checkpoint: the parameters of a model, and the state of a run to resume."""
 
 from __future__ import annotations
 
