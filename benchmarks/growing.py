@@ -49,7 +49,7 @@ def sweep(path: Path, rounds: int) -> str:
                 arrays = [X[:count].copy(), Y[:count].copy()]
                 runs[name] = lambda space=space, arrays=arrays, n=count: space.run(arrays, n, True, 1.0 / n)
                 runs[name]()
-                found.append((space.total(count) / count, np.array(space.grads)))
+                found.append((space.added(count) / count, np.array(space.grads)))
             agree(f"width {width}, batch {count}: machine code differs from NumPy", found[1], found[0], CLOSE)
             seconds = in_turns(runs, rounds)
             cells[-1].append(seconds["numpy"] / seconds["native"])

@@ -75,7 +75,7 @@ def kernel(loss: Any, arguments: Sequence[Any], batched: bool, seed: float) -> C
 
     def run() -> float:
         space.run(arrays, count, True, seed)
-        return float(space.total(count))
+        return float(space.added(count))
 
     return run
 

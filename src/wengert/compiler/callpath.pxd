@@ -49,12 +49,16 @@ cdef class Call:
     cdef Py_ssize_t _fill_items(self, ArgumentReader reader, object x, long long at) except -1
     @cython.locals(entry=CacheEntry, n=Py_ssize_t, several=list, with_grads=bint, value=double)
     cdef object run_one(self, list arrays, list values, bint disabled)
-    @cython.locals(with_grads=bint, scale=double, specializations=list, spaces=list)
+    @cython.locals(with_grads=bint, scale=double, spaces=list, first=Workspace)
     cdef object run_batch(self, list arrays, Py_ssize_t count, str how, bint disabled)
-    @cython.locals(n=Py_ssize_t, place=Py_ssize_t, operands=list, sums=list)
-    cdef object _shared(self, list spaces, list arrays, Py_ssize_t count, str how, bint with_grads, double scale)
+    @cython.locals(entry=CacheEntry, made=Executable, left=list, at=Py_ssize_t, start=Py_ssize_t, end=Py_ssize_t)
+    cdef object _in_strips(self, list spaces, Workspace first, list arrays, Py_ssize_t count, str how, bint with_grads, double scale)
+    @cython.locals(count=Py_ssize_t, is_whole=bint)
+    cdef bint _split(self, list spaces, Workspace first, list arrays, Py_ssize_t at, Py_ssize_t end, bint with_grads, double scale, object results, list left) except -1
+    cdef object _note(self, object made, object rows)
     cdef object _each(self, object values, object dtype)
-    cdef object _combined(self, double value, object node, bint finite)
+    @cython.locals(n=Py_ssize_t, place=Py_ssize_t, operands=list, sums=list)
+    cdef object _combined(self, double value, object spaces, Workspace first, bint with_grads)
 cdef Py_ssize_t _length(object readers) except -1
 @cython.locals(n=Py_ssize_t, k=Py_ssize_t, count=Py_ssize_t)
 cdef bint _are_different(list things) except -1

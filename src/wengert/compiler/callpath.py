@@ -384,102 +384,120 @@ class Call:
         Raises:
             ArgumentError: there is more than one Value an example.
         """
-        made: Executable
         space: Workspace
+        first: Workspace
         self.left, self.partial, self.was_finite, self.was_computed = (), None, True, True
         self.ran, self.shares = None, []
         with_grads, scale = how != "map" and not disabled, 1.0 / count if how == "mean" else 1.0
-        specializations = self.entry.specializations
-        for made in specializations:
-            if self.is_split:
-                break
-            space = Executable.acquire(made)
-            if made.captures.stale(space.params_at):
-                space.release()
-                continue
-            space.load()
-            if not space.run(arrays, count, with_grads, scale) or not space.guards_pass(0, count):
-                space.release()
-                break
-            self.ran = self.entry.latest = made
-            if how == "map":
-                found = self._each(space.values(count), made.dtype)
-            elif not made.is_one:
-                raise self._refused(how, made.shape)
-            else:
-                node = space.node(0.0, NONE) if with_grads else None
-                found = self._combined(space.total(count) * scale, node, node is None or space.is_finite())
-            space.release()
-            return found
-        if not specializations:
-            return None
-        spaces = [Executable.acquire(made) for made in specializations]
-        found = self._shared(spaces, arrays, count, how, with_grads, scale)
+        spaces, first = [], None  # type: ignore[assignment]
+        for made in self.entry.specializations:
+            space = Executable.acquire(made)  # by the class: else Cython looks whether a class of Python's has another
+            space.begin(count, 0 if first is None else first.strip, with_grads)
+            if first is None and space.is_ready(None):
+                first = space
+            spaces.append(space)
+        found = None
+        if first is not None:
+            found = self._in_strips(spaces, first, arrays, count, how, with_grads, scale)
         for space in spaces:
             space.release()
         return found
 
-    def _shared(
-        self, spaces: list[Any], arrays: list[Any], count: Int, how: str, with_grads: bool, scale: float
-    ) -> Any:
-        """Each example by the first specialization that holds for it. Where rows are left, `partial` has the results in
-        an array and, but for `map`, the sum of them as a node.
+    def _in_strips(
+        self, spaces: list[Any], first: Workspace, arrays: list[Any], count: Int, how: str, with_grads: bool,
+        scale: float,
+    ) -> Any:  # fmt: skip
+        """The result of a batch, of which each example runs by the first specialization that holds for it. Where rows
+        are left, `partial` has the results in an array or, but for `map`, the sum of them as a node.
+
+        What a number is added to does not depend on which specialization a strip was given to first.
+
+        Args:
+            spaces: of all specializations.
+            first: of the first one that can run.
+            arrays: the arguments.
+            count: how many examples there are.
+            how: as of `run_batch`.
+            with_grads: whether derivatives are asked for.
+            scale: of their seed.
         """
+        entry, made, at = self.entry, first.made, 0
+        results = entry.numpy.empty((count, *(made.shape or ()))) if how == "map" else None
+        left: list[Any] = []
+        while at < count:
+            start = at
+            if not self.is_split:
+                at = first.run_strips(arrays, at, count, with_grads, scale, results)
+                if at > start:
+                    entry.latest = made
+                    if at - start == count:
+                        self.ran = made
+                    else:
+                        self._note(made, range(start, at))
+            if at < count:
+                end = at + first.strip if at + first.strip < count else count
+                if not self._split(spaces, first, arrays, at, end, with_grads, scale, results, left):
+                    return None
+                at = end
+        if self.ran is None and not self.shares:
+            self.left = range(count)
+            return None
+        if results is not None:
+            dtype = made.dtype
+            for other, _ in self.shares:
+                dtype = entry.numpy.promote_types(dtype, other.dtype)
+            found = self._each(results, dtype)
+        elif made.is_one:
+            found = self._combined(first.total * scale, spaces if self.ran is None else None, first, with_grads)
+        elif left:  # of which one may raise before
+            found = None
+        else:
+            raise ArgumentError(f"{how} needs one Value an example, and the function gives {made.shape}: use map")
+        if not left:
+            return found
+        self.left, self.partial = entry.numpy.concatenate(left), found
+        return None
+
+    def _split(
+        self, spaces: list[Any], first: Workspace, arrays: list[Any], at: Int, end: Int, with_grads: bool,
+        scale: float, results: Any, left: list[Any],
+    ) -> bool:  # fmt: skip
+        """Run a strip by several specializations; False if that cannot be."""
         made: Executable
         space: Workspace
-        space = spaces[0]
-        made = space.made
-        dtype, leaves, shape, numpy = None, True, made.shape or (), self.entry.numpy
-        values = numpy.empty((count, *shape))
-        known: dict[int, Any] = {}  # the places of the parameters
-        operands: list[Any] = []
-        sums: list[float] = []
-        for space, taken in share(spaces, arrays, None, count, with_grads, scale, None, values):
+        numpy, shape, count = self.entry.numpy, first.made.shape or (), end - at
+        rows = numpy.arange(at, end) if at else None
+        values = numpy.empty((count, *shape)) if results is None else results[at:end]
+        is_whole = False
+        for space, taken in share(spaces, arrays, rows, count, with_grads, scale, None, values):
             if space is None:
                 if taken is None:
                     self.was_computed = False
-                    return None
-                self.left = taken
+                    return False
+                if len(taken):
+                    left.append(at + taken)
+                    values[taken] = 0.0
                 break
             made = space.made
-            self.entry.latest = made
-            self.shares.append((made, taken))
-            self.is_split = len(taken) < count
             if (made.shape or ()) != shape:
-                return None
-            dtype = made.dtype if dtype is None else numpy.promote_types(dtype, made.dtype)
-            if with_grads:
-                leaves = leaves and made.leaves
-                for n in range(len(made.places)):
-                    p, place = made.operands[n], n
-                    if n >= len(operands) or operands[n] is not p:  # nearly always they are the same ones
-                        place = known.setdefault(id(p), len(operands))
-                        if place == len(operands):
-                            operands.append(p)
-                            sums.append(0.0)
-                    sums[place] += space.g[made.places[n]]
-        if not self.shares:
-            return None
-        if len(self.left):
-            values[self.left] = 0.0
-        if how == "map":
-            made_of = self._each(values, dtype)
-        elif values.ndim > 1:
-            if len(self.left):  # of which one may raise before
-                return None
-            raise self._refused(how, values.shape[1:])
-        else:
-            value, many = float(numpy.add.reduce(values)) * scale, None
-            if with_grads:
-                node: Many = _many(COMPILED, operands, None, leaves)
-                for n in range(len(sums)):
-                    node._partials[n] = float(sums[n])
-                many = node
-            made_of = self._combined(value, many, memory.isfinite(sum([grad * grad for grad in sums])))
-        if not len(self.left):
-            return made_of
-        self.partial = made_of
-        return None
+                return False
+            space.add_grads()
+            self.entry.latest = made
+            is_whole = space is first and len(taken) == count
+            self._note(made, at + taken if at else taken)
+        self.is_split = not is_whole
+        if results is None and is_whole:
+            first.total += first.added(count)
+        elif results is None:
+            first.total += memory.total(memory.address(values, False, values.shape, 0), count)
+        return True
+
+    def _note(self, made: Any, rows: Any) -> None:
+        """Note what served some rows; of each specialization those of one strip are enough to compare."""
+        for other, _ in self.shares:
+            if other is made:
+                return
+        self.shares.append((made, rows))
 
     def _each(self, values: Any, dtype: Any) -> Any:
         """The result of each example, of the kind that the function gives, if all are finite."""
@@ -488,19 +506,50 @@ class Call:
         self.was_finite = False
         return None
 
-    def _combined(self, value: float, node: Any, finite: bool) -> Any:
-        """A node with this value, or a leaf, if all is finite."""
-        if not finite or not memory.isfinite(value):
-            self.was_finite = False
-            return None
-        if node is None:
-            return Value(value)
-        many: Many = node
-        many._data = value
-        return many
+    def _combined(self, value: float, spaces: Any, first: Workspace, with_grads: bool) -> Any:
+        """A node with this value, and the derivatives of all that ran; or a leaf. None if not all is finite.
 
-    def _refused(self, how: str, shape: Any) -> ArgumentError:
-        return ArgumentError(f"{how} needs one Value an example, and the function gives {shape}: use map")
+        Args:
+            value: of the node.
+            spaces: of all specializations; None if but the first one ran.
+            first: that of the first one.
+            with_grads: whether derivatives are asked for.
+        """
+        space: Workspace
+        made: Executable
+        self.was_finite = memory.isfinite(value)
+        if not with_grads:
+            return Value(value) if self.was_finite else None
+        if spaces is None:
+            first.end()
+            self.was_finite = self.was_finite and first.is_finite()
+            return first.node(value, NONE) if self.was_finite else None
+        known: dict[int, Any] = {}  # the places of the parameters
+        operands: list[Any] = []
+        sums: list[float] = []
+        leaves = True
+        for space in spaces:
+            if not space.runs:
+                continue
+            space.end()
+            made = space.made
+            leaves = leaves and made.leaves
+            for n in range(len(made.places)):
+                p, place = made.operands[n], n
+                if n >= len(operands) or operands[n] is not p:  # nearly always they are the same ones
+                    place = known.setdefault(id(p), len(operands))
+                    if place == len(operands):
+                        operands.append(p)
+                        sums.append(0.0)
+                sums[place] += space.g[made.places[n]]
+        self.was_finite = self.was_finite and memory.isfinite(sum([grad * grad for grad in sums]))
+        if not self.was_finite:
+            return None
+        many: Many = _many(COMPILED, operands, None, leaves)
+        many._data = value
+        for n in range(len(sums)):
+            many._partials[n] = float(sums[n])
+        return many
 
 
 def _length(readers: Sequence[Any]) -> Int:

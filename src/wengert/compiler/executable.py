@@ -24,6 +24,7 @@ __all__ = ["EVERY", "Executable", "Workspace", "share"]
 
 COMPILED = BY_NAME["compiled"].code
 EVERY = 1 << 62  # more examples than there are
+UNSEEN, READY, STALE = range(3)  # what is known of a workspace's captures, while a batch runs
 HOWS = ("lt", "le", "gt", "ge", "eq", "ne", "is", "within")  # how guards compare: see `memory.compare`
 
 
@@ -66,14 +67,18 @@ class Executable:
         self.gathered_at = None if len(others) == len(parameters) else others.astype(numpy.int64)
         self.arity = arity = len(kernel.inputs)
         chosen = [made.extents.get(n, 0) if a.role == "index" else -1 for n, a in enumerate(kernel.inputs)]
+        self.chooses: Any = max(chosen, default=0) > 0
         self.bounds: Any = numpy.array(chosen, numpy.int64)  # 0 of integers that choose nothing, -1 of no integers
         self.from_end: Any = numpy.array([n in made.wraps for n in range(arity)], numpy.int64)
         outputs = [(name, a.batched, a.cell_shape) for name, a in kernel.program.outputs.items()]
         outputs += [("", a.batched, a.cell_shape) for a in kernel.wanted]  # the derivatives with respect to inputs
         self.outputs: Any = outputs
+        self.gives_rows: Any = outputs[0][1]  # whether each example of a batch has a result of its own,
+        self.width: Any = prod(outputs[0][2])  # of so many numbers
         guards, sides = made.guards
         self.hows: Any = numpy.array([HOWS.index(guard.how) for guard in guards], numpy.int64)
         self.outcomes: Any = numpy.array([guard.outcome for guard in guards], numpy.int64)
+        self.guard_count: Any = len(guards)
         self.lefts, self.rights = numpy.array(sides or numpy.zeros((0, 2)), numpy.int64).T.copy()
         self.left, self.right = [numpy.array([getattr(guard, n) for guard in guards], float) for n in ("left", "right")]
         self.left_at, self.right_at = self.left.ctypes.data, self.right.ctypes.data
@@ -93,7 +98,11 @@ class Executable:
         code = kernel.code
         self.forward_code, self.both_code = (0, 0) if code is None else (code.forward, code.both)
         self.limit: Any = 0 if code is None else EVERY  # from so many examples on the kernel's own functions run
-        self.unlocked_from: Any = policy.unlocked_from(made.nodes)  # from so many on other threads run meanwhile
+        self.unlocked_from: Any = policy.unlocked_from(made.nodes)  # from so many on other threads run meanwhile,
+        self.pause: Any = policy.pause(made.nodes)  # and after so many it is seen to what else there is to do
+        given = self.row + sum([prod(cell) for _, _, cell in outputs])
+        self.strip: Any = policy.strip((kernel.work(1024) - kernel.work(0)) // 1024 + given)  # examples at once,
+        self.python_strip: Any = policy.python_strip(kernel.row() + given) if kernel.is_cut else EVERY
         self.least: Any = 0  # for fewer examples than so many the function itself serves
         self.checked: Any = 0  # on how many examples it was compared with the function
         self.pool: list[Any] = []
@@ -190,11 +199,16 @@ class Workspace:
         self.work = self.sides_at = self.sides_step = 0
         self.room = self.count = 0  # for how many examples there is memory, and how many there were in the last run
         self.results: Any = None
-        self.shapes: list[Any] = []  # of the outputs, for the examples that there is memory for
-        self.is_given: Any = False  # whether the array of results is somebody else's by now
         self.is_bounded: Any = False
         self.rows: Any = None  # room for copies of inputs, those of so many examples
         self.row_room: Any = 0
+        self.by_python: Any = False  # of a batch: whether the kernel's own functions run,
+        self.strip: Any = 0  # how many examples run at once,
+        self.runs: Any = 0  # how often some ran whose guards passed,
+        self.total: Any = 0.0  # the sum of their results,
+        self.sums: Any = None  # and those of the derivatives, where they are more than one strip
+        self.sums_at: Any = 0
+        self.state: Any = UNSEEN
 
     def __enter__(self) -> Workspace:
         return self
@@ -237,7 +251,7 @@ class Workspace:
         if count >= made.limit:
             return self._computed_by_python(arrays, count, with_grads, seed)
         is_unlocked = count >= made.unlocked_from
-        if count != self.room or self.is_given or is_unlocked:
+        if count != self.room or is_unlocked:
             self._reserve(count, is_unlocked)  # before anything is pointed at, for this may let other code run
         self.is_copied = False
         for n in range(made.arity):
@@ -260,13 +274,14 @@ class Workspace:
         where other threads run meanwhile they change none of it.
         """
         made = self.made
-        if count != self.room or self.is_given:
+        if count != self.room:
             self._reserve(count, False)
         self.count = count
         self.results, self.is_bounded = None, True
+        code = made.both_code if with_grads else made.forward_code
         memory.call(
-            made.both_code if with_grads else made.forward_code, count, seed, inputs, self.params_at, self.grads_at,
-            self.targets_at, self.work, count >= made.unlocked_from,
+            code, count, seed, inputs, self.params_at, self.grads_at, self.targets_at, self.work,
+            count >= made.unlocked_from,
         )  # fmt: skip
 
     def _reserve(self, count: Int, with_rows: bool) -> None:
@@ -275,14 +290,12 @@ class Workspace:
             self._room_for(count)
         if count > self.room or (count < self.room and self.input_grads_count):  # they lie end to end
             self._make_room(count)
-        elif self.is_given:
-            self._make_output(0)
 
     def _make_room(self, count: Int) -> None:
         made, numpy = self.made, self.made.numpy
-        self.room, self.memory, self.is_given = 0, [None] * (len(made.outputs) + 1), False
-        self.shapes = [(count, *shape) if batched else shape for _, batched, shape in made.outputs]
-        sizes = [prod(shape) for (name, _, _), shape in zip(made.outputs, self.shapes, strict=True) if not name]
+        self.room, self.memory = 0, [None] * (len(made.outputs) + 1)
+        shapes = [(count, *shape) if batched else shape for _, batched, shape in made.outputs]
+        sizes = [prod(shape) for (name, _, _), shape in zip(made.outputs, shapes, strict=True) if not name]
         self.input_grads_count = sum(sizes)
         self.input_grads = numpy.zeros(self.input_grads_count)
         start = self.input_grads_at = memory.address(self.input_grads, False, self.input_grads.shape, 0)
@@ -291,18 +304,14 @@ class Workspace:
                 self.targets[n] = start
                 start += 8 * sizes.pop(0)
                 continue
-            self._make_output(n)
+            left = self.memory[n] = numpy.empty(shapes[n])
+            self.targets[n] = memory.address(left, False, left.shape, 0)
             if name == "sides":
                 self.sides_at = self.targets[n]
-                self.sides_step = self.memory[n].size // count if batched else 0
+                self.sides_step = left.size // count if batched else 0
         scratch = self.memory[-1] = numpy.zeros(made.kernel.work(count) + 8)
         self.work = (memory.address(scratch, False, scratch.shape, 0) + 63) // 64 * 64
         self.room = count
-
-    def _make_output(self, n: Int) -> None:
-        made = self.memory[n] = self.made.numpy.empty(self.shapes[n])
-        self.targets[n] = memory.address(made, False, made.shape, 0)
-        self.is_given = False
 
     def _point(self, n: Int, x: Any, count: Int) -> bool:
         """Put down where machine code finds an input; False if an index is out of bounds."""
@@ -422,11 +431,11 @@ class Workspace:
                     self.input_grads = numpy.concatenate([numpy.asarray(x, float).reshape(-1) for x in by])
                     self.input_grads_at = memory.address(self.input_grads, False, self.input_grads.shape, 0)
                     self.input_grads_count = len(self.input_grads)
-                if len(made.hows):
+                if made.guard_count:
                     self.memory = [numpy.ascontiguousarray(self.results["sides"], float)]  # or they are complex
         except Exception:  # an operation of the user's own may raise anything, and so may numbers beyond all bounds
             return False
-        if len(made.hows):
+        if made.guard_count:
             sides = self.memory[0]
             self.sides_at = memory.address(sides, False, sides.shape, 0)
             self.sides_step = sides.size // count if self._is_batched("sides") else 0
@@ -446,43 +455,35 @@ class Workspace:
         """The result of the last run on one example."""
         return memory.get(self.targets[0]) if self.results is None else float(self.results["out"])
 
-    def total(self, count: Int) -> float:
+    def added(self, count: Int) -> float:
         """The sum of the results of the last run on a batch, of one number each."""
         if self.results is not None:
             return float(self.made.numpy.add.reduce(self.values(count), axis=None))
-        if self.made.outputs[0][1]:
-            return memory.total(self.targets[0], count)
-        return count * memory.get(self.targets[0])
+        return memory.total(self.targets[0], count) if self.made.gives_rows else count * memory.get(self.targets[0])
 
     def values(self, count: Int) -> Any:
-        """The results of the last run on a batch, in an array of their own."""
-        numpy = self.made.numpy
-        if self.results is not None:
-            made = numpy.array(self.results["out"], float, order="C")
-        elif count == self.room:
-            made, self.is_given = self.memory[0], True
-        else:
-            made = self.output("out").copy()
-        shape = (count, *(self.made.shape or ()))
+        """The results of the last run on a batch, in an array that is good until the next one."""
+        made, shape = self.output("out"), (count, *(self.made.shape or ()))
         if made.shape == shape:
             return made
-        return made.reshape(shape) if made.size == prod(shape) else numpy.broadcast_to(made, shape).copy()
+        return made.reshape(shape) if made.size == prod(shape) else self.made.numpy.broadcast_to(made, shape)
 
     def guards_pass(self, row: Int, count: Int) -> bool:
         """Return True if the last run came to the same comparisons as the recorded one on so many examples, from one
         on.
         """
-        made = self.made
-        at = self.sides_at + 8 * row * self.sides_step
-        count = count if self.sides_step else 1
-        for n in range(len(made.hows)):
-            left, right = at + 8 * made.lefts[n], at + 8 * made.rights[n]
-            left_step = right_step = self.sides_step
-            if made.lefts[n] < 0:
-                left, left_step = made.left_at + 8 * n, 0
-            if made.rights[n] < 0:
-                right, right_step = made.right_at + 8 * n, 0
-            if not memory.compare(made.hows[n], left, left_step, right, right_step, count, made.outcomes[n] != 0):
+        step = self.sides_step
+        at = self.sides_at + 8 * row * step
+        count = count if step else 1
+        for n in range(self.made.guard_count):
+            left, left_step = at + 8 * self.made.lefts[n], step
+            right, right_step = at + 8 * self.made.rights[n], step
+            if self.made.lefts[n] < 0:
+                left, left_step = self.made.left_at + 8 * n, 0
+            if self.made.rights[n] < 0:
+                right, right_step = self.made.right_at + 8 * n, 0
+            how, outcome = self.made.hows[n], self.made.outcomes[n] != 0
+            if not memory.compare(how, left, left_step, right, right_step, count, outcome):
                 return False
         return True
 
@@ -527,7 +528,7 @@ class Workspace:
         count, numbers = len(made.computed), None
         at = self.targets[0] if self.results is None else 0
         if at == 0 or made.needs_numbers:
-            numbers = self.values(1).reshape(-1)
+            numbers = self.values(1).reshape(-1).copy()
             at = memory.address(numbers, False, numbers.shape, 0)
         if not memory.finite(at, count):
             return None
@@ -543,11 +544,186 @@ class Workspace:
                 leaves.append(Value(number) if made.computed[n] else number)
         return made.build(leaves, values, numbers)
 
+    # -- batches ------------------------------------------------------------------------------------------------------
+
+    def begin(self, count: Int, strip: Int, with_grads: bool) -> None:
+        """Run on so many examples from now on: so many at once, or for 0 as many as stay in the cache."""
+        made = self.made
+        self.by_python = count >= made.limit  # whatever is cut
+        strip = strip or (made.python_strip if self.by_python else made.strip)
+        self.strip = strip if strip < count else count
+        self.runs, self.total, self.state, self.sums_at = 0, 0.0, UNSEEN, 0
+        if with_grads and self.strip < count:
+            if self.sums is None:
+                self.sums = made.numpy.empty(len(self.g))
+            self.sums[...] = 0.0
+            self.sums_at = memory.address(self.sums, False, self.sums.shape, 0)
+
+    def is_ready(self, load: Any) -> bool:
+        """Look at what is read outside, and read the parameters, once for a batch; False if something has changed.
+
+        Args:
+            load: gives it its parameters; None if they are as the Values have them.
+        """
+        if self.state == UNSEEN:
+            self.state = STALE if self.stale_capture() else READY
+            if self.state == READY:
+                if load is None:
+                    self.load()
+                else:
+                    load(self)
+        return bool(self.state == READY)
+
+    def run_strips(self, arrays: list[Any], start: Int, count: Int, with_grads: bool, seed: float, results: Any) -> Int:
+        """Run on the examples of a batch from one on, strip by strip, as long as the guards pass.
+
+        Args:
+            arrays: the arguments, of all examples.
+            start: the example.
+            count: how many there are.
+            with_grads: see `run`.
+            seed: see there.
+            results: takes what each comes to; None if their sum is asked for, which is added to the `total`.
+
+        Returns:
+            The example up to which they pass.
+        """
+        if self.by_python:
+            return self._strips_by_python(arrays, start, count, with_grads, seed, results)
+        made = self.made
+        unlocked, results_at = count >= made.unlocked_from, 0
+        if results is not None and made.gives_rows and results.size == count * made.width:
+            results_at = memory.address(results, False, results.shape, 0)
+        at_once = made.pause if unlocked else count  # examples between two looks at what else there is to do
+        if at_once < self.strip or (results is not None and not results_at):
+            at_once = self.strip
+        at_once = at_once // self.strip * self.strip
+        code = made.both_code if with_grads else made.forward_code
+        self._reserve(self.strip, False)
+        while start < count:
+            end = start + at_once if start + at_once < count else count
+            if not self._point_rows(arrays, start, end, count, unlocked):
+                others = self._row_by_row(arrays, count)
+                if others is not arrays:
+                    arrays = others
+                elif at_once > self.strip:
+                    at_once = self.strip  # perhaps it is in one strip alone
+                else:
+                    return start
+                continue
+            self.results, self.is_bounded = None, True
+            if unlocked:
+                with cython.nogil:
+                    at = self._strips(start, end, code, seed, results_at, True)
+                memory.check_signals()
+            else:
+                at = self._strips(start, end, code, seed, results_at, False)
+            if at < end:
+                return at
+            if results is not None and not results_at:
+                results[start:end] = self.values(end - start)
+            start = end
+        return start
+
+    def _strips_by_python(
+        self, arrays: list[Any], start: Int, count: Int, with_grads: bool, seed: float, results: Any
+    ) -> Int:
+        """The same by the kernel's own functions."""
+        while start < count:
+            end = start + self.strip if start + self.strip < count else count
+            given = arrays if end - start == count else [x[start:end] for x in arrays]
+            if not self._computed_by_python(given, end - start, with_grads, seed):
+                return start
+            if not self.guards_pass(0, end - start):
+                return start
+            if results is None:
+                self.total += self.added(end - start)
+            else:
+                results[start:end] = self.values(end - start)
+            self.add_grads()
+            start = end
+        return start
+
+    def _strips(self, at: Int, end: Int, code: Int, seed: float, results_at: Int, unlocked: bool) -> Int:
+        """Run machine code on strips of the examples that are pointed at; where the guards do not pass."""
+        left_at = self.targets[0]
+        while at < end:
+            count = end - at if end - at < self.strip else self.strip
+            if results_at:
+                self.targets[0] = results_at + 8 * at * self.made.width
+            memory.call(
+                code, count, seed, self.inputs_at, self.params_at, self.grads_at, self.targets_at, self.work,
+                unlocked and not ieee.COMPILED,  # where the lock is released for all strips
+            )  # fmt: skip
+            if not self.guards_pass(0, count):
+                break
+            if not results_at:
+                if self.made.gives_rows:
+                    self.total += memory.total(self.targets[0], count)
+                else:
+                    self.total += count * memory.get(self.targets[0])
+            self.add_grads()
+            for n in range(self.made.arity):
+                self.inputs[n] += 8 * count * self.made.widths[n]
+            self.count = count
+            at += count
+        self.targets[0] = left_at
+        return at
+
+    def add_grads(self) -> None:
+        """Add the derivatives of the last run, on some examples of a batch."""
+        self.runs += 1
+        if self.sums_at:
+            memory.accumulate(self.grads_at, self.sums_at, len(self.g))
+
+    def end(self) -> None:
+        """The batch is over: the derivatives are those of all examples."""
+        if self.sums_at:
+            memory.copy(self.sums_at, self.grads_at, len(self.g))
+
+    def _point_rows(self, arrays: list[Any], start: Int, end: Int, count: Int, with_copies: bool) -> bool:
+        """Put down where some examples of a batch lie, or copies of them; False if they do not lie row after row, or an
+        index is out of bounds.
+        """
+        made = self.made
+        rows = end - start
+        free = self._room_for(rows) if with_copies or made.chooses else 0
+        for n in range(made.arity):
+            extent, size = made.bounds[n], rows * made.widths[n]
+            at = memory.address(arrays[n], extent >= 0, made.cells[n], count)
+            if not at:
+                return False
+            at += 8 * start * made.widths[n]
+            if with_copies or extent > 0:  # what is looked at is what is used
+                memory.copy(at, free, size)
+                at = free
+                free += 8 * size
+            if extent > 0 and not memory.indices(at, at, size, extent, made.from_end[n] != 0):
+                return False
+            if extent == 0 and not memory.are_exact(at, size):
+                return False
+            self.kept[n] = None
+            self.inputs[n] = at
+        return True
+
+    def _row_by_row(self, arrays: list[Any], count: Int) -> list[Any]:
+        """The arguments with copies of those that do not lie row after row; the list itself if all do, or cannot."""
+        made, numpy = self.made, self.made.numpy
+        others = arrays
+        for n in range(made.arity):
+            x, whole = arrays[n], made.bounds[n] >= 0
+            if not memory.address(x, whole, made.cells[n], count) and not (whole and x.dtype.kind == "f"):
+                copied = numpy.array(x, numpy.int64 if whole else float, order="C")
+                if copied.shape == (count, *made.cells[n]):
+                    others = list(others) if others is arrays else others
+                    others[n] = copied
+        return others
+
     def run_rows(self, arrays: list[Any], places: Any, with_grads: bool, seed: float) -> bool:
         """`run` for some of the examples of a batch: those at these places."""
         made = self.made
         count = len(places)
-        if count >= made.limit:
+        if self.by_python:
             return self._computed_by_python([x[places] for x in arrays], count, with_grads, seed)
         self.is_bounded = False
         self._reserve(count, True)
@@ -606,7 +782,7 @@ class Workspace:
             waiting[max(first, 0) :].sort()
             return first
         if results is not None and results.shape[1:] == self.made.shape:
-            results[waiting], self.is_given = self.values(count), False
+            results[waiting] = self.values(count)
         at, others = memory.address(waiting, True, (count,), 0), self._room_for(count)
         for row in range(count):
             if self.guards_pass(row, 1):
@@ -636,13 +812,13 @@ def share(
     """Run each of some rows of a batch by the first of several executables whose guards pass for it.
 
     Args:
-        several: a workspace of each, in the order in which they are asked.
+        several: a workspace of each, in the order in which they are asked: see `Workspace.begin`.
         arrays: the arguments, of all rows.
         rows: the places of those that are run; None for the first ones.
         count: how many these are.
         with_grads: whether derivatives are asked for.
         seed: see `Workspace.run`.
-        load: gives a workspace its parameters; None if they are as the Values have them.
+        load: see `Workspace.is_ready`.
         results: see `Workspace.divide`.
 
     Yields:
@@ -652,12 +828,8 @@ def share(
     space: Workspace
     waiting = None  # all of them
     for space in several:
-        if space.stale_capture():
+        if not space.is_ready(load):
             continue
-        if load is None:
-            space.load()
-        else:
-            load(space)
         waiting = space.made.numpy.arange(count) if waiting is None else waiting
         first = space.divide(arrays, rows, waiting, results)
         taken, waiting = waiting[: max(first, 0)], waiting[max(first, 0) :]

@@ -113,6 +113,14 @@ cdef extern from *:
         for (long long i = 0; i < n; i++) ((double *)(intptr_t)target)[chosen[i]] += from[i];
     }
 
+    /* Adds n numbers to as many others. */
+    static CYTHON_UNUSED void wengert_accumulate(long long source, long long target, long long n)
+    {
+        const double *from = (const double *)(intptr_t)source;
+        double *to = (double *)(intptr_t)target;
+        for (long long i = 0; i < n; i++) to[i] += from[i];
+    }
+
     static CYTHON_UNUSED int wengert_finite(long long at, long long n)
     {
         const double *x = (const double *)(intptr_t)at;
@@ -284,9 +292,9 @@ cdef extern from *:
     bint are_bytes "wengert_are_bytes"(object now, object then) noexcept
     void scatter "wengert_scatter"(long long source, long long target, long long places, long long n) noexcept
     bint scatter_list "wengert_scatter_list"(list source, long long target, long long places, long long n) noexcept
-    void call "wengert_call"(long long code, long long n, double seed, long long inputs, long long params, long long grads, long long outputs, long long work, bint unlocked) noexcept
+    void call "wengert_call"(long long code, long long n, double seed, long long inputs, long long params, long long grads, long long outputs, long long work, bint unlocked) noexcept nogil
     long long address "wengert_address"(object x, bint whole, tuple shape, Py_ssize_t rows) noexcept
-    bint compare "wengert_compare"(long long how, long long left, long long left_step, long long right, long long right_step, long long n, bint outcome) noexcept
+    bint compare "wengert_compare"(long long how, long long left, long long left_step, long long right, long long right_step, long long n, bint outcome) noexcept nogil
     bint indices "wengert_indices"(long long source, long long target, long long n, long long extent, bint wraps) noexcept
     bint are_exact "wengert_are_exact"(long long at, long long n) noexcept
     void copy "wengert_copy"(long long source, long long target, long long n) noexcept
@@ -294,7 +302,9 @@ cdef extern from *:
     void add "wengert_add"(long long source, long long target, long long places, long long n) noexcept
     bint finite "wengert_finite"(long long at, long long n) noexcept
     double squares "wengert_squares"(long long at, long long n) noexcept
-    double total "wengert_total"(long long at, long long n) noexcept
+    double total "wengert_total"(long long at, long long n) noexcept nogil
+    void accumulate "wengert_accumulate"(long long source, long long target, long long n) noexcept nogil
+    int check_signals "PyErr_CheckSignals"() except -1
     object pop "wengert_pop"(list pool)
     int push "wengert_push"(list pool, object x) except -1
     object contents "wengert_contents"(object cell, object missing)
@@ -303,7 +313,7 @@ cdef extern from *:
 cdef inline bint is_exact(long long x) noexcept:
     return -(1LL << 53) <= x < (1LL << 53)
 
-cdef inline double get(long long at) noexcept:
+cdef inline double get(long long at) noexcept nogil:
     return (<double*><Py_ssize_t>at)[0]
 
 cdef inline void put(long long at, double x) noexcept:

@@ -45,7 +45,7 @@ def call(
 ) -> None:
     """Run machine code on so many examples.
 
-    Without the interpreter's lock other threads run meanwhile: they might change or resize any array that is theirs.
+    Unlocked, it lets other threads run meanwhile, which might change or resize any array that is theirs.
     """
     _function(int(code), bool(unlocked))(int(n), seed, *map(int, (inputs, params, grads, outputs, work)))
 
@@ -112,6 +112,16 @@ def add(source: int, target: int, places: int, n: int) -> None:
     """Add n numbers to those at these places, which are different ones."""
     chosen = _view(places, n, True)
     _view(target, chosen.max(initial=-1) + 1)[chosen] += _view(source, n)
+
+
+def accumulate(source: int, target: int, n: int) -> None:
+    """Add n numbers to as many others."""
+    made = _view(target, n)
+    made += _view(source, n)
+
+
+def check_signals() -> None:
+    """Raise KeyboardInterrupt if there was Ctrl-C; interpreted, Python does so by itself."""
 
 
 def finite(at: int, n: int) -> bool:

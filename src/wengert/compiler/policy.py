@@ -11,9 +11,10 @@ table): recording and compiling a program takes as long as running 700 to 1,500 
 
 from __future__ import annotations
 
-__all__ = ["AT_ONCE", "BRANCHES", "CHANGES", "CHECKED_CALLS", "EXAMPLES", "INVALIDATIONS", "LARGE", "MATRIX"]
-__all__ += ["PAYS", "PRODUCTS", "RETURNS", "SAVES", "SIGNATURES", "SPECIALIZATIONS", "UNLOCKED", "compiles", "lifts",
-            "numpy_from", "pays_from", "products_from", "unlocked_from"]  # fmt: skip
+__all__ = ["AT_ONCE", "BRANCHES", "CACHE", "CHANGES", "CHECKED_CALLS", "EXAMPLES", "INVALIDATIONS", "LARGE"]
+__all__ += ["MATRIX", "PAUSE", "PAYS", "PRODUCTS", "RETURNS", "ROOM", "SAVES", "SIGNATURES", "SPECIALIZATIONS"]
+__all__ += ["STRIPS", "UNLOCKED", "compiles", "lifts", "numpy_from", "pause", "pays_from", "products_from"]
+__all__ += ["python_strip", "strip", "unlocked_from"]
 
 LARGE = 5_000  # programs of more operations are lifted only
 EXAMPLES = 32  # once this many examples have run
@@ -23,7 +24,10 @@ BRANCHES = 4  # this many specializations of a signature are compiled at once; f
 SAVES = 10  # NumPy runs if each of its steps replaces at least this many operations
 PRODUCTS = 1 << 22  # BLAS is faster if a call's largest matrix product has at least this many multiplications
 MATRIX = 1 << 13  # and its matrix at least this many elements
-UNLOCKED = 100_000  # runs of at least this many operations release the interpreter's lock
+UNLOCKED = 100_000  # runs of at least this many operations release the interpreter's lock,
+PAUSE = 10_000_000  # and look for Ctrl-C each time this many are done
+CACHE, ROOM = 1 << 18, 1 << 24  # bytes: a strip of a batch fits in the first, or in the second if it is a short one
+STRIPS = 8, 32, 1024  # examples: a vector of some machine, a short strip, the longest one
 CHECKED_CALLS = 4  # the first calls of a specialization are compared with the function
 SPECIALIZATIONS = 32  # of one signature; beyond, the function runs uncompiled
 SIGNATURES = 256  # of a function; beyond, those of dead objects are dropped, then the least recently used ones,
@@ -80,3 +84,28 @@ def unlocked_from(nodes: int) -> int:
         nodes: the operations per example.
     """
     return -(-UNLOCKED // max(nodes, 1))
+
+
+def pause(nodes: int) -> int:
+    """Return the number of examples after which a long run looks for Ctrl-C.
+
+    Args:
+        nodes: the operations per example.
+    """
+    return -(-PAUSE // max(nodes, 1))
+
+
+def strip(numbers: int) -> int:
+    """Return the number of examples in a strip of machine code.
+
+    Args:
+        numbers: the numbers per example: inputs, outputs and scratch.
+    """
+    vector, short, longest = STRIPS
+    each = 8 * max(numbers, 1)
+    return min(max(CACHE // each, min(short, ROOM // each), vector), longest) // vector * vector
+
+
+def python_strip(numbers: int) -> int:
+    """Return the number of examples in a strip of NumPy, which takes a call for each step."""
+    return max(ROOM // (8 * max(numbers, 1)), STRIPS[0])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import nullcontext
 from itertools import count
 from math import fabs, inf, nan, sqrt, tanh
 from operator import attrgetter
@@ -28,6 +29,8 @@ Class = TypeVar("Class", bound=type)
 
 class cython:  # noqa: N801  (replaces the module of this name when the engine is not compiled)
     """Cython's decorators, which do nothing in Python."""
+
+    nogil = nullcontext()  # a block in which other threads run
 
     @staticmethod
     def cclass(marked: Class) -> Class:

@@ -192,7 +192,7 @@ class Batches:
         if not self.is_all:
             memory.copy(space.grads_at, self.gradients_at, len(made.parameters))
             self.rest[...] = 0.0
-        self.loss += space.total(count)
+        self.loss += space.added(count)
         if self.is_shown:  # copied at once, as they may be parameters, which the step changes
             if self.shown >= 0 and space.results is None:
                 to = self.predictions_at + 8 * cut * self.width
@@ -206,10 +206,12 @@ class Batches:
         space: executable.Workspace
         rows = self.order[cut : cut + count]
         self.gradients[...] = 0.0
+        for space in self.spaces:
+            space.begin(count, count, False)
         for space, taken in executable.share(self.spaces, self.data, rows, count, True, scale, self.give_numbers):
             if space is None:
                 return taken is not None and not len(taken)
-            self.loss += space.total(len(taken))
+            self.loss += space.added(len(taken))
             self.gradients[self.spots[id(space)]] += space.grads
             if self.is_shown:
                 self.predictions[cut + taken] = space.output("auxiliary")
@@ -226,5 +228,5 @@ class Batches:
         if not (penalty.run([], 1, True, 1.0) and penalty.guards_pass(0, 1)):
             return False
         memory.add(penalty.grads_at, self.gradients_at, self.penalized_at, count)
-        self.loss += penalty.total(1)
+        self.loss += penalty.added(1)
         return True

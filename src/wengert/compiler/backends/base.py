@@ -75,6 +75,7 @@ class Kernel(ABC):
         inputs: what is given for each run, in this order.
         params: the parameters.
         code: its functions as machine code; None where it has none.
+        is_cut: whether its own functions are given a large batch in strips.
         refusal: why another back end runs the program after all; empty if none does.
         agree: how closely it must follow the function, relative to each number.
         nudge: more than the rounding of thousands of operations, and less than what anyone means to change.
@@ -83,6 +84,7 @@ class Kernel(ABC):
 
     name: ClassVar[str]
     refusal: str = ""
+    is_cut: ClassVar[bool] = True
     agree: float = 1e-9
     nudge: float = 1e-11
     floor: float = 0.0
@@ -102,6 +104,11 @@ class Kernel(ABC):
     def code(self) -> MachineCode | None:
         """Its functions as machine code; None where it has none."""
         return None
+
+    def row(self) -> int:
+        """How many numbers its own functions make for an example of a batch, about."""
+        made = [array for part in (self.program, self.back) for step in part.steps for array in step.makes]
+        return sum(array.size for array in made if array.batched)
 
     def work(self, count: int) -> int:
         """How many doubles of scratch the machine code takes for so many examples."""

@@ -100,6 +100,7 @@ class XLAKernel(Kernel):
     """
 
     name = "xla"
+    is_cut = False  # it compiles anew for each size
 
     def __init__(self, program: Program, back: Program, wanted: Sequence[Array] = (), single: bool = False) -> None:
         super().__init__(program, back, wanted)

@@ -210,7 +210,7 @@ class Specialization(Executable):
         """The results, and the derivatives of their sum."""
         if not space.run([*arrays], count, with_grads, 1.0):
             return None
-        results = space.values(count).reshape(-1)
+        results = space.values(count).reshape(-1).copy()  # the next run writes there
         if not with_grads:
             return [results]
         own = space.grads
