@@ -14,6 +14,7 @@ from wengert.compiler import memory, policy
 from wengert.compiler.captures import Captures
 from wengert.compiler.fused import SavedCall, gather, results_of
 from wengert.engine import Many, Value, _many
+from wengert.errors import OperationError
 from wengert.ops import BY_NAME, ieee
 from wengert.ops.ieee import Int, cython
 
@@ -131,7 +132,8 @@ class Executable:
         with self.acquire() as space:
             space.params[...] = params
             space.weigh(cotangents)
-            space.run(arrays, 1, True, 1.0)
+            if not space.run(arrays, 1, True, 1.0):  # the rule of an operation of the user's has raised
+                raise OperationError("the derivatives of a compiled function's results cannot be computed again")
             grads = space.grads if self.is_own else space.grads[self.numpy.asarray(self.places)]
             return self.numpy.concatenate([grads, space.input_grads])
 
