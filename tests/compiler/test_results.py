@@ -412,6 +412,22 @@ def test_one_sweep_for_what_came(monkeypatch: pytest.MonkeyPatch) -> None:
     assert swept(lambda: g([0.3, 0.4])) == 0
 
 
+@pytest.mark.parametrize("name", ["one", "nested", "named"])
+def test_a_wrong_derivative_of_several_results_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    both = NumPyKernel.both
+
+    def wrong(self: Any, arrays: Any, seed: Any, buffers: Any) -> Any:
+        made = both(self, arrays, seed, buffers)
+        buffers.grads *= 1.0 + 1e-6
+        return made
+
+    monkeypatch.setattr(NumPyKernel, "both", wrong)
+    compiled = wengert.compile(SHAPES[name], backend="numpy")
+    said = warned(*[lambda: alike(compiled(0.5), SHAPES[name](0.5), P, random.Random(1))] * 4)
+    assert len(said) == 3
+    assert all("the derivative of the array program is" in text for text in said)
+
+
 @pytest.mark.parametrize("backend", ["numpy", "native", "xla"])
 def test_a_cotangent_that_did_not_come_is_no_zero(backend: str) -> None:
     """Where a derivative is infinite, the function itself serves: 0 times infinity is nan."""
@@ -469,6 +485,11 @@ def test_the_values_that_were_there_are_given_back() -> None:
         assert result[0] is result[1] is x
     lifted(twice)
     assert gradients(result[2], [x]).tolist() == [0.6]
+    alone = wengert.compile(lambda a, b: b if isinstance(a, Value) else P[0])
+    for number in range(6):
+        assert alone(x, y) is y
+        assert alone(0.1 * number, y) is P[0]
+    lifted(alone)
 
 
 HELD, ARRAY, TABLE = [P[0], P[1]], np.array([1.0, 2.0]), {"row": [1.0]}

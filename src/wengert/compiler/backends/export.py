@@ -53,9 +53,13 @@ def source_of(kernel: Kernel, name: str, language: str, gradient: bool) -> str:
     """The text of a kernel's program, as a function of a name or as near to it as Python allows.
 
     Raises:
-        ArgumentError: the language is unknown, or has no way to write an operation of the user's own.
+        ArgumentError: the language is unknown, or has no way to write an operation of the user's own; or it is C, and
+            the function gives several numbers.
     """
     if language == "c":
+        if kernel.program.outputs["out"].cell_shape:
+            raise ArgumentError("source(): a function of C gives one number, and this one gives several: write them "
+                                "as a sum, or take the source in another language")  # fmt: skip
         return c_source(kernel, name, gradient)
     if language not in LIBRARIES:
         *most, last = map('"{}"'.format, (*LIBRARIES, "c"))

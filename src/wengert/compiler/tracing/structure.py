@@ -215,10 +215,10 @@ class Structure:
     def leaves_of(self, result: Any) -> list[Any] | None:
         """The leaves of another result; None if it is put together otherwise, or its numbers are of other kinds."""
         try:
-            parts = take_apart(result)
+            parts = Parts(result)
         except Unrecordable:
             return None
-        if parts is None or parts.tree != self.tree or parts.dtypes != self.dtypes:
+        if parts.tree != self.tree or parts.dtypes != self.dtypes:
             return None
         return parts.leaves if list(map(kind_of, parts.leaves)) == self.kinds else None
 

@@ -216,7 +216,8 @@ def record(
             if attempt == ATTEMPTS - 1:
                 run = trace(fixed=True)
     structure = None
-    if parts is not None and run.parts is not None:
+    if run.parts is not None:
+        parts = Parts(result) if parts is None else parts
         structure = Structure(parts, run.parts, run.passed, run.recorder.began, watch.seen)
     return Candidate(run, picks, result, parts, structure)
 
@@ -281,7 +282,12 @@ class _Trace:
             raise Unrecordable(f"control flow differed while tracing, at {at}: does it branch on the type of a number?")
         self.recorder.open = True  # for the operands of what was computed last
         self.extents = self.bounds()
+        standing = [x for name in self.value_inputs for x in self.inputs[name].reshape(-1)]
+        self.passed = {id(x): number for number, x in enumerate(standing)}
         self.parts = None if arguments.signature.batched else take_apart(self.result)
+        if not arguments.signature.batched and isinstance(self.result, Value):
+            is_known = id(self.result) in self.passed or self.result._made < self.recorder.began
+            self.parts = Parts(self.result) if is_known else None  # it is given back, and not one like it
         self.shape, results = _flat_result(self.result)
         if self.parts is not None:  # in a regular array or one behind the other
             self.shape = self.shape if self.shape and len(results) == len(self.parts.leaves) else None
@@ -289,8 +295,6 @@ class _Trace:
             self.shape = self.shape or (len(results),)
         self.kinds = [self.kind(x) for x in results]
         self.is_doubtful = self.shape != () and any(is_traced(x) and x.doubt for x in results)
-        standing = [x for name in self.value_inputs for x in self.inputs[name].reshape(-1)]
-        self.passed = {id(x): number for number, x in enumerate(standing)}
         guards = self.recorder.guards.values()
         self.guards = [guard for guard in guards if isinstance(guard.left, Value) or isinstance(guard.right, Value)]
         beside = self.result.auxiliary if isinstance(self.result, Auxiliary) else None
