@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 import statistics
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -27,6 +28,7 @@ BACKENDS = [
     pytest.param(name, marks=[pytest.mark.jax] * (name == "xla")) for name in EVERY if EVERY[name].is_available()
 ]
 KINDS = ["floats", "Values"]
+LONG = ("neumaier", "cascaded", "exact dot")  # of Values XLA compiles these for seconds
 EPSILON = sys.float_info.epsilon
 w = Value(1.0)
 Sum = Callable[[list[Any]], Any]
@@ -131,9 +133,18 @@ def made_of(add: Sum, kind: str) -> Callable[[list[float]], Any]:
     return (lambda xs: w * add(xs)) if kind == "floats" else (lambda xs: w * add([w * x for x in xs]))
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", [*ADDED, *OTHERS])
+def combinations(names: Iterable[str]) -> Any:
+    """Each sum, of each kind of numbers, by each back end; those that take long at night alone."""
+    found = []
+    for name, kind, backend in itertools.product(names, KINDS, BACKENDS):
+        is_long = backend.values == ("xla",) and kind == "Values" and name in LONG
+        found.append(
+            pytest.param(name, kind, *backend.values, marks=[*backend.marks, *[pytest.mark.nightly] * is_long])
+        )
+    return pytest.mark.parametrize(("name", "kind", "backend"), found)
+
+
+@combinations([*ADDED, *OTHERS])
 def test_the_bits_are_those_of_the_function(name: str, kind: str, backend: Any) -> None:
     plain = made_of((ADDED | OTHERS)[name], kind)
     compiled = wengert.compile(plain, backend=backend)
@@ -147,9 +158,7 @@ def test_the_bits_are_those_of_the_function(name: str, kind: str, backend: Any) 
     lifted(compiled)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", ["neumaier", "cascaded"])
+@combinations(["neumaier", "cascaded"])
 def test_a_compensated_sum_is_exact(name: str, kind: str, backend: Any) -> None:
     """To the bound of Ogita, Rump and Oishi, which no plain sum comes near to here: some of these are 0 without."""
     compiled = wengert.compile(made_of(ADDED[name], kind), backend=backend)
