@@ -41,8 +41,8 @@ def compile(
     function that cannot be compiled runs unchanged, and `report()` says why. Needs NumPy.
 
     Args:
-        function: plain scalar code for one example, which returns a Value or a number, or lists, tuples, dicts and arrays
-            of them.
+        function: plain scalar code for one example, which returns a Value or a number, or lists, tuples, dicts and
+            arrays of them.
         static: the names of arguments that are part of the program, such as a size or a flag.
         backend: "auto" follows a rule of counts: the first call with a signature is recorded, and from the second call
             on machine code runs (if llvmlite is installed), at once for programs of at most 300 steps, later for larger
