@@ -493,6 +493,28 @@ def test_the_values_that_were_there_are_given_back() -> None:
 
 
 HELD, ARRAY, TABLE = [P[0], P[1]], np.array([1.0, 2.0]), {"row": [1.0]}
+
+
+def test_results_that_integers_choose() -> None:
+    table = [Value(0.3 * n, label="") for n in range(5)]
+
+    def f(n: int, m: int, x: float) -> Any:
+        return {"rows": [table[n], table[m] * x], "both": (table[m], table[n]), "n": n}
+
+    compiled, rng = wengert.compile(f), random.Random(3)
+    for n, m in [(1, 1), (1, 2), (0, 4), (3, 3), (4, 0), (2, 1), (0, 0), (3, 2)]:
+        got, want = compiled(n, m, 0.5), f(n, m, 0.5)
+        assert difference([number_of(x) for x in leaves_of(got)], [number_of(x) for x in leaves_of(want)]) < CLOSE
+        weights = [rng.random() for _ in range(4)]
+        slopes = [
+            gradients(sum([x * weight for x, weight in zip(leaves_of(made), weights, strict=False)]), table)
+            for made in (got, want)
+        ]
+        assert difference(*slopes) < CLOSE
+    lifted(compiled)
+    assert specializations(compiled) == [1]
+
+
 FROM_OUTSIDE: dict[str, tuple[Callable[..., Any], Callable[[Any], Any], Any]] = {  # where in the result what is
     "a list": (lambda x, xs: HELD, lambda result: result, HELD),
     "in a dict": (lambda x, xs: {"y": P[0] * x, "held": HELD}, lambda result: result["held"], HELD),

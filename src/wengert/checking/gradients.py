@@ -140,7 +140,7 @@ def check_gradients(
             up with weights, and with more than 100 inputs only 100 of them are varied.
         rtol: the allowed error of a derivative, relative to its size.
         atol: the allowed absolute error; the uncertainty of the difference is added to both.
-        step: the first and largest step, by default a tenth of max(1, |input|). It is divided by 4 until the
+        step: the first and largest step, by default a tenth of max(1, abs(input)). It is divided by 4 until the
             differences have converged.
         raise_exception: True raises an error for a wrong derivative; False returns the report.
 

@@ -465,7 +465,7 @@ class Workspace:
 
     def values(self, count: Int) -> Any:
         """The results of the last run on a batch, in an array that is good until the next one."""
-        made, shape = self.output("out"), (count, *(self.made.shape or ()))
+        made, shape = self.made.numpy.asarray(self.output("out"), float), (count, *(self.made.shape or ()))
         if made.shape == shape:
             return made
         return made.reshape(shape) if made.size == prod(shape) else self.made.numpy.broadcast_to(made, shape)

@@ -22,7 +22,7 @@ cdef class SavedCall:
     @cython.locals(i=Py_ssize_t, operand=ieee.Item)
     cdef object pass_on(self, tuple operands, double[::1] gradients)
 @cython.no_gc
-cdef class Call(Many):
+cdef class CallNode(Many):
     pass
 @cython.no_gc
 cdef class Result(Many):

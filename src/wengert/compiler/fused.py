@@ -1,7 +1,7 @@
 """What a compiled function needs of the engine: the numbers of many Values at once, one node for all of them, and the
 nodes of several results. And what is kept of such nodes, for those who look at them.
 
-A call that gives several Values is one node, `Call`, which has the operands; each `Result` is made behind it, and
+A call that gives several Values is one node, `CallNode`, which has the operands; each `Result` is made behind it, and
 refers to it by `_b`. In a pass a result leaves its gradient with the `SavedCall`, and the call's turn, which comes when
 all results have had theirs, pulls these cotangents back in one sweep. A Graph does not meet the call: there a result is
 an operation on the operands, with a row of the Jacobian as its partials.
@@ -82,12 +82,15 @@ class SavedCall:
 
     Attributes:
         cotangents: of each result,
-        walks: and in which pass it came, by that's number; both empty before the first pass.
+        walks: and in which pass it came, by its number; both empty before the first pass.
         last: the last pass in which the call had its turn.
     """
 
     def __init__(self, made: Any, inputs: list[Any], numbers: Any, count: int) -> None:
-        self.made, self.inputs, self.numbers, self.count = made, inputs, numbers, count
+        self.made: Any = made
+        self.inputs: list[Any] = inputs
+        self.numbers: Any = numbers
+        self.count: Any = count
         self.cotangents: list[float] = []
         self.walks: list[int] = []
         self.last: Any = 0
@@ -128,7 +131,7 @@ class SavedCall:
 
 @cython.no_gc
 @cython.cclass
-class Call(Many):
+class CallNode(Many):
     """The node of a call that gave several Values: its last operand is the `SavedCall`."""
 
     __slots__ = ()
@@ -164,7 +167,7 @@ class Result(Many):
         return saved.pull_back(weights)
 
 
-ieee.end_alike(Call)
+ieee.end_alike(CallNode)
 ieee.end_alike(Result)
 
 
@@ -186,7 +189,7 @@ def results_of(saved: SavedCall, numbers: Int, are_values: Array, operands: tupl
         leaves: whether these are all leaves.
     """
     lock_passes()
-    call: Many = Call.__new__(Call)
+    call: Many = CallNode.__new__(CallNode)
     call._made |= HAND  # its tick it has from the engine, which counts them
     call._all = (*operands, saved)
     call._db = float(leaves)

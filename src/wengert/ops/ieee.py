@@ -30,7 +30,7 @@ Class = TypeVar("Class", bound=type)
 class cython:  # noqa: N801  (replaces the module of this name when the engine is not compiled)
     """Cython's decorators, which do nothing in Python."""
 
-    nogil = nullcontext()  # a block in which other threads run
+    nogil: Any = nullcontext()  # a block in which other threads run
 
     @staticmethod
     def cclass(marked: Class) -> Class:

@@ -24,7 +24,8 @@ GIVEN = (float, int, bool, np.float64, np.int64, np.bool_, Value)  # what a func
 FIXED = (str, bytes, type(None))  # what else there may be beside numbers
 WIDE = [np.dtype(kind) for kind in (float, np.int64, bool, object)]
 GOLDEN = 0.6180339887498949  # its multiples lie evenly between whole numbers
-DEEP = 40  # so many brackets may stand in one another: Python's parser takes 200
+DEEPEST = 100  # so many lists may stand in one another,
+DEEP = 40  # so many brackets in an expression: Python's parser takes 200
 
 
 class Auxiliary(NamedTuple):
@@ -44,7 +45,7 @@ class Part(NamedTuple):
     children: tuple[Any, ...]
 
 
-class Constant(NamedTuple):
+class ConstantPart(NamedTuple):
     """What holds no number."""
 
     x: Any
@@ -95,12 +96,14 @@ class Parts:
             return LEAF
         kind = np.ndarray if type(x) is TracedArray else type(x)
         if kind in FIXED:
-            return Constant(x)
+            return ConstantPart(x)
         if kind not in (list, tuple, dict, np.ndarray) and not _is_named_tuple(kind):
             raise Unrecordable(
                 f"it returns a {kind.__name__}: a compiled function returns a Value or a number, or lists, tuples, "
                 "dicts and arrays of them"
             )
+        if len(self._open) > DEEPEST:
+            raise Unrecordable(f"its result is lists in lists, more than {DEEPEST} of them")
         if id(x) in self._open:
             raise Unrecordable("it returns something that holds itself")
         if id(x) in self._places:
@@ -113,11 +116,14 @@ class Parts:
             if not x.ndim:
                 raise Unrecordable("its result is an array without axes: return the Value itself")
             if x.dtype not in WIDE:
-                raise Unrecordable(f"it returns an array of {x.dtype}: a compiled function returns real numbers")
+                raise Unrecordable(f"it returns an array of {x.dtype}: expected float64, int64, bool, or Values")
             self.dtypes[place], keys = x.dtype, x.shape
             items = x.view(np.ndarray).reshape(-1).tolist()
         elif kind is dict:
             keys, items = tuple([taken(key) for key in x]), x.values()
+        if all(of in GIVEN or issubclass(of, Value) for of in {*map(type, items)}):  # as most are
+            self.leaves += items
+            return Part(kind, keys, (LEAF,) * len(items))
         self._open.add(id(x))
         children = tuple([self._taken(item) for item in items])
         self._open.discard(id(x))
@@ -145,6 +151,7 @@ class Structure:
         plain: what the function itself gave,
         traced: and what the recorded run did.
         passed: by the identity of what stands for a Value among the arguments there: its number among these.
+        chosen: the identities of what an integer chooses from there: which of it a result is, each call shows.
         began: when the recorded run began: what is older was there before.
         seen: what the function reaches from outside, by identity.
 
@@ -160,7 +167,15 @@ class Structure:
         Unrecordable: the result is, or holds, something that was there before the call and may change.
     """
 
-    def __init__(self, plain: Parts, traced: Parts, passed: dict[int, int], began: int, seen: Container[int]) -> None:
+    def __init__(
+        self,
+        plain: Parts,
+        traced: Parts,
+        passed: dict[int, int],
+        chosen: Container[int],
+        began: int,
+        seen: Container[int],
+    ) -> None:
         if not plain.leaves:
             raise Unrecordable("its result holds no number")
         if any(_is_from_outside(x, seen) for x in plain.containers):
@@ -182,6 +197,8 @@ class Structure:
                 continue
             if not isinstance(y, Value):
                 raise Unrecordable("its result is a Value, and a number while it is recorded")
+            if id(y) in chosen:
+                continue
             self._first[-1] = first.setdefault(id(y), number)
             if id(y) in passed:
                 self._passed[number] = passed[id(y)]
@@ -291,7 +308,7 @@ class _Writer:
             return read if read and kind in (Value, float) else f"{self.named(kind)}({read})" if read else self.named(
                 kind
             ), 2
-        if isinstance(tree, Constant):
+        if isinstance(tree, ConstantPart):
             return (repr(tree.x) if tree.x is None else self.named(tree.x)), 0
         if isinstance(tree, Again):
             return f"s{tree.place}", 0

@@ -44,6 +44,7 @@ __all__ = ["Candidate", "main_of", "numbers_in", "pulled_back", "record", "slope
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 EQUAL = (("eq", True), ("ne", False), ("is", True))  # guards that hold a number to another
 ATTEMPTS = 3  # how many choices of other integers are tried
+AXES = 8  # of results in more the program's output has one
 SPARE = 64  # more sequences of steps than there are integers
 KINDS: dict[str, Any] = {"f": np.float64, "i": np.int64, "b": np.bool_}  # of what is in arrays
 
@@ -218,7 +219,8 @@ def record(
     structure = None
     if run.parts is not None:
         parts = Parts(result) if parts is None else parts
-        structure = Structure(parts, run.parts, run.passed, run.recorder.began, watch.seen)
+        with _faults():
+            structure = Structure(parts, run.parts, run.passed, run.among, run.recorder.began, watch.seen)
     return Candidate(run, picks, result, parts, structure)
 
 
@@ -282,17 +284,22 @@ class _Trace:
             raise Unrecordable(f"control flow differed while tracing, at {at}: does it branch on the type of a number?")
         self.recorder.open = True  # for the operands of what was computed last
         self.extents = self.bounds()
+        self.choices = [(index, list(map(values_in, items))) for index, items in self.recorder.picked]
+        items = [x for _, rows in self.choices for row in rows for x in row]
+        among = {*map(id, items)}  # what is chosen is an operand, also where nothing else is made of it
         standing = [x for name in self.value_inputs for x in self.inputs[name].reshape(-1)]
-        self.passed = {id(x): number for number, x in enumerate(standing)}
+        self.passed = {id(x): number for number, x in enumerate(standing) if id(x) not in among}
+        self.among = among
         self.parts = None if arguments.signature.batched else take_apart(self.result)
         if not arguments.signature.batched and isinstance(self.result, Value):
             is_known = id(self.result) in self.passed or self.result._made < self.recorder.began
-            self.parts = Parts(self.result) if is_known else None  # it is given back, and not one like it
+            self.parts = Parts(self.result) if is_known and id(self.result) not in among else None  # it is given back
         self.shape, results = _flat_result(self.result)
         if self.parts is not None:  # in a regular array or one behind the other
-            self.shape = self.shape if self.shape and len(results) == len(self.parts.leaves) else None
+            is_regular = self.shape is not None and len(results) == len(self.parts.leaves)
             results = self.parts.leaves
-            self.shape = self.shape or (len(results),)
+            if not self.shape or not is_regular or len(self.shape) > AXES:
+                self.shape = (len(results),)
         self.kinds = [self.kind(x) for x in results]
         self.is_doubtful = self.shape != () and any(is_traced(x) and x.doubt for x in results)
         guards = self.recorder.guards.values()
@@ -306,9 +313,6 @@ class _Trace:
         number = {id(side): n for n, side in enumerate(self.compared)}
         self.sides = [(number.get(id(guard.left), -1), number.get(id(guard.right), -1)) for guard in self.guards]
         inputs = [x for a in self.inputs.values() for x in a.reshape(-1)]
-        self.choices = [(index, list(map(values_in, items))) for index, items in self.recorder.picked]
-        items = [x for _, rows in self.choices for row in rows for x in row]
-        among = {*map(id, items)}  # what is chosen is an operand, also where nothing else is made of it
         for asked in (self.results, self.auxiliary, self.compared):
             asked[:] = [x * 1.0 if id(x) in among else x for x in asked]
         self.recorder.open = False
