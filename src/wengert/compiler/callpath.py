@@ -443,9 +443,9 @@ class Call:
             self.left = range(count)
             return None
         if results is not None:
-            dtype = made.dtype
+            dtype = None if self.shares else made.dtype
             for other, _ in self.shares:
-                dtype = entry.numpy.promote_types(dtype, other.dtype)
+                dtype = other.dtype if dtype is None else entry.numpy.promote_types(dtype, other.dtype)
             found = self._each(results, dtype)
         elif made.is_one:
             found = self._combined(first.total * scale, spaces if self.ran is None else None, first, with_grads)
