@@ -227,7 +227,7 @@ def test_a_hash_that_is_none_and_a_name_that_no_file_can_have(tmp_path: Path) ->
     path = tmp_path / "model"
     header = b'{"__metadata__":{"format":"wengert.checkpoint","version":"1","sha256":"%s"}}' % (b"\\ud800" * 64)
     path.write_bytes(len(header).to_bytes(8, "little") + header)
-    with pytest.raises(CheckpointError, match="no SHA-256"):
+    with pytest.raises(CheckpointError, match="SHA-256 is missing or invalid"):
         checkpoint.load(MLP(1, [1]), path)
     for act in (checkpoint.save, checkpoint.load):
         with pytest.raises(CheckpointError, match="cannot"):
