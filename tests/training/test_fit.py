@@ -341,7 +341,7 @@ def test_progress_with_tqdm(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_progress_without_tqdm(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tqdm", None)
     lines = shown(monkeypatch, io.StringIO(), 40).splitlines()
-    assert [line.split(":")[0] for line in lines] == [f"epoch {n}/40" for n in range(4, 41, 4)]
+    assert [line.split(":")[0] for line in lines] == [f"epoch {n}/40" for n in range(4, 41, 4)], lines
     assert "loss " in lines[0]
     assert "accuracy " in lines[0]
     text = shown(monkeypatch, Terminal(), 3)

@@ -50,7 +50,7 @@ def scatter(values: tuple[Any, ...], numbers: Array, gradients: Array) -> None:
 
 
 def fused(data: float, operands: Sequence[Any], partials: Array, leaves: bool = False) -> Any:
-    """One node with this value, on these operands, with these partial derivatives by each; `leaves`: all are leaves."""
+    """Make a node with this value, these operands and these partial derivatives; `leaves`: all operands are leaves."""
     if len(partials) != len(operands):
         raise LengthError(f"{len(operands)} operands and {len(partials)} partials")
     node: Many = _many(COMPILED, operands, None, leaves)
@@ -61,7 +61,7 @@ def fused(data: float, operands: Sequence[Any], partials: Array, leaves: bool = 
 
 
 def partials_of(many: Many) -> list[float]:
-    """The recorded partial derivative by each operand of a node of any number of operands, constants among them."""
+    """Return the partial derivatives of a node with respect to all its operands, constants among them."""
     if many._made & CODE == HAND or many._b is not None:
         return many._find_partials()  # type: ignore[attr-defined, no-any-return]
     return [many._partials[i] for i in range(len(many._all))]
@@ -96,7 +96,7 @@ class SavedCall:
         self.last: Any = 0
 
     def pull_back(self, cotangents: Any) -> Any:
-        """The derivatives of the results, weighted by these cotangents, by each operand."""
+        """Return the derivatives of the results, weighted by cotangents, with respect to each operand."""
         return self.made.pull_back(self.inputs, self.numbers, cotangents)
 
     def receive(self, result: Many) -> None:
@@ -155,11 +155,11 @@ class Result(Many):
             saved_call(self).receive(self)
 
     def _find_partials(self) -> list[float]:
-        """The partial by each operand."""
+        """Return the partial derivative with respect to each operand."""
         return self._pull_back([(self, 1.0)]).tolist()  # type: ignore[no-any-return]
 
     def _pull_back(self, cotangents: Any) -> Any:
-        """The derivatives by each operand of results of this call, each of which comes with a cotangent."""
+        """Return the derivatives of results of this call, weighted by cotangents, with respect to each operand."""
         saved = saved_call(self)
         weights = [0.0] * saved.count
         for result, cotangent in cotangents:

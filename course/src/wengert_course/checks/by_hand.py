@@ -92,7 +92,7 @@ def _slip_by_hand(
 ) -> tuple[str, str]:
     """What a wrong gradient is: the first of the wrong rules that gives it."""
     if not above:
-        return "no seed", f"the gradient of {name} by itself is 1"
+        return "no seed", f"the derivative of {name} with respect to itself is 1"
     kind = "product" if local in data else "sum" if local == "1" else "tanh"
     known, numbers = steps.TEXTS["slips_by_hand"], {**data, "up": right[above]}
     for slip, says, text in [*known["any"], *known[kind]]:

@@ -33,7 +33,7 @@ f(3.0)
 # ## Your turn
 #
 # Write two functions. `slope(f, x)` gives the slope of a function of one number. `slopes(f, xs)` gives a list, with the
-# slope of `f(*xs)` by each of the inputs. Take `h = 0.0001`.
+# slope of `f(*xs)` with respect to each of the inputs. Take `h = 0.0001`.
 
 # %%
 h = 0.0001

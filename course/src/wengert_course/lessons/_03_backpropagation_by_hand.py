@@ -1,11 +1,12 @@
 # %% [markdown]
 # # 3. Backpropagation by hand
 #
-# Lesson 0 ended with a complaint: to find the slope by each of a million inputs, the program has to run a million times.
-# **Is there a way to get all of them from one run?** There is. It takes one walk through the graph, from the result back to
-# the leaves. In this lesson you are the one who walks.
+# Lesson 0 ended with a complaint: to find the slope with respect to each of a million inputs, the program has to run a
+# million times. **Is there a way to get all of them from one run?** There is. It takes one walk through the graph, from the
+# result back to the leaves. In this lesson you are the one who walks.
 #
-# The class is that of lesson 2 with one more field, `grad`: room for the slope of the result by this Value. It begins at 0.
+# The class is that of lesson 2 with one more field, `grad`: room for the slope of the result with respect to
+# this Value. It begins at 0.
 
 # %%
 import math
@@ -48,11 +49,12 @@ steps(L)
 # %% [markdown]
 # Begin at the end.
 #
-# - **$L$ by itself.** Move $L$ by $h$ and $L$ moves by $h$. The slope is 1.
-# - **A product, $L = d f$.** Move $d$ by $h$, and $L$ moves by $h f$. The slope by one factor is the *other* factor.
+# - **$L$ itself.** Move $L$ by $h$ and $L$ moves by $h$. The slope is 1.
+# - **A product, $L = d f$.** Move $d$ by $h$, and $L$ moves by $h f$. The slope with respect to one factor is the
+#   *other* factor.
 # - **A sum, $d = e + c$.** Move $e$ by $h$, and $d$ moves by $h$. The slope is 1, for both sides.
-# - **The chain.** But we want the slope of $L$ by $e$, not that of $d$. If $d$ moves once as fast as $e$, and $L$ moves $-2$
-#   times as fast as $d$, then $L$ moves $1 \cdot (-2)$ times as fast as $e$. Slopes along a way are multiplied:
+# - **The chain.** But we want the slope of $L$ with respect to $e$, not to $d$. If $d$ moves once as fast as $e$, and $L$
+#   moves $-2$ times as fast as $d$, then $L$ moves $1 \cdot (-2)$ times as fast as $e$. Slopes along a way are multiplied:
 #
 # $$\frac{dL}{de} = \frac{dL}{dd} \cdot \frac{dd}{de}$$
 #
@@ -155,7 +157,7 @@ draw(o)
 #
 # ## The mistake that everybody makes
 #
-# The local slope is taken for the whole one. "$e$ is $a$ times $b$, so the slope by $a$ is $b$":
+# The local slope is taken for the whole one. "$e$ is $a$ times $b$, so the slope with respect to $a$ is $b$":
 
 # %%
 local = -3.0  # b: how fast e moves with a

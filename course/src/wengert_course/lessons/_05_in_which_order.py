@@ -143,5 +143,5 @@ len(calls), "calls for 5 nodes"
 #
 # ## A way on
 #
-# Try `a + a`: your engine says that the slope by $a$ is 1. Nudge, and it is 2. In lesson 6 you find the one character that
-# is missing.
+# Try `a + a`: your engine says that the slope with respect to $a$ is 1. Nudge, and it is 2. In lesson 6 you find the
+# one character that is missing.

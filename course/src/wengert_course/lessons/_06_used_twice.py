@@ -93,8 +93,8 @@ f.backward()
 steps(f)
 
 # %% [markdown]
-# By the rules of school: $f = a b (a + b) = a^2 b + a b^2$, and so its slope by $a$ is $2 a b + b^2 = -3$, and by $b$ it is
-# $a^2 + 2 a b = -8$.
+# By the rules of school: $f = a b (a + b) = a^2 b + a b^2$, and so its slope with respect to $a$ is
+# $2 a b + b^2 = -3$, and with respect to $b$ it is $a^2 + 2 a b = -8$.
 
 # %%
 (a.grad, b.grad), f.data

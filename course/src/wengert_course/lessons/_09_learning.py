@@ -5,8 +5,8 @@
 # random. **Which way do you turn forty-one numbers so that it comes closer, at all four points at once?**
 #
 # One number says how far off it is, the **loss**: the sum of $(\text{prediction} - \text{target})^2$ over the points. It is
-# a Value, made from all 41 parameters, and you know how to get its slope by each of them. Turn each a little the other way,
-# since the loss is to *fall*. And again. A round of it has four parts:
+# a Value, made from all 41 parameters, and you know how to get its slope with respect to each. Turn each a little the
+# other way, since the loss is to *fall*. And again. A round of it has four parts:
 #
 # 1. **forward**: the predictions and the loss, anew, from the parameters as they are now
 # 2. **zero**: the gradients of the last round go

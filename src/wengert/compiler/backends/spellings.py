@@ -144,7 +144,7 @@ def _is_number(x: Any) -> bool:
 
 
 def by_element(name: str, operand: int | None = None) -> Any:
-    """A row, or its partial derivative by an operand, of arrays: by its series, or called on each element.
+    """A row, or its partial derivative with respect to an operand, of arrays: by its series, or called on each element.
 
     >>> by_element("polygamma")(0.0, np.array([1.0, 2.0])).round(4).tolist()
     [-0.5772, 0.4228]

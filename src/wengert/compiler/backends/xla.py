@@ -55,7 +55,7 @@ def traced(
     pieces: Sequence[Sequence[Array]] | None = None,
 ) -> Callable[..., Any]:
     """A program as a function of JAX: of the parameters' numbers, the seed and the inputs; it gives the outputs by
-    name, the derivatives by the parameters, and those by `wanted`.
+    name, the derivatives with respect to the parameters, and to `wanted`.
 
     Args:
         program: what is run.
@@ -176,7 +176,7 @@ class XLAKernel(Kernel):
 
 def _laid_out(x: Any) -> Any:
     """A transposed matrix, as it is; on processors it is copied, for there XLA takes up to twice the time for a product
-    with one whose rows lie across the memory, such as the derivative by the weights of a layer.
+    with one whose rows lie across the memory, such as the derivative with respect to a layer's weights.
     """
     return cast(Any, jax.lax).platform_dependent(x, cpu=jax.lax.optimization_barrier, default=lambda x: x)
 
