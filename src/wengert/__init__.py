@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from wengert import data, errors, functions, losses, nn, node, optim
 from wengert.functions import *  # noqa: F403  (every row of the table)
 from wengert.functions import abs as abs, max as max, min as min, pow as pow, round as round, sum as sum
+from wengert._forks import no_fork as _no_fork
 from wengert.engine import Value, dot
 from wengert.graph import Graph
 from wengert.handmade import Handmade as _Handmade  # noqa: F401  (Value(data, children, op) makes one)
@@ -79,7 +80,8 @@ _HOMES = (  # the modules in which a missing name is looked up, for the error me
 def __getattr__(name: str) -> object:
     for module, names in _LATER.items():
         if name in names:
-            return globals().setdefault(name, getattr(import_module(f"wengert.{module}"), name))
+            with _no_fork:
+                return globals().setdefault(name, getattr(import_module(f"wengert.{module}"), name))
     if not name.startswith("_"):
         try:
             return import_module(f"wengert.{name}")

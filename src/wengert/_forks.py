@@ -3,15 +3,25 @@
 A lock that another thread held at that moment would stay locked in the child, and the child would wait for it for ever.
 So a child replaces each lock of the package and resets the counts of the threads that are gone. Locks held by the
 thread that forked stay, and it releases them as usual.
+
+The locks of Python's imports and those of LLVM cannot be replaced: a thread that imports a library late, or has LLVM at
+work, holds `no_fork`, and forks wait until it has released it.
 """
 
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["in_child", "is_orphaned"]
+__all__ = ["in_child", "is_orphaned", "no_fork"]
+
+no_fork = threading.RLock()
+"""While a thread holds it no other one forks."""
+
+if hasattr(os, "register_at_fork"):  # where there are forks
+    os.register_at_fork(before=no_fork.acquire, after_in_parent=no_fork.release, after_in_child=no_fork.release)
 
 
 def in_child(renew: Callable[[], object]) -> None:

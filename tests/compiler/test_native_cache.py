@@ -446,7 +446,8 @@ PROGRAM = """
 import os, sys, threading, time
 import wengert
 from wengert import Value
-from wengert.compiler.backends.native import build, machine
+from wengert._forks import no_fork
+from wengert.compiler.backends.native import build
 
 w = Value(0.5)
 inside, gate = threading.Event(), threading.Event()
@@ -463,7 +464,7 @@ FORKS = """
 compiled = build.compiled
 
 def slow(text):
-    with machine._alone:
+    with no_fork:
         inside.set()
         gate.wait(20)
         return compiled(text)

@@ -210,7 +210,7 @@ class Workspace:
         self.total: Any = 0.0  # the sum of their results,
         self.sums: Any = None  # and those of the derivatives, where they are more than one strip
         self.sums_at: Any = 0
-        self.state: Any = UNSEEN
+        self.state: int = UNSEEN
 
     def __enter__(self) -> Workspace:
         return self

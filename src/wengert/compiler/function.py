@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from wengert import errors
+from wengert._forks import no_fork
 from wengert.compiler.backends import BACKENDS, Backend, default_backend
 from wengert.compiler.callpath import CallPath
 
@@ -123,7 +124,8 @@ class Compiled(CallPath):
         for name in self.static:
             if name not in self.signature.parameters:
                 raise errors.ArgumentError(f"static names {name!r}, but {function.__name__} has no such argument")
-        from wengert.compiler.runtime import Runtime
+        with no_fork:
+            from wengert.compiler.runtime import Runtime
 
         self._runtime = Runtime(self, function)
         self.begin(function, self._runtime)

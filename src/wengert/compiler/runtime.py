@@ -20,6 +20,7 @@ from typing import Any
 from weakref import WeakSet
 
 import numpy as np
+import numpy.ma  # else `np.unique` imports it, and a child that is forked meanwhile waits for that
 
 from wengert import functions, modes
 from wengert._forks import in_child, is_orphaned

@@ -11,6 +11,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from wengert._forks import no_fork
 from wengert.errors import ArgumentError, require
 
 if TYPE_CHECKING:
@@ -35,7 +36,13 @@ def __getattr__(name: str) -> Any:
     """What is named in `_LATER`."""
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
+    return getattr(_imported(_LATER[name]), name)
+
+
+def _imported(name: str) -> Any:
+    """A module of this package, and the libraries that it needs."""
+    with no_fork:
+        return import_module(f"{__name__}.{name}")
 
 
 class Backend(NamedTuple):
@@ -97,6 +104,6 @@ def default_backend() -> Backend:
     return chosen
 
 
-register(Backend("numpy", lambda: import_module(f"{__name__}.numpy").NumPyKernel, "numpy", "array"))
-register(Backend("native", lambda: import_module(f"{__name__}.native.kernel").NativeKernel, "llvmlite", "native"))
-register(Backend("xla", lambda: import_module(f"{__name__}.xla").XLAKernel, "jax", "xla", device=True))
+register(Backend("numpy", lambda: _imported("numpy").NumPyKernel, "numpy", "array"))
+register(Backend("native", lambda: _imported("native.kernel").NativeKernel, "llvmlite", "native"))
+register(Backend("xla", lambda: _imported("xla").XLAKernel, "jax", "xla", device=True))

@@ -7,6 +7,7 @@ import struct
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from wengert._forks import no_fork
 from wengert.compiler.backends import cache
 from wengert.compiler.backends.native.layout import Lowered, module
 from wengert.compiler.backends.native.machine import Loaded, compiled, description, linked, native_width
@@ -37,18 +38,21 @@ def build(program: Program, back: Program, wanted: Sequence[Array]) -> Built:
 
 def object_code(program: Program, back: Program, wanted: Sequence[Array]) -> tuple[Lowered, bytes]:
     """What a program is as object code, from the disk if it is there."""
-    width, name = native_width(), ""
+    name = ""
     steps = [step for part in (program, back) for step in part.each_step()]
     own = any(_has_own_row(step.expr) for step in steps if isinstance(step, Compute))
-    if cache.cache_folder() is not None and not own:
-        name = cache.digest(pickle.dumps((program, back, wanted)), description().encode())
-        kept = cache.load(name)
-        if kept is not None and len(kept) > HEADER.size:
-            return Lowered("", *HEADER.unpack_from(kept)), kept[HEADER.size :]
+    with no_fork:  # LLVM is asked what it runs on, and Python's `tempfile` has a lock
+        width = native_width()
+        if cache.cache_folder() is not None and not own:
+            name = cache.digest(pickle.dumps((program, back, wanted)), description().encode())
+            kept = cache.load(name)
+            if kept is not None and len(kept) > HEADER.size:
+                return Lowered("", *HEADER.unpack_from(kept)), kept[HEADER.size :]
     made = module(program, back, wanted, width)
-    code = compiled(made.text)
-    if name:
-        cache.save(name, HEADER.pack(made.fixed, made.each, made.width) + code)
+    with no_fork:
+        code = compiled(made.text)
+        if name:
+            cache.save(name, HEADER.pack(made.fixed, made.each, made.width) + code)
     return made._replace(text=""), code
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from wengert._forks import no_fork
 from wengert.compiler.backends.base import MachineCode
 from wengert.compiler.backends.native.rows import Unsupported
 from wengert.compiler.backends.numpy import NumPyKernel
@@ -30,7 +31,9 @@ class NativeKernel(NumPyKernel):
         self._built: Built | None = None
         self.refusal: str = ""
         try:
-            self._built = import_module("wengert.compiler.backends.native.build").build(*given)
+            with no_fork:
+                module = import_module("wengert.compiler.backends.native.build")
+            self._built = module.build(*given)
         except Unsupported as why:
             self.refusal = str(why)
 

@@ -1,11 +1,12 @@
-"""LLVM at work: text to object code for this machine, object code to addresses; one at a time."""
+"""LLVM at work: text to object code for this machine, object code to addresses; one at a time, and while it is at rest
+where a process forks.
+"""
 
 from __future__ import annotations
 
 import ctypes
 import hashlib
 import os
-import threading
 from collections.abc import Callable
 from ctypes.util import find_library
 from functools import cache
@@ -18,6 +19,7 @@ from weakref import ref
 import llvmlite
 import llvmlite.binding as llvm
 
+from wengert._forks import no_fork
 from wengert.compiler.backends.base import MachineCode
 from wengert.compiler.backends.native.rows import C_FUNCTIONS
 
@@ -29,16 +31,11 @@ PROTOTYPE = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_double, *[ctypes.c_v
 # else is in time where there are very many.
 STRAIGHT, LONG = 10_000, 30_000
 
-_alone = threading.RLock()  # over LLVM
 _numbers = count()
 # By what is still called of them; of the others LLVM is told when it is at work again. The collector may come upon them
 # in the midst of a run that is watched, where a call of LLVM's would be taken for the function's own.
 _libraries: dict[ref[Loaded], Any] = {}
 _gone: list[ref[Loaded]] = []
-
-
-if hasattr(os, "register_at_fork"):  # so that a child, which has no other thread, finds LLVM at rest
-    os.register_at_fork(before=_alone.acquire, after_in_parent=_alone.release, after_in_child=_alone.release)
 
 
 class Loaded:
@@ -105,7 +102,7 @@ def description() -> str:
 
 def compiled(text: str) -> bytes:
     """The object code of a module."""
-    with _alone:
+    with no_fork:
         lines, branches = text.count("\n"), text.count(" br i1")
         level = 0 if lines > (STRAIGHT if 100 * branches < lines else LONG) else 1
         machine = _machine(level)
@@ -115,7 +112,7 @@ def compiled(text: str) -> bytes:
 
 def linked(code: bytes) -> Loaded:
     """Object code, made callable."""
-    with _alone:
+    with no_fork:
         builder = llvm.JITLibraryBuilder().add_object_img(code)
         for name, address in _c_functions().items():
             builder.import_symbol(name, address)
