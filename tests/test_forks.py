@@ -154,12 +154,34 @@ if children:
     child()
 """
 
+FIRST = """
+import math, os, signal, threading
+import wengert
+
+def first():
+    w = wengert.Value(3.0)
+    compiled = wengert.compile(lambda x: (w * x).tanh() + x * x)
+    got = [compiled(2.0).data for _ in range(3)][-1]
+    return compiled._runtime.latest().both_code and abs(got - math.tanh(6.0) - 4.0) < 1e-12
+
+thread, children = threading.Thread(target=first), []
+thread.start()
+while thread.is_alive() and len(children) < 3 * CHILDREN:
+    thread.join(0.01)
+    pid = os.fork()
+    if not pid:
+        signal.alarm(SECONDS)
+        os._exit(0 if first() else 1)
+    children.append(pid)
+print(*[os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in children])
+"""
+
 WORKS = ["a_compiled_call", "a_recording", "a_graph", "a_closure", "a_block", "a_save"]  # in which a thread can stop
 
 
-def statuses(ending: str, work: str) -> list[int]:
+def statuses(ending: str, work: str = "", program: str = PROGRAM) -> list[int]:
     """What the children of a program came to: 0, the number of what failed, or minus the signal that ended it."""
-    program = re.sub(r"\bWORK\b", work, PROGRAM + ending)
+    program = re.sub(r"\bWORK\b", work, program + ending)
     program = program.replace("CHILDREN", str(CHILDREN)).replace("SECONDS", str(SECONDS))
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
@@ -175,6 +197,16 @@ def test_a_child_works_though_a_thread_was_inside(work: str) -> None:
 @pytest.mark.parametrize("work", [*WORKS, "a_backward"])
 def test_a_child_works_whatever_threads_were_doing(work: str) -> None:
     assert statuses(AT_ANY_MOMENT, work) == [0] * CHILDREN
+
+
+@pytest.mark.once  # what is imported late is the compiler
+def test_a_child_makes_machine_code_whenever_it_is_forked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also in the midst of another thread's first compilation, which imports libraries and has LLVM at work."""
+    pytest.importorskip("llvmlite")
+    monkeypatch.setenv("WENGERT_CACHE", "off")
+    found = statuses(FIRST, program="")
+    assert found == [0] * len(found)
+    assert found
 
 
 @pytest.mark.parametrize("work", WORKS)

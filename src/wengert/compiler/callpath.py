@@ -439,6 +439,9 @@ class Call:
                 if not self._split(spaces, first, arrays, at, end, with_grads, scale, results, left):
                     return None
                 at = end
+                if count >= made.unlocked_from:
+                    memory.let_others()
+                    memory.check_signals()
         if self.ran is None and not self.shares:
             self.left = range(count)
             return None

@@ -100,7 +100,7 @@ class Executable:
         self.forward_code, self.both_code = (0, 0) if code is None else (code.forward, code.both)
         self.limit: Any = 0 if code is None else EVERY  # from so many examples on the kernel's own functions run
         self.unlocked_from: Any = policy.unlocked_from(made.nodes)  # from so many on other threads run meanwhile,
-        self.pause: Any = policy.pause(made.nodes)  # and after so many it is seen to what else there is to do
+        self.pause: Any = policy.pause(made.nodes, self.row)  # and after so many it is seen to what else there is to do
         given = self.row + sum([prod(cell) for _, _, cell in outputs])
         self.strip: Any = policy.strip((kernel.work(1024) - kernel.work(0)) // 1024 + given)  # examples at once,
         self.python_strip: Any = policy.python_strip(kernel.row() + given) if kernel.is_cut else EVERY
@@ -748,6 +748,7 @@ class Workspace:
                 return False
             if extent == 0 and not memory.are_exact(free, size):
                 return False
+            self.kept[n] = None
             self.inputs[n] = free
             free += 8 * size
         self.run_code(self.inputs_at, count, with_grads, seed)

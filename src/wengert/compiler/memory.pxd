@@ -17,6 +17,12 @@ cdef extern from *:
         if (unlocked) PyEval_RestoreThread(state);
     }
 
+    /* Lets other threads run that wait for the interpreter's lock. */
+    static CYTHON_UNUSED void wengert_let_others(void)
+    {
+        PyEval_RestoreThread(PyEval_SaveThread());
+    }
+
     /* Where the numbers of an array lie, one row after the other; 0 if they do not, or are of another kind or shape. */
     static CYTHON_UNUSED long long wengert_address(PyObject *x, int whole, PyObject *shape, Py_ssize_t rows)
     {
@@ -304,6 +310,7 @@ cdef extern from *:
     double squares "wengert_squares"(long long at, long long n) noexcept
     double total "wengert_total"(long long at, long long n) noexcept nogil
     void accumulate "wengert_accumulate"(long long source, long long target, long long n) noexcept nogil
+    void let_others "wengert_let_others"() noexcept
     int check_signals "PyErr_CheckSignals"() except -1
     object pop "wengert_pop"(list pool)
     int push "wengert_push"(list pool, object x) except -1

@@ -120,8 +120,12 @@ def accumulate(source: int, target: int, n: int) -> None:
     made += _view(source, n)
 
 
+def let_others() -> None:
+    """Let other threads run that wait for the interpreter's lock; interpreted, Python does so by itself."""
+
+
 def check_signals() -> None:
-    """Raise KeyboardInterrupt if there was Ctrl-C; interpreted, Python does so by itself."""
+    """Raise KeyboardInterrupt if there was Ctrl-C; the same."""
 
 
 def finite(at: int, n: int) -> bool:

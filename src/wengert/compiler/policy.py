@@ -86,13 +86,14 @@ def unlocked_from(nodes: int) -> int:
     return -(-UNLOCKED // max(nodes, 1))
 
 
-def pause(nodes: int) -> int:
+def pause(nodes: int, numbers: int) -> int:
     """Return the number of examples after which a long run looks for Ctrl-C.
 
     Args:
         nodes: the operations per example.
+        numbers: how many numbers an example has, of which copies are made.
     """
-    return -(-PAUSE // max(nodes, 1))
+    return min(-(-PAUSE // max(nodes, 1)), ROOM // (8 * max(numbers, 1)))
 
 
 def strip(numbers: int) -> int:

@@ -157,8 +157,8 @@ class Runtime:
                     return eager()
                 continue
             with self.alone_to_record() as alone:
-                if not alone:  # such a call is not counted
-                    entry.calls, entry.examples = entry.calls - 1, entry.examples - 1
+                if not alone:
+                    self.uncount(entry, 1)
                     return eager()
                 if entry.is_as_asked(ran):
                     result, watch = self.watched(entry, eager, arguments)
@@ -216,6 +216,8 @@ class Runtime:
         if entry.candidate is not None:
             return self.compile(entry)
         with self.alone_to_record() as alone:
+            if not alone:
+                self.uncount(entry, arguments.count())
             if not alone or row in known:  # its specialization does not hold for it
                 return False
             if not entry.is_as_asked(ran):
@@ -321,6 +323,11 @@ class Runtime:
         self.compiled.uses += 1
         entry.used = self.compiled.uses
         return entry
+
+    def uncount(self, entry: CacheEntry, count: int) -> None:
+        """Leave a call to the function while another thread records, as if it had not been."""
+        entry.calls -= 1
+        entry.examples -= count
 
     def make_room(self) -> bool:
         """Forget the entry that was not used for the longest time, if there is no room for another one; False if those
@@ -683,12 +690,13 @@ class Runtime:
         if entry is None:
             raise ArgumentError("call the function first: nothing has been compiled yet")
         why = entry.fallback_reason
-        if entry.candidate is not None:
-            try:
-                entry.candidate.lift()
-                return entry.candidate.specialization(BACKENDS["numpy"].kernel())
-            except Unliftable as problem:
-                why = str(problem)
+        with entry.lock:
+            if entry.candidate is not None:
+                try:
+                    entry.candidate.lift()
+                    return entry.candidate.specialization(BACKENDS["numpy"].kernel())
+                except Unliftable as problem:
+                    why = str(problem)
         if not entry.specializations:
             raise ArgumentError(f"nothing has been compiled yet{': ' * bool(why)}{why}")
         return entry.latest or entry.specializations[-1]

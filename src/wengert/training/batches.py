@@ -155,6 +155,7 @@ class Batches:
                 return False
             if pieces:
                 self.sums += self.gradients
+                memory.let_others()
             cut += count
         if pieces:
             self.gradients[...] = self.sums
