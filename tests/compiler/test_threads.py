@@ -345,6 +345,7 @@ def test_ctrl_c_is_answered_within_a_batch(backend: str, monkeypatch: pytest.Mon
 
 
 @BACKENDS
+@pytest.mark.filterwarnings("ignore::UserWarning")  # that the function raises meanwhile, and the program did not
 def test_arrays_that_another_thread_writes_to(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is chosen is chosen by the copy that was looked at; each row is that of one of the numbers."""
     monkeypatch.setattr(policy, "UNLOCKED", 1)
