@@ -29,8 +29,6 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from wengert._forks import no_fork
-
 __all__ = ["ArgumentError", "CheckpointError", "DataError", "GradientError", "HandmadeNodeError", "LengthError"]
 __all__ += ["MissingExtraError", "NonFiniteError", "OperandError", "OperationError", "StaleRecordingError"]
 __all__ += ["WengertError"]
@@ -120,8 +118,7 @@ def require(module: str, extra: str) -> ModuleType:
     wengert.errors.MissingExtraError: this needs no_such_library: pip install no_such_library (the extra "plot")
     """
     try:
-        with no_fork:
-            return import_module(module)
+        return import_module(module)
     except ImportError as error:
         library = module.partition(".")[0]
         raise MissingExtraError(f'this needs {library}: {to_install(library)} (the extra "{extra}")') from error

@@ -193,6 +193,7 @@ def test_products_by_blas_are_told_by_the_whole_call(monkeypatch: pytest.MonkeyP
 
 
 @BACKENDS
+@pytest.mark.once  # interpreted, so many rows take minutes
 def test_a_large_batch_takes_little_more_than_its_results(backend: str) -> None:
     compiled = wengert.compile(three_ways, backend=backend)
     draw = np.random.default_rng(7)

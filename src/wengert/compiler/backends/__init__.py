@@ -64,8 +64,9 @@ class Backend(NamedTuple):
         Raises:
             MissingExtraError: its library is not installed; the message holds the command that brings it.
         """
-        require(self.library, self.extra)
-        require("numpy", self.extra)
+        with no_fork:
+            require(self.library, self.extra)
+            require("numpy", self.extra)
 
     def typed(self, dtype: str) -> Backend:
         """The same for numbers of a kind: "float64" or, on devices, "float32".
