@@ -26,8 +26,8 @@ from setuptools.logging import logging
 
 PACKAGE = Path("src", "wengert")
 # As COMPILED in _loader.py (a test compares them).
-MODULES = ("node", "engine", "graph", "optim", "parameters", "compiler.fused", "compiler.captures",
-           "compiler.executable", "compiler.argument_reader", "compiler.callpath", "training.batches")
+MODULES = ("node", "engine", "graph", "optim", "parameters", "compiler.call.fused", "compiler.call.captures",
+           "compiler.call.executable", "compiler.call.argument_reader", "compiler.call.callpath", "training.batches")
 
 DIRECTIVES = {
     "language_level": 3,

@@ -26,8 +26,9 @@ import numpy as np
 import wengert
 from wengert import Value
 from wengert.compiler.backends import default_backend
-from wengert.compiler.ir import reverse, verify
-from wengert.compiler.lifting import CONST, INPUT, PARAM, VALUE, lift
+from wengert.compiler.derive import reverse
+from wengert.compiler.ir import verify
+from wengert.compiler.lift import CONST, INPUT, PARAM, VALUE, lift
 from wengert.graph import Graph
 
 __all__ = ["SHAPES", "Case", "main", "prepare"]

@@ -25,8 +25,8 @@ NEED = {  # the libraries that examples are of
     "interop.md": ("jax", "scipy", "sklearn", "torch"),
     "wengert.checking.compare": ("mpmath",),
     "wengert.compiler.backends.xla": ("jax",),
-    "wengert.compiler.to_jax": ("jax",),
-    "wengert.compiler.to_torch": ("torch",),
+    "wengert.compiler.export.jax": ("jax",),
+    "wengert.compiler.export.torch": ("torch",),
     "wengert.estimator": ("sklearn",),
     "wengert.training.devices": ("jax",),
 }

@@ -16,7 +16,7 @@ import pytest
 
 import wengert
 from wengert import Graph, Value, dot, engine, node, ops
-from wengert.compiler import fused
+from wengert.compiler.call import fused
 from wengert.engine import Many
 from wengert.errors import ArgumentError, HandmadeNodeError, LengthError, OperandError, OperationError
 from wengert.handmade import Handmade

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from wengert import Value
-from wengert.compiler.fused import SavedCall, partials_of, results_of
+from wengert.compiler.call.fused import SavedCall, partials_of, results_of
 from wengert.errors import ArgumentError
 from wengert.graph import Graph
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from wengert import Value, engine, handmade
-from wengert.compiler.fused import fused as fused_of_array
+from wengert.compiler.call.fused import fused as fused_of_array
 from wengert.engine import Many, dot, tape
 from wengert.errors import LengthError, OperandError, OperationError
 from wengert.ops import BY_NAME, ieee

@@ -24,10 +24,6 @@ FILE = ROOT / "docs" / "images" / "architecture.svg"
 TOGETHER = {  # modules that are one part
     **dict.fromkeys(("engine", "node", "graph", "handmade", "modes", "functions", "parameters"), "engine"),
     **dict.fromkeys(("nn", "losses", "optim", "data"), "nn"),
-    **dict.fromkeys(
-        [f"compiler.{name}" for name in ("argument_reader", "callpath", "captures", "executable", "fused", "memory")],
-        "compiler.call",
-    ),
     "compiler.policy": "compiler.policy",  # below the others, as the path of a call asks it, too
 }
 EVERYWHERE = ("errors", "_loader", "_forks")  # below all parts, and in no picture

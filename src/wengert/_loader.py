@@ -40,11 +40,11 @@ COMPILED = (
     "graph",
     "optim",
     "parameters",
-    "compiler.fused",
-    "compiler.captures",
-    "compiler.executable",
-    "compiler.argument_reader",
-    "compiler.callpath",
+    "compiler.call.fused",
+    "compiler.call.captures",
+    "compiler.call.executable",
+    "compiler.call.argument_reader",
+    "compiler.call.callpath",
     "training.batches",
 )
 """The modules that `setup.py` compiles when they have a `.pxd` beside them."""

@@ -22,7 +22,7 @@ from wengert.errors import ArgumentError
 
 np = pytest.importorskip("numpy")
 pytest.importorskip("llvmlite")
-randomness = pytest.importorskip("wengert.compiler.tracing.randomness")
+randomness = pytest.importorskip("wengert.compiler.trace.randomness")
 
 pytestmark = pytest.mark.once  # what runs is decided in Python
 
@@ -459,7 +459,7 @@ def test_prepare_knows_what_is_passed_twice() -> None:
 
 
 def test_fit_does_not_prepare_what_the_counts_leave_to_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
-    from wengert.compiler.tracing.trace import Candidate
+    from wengert.compiler.trace.recording import Candidate
 
     lifted: list[int] = []
     lift = Candidate.lift

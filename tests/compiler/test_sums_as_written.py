@@ -254,7 +254,7 @@ def test_any_sum_that_cancels(backend: Any) -> None:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_the_comparison_finds_a_compensated_sum_that_is_not(backend: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    flatten = sys.modules["wengert.compiler.lifting.flatten"]
+    flatten = sys.modules["wengert.compiler.lift.flatten"]
     merge = flatten._merge_sums
     monkeypatch.setattr(flatten, "_merge_sums", lambda *args: merge(*args[:-1], np.zeros_like(args[-1])))
     plain = made_of(kahan, "floats")

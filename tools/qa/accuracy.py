@@ -203,7 +203,8 @@ def compiled_answers(row: ops.Op, kind: str) -> Answers:
     """What compiled functions give: by a kind of `KERNELS`. An order of polygamma is part of the program."""
 
     def columns(xs: Sequence[tuple[float, ...]], order: float | None) -> list[list[float]]:
-        from wengert.compiler.ir import BATCH, Access, Array, Compute, Program, reverse
+        from wengert.compiler.derive import reverse
+        from wengert.compiler.ir import BATCH, Access, Array, Compute, Program
 
         given = [*zip(*xs, strict=True)][order is not None :]
         inputs = [Array(f"x{k}", (BATCH,), "input") for k in range(len(given))]

@@ -21,7 +21,7 @@ from typing import Any
 
 import wengert
 from wengert import Graph, Value, engine, graph, nn, node, ops, optim, parameters
-from wengert.compiler import fused
+from wengert.compiler.call import fused
 from wengert.engine import Many
 from wengert.handmade import Handmade
 from wengert.node import Node

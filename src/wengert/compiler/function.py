@@ -14,7 +14,7 @@ from typing import Any
 from wengert import errors
 from wengert._forks import no_fork
 from wengert.compiler.backends import BACKENDS, Backend, default_backend
-from wengert.compiler.callpath import CallPath
+from wengert.compiler.call import CallPath
 
 __all__ = ["Compiled", "compile"]
 
@@ -182,14 +182,14 @@ class Compiled(CallPath):
             ArgumentError: nothing has been compiled yet, or the function has several specializations.
         """
         errors.require("jax", "xla")
-        from wengert.compiler.to_jax import to_jax
+        from wengert.compiler.export import to_jax
 
         return to_jax(self._runtime)
 
     def to_torch(self) -> Any:
         """Return a `torch.nn.Module` for calls like the last one, in double precision; otherwise like `to_jax`."""
         errors.require("torch", "torch")
-        from wengert.compiler.to_torch import RecordedModule
+        from wengert.compiler.export import RecordedModule
 
         return RecordedModule(self._runtime)
 

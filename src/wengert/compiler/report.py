@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from wengert.compiler import policy
-from wengert.compiler.callpath import CacheEntry
-from wengert.compiler.executable import EVERY
-from wengert.compiler.tracing import Candidate, Specialization
+from wengert.compiler.call import EVERY, CacheEntry
+from wengert.compiler.trace import Candidate, Specialization
 
 __all__ = ["code_serves", "described", "numpy_serves"]
 

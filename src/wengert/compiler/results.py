@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.compiler.tracing import Auxiliary, main_of, numbers_in
+from wengert.compiler.trace import Auxiliary, main_of, numbers_in
 from wengert.engine import Value
 from wengert.errors import ArgumentError
 from wengert.functions import mean

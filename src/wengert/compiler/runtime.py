@@ -26,12 +26,10 @@ from wengert import functions, modes
 from wengert._forks import in_child, is_orphaned
 from wengert.compiler import policy, report
 from wengert.compiler.backends import BACKENDS, source_of
-from wengert.compiler.callpath import CacheEntry, Call
-from wengert.compiler.captures import same
-from wengert.compiler.fused import partials_of
-from wengert.compiler.lifting import Unliftable
+from wengert.compiler.call import CacheEntry, Call, partials_of, same
+from wengert.compiler.lift import Unliftable
 from wengert.compiler.results import combined, no_number, reduce_results
-from wengert.compiler.tracing import (
+from wengert.compiler.trace import (
     DRAWS,
     Arguments,
     Candidate,

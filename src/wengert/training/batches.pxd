@@ -1,6 +1,6 @@
 cimport cython
 from wengert cimport optim
-from wengert.compiler cimport executable, memory
+from wengert.compiler.call cimport executable, memory
 from wengert.ops cimport ieee
 cdef class Batches:
     cdef executable.Executable made

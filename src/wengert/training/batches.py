@@ -10,7 +10,7 @@ from math import prod
 from typing import Any
 
 from wengert import optim
-from wengert.compiler import executable, memory
+from wengert.compiler.call import executable, memory
 from wengert.ops import ieee
 from wengert.ops.ieee import Int, cython
 

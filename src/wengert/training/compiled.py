@@ -10,7 +10,7 @@ import numpy as np
 
 from wengert.compiler import Compiled, policy
 from wengert.compiler.backends import Backend
-from wengert.compiler.tracing import Auxiliary, flatten_argument
+from wengert.compiler.trace import Auxiliary, flatten_argument
 from wengert.engine import Value
 from wengert.errors import DataError, StaleRecordingError
 from wengert.modes import no_grad

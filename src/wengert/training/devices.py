@@ -24,8 +24,9 @@ from jax.sharding import Mesh, NamedSharding
 
 from wengert import optim
 from wengert.compiler.backends import precision, traced
-from wengert.compiler.ir import Array, reverse
-from wengert.compiler.tracing import Specialization
+from wengert.compiler.derive import reverse
+from wengert.compiler.ir import Array
+from wengert.compiler.trace import Specialization
 from wengert.errors import ArgumentError
 from wengert.optim import Optimizer
 from wengert.training.flat import FlatSteps, Recorded, places

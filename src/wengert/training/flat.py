@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wengert.compiler import Compiled, gather, scatter
-from wengert.compiler.tracing import Specialization
+from wengert.compiler.trace import Specialization
 from wengert.optim import Optimizer
 from wengert.training.batches import Batches
 from wengert.training.metrics import Right

@@ -1,4 +1,4 @@
-"""The program of arrays: its steps, its reverse, its expressions."""
+"""Array programs: their steps, their expressions, and how they are simplified."""
 
 from wengert.compiler.ir.expression import (
     COMPARISONS,
@@ -6,14 +6,18 @@ from wengert.compiler.ir.expression import (
     ONE,
     ZERO,
     Expr,
+    cotangents,
     expand,
     has_mask,
+    inputs,
     is_nonnegative,
     may_fold,
+    rename,
     repeated,
+    rewrite,
     times,
 )
-from wengert.compiler.ir.passes import fuse, unmask
+from wengert.compiler.ir.passes import fuse, take_factors_out, unmask
 from wengert.compiler.ir.program import (
     BATCH,
     Access,
@@ -29,8 +33,8 @@ from wengert.compiler.ir.program import (
     Window,
     contiguous,
     verify,
+    whole,
 )
-from wengert.compiler.ir.reverse import reverse
 from wengert.compiler.ir.strides import (
     Grid,
     addresses,
@@ -43,8 +47,8 @@ from wengert.compiler.ir.strides import (
 )
 from wengert.compiler.ir.unroll import unrolled
 
-__all__ = ["BATCH", "COMPARISONS", "LEAVES", "ONE", "ZERO", "Access", "Array", "Assemble", "Compute", "Expr"]
-__all__ += ["Grid", "Index", "Kept", "Loop", "Program", "ProgramError", "Step", "Window", "addresses"]
-__all__ += ["contiguous", "distinct", "expand", "fit"]
-__all__ += ["fuse", "grid_rows", "has_mask", "is_nonnegative", "may_fold", "nested", "product_grid", "repeated"]
-__all__ += ["reverse", "times", "unmask", "unrolled", "verify", "without_broadcast"]
+__all__ = ["BATCH", "COMPARISONS", "LEAVES", "ONE", "ZERO", "Access", "Array", "Assemble", "Compute", "Expr", "Grid"]
+__all__ += ["Index", "Kept", "Loop", "Program", "ProgramError", "Step", "Window", "addresses", "contiguous"]
+__all__ += ["cotangents", "distinct", "expand", "fit", "fuse", "grid_rows", "has_mask", "inputs", "is_nonnegative"]
+__all__ += ["may_fold", "nested", "product_grid", "rename", "repeated", "rewrite", "take_factors_out", "times"]
+__all__ += ["unmask", "unrolled", "verify", "whole", "without_broadcast"]

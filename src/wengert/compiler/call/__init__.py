@@ -1,0 +1,23 @@
+"""What runs when a compiled function is called: the path from its arguments to its result."""
+
+from wengert.compiler.call.argument_reader import ArgumentReader, reference_to
+from wengert.compiler.call.callpath import CacheEntry, Call, CallPath
+from wengert.compiler.call.captures import (
+    KINDS,
+    MISSING,
+    BulkNumbers,
+    Captures,
+    Items,
+    Place,
+    PlaceGroup,
+    attributes_of,
+    look,
+    same,
+)
+from wengert.compiler.call.executable import EVERY, Executable, Workspace, share
+from wengert.compiler.call.fused import gather, partials_of, scatter
+from wengert.compiler.call.memory import is_exact
+
+__all__ = ["EVERY", "KINDS", "MISSING", "ArgumentReader", "BulkNumbers", "CacheEntry", "Call", "CallPath", "Captures"]
+__all__ += ["Executable", "Items", "Place", "PlaceGroup", "Workspace", "attributes_of", "gather", "is_exact", "look"]
+__all__ += ["partials_of", "reference_to", "same", "scatter", "share"]

@@ -1,0 +1,72 @@
+cimport cython
+from wengert.compiler.call cimport memory
+from wengert.compiler.call.executable cimport Executable, Workspace
+from wengert.compiler.call.argument_reader cimport ArgumentReader, are_equal
+from wengert.engine cimport Many, Value, _many
+from wengert.ops cimport ieee
+cdef int COMPILED, CHECKED_CALLS, FIXED, FLOAT, WHOLE, VALUE, NUMBERS, VALUES, ITEMS, KEYED, FEW
+cdef object MISSING
+cdef list in_force, NONE
+@cython.final
+cdef class CacheEntry:
+    cdef public object signature, candidate, latest, lock
+    cdef public list specializations
+    cdef public str fallback_reason, clause
+    cdef public long long calls, examples, changes, least, until, used, checks, invalidations, not_finite
+    cdef public bint is_eager, is_thorough
+    cdef readonly bint batched
+    cdef list readers, pool
+    cdef tuple names
+    cdef Py_ssize_t first, last, arity
+    cdef object numpy, ndarray
+    cpdef bint is_as_asked(self, Call call) except -1
+    cpdef Call acquire(self)
+@cython.final
+cdef class Call:
+    cdef CacheEntry entry
+    cdef public object found, left, partial, ran
+    cdef readonly list shares
+    cdef readonly bint was_finite, was_computed
+    cdef bint has_float, is_narrow, is_split
+    cdef list asked, arrays, memory, values, seen
+    cdef long long[::1] memory_at
+    cdef Py_ssize_t count
+    cdef object release(self)
+    @cython.locals(entry=CacheEntry, made=Executable)
+    cpdef bint must_check(self) except -1
+    cpdef list served(self)
+    @cython.locals(entry=CacheEntry, n=Py_ssize_t, given=Py_ssize_t, reader=ArgumentReader)
+    cdef bint read(self, tuple args, dict named) except -1
+    @cython.locals(n=Py_ssize_t)
+    cdef bint _take(self, ArgumentReader reader, object x) except -1
+    @cython.locals(entry=CacheEntry, batched=bint, at="long long", end="long long", rows=Py_ssize_t)
+    cdef bint _take_numbers(self, ArgumentReader reader, object x) except -1
+    cdef bint _take_values(self, ArgumentReader reader, object x) except -1
+    cdef bint _is_count(self, Py_ssize_t count) except -1
+    cdef Py_ssize_t _fill_rows(self, ArgumentReader reader, object x, long long at) except -1
+    cdef Py_ssize_t _fill(self, ArgumentReader reader, object x, Py_ssize_t axis, long long at) except -1
+    @cython.locals(whole="long long")
+    cdef Py_ssize_t _fill_items(self, ArgumentReader reader, object x, long long at) except -1
+    @cython.locals(entry=CacheEntry, n=Py_ssize_t, several=list, with_grads=bint, value=double)
+    cdef object run_one(self, list arrays, list values, bint disabled)
+    @cython.locals(with_grads=bint, scale=double, spaces=list, first=Workspace)
+    cdef object run_batch(self, list arrays, Py_ssize_t count, str how, bint disabled)
+    @cython.locals(entry=CacheEntry, made=Executable, left=list, at=Py_ssize_t, start=Py_ssize_t, end=Py_ssize_t)
+    cdef object _in_strips(self, list spaces, Workspace first, list arrays, Py_ssize_t count, str how, bint with_grads, double scale)
+    @cython.locals(count=Py_ssize_t, is_whole=bint)
+    cdef bint _split(self, list spaces, Workspace first, list arrays, Py_ssize_t at, Py_ssize_t end, bint with_grads, double scale, object results, list left) except -1
+    cdef object _note(self, object made, object rows)
+    cdef object _each(self, object values, object dtype)
+    @cython.locals(n=Py_ssize_t, place=Py_ssize_t, operands=list, sums=list)
+    cdef object _combined(self, double value, object spaces, Workspace first, bint with_grads)
+cdef Py_ssize_t _length(object readers) except -1
+@cython.locals(n=Py_ssize_t, k=Py_ssize_t, count=Py_ssize_t)
+cdef bint _are_different(list things) except -1
+cdef class CallPath:
+    cdef public object function, runtime
+    cdef public list ones, batches
+    cdef public object last
+    cdef public long long uses
+    cdef public bint is_eager
+    @cython.locals(entry=CacheEntry, call=Call, count=Py_ssize_t, must_check=bint, is_eager=bint, waits=bint)
+    cdef object serve(self, tuple args, dict named, str how, bint disabled)

@@ -1,0 +1,382 @@
+"""What a function reads outside of itself, as its recordings look at it before each run: whether it is as it was found.
+
+A float is no part of a program: the number of now goes to the parameters of the run that looks, and nowhere else, so
+that threads may look at once.
+
+Like the engine, this file runs as it stands and is compiled by Cython, with `captures.pxd`.
+"""
+
+from __future__ import annotations
+
+from math import copysign
+from types import MemberDescriptorType, MethodType
+from typing import Any
+from weakref import ref
+
+from wengert.compiler.call import memory
+from wengert.ops.ieee import Int, cython
+
+if False:  # what the compiler reads instead of the stand-in
+    import cython  # type: ignore[no-redef]
+
+__all__ = [
+    "KINDS",
+    "MISSING",
+    "BulkNumbers",
+    "Captures",
+    "Items",
+    "Place",
+    "PlaceGroup",
+    "attributes_of",
+    "look",
+    "same",
+]
+
+MISSING = _missing = object()  # what is found where nothing is
+NAME, CELL, ATTRIBUTE, CLASS, FUNCTION, CALL, BYTES, NAMES = range(8)  # where a thing is read: see `look`
+KINDS = tuple(range(8))  # the same for other modules, which do not see the numbers of C
+AS_IT_WAS, LENGTH = -1, -2  # what of a container is not as it was found, beside the number of an item
+PLAIN = (int, bool, str, bytes, complex, type(None))
+
+
+def look(kind: Int, source: Any, key: Any) -> Any:
+    """What is at a place now; MISSING if there is nothing.
+
+    Args:
+        kind: NAME for a key of a dict, such as a module's globals; CELL for a variable of an enclosing function;
+            ATTRIBUTE for what an object has by itself or by its class, without any `__getattr__`; CLASS for what a
+            class itself defines; FUNCTION for the code and the defaults of a function; CALL for what it gives; BYTES
+            for what is in an array; NAMES for the names of all that an object holds.
+        source: the dict, the cell, the object, the class, the function or the array.
+        key: of the dict; the name of the attribute.
+    """
+    if kind == NAME:
+        names: dict[Any, Any] = source
+        return names.get(key, _missing)
+    if kind == CELL:
+        return memory.contents(source, _missing)
+    if kind == ATTRIBUTE:
+        return memory.attribute(source, key, _missing)
+    if kind == CLASS:
+        return vars(source).get(key, _missing)
+    if kind == FUNCTION:
+        return source.__code__, source.__defaults__, source.__kwdefaults__
+    if kind == BYTES:
+        return source.copy()
+    if kind == NAMES:
+        return tuple(attributes_of(source))
+    return source()
+
+
+def attributes_of(x: Any) -> list[str]:
+    """The names of all that an object holds."""
+    return [n for n in (*slots_of(type(x)), *getattr(x, "__dict__", ())) if not n.startswith("__") and hasattr(x, n)]
+
+
+def slots_of(kind: Any) -> list[str]:
+    """The names of the slots that its objects have."""
+    return [n for base in kind.__mro__ for n, a in vars(base).items() if isinstance(a, MemberDescriptorType)]
+
+
+def same(now: Any, then: Any) -> bool:
+    """Return True if a program cannot tell two things apart: they are one, or equal numbers, words or tuples of such.
+
+    >>> same(0.0, -0.0), same(1, True), same((1, "a"), (1, "a")), same([1], [1])
+    (False, False, True, False)
+    """
+    kind = type(then)
+    if now is then:
+        return True
+    if type(now) is not kind:
+        return False
+    if kind is float:
+        return (now == then and copysign(1.0, now) == copysign(1.0, then)) or (now != now and then != then)
+    if kind is tuple:
+        return len(now) == len(then) and all(map(same, now, then))
+    if kind is frozenset:
+        return bool(now == then) and {*map(type, now)} == {*map(type, then)} and {*map(type, now)} <= {*PLAIN}
+    if kind is MethodType:  # made anew at each look
+        return now.__func__ is then.__func__ and now.__self__ is then.__self__
+    if kind is complex:
+        return same(now.real, then.real) and same(now.imag, then.imag)
+    if kind.__module__ == "numpy":
+        from numpy import generic  # which need not be there
+
+        is_scalar = isinstance(then, generic) and not then.dtype.hasobject
+        return bool(is_scalar and now.dtype == then.dtype and now.tobytes() == then.tobytes())
+    return kind in PLAIN and bool(now == then)
+
+
+def are_alike(now: Any, then: Any) -> bool:
+    """Return True if two arrays are, also where memory says nothing of them: one of dates, or every other row."""
+    return bool((now.dtype, now.shape) == (then.dtype, then.shape) and now.tobytes() == then.tobytes())
+
+
+def function_of(x: Any, source: Any) -> Any:
+    """Of a method of an object its function, which does not keep the object alive; else the thing itself."""
+    return x.__func__ if type(x) is MethodType and x.__self__ is source else x
+
+
+@cython.cclass
+class Place:
+    """Where one thing was read, and what was found there: a thing, or a float, for which a Value stands.
+
+    Args:
+        kind: see `look`.
+        source: where it was read.
+        key: see `look`.
+        then: what was found.
+        leaf: the Value for a float.
+        name: of the place, in the user's terms.
+        is_weak: whether the source is one of the arguments, which is not kept alive: without it there is no such call.
+        number: where the float stands among a program's parameters; -1 where it does not count.
+    """
+
+    kind: Any
+    source: Any
+    key: Any
+    then: Any
+    leaf: Any
+    name: Any
+    has_dict_alone: Any
+    is_weak: Any
+
+    def __init__(
+        self, kind: Int, source: Any, key: Any, then: Any, leaf: Any, name: str, is_weak: bool = False
+    ) -> None:
+        self.kind, self.key, self.leaf, self.name, self.is_weak = kind, key, leaf, name, is_weak
+        self.source = ref(source) if is_weak else source
+        self.then = function_of(then, source) if is_weak else then
+        self.has_dict_alone = kind == NAMES and not slots_of(type(source))
+        self.number: Any = -1
+
+    def is_stale(self, target: Int) -> bool:
+        """Return True if what is there now is another thing than it was; a float goes to the parameters there."""
+        source = self.source() if self.is_weak else self.source
+        if self.kind == FUNCTION and memory.is_defined(source, self.then):
+            return False
+        if self.kind == BYTES:
+            return not (memory.are_bytes(source, self.then) or are_alike(source, self.then))
+        if self.has_dict_alone and memory.are_names(source, self.then):
+            return False
+        now = look(self.kind, source, self.key)
+        if self.is_weak:
+            now = function_of(now, source)
+        if self.leaf is not None:
+            if type(now) is not type(self.then):
+                return True
+            if self.number >= 0:
+                memory.put(target + 8 * self.number, float(now))
+            return False
+        return now is not self.then and not same(now, self.then)
+
+
+@cython.cclass
+class Items:
+    """A list, a deque or a dict, what it held, and a Value for each float in it.
+
+    Args:
+        source: the container.
+        then: its items, of a dict the values.
+        leaves: a Value or None for each of them; None if there are no floats.
+        keys: of a dict.
+        name: of the container.
+
+    Attributes:
+        numbers: where each of the floats stands among a program's parameters; -1 where it does not count.
+    """
+
+    def __init__(self, source: Any, then: list[Any], leaves: list[Any] | None, keys: list[Any] | None, name: str):
+        self.source: Any = source
+        self.then: list[Any] = then
+        self.leaves: list[Any] | None = leaves
+        self.keys: list[Any] | None = keys
+        self.name: str = name
+        self.numbers: list[int] = []
+
+    def changed(self, target: Int) -> Int:
+        """Read the floats into the parameters at an address; which of the items is not as it was, if any: AS_IT_WAS for
+        none, LENGTH if there are more or fewer.
+        """
+        items: list[Any]
+        if type(self.source) is list:
+            items = self.source
+            if self.leaves is None and memory.are_identical(items, self.then):
+                return AS_IT_WAS
+        elif self.keys is None:
+            items = list(self.source)
+        else:
+            if (
+                self.leaves is None
+                and type(self.source) is dict
+                and memory.are_items(self.source, self.keys, self.then)
+            ):
+                return AS_IT_WAS
+            at = self._difference(list(self.source), self.keys)
+            if at != AS_IT_WAS:
+                return at
+            items = list(self.source.values())
+        if self.leaves is None:
+            return self._difference(items, self.then)
+        count = len(self.then)
+        if len(items) != count:
+            return LENGTH
+        for i in range(count):
+            if i >= len(items):  # by now
+                return LENGTH
+            now, then = items[i], self.then[i]
+            if self.leaves[i] is not None:
+                if type(now) is not type(then):
+                    return i
+                number: int = self.numbers[i]
+                if number >= 0:
+                    memory.put(target + 8 * number, float(now))
+            elif now is not then and not same(now, then):
+                return i
+        return AS_IT_WAS
+
+    def _difference(self, now: list[Any], then: list[Any]) -> Int:
+        if len(now) != len(then):
+            return LENGTH
+        for i in range(len(then)):
+            if i >= len(now):  # by now
+                return LENGTH
+            if now[i] is not then[i] and not same(now[i], then[i]):
+                return i
+        return AS_IT_WAS
+
+    def what(self, at: Int) -> str:
+        """What is not as it was, in words."""
+        if at == LENGTH:
+            return f"the length of {self.name}"
+        return self.name if self.keys is not None else f"{self.name}[{at}]"
+
+
+@cython.cclass
+class BulkNumbers:
+    """An array of floats, or a list of them, that is read in bulk.
+
+    Args:
+        source: it.
+        shape: of the array.
+        places: where among a program's parameters each of the numbers belongs; -1 where it does not count.
+        name: of the array.
+    """
+
+    def __init__(self, source: Any, shape: tuple[int, ...], places: Any, name: str) -> None:
+        self.source: Any = source
+        self.shape: tuple[int, ...] = shape
+        self.places: Any = places
+        self.places_at: int = places.ctypes.data
+        self.count: int = len(places)
+        self.first: int = -1  # the place of the first one, if they are all there in their order
+        if len(places) and places[0] >= 0 and (places[1:] - places[:-1] == 1).all():
+            self.first = int(places[0])
+        self.name: str = name
+
+    def read_into(self, target: Int) -> bool:
+        """Read the numbers into a program's parameters, which lie at an address; False if they are no such array."""
+        source: Any = self.source
+        if type(source) is list:
+            return memory.scatter_list(source, target, self.places_at, self.count)
+        at = memory.address(source, False, self.shape, 0)
+        if not at:
+            if source.shape != self.shape or source.dtype != "f8":
+                return False
+            source = source.copy(order="C")
+            at = memory.address(source, False, self.shape, 0)
+            if not at:
+                return False
+        if self.first >= 0:
+            memory.copy(at, target + 8 * self.first, self.count)
+        else:
+            memory.scatter(at, target, self.places_at, self.count)
+        return True
+
+
+@cython.cclass
+class PlaceGroup:
+    """Places that one look tells to be as they were: of a class, which Python numbers anew when it changes, or of the
+    objects of a class that counts their changes, as `wengert.nn.Module` does. No floats are among them: each run reads
+    these itself.
+
+    Args:
+        kind: the class whose own attributes are meant; None for those of objects.
+        counter: a list of one thing, another one after each change; None for a class.
+    """
+
+    def __init__(self, kind: Any, counter: list[Any] | None) -> None:
+        self.kind: Any = kind
+        self.counter: list[Any] | None = counter
+        self.places: list[Place] = []
+        self.seen: Any = None
+        self.version: int = 0
+
+    def stale(self) -> str:
+        """The name of a place where something else is than was found; else nothing."""
+        place: Place
+        seen, version = None, 0
+        if self.counter is not None:
+            seen = self.counter[0]
+            if seen is self.seen:
+                return ""
+        elif self.kind is not None:
+            version = memory.version(self.kind)
+            if version and version == self.version:
+                return ""
+        for place in self.places:
+            if place.is_stale(0):
+                return str(place.name)
+        self.seen, self.version = seen, version
+        return ""
+
+
+@cython.cclass
+class Captures:
+    """What a recording reads outside of the function: it holds as long as the same is found there.
+
+    Args:
+        places: where single things were read.
+        items: containers.
+        groups: of places.
+        numbers: what is read in bulk.
+    """
+
+    def __init__(self, places: list[Any], items: list[Any], groups: list[Any], numbers: list[Any]) -> None:
+        self.places: list[Any] = places
+        self.items: list[Any] = items
+        self.groups: list[Any] = groups
+        self.numbers: list[Any] = numbers
+
+    def read(self) -> list[int]:
+        """Where the floats that are read so stand among a program's parameters."""
+        numbers = [place.number for place in self.places]
+        for several in [*[items.numbers for items in self.items], *[bulk.places for bulk in self.numbers]]:
+            numbers += map(int, several)
+        return [number for number in numbers if number >= 0]
+
+    def stale(self, target: Int) -> str:
+        """Read what is read anew; the name of what is not as it was found, else nothing.
+
+        Args:
+            target: the address of a run's parameters, which are given the floats.
+        """
+        place: Place
+        items: Items
+        group: PlaceGroup
+        numbers: BulkNumbers
+        for group in self.groups:  # of classes too: where one has a property by now, its objects are not asked
+            name = group.stale()
+            if name:
+                return str(name)
+        for place in self.places:
+            if place.is_stale(target):
+                return str(place.name)
+        for items in self.items:
+            at = items.changed(target)
+            if at != AS_IT_WAS:
+                return str(items.what(at))
+        for numbers in self.numbers:
+            if not numbers.read_into(target):
+                return str(numbers.name)
+        return ""

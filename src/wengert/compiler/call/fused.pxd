@@ -1,0 +1,32 @@
+cimport cython
+from wengert.compiler.call cimport memory
+from wengert.ops cimport ieee
+from wengert.engine cimport CODE, Value, Many, _many
+cdef int COMPILED, HAND
+cdef long long WALK
+@cython.locals(i=Py_ssize_t, value=ieee.Item)
+cpdef object gather(tuple values, double[::1] numbers)
+@cython.locals(i=Py_ssize_t, value=ieee.Item)
+cpdef object scatter(tuple values, double[::1] numbers, double[::1] gradients)
+cpdef object fused(double data, tuple operands, double[::1] partials, bint leaves=*)
+cdef class SavedCall:
+    cdef object made, numbers
+    cdef list inputs, cotangents, walks
+    cdef Py_ssize_t count
+    cdef long long last
+    cpdef object pull_back(self, object cotangents)
+    @cython.locals(walk="long long", place=Py_ssize_t)
+    cdef object receive(self, Many result)
+    @cython.locals(walk="long long", place=Py_ssize_t)
+    cdef object turn(self, Many call)
+    @cython.locals(i=Py_ssize_t, operand=ieee.Item)
+    cdef object pass_on(self, tuple operands, double[::1] gradients)
+@cython.no_gc
+cdef class CallNode(Many):
+    pass
+@cython.no_gc
+cdef class Result(Many):
+    pass
+cpdef SavedCall saved_call(Many result)
+@cython.locals(place=Py_ssize_t, found=list, number=double)
+cpdef list results_of(SavedCall saved, long long numbers, const unsigned char[::1] are_values, tuple operands, bint leaves)

@@ -1,0 +1,210 @@
+"""What a compiled function needs of the engine: the numbers of many Values at once, one node for all of them, and the
+nodes of several results. And what is kept of such nodes, for those who look at them.
+
+A call that gives several Values is one node, `CallNode`, which has the operands; each `Result` is made behind it, and
+refers to it by `_b`. In a pass a result leaves its gradient with the `SavedCall`, and the call's turn, which comes when
+all results have had theirs, pulls these cotangents back in one sweep. A Graph does not meet the call: there a result is
+an operation on the operands, with a row of the Jacobian as its partials.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from wengert.compiler.call import memory
+from wengert.engine import Many, Value, _many
+from wengert.errors import LengthError
+from wengert.handmade import lock_passes
+from wengert.node import CODE, WALK
+from wengert.ops import BY_NAME, ieee
+from wengert.ops.ieee import Array, Int, cython
+
+if False:  # what the compiler reads instead of the stand-in
+    import cython  # type: ignore[no-redef]
+
+__all__ = ["SavedCall", "fused", "gather", "partials_of", "results_of", "scatter"]
+
+COMPILED, HAND = BY_NAME["compiled"].code, BY_NAME["by hand"].code
+
+
+def gather(values: tuple[Any, ...], numbers: Array) -> None:
+    """Write the data of each Value into an array of as many floats."""
+    if len(numbers) != len(values):
+        raise LengthError(f"{len(values)} Values and an array of {len(numbers)} numbers")
+    for i in range(len(values)):
+        value = ieee.at(values, i, Value)
+        if ieee.held(value):
+            numbers[i] = value._data
+
+
+def scatter(values: tuple[Any, ...], numbers: Array, gradients: Array) -> None:
+    """Give each Value its data and its gradient from arrays of as many floats."""
+    if len(numbers) != len(values) or len(gradients) != len(values):
+        raise LengthError(f"{len(values)} Values and arrays of {len(numbers)} numbers and {len(gradients)} gradients")
+    for i in range(len(values)):
+        value = ieee.at(values, i, Value)
+        if ieee.held(value):
+            value._data = float(numbers[i])
+            value._grad = float(gradients[i])
+
+
+def fused(data: float, operands: Sequence[Any], partials: Array, leaves: bool = False) -> Any:
+    """Make a node with this value, these operands and these partial derivatives; `leaves`: all operands are leaves."""
+    if len(partials) != len(operands):
+        raise LengthError(f"{len(operands)} operands and {len(partials)} partials")
+    node: Many = _many(COMPILED, operands, None, leaves)
+    node._data = data
+    for i in range(len(node._all)):
+        node._partials[i] = float(partials[i])
+    return node
+
+
+def partials_of(many: Many) -> list[float]:
+    """Return the partial derivatives of a node with respect to all its operands, constants among them."""
+    if many._made & CODE == HAND or many._b is not None:
+        return many._find_partials()  # type: ignore[attr-defined, no-any-return]
+    return [many._partials[i] for i in range(len(many._all))]
+
+
+# -- several results --------------------------------------------------------------------------------------------------
+
+
+@cython.cclass
+class SavedCall:
+    """A call that gave several Values: its arguments and parameters as they were, and the cotangents of a pass.
+
+    Args:
+        made: the executable, which pulls cotangents back.
+        inputs: the arguments; nobody else changes them.
+        numbers: the parameters.
+        count: of the results.
+
+    Attributes:
+        cotangents: of each result,
+        walks: and in which pass it came, by its number; both empty before the first pass.
+        last: the last pass in which the call had its turn.
+    """
+
+    def __init__(self, made: Any, inputs: list[Any], numbers: Any, count: int) -> None:
+        self.made: Any = made
+        self.inputs: list[Any] = inputs
+        self.numbers: Any = numbers
+        self.count: Any = count
+        self.cotangents: list[float] = []
+        self.walks: list[int] = []
+        self.last: Any = 0
+
+    def pull_back(self, cotangents: Any) -> Any:
+        """Return the derivatives of the results, weighted by cotangents, with respect to each operand."""
+        return self.made.pull_back(self.inputs, self.numbers, cotangents)
+
+    def receive(self, result: Many) -> None:
+        """The turn of a result: in a pass its cotangent is noted, else it is pulled back at once."""
+        walk: Int = result._mark & WALK
+        place: Int = int(result._da)
+        if walk != self.last and result._b is not None and result._b._mark & WALK == walk:
+            if not self.walks:
+                self.cotangents, self.walks = [0.0] * self.count, [0] * self.count
+            self.cotangents[place], self.walks[place] = result._grad, walk
+        else:
+            alone = [0.0] * self.count
+            alone[place] = result._grad
+            self.pass_on(result._all, self.pull_back(alone))
+
+    def turn(self, call: Many) -> None:
+        """The turn of the call: the results have had theirs."""
+        walk: Int = call._mark & WALK
+        for place in range(len(self.walks)):
+            if self.walks[place] != walk:  # no gradient came to this result: see `CacheEntry.run_one`
+                self.cotangents[place] = 0.0
+        self.last = walk
+        self.pass_on(call._all, self.pull_back(self.cotangents))
+
+    def pass_on(self, operands: tuple[Any, ...], gradients: Array) -> None:
+        """Add to the gradient of each operand."""
+        for i in range(len(gradients)):
+            operand = ieee.at(operands, i, Value)
+            if ieee.held(operand):
+                operand._grad += float(gradients[i])
+
+
+@cython.no_gc
+@cython.cclass
+class CallNode(Many):
+    """The node of a call that gave several Values: its last operand is the `SavedCall`."""
+
+    __slots__ = ()
+
+    def _push(self) -> None:
+        saved: SavedCall = self._all[len(self._all) - 1]
+        saved.turn(self)
+
+
+@cython.no_gc
+@cython.cclass
+class Result(Many):
+    """One of the Values that a call gave: `_b` is the call, `_da` the number of the result."""
+
+    __slots__ = ()
+
+    def _push(self) -> None:
+        if self._b is None:  # a copy, which has its own partials
+            Value._push(self)
+        else:
+            saved_call(self).receive(self)
+
+    def _find_partials(self) -> list[float]:
+        """Return the partial derivative with respect to each operand."""
+        return self._pull_back([(self, 1.0)]).tolist()  # type: ignore[no-any-return]
+
+    def _pull_back(self, cotangents: Any) -> Any:
+        """Return the derivatives of results of this call, weighted by cotangents, with respect to each operand."""
+        saved = saved_call(self)
+        weights = [0.0] * saved.count
+        for result, cotangent in cotangents:
+            weights[int(result._da)] = cotangent
+        return saved.pull_back(weights)
+
+
+ieee.end_alike(CallNode)
+ieee.end_alike(Result)
+
+
+def saved_call(result: Many) -> SavedCall:
+    """What is kept of the call that a result comes from."""
+    call: Many = result._b
+    saved: SavedCall = call._all[len(call._all) - 1]
+    return saved
+
+
+def results_of(saved: SavedCall, numbers: Int, are_values: Array, operands: tuple[Any, ...], leaves: bool) -> Any:
+    """The results of a call: Values that depend on the operands, and floats.
+
+    Args:
+        saved: what is kept of the call.
+        numbers: the address of what the results come to.
+        are_values: for each whether it is a Value.
+        operands: what these depend on.
+        leaves: whether these are all leaves.
+    """
+    lock_passes()
+    call: Many = CallNode.__new__(CallNode)
+    call._made |= HAND  # its tick it has from the engine, which counts them
+    call._all = (*operands, saved)
+    call._db = float(leaves)
+    ieee.untrack(call._all)
+    found: list[Any] = []
+    for place in range(len(are_values)):
+        number: float = memory.get(numbers + 8 * place)
+        if not are_values[place]:
+            found.append(number)
+            continue
+        node: Many = Result.__new__(Result)
+        node._made |= COMPILED
+        node._data = number
+        node._all = operands
+        node._b = call
+        node._da = place
+        found.append(node)
+    return found

@@ -1,0 +1,5 @@
+"""Derivatives of programs, as programs."""
+
+from wengert.compiler.derive.reverse import reverse
+
+__all__ = ["reverse"]

@@ -1,0 +1,91 @@
+"""The reverse sweep of a Program, as a Program of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from wengert.compiler.derive.reverse_loop import ReverseLoop
+from wengert.compiler.derive.sweep import Sweep
+from wengert.compiler.ir import ONE, Array, Compute, Expr, Loop, Program, fuse, take_factors_out, whole
+
+__all__ = ["reverse"]
+
+
+def reverse(
+    program: Program, wanted: tuple[str, ...] = (), weighted: bool = False, fixed: Collection[str] = ()
+) -> Program:
+    """The program that computes the derivatives of the output "out" by the parameters, but for those that are `fixed`,
+    and by the inputs `wanted`.
+
+    Run after `program`, it reads that program's arrays. If the output is batched, its cotangent is one number, `seed`,
+    for all examples, and the derivatives are of ``seed * out.sum()``; if `weighted`, it has one for each number of the
+    output, batched or not, and the derivatives are of ``(seed * out).sum()``.
+    """
+    return _Reverse(program, wanted, weighted=weighted, fixed=fixed).run()
+
+
+@dataclass
+class _Reverse(Sweep):
+    """The sweep of a whole program."""
+
+    weighted: bool = False
+    fixed: Collection[str] = ()
+
+    def run(self) -> Program:
+        out = self.forward.outputs["out"]
+        arrays = self.forward.arrays
+        sources = [a for a in arrays if (a.role == "param" and a.name not in self.fixed) or a.name in self.wanted]
+        self.needed = {id(a) for a in sources}
+        for step in self.forward.steps:
+            if isinstance(step, Loop):
+                self.need_of_turns(step)
+            elif any(id(a) in self.needed for a in step.reads):
+                self.needed.add(id(step.out))
+        if out.batched or self.weighted:
+            self.program.seed = Array("seed", out.shape if self.weighted else (), "const")
+        if self.program.seed is not None and out.cell_shape:
+            self.give(out, whole(out), self.program.seed)
+        if id(out) in self.needed:
+            for step in reversed(self.forward.steps):
+                if isinstance(step, Loop):
+                    ReverseLoop(self, step).run()
+                    continue
+                if id(step.out) not in self.needed:
+                    continue
+                gradient = self.cotangent(step.out)
+                if gradient is not None:
+                    if isinstance(step, Compute):
+                        self.compute(step, gradient)
+                    else:
+                        self.assemble(step, gradient)
+        for array in sources:
+            gradient = self.cotangent(array)
+            if isinstance(gradient, Array):
+                self.program.gradients[array.name] = gradient
+            elif gradient is not None:
+                self.program.gradients[array.name] = self.add(array, array.shape, [], gradient)
+        fuse(self.program)
+        take_factors_out(self.program, self.forward)
+        return self.program
+
+    def need_of_turns(self, loop: Loop) -> None:
+        """Note what a loop computes from what is needed; turns read what earlier ones left."""
+        known = -1
+        while known < len(self.needed):
+            known = len(self.needed)
+            for window in loop.windows:
+                if window.window is not None and id(window.window.array) in self.needed:
+                    self.needed.add(id(window))
+            for step in loop.steps:
+                if any(id(array) in self.needed for array in step.reads):
+                    self.needed.add(id(step.out))
+            for part, out, before in loop.kept:
+                if id(part) in self.needed or id(before) in self.needed:
+                    self.needed.add(id(out))
+
+    def cotangent(self, array: Array) -> Expr | Array | None:
+        """The cotangent of an array: of an output of one number 1, or the seed; of others what their readers gave."""
+        if array is not self.forward.outputs["out"] or array.cell_shape:
+            return self.finish(array)
+        return ONE if self.program.seed is None else self.program.seed

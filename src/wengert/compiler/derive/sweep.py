@@ -1,0 +1,237 @@
+"""The reverse sweep of the steps of a Program: one rule.
+
+For each operand of a step, its cotangent receives, through the very access by which it was read, the sum over the axes
+that the access does not depend on of ``g * d expr / d operand``: again a Compute. Sums over the batch, the adjoints of
+broadcasts and both adjoints of a product are cases of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+from wengert.compiler.ir import (
+    BATCH,
+    ONE,
+    ZERO,
+    Access,
+    Array,
+    Assemble,
+    Compute,
+    Expr,
+    Program,
+    contiguous,
+    cotangents,
+    has_mask,
+    inputs,
+    rename,
+    rewrite,
+    whole,
+)
+
+__all__ = ["Sweep", "covers"]
+
+ADDENDS = 16  # at most so many parts are added in one step
+
+
+@dataclass
+class Sweep:
+    """The cotangents of the arrays of some steps, and the steps that compute them."""
+
+    forward: Program
+    wanted: tuple[str, ...]
+    program: Program = field(default_factory=Program)
+    parts: dict[int, list[tuple[Access, Array]]] = field(default_factory=dict)
+    constant: dict[int, Expr] = field(default_factory=dict)  # by array: its one value, where it has one
+    needed: set[int] = field(default_factory=set)
+    names: dict[str, int] = field(default_factory=dict)
+    part_of: dict[int, Array] = field(default_factory=dict)
+    only: set[int] | None = None  # of what a step reads, which arrays are to receive something; None for all
+
+    def array(self, of: Array, shape: tuple[int, ...]) -> Array:
+        """A new array for a part of a cotangent."""
+        number = self.names[of.name] = self.names.get(of.name, -1) + 1
+        new = Array(f"d{of.name}_{number}", shape, "value")
+        self.program.arrays.append(new)
+        self.part_of[id(new)] = of
+        return new
+
+    def add(self, of: Array, axes: tuple[int, ...], operands: list[Access], expr: Expr, kept: int = -1) -> Array:
+        """A step that makes a part of the cotangent of an array; the axes behind the first `kept` are summed over."""
+        kept = len(axes) if kept < 0 else kept
+        out = self.array(of, axes[:kept])
+        self.program.steps.append(Compute(out, axes, operands, expr, "sum" if kept < len(axes) else ""))
+        return out
+
+    def finish(self, array: Array) -> Expr | Array | None:
+        """The cotangent of an array, from the parts that its readers gave; None if there are none."""
+        parts = self.parts.pop(id(array), [])
+        if not parts:
+            return None
+        whole_parts: list[Array] = []
+        others: list[tuple[Access, Array]] = []
+        for access, part in parts:
+            if covers(access, part):
+                whole_parts.append(part)
+            else:
+                others.append((access, part))
+        if len(parts) == 1 and whole_parts and whole_parts[0].shape == array.shape:
+            if self.part_of.get(id(whole_parts[0])) is array:
+                whole_parts[0].name = f"d{array.name}"
+            return self.constant.get(id(whole_parts[0]), whole_parts[0])
+        if whole_parts:
+            total = self.total(array, whole_parts[:ADDENDS])
+            for at in range(ADDENDS, len(whole_parts), ADDENDS - 1):
+                total = self.total(array, [total, *whole_parts[at : at + ADDENDS - 1]])
+            if not others:
+                total.name = f"d{array.name}"
+                return total
+            others.insert(0, (whole(array), total))
+        out = self.array(array, array.shape)
+        out.name = f"d{array.name}"
+        for access, _ in others:
+            access.array = out
+        self.program.steps.append(Assemble(out, others))
+        return out
+
+    def total(self, array: Array, parts: list[Array]) -> Array:
+        """The sum of parts that each cover an array; one that is a constant is written as the number that it is."""
+        reads = [Access(part, 0, array.strides) for part in parts if id(part) not in self.constant]
+        number = count()
+        terms = [self.constant.get(id(part)) or ("in", next(number)) for part in parts]
+        expr: Expr = terms[0]
+        for term in terms[1:]:
+            expr = ("add", expr, term)
+        return self.add(array, array.shape, reads, expr)
+
+    def asks(self, array: Array) -> bool:
+        """Whether the cotangent of an array that a step reads is asked for."""
+        return id(array) in self.needed and (self.only is None or id(array) in self.only)
+
+    def assemble(self, step: Assemble, gradient: Expr | Array) -> None:
+        """Each part receives what stands in its places."""
+        for access, part in step.parts:
+            if not self.asks(part):
+                continue
+            if isinstance(gradient, tuple):
+                received = self.add(part, part.shape, [], gradient)
+            else:
+                over = (BATCH,) if gradient.batched and not part.batched else ()  # each example has read it
+                read = Access(gradient, access.base, access.strides + (1,) * len(over), access.table, access.index)
+                received = self.add(part, part.shape + over, [read], ("in", 0), len(part.shape))
+            self.give(part, whole(part), received)
+
+    def compute(self, step: Compute, gradient: Expr | Array) -> None:
+        """The one rule."""
+        count = len(step.operands)
+        operands = list(step.operands)
+        reach: Expr = gradient if isinstance(gradient, tuple) else ("in", count)
+        absent = (0,) * len(step.reduced)
+        own = Access(step.out, 0, step.out.strides + absent)
+        if isinstance(gradient, Array):
+            strides = own.strides if gradient.shape == step.out.shape else (0,) * len(step.axes)
+            operands += [Access(gradient, 0, strides), own]
+        else:
+            operands += [own, own]
+        if step.reduce in ("max", "min"):
+            exprs, operands = self.extreme(step, reach, operands)
+        else:
+            out = None if step.reduce else ("in", count + 1)
+            exprs = cotangents(step.expr, reach, out, lambda k: operands[k].array.nonnegative)
+            if step.mask is not None:
+                exprs = {k: ("where", ("mask", step.mask), expr, ZERO) for k, expr in exprs.items()}
+        made: dict[Any, Array] = {}
+        asked = [k for k in exprs if self.asks(step.operands[k].array)]
+        missing = {k: _missing(step.operands[k], step.axes) for k in asked}
+        for k in sorted(asked, key=lambda k: len(missing[k])):
+            self.contribute(step, k, operands, exprs[k], missing[k], made if any(missing.values()) else None)
+
+    def extreme(self, step: Compute, reach: Expr, operands: list[Access]) -> tuple[dict[int, Expr], list[Access]]:
+        """A greatest or least one: its cotangent is shared evenly among all that reach it."""
+        out: Expr = ("in", 1)
+        hit: Expr = ("where", ("eq", ("in", 0), out), ONE, ZERO)
+        own = operands[2]
+        ties = self.array(step.out, step.out.shape)
+        self.program.steps.append(Compute(ties, step.axes, [operands[0], own], hit, "sum", step.mask))
+        share: Expr = ("div", ("mul", rename(hit, {0: 0, 1: 2}), reach), ("in", 3))
+        if step.mask is not None:
+            share = ("where", ("mask", step.mask), share, ZERO)
+        return {0: share}, [*operands, Access(ties, 0, own.strides)]
+
+    def contribute(
+        self,
+        step: Compute,
+        k: int,
+        operands: list[Access],
+        expr: Expr,
+        missing: list[int],
+        made: dict[Any, Array] | None,
+    ) -> None:
+        """What operand k of a step receives; `missing` are the axes that it does not depend on, `made` what others
+        receive element by element, None if that is of no use.
+        """
+        access, axes = step.operands[k], step.axes
+        kept = [i for i in range(len(axes)) if i not in missing]
+        if access.table is None and access.index is None:  # in the order of the array's own memory
+            kept.sort(key=lambda i: (axes[i] != BATCH, -abs(access.strides[i])))
+        order = kept + missing
+        used = inputs(expr)
+        if used != list(range(len(used))):
+            expr = rename(expr, {old: new for new, old in enumerate(used)})
+        reads = [operands[i].permuted(order, axes) for i in used]
+        masked = has_mask(expr)
+        if masked:
+            expr = _with_masks(expr, order, axes)
+        shape = tuple([axes[i] for i in order])
+        through = access.permuted(kept, axes)
+        if expr == ("in", 0) and not missing and reads[0].is_whole(shape):
+            self.give(access.array, through, reads[0].array)
+            return
+        if made is None or masked or any(x.table is not None or x.index is not None for x in reads):
+            part = self.add(access.array, shape, reads, expr, len(kept))
+        else:
+            key = repr(expr), tuple([(id(x.array), x.base, x.strides) for x in reads]), tuple(order)
+            if missing and key in made:  # the same, element by element, is there already
+                reads, expr = [Access(made[key], 0, made[key].strides)], ("in", 0)
+            part = self.add(access.array, shape, reads, expr, len(kept))
+            if not missing:
+                made[key] = part
+        if expr[0] == "const" and not missing:
+            self.constant[id(part)] = expr
+        self.give(access.array, through, part)
+
+    def give(self, array: Array, through: Access, part: Array) -> None:
+        """Note a part of an array's cotangent."""
+        self.parts.setdefault(id(array), []).append((through, part))
+
+
+def _missing(access: Access, axes: tuple[int, ...]) -> list[int]:
+    """The axes that an access does not depend on."""
+    return [i for i in range(len(axes)) if not access.depends_on(i, axes)]
+
+
+def covers(access: Access, part: Array) -> bool:
+    """Whether a part fills its array, in the order of memory."""
+    return (
+        access.table is None
+        and access.index is None
+        and access.base == 0
+        and part.size == access.array.size
+        and part.batched == access.array.batched
+        and access.strides[int(part.batched) :] == contiguous(part.cell_shape)
+    )
+
+
+def _with_masks(expr: Expr, order: list[int], axes: tuple[int, ...]) -> Expr:
+    """The expression with its masks over the axes in another order."""
+    plain = [i for i in range(len(axes)) if axes[i] != BATCH]
+    turned = [plain.index(i) for i in order if axes[i] != BATCH]
+
+    def turn(leaf: Expr) -> Expr:
+        if leaf[0] != "mask":
+            return leaf
+        mask = leaf[1].reshape(leaf[1].shape + (1,) * (len(plain) - leaf[1].ndim))
+        return ("mask", mask.transpose(turned))
+
+    return rewrite(expr, turn)

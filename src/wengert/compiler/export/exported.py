@@ -1,0 +1,93 @@
+"""Exports a recording as a function of another library's arrays, for `to_jax` and `to_torch`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import nan
+from typing import Any
+
+import numpy as np
+
+from wengert.compiler.backends import LIBRARIES, cut, function_of
+from wengert.compiler.runtime import Runtime
+from wengert.compiler.trace import Specialization, StaticSpec, lines_apart
+from wengert.derivatives import tree_unflatten
+from wengert.errors import ArgumentError
+
+__all__ = ["Exported"]
+
+
+class Exported:
+    """The recording of a compiled function's last call as code of an array library.
+
+    The result is nan where the recording is not valid, as for another branch or an index out of range, since there is
+    no engine to fall back to.
+
+    Args:
+        runtime: the runtime of the compiled function.
+        language: the library, by its name in `source`.
+        space: the globals of the code.
+
+    Attributes:
+        parameters: the current numbers of the parameters, by name.
+        own: for each parameter a mask of the elements that are Values; the others are floats that the function reads.
+        constants: the arrays of numbers, indices and masks that `run` takes.
+
+    Raises:
+        ArgumentError: nothing has been compiled yet, or calls like the last one have several specializations.
+    """
+
+    def __init__(self, runtime: Runtime, language: str, space: dict[str, Any]) -> None:
+        made = runtime.latest()
+        self.recording: Specialization = made
+        entry = runtime.last
+        assert entry is not None  # else `latest` raises
+        several = [*entry.specializations, *([entry.candidate] if entry.candidate is not None else [])]
+        if len(several) > 1:
+            raise ArgumentError(
+                f"{runtime.name} has {len(several)} specializations (branches at "
+                f"{lines_apart([each.guards for each in several])}), and only one can be exported: write "
+                "wengert.where, wengert.maximum or wengert.softmax there"
+            )
+        self.name: str = runtime.name
+        self.signature: Any = entry.signature
+        self.xp: Any = space[LIBRARIES[language].name]
+        kernel = made.kernel
+        self.inputs: Any = kernel.inputs
+        self.run: Callable[..., Any]
+        self.constants: list[Any]
+        self.run, self.constants = function_of(made.lifted.program, None, (), LIBRARIES[language], space)
+        numbers = made.buffers().params
+        own = np.ones(len(numbers), bool) if made.own is None else np.isin(np.arange(len(numbers)), made.own)
+        names = [array.name for array in kernel.params]
+        self.parameters: dict[str, Any] = dict(zip(names, cut(numbers, kernel.params), strict=True))
+        self.own: dict[str, Any] = dict(zip(names, cut(own, kernel.params), strict=True))
+
+    def arrays(self, args: Sequence[Any], named: dict[str, Any]) -> list[Any]:
+        """Return the arguments of a call in the order of the inputs, without static ones."""
+        shapes = {name: shape for name, shape in self.signature.shapes.items() if not isinstance(shape, StaticSpec)}
+        given = {**dict(zip(shapes, args, strict=False)), **named}
+        if len(args) > len(shapes) or set(given) != set(shapes):
+            raise ArgumentError(f"{self.name} was recorded with the arguments {', '.join(shapes)}: pass exactly these")
+        found: list[Any] = []
+        for name, shape in shapes.items():
+            tree_unflatten(
+                shape, lambda leaf, x: None if isinstance(leaf, StaticSpec) else found.append(x), given[name]
+            )
+        return found
+
+    def outcome(self, arrays: Sequence[Any], parameters: Sequence[Any], constants: Sequence[Any]) -> Any:
+        """Compute the result for inputs, which are arrays of the library; indices are integers."""
+        made, xp = self.recording, self.xp
+        counted, holds = made.counted(arrays, xp)
+        results = self.run(None, *counted, *parameters, *constants)
+        outputs = dict(zip(made.lifted.program.outputs, results, strict=True))
+        if made.guards:
+            alike = made.guards.hold(outputs, xp)
+            holds = alike if holds is None else holds & alike
+        out = outputs["out"]
+        if self.signature.batched and not made.lifted.program.outputs["out"].batched:
+            out = xp.broadcast_to(out, (len(arrays[0]), *out.shape))
+        if holds is None:
+            return out
+        return xp.where(holds.reshape(holds.shape + (1,) * (out.ndim - holds.ndim)), out, nan)

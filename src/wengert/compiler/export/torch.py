@@ -1,0 +1,50 @@
+"""Exports a compiled function as a PyTorch module."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from wengert.compiler.export.exported import Exported
+from wengert.compiler.runtime import Runtime
+
+__all__ = ["RecordedModule"]
+
+
+class RecordedModule(torch.nn.Module):
+    """The function as a module: see `Compiled.to_torch`. Constants, indices and masks are buffers, which move to other
+    devices with it.
+    """
+
+    def __init__(self, runtime: Runtime) -> None:
+        super().__init__()
+        self._made = Exported(runtime, "torch", {"torch": torch})
+        self._mixed: dict[str, bool] = {}
+        for name, numbers in self._made.parameters.items():
+            own = self._made.own[name]
+            self._mixed[name] = bool(own.any()) and not own.all()
+            if own.any():
+                self.register_parameter(name, torch.nn.Parameter(torch.tensor(numbers)))
+            else:
+                self.register_buffer(name, torch.tensor(numbers))  # floats that the function reads
+            if self._mixed[name]:
+                self.register_buffer(f"{name}_own", torch.tensor(own), persistent=False)
+        for number, constant in enumerate(self._made.constants):
+            self.register_buffer(f"constant_{number}", torch.tensor(constant), persistent=False)
+
+    def forward(self, *args: Any, **named: Any) -> Any:
+        """Compute the result, or the results of a batch."""
+        made = self._made
+        like = next(self.parameters(), torch.zeros((), dtype=torch.float64))
+        arrays = [
+            torch.as_tensor(x, device=like.device).to(torch.int64 if n in made.recording.extents else like.dtype)
+            for n, x in enumerate(made.arrays(args, named))
+        ]
+        parameters = [self._of_own(name) for name in made.own]
+        return made.outcome(arrays, parameters, [getattr(self, f"constant_{n}") for n in range(len(made.constants))])
+
+    def _of_own(self, name: str) -> Any:
+        """Return a parameter, without derivatives for floats that the function reads."""
+        numbers = getattr(self, name)
+        return torch.where(getattr(self, f"{name}_own"), numbers, numbers.detach()) if self._mixed[name] else numbers

@@ -1,0 +1,371 @@
+"""A recurrence as a Loop: one turn is lifted by itself, and what others read of all turns gets an axis of turns."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from wengert.compiler.ir import (
+    BATCH,
+    Access,
+    Array,
+    Assemble,
+    Compute,
+    Kept,
+    Loop,
+    Window,
+    contiguous,
+    distinct,
+    fuse,
+    without_broadcast,
+)
+from wengert.compiler.lift.flatten import FlatGraph, Group, Groups
+from wengert.compiler.lift.lifter import Lifter
+from wengert.compiler.lift.loops.periods import Recurrence
+from wengert.compiler.lift.simplify import CONST, INPUT, PARAM, VALUE, VARYING
+
+__all__ = ["LoopLifter"]
+
+Ints = np.ndarray[Any, np.dtype[np.int64]]
+
+
+class _Straight(Exception):  # noqa: N818  (no fault: a reason to do turn by turn)
+    """Why a recurrence does not become a loop."""
+
+
+class LoopLifter:
+    """Makes the loop of a recurrence, among the steps of the whole."""
+
+    def __init__(self, outer: Lifter, run: Recurrence) -> None:
+        self.outer = outer
+        self.run = run
+        self.turn: _Turn = _Turn(outer, run)
+
+    def plan(self) -> None:
+        """Name the parameters that products take."""
+        self.turn.plan(self.turn.flat.groups)
+
+    def make(self) -> None:
+        """The loop; turn by turn what cannot be one."""
+        outer, count = self.outer, len(self.outer.program.steps)
+        try:
+            self.loop()
+        except _Straight:
+            del outer.program.steps[count:]
+            groups = outer.flat.groups[self.run.first : self.run.last]
+            outer.plan(groups)
+            for group in groups:
+                outer.make(group)
+
+    def loop(self) -> None:
+        """Make it."""
+        run, turn, outer = self.run, self.turn, self.outer
+        turn.place_all()
+        carried = turn.carry()
+        for group in turn.flat.groups:
+            turn.make(group)
+        for window, group in carried:
+            turn.lay_out(group, window)
+        program = turn.program
+        stored = [turn.number[id(step.out)] for step in program.each_step()]
+        stored = [place for place in stored if (turn.place[: run.size] == place).any()]
+        parts = [program.arrays[place] for place in stored]
+        outer.program.padded |= program.padded
+        kept: list[Kept] = []
+        node_ids = run.node_ids
+        for place, part in zip(stored, parts, strict=True):
+            members = np.flatnonzero(turn.place[: run.size] == place)
+            back = max((lag for q, lag in run.carried if turn.place[q] == place), default=0)
+            before = self.before(part, members, back)
+            shape = (*part.shape[: int(part.batched)], back + run.turns, *part.cell_shape)
+            out = outer.enter(Array(f"{part.name}s", shape, "value", nonnegative=part.nonnegative and not back))
+            kept.append(Kept(part, out, before))
+            rows = (back + np.arange(run.turns))[:, None] * part.size
+            outer.assign(node_ids[:, members], out, rows + turn.cell[members])
+        program.outputs = {str(n): part for n, part in enumerate(parts)}
+        fuse(program)
+        turn.look_through_windows({place: entry.out for place, entry in zip(stored, kept, strict=True)})
+        for array in program.of_role("const"):
+            outer.enter(array)
+        outer.program.steps += self.by_batch(Loop(run.turns, program.each_step(), kept))
+
+    def by_batch(self, loop: Loop) -> list[Loop]:
+        """What has no batch in a loop of its own, in front of what has one."""
+        alone = {id(step.out): step.out for step in loop.steps if not step.out.batched}
+        if len(alone) in (0, len(loop.steps)):
+            return [loop]
+        first = Loop(loop.count, [step for step in loop.steps if id(step.out) in alone], [])
+        first.kept = [kept for kept in loop.kept if id(kept.part) in alone]
+        loop.steps = [step for step in loop.steps if id(step.out) not in alone]
+        loop.kept = [kept for kept in loop.kept if id(kept.part) not in alone]
+        rows = {id(kept.part): kept for kept in first.kept}
+        seen: dict[int, Array] = {}
+
+        def window(array: Array) -> Array:
+            """The window on the row of each turn."""
+            if id(array) not in alone:
+                return array
+            if id(array) not in rows:
+                rows[id(array)] = Kept(
+                    array, self.outer.enter(Array(f"{array.name}s", (loop.count, *array.shape), "value"))
+                )
+                first.kept.append(rows[id(array)])
+            if id(array) not in seen:
+                kept = rows[id(array)]
+                start = first.first_row(kept) * array.size
+                seen[id(array)] = replace(array, role="window", window=Window(kept.out, start, array.size))
+            return seen[id(array)]
+
+        for step in loop.steps:
+            if isinstance(step, Compute):
+                for access in step.operands:
+                    access.array = window(access.array)
+            else:
+                step.parts = [(access, window(part)) for access, part in step.parts]
+        return [first, loop]
+
+    def before(self, part: Array, members: Ints, back: int) -> Array | None:
+        """What stands in front of the turns of what is carried from turn to turn; None for zeros."""
+        run, outer, flat = self.run, self.outer, self.outer.flat
+        if not back:
+            return None
+        known = {key: node for key, node in run.initial.items() if key[0] in set(members.tolist())}
+        ids = np.full((back, part.size), next(iter(known.values())))
+        for (q, lag), node in known.items():
+            ids[back - lag, self.turn.cell[q]] = node
+        if (flat.source[ids] == CONST).all() and not flat.constants[ids - flat.n].any():
+            return None
+        shape = (back, *part.cell_shape)
+        operand = outer.operand(ids.reshape(shape))
+        if isinstance(operand, Access) and operand.array.batched == part.batched and operand.array.size == ids.size:
+            in_order = [stride if n > 1 else 0 for stride, n in zip(contiguous(shape), shape, strict=True)]
+            if operand.table is None and operand.base == 0 and list(operand.strides) == in_order:
+                return operand.array
+        return outer.compute("c", shape, [operand], lambda x: x)
+
+
+def _flat_turn(flat: FlatGraph, run: Recurrence) -> FlatGraph:
+    """A turn as a flat graph of its own: its numbers, then what it reads of earlier turns and of outside."""
+    size, listing = run.size, run.listing
+    low = int(listing.begin[run.first])
+    of_turn = listing.nodes[low : low + size]
+    count = size + len(run.carried) + run.columns.shape[1] + run.scales.shape[1]
+    columns = flat.source[run.columns]
+    source = np.full(count, VALUE)
+    source[:size] = flat.source[of_turn]
+    source[size : size + len(run.carried)] = flat.source[of_turn[[q for q, _ in run.carried]]]
+    outside = np.where(((columns == VARYING) | (columns == INPUT)).any(0), VARYING, VALUE)
+    outside[(columns == PARAM).all(0)] = PARAM
+    fixed = (columns[0] == CONST) & (run.columns == run.columns[0]).all(0)
+    source[size + len(run.carried) : size + len(run.carried) + len(outside)] = outside
+    numbers = np.flatnonzero(fixed)
+    names = np.arange(count + 1)  # a number that is the same in each turn is a constant of the turn, too
+    names[size + len(run.carried) + numbers] = count + np.arange(len(numbers))
+    constants = flat.constants[run.columns[0, numbers] - flat.n] if len(numbers) else np.zeros(0)
+    start = listing.start[low : low + size + 1] - listing.start[low]
+    left, right = [np.where(side < 0, -1, names[side]) for side in run.names]
+    starts = np.concatenate([start, np.full(count - size, start[-1])])
+    first, last = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    first[:size], last[:size] = start[:-1], start[1:]
+    begin = listing.begin[run.first : run.first + run.period + 1]
+    groups = Groups(np.arange(size), begin - low, listing.code[run.first : run.first + run.period])
+    source = np.concatenate([source, np.full(len(constants), CONST)])
+    places = np.arange(count)
+    return FlatGraph(count, constants, source, first, last, left, right, run.scale, left, starts, groups, places)
+
+
+class _Turn(Lifter):
+    """One turn. What lies outside is read through windows, and so is what is carried, as its groups list it."""
+
+    def __init__(self, outer: Lifter, run: Recurrence) -> None:
+        super().__init__(
+            _flat_turn(outer.flat, run), outer.batched, counts=outer.counts, given=outer.given, in_turn=True
+        )
+        self.outer = outer
+        self.run = run
+        self.leaf: int = run.size + len(run.carried)  # the first number that is read from outside
+        self.groups: dict[int, Group] = {}  # by the id of a window: what is carried, and seen through it
+
+    # -- what is read from outside ------------------------------------------------------------------------------------
+
+    def columns(self, node_ids: Ints) -> Ints:
+        """Which numbers leaves are in each turn."""
+        return self.run.columns[:, node_ids - self.leaf]
+
+    def is_loose(self, node_ids: Any) -> Any:
+        """Which of these numbers are parameters, in each turn, that are stored nowhere yet."""
+        return (self.flat.source[node_ids] == PARAM) & (self.place[node_ids] < 0)
+
+    def allocate(self, stem: str, node_ids: Ints) -> bool:
+        """Make parameters arrays of their own; those that are others in each turn an array with an axis of turns."""
+        if not node_ids.size or not self.is_loose(node_ids).all():
+            return False
+        node_ids, _ = without_broadcast(node_ids)
+        columns = self.columns(node_ids)
+        same = (columns == columns[0]).reshape(len(columns), -1).all(0)
+        made = same.all() and self.outer.allocate(stem, columns[0])
+        made = made or (not same.any() and self.outer.allocate(stem, columns))
+        if made or stem == "p":
+            self.put(node_ids.reshape(-1))
+        return bool(made) or stem == "p"
+
+    def place_all(self) -> None:
+        """Say where all leaves from outside lie that are no parameters yet to be named."""
+        leaves = np.arange(self.leaf, self.flat.n)
+        numbers = leaves >= self.leaf + self.run.columns.shape[1]  # coefficients
+        if numbers.any():
+            self.put_numbers(leaves[numbers], self.run.scales)
+        leaves = leaves[~numbers]
+        columns = self.columns(leaves)
+        is_const = (self.outer.flat.source[columns] == CONST).all(0)
+        changing = is_const & (columns != columns[0]).any(0)
+        if changing.any():
+            self.put_numbers(leaves[changing], self.outer.flat.constants[columns[:, changing] - self.outer.flat.n])
+        self.put(leaves[~is_const & (self.flat.source[leaves] != PARAM)])
+
+    def put_numbers(self, leaves: Ints, values: Any) -> None:
+        """Numbers that are others in each turn."""
+        array = self.outer.array("k", values.shape if values.shape[1] > 1 else values.shape[:1], "const")
+        array.value = np.ascontiguousarray(values).reshape(array.shape)
+        self.show(leaves, array, np.arange(len(leaves)), len(leaves))
+
+    def put(self, leaves: Ints) -> None:
+        """Say where these lie: in an array outside, at the same cells or at cells that move on evenly, or in a new one
+        that has them turn by turn.
+        """
+        leaves = leaves[self.place[leaves] < 0]
+        if not len(leaves):
+            return
+        outer, columns = self.outer, self.columns(leaves)
+        outer.allocate("p", np.unique(columns[outer.is_loose(columns)]))
+        places, cells = outer.place[columns], outer.cell[columns]
+        steps = np.diff(cells, axis=0)
+        even = (places[0] >= 0) & (places == places[0]).all(0) & (steps == steps[0]).all(0)
+        where = np.stack([places[0], steps[0]], 1)[even]
+        kinds, number = distinct(where) if len(where) else (where, where)
+        for n, kind in enumerate(kinds):
+            place, step = where[kind].tolist()
+            members = np.flatnonzero(even)[number == n]
+            self.show(leaves[members], outer.program.arrays[place], cells[0, members], step)
+        if not even.all():
+            ids = columns[:, ~even]
+            indices = [place for place, array in enumerate(outer.program.arrays) if array.role == "index"]
+            if np.isin(outer.place[ids], indices).any():
+                raise _Straight
+            stacked = outer.compute("c", ids.shape, [outer.operand(ids)], lambda x: x)
+            if stacked.size != ids.size:
+                raise _Straight
+            self.show(leaves[~even], stacked, np.arange(ids.shape[1]), ids.shape[1])
+
+    def show(self, leaves: Ints, array: Array, cells: Ints, step: int) -> None:
+        """Let leaves lie at cells of an array outside, which move by so many from turn to turn."""
+        if not step:
+            if id(array) not in self.number:
+                self.enter(array)
+            self.assign(leaves, array, cells)
+            return
+        row = abs(step) if _is_row(array, step) else 1
+        low, high = int(cells.min()) // row * row, (int(cells.max()) // row + 1) * row
+        lead = array.shape[: int(array.batched)]
+        shape = array.cell_shape[1:] if _is_row(array, step) and high - low == row else (high - low,) * (high - low > 1)
+        window = self.array(f"{array.name}_t", (*lead, *shape), "window")
+        window.window = Window(array, low, step)
+        self.assign(leaves, window, cells - low)
+
+    # -- what is carried ----------------------------------------------------------------------------------------------
+
+    def carry(self) -> list[tuple[Array, Group]]:
+        """Say where what earlier turns left lies: group by group, a row of its numbers for each turn."""
+        run, groups, carried = self.run, self.groups, []
+        for group in self.flat.groups:
+            lags = [lag for q, lag in run.carried if group.nodes[0] <= q <= group.nodes[-1]]
+            if not lags:
+                continue
+            width, rows = len(group.nodes), max(lags) - min(lags) + 1
+            leaves = [n for n, (q, _) in enumerate(run.carried) if group.nodes[0] <= q <= group.nodes[-1]]
+            batch = (BATCH,) if self.batched and self.flat.source[group.nodes[0]] == VARYING else ()
+            window = self.array("w", (*batch, *[n for n in (rows, width) if n > 1]), "window")
+            window.window = Window(window, -max(lags) * width, width)  # the array is not there yet, nor how far back
+            for leaf in leaves:
+                q, lag = run.carried[leaf]
+                at = (max(lags) - lag) * width + q - int(group.nodes[0])
+                self.assign(np.array([run.size + leaf]), window, np.array([at]))
+            groups[id(window)] = group
+            carried.append((window, group))
+        return carried
+
+    def lay_out(self, group: Group, window: Array) -> None:
+        """See that the numbers of a group lie as its turns are read, one behind another."""
+        places, cells = self.place[group.nodes], self.cell[group.nodes]
+        array = self.program.arrays[int(places[0])]
+        as_listed = (places == places[0]).all() and np.array_equal(cells, np.arange(len(cells)))
+        if not as_listed or array.size != len(cells):
+            out = self.compute("u", (len(cells),), [self.operand(group.nodes)], lambda x: x)
+            self.assign(group.nodes, out, np.arange(len(cells)))
+            array = out
+        if array.batched != window.batched:
+            raise _Straight
+
+    # -- in the end ---------------------------------------------------------------------------------------------------
+
+    def look_through_windows(self, outs: dict[int, Array]) -> None:
+        """Let each operand be read through a window on the rows that it reads and no others."""
+        made: dict[tuple[int, int, int, tuple[int, ...]], Array] = {}
+
+        def seen(array: Array, low: int, high: int) -> tuple[Array, int]:
+            """The window on the rows of these cells, and its first cell."""
+            window = array.window
+            assert window is not None
+            of, base = window.array, window.base
+            if id(array) in self.groups:
+                of = outs[int(self.place[self.groups[id(array)].nodes[0]])]
+                base += (of.cell_shape[0] - self.run.turns) * window.step
+            row = abs(window.step) if _is_row(of, window.step) else 1
+            start, end = (base + low) // row * row, ((base + high) // row + 1) * row
+            shape: tuple[int, ...] = of.cell_shape[1:] if _is_row(of, window.step) else ()
+            if end - start > row:
+                shape = ((end - start) // row, *shape)
+            key = id(of), start, window.step, shape
+            if key not in made:
+                made[key] = self.array("w", (*of.shape[: int(of.batched)], *shape), "window")
+                made[key].window = Window(of, start, window.step)
+                made[key].nonnegative = of.nonnegative
+            return made[key], start - base
+
+        for step in self.program.steps:
+            if isinstance(step, Compute):
+                for x in step.operands:
+                    if x.array.window is None:
+                        continue
+                    plain = [(s, n) for s, n in zip(x.strides, step.axes, strict=True) if n != BATCH]
+                    low = x.base + sum(min(0, s * (n - 1)) for s, n in plain)
+                    high = x.base + sum(max(0, s * (n - 1)) for s, n in plain)
+                    if x.table is not None:
+                        low, high = int(x.table.min()), int(x.table.max())
+                    if x.index is not None:
+                        reach = x.index.step * (x.index.extent - 1)
+                        low, high = low + min(0, reach), high + max(0, reach)
+                    x.array, first = seen(x.array, low, high)
+                    x.base -= first
+                    x.table = None if x.table is None else x.table - first
+            elif isinstance(step, Assemble):
+                for n, (access, part) in enumerate(step.parts):
+                    if part.window is None:
+                        continue
+                    window, first = seen(part, 0, part.size - 1)
+                    if first or window.size != part.size:
+                        raise _Straight
+                    step.parts[n] = Access(step.out, access.base, _strides(step.out, window)), window
+
+
+def _strides(out: Array, part: Array) -> tuple[int, ...]:
+    """Of a part that lies in an array as it is."""
+    return (*[int(out.batched)] * part.batched, *contiguous(part.cell_shape))
+
+
+def _is_row(array: Array, step: int) -> bool:
+    """Whether to move by so many cells is to move by a row of the array."""
+    return len(array.cell_shape) > 0 and abs(step) == prod(array.cell_shape[1:])

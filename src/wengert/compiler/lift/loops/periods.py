@@ -1,0 +1,304 @@
+"""Recurrences in a flat graph: stretches of groups that do the same again and again, with what they did before.
+
+Groups stand in the order of their levels, so that what could be done at once is one group already; what repeats there
+repeats in time. Only how things hang together counts: constants, coefficients and leaves may be others in each turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wengert.compiler.ir import distinct
+from wengert.compiler.lift.flatten import IS_LISTED, FlatGraph
+from wengert.compiler.lift.simplify import CONST
+from wengert.ops import BY_NAME
+
+__all__ = ["Listing", "Recurrence", "recurrences"]
+
+Ints = np.ndarray[Any, np.dtype[np.int64]]
+# Measured with seven recurrences of 4 to 24 turns, as `benchmarks.recurrences` runs them, and their reverse sweeps:
+TURNS = 8  # so many turns at least: then a loop has 0.16 to 0.51 of the steps, with six up to 0.54,
+SAVED = 32  # and so many groups fewer: machine code of it is made in 0.3 to 0.6 of the time then, and runs as fast
+PERIOD = 256  # as many groups as a turn is looked for by; it may have some more
+LOOPS = 32  # of one program
+POW = BY_NAME["pow"].code
+# Odd multipliers that spread bits, for hashes: that of Knuth's MMIX generator, and that of Vigna's xorshift64*, 2014.
+MIX, SPREAD = np.int64(0x5851F42D4C957F2D), np.int64(0x2545F4914F6CDD1D)
+
+
+class Listing:
+    """The numbers of a flat graph, group by group, and what each is made from."""
+
+    def __init__(self, flat: FlatGraph) -> None:
+        self.flat = flat
+        self.nodes: Ints = flat.groups.nodes
+        self.begin: Ints = flat.groups.begin
+        self.code: Ints = flat.groups.codes
+        sizes = np.diff(self.begin)
+        self.is_listed: Any = np.repeat(IS_LISTED[self.code], sizes)
+        self.source_start: Ints = np.where(self.is_listed, flat.first[self.nodes], flat.starts[self.nodes])
+        end = np.where(self.is_listed, flat.last[self.nodes], flat.starts[self.nodes + 1])
+        self.count: Ints = end - self.source_start
+        self.start: Ints = np.concatenate([[0], np.cumsum(self.count)])  # of each number's operands
+        place = np.arange(len(self.nodes)) - np.repeat(self.begin[:-1], sizes)
+        mixed = (self.count + 1) * MIX + place * SPREAD
+        counts = np.add.reduceat((mixed ^ (mixed >> 31)) * MIX, self.begin[:-1])
+        self.signature: Ints = (self.code * MIX) ^ (sizes * SPREAD) ^ counts
+        self._operands: tuple[Ints, Ints, Any] | None = None
+
+    def operands(self) -> tuple[Ints, Ints, Any]:
+        """All operands, number by number: the first factor of each term, the second, -1 for none, and the coefficient;
+        of what is no sum the operands themselves.
+        """
+        if self._operands is None:
+            flat, of_sum = self.flat, np.repeat(self.is_listed, self.count)
+            at = np.repeat(self.source_start - self.start[:-1], self.count) + np.arange(self.start[-1])
+            left, right, scale = np.empty(len(at), np.int64), np.full(len(at), -1), np.ones(len(at))
+            left[~of_sum] = flat.operands[at[~of_sum]]
+            left[of_sum], right[of_sum] = flat.factor[at[of_sum]], flat.other[at[of_sum]]
+            scale[of_sum] = flat.coefficient[at[of_sum]]
+            self.is_exponent: Any = np.repeat(np.repeat(self.code == POW, np.diff(self.begin)), self.count)  # or base
+            self.position: Ints = np.full(len(flat.source) + 1, -1)  # the last is that of no operand
+            self.position[self.nodes] = np.arange(len(self.nodes))
+            self._operands = left, right, scale
+        return self._operands
+
+
+def recurrences(flat: FlatGraph) -> list[Recurrence]:
+    """The loops of a flat graph, in their order."""
+    if len(flat.groups) <= SAVED:
+        return []
+    listing = Listing(flat)
+    found: list[Recurrence] = []
+    waiting = [(0, len(flat.groups))]
+    while waiting and len(found) < LOOPS:
+        low, high = waiting.pop()
+        best = max(_candidates(listing, low, high), key=lambda run: run.saved, default=None)
+        if best is not None:
+            found.append(best)
+            waiting += [(low, best.first), (best.last, high)]
+    return sorted(found, key=lambda run: run.first)
+
+
+def _candidates(listing: Listing, low: int, high: int) -> Iterator[Recurrence]:
+    """The loops among some groups, for each period that may be one the longest."""
+    for period in _periods(listing.signature[low:high]):
+        for first, last in _stretches(listing, period, low, high):
+            for start, end in _patterns(listing, period, first, last):
+                made = _settled(listing, period, start, end)
+                if made is not None:
+                    yield made
+
+
+def _periods(signature: Ints) -> list[int]:
+    """Distances at which stretches of 1, 2, 4, ... groups occur again, by the hashes of these."""
+    hashed, found, length = signature * MIX, set(), 1
+    while length <= min(len(signature) // TURNS, PERIOD):
+        order = np.argsort(hashed, kind="stable")
+        distances = np.diff(order)[hashed[order[1:]] == hashed[order[:-1]]]
+        distances = distances[distances * TURNS <= len(signature)]
+        if len(distances):
+            values, counts = np.unique(distances, return_counts=True)
+            found.update(values[np.argsort(-counts * np.minimum(values, 4 * length), kind="stable")[:3]].tolist())
+        hashed = (hashed[:-length] * SPREAD) ^ ((hashed[length:] >> 7) + hashed[length:] * 31)
+        length *= 2
+    return sorted(found)
+
+
+def _true(flags: Any, first: int) -> list[tuple[int, int]]:
+    """From where to where flags are true; `first` is the number of the first flag."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(np.int8))) + first
+    return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
+
+
+def _stretches(listing: Listing, period: int, low: int, high: int) -> Iterator[tuple[int, int]]:
+    """Groups that look like those a period before, for as many turns as a loop has."""
+    sign = listing.signature[low:high]
+    for start, end in _true(sign[period:] == sign[:-period], low + period):
+        turns = (end - start) // period + 1
+        if turns >= TURNS and turns * period >= SAVED:  # counting one that begins in front of them
+            yield start - period, end
+
+
+def _patterns(listing: Listing, period: int, first: int, last: int) -> Iterator[tuple[int, int]]:
+    """Those that also read the same: what was made a turn later than what the turn before read, or what was made
+    outside.
+    """
+    left, right, scale = listing.operands()
+    low, high, shift = listing.begin[first], listing.begin[last], listing.begin[first + period] - listing.begin[first]
+    if not np.array_equal(listing.count[low + shift : high], listing.count[low : high - shift]):
+        return
+    here = slice(listing.start[low + shift], listing.start[high])
+    before = slice(listing.start[low], listing.start[high - shift])
+    same = (right[here] < 0) == (right[before] < 0)
+    same &= (scale[here] == scale[before]) | (right[here] < 0)
+    same &= ~listing.is_exponent[here] | (listing.flat.source[left[here]] != CONST) | (left[here] == left[before])
+    moved = [listing.position[side[here]] - listing.position[side[before]] == shift for side in (left, right)]
+    moved[0] &= listing.position[left[before]] >= 0
+    moved[1] &= listing.position[right[before]] >= 0
+    bounds = listing.start[listing.begin[first + period : last]] - here.start
+    alike = np.logical_and.reduceat(same, bounds)
+    ahead = int(listing.start[listing.begin[first + 2 * period]] - here.start)  # the operands of one turn
+    pattern = (moved[0][ahead:] == moved[0][:-ahead]) & (moved[1][ahead:] == moved[1][:-ahead])
+    keeps = np.logical_and.reduceat(pattern, bounds[period:] - ahead) & alike[period:]
+    for start, end in _true(keeps, first + 2 * period):
+        flags = alike[start - period - (first + period) : start - (first + period)]
+        begin = start if flags.all() else start + int(np.flatnonzero(~flags)[-1]) + 1
+        if end - begin + 2 * period >= period * TURNS:
+            yield begin - 2 * period, end
+
+
+def _settled(listing: Listing, period: int, first: int, last: int) -> Recurrence | None:
+    """The loop of a stretch, begun at the group where the least is carried from turn to turn, and after all that it
+    reads from outside is made, or ended before that is read.
+    """
+    left, right, _ = listing.operands()
+    while last - first >= TURNS * period:
+        low, shift = listing.begin[first], listing.begin[first + period] - listing.begin[first]
+        edges = slice(listing.start[low + shift], listing.start[listing.begin[last]])
+        turn = slice(listing.start[low], listing.start[low + shift])
+        length = turn.stop - turn.start
+        latest = np.full(edges.stop - edges.start, -1)
+        for side in (left, right):
+            here = listing.position[side[edges]]
+            before = listing.position[side[edges.start - length : edges.stop - length]]
+            latest = np.maximum(latest, np.where((before >= 0) & (here - before == shift), -1, here))
+        late = np.flatnonzero(latest >= low)
+        if not len(late):
+            break
+        reader = int(np.searchsorted(listing.start, edges.start + late[0], "right")) - 1
+        end = int(np.searchsorted(listing.begin, reader, "right")) - 1
+        begin = int(np.searchsorted(listing.begin, latest[late[0]], "right"))
+        first, last = (first, end) if end - first >= last - begin else (begin, last)
+    else:
+        return None
+    turns = (last - first) // period
+    spare = [r for r in range(period) if (last - first - r) // period >= max(turns - 1, TURNS)]
+    carried = {r: _carried(listing, period, first + r, first) for r in spare}
+    for r in sorted(spare, key=lambda r: (carried[r], -((last - first - r) // period), r))[:2]:
+        turns = (last - first - r) // period
+        for earlier in (1, 0):  # the turn before may be one of them: of it only what it reads of others is different
+            if first + r >= earlier * period and listing.begin[first + r] and (turns + earlier - 1) * period >= SAVED:
+                made = Recurrence.of(listing, first + r - earlier * period, period, turns + earlier)
+                if made is not None:
+                    return made
+    return None
+
+
+def _carried(listing: Listing, period: int, first: int, known: int) -> int:
+    """How many numbers a turn that begins at a group reads of earlier turns."""
+    left, right, _ = listing.operands()
+    low, shift = listing.begin[first + period], listing.begin[first + period] - listing.begin[first]
+    edges = slice(listing.start[low], listing.start[low + shift])
+    read = np.concatenate([listing.position[side[edges]] for side in (left, right)])
+    read = read[(read >= listing.begin[known]) & (read < low)]
+    return len(np.unique(read))
+
+
+def _with_sides(left: Ints, right: Ints) -> tuple[Ints, Ints]:
+    """The factors of each turn, where a number that all turns multiply by stands on the same side in all: where the
+    other factor is carried, that of the first turns may be anything, and they are listed the other way round.
+    """
+    for side, other in ((left, right), (right, left)):
+        turned = side != side[-1]
+        turned &= (~turned | (other == side[-1])).all(0) & (right[0] >= 0)
+        left, right = np.where(turned, right, left), np.where(turned, left, right)
+    return left, right
+
+
+@dataclass
+class Recurrence:
+    """A loop: so many turns of so many groups, from the group `first` on.
+
+    A turn's operands are numbers of the same turn; of one so many turns `lag` before; or of outside.
+    """
+
+    listing: Listing
+    first: int
+    period: int
+    turns: int
+    size: int  # how many numbers a turn makes
+    names: tuple[Ints, Ints]  # of the operands of a turn: the number within the turn, or behind these the leaf
+    scale: Any  # their coefficients
+    carried: list[tuple[int, int]]  # the leaves that are a turn's number, and how many turns it is back
+    columns: Ints  # and those from outside: in each turn which number it is
+    scales: Any  # and those that are coefficients: in each turn which
+    initial: dict[
+        tuple[int, int], int
+    ]  # by a turn's number and how many turns it is before the first: what stands there
+
+    @property
+    def last(self) -> int:
+        """The group behind it."""
+        return self.first + self.period * self.turns
+
+    @property
+    def saved(self) -> int:
+        """How many groups of numbers it stands for, besides those of one turn."""
+        return self.period * (self.turns - 1)
+
+    @property
+    def node_ids(self) -> Ints:
+        """The numbers of each turn."""
+        low = self.listing.begin[self.first]
+        return self.listing.nodes[low : low + self.size * self.turns].reshape(self.turns, self.size)
+
+    @classmethod
+    def of(cls, listing: Listing, first: int, period: int, turns: int) -> Recurrence | None:
+        """The loop of these groups; None if they are none."""
+        if first < 0:
+            return None
+        last = first + period * turns
+        sign = listing.signature[first:last].reshape(turns, period)
+        low, high = int(listing.begin[first]), int(listing.begin[last])
+        size = (high - low) // turns
+        counts = listing.count[low:high].reshape(turns, -1) if (high - low) == size * turns else listing.count[:0]
+        if not (sign == sign[0]).all() or not len(counts) or not (counts == counts[0]).all():
+            return None
+        edges = slice(listing.start[low], listing.start[high])
+        left, right, scale = [side[edges].reshape(turns, -1) for side in listing.operands()]
+        if not ((right < 0) == (right[0] < 0)).all():
+            return None
+        left, right = _with_sides(left, right)
+        power = left[:, listing.is_exponent[edges.start : edges.start + left.shape[1]]]
+        if ((listing.flat.source[power] == CONST) & (power != power[0])).any():
+            return None
+        ids = np.concatenate([left, right[:, right[0] >= 0]], axis=1)
+        position = listing.position[ids]
+        ends = position[-1] - low - (turns - 1) * size
+        lag, within = np.where(position[-1] >= low, -(ends // size), turns), ends % size
+        turn = np.arange(turns)[:, None]
+        inside = turn >= lag
+        expected = low + (turn - lag) * size + within
+        if (np.where(inside, position != expected, position >= low)).any() or not ((lag > 0) & (lag < turns)).any():
+            return None
+        own, outer = lag < turns, np.flatnonzero(lag == turns)
+        carried = sorted({(q, m) for q, m in zip(within[own].tolist(), lag[own].tolist(), strict=True) if m > 0})
+        place = {leaf: size + n for n, leaf in enumerate(carried)}
+        initial: dict[tuple[int, int], int] = {}
+        for column in np.flatnonzero((lag > 0) & own).tolist():
+            for t in range(int(lag[column])):
+                key = int(within[column]), int(lag[column]) - t
+                if initial.setdefault(key, int(ids[t, column])) != ids[t, column]:
+                    return None
+        names = np.empty(ids.shape[1], np.int64)
+        for column in np.flatnonzero(own).tolist():
+            key = int(within[column]), int(lag[column])
+            names[column] = place[key] if key[1] else key[0]
+        kinds, number = distinct(ids[:, outer].T) if len(outer) else (outer, outer)
+        names[outer] = size + len(carried) + number
+        columns = ids[:, outer[kinds]]
+        changing = np.flatnonzero((scale != scale[0]).any(0))
+        if (right[0, changing] >= 0).any():
+            return None
+        first_side, second_side = names[: left.shape[1]], np.full(left.shape[1], -1)
+        second_side[right[0] >= 0] = names[left.shape[1] :]
+        second_side[changing] = size + len(carried) + columns.shape[1] + np.arange(len(changing))
+        fixed = scale[0].copy()
+        fixed[changing] = 1.0
+        sides = first_side, second_side
+        return cls(listing, first, period, turns, size, sides, fixed, carried, columns, scale[:, changing], initial)

@@ -1,0 +1,147 @@
+"""What a group of sums consists of: parts of one kind of terms, and among them perhaps a matrix product.
+
+All this is said before any number is stored: from which numbers stand in which rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wengert.compiler.ir import Grid, product_grid
+from wengert.compiler.lift.flatten import FlatGraph, Group
+from wengert.compiler.lift.simplify import CONST
+
+__all__ = ["SHORT", "SumPlan", "Terms", "plan_of", "short_sum"]
+
+Ints = np.ndarray[Any, np.dtype[np.int64]]
+IN_TURN = 6  # terms at most that are written out in a turn of a loop, if they make one number
+SHORT = 3  # a sum of at most this many terms is written out, a longer one is reduced over an axis
+
+
+@dataclass
+class Terms:
+    """Terms of one kind, of each sum of a group: rows of factors."""
+
+    left: Ints
+    right: Ints | None
+    coefficient: Any
+    mask: Any = None  # which terms are there, where sums of different lengths share an array
+    left_mask: Any = None  # the same for rows that were completed from longer ones
+    right_mask: Any = None
+
+
+@dataclass
+class SumPlan:
+    """How a group of sums will be made."""
+
+    group: Group
+    parts: list[Terms]
+    grid: Grid | None = None  # of the matrix product
+    product: Terms | None = None  # the part that is one
+
+
+def short_sum(flat: FlatGraph, group: Group, *, in_turn: bool = False) -> list[tuple[int, int, float]]:
+    """The terms of the only sum of a group, by their kinds: two factors, the second -1 if there is none, and a
+    coefficient. Empty if there is more to plan than to write them out: a product of vectors, many terms. In a turn of
+    a loop, where a few numbers are multiplied faster than vectors of them, that is many more terms.
+    """
+    first, last = int(flat.first[group.nodes[0]]), int(flat.last[group.nodes[0]])
+    if len(group.nodes) > 1 or last - first > (IN_TURN if in_turn else SHORT):
+        return []
+    columns = [column[first:last].tolist() for column in (flat.factor, flat.other, flat.coefficient)]
+    terms = list(zip(*columns, strict=True))
+    kinds = [_kind(flat, *term) for term in terms]
+    if not in_turn and any(
+        kinds.count(kind) > 1 for kind, (_, other, _) in zip(kinds, terms, strict=True) if other >= 0
+    ):
+        return []
+    return [terms[n] for n in sorted(range(len(terms)), key=kinds.__getitem__)]
+
+
+def _kind(flat: FlatGraph, factor: Any, other: Any, coefficient: Any) -> Any:
+    """A number for the kind of a term, or of each of several: where its factors come from, and its sign."""
+    second = np.where(other >= 0, flat.source[np.maximum(other, 0)] + 1, 0)
+    return flat.source[factor] * 12 + second * 2 + (coefficient < 0)
+
+
+def plan_of(flat: FlatGraph, group: Group) -> SumPlan:
+    """The parts of a group of sums, and the matrix product among them."""
+    nodes = group.nodes
+    count = flat.last[nodes] - flat.first[nodes]
+    width = int(count.max())
+    terms = flat.first[nodes][:, None] + np.arange(width)
+    if count.min() < width:
+        mask = np.arange(width) < count[:, None]
+        parts = [_part(flat, np.where(mask, terms, terms[:, :1]), mask)]
+    else:
+        kind = _kind(flat, flat.factor[terms], flat.other[terms], flat.coefficient[terms])
+        order = np.argsort(kind, axis=1, kind="stable")
+        terms, kind = np.take_along_axis(terms, order, 1), np.take_along_axis(kind, order, 1)[0]
+        parts = [_part(flat, columns) for columns in np.split(terms, np.flatnonzero(np.diff(kind)) + 1, axis=1)]
+    plan = SumPlan(group, parts)
+    products = [part for part in parts if part.right is not None and part.left.shape[1] > 1]
+    for part in sorted(products, key=lambda part: -part.left.shape[1]):
+        if part.mask is not None:
+            _complete(part)
+        if _is_product(plan, part, part.left, part.right) or _is_product(plan, part, *_sorted(flat, part)):
+            plan.product = part
+            break
+    return plan
+
+
+def _part(flat: FlatGraph, terms: Ints, mask: Any = None) -> Terms:
+    """The terms with these numbers, one row for each sum."""
+    right = flat.other[terms]
+    return Terms(flat.factor[terms], None if (right < 0).all() else right, flat.coefficient[terms], mask)
+
+
+def _is_product(plan: SumPlan, part: Terms, left: Any, right: Any, coefficient: Any = None) -> bool:
+    """Whether rows of factors are a matrix product, with other parts or without; the plan then knows its grid."""
+    if left is None:
+        return False
+    if part.mask is not None:
+        plan.grid = product_grid(np.where(part.left_mask, left, -1), np.where(part.right_mask, right, -1))
+    else:
+        plan.grid = product_grid(left, right)
+    if plan.grid is None or not _one_sum_a_cell(plan.grid, plan.parts):
+        plan.grid = None
+        return False
+    part.left, part.right = left, right
+    part.coefficient = part.coefficient if coefficient is None else coefficient
+    return True
+
+
+def _sorted(flat: FlatGraph, part: Terms) -> tuple[Any, Any, Any]:
+    """The terms of each row by the names of their second factors: programs may write them in any order."""
+    if part.mask is not None or len(part.left) == 1 or part.right is None:
+        return None, None, None
+    key = part.left if (flat.source[part.right] == CONST).any() else part.right
+    order = np.argsort(key, axis=1, kind="stable")
+    left, right, coefficient = (np.take_along_axis(x, order, 1) for x in (part.left, part.right, part.coefficient))
+    return left, right, coefficient
+
+
+def _complete(part: Terms) -> None:
+    """Rows that begin alike and are cut at different lengths become the longest of them: the mask remembers."""
+    count = part.mask.sum(1)
+    for side in ("left", "right"):
+        rows = getattr(part, side)
+        longest: dict[int, int] = {}
+        for row in np.argsort(count, kind="stable").tolist():
+            longest[int(rows[row, 0])] = row
+        best = np.array([longest[int(first)] for first in rows[:, 0]])
+        whole = bool(np.where(part.mask, rows == rows[best], True).all())
+        setattr(part, side, rows[best] if whole else rows)
+        setattr(part, f"{side}_mask", part.mask[best] if whole else part.mask)
+
+
+def _one_sum_a_cell(grid: Grid, parts: list[Terms]) -> bool:
+    """Whether sums that would share a cell, as their products are the same, are the same sums."""
+    keeper = grid.rows.reshape(-1)[grid.cell]
+    if np.array_equal(keeper, np.arange(len(keeper))):
+        return True
+    rows = [x for part in parts for x in (part.left, part.right, part.coefficient, part.mask) if x is not None]
+    return all(np.array_equal(x[keeper], x) for x in rows)

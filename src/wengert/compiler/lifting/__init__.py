@@ -1,6 +1,0 @@
-"""From a recorded graph of scalars to a program of arrays."""
-
-from wengert.compiler.lifting.lift import Lifted, lift
-from wengert.compiler.lifting.simplify import CONST, INPUT, PARAM, VALUE, Pick, Unliftable
-
-__all__ = ["CONST", "INPUT", "PARAM", "VALUE", "Lifted", "Pick", "Unliftable", "lift"]

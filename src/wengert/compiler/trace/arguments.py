@@ -1,0 +1,463 @@
+"""What a compiled function is called with: its arguments by name, their signature, and their arrays.
+
+An argument is a number, an array, or lists, tuples and dicts of them: a PyTree, which is part of what a recording holds
+for. Its leaves come as NumPy arrays, and the function gets them as its own numbers, lists and tuples.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from wengert.compiler.call import is_exact
+from wengert.compiler.trace.keys import Itself, key_of, objects_in
+from wengert.compiler.trace.rows import bound_to, called, lengths_of, rows_of, same_length, widened
+from wengert.derivatives import KeyPath, keys_of, tree_flatten, tree_leaves, tree_map, tree_unflatten
+from wengert.engine import Value
+from wengert.errors import ArgumentError, DataError
+
+__all__ = ["Arguments", "ArraySpec", "Reader", "Signature", "StaticSpec", "are_wide", "flatten_argument", "ordinary"]
+
+SEEN = 256  # examples that are looked at for some that differ
+WIDE = (np.dtype(np.float64), np.dtype(np.int64), np.dtype(np.bool_))
+READ = (np.ndarray, np.memmap)  # the arrays that are nothing but their numbers
+SCALARS: dict[Any, Any] = {np.floating: float, np.integer: int, np.bool_: bool}
+
+
+@dataclass(frozen=True)
+class ArraySpec:
+    """One array of numbers: ``kind`` is f for floats, i for integers, b for bools, v for Values; ``held`` says in what
+    the function gets them.
+    """
+
+    name: str
+    kind: str
+    shape: tuple[int, ...]
+    held: str  # scalar | numpy, a scalar of its | ndarray | for each axis list or tuple, the last perhaps ndarray
+
+    @property
+    def is_scalar(self) -> bool:
+        """Whether it is one number."""
+        return self.held in ("scalar", "numpy")
+
+
+@dataclass(frozen=True)
+class StaticSpec:
+    """An argument that is part of the program: a string, a bool, an object."""
+
+    key: Any
+
+
+@dataclass(frozen=True)
+class ForeignSpec(StaticSpec):
+    """An argument that only the function itself can read; the key says why, in words."""
+
+    is_told: bool = True  # whether that is warned of
+
+    @classmethod
+    def of(cls, kind: Any) -> ForeignSpec:
+        """An array of a class of its own."""
+        name = f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
+        return cls(
+            f"an argument holds a {name}, which is more than its numbers: pass a plain array, as np.asarray(x) is"
+        )
+
+
+LARGE = ForeignSpec("an integer among the arguments is beyond 2**53, where not each is a float", is_told=False)
+
+
+Shape = Any  # of an argument: a PyTree of ArraySpec and StaticSpec, or one of those
+
+
+def flatten_argument(name: str, x: Any, batched: bool = False) -> tuple[Shape, list[Any]]:
+    """What an argument is made of, and its arrays; with `batched`, of one of the examples along the first axis.
+
+    Raises:
+        DataError: the rows of a batch differ in length.
+    """
+    arrays: list[Any] = []
+
+    def leaf(x: Any, path: KeyPath) -> Any:
+        found = _leaf("_".join([name, *map(str, keys_of(path))]), x, batched)
+        if found is None and isinstance(x, np.ndarray):  # of objects
+            return tree_flatten(x.tolist(), leaf, path)
+        if type(found) is tuple:
+            arrays.append(found[1])
+            return found[0]
+        return found
+
+    return tree_flatten(x, leaf), arrays
+
+
+def _leaf(name: str, x: Any, batched: bool) -> tuple[ArraySpec, Any] | StaticSpec | None:
+    """A leaf and its array, or what is part of the program; None for what is to be taken apart."""
+    kind = type(x)
+    if batched and isinstance(x, (int, float, np.number, Value)):
+        raise DataError(f"{name} is one number: a batch has an example in each row (or declare it static=({name!r},))")
+    if kind is float or isinstance(x, np.floating):
+        return _one(name, "f", (), "numpy" if kind is np.float64 else "scalar"), float(x)
+    if kind is bool or isinstance(x, np.bool_):
+        return StaticSpec(key_of(bool(x)))
+    if kind is int or isinstance(x, np.integer):
+        if not is_exact(int(x)):
+            return LARGE
+        return _one(name, "i", (), "numpy" if kind is np.int64 else "scalar"), int(x)
+    if isinstance(x, Value):
+        return _one(name, "v"), x
+    if isinstance(x, np.ndarray):
+        return _array(name, x, batched) if kind in READ else ForeignSpec.of(kind)
+    if kind is list or (kind is tuple and not batched):
+        return _sequence(name, x, batched)
+    return None if kind is dict or isinstance(x, tuple) else StaticSpec(key_of(x))
+
+
+@functools.lru_cache(1024)
+def _one(name: str, kind: str, shape: tuple[int, ...] = (), held: str = "scalar") -> ArraySpec:
+    return ArraySpec(name, kind, shape, held)
+
+
+def _array(name: str, x: Any, batched: bool) -> tuple[ArraySpec, Any] | StaticSpec | None:
+    if x.dtype.kind not in "fiub":
+        if x.dtype == object and not batched:
+            of_values = x.ndim and x.size and all(isinstance(item, Value) for item in x.flat)
+            return (ArraySpec(name, "v", x.shape, "ndarray"), x) if of_values else None
+        return ForeignSpec(f"an argument is an array of {x.dtype.type.__name__}, and only real numbers are compiled")
+    if batched and not x.ndim:
+        raise DataError(f"{name} is one number: a batch has an example in each row")
+    shape = x.shape[1:] if batched else x.shape
+    made = widened(np.asarray(x))
+    if _is_large(x, made):
+        return LARGE
+    return _one(name, _kind(x, made), shape, "ndarray" if shape or not batched else "scalar"), made
+
+
+def _sequence(name: str, x: Any, batched: bool) -> tuple[ArraySpec, Any] | StaticSpec | None:
+    if batched and not len(x):
+        raise DataError(f"{name}: the batch is empty: expected at least one example")
+    if batched and isinstance(x[0], dict):
+        raise DataError(f"{name}: a batch of dicts is written as a dict of batches")
+    if batched and hasattr(x[0], "_fields"):
+        raise DataError(f"{name}: a batch of named tuples is written as a named tuple of batches")
+    for kind in set(map(type, x)):
+        if issubclass(kind, np.ndarray) and kind not in READ:
+            return ForeignSpec.of(kind)
+    try:
+        made = np.array(x)
+    except ValueError:
+        if batched:
+            raise DataError(f"{name}: the examples of a batch have one shape; these differ") from None
+        return _values(name, x, type(x).__name__)
+    if made.dtype.kind in "fiub" and made.size:
+        array, kinds = widened(made), _kinds(x)
+        if _is_large(x, array):
+            return LARGE
+        shape, inner = (made.shape[1:], kinds[1:]) if batched else (made.shape, kinds)
+        return ArraySpec(name, _kind(made, array), shape, " ".join(inner[: len(shape)]) or "scalar"), array
+    if made.dtype == object and made.ndim == 1 and all(isinstance(item, (int, float)) for item in x):
+        return LARGE  # as no array of NumPy holds them
+    if batched:
+        return ForeignSpec(f"each row of a batch is a {type(x[0]).__name__}, and only real numbers are compiled")
+    return _values(name, x, type(x).__name__)
+
+
+def _is_large(x: Any, made: Any) -> bool:
+    """Whether there is an integer beyond 2**53 in an array, or in nested sequences; `made` is the array of it."""
+    if isinstance(x, np.ndarray) and x.dtype.kind not in "iu":
+        return False
+    if not (np.abs(made.astype(float)) >= 2.0**53).any():
+        return False
+    whole = (int, np.integer)
+    return isinstance(x, np.ndarray) or any(
+        isinstance(item, whole) for item in np.array(x, object).flat if abs(item) >= 1 << 53
+    )
+
+
+def _values(name: str, x: Any, held: str) -> tuple[ArraySpec, Any] | None:
+    """A row of Values alone; all else is taken apart."""
+    return (ArraySpec(name, "v", (len(x),), held), x) if x and all(isinstance(item, Value) for item in x) else None
+
+
+def ordinary(x: Any) -> Any:
+    """An argument as it was given, with NumPy's narrower scalars as Python's numbers, and its arrays as wide as those.
+
+    >>> ordinary([np.float32(0.5), 2, (np.int8(3), "a")])
+    [0.5, 2, (3, 'a')]
+    """
+    return tree_map(_ordinary, x)
+
+
+def _ordinary(x: Any) -> Any:
+    if isinstance(x, np.ndarray) and x.dtype.kind in "fiu":
+        return widened(x)
+    scalar = next((make for numpys, make in SCALARS.items() if isinstance(x, numpys)), None)
+    return x if scalar is None or x.dtype in WIDE else scalar(x)
+
+
+def _kind(x: Any, made: Any) -> str:
+    """The kind of a leaf, from its array as it was given and as it is taken."""
+    return "b" if x.dtype.kind == "b" else "i" if made.dtype.kind == "i" else "f"
+
+
+def _kinds(x: Any) -> list[str]:
+    """What each axis of nested sequences is held in, by its first items."""
+    kinds = []
+    while isinstance(x, (list, tuple)) and len(x):
+        kinds.append("tuple" if isinstance(x, tuple) else "list")
+        x = x[0]
+    return [*kinds, "ndarray"] if isinstance(x, np.ndarray) else kinds
+
+
+def _held(made: Any, kinds: list[str]) -> Any:
+    """An array in what the function gets it in, axis by axis."""
+    if kinds[0] == "ndarray":
+        return made
+    rows = [_held(row, kinds[1:]) for row in made] if set(kinds[1:]) - {"list"} else made.tolist()
+    return tuple(rows) if kinds[0] == "tuple" else rows
+
+
+class Signature:
+    """What the arguments of a function are made of, by name. A specialization holds for one signature."""
+
+    def __init__(
+        self,
+        of_function: inspect.Signature,
+        shapes: dict[str, Shape],
+        batched: bool,
+        key: Any = (),
+        aliased: bool = False,
+    ) -> None:
+        self.key: Any = key  # by which it is told from others
+        self.aliased: bool = aliased  # whether a thing was passed twice
+        self.of_function: inspect.Signature = of_function  # as Python has it
+        self.shapes: dict[str, Shape] = shapes
+        self.leaves: list[ArraySpec] = [
+            leaf for shape in shapes.values() for _, leaf in tree_leaves(shape) if isinstance(leaf, ArraySpec)
+        ]
+        self.names: list[str] = []
+        for leaf in self.leaves:
+            name = leaf.name
+            while name in self.names:  # the first number of x = (1, 2), and an argument x_0
+                name += "_"
+            self.names.append(name)
+        self.batched: bool = batched
+        fixed = [x for shape in shapes.values() for _, x in tree_leaves(shape)]
+        foreign = [x for x in fixed if isinstance(x, ForeignSpec)]
+        self.reason: str = foreign[0].key if foreign else ""  # why it is not compiled
+        self.is_told: bool = any(x.is_told for x in foreign)
+        self._objects: list[Itself] = [found for x in fixed if isinstance(x, StaticSpec) for found in objects_in(x.key)]
+
+    def is_alive(self) -> bool:
+        """Whether there can be a call with it: the objects in it are there."""
+        return all(x.is_alive() for x in self._objects)
+
+    def objects(self) -> set[int]:
+        """The identities of the objects in it that it does not keep alive."""
+        return {x.number for x in self._objects if x.reference is not None}
+
+
+@dataclass
+class Arguments:
+    """What a function is called with: the arguments, their shapes, and their arrays."""
+
+    args: Sequence[Any]  # as they were passed
+    named: dict[str, Any]
+    originals: dict[str, Any]  # all of them by name, with the defaults
+    signature: Signature
+    arrays: list[Any]
+    passed: Collection[str]  # the names of those that are no defaults
+    static: Collection[str]
+
+    def names(self) -> list[str]:
+        """The names of those, in order."""
+        return [name for name in self.signature.shapes if name in self.passed]
+
+    def values(self) -> list[Any]:
+        """The Values among the arguments."""
+        found = [
+            (leaf, array) for leaf, array in zip(self.signature.leaves, self.arrays, strict=True) if leaf.kind == "v"
+        ]
+        return [x for leaf, array in found for x in (np.ravel(array).tolist() if leaf.shape else [array])]
+
+    def count(self) -> int:
+        """How many examples a batch has.
+
+        Raises:
+            DataError: the arguments differ in it, or there is none.
+        """
+        lengths: list[int] = [x.shape[0] for x in self.arrays]
+        if self.signature.reason:
+            return same_length([(name, n) for name in self.names() for n in lengths_of(self.originals[name])])
+        if not lengths or not lengths[0] or lengths.count(lengths[0]) != len(lengths):
+            same_length([(leaf.name, length) for leaf, length in zip(self.signature.leaves, lengths, strict=True)])
+        return lengths[0]
+
+    def example(self, number: int) -> list[Any]:
+        """The arrays of one example of a batch."""
+        return [array[number] for array in self.arrays] if self.signature.batched else self.arrays
+
+    def numbers(self, example: Sequence[Any]) -> list[Any]:
+        """The arrays of an example, with the numbers of its Values."""
+        return [_numbers_of(leaf, array) for leaf, array in zip(self.signature.leaves, example, strict=True)]
+
+    def call(
+        self,
+        function: Callable[..., Any],
+        example: Sequence[Any],
+        make: Callable[[ArraySpec, Any], Any],
+        fixed: Callable[[Any], Any],
+    ) -> Any:
+        """Call a function on one example, each of its arrays as `make` presents it; one that is passed twice is one.
+
+        What is part of the program is presented by `fixed`.
+        """
+        arrays = iter(example)
+        known: dict[int, Any] = {}
+
+        def put(leaf: ArraySpec | StaticSpec, original: Any) -> Any:
+            if isinstance(leaf, StaticSpec):
+                return fixed(original)  # as it is now
+            made = make(leaf, next(arrays))
+            made = made if leaf.is_scalar else _held(made, leaf.held.split())
+            return known.setdefault(id(original), made) if _has_identity(original) else made
+
+        given = {}
+        for name, shape in self.signature.shapes.items():
+            made, original = tree_unflatten(shape, put, self.originals[name]), self.originals[name]
+            given[name] = known.setdefault(id(original), made) if isinstance(original, (tuple, dict)) else made
+        return called(function, self.signature.of_function, given)
+
+    def eager(self, function: Callable[..., Any]) -> Any:
+        """Call a function on the one example as if it were not compiled, but for the width of NumPy's numbers."""
+        if are_wide(self.originals):
+            return function(*self.args, **self.named)
+        shapes = self.signature.shapes
+        given = {name: x if isinstance(shapes[name], StaticSpec) else ordinary(x) for name, x in self.originals.items()}
+        return called(function, self.signature.of_function, given)
+
+    def all_eager(self, function: Callable[..., Any], known: dict[int, Any]) -> list[Any]:
+        """What a function gives for each example of a batch, but for those of which it is known."""
+        call, rows = rows_of(function, self.signature.of_function, self.static, self.args, self.named)
+        return [known[n] if n in known else call(*row) for n, row in enumerate(rows)]
+
+    def prepared(self, function: Callable[..., Any], number: int) -> Callable[[], Any]:
+        """The call of a function on one example of a batch, or on the one that there is, with its arguments ready."""
+        if not self.signature.batched:
+            return functools.partial(self.eager, function)
+        one = slice(number, number + 1)
+        call, rows = rows_of(function, self.signature.of_function, self.static, self.args, self.named, one)
+        return functools.partial(call, *next(rows))
+
+    def distinct(self, rows: Sequence[int], most: int) -> list[int]:
+        """Examples of a batch that differ from each other, up to so many, among the first of some rows."""
+        found: dict[Any, int] = {}
+        for number in map(int, rows[:SEEN]):
+            if len(found) >= most:
+                break
+            found.setdefault(tuple([np.asarray(x).tobytes() for x in self.example(number)]), number)
+        return list(found.values())
+
+
+def are_wide(arguments: Any) -> bool:
+    """Return True if the function gets them as they are: no narrower kinds of NumPy's numbers are among them."""
+    return not any(map(_is_narrow, tree_items(arguments)))
+
+
+def _is_narrow(x: Any) -> bool:
+    return isinstance(x, (np.generic, np.ndarray)) and x.dtype.kind in "fiub" and x.dtype not in WIDE
+
+
+def _has_identity(x: Any) -> bool:
+    """Whether a function can tell that it was passed twice."""
+    return isinstance(x, (list, np.ndarray, Value))
+
+
+class Reader:
+    """Reads the arguments of one function's calls."""
+
+    def __init__(self, signature: inspect.Signature, static: Sequence[str]) -> None:
+        self.signature: inspect.Signature = signature
+        self.static: frozenset[str] = frozenset(static)
+        self.signatures: WeakValueDictionary[Any, Signature] = WeakValueDictionary()  # those that have an entry
+        kinds = [(p.name, p.kind) for p in signature.parameters.values()]
+        gathering = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+        self.gathering: list[str] = [name for name, kind in kinds if kind in gathering]
+        self.names: list[str] = [name for name, kind in kinds if kind not in gathering]
+        by_name = any(kind is inspect.Parameter.KEYWORD_ONLY for _, kind in kinds)
+        self.places: int = -1 if by_name else len(self.names)  # how many arguments by place are all that there are
+
+    def read(self, args: Sequence[Any], named: dict[str, Any], batched: bool) -> Arguments | None:
+        """The arguments by name, with their signature and arrays; None if they are not those of the function.
+
+        Raises:
+            ArgumentError: a static one is not hashable, or there are any number of some.
+            DataError: they are no batch.
+        """
+        passed: Any = self.names
+        if len(args) == self.places and not named:
+            originals = dict(zip(self.names, args, strict=True))
+        else:
+            bound = bound_to(self.signature, args, named)
+            if bound is None:
+                return None
+            passed = set(bound.arguments)
+            bound.apply_defaults()
+            originals = dict(bound.arguments)
+            for name in self.gathering:
+                if originals.pop(name):
+                    raise ArgumentError(
+                        f"a compiled function names its arguments: {name} of any number cannot be lifted"
+                    )
+        shapes: dict[str, Any] = {}
+        arrays: list[Any] = []
+        for name, x in originals.items():
+            if name in self.static:
+                shapes[name] = StaticSpec(_static(name, x))
+            elif name not in passed:
+                shapes[name] = StaticSpec(key_of(x))  # a default is part of the program
+            else:
+                shapes[name], found = flatten_argument(name, x, batched)
+                arrays += found
+        same = [id(x) for x in tree_items(originals) if _has_identity(x)]
+        same += [id(x) for x in originals.values() if isinstance(x, (tuple, dict))]
+        aliases = () if len(same) == len(set(same)) else tuple(map(same.index, same))
+        key = (batched, aliases, *shapes.items())
+        signature = self.signatures.get(key)
+        if signature is None:
+            made = Signature(self.signature, shapes, batched, key, bool(aliases))
+            signature = self.signatures.setdefault(key, made)
+        return Arguments(args, named, originals, signature, arrays, passed, self.static)
+
+
+def tree_items(x: Any) -> list[Any]:
+    """What is in tuples and dicts."""
+    if isinstance(x, (tuple, dict)):
+        return [item for part in (x.values() if isinstance(x, dict) else x) for item in tree_items(part)]
+    return [x]
+
+
+def _static(name: str, x: Any) -> Any:
+    """The key of a static argument.
+
+    Raises:
+        ArgumentError: it is not hashable.
+    """
+    try:
+        hash(x)
+    except TypeError:
+        raise ArgumentError(
+            f"the static argument {name} is a {type(x).__name__}: static arguments are part of the program and must "
+            "be hashable; pass a tuple instead of a list"
+        ) from None
+    return key_of(x)
+
+
+def _numbers_of(leaf: ArraySpec, array: Any) -> Any:
+    if leaf.kind == "v":
+        return np.array([v.data for v in np.ravel(array)]).reshape(leaf.shape) if leaf.shape else np.float64(array.data)
+    return array

@@ -1,0 +1,776 @@
+"""What a function reads outside of itself: globals, variables of enclosing functions, attributes, items of containers.
+
+The rule is whose code ran, not where its file lies: whatever is written in Python and ran, or was read, is followed. A
+function is recorded as a clone that finds proxies: floats as traced numbers, which later calls read anew; lists, dicts
+and objects as copies, so that what the recorded run does to them is done to no one else; functions whose code ran as
+clones again; `math`, `max` and the like as `standins.py` has them. What was read is noted, with where it was read: a
+recording holds as long as the same is found there. What has no proxy, such as an object of a class that derives from
+`list`, is used itself, and held to all that code could read of it. What is not followed stands in `known.py`.
+"""
+
+from __future__ import annotations
+
+import copy
+import dis
+import enum
+import functools
+import importlib
+import itertools
+import operator
+import sys
+import weakref
+from array import array
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Callable, Collection, Iterator
+from operator import attrgetter
+from types import (
+    BuiltinFunctionType,
+    CellType,
+    CodeType,
+    FunctionType,
+    MappingProxyType,
+    MemberDescriptorType,
+    MethodType,
+    MethodWrapperType,
+    ModuleType,
+    SimpleNamespace,
+)
+from typing import Any
+
+import numpy as np
+
+from wengert.compiler.call import (
+    KINDS,
+    MISSING,
+    BulkNumbers,
+    CallPath,
+    Captures,
+    Items,
+    Place,
+    PlaceGroup,
+    attributes_of,
+    look,
+)
+from wengert.compiler.trace.known import IMMUTABLE, LRU_CACHE, PLAIN, is_derivable, is_known, is_python
+from wengert.compiler.trace.recorder import Unrecordable
+from wengert.compiler.trace.standins import STANDINS, ModuleView
+from wengert.compiler.trace.tracers import Number, presented, taken
+from wengert.engine import Value
+
+__all__ = ["Proxies", "attributes_of", "closes_over", "names_of", "own", "spelt"]
+
+NAME, CELL, ATTRIBUTE, CLASS, FUNCTION, CALL, BYTES, NAMES = KINDS
+FLOATS = (float, np.float64)
+READS_ALL = frozenset(["__dict__", "__getstate__", "__reduce_ex__", "dir", "dumps", "vars"])
+READS_ALL |= {"named_parameters", "parameters", "state_dict"}  # names by which all attributes of all objects count
+
+
+def spelt(key: Any) -> str:
+    """A key in a name; of an object of the user's, whose `repr` may do anything, its kind."""
+    return repr(key) if type(key) in PLAIN else type(key).__name__
+
+
+def of_class(kind: type, name: str) -> Any:
+    """What a class or its bases define under a name; MISSING if nothing."""
+    for base in kind.__mro__:
+        if name in vars(base):
+            return vars(base)[name]
+    return MISSING
+
+
+def is_data(found: Any) -> bool:
+    """Return True for what comes before an object's own attributes: a property, a slot."""
+    return hasattr(type(found), "__set__") or hasattr(type(found), "__delete__")
+
+
+def is_default(found: Any) -> bool:
+    """Return True for what a class has for those of its objects that have none of their own."""
+    return found is not MISSING and not hasattr(type(found), "__get__")
+
+
+def own(x: Any, name: str) -> Any:
+    """What an object itself has under a name; MISSING if nothing, or if only its class has it.
+
+    Its `__dict__` is left alone where that can be: to take it makes all its attributes slower for good.
+    """
+    found = of_class(type(x), name)
+    if found is MISSING or isinstance(found, MemberDescriptorType):
+        return look(ATTRIBUTE, x, name)
+    if is_data(found):  # a property, which is code
+        return MISSING
+    if not isinstance(found, (FunctionType, staticmethod, classmethod)) and hasattr(type(found), "__get__"):
+        return getattr(x, "__dict__", {}).get(name, MISSING)
+    now = look(ATTRIBUTE, x, name)
+    return MISSING if getattr(now, "__func__", now) is getattr(found, "__func__", found) else now
+
+
+@functools.lru_cache(4096)
+def names_of(code: CodeType) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
+    """The globals that code reads, those that it sets, and the attributes that it names."""
+    read, written, attributes = set(), set(), set(code.co_names)
+    for instruction in dis.get_instructions(code):
+        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+            read.add(instruction.argval)
+        elif instruction.opname in ("STORE_GLOBAL", "DELETE_GLOBAL"):
+            written.add(instruction.argval)
+    return frozenset(read), frozenset(written), frozenset(attributes)
+
+
+def closes_over(x: Any) -> Iterator[tuple[str, Any]]:
+    """The variables of enclosing functions that a function has, and their cells."""
+    return zip(x.__code__.co_freevars, x.__closure__ or (), strict=True)
+
+
+class View(dict[str, Any]):
+    """A module's globals, as a recorded function finds them."""
+
+    def __init__(self, proxies: Proxies, names: dict[str, Any]) -> None:
+        builtins = names.get("__builtins__", __builtins__)
+        self.real: dict[str, Any] = vars(builtins) if isinstance(builtins, ModuleType) else builtins
+        self.builtins: dict[str, Any] = {**self.real}
+        self.builtins["__import__"] = proxies.importing(self.builtins["__import__"])
+        self.builtins["getattr"] = proxies.getting
+        super().__init__(__builtins__=self.builtins, __name__=names.get("__name__"))
+        self.proxies: Proxies = proxies
+        self.names: dict[str, Any] = names
+
+    def __missing__(self, name: str) -> Any:
+        if name in self.names:
+            self[name] = self.proxies.read(NAME, self.names, name, name)
+        else:
+            self.proxies.note(NAME, self.names, name, name)
+            self.proxies.note(NAME, self.real, name, name)
+            builtin = self.builtins[name]  # or a KeyError
+            self[name] = STANDINS.get(id(builtin), builtin)
+        return self[name]
+
+
+class Proxies:
+    """The proxies of what one recorded run reads, and where it was read.
+
+    Args:
+        recorder: what the traced numbers among them tell.
+        watch: the watched run: the code that ran, and the names in it; of classes and frozen objects nothing else is
+            looked at.
+        passed: the identities of the objects among the arguments that can be referred to weakly.
+    """
+
+    def __init__(self, recorder: Any, watch: Any, passed: Collection[int] = ()) -> None:
+        self.recorder: Any = recorder
+        self.ran: dict[CodeType, Any] = watch.ran
+        self.mentioned: set[str] = watch.mentioned
+        self.reads_all: bool = watch.reads_all
+        self.passed: Collection[int] = passed
+        self.seen: dict[int, Any] = watch.seen
+        self.places: list[Place] = []
+        self.items: list[Items] = []
+        self.groups: dict[int, PlaceGroup] = {}  # by the identity of what tells of a change
+        self.bulk: list[tuple[Any, tuple[int, ...], list[Value], str]] = []  # arrays, their shapes, Values for floats
+        self._made: dict[int, tuple[Any, Any]] = {}  # by identity of an original: it, held by that, and its proxy
+        self._originals: dict[int, tuple[Any, Any, str]] = {}  # by that of a proxy: it, the original, its name
+        self._views: dict[int, View] = {}
+        self._frozen: dict[int, Any] = {}  # what is held as it is, by identity
+        self._closures: set[CodeType] = set()  # the code of functions whose closures are
+        self._unviewed: set[tuple[int, int]] = set()  # what ran by itself: code, and the globals it ran with
+        self._noted: set[tuple[int, int, Any]] = set()
+        self._shadowed: dict[type, list[str]] = {}  # what an attribute of an object would come before
+        for base in Value.__mro__[:-1]:
+            for n in [n for n in vars(base) if n[:2] == "__" or n in self.mentioned]:  # operators are not named
+                self.note(CLASS, base, n, f"Value.{n}")
+
+    # -- reading ------------------------------------------------------------------------------------------------------
+
+    def read(self, kind: int, source: Any, key: Any, name: str) -> Any:
+        """The proxy of the thing at a place, which is noted."""
+        x = look(kind, source, key)
+        if type(x) in FLOATS:
+            leaf = Value(x)
+            self._place(source, Place(kind, source, key, x, leaf, name, self._is_argument(kind, source)))
+            return Number(self.recorder, x, leaf)
+        self.note(kind, source, key, name)
+        return self.stand_in(x, name)
+
+    def note(self, kind: int, source: Any, key: Any, name: str) -> Any:
+        """Note what is found at a place: it must be the same at each run. Returns it."""
+        found = look(kind, source, key)
+        at = kind, id(source), id(key) if kind == CALL else key
+        if at not in self._noted:
+            self._noted.add(at)
+            self._place(source, Place(kind, source, key, found, None, name, self._is_argument(kind, source)))
+        return found
+
+    def _is_argument(self, kind: int, source: Any) -> bool:
+        """Whether a place is of an object that is passed, and part of the signature: it need not be kept alive."""
+        return kind in (ATTRIBUTE, FUNCTION, NAMES) and id(source) in self.passed
+
+    def _place(self, source: Any, place: Place) -> None:
+        """Put a place among those that one look tells to be as they were, where something tells of changes."""
+        counter = None
+        known = place.kind == ATTRIBUTE and (place.then is not MISSING or place.key in self.mentioned)
+        by_object = known and not is_default(of_class(type(source), place.key))
+        if by_object or place.kind == NAMES:
+            counter = getattr(type(source).__setattr__, "counter", None)
+            if counter is not getattr(type(source).__delattr__, "counter", None):
+                counter = None
+        if place.leaf is not None:  # a float, which each run reads
+            self.places.append(place)
+        elif counter is not None:
+            self.groups.setdefault(id(counter), PlaceGroup(None, counter)).places.append(place)
+        elif place.kind == CLASS:
+            self.groups.setdefault(id(source), PlaceGroup(source, None)).places.append(place)
+        else:
+            self.places.append(place)
+
+    def stand_in(self, x: Any, name: str) -> Any:
+        """The proxy of a thing that was read, or passed."""
+        kind = type(x)
+        if kind in PLAIN or kind is float or isinstance(x, (Value, CallPath)):  # a compiled function follows itself
+            return x
+        if id(x) in STANDINS:
+            return STANDINS[id(x)]
+        if id(x) in self._made:
+            return self._made[id(x)][1]
+        make = MAKERS.get(kind)
+        if make is not None:
+            return make(self, x, name)
+        if isinstance(x, type):
+            return self._class(x, name)
+        if isinstance(x, weakref.ref):
+            return self._refuse(f"it reads {name}, a weak reference: let it read the object")
+        if is_derivable(kind):
+            return self._object(x, name)
+        return self._keep(x, self.freeze(x, name))
+
+    def _keep(self, x: Any, made: Any) -> Any:
+        self._made[id(x)] = x, made
+        return made
+
+    def importing(self, real: Callable[..., Any]) -> Callable[..., Any]:
+        """What `import` calls in a recorded function."""
+
+        def load(name: str, *how: Any, **named: Any) -> Any:
+            found = real(name, *how, **named)
+            self.note(NAME, sys.modules, found.__name__, f"the module {name}")
+            return self.stand_in(found, name)
+
+        return load
+
+    def getting(self, made: Any, n: str, *default: Any) -> Any:
+        """What `getattr` gives in a recorded function: a computed name is none of those that the code mentions."""
+        _, x, name = self._originals.get(id(made), (None, made, ""))
+        if id(made) in self._frozen:
+            self.freeze(self.note(ATTRIBUTE, made, n, n), n)
+        elif isinstance(made, FunctionType):
+            held = vars(next((f for f, clone in self._made.values() if clone is made), made))
+            if n in held:
+                return self.read(NAME, held, n, n)
+            self.note(NAME, held, n, n)
+        found = MISSING if x is made or n in self.mentioned else of_class(type(x), n)
+        if found is not MISSING and not is_data(found) and self._note_own(x, n, f"{name}.{n}"):
+            return self.read(ATTRIBUTE, x, n, f"{name}.{n}")
+        return getattr(made, n, *default)
+
+    def _getter(self, x: Any, name: str) -> Any:
+        """`operator.attrgetter`, as code."""
+        paths = [path.split(".") for path in x.__reduce__()[1]]
+
+        def get(thing: Any) -> Any:
+            found = [functools.reduce(self.getting, path, thing) for path in paths]
+            return found[0] if len(found) == 1 else tuple(found)
+
+        return self._keep(x, get)
+
+    def _caller(self, x: Any, name: str) -> Any:
+        """`operator.methodcaller`, as code."""
+        made, given = x.__reduce__()
+        named = made.keywords if isinstance(made, functools.partial) else {}
+        method, *args = (*made.args, *given) if isinstance(made, functools.partial) else given
+        args, named = self.stand_in(list(args), name), self.stand_in(named, name)
+        return self._keep(x, lambda thing: self.getting(thing, method)(*args, **named))
+
+    # -- functions and modules ----------------------------------------------------------------------------------------
+
+    def root(self, f: Any) -> Any:
+        """The proxy of the function that is recorded."""
+        if not isinstance(f, FunctionType):
+            return self.stand_in(f, "itself")
+        if f.__kwdefaults__:  # of which arguments are made, not the clone's own
+            self.note(CALL, lambda: tuple((f.__kwdefaults__ or {}).items()), None, f"how {f.__name__} is defined")
+        return self._clone(f, "itself")
+
+    def _function(self, f: FunctionType, name: str) -> Any:
+        """A function whose code ran, or what a library has wrapped around one, as a clone."""
+        if f is importlib.import_module:
+            return self.importing(f)
+        followed = f.__code__ in self.ran or hasattr(f, "__wrapped__") or not self.mentioned.isdisjoint(vars(f))
+        return self._clone(f, name) if followed else f
+
+    def _clone(self, f: FunctionType, name: str) -> Any:
+        """A function that finds proxies."""
+        view = self._views.get(id(f.__globals__))
+        if view is None:
+            view = self._views[id(f.__globals__)] = View(self, f.__globals__)
+        cells = tuple([CellType() for _ in f.__closure__ or ()])
+        made = self._keep(f, FunctionType(f.__code__, view, f.__name__, None, cells or None))  # before it finds itself
+        self.note(FUNCTION, f, None, f"how {f.__name__} is defined")
+        for inner, (free, outer) in zip(cells, closes_over(f), strict=True):
+            if free == "__class__":  # which super() asks for
+                inner.cell_contents = outer.cell_contents
+            elif look(CELL, outer, None) is MISSING:
+                self.note(CELL, outer, None, free)
+            else:
+                inner.cell_contents = self.read(CELL, outer, None, free)
+        made.__defaults__ = f.__defaults__ and tuple([self.stand_in(x, f.__name__) for x in f.__defaults__])
+        made.__kwdefaults__ = f.__kwdefaults__ and self.stand_in(f.__kwdefaults__, f.__name__)
+        made.__dict__.update(
+            {n: self.read(NAME, vars(f), n, f"{f.__name__}.{n}") for n in vars(f) if n in self.mentioned}
+        )
+        made.__module__, made.__qualname__ = f.__module__, f.__qualname__
+        return made
+
+    def _method(self, x: MethodType, name: str) -> Any:
+        return MethodType(self.stand_in(x.__func__, name), self.stand_in(x.__self__, name))
+
+    def _builtin(self, x: BuiltinFunctionType, name: str) -> Any:
+        """A function of C; one that belongs to an object belongs to its proxy."""
+        of = x.__self__
+        if of is None or isinstance(of, (ModuleType, type)):
+            return x
+        return getattr(self.stand_in(of, name), x.__name__)
+
+    def _partial(self, x: Any, name: str) -> Any:
+        args = [self.stand_in(arg, name) for arg in x.args]
+        return functools.partial(self.stand_in(x.func, name), *args, **self.stand_in(x.keywords, name))
+
+    def _cached(self, x: Any, name: str) -> Any:
+        """What `functools.lru_cache` made: results that are kept stay what they are until there are others."""
+        self._note_cache(x, name)
+
+        def cached(*args: Any, **named: Any) -> Any:  # with what was passed in the watched run, so that it is there
+            found = x(*map(self._original, args), **{n: self._original(arg) for n, arg in named.items()})
+            return self.stand_in(found, f"a result of {name}")
+
+        functools.update_wrapper(cached, x, updated=())
+        cached.cache_info, cached.cache_clear = x.cache_info, x.cache_clear  # type: ignore[attr-defined]
+        return self._keep(x, cached)
+
+    def _note_cache(self, x: Any, name: str) -> None:
+        """Note how many results are kept; one that is cleared begins to count its hits anew."""
+        before, is_cleared = 0, False
+
+        def state() -> Any:
+            nonlocal before, is_cleared
+            info = x.cache_info()
+            before, is_cleared = info.hits, is_cleared or info.hits < before
+            return info.misses, info.currsize, is_cleared
+
+        self.note(CALL, state, None, f"the cache of {name}")
+
+    def _original(self, x: Any) -> Any:
+        """What a proxy or a traced number stands for."""
+        if type(x) is tuple:
+            return tuple(map(self._original, x))
+        return self._originals[id(x)][1] if id(x) in self._originals else taken(x)
+
+    def _module(self, x: ModuleType, name: str) -> Any:
+        names = vars(x)
+        fixed = not str(names.get("__file__")).endswith((".py", ".pyc")) or x.__name__ in ("numpy", "wengert")
+
+        def find(key: str) -> Any:
+            if key not in names and "__getattr__" in names:
+                self.note(NAME, names, key, f"{name}.{key}")
+                return self.read(NAME, names, "__getattr__", f"{name}.__getattr__")(key)
+            if self.note(NAME, names, key, f"{name}.{key}") is MISSING and not hasattr(ModuleType, key):
+                raise AttributeError(f"module {x.__name__!r} has no attribute {key!r}", name=key, obj=x)
+            if fixed:  # pi is pi
+                return self.stand_in(self.note(NAME, names, key, f"{name}.{key}"), f"{name}.{key}")
+            return self.read(NAME, names, key, f"{name}.{key}")
+
+        return self._keep(x, ModuleView(x, find))
+
+    # -- containers ---------------------------------------------------------------------------------------------------
+
+    def _contents(self, x: Any, then: list[Any], keys: list[Any] | None, name: str) -> list[Any]:
+        """Note what a container holds; the proxies of it."""
+        spell = [spelt(key) for key in keys] if keys is not None else range(len(then))
+        if {*map(type, then)} == {float} and type(x) is list:
+            return self._numbers(x, (len(then),), then, name)
+        leaves = [Value(item) if type(item) in FLOATS else None for item in then]
+        self.items.append(Items(x, list(then), leaves if any(leaves) else None, keys, name))
+        return [
+            self.stand_in(item, f"{name}[{at}]") if leaf is None else Number(self.recorder, item, leaf)
+            for item, leaf, at in zip(then, leaves, spell, strict=True)
+        ]
+
+    def _numbers(self, x: Any, shape: tuple[int, ...], then: list[float], name: str) -> list[Any]:
+        """Note floats that are read in bulk."""
+        leaves = list(map(Value, then))
+        self.bulk.append((x, shape, leaves, name))
+        return [Number(self.recorder, item, leaf) for item, leaf in zip(then, leaves, strict=True)]
+
+    def _list(self, x: list[Any], name: str) -> Any:
+        made: list[Any] = self._keep(x, [])
+        made += self._contents(x, list(x), None, name)
+        return made
+
+    def _deque(self, x: deque[Any], name: str) -> Any:
+        made: deque[Any] = self._keep(x, deque(maxlen=x.maxlen))
+        made += self._contents(x, list(x), None, name)
+        return made
+
+    def _tuple(self, x: tuple[Any, ...], name: str) -> Any:
+        return self._keep(x, tuple([self.stand_in(item, f"{name}[{n}]") for n, item in enumerate(x)]))
+
+    def _dict(self, x: Any, name: str) -> Any:
+        made: Any = copy.copy(x) if isinstance(x, dict) else {}  # of its kind, in its order
+        self._keep(x, made if isinstance(x, dict) else MappingProxyType(made))
+        keys = list(x)
+        if isinstance(x, defaultdict):
+            made.default_factory = self.stand_in(x.default_factory, name)
+        if not all(type(key) in PLAIN for key in keys):
+            made.clear()
+        for key, item in zip(keys, self._contents(x, list(x.values()), keys, name), strict=True):
+            made[self._key(key, name)] = item  # `update` of a Counter would add
+        return self._made[id(x)][1]
+
+    def _key(self, x: Any, name: str) -> Any:
+        """The proxy of an object that is told from others by its identity; of other keys themselves."""
+        has_identity = vars(object)["__hash__"] is type(x).__hash__
+        return self.stand_in(x, name) if has_identity else x
+
+    def _set(self, x: Any, name: str) -> Any:
+        self.items.append(Items(x, list(x), None, None, name))
+        made = {self._key(item, name) for item in x}
+        return self._keep(x, made if type(x) is set else frozenset(made))
+
+    def _array(self, x: Any, name: str) -> Any:
+        if x.dtype != np.float64:
+            self._note_array(x, name)
+            return self._keep(x, presented(x.copy()))
+        made = np.empty(x.shape, object)
+        made.reshape(-1)[:] = self._numbers(x, x.shape, x.ravel().tolist(), name)
+        return self._keep(x, presented(made))
+
+    def _note_array(self, x: Any, name: str) -> None:
+        """Note what an array holds that is not of floats."""
+        if x.dtype.hasobject and not all(isinstance(item, (*PLAIN, float, Value)) for item in x.ravel().tolist()):
+            self._refuse(f"it reads {name}, an array of objects, which may change without being seen: use a list")
+        self.note(BYTES, x, None, name)
+
+    # -- objects and classes ------------------------------------------------------------------------------------------
+
+    def _object(self, x: Any, name: str) -> Any:
+        """An object of a class that is written in Python: its proxy reads what it is asked for."""
+        kind = type(x)
+        derived: Any = self.stand_in(kind, kind.__name__)
+        if kind is not SimpleNamespace and derived is kind:
+            return self._keep(x, self.freeze(x, name))
+        made = self._keep(x, SimpleNamespace() if kind is SimpleNamespace else object.__new__(derived))
+        self._originals[id(made)] = made, x, name
+        self.note(ATTRIBUTE, x, "__class__", f"the class of {name}")
+        if kind is SimpleNamespace or self.reads_all:
+            self.note(NAMES, x, None, f"the attributes of {name}")
+            for n in attributes_of(x):
+                object.__setattr__(made, n, self.read(ATTRIBUTE, x, n, f"{name}.{n}"))
+        for n in self._of_class(kind):
+            if self._note_own(x, n, f"{name}.{n}"):
+                object.__setattr__(made, n, self.read(ATTRIBUTE, x, n, f"{name}.{n}"))
+        return made
+
+    def _of_class(self, kind: type) -> list[str]:
+        """The names of what a class defines, and an attribute of an object itself would come before."""
+        if kind not in self._shadowed:
+            found = [(n, of_class(kind, n)) for n in self.mentioned if n[:2] != "__"]
+            self._shadowed[kind] = [n for n, thing in found if thing is not MISSING and not is_data(thing)]
+        return self._shadowed[kind]
+
+    def _note_own(self, x: Any, n: str, name: str) -> bool:
+        """Note whether an object has an attribute of its own that comes before its class's; True if that is to be read
+        from the object: it has one, or its class has no function there.
+        """
+        found = of_class(type(x), n)
+        if not hasattr(type(found), "__get__"):
+            return True
+        if isinstance(found, (FunctionType, staticmethod, classmethod)):
+            self.note(ATTRIBUTE, x, n, name)
+        else:
+            held = weakref.ref(x) if id(x) in self.passed else lambda: x
+            self.note(CALL, lambda: own(held(), n), None, name)
+        return own(x, n) is not MISSING
+
+    def _attribute(self, made: Any, n: str) -> Any:
+        """What Python asks for where a proxy, or an object that the recorded run made, has no such attribute yet."""
+        _, x, name = self._originals.get(id(made), (None, made, ""))
+        if x is not made and not (n.startswith("__") and n.endswith("__")):
+            if look(ATTRIBUTE, x, n) is not MISSING:
+                object.__setattr__(made, n, self.read(ATTRIBUTE, x, n, f"{name}.{n}"))
+                return object.__getattribute__(made, n)
+            self.note(ATTRIBUTE, x, n, f"{name}.{n}")
+        asked = of_class(type(x), "__getattr__") if x is not made else of_class(type(made).__mro__[1], "__getattr__")
+        if asked is MISSING:
+            raise AttributeError(f"{type(x).__name__!r} object has no attribute {n!r}", name=n, obj=made)
+        return self.stand_in(asked, "__getattr__")(made, n)
+
+    def _class(self, x: type, name: str) -> Any:
+        """A class that is written in Python: one that is derived from it, with clones of what it defines."""
+        if not is_derivable(x) or x is OBJECT or is_known_class(x) or issubclass(x, Value):
+            return self._keep(x, self.freeze(x, name))
+        bases = [self.stand_in(base, base.__name__) for base in x.__bases__]
+        derived = [base for base, real in zip(bases, x.__bases__, strict=True) if base is not real]
+        meta: Any = type(x)
+        made = meta(x.__name__, (x, *derived), {"__slots__": (), "__module__": x.__module__})
+        self._keep(x, made)
+        made.__qualname__ = x.__qualname__
+        made.__getattr__ = lambda proxy, n: self._attribute(proxy, n)
+        for n, thing in list(vars(x).items()):
+            parts = parts_of(thing)
+            if parts and (any(self._is_followed(part) for part in parts)):
+                self.note(CLASS, x, n, f"{name}.{n}")
+                clones = [self.stand_in(part, n) for part in parts]
+                if n != "__getattr__":
+                    setattr(made, n, clones[0] if isinstance(thing, FunctionType) else type(thing)(*clones))
+            elif not parts and n in self.mentioned and not isinstance(thing, IMMUTABLE_ATTRIBUTES) and n[:2] != "__":
+                setattr(made, n, self.read(CLASS, x, n, f"{name}.{n}"))
+            elif n in self.mentioned or parts:
+                self.note(CLASS, x, n, f"{name}.{n}")
+        self._note_absent(x, name)
+        return made
+
+    def _note_absent(self, kind: type, name: str) -> None:
+        """Note the names that a class does not define yet."""
+        for n in self.mentioned.difference(vars(kind)):
+            self.note(CLASS, kind, n, f"{name}.{n}")
+
+    def _is_followed(self, f: Any) -> bool:
+        return getattr(f, "__code__", None) in self.ran or hasattr(f, "__wrapped__")
+
+    def _refuse(self, why: str) -> None:
+        if self.recorder.open:
+            self.recorder.refusal = self.recorder.refusal or why
+            raise Unrecordable(why)
+
+    # -- what has no proxy --------------------------------------------------------------------------------------------
+
+    def freeze(self, x: Any, name: str) -> Any:
+        """Note all that code could read of a thing, which is used itself; returns it.
+
+        Raises:
+            Unrecordable: it is of a kind that is written in C and may change without being seen.
+        """
+        kind = type(x)
+        if isinstance(x, np.void):
+            self._refuse(f"it reads {name}, a record of an array, which may change without being seen: read the array")
+        if isinstance(x, (BuiltinFunctionType, MethodWrapperType)):  # which belongs to a thing, perhaps
+            of = x.__self__
+            return x if of is None or isinstance(of, (ModuleType, type)) else self._frozen_of(x, of, name)
+        if isinstance(x, (CallPath, weakref.ref)) or (isinstance(x, STEADY) and not is_python(kind)):
+            return x
+        if x is MISSING or id(x) in self._frozen or id(x) in STANDINS:
+            return x
+        self._frozen[id(x)] = x
+        if isinstance(x, FunctionType):
+            self._freeze_function(x)
+        elif kind in PARTS:
+            for part in PARTS[kind](x):
+                self.freeze(part, name)
+        elif isinstance(x, type):
+            self._freeze_class(x, name)
+        elif kind is LRU_CACHE:
+            self._note_cache(x, name)
+        elif kind is np.ndarray:
+            self._note_array(x, name)
+        elif isinstance(x, array):
+            self.note(CALL, x.tobytes, None, name)
+        elif isinstance(x, np.ndarray):
+            self._refuse(f"it reads {name}, a {kind.__name__}, which is more than its numbers")
+        else:
+            self._freeze_object(x, name)
+        return x
+
+    def _frozen_of(self, x: Any, of: Any, name: str) -> Any:
+        self.freeze(of, name)
+        return x
+
+    def _freeze_function(self, f: FunctionType) -> None:
+        self._closures.add(f.__code__)
+        self.note(FUNCTION, f, None, f"how {f.__name__} is defined")
+        for free, cell in closes_over(f):
+            self.freeze(self.note(CELL, cell, None, free), free)
+        for x in (f.__defaults__, f.__kwdefaults__, getattr(f, "__wrapped__", None)):
+            self.freeze(x, f.__name__)
+
+    def _freeze_class(self, kind: type, name: str) -> None:
+        for base in kind.__mro__:
+            if not is_python(base) or is_known_class(base):
+                continue
+            self._note_absent(base, name)
+            for n, thing in list(vars(base).items()):
+                parts = parts_of(thing)
+                if any(map(self._is_followed, parts)) or (not parts and n in self.mentioned):
+                    self.freeze(self.note(CLASS, base, n, f"{name}.{n}"), f"{name}.{n}")
+                for part in parts:
+                    if isinstance(part, FunctionType) and self._is_followed(part):
+                        self._freeze_function(part)
+        for member in getattr(kind, "_member_map_", {}).values() if issubclass(kind, enum.Enum) else ():
+            self.freeze(member, f"{name}.{member.name}")
+        if is_python(type(kind)) and not is_known_class(type(kind)):
+            self.freeze(type(kind), type(kind).__name__)
+
+    def _freeze_object(self, x: Any, name: str) -> None:
+        kind = type(x)
+        if isinstance(x, (weakref.WeakSet, weakref.WeakValueDictionary)):
+            self._refuse(f"it reads {name}, a {kind.__name__}, of which not all that changes can be seen")
+        if isinstance(x, enum.Enum):
+            self.freeze(self.note(ATTRIBUTE, x, "_value_", f"{name}.value"), f"{name}.value")
+        state = next((base for base in kind.__mro__ if base.__basicsize__ > 16 and not is_python(base)), object)
+        if isinstance(x, (list, dict, deque, MappingProxyType)):
+            keys = None if isinstance(x, (list, deque)) else list(x)
+            values = list(x) if isinstance(x, (list, deque)) else list(x.values())
+            self.items.append(Items(x, values, None, keys, name))
+            for item in values:
+                self.freeze(item, name)
+        elif isinstance(x, (set, frozenset)):
+            self.items.append(Items(x, list(x), None, None, name))
+        elif isinstance(x, tuple):
+            for item in x:
+                self.freeze(item, name)
+        elif state is not object and not (issubclass(state, SEEN) or hasattr(kind, "__get__")):  # descriptors stay
+            what = f"{kind.__module__.partition('.')[0]}.{kind.__qualname__}"
+            self._refuse(f"it reads {name}, a {what}, which is written in C and may change without being seen")
+        self._freeze_class(kind, kind.__name__)
+        self.note(ATTRIBUTE, x, "__class__", f"the class of {name}")
+        every = self.reads_all or any(map(is_opaque, kind.__mro__))
+        for n in attributes_of(x) if every else [n for n in self.mentioned if n[:2] != "__"]:
+            found = of_class(kind, n)
+            at_object = found is MISSING or isinstance(found, MemberDescriptorType)
+            if at_object or (not is_data(found) and self._note_own(x, n, f"{name}.{n}")):
+                self.freeze(self.note(ATTRIBUTE, x, n, f"{name}.{n}"), f"{name}.{n}")
+
+    def unviewed(self, frame: Any) -> None:
+        """Hold what code reads that runs by itself and not as a clone: called by C, or of what has no proxy.
+
+        Raises:
+            Unrecordable: it has variables of an enclosing function that cannot be found.
+        """
+        code = frame.f_code
+        for n in code.co_varnames[: code.co_argcount]:
+            x = frame.f_locals.get(n)
+            if self.seen.get(id(x), MISSING) is x:  # it was there before, and is passed itself
+                self.freeze(x, n)
+        at = id(code), id(frame.f_globals)
+        if at in self._unviewed or code not in self.ran:  # that the ways differ is said elsewhere
+            return
+        if code not in self._closures and code.co_freevars:
+            self._freeze_method(frame)
+        if code not in self._closures and set(code.co_freevars) - {"__class__"}:
+            self._refuse(f"it has {code.co_name} called in a way that cannot be followed")
+        self._unviewed.add(at)
+        for name in names_of(code)[0]:
+            self.freeze(self.note(NAME, frame.f_globals, name, name), name)
+
+    def _freeze_method(self, frame: Any) -> None:
+        """Hold the method that a frame runs, as far as its first argument tells which that is."""
+        code = frame.f_code
+        x = frame.f_locals.get(code.co_varnames[0]) if code.co_argcount else None
+        for base in (x if isinstance(x, type) else type(x)).__mro__:
+            for part in [part for thing in list(vars(base).values()) for part in parts_of(thing)]:
+                if getattr(part, "__code__", None) is code:
+                    self._freeze_function(part)
+
+    # -- once it is recorded ------------------------------------------------------------------------------------------
+
+    def release(self) -> None:
+        """Forget what stood for what: the run is over, and keeps nothing alive that is not looked at again."""
+        self._made, self._originals, self._views, self._frozen, self.seen, self.recorder = {}, {}, {}, {}, {}, None
+
+    def values(self) -> set[int]:
+        """The identities of the Values that hold floats."""
+        leaves = [place.leaf for place in self.places] + [leaf for items in self.items for leaf in items.leaves or ()]
+        return {id(x) for x in [*leaves, *[x for _, _, xs, _ in self.bulk for x in xs]] if x is not None}
+
+    def name_of(self, leaf: Value) -> str:
+        """Where the float was read that a Value holds; empty if it holds none that was."""
+        held = [(items.leaves or (), items.name) for items in self.items] + [(xs, name) for _, _, xs, name in self.bulk]
+        found = [place.name for place in self.places if place.leaf is leaf]
+        found += [f"{name}[{n}]" for leaves, name in held for n, each in enumerate(leaves) if each is leaf]
+        return found[0] if found else ""
+
+    def blocks(self, number: dict[int, int]) -> list[np.ndarray[Any, np.dtype[np.int64]]]:
+        """Where the numbers of each array stand that is read in bulk, and wholly; rows of one length, one after the
+        other, are one array.
+
+        Args:
+            number: where each Value stands, by its identity.
+        """
+        whole = []
+        for x, shape, leaves, _ in self.bulk:
+            places = np.array([number.get(id(leaf), -1) for leaf in leaves], np.int64).reshape(shape)
+            if places.size and places.min() >= 0:
+                whole.append((type(x) is list, places))
+        found: list[np.ndarray[Any, np.dtype[np.int64]]] = []
+        for (is_list, _), several in itertools.groupby(whole, lambda each: (each[0], each[1].shape)):
+            arrays = [places for _, places in several]
+            found += [np.stack(arrays)] if is_list else arrays
+        return found
+
+    def captures(self, parameters: tuple[Any, ...]) -> Captures:
+        """What was read, to be looked at before each run, of a program with these parameters."""
+        number = {id(p): n for n, p in enumerate(parameters)}
+        for place in self.places:
+            place.number = number.get(id(place.leaf), -1)
+        for items in self.items:
+            items.numbers = [number.get(id(leaf), -1) for leaf in items.leaves or ()]
+        bulk = [
+            BulkNumbers(x, shape, np.array([number.get(id(leaf), -1) for leaf in leaves], np.int64), name)
+            for x, shape, leaves, name in self.bulk
+        ]
+        self.bulk = []
+        return Captures(self.places, self.items, list(self.groups.values()), bulk)
+
+
+def is_known_class(kind: type) -> bool:
+    """Return True for a class of a module that is not followed."""
+    functions = [part for thing in list(vars(kind).values()) for part in parts_of(thing) if part is not None]
+    known = [is_known(f.__code__, f.__globals__) for f in functions if isinstance(f, FunctionType)]
+    return bool(known) and all(known)
+
+
+def is_opaque(kind: type) -> bool:
+    """Return True if methods of a class read what is in no code that is followed: they are C's, or not followed."""
+    if is_known_class(kind):
+        return True
+    return any(type(part).__name__ == CYTHON for x in vars(kind).values() for part in parts_of(x))
+
+
+def parts_of(thing: Any) -> tuple[Any, ...]:
+    """The functions that a thing in a class is made of."""
+    if isinstance(thing, FunctionType):
+        return (thing,)
+    if type(thing) in (staticmethod, classmethod):
+        return (thing.__func__,)
+    if type(thing) is property:
+        return thing.fget, thing.fset, thing.fdel
+    return (thing,) if type(thing).__name__ == CYTHON else ()
+
+
+OBJECT: Any = object
+STEADY: tuple[type, ...] = (*IMMUTABLE, ModuleType, Value, CallPath)
+SEEN: tuple[type, ...] = (*STEADY, BaseException, SimpleNamespace)  # of which attributes may change
+CYTHON = "cython_function_or_method"
+IMMUTABLE_ATTRIBUTES: tuple[type, ...] = (MemberDescriptorType, type(type.__dict__["__dict__"]))
+MAKERS: dict[Any, Callable[[Proxies, Any, str], Any]] = {
+    FunctionType: Proxies._function, MethodType: Proxies._method, functools.partial: Proxies._partial,
+    BuiltinFunctionType: Proxies._builtin, MethodWrapperType: Proxies._builtin,
+    operator.methodcaller: Proxies._caller, LRU_CACHE: Proxies._cached,
+    ModuleType: Proxies._module, list: Proxies._list, tuple: Proxies._tuple, set: Proxies._set,
+    attrgetter: Proxies._getter,
+    frozenset: Proxies._set, np.ndarray: Proxies._array, deque: Proxies._deque, SimpleNamespace: Proxies._object,
+    **dict.fromkeys((dict, defaultdict, OrderedDict, Counter, MappingProxyType), Proxies._dict),
+}  # fmt: skip
+PARTS: dict[Any, Callable[[Any], Any]] = {
+    MethodType: lambda x: (x.__func__, x.__self__),
+    functools.partial: lambda x: (x.func, x.args, x.keywords),
+    property: lambda x: (x.fget, x.fset, x.fdel),
+    staticmethod: lambda x: (x.__func__,),
+    classmethod: lambda x: (x.__func__,),
+}

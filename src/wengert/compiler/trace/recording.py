@@ -1,0 +1,632 @@
+"""From a run of the user's function to a specialization: what it computed, as an array program, and where it holds."""
+
+from __future__ import annotations
+
+import itertools
+import traceback
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from wengert import modes
+from wengert.compiler.backends import Kernel
+from wengert.compiler.call import Captures
+from wengert.compiler.derive import reverse
+from wengert.compiler.ir import Program, verify
+from wengert.compiler.lift import CONST, INPUT, PARAM, VALUE, Lifted, Pick, Unliftable, lift
+from wengert.compiler.trace.arguments import Arguments, ArraySpec
+from wengert.compiler.trace.proxies import Proxies
+from wengert.compiler.trace.purity import CallTrace, PurityCheck
+from wengert.compiler.trace.recorder import Guard, Recorder, Unrecordable, tracing
+from wengert.compiler.trace.specialization import Guards, Specialization, in_words
+from wengert.compiler.trace.structure import GIVEN, Auxiliary, Parts, Structure, kind_of, take_apart
+from wengert.compiler.trace.tracers import (
+    EXACT,
+    HOLDS,
+    Bool,
+    Integer,
+    Number,
+    as_operand,
+    is_traced,
+    number_of,
+    presented,
+    values_in,
+)
+from wengert.engine import Value
+from wengert.errors import HERE, Line
+from wengert.graph import Graph
+
+__all__ = ["Candidate", "main_of", "numbers_in", "pulled_back", "record", "slopes_of"]
+
+Ints = np.ndarray[Any, np.dtype[np.int64]]
+EQUAL = (("eq", True), ("ne", False), ("is", True))  # guards that hold a number to another
+ATTEMPTS = 3  # how many choices of other integers are tried
+AXES = 8  # of results in more the program's output has one
+SPARE = 64  # more sequences of steps than there are integers
+KINDS: dict[str, Any] = {"f": np.float64, "i": np.int64, "b": np.bool_}  # of what is in arrays
+
+
+class Candidate:
+    """A run of a function that is recorded: what specializations are made of, once it is lifted.
+
+    Args:
+        run: the recorded run, a `_Trace`.
+        picks: the operands that integers choose in it.
+        result: what the function itself gave.
+        parts: that, taken apart; None for one number, and of a batch.
+        structure: how it is put together.
+
+    Attributes:
+        nodes: how many operations it takes.
+        shape: of the program's output; () for one number; None for what is no regular array.
+        kind: the class of the result; Value for any kind of these, and where a structure has some.
+        dtype: of the array that `map` gives.
+    """
+
+    def __init__(
+        self, run: Any, picks: list[Pick], result: Any, parts: Parts | None, structure: Structure | None
+    ) -> None:
+        self.nodes: int = run.size
+        self.structure: Structure | None = structure
+        self.shape: tuple[int, ...] | None = run.shape
+        self.kind: Any = kind_of(main_of(result))
+        if structure is not None:
+            self.kind = Value if structure.computed.any() else float
+        numbers = None if run.shape is None else np.asarray(numbers_in(result if parts is None else parts.leaves))
+        self.dtype: Any = np.dtype(float) if numbers is None or run.is_doubtful else numbers.dtype
+        self.result: Any = None if numbers is None else numbers.astype(float)
+        self.example: list[Any] = [x.copy() if isinstance(x, np.ndarray) else x for x in run.example]
+        self.guards: Guards = Guards(run.guards_in_words(), run.sides)
+        self._before: list[float] = [value._data for value in run.graph.values[: run.given]]
+        self._picks: list[Pick] = picks
+        self._run: _Trace | None = run
+        self._back: Program | None = None
+        self._steps: int = 0
+
+    @property
+    def is_lifted(self) -> bool:
+        """Whether there is an array program already."""
+        return self._run is None
+
+    def lift(self) -> Lifted:
+        """Its array program.
+
+        Raises:
+            Unrecordable, Unliftable: there is none; the message says why.
+        """
+        if self._run is None:
+            return self.lifted
+        with _faults(), np.errstate(all="ignore"):
+            run = self._run
+            self.lifted: Lifted = run.lift(self._picks)
+            verify(self.lifted.program)
+            values, places = run.graph.values, self.lifted.parameters
+            self.parameters: tuple[Any, ...] = tuple([values[place] for place in places])
+            # What they were when they were recorded: the user's may be others by now.
+            self.numbers: Any = np.array([self._before[n] if n < run.given else values[n]._data for n in places])
+            captured = run.proxies.values()
+            self.captures: Captures = run.proxies.captures(self.parameters)
+            own = [n for n, p in enumerate(self.parameters) if id(p) not in captured]
+            self.own: Any = np.array(own, np.int64)
+            arrays = self.lifted.program.of_role("param")
+            ends = np.cumsum([array.size for array in arrays])
+            with_own = {*np.searchsorted(ends, self.own, "right").tolist()}
+            self.fixed: set[str] = {array.name for n, array in enumerate(arrays) if n not in with_own}
+            self.extents: dict[str, int] = run.extents
+            self.wraps: set[str] = {name for name in run.extents if run.wraps(name)}
+            self.value_inputs: tuple[str, ...] = tuple(run.value_inputs)
+            self.forward: int = self.lifted.program.size  # steps
+            self._run, self._before = None, []  # and its graph is free
+        return self.lifted
+
+    def back(self) -> Program:
+        """The reverse sweep of its program, which is lifted by now; without steps where there is nothing to be pulled
+        back: of `map` there are no derivatives.
+        """
+        if self._back is None:
+            with _faults():
+                self._back = Program()
+                several = self.structure is not None
+                if self.kind is Value if several else self.shape == ():
+                    self._back = reverse(self.lifted.program, self.value_inputs, several, self.fixed)
+                verify(self._back, self.lifted.program.arrays)
+            self._steps = self.forward + self._back.size
+        return self._back
+
+    @property
+    def steps(self) -> int:
+        """How many steps its program has, forward and reverse."""
+        self.back()
+        return self._steps
+
+    def specialization(self, kind: Callable[..., Kernel]) -> Specialization:
+        """A specialization that runs by a kind of kernel."""
+        program = self.lifted.program
+        with _faults():
+            kernel = kind(program, self.back(), [a for a in program.of_role("input") if a.name in self.value_inputs])
+            places = {n: a.name for n, a in enumerate(kernel.inputs) if a.name in self.extents}
+            return Specialization(
+                kernel,
+                self.lifted,
+                self.parameters,
+                self.guards,
+                self.captures,
+                self.shape,
+                self.nodes,
+                self.kind,
+                self.dtype,
+                leaves=all(parameter.is_leaf for parameter in self.parameters),
+                extents={n: self.extents[name] for n, name in places.items()},
+                wraps=frozenset([n for n, name in places.items() if name in self.wraps]),
+                own=self.own if len(self.own) < len(self.parameters) else None,
+                structure=self.structure,
+            )
+
+
+@contextmanager
+def _faults() -> Iterator[None]:
+    """What goes wrong in the compiler leaves the function uncompiled, and says so."""
+    try:
+        yield
+    except (Unrecordable, Unliftable):
+        raise
+    except Exception as fault:
+        raise Unliftable(f"of a fault in the lifter, which is worth a report ({fault!r})") from fault
+
+
+@modes.suspended()  # recorded under no_grad() or not, it is the same recording
+@np.errstate(all="ignore")
+def record(
+    function: Callable[..., Any], arguments: Arguments, example: Sequence[Any], result: Any, watch: PurityCheck
+) -> Candidate:
+    """Run a function on an example, and write down what it did.
+
+    Args:
+        function: the user's.
+        arguments: what it was called with.
+        example: the arrays of one example.
+        result: what the function itself gave for it.
+        watch: that run of the function.
+
+    Raises:
+        Unrecordable: it cannot be recorded; the message says why.
+    """
+    trace = partial(_Trace, function, arguments, example, watch)
+    parts = None if arguments.signature.batched else take_apart(result)
+    try:
+        run = trace()
+    except (Unrecordable, Unliftable):
+        raise
+    except Exception as problem:
+        raise Unrecordable(_stopped(problem)) from problem
+    results = _flat_result(result)[1] if parts is None else parts.leaves
+    for got, want in zip(run.kinds, map(kind_of, results), strict=False):
+        if got != np.dtype(float if want is Value else want).kind:
+            raise Unrecordable(f"its result is a {want.__name__}, and another kind of number while it is recorded")
+    picks: list[Pick] = []
+    if any(integer.extent and integer.number < 0 and not run.wraps(integer.name) for integer in run.integers):
+        run = trace(fixed=True)
+    for attempt in range(ATTEMPTS if run.extents else 0):
+        try:
+            picks = run.compare([trace(others) for others in run.other_integers(attempt)])
+            break
+        except Exception:  # other integers take another branch, or raise: if all do, each gets a specialization
+            if attempt == ATTEMPTS - 1:
+                run = trace(fixed=True)
+    structure = None
+    if run.parts is not None:
+        parts = Parts(result) if parts is None else parts
+        with _faults():
+            structure = Structure(parts, run.parts, run.passed, run.among, run.recorder.began, watch.seen)
+    return Candidate(run, picks, result, parts, structure)
+
+
+def _stopped(problem: Exception) -> str:
+    """Where and why tracing stopped with an error that the function itself does not raise."""
+    lines = [Line(at.filename, at.lineno or 0) for at in traceback.extract_tb(problem.__traceback__)]
+    lines = [line for line in lines if not line.file.startswith(HERE)]
+    at = next((f" at {line}" for line in reversed(lines) if line.file == lines[0].file), "")  # no library's
+    why = ", as what is called there takes plain numbers alone" if at and isinstance(problem, TypeError) else ""
+    return f"tracing stopped{at}{why} ({type(problem).__name__}: {problem})"
+
+
+class _Trace:
+    """One run of the function, on numbers and Values that stand for its inputs."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        arguments: Arguments,
+        example: Sequence[Any],
+        watch: PurityCheck,
+        integers: Sequence[int] = (),
+        fixed: bool = False,
+    ) -> None:
+        self.example, self.batched = arguments.numbers(example), arguments.signature.batched
+        self.recorder = Recorder(tells_bools=watch.tells_bools)
+        self.proxies = self.recorder.proxies = Proxies(self.recorder, watch, arguments.signature.objects())
+        self.inputs: dict[str, Any] = {}
+        self.integers: list[Integer] = []
+        self.value_inputs: list[str] = []
+        given = iter(integers)
+
+        def stand_in(leaf: ArraySpec, array: Any) -> Any:
+            made = np.empty(leaf.shape, dtype=object)
+            name = arguments.signature.names[len(self.inputs)]
+            flat = np.asarray(array, dtype=object).reshape(-1).tolist() if leaf.shape else [array]
+            self.inputs[name] = np.empty(leaf.shape, dtype=object)
+            nodes, stands_for = self.inputs[name].reshape(-1), made.reshape(-1)
+            for place, x in enumerate(flat):
+                nodes[place], stands_for[place] = self.input(leaf, name, x, given, fixed)
+            if leaf.kind == "v":
+                self.value_inputs.append(name)
+            return made.item() if leaf.is_scalar else presented(made)
+
+        def run() -> Any:
+            clone = self.proxies.root(function)
+            return arguments.call(clone, example, stand_in, lambda x: self.proxies.stand_in(x, "an argument"))
+
+        path = self.recorder.path = CallTrace(watch.path.cached, self.proxies)
+        try:
+            with tracing(self.recorder):
+                self.result = path.follow(run)
+        finally:
+            self.recorder.open = False
+        if self.recorder.refusal:
+            raise Unrecordable(self.recorder.refusal)
+        if path.steps != watch.path.steps:
+            pairs = itertools.zip_longest(watch.path.steps, path.steps)
+            step = next(plain or traced for plain, traced in pairs if plain != traced)
+            at = f"an error of {step}" if isinstance(step, str) else f"the call of {step.co_name}"
+            raise Unrecordable(f"control flow differed while tracing, at {at}: does it branch on the type of a number?")
+        self.recorder.open = True  # for the operands of what was computed last
+        self.extents = self.bounds()
+        self.choices = [(index, list(map(values_in, items))) for index, items in self.recorder.picked]
+        items = [x for _, rows in self.choices for row in rows for x in row]
+        among = {*map(id, items)}  # what is chosen is an operand, also where nothing else is made of it
+        standing = [x for name in self.value_inputs for x in self.inputs[name].reshape(-1)]
+        self.passed = {id(x): number for number, x in enumerate(standing) if id(x) not in among}
+        self.among = among
+        self.parts = None if arguments.signature.batched else take_apart(self.result)
+        if not arguments.signature.batched and isinstance(self.result, Value):
+            is_known = id(self.result) in self.passed or self.result._made < self.recorder.began
+            self.parts = Parts(self.result) if is_known and id(self.result) not in among else None  # it is given back
+        self.shape, results = _flat_result(self.result)
+        if self.parts is not None:  # in a regular array or one behind the other
+            is_regular = self.shape is not None and len(results) == len(self.parts.leaves)
+            results = self.parts.leaves
+            if not self.shape or not is_regular or len(self.shape) > AXES:
+                self.shape = (len(results),)
+        self.kinds = [self.kind(x) for x in results]
+        self.is_doubtful = self.shape != () and any(is_traced(x) and x.doubt for x in results)
+        guards = self.recorder.guards.values()
+        self.guards = [guard for guard in guards if isinstance(guard.left, Value) or isinstance(guard.right, Value)]
+        beside = self.result.auxiliary if isinstance(self.result, Auxiliary) else None
+        self.auxiliary_shape, auxiliary = (None, []) if beside is None else _flat_result(beside)
+        self.auxiliary = [_as_value(x) for x in auxiliary]
+        self.results = [_as_value(x) for x in results]
+        both = [side for guard in self.guards for side in (guard.left, guard.right) if isinstance(side, Value)]
+        self.compared = list({id(side): side for side in both}.values())
+        number = {id(side): n for n, side in enumerate(self.compared)}
+        self.sides = [(number.get(id(guard.left), -1), number.get(id(guard.right), -1)) for guard in self.guards]
+        inputs = [x for a in self.inputs.values() for x in a.reshape(-1)]
+        for asked in (self.results, self.auxiliary, self.compared):
+            asked[:] = [x * 1.0 if id(x) in among else x for x in asked]
+        self.recorder.open = False
+        self.proxies.release()
+        roots = {id(x): x for x in (*inputs, *self.results, *self.auxiliary, *self.compared, *items)}
+        self.graph = Graph(*roots.values())
+        self.size = len(Graph(*self.results, *self.compared)) if items else len(self.graph)
+        self.place = dict(zip(roots, self.graph.outputs, strict=True))
+        self.given = bisect_left(self.graph.values, self.recorder.began, key=_age)  # what was there before comes first
+        self.keep = (roots, items)  # alive, so that no id is used again
+
+    def input(self, leaf: ArraySpec, name: str, x: Any, integers: Any, fixed: bool) -> tuple[Value, Any]:
+        """The node for one number of an argument, and what the function gets for it."""
+        if leaf.kind == "v":
+            node = self.recorder.arguments[id(x)] = Value(x._data)
+            return node, node
+        of_numpy = leaf.held.endswith(("ndarray", "numpy"))
+        kind: Any = (KINDS if of_numpy else {"f": float, "i": int, "b": bool})[leaf.kind]
+        number = kind(next(integers, int(x)) if leaf.kind == "i" else x)
+        node = Value(float(number))
+        if leaf.kind == "i":
+            self.integers.append(Integer(self.recorder, number, node, name, fixed))
+            return node, self.integers[-1]
+        if leaf.kind == "b":
+            made = Bool(self.recorder, number, node)
+            return node, made.taken() if self.recorder.tells_bools else made
+        return node, Number(self.recorder, number, node)
+
+    def guards_in_words(self) -> list[Guard]:
+        """The guards for keeping, with what they compare: what was passed or read outside by its name, all else by what
+        it came to.
+        """
+        names = {
+            id(node): f"{name}[{', '.join(map(str, place))}]" if place else name
+            for name, nodes in self.inputs.items()
+            for place, node in np.ndenumerate(nodes)
+        }
+        made = []
+        for guard in self.guards:
+            sides = (guard.left, guard.right)
+            both = [names.get(id(x)) or (isinstance(x, Value) and self.proxies.name_of(x)) or x for x in sides]
+            left, right = [side._data if isinstance(side, Value) else side for side in both]
+            made.append(guard.without_values(in_words(guard.how, left, right, guard.outcome)))
+        return made
+
+    def kind(self, x: Any) -> str:
+        """Of what kind a result is, as arrays name it; guards see to it that it is that.
+
+        Raises:
+            Unrecordable: it is no number that a float can stand for.
+        """
+        number = number_of(x)
+        if type(number) not in GIVEN:
+            raise Unrecordable(
+                f"its result is a {type(x).__name__}: expected a Value, float, int or bool, or lists of these"
+            )
+        if is_traced(x) and x.doubt and (self.shape == () or self.parts is not None):
+            x.doubt()
+        kind = np.asarray(number).dtype.kind
+        inside = kind != "i" or abs(number) <= EXACT
+        if kind == "i" and is_traced(x) and not x.most <= EXACT:
+            inside = self.recorder.guard("within", x, EXACT)
+        if not inside:
+            raise Unrecordable("its result is an integer beyond 2**53, which no float is exactly")
+        return kind
+
+    def bounds(self) -> dict[str, int]:
+        """For each input that chooses from how many items; for an integer of it that has fewer there is a guard."""
+        for index, items in self.recorder.picked:
+            index.extent = min(len(items), index.extent or len(items))
+        choosing = [integer for integer in self.integers if integer.extent]
+        extents: dict[str, int] = {}
+        for integer in choosing:
+            extents[integer.name] = max(integer.extent, extents.get(integer.name, 0))
+        for integer in choosing:
+            if integer.extent < extents[integer.name]:
+                self.recorder.guard("lt", integer, integer.extent)
+        return extents
+
+    def wraps(self, name: str) -> bool:
+        """Whether a negative integer of an argument can be counted from the end: of lists of one length, and nothing
+        else is made of it.
+        """
+        places = {self.place[id(x)] for x in self.inputs[name].reshape(-1)}
+        sizes = {len(items) for index, items in self.recorder.picked if self.place[id(index._node)] in places}
+        elsewhere = [self.place[id(x)] for x in (*self.results, *self.auxiliary, *self.compared)]
+        elsewhere += np.frombuffer(self.graph.operands or b"", np.int64).tolist()
+        return len(sizes) == 1 and places.isdisjoint(elsewhere)
+
+    def other_integers(self, attempt: int) -> list[list[int]]:
+        """Other indices for some more runs, so that each operand shows which integer has chosen it: by how far each
+        of the runs moves it, which is another sequence of steps for each integer. The guards come out the same: those
+        that are held equal move together, and one that is held to a number stays.
+
+        Raises:
+            Unrecordable: there are none.
+        """
+        place_of = {id(integer._node): place for place, integer in enumerate(self.integers)}
+        sides = [
+            [place_of.get(id(x), x if isinstance(x, Value) else float(x)) for x in (guard.left, guard.right)]
+            for guard in self.guards
+        ]
+        between = [(g, x) for g, x in zip(self.guards, sides, strict=True) if not any(isinstance(y, Value) for y in x)]
+        equal = [{y for y in x if type(y) is int} for g, x in between if (g.how, g.outcome) in EQUAL]
+        held = {place for places in equal if len(places) == 1 for place in places}
+        moving = [n for n, integer in enumerate(self.integers) if integer.extent > 1 and n not in held]
+        moving += sorted({n for places in equal if not places.isdisjoint(moving) for n in places} - {*moving})
+        extents = [self.integers[n].extent for n in moving]
+        radix = min([extent for extent in extents if extent], default=2)
+        count = next(n for n in itertools.count(1) if radix**n > len(moving))
+        codes = range(1, min(radix**count, len(moving) + SPARE))
+        free = [[code // radix**n % radix for n in range(count)] for code in (*codes[attempt:], *codes[:attempt])]
+        others = [[int(integer.number) for integer in self.integers] for _ in range(count)]
+        for at, (place, extent) in enumerate(zip(moving, extents, strict=True)):
+            touching = [(g, x) for g, x in between if place in x and not {*moving[at + 1 :]}.intersection(x)]
+            twins = [n for places in equal if place in places for n in moving[:at] if n in places]
+            number = others[0][place]
+            for step in free:
+                for other, by in zip(others, step, strict=True):
+                    other[place] = other[twins[0]] if twins else (number + by) % extent
+                if all(_comes_out(guard, x, other) for other in others for guard, x in touching):
+                    break
+            else:
+                raise Unrecordable("other integers take another branch")
+            free = free if twins else [each for each in free if each is not step]
+        return others
+
+    def compare(self, others: list[_Trace]) -> list[Pick]:
+        """The operands that an integer has chosen, as runs with different integers show them.
+
+        Raises:
+            Unrecordable: the runs differ in another way.
+        """
+        a = self.graph
+        graphs = [run.graph for run in others]
+        if any((a.codes, a.starts, a.constants) != (b.codes, b.starts, b.constants) for b in graphs):
+            raise Unrecordable(
+                "the function takes another branch for other integers: declare the argument static=(name,)"
+            )
+        runs = (self, *others)
+        chosen: dict[tuple[int, ...], tuple[Any, ...]] = {}  # what stands there in each run: (*candidates, index)
+        for event in zip(*[run.choices for run in runs], strict=True):
+            lists = [
+                [[run.place[id(x)] for x in row] for row in rows] for run, (_, rows) in zip(runs, event, strict=True)
+            ]
+            if len(set(map(len, lists))) > 1:
+                raise Unrecordable("the length of a list depends on an integer argument")
+            first, numbers = event[0][0], [int(index.number) for index, _ in event]
+            extent = self.extents[first.name]  # beyond its own list's end a guard does not hold
+            for columns in zip(*[zip(*rows, strict=False) for rows in lists], strict=False):
+                here = list(zip(*columns, strict=True))  # in each run; or what was chosen before: rows[i][j]
+                candidates = [places[0] if len(set(places)) == 1 else chosen.get(places) for places in here]
+                if None not in candidates:
+                    candidates = (candidates + candidates[-1:] * extent)[:extent]
+                    taken = tuple([column[number] for column, number in zip(columns, numbers, strict=True)])
+                    chosen[taken] = *candidates, self.place[id(first._node)]
+        operands = np.array([np.frombuffer(run.graph.operands or b"", np.int64) for run in runs])
+        starts = np.frombuffer(a.starts, np.int64)
+        picks = []
+        for at in np.flatnonzero((operands != operands[0]).any(0)).tolist():
+            pair = tuple(operands[:, at].tolist())
+            if pair not in chosen:
+                raise Unrecordable("an integer argument changes more than which item of a list is read")
+            user = int(np.searchsorted(starts, at, "right")) - 1
+            *candidates, index = chosen[pair]
+            picks.append(Pick(user, at - int(starts[user]), index, tuple(candidates)))
+        outs = [[run.place[id(x)] for x in (*run.results, *run.auxiliary, *run.compared)] for run in runs]
+        asked = [
+            [(str(g.without_values()), *side) for g, side in zip(run.guards, run.sides, strict=True)] for run in runs
+        ]
+        if any(out != outs[0] for out in outs) or any(guards != asked[0] for guards in asked):
+            raise Unrecordable("an integer argument chooses the result itself, or what is compared")
+        return picks
+
+    def lift(self, picks: list[Pick]) -> Lifted:
+        """The array program of the run."""
+        graph = self.graph
+        source = np.where(np.frombuffer(graph.codes, np.uint16) == 0, CONST, VALUE)
+        source[: self.given] = PARAM
+        captured = self.proxies.values()
+        source[[n for n, value in enumerate(graph.values) if id(value) in captured]] = PARAM
+        inputs: dict[str, Ints] = {}
+        for name, made in self.inputs.items():
+            places = np.array([self.place[id(x)] for x in made.reshape(-1)], np.int64).reshape(made.shape)
+            source[places] = INPUT
+            inputs[name] = places
+        nodes = {id(integer._node) for integer in self.integers}
+        indices = [name for name, made in self.inputs.items() if made.size and id(made.flat[0]) in nodes]
+        if self.shape is None:
+            raise Unliftable("its result is neither one number nor a regular array of them")
+        outputs = {"out": np.array([self.place[id(x)] for x in self.results], np.int64).reshape(self.shape)}
+        if self.auxiliary_shape is not None:
+            beside = np.array([self.place[id(x)] for x in self.auxiliary], np.int64)
+            outputs["auxiliary"] = beside.reshape(self.auxiliary_shape)
+        if self.compared:
+            outputs["sides"] = np.array([self.place[id(x)] for x in self.compared], np.int64)
+        blocks = self.proxies.blocks({id(value): n for n, value in enumerate(graph.values)})
+        return lift(graph, source, inputs, outputs, batched=self.batched, picks=picks, indices=indices, blocks=blocks)
+
+
+def main_of(result: Any) -> Any:
+    """What a function gave, without what stands beside it, or an array of no axes around it."""
+    result = result.result if isinstance(result, Auxiliary) else result
+    return result.item() if isinstance(result, np.ndarray) and not result.ndim else result
+
+
+def pulled_back(results: Sequence[Any], cotangents: Sequence[float], wanted: Sequence[Any]) -> Any:
+    """The graph of some results, the places in it of some Values, the first place that is looked at, what each result
+    is weighted by, by its place, and the derivatives with respect to what stands at each place from the first on; None
+    if a Value is asked for twice.
+    """
+    if len(set(map(id, wanted))) < len(wanted):
+        return None
+    graph = Graph(*results, *wanted)
+    places = graph.outputs[len(results) :]
+    weights: dict[int, float] = {}
+    for place, weight in zip(graph.outputs, cotangents, strict=False):
+        weights[place] = weights.get(place, 0.0) + weight
+    computed = [place for place, x in zip(places, wanted, strict=True) if not x.is_leaf]
+    first = max(computed, default=-1) + 1  # what those came from comes first: of that only these are operands
+    slopes: Any = graph.pull_back(weights, first)
+    if first:
+        slopes = np.array(slopes)
+        _add_to_computed(graph, first, slopes)
+    return graph, places, first, weights, slopes
+
+
+def slopes_of(
+    results: Sequence[Any], cotangents: Sequence[float], recording: Specialization, arguments: Sequence[Any]
+) -> Any:
+    """The derivatives of results of the function itself, weighted by cotangents, by a recording's parameters, then by
+    Values among the arguments, and a function that gives the size of what was added up to each, all along; None where
+    they cannot be had from the results: these are numbers, or were computed without a graph.
+    """
+    pairs = [(x, weight) for x, weight in zip(results, cotangents, strict=True) if weight]
+    if not pairs or not all(isinstance(x, Value) for x, _ in pairs):
+        return None
+    results, cotangents = zip(*pairs, strict=True)
+    every = [*recording.parameters, *arguments]
+    own: Sequence[int] = range(len(every))  # by a float that is read anew there is no derivative
+    if recording.own is not None:
+        own = [*recording.own, *range(len(recording.parameters), len(every))]
+    pulled = pulled_back(results, cotangents, [every[n] for n in own])
+    if pulled is None:
+        return None
+    graph, places, first, weighted, slopes = pulled
+
+    def sizes() -> Any:
+        added = [abs(weighted.get(place, 0.0)) for place in range(len(graph))]
+        for node in range(len(graph) - 1, first - 1, -1):
+            for n in range(graph.starts[node], graph.starts[node + 1] if added[node] else 0):
+                if graph.operands[n] >= 0:
+                    added[graph.operands[n]] += abs(graph.partials[n]) * added[node]
+        return spread(added)
+
+    def spread(numbers: Any) -> Any:
+        made = np.zeros(len(every))
+        made[list(own)] = [numbers[place] for place in places]
+        return made
+
+    return spread(slopes), sizes
+
+
+def _add_to_computed(graph: Graph, first: int, slopes: Any) -> None:
+    """Add to the derivatives by what stands before an instruction what comes from those behind it."""
+    operands, starts = np.array(graph.operands, np.int64), np.array(graph.starts, np.int64)
+    users = np.repeat(np.arange(len(graph)), np.diff(starts))
+    at = np.flatnonzero((operands >= 0) & (operands < first) & (users >= first))
+    at = at[slopes[users[at]] != 0.0]  # elsewhere 0 times infinity is nan
+    with np.errstate(all="ignore"):
+        np.add.at(slopes, operands[at], np.array(graph.partials)[at] * slopes[users[at]])
+
+
+def _age(value: Any) -> int:
+    """When a Value was made."""
+    return int(value._made)
+
+
+def _comes_out(guard: Guard, sides: list[Any], integers: Sequence[int]) -> bool:
+    """Whether a guard comes out as it did, for other integers on its sides, which are named by their places."""
+    x, y = (float(integers[side] if type(side) is int else side) for side in sides)
+    return bool(HOLDS[guard.how](x, y) == guard.outcome)
+
+
+def numbers_in(x: Any) -> Any:
+    """The numbers of Values, in lists too."""
+    if isinstance(x, Value):
+        return x.data
+    if isinstance(x, Auxiliary):
+        return numbers_in(x.result)
+    if isinstance(x, (list, tuple)) or (isinstance(x, np.ndarray) and x.dtype == object):
+        return [numbers_in(item) for item in x] if np.ndim(x) or isinstance(x, (list, tuple)) else numbers_in(x.item())
+    return x
+
+
+def _as_value(x: Any) -> Any:
+    x = as_operand(x)
+    return x if isinstance(x, Value) else Value(float(x))
+
+
+def _flat_result(result: Any) -> tuple[tuple[int, ...] | None, list[Any]]:
+    """The shape of a result and its numbers; None for what is no regular array."""
+    if isinstance(result, Auxiliary):
+        return _flat_result(result.result)
+    if isinstance(result, np.ndarray) and not result.ndim:
+        return _flat_result(result.item())
+    if isinstance(result, (list, tuple, np.ndarray)):
+        parts = [_flat_result(item) for item in result]
+        shapes = {shape for shape, _ in parts}
+        flat = [x for _, xs in parts for x in xs]
+        if len(shapes) != 1 or None in shapes:
+            return None, flat
+        inner = shapes.pop()
+        assert inner is not None
+        return (len(parts), *inner), flat
+    return (), [result]

@@ -1,0 +1,219 @@
+"""A recording: one specialization of a function, as an array program that runs where its guards hold."""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wengert.compiler.backends import Kernel, all_finite
+from wengert.compiler.call import Captures, Executable, Workspace
+from wengert.compiler.lift import Lifted
+from wengert.compiler.trace.recorder import Guard
+from wengert.compiler.trace.structure import Structure
+from wengert.compiler.trace.tracers import EXACT, FINITE, HOLDS
+
+__all__ = ["Guards", "Specialization", "in_words", "lines_apart"]
+
+WHAT = ("result", "derivative")
+SIGNS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
+SHOWN = 3  # so many comparisons of a line, or lines, are named
+
+
+def in_words(how: str, left: Any, right: Any, outcome: bool) -> str:
+    """A comparison as a message names it: of names, and of numbers.
+
+    >>> in_words("gt", "x", 0.0, True), in_words("is", "x", 0.5, True), in_words("within", "x", 2.0, False)
+    ('x > 0 was True', 'x was 0.5', 'x was beyond 2')
+    """
+    x, y = _spelt(left), _spelt(right)
+    if how == "is":
+        return f"{x} was {'' if outcome else 'not '}{y}"
+    if how == "within":
+        if right == FINITE:
+            return f"{x} was {'' if outcome else 'not '}finite"
+        return f"{x} was {'within' if outcome else 'beyond'} {y}"
+    return f"{x} {SIGNS[how]} {y} was {outcome}"
+
+
+def _spelt(side: Any) -> str:
+    if isinstance(side, str):
+        return side
+    number = float(side)
+    return str(int(number)) if math.isfinite(number) and number == int(number) and abs(number) < EXACT else repr(number)
+
+
+def lines_apart(several: Sequence[Guards]) -> str:
+    """The lines at which specializations differ, those first that have come out in the most ways."""
+    tables = [_by_line(guards.guards) for guards in several]
+    ways = {
+        line: len({tuple(map(str, table.get(line, ()))) for table in tables})  # as text, in which nan is nan
+        for line in dict.fromkeys(line for table in tables for line in table)
+    }
+    found = sorted([line for line, count in ways.items() if count > 1], key=lambda line: -ways[line])
+    return "; ".join([*map(str, found[:SHOWN]), *([f"{len(found) - SHOWN} other lines"] if found[SHOWN:] else [])])
+
+
+def _by_line(guards: Sequence[Guard]) -> dict[Any, list[Guard]]:
+    """The guards of each line."""
+    found: dict[Any, list[Guard]] = {}
+    for guard in guards:
+        found.setdefault(guard.line, []).append(guard)
+    return found
+
+
+class Guards(NamedTuple):
+    """The guards of a recording, and where the two sides of each stand in the output "sides"; -1 for a number."""
+
+    guards: Sequence[Guard]
+    sides: Sequence[tuple[int, int]]
+
+    def __bool__(self) -> bool:
+        return bool(self.guards)
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines that compare, each with what it compares."""
+        made = []
+        for line, guards in _by_line(self.guards).items():
+            words = list(dict.fromkeys(guard.words for guard in guards))
+            more = [f"and {len(words) - SHOWN} others"] if words[SHOWN:] else []
+            made.append(f"{line}: {', '.join(words[:SHOWN] + more)}")
+        return made
+
+    def hold(self, outputs: dict[str, Any], xp: Any) -> Any:
+        """Whether a run, or each example of it, came to the same comparisons as the recorded one, by a library of
+        arrays.
+        """
+        kinds: dict[tuple[str, bool, bool], list[tuple[Any, Any, bool]]] = {}
+        for guard, (left, right) in zip(self.guards, self.sides, strict=True):
+            pair = (guard.left if left < 0 else left), (guard.right if right < 0 else right)
+            kinds.setdefault((guard.how, left < 0, right < 0), []).append((*pair, guard.outcome))
+        sides = outputs["sides"]
+        if not any(place > 0 for pair in self.sides for place in pair):  # of one there is no axis
+            sides = sides[..., None]
+        held: Any = []
+        for (how, left_fixed, right_fixed), members in kinds.items():
+            left, right, outcomes = map(xp.asarray, map(np.array, zip(*members, strict=True)))
+            here, there = (left if left_fixed else sides[..., left]), (right if right_fixed else sides[..., right])
+            held.append((HOLDS[how](here, there, xp) == outcomes).all(-1))
+        return functools.reduce(operator.and_, held)
+
+
+@dataclass(eq=False)
+class Specialization(Executable):
+    """One specialization of a function: an array program."""
+
+    kernel: Kernel
+    lifted: Lifted
+    parameters: tuple[Any, ...]
+    guards: Guards
+    captures: Captures
+    shape: tuple[int, ...] | None  # of the function's result; () for one Value
+    nodes: int
+    kind: Any  # the class of the result, of which all but Values are numbers, on which no Value has a say
+    dtype: Any  # of an array of results
+    leaves: bool  # whether all parameters are leaves
+    extents: dict[int, int]  # by the number of an input: how many items it chooses from
+    wraps: frozenset[int]  # the numbers of those that choose from lists of one length, where -1 is the last
+    own: Any = None  # where the user's parameters stand among them, if there are others: floats that are read anew
+    structure: Structure | None = None  # how results are put together, where they are no single number
+
+    def __post_init__(self) -> None:
+        self.clause: str = ""  # by which it serves
+        self.bind(self, np)
+
+    def broken(self, space: Workspace) -> str:
+        """The comparison that came out otherwise in a run, which was on one example, in words."""
+        numbers = np.ravel(space.output("sides"))
+        for guard, sides in zip(self.guards.guards, self.guards.sides, strict=True):
+            x, y = [own if n < 0 else numbers[n] for own, n in zip((guard.left, guard.right), sides, strict=True)]
+            if bool(HOLDS[guard.how](x, y)) is not guard.outcome:
+                return (
+                    f"the comparison at {guard.line} came out otherwise: {in_words(guard.how, x, y, not guard.outcome)}"
+                )
+        return "a comparison came out otherwise"
+
+    def counted(self, arrays: Sequence[Any], xp: Any) -> tuple[list[Any], Any]:
+        """The inputs, by a library of arrays, with integers that choose counted from the start and within bounds, and
+        whether they were, all or those of each example; None where nothing is chosen.
+        """
+        inside: Any = None
+        counted = list(arrays)
+        for n, extent in self.extents.items():
+            x = xp.where(arrays[n] < 0, arrays[n] + extent, arrays[n]) if n in self.wraps else arrays[n]
+            fits = (x >= 0) & (x < extent)
+            fits = fits.reshape(len(x), -1).all(-1) if self.kernel.inputs[n].batched else fits.all()
+            inside = fits if inside is None else inside & fits
+            counted[n] = xp.clip(x, 0, extent - 1)
+        return counted, inside
+
+    def differs(
+        self, space: Workspace, arrays: Sequence[Any], count: int, want: Any, slopes: Any, cotangents: Any = None
+    ) -> str:
+        """What of a run is not what the function itself came to, in words; empty if all agrees.
+
+        Each number is compared on its own scale. Where digits have cancelled, a difference is rounding as far as the
+        number also moves when what it is computed from is changed by a little more than rounding; but not in a program
+        of compensated sums, which keep these digits.
+
+        Args:
+            space: a workspace, with the parameters.
+            arrays: the arguments; of a batch some examples.
+            count: how many these are.
+            want: the results of the function.
+            slopes: the derivatives of their sum by the parameters, then by the Values among the arguments, and a
+                function that gives the size of what was added up to each; or None.
+            cotangents: of several results, which are weighted by them in that sum.
+        """
+        if cotangents is not None:
+            space.weigh(cotangents)
+        got = self._numbers(space, arrays, count, slopes is not None)
+        if got is None and not space.is_bounded:
+            return ""
+        wanted = [np.asarray(want, float).reshape(-1), *([] if slopes is None else [slopes[0]])]
+        if got is None or got[0].shape != wanted[0].shape:
+            return "the array program gives another kind of result"
+        with np.errstate(over="ignore"):
+            if not (np.isfinite(got[0]).all() and all(map(all_finite, got[1:]))):
+                return ""  # the engine runs
+        agree, nudge, floor = self.kernel.agree, self.kernel.nudge, self.kernel.floor
+        close = [np.abs(x - y) <= agree * np.abs(y) + floor for x, y in zip(got, wanted, strict=True)]
+        finite = [np.isfinite(x) & np.isfinite(y) for x, y in zip(got, wanted, strict=True)]  # else the engine runs
+        if slopes is not None and not (close[1] | ~finite[1]).all():
+            close[1] |= np.abs(got[1] - wanted[1]) <= nudge * slopes[1]()
+        if all((near | ~known).all() for near, known in zip(close, finite, strict=True)):
+            return ""
+        room = [np.zeros_like(x) for x in got]
+        rng, numbers = np.random.default_rng(0), space.params.copy()
+        for _ in range(0 if self.kernel.program.as_written else 2):
+            pairs = [(x, rng.choice((-1.0, 1.0), np.shape(x))) for x in arrays]
+            shake = [x * (1.0 + nudge * sign) if np.asarray(x).dtype.kind == "f" else x for x, sign in pairs]
+            space.params[...] = numbers * (1.0 + nudge * rng.choice((-1.0, 1.0), numbers.shape))
+            moved = self._numbers(space, shake, count, slopes is not None)
+            if moved is not None:
+                room = [r + 8.0 * np.abs(m - x) for r, m, x in zip(room, moved, got, strict=True)]
+        space.params[...] = numbers
+        for name, x, y, near, known, r in zip(WHAT, got, wanted, close, finite, room, strict=False):
+            wrong = np.flatnonzero(known & ~near & ~(np.abs(x - y) <= r))
+            if len(wrong):
+                return f"the {name} of the array program is {x[wrong[0]]}, that of the function {y[wrong[0]]}"
+        return ""
+
+    def _numbers(self, space: Workspace, arrays: Sequence[Any], count: int, with_grads: bool) -> list[Any] | None:
+        """The results, and the derivatives of their sum."""
+        if not space.run([*arrays], count, with_grads, 1.0):
+            return None
+        results = space.values(count).reshape(-1).copy()  # the next run writes there
+        if not with_grads:
+            return [results]
+        own = space.grads
+        if self.own is not None:  # with respect to what is read anew there is none
+            own = np.zeros_like(own)
+            own[self.own] = space.grads[self.own]
+        return [results, np.concatenate([own, space.input_grads])]

@@ -1,0 +1,247 @@
+"""What a recorded function is given for the parts of Python that would take a traced number out in silence.
+
+`max`, `min` and the functions of `math` are rows of the table; `float`, `int`, `type` and `Value` are classes that
+answer as those do. The function finds them under its own names (`proxies.py`); nothing else sees them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable
+from datetime import timedelta
+from decimal import Decimal
+from functools import partial
+from random import Random
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from wengert.compiler.trace.tracers import (
+    FINITE,
+    Bool,
+    TracedArray,
+    choice,
+    computed,
+    converted,
+    is_traced,
+    number_of,
+    presented,
+    recorded,
+    taken,
+)
+from wengert.engine import Value
+from wengert.errors import running
+from wengert.ops import BY_NAME
+
+__all__ = ["STANDINS", "ModuleView"]
+
+ROWS = ["exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "cbrt", "sin", "cos", "tan", "asin", "acos",
+        "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "lgamma"]  # fmt: skip
+
+ONE_FAULT = frozenset(ROWS) - {"lgamma", "atan2"}  # of a finite number they raise one kind of error, if any
+
+
+def _function(function: Any, row: str) -> Callable[..., Any]:
+    """A function of `math`; where it would raise for other numbers, the recording does not hold."""
+
+    def call(*xs: Any) -> Any:
+        if row == "atan2":  # a zero has a sign there, that of an integer none
+            xs = tuple([0 if is_traced(x) and type(x.number) is int and not x else x for x in xs])
+        if not any(map(is_traced, xs)) or len(xs) != BY_NAME[row].arity:
+            return function(*map(taken, xs))
+        numbers = [*map(number_of, xs)]
+        made = recorded(row, BY_NAME[row](*numbers), *xs)
+        finite = made.recorder.guard("within", made, FINITE)
+        if not finite and row in ONE_FAULT and made.recorder.guard("within", xs[0], FINITE):
+            function(*numbers)  # which raises, as for every such number
+        if not finite or row == "pow":
+            computed(function, *xs)  # which raises, or knows better
+        made.number = function(*numbers)
+        return made
+
+    return call
+
+
+def _extreme(builtin: Any, row: str) -> Callable[..., Any]:
+    """Python's max or min: of traced numbers it is an operation, not a chain of comparisons."""
+
+    def extreme(*xs: Any, **options: Any) -> Any:
+        found = list(xs[0]) if len(xs) == 1 else xs  # a generator is read once
+        if options and not (found and options.keys() == {"default"}):
+            return builtin(found, **options)
+        numbers = [number_of(x) for x in found]
+        kinds = set(map(type, numbers))
+        mixed = any(isinstance(x, Value) for x in found) or any(n is NotImplemented for n in numbers)
+        mixed = mixed or (len(kinds) > 1 and not kinds.isdisjoint((bool, np.bool_)))
+        if mixed or not any(map(is_traced, found)) or any(n != n for n in numbers):  # a nan's place would matter
+            return builtin(found)
+        if len(numbers) == 1 and isinstance(numbers[0], int):  # an index that stays one
+            return found[0]
+        made = recorded(row, builtin(numbers), *found)
+        if len(kinds) > 1 and is_traced(made):  # of the kind of the one that it is
+            made.doubt, made.recorder.doubts = partial(_asked_at, running(), made.recorder, builtin, found), True
+        return made
+
+    return extreme
+
+
+def _asked_at(line: Any, recorder: Any, builtin: Any, found: Any) -> None:
+    """Have Python compare, as of a line of the user's."""
+    recorder.line = line
+    builtin(found)
+    recorder.line = None
+
+
+def _asks(how: Callable[[Any], Any], function: Any) -> Callable[[Any], Any]:
+    return lambda x: how(x) if is_traced(x) else function(x)
+
+
+class _Kind(type):
+    """A class that answers as another does, and makes traced numbers of traced ones."""
+
+    real: Any
+    make: Any
+
+    def __call__(cls, *args: Any, **named: Any) -> Any:
+        return cls.make(*args, **named)
+
+    def __instancecheck__(cls, x: Any) -> bool:
+        return isinstance(x, cls.real)
+
+    def __subclasscheck__(cls, kind: Any) -> bool:
+        return issubclass(getattr(kind, "real", kind), cls.real)
+
+    def __getattr__(cls, name: str) -> Any:
+        return getattr(cls.real, name)
+
+    def __eq__(cls, other: object) -> bool:
+        return cls is other or cls.real is other
+
+    def __hash__(cls) -> int:
+        return hash(cls.real)
+
+
+def _float(*args: Any) -> Any:
+    if len(args) != 1 or not is_traced(args[0]):
+        return float(*args)
+    return args[0] if type(args[0].number) is float else converted(args[0], float)
+
+
+def _int(*args: Any) -> Any:
+    if len(args) != 1 or not is_traced(args[0]):
+        return int(*map(taken, args))
+    number = args[0].number
+    if isinstance(number, (bool, np.bool_, np.integer)):
+        return converted(args[0], int)
+    return args[0] if type(number) is int else math.trunc(args[0])
+
+
+def _type(*args: Any, **named: Any) -> Any:
+    found = type(*args, **named) if len(args) != 1 else args[0].__class__ if is_traced(args[0]) else type(args[0])
+    return np.ndarray if found is TracedArray else KINDS.get(found, found)
+
+
+def _distance(p: Any, q: Any) -> Any:
+    p, q = list(p), list(q)
+    if not any(map(is_traced, (*p, *q))) or len(p) != len(q):
+        return math.dist([*map(taken, p)], [*map(taken, q)])
+    return STANDINS[id(math.sqrt)](sum((a - b) * (a - b) for a, b in zip(p, q, strict=True)))
+
+
+def _copysign(x: Any, y: Any) -> Any:
+    signed = is_traced(y) and y != 0.0  # a zero has a sign, too
+    sign = recorded("sign", BY_NAME["sign"](y.number), y) if signed else math.copysign(1.0, taken(y))
+    return abs(x) * sign if is_traced(x) or signed else math.copysign(x, sign)
+
+
+def _fmod(x: Any, y: Any) -> Any:
+    if not any(map(is_traced, (x, y))):
+        return math.fmod(x, y)
+    computed(math.fmod, x, y)
+    return _copysign(abs(x) % abs(y), x)
+
+
+def _fsum(xs: Any) -> float:
+    """The sum of floats, rounded once. (From Python 3.12 on `sum` keeps what rounding takes away from floats, too; what
+    stands for it here adds one by one, which is the same up to rounding on the scale of the terms.)
+    """
+    found = list(xs)
+    traced = next((x for x in found if is_traced(x)), None)
+    if traced is not None:
+        traced.recorder.refuse("calls math.fsum, which rounds once where a program rounds each sum: write sum(...)")
+    return math.fsum(found)
+
+
+def _taking(real: Any) -> Callable[..., Any]:
+    """What C makes of numbers is made of the numbers themselves."""
+    return lambda *args, **named: real(*map(taken, args), **{name: taken(x) for name, x in named.items()})
+
+
+def _methods(real: Any) -> dict[str, Any]:
+    """The methods of float or int, as `float.__mul__(x, y)` calls them."""
+    return {
+        name: staticmethod(_taking(getattr(real, name)))
+        for name in vars(real)
+        if name not in ("__new__", "__getattribute__") and callable(getattr(real, name))
+    }
+
+
+def _value(x: Any, *args: Any, **named: Any) -> Any:
+    return x.operand() * 1.0 if is_traced(x) and not args and not named else Value(x, *args, **named)
+
+
+_OF_C = [(real, _taking(real)) for real in (deque, timedelta, Decimal, Random)]
+KINDS: dict[Any, Any] = {  # by what they stand for
+    real: _Kind(
+        real.__name__,
+        (real,) if real in (float, int) else (),
+        (_methods(real) if real in (float, int) else {})
+        | {"real": real, "make": staticmethod(make), "__doc__": real.__doc__},
+    )
+    for real, make in ((float, _float), (int, _int), (type, _type), (Value, _value), *_OF_C)
+}
+STANDINS: dict[int, Any] = {id(real): made for real, made in KINDS.items()}
+STANDINS |= {id(getattr(math, row)): _function(getattr(math, row), row) for row in ROWS if hasattr(math, row)}
+STANDINS |= {id(f): _function(f, row) for f, row in ((math.fabs, "abs"), (math.pow, "pow"), (math.hypot, "hypot"))}
+STANDINS |= {
+    id(math.isnan): _asks(lambda x: x != x, math.isnan),
+    id(math.isfinite): _asks(lambda x: abs(x) <= FINITE, math.isfinite),
+    id(math.isinf): _asks(lambda x: abs(x) > FINITE, math.isinf),
+    id(np.where): choice,
+    id(hasattr): lambda x, name: hasattr(x.number if is_traced(x) else x, name),  # a tracer answers to more
+}
+STANDINS |= {id(math.dist): _distance, id(math.copysign): _copysign, id(math.fmod): _fmod, id(math.fsum): _fsum}
+STANDINS |= {id(math.radians): lambda x: x * (math.pi / 180.0), id(math.degrees): lambda x: x * (180.0 / math.pi)}
+STANDINS |= {id(max): _extreme(max, "max"), id(min): _extreme(min, "min")}
+
+
+class ModuleView(ModuleType):
+    """A module in which some things are found as stand-ins."""
+
+    def __init__(self, module: ModuleType, find: Callable[[str], Any]) -> None:
+        super().__init__(module.__name__)
+        self.__find = find
+
+    def __getattr__(self, name: str) -> Any:
+        return self.__find(name)
+
+
+def _presenting(function: Any) -> Callable[..., Any]:
+    return lambda *args, **named: presented(function(*args, **named))
+
+
+def _of_arrays(function: Any) -> Callable[..., Any]:
+    """A function of NumPy, to which a list of bools is an array of such, which it counts."""
+    return lambda *args, **named: function(*[presented(np.array(x)) if _lists_bools(x) else x for x in args], **named)
+
+
+def _lists_bools(x: Any) -> bool:
+    return any(map(_lists_bools, x)) if type(x) in (list, tuple) else type(x) is Bool
+
+
+for _name in ("all", "any", "cumsum", "mean", "prod", "std", "sum", "var"):
+    STANDINS[id(getattr(np, _name))] = _of_arrays(getattr(np, _name))
+for _name in ("array", "asarray", "concatenate", "full", "hstack", "stack", "vstack"):
+    STANDINS[id(getattr(np, _name))] = _presenting(getattr(np, _name))

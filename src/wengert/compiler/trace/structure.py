@@ -1,0 +1,364 @@
+"""What a function gives where that is no single number: lists, tuples, dicts and arrays, and what is in them.
+
+A result is taken apart twice, as the function itself gave it and as the recorded run did: the two show which of the
+Values and numbers in it a program computes, and which of them are something that was there before. `Structure` keeps
+that, and puts the results of later calls together.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Container, Sequence
+from operator import is_
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wengert.compiler.trace.recorder import Unrecordable
+from wengert.compiler.trace.tracers import TracedArray, is_traced, taken
+from wengert.engine import Value
+
+__all__ = ["GIVEN", "Auxiliary", "Parts", "Structure", "kind_of", "take_apart"]
+
+GIVEN = (float, int, bool, np.float64, np.int64, np.bool_, Value)  # what a function may give, alone or in lists
+FIXED = (str, bytes, type(None))  # what else there may be beside numbers
+WIDE = [np.dtype(kind) for kind in (float, np.int64, bool, object)]
+GOLDEN = 0.6180339887498949  # its multiples lie evenly between whole numbers
+DEEPEST = 100  # so many lists may stand in one another,
+DEEP = 40  # so many brackets in an expression: Python's parser takes 200
+
+
+class Auxiliary(NamedTuple):
+    """What a function may give instead of its result: that, and numbers beside it which a run shows as its output
+    "auxiliary", and of which no derivative is taken.
+    """
+
+    result: Any
+    auxiliary: Any
+
+
+class Part(NamedTuple):
+    """A list, tuple, dict or array."""
+
+    kind: type
+    keys: Any  # of a dict; of an array its shape
+    children: tuple[Any, ...]
+
+
+class ConstantPart(NamedTuple):
+    """What holds no number."""
+
+    x: Any
+
+
+class Again(NamedTuple):
+    """A list, dict or array that stands elsewhere too."""
+
+    place: int  # among all of them, in the order in which they are come to
+
+
+class Leaf(NamedTuple):
+    """A Value, or a number."""
+
+
+LEAF = Leaf()
+
+
+def kind_of(x: Any) -> Any:
+    """The class of a result; Value for any kind of these."""
+    return Value if isinstance(x, Value) else type(x)
+
+
+class Parts:
+    """A result taken apart.
+
+    Attributes:
+        tree: of a `Part` for each list, tuple, dict and array.
+        leaves: the Values and numbers, in their order.
+        containers: the lists and so on.
+        dtypes: of each of these that is an array.
+
+    Raises:
+        Unrecordable: there is something else in it.
+    """
+
+    def __init__(self, result: Any) -> None:
+        self.leaves: list[Any] = []
+        self.containers: list[Any] = []
+        self.dtypes: dict[int, Any] = {}
+        self._places: dict[int, int] = {}
+        self._open: set[int] = set()
+        self.tree: Any = self._taken(result)
+
+    def _taken(self, x: Any) -> Any:
+        if isinstance(x, Value) or is_traced(x) or type(x) in GIVEN:
+            self.leaves.append(x)
+            return LEAF
+        kind = np.ndarray if type(x) is TracedArray else type(x)
+        if kind in FIXED:
+            return ConstantPart(x)
+        if kind not in (list, tuple, dict, np.ndarray) and not _is_named_tuple(kind):
+            raise Unrecordable(
+                f"it returns a {kind.__name__}: a compiled function returns a Value or a number, or lists, tuples, "
+                "dicts and arrays of them"
+            )
+        if len(self._open) > DEEPEST:
+            raise Unrecordable(f"its result is lists in lists, more than {DEEPEST} of them")
+        if id(x) in self._open:
+            raise Unrecordable("it returns something that holds itself")
+        if id(x) in self._places:
+            return Again(self._places[id(x)])
+        place = self._places[id(x)] = len(self.containers)
+        self.containers.append(x)
+        keys: Any = None
+        items: Any = x
+        if kind is np.ndarray:
+            if not x.ndim:
+                raise Unrecordable("its result is an array without axes: return the Value itself")
+            if x.dtype not in WIDE:
+                raise Unrecordable(f"it returns an array of {x.dtype}: expected float64, int64, bool, or Values")
+            self.dtypes[place], keys = x.dtype, x.shape
+            items = x.view(np.ndarray).reshape(-1).tolist()
+        elif kind is dict:
+            keys, items = tuple([taken(key) for key in x]), x.values()
+        if all(of in GIVEN or issubclass(of, Value) for of in {*map(type, items)}):  # as most are
+            self.leaves += items
+            return Part(kind, keys, (LEAF,) * len(items))
+        self._open.add(id(x))
+        children = tuple([self._taken(item) for item in items])
+        self._open.discard(id(x))
+        return Part(kind, keys, children)
+
+
+def take_apart(result: Any) -> Parts | None:
+    """A result taken apart; None if it is one number by itself.
+
+    Raises:
+        Unrecordable: there is something in it that is neither a number nor what holds numbers.
+    """
+    is_one = is_traced(result) or isinstance(result, Auxiliary)
+    return None if is_one or not isinstance(result, (list, tuple, dict, np.ndarray)) else Parts(result)
+
+
+def _is_named_tuple(kind: type) -> bool:
+    return issubclass(kind, tuple) and hasattr(kind, "_fields") and not kind.__dictoffset__
+
+
+class Structure:
+    """How the results of calls are put together.
+
+    Args:
+        plain: what the function itself gave,
+        traced: and what the recorded run did.
+        passed: by the identity of what stands for a Value among the arguments there: its number among these.
+        chosen: the identities of what an integer chooses from there: which of it a result is, each call shows.
+        began: when the recorded run began: what is older was there before.
+        seen: what the function reaches from outside, by identity.
+
+    Attributes:
+        kinds: the class of each leaf; Value for any kind of these.
+        computed: for each leaf 1 if it is a Value that is made anew at each call, and stands there for the first time.
+        build: puts a result together, of its leaves in a list, the Values among the arguments, and the array of all
+            leaves' numbers.
+        needs_leaves: whether it looks at that list,
+        needs_numbers: and whether at that array.
+
+    Raises:
+        Unrecordable: the result is, or holds, something that was there before the call and may change.
+    """
+
+    def __init__(
+        self,
+        plain: Parts,
+        traced: Parts,
+        passed: dict[int, int],
+        chosen: Container[int],
+        began: int,
+        seen: Container[int],
+    ) -> None:
+        if not plain.leaves:
+            raise Unrecordable("its result holds no number")
+        if any(_is_from_outside(x, seen) for x in plain.containers):
+            raise Unrecordable(
+                "it returns a list, dict or array that was there before the call, which may be changed: return a copy"
+            )
+        if plain.tree != traced.tree or len(plain.leaves) != len(traced.leaves):
+            raise Unrecordable("its result is put together otherwise while it is recorded")
+        self.tree: Any = plain.tree
+        self.dtypes: dict[int, Any] = plain.dtypes
+        self.kinds: list[Any] = [kind_of(x) for x in plain.leaves]
+        self._passed: dict[int, int] = {}  # by the number of a leaf: which Value among the arguments it is
+        self._held: dict[int, Value] = {}  # or which one from outside
+        first: dict[int, int] = {}
+        self._first: list[int] = []
+        for number, (x, y) in enumerate(zip(plain.leaves, traced.leaves, strict=True)):
+            self._first.append(number)
+            if not isinstance(x, Value):  # a number may be computed from Values that stand for floats
+                continue
+            if not isinstance(y, Value):
+                raise Unrecordable("its result is a Value, and a number while it is recorded")
+            if id(y) in chosen:
+                continue
+            self._first[-1] = first.setdefault(id(y), number)
+            if id(y) in passed:
+                self._passed[number] = passed[id(y)]
+            elif y._made < began:
+                self._held[number] = y
+                if x is not y:
+                    raise Unrecordable("its result is another Value while it is recorded")
+        _see_keys(self.tree)
+        self.computed: Any = np.array([self._is_computed(n) for n in range(len(self.kinds))], np.uint8)
+        self.build: Callable[[Sequence[Any], Sequence[Any], Any], Any]
+        self.needs_leaves: bool
+        self.needs_numbers: bool
+        self.build, self.needs_leaves, self.needs_numbers = _Writer(self).written()
+
+    def _is_computed(self, number: int) -> bool:
+        known = number in self._passed or number in self._held
+        return self.kinds[number] is Value and not known and self._first[number] == number
+
+    def source(self, number: int) -> tuple[str, Any]:
+        """From where a leaf is read, and of what kind it is to be made; or the Value that it is."""
+        if number in self._held:
+            return "", self._held[number]
+        if number in self._passed:
+            return f"v[{self._passed[number]}]", Value
+        return f"r[{self._first[number]}]", self.kinds[number]
+
+    def cotangents(self, number: int) -> list[float]:
+        """A number between 0.5 and 1.5 for each Value among the leaves, others each time, and 0 for what is none."""
+        return [(0.5 + (number + n) * GOLDEN % 1.0) * is_one for n, is_one in enumerate(self.computed.tolist(), 1)]
+
+    def leaves_of(self, result: Any) -> list[Any] | None:
+        """The leaves of another result; None if it is put together otherwise, or its numbers are of other kinds."""
+        try:
+            parts = Parts(result)
+        except Unrecordable:
+            return None
+        if parts.tree != self.tree or parts.dtypes != self.dtypes:
+            return None
+        return parts.leaves if list(map(kind_of, parts.leaves)) == self.kinds else None
+
+    def are_others(self, leaves: Sequence[Any], values: Sequence[Any]) -> bool:
+        """Return True if a leaf that is a Value from outside is another one, or not the one among the arguments."""
+        own = [
+            values[self._passed[number]] if number in self._passed else self._held.get(number, x)
+            for number, x in enumerate(leaves)
+        ]
+        return not all(map(is_, leaves, own))
+
+
+def _is_from_outside(x: Any, seen: Container[int]) -> bool:
+    """Whether it may change, and was there before, or shares the memory of an array that was."""
+    while isinstance(x, np.ndarray) and id(x) not in seen and x.base is not None:
+        x = x.base
+    return id(x) in seen and not isinstance(x, tuple)
+
+
+def _see_keys(tree: Any) -> None:
+    """See that the keys of dicts are the same at each call.
+
+    Raises:
+        Unrecordable: they may be others.
+    """
+    if isinstance(tree, Part):
+        for key in tree.keys if tree.kind is dict else ():
+            if not _is_fixed(key):
+                raise Unrecordable(f"its result is a dict with a {type(key).__name__} as a key: use numbers or text")
+        for child in tree.children:
+            _see_keys(child)
+
+
+def _is_fixed(key: Any) -> bool:
+    if isinstance(key, tuple):
+        return all(map(_is_fixed, key))
+    return type(key) in (*FIXED, int, float, bool) or isinstance(key, enum.Enum)
+
+
+class _Writer:
+    """Writes the function that puts results together."""
+
+    def __init__(self, structure: Structure) -> None:
+        self.structure = structure
+        self.lines: list[str] = []
+        self.space: dict[str, Any] = {"cells": _cells}
+        self.names: dict[int, str] = {}
+        self.leaf = 0
+        self.place = 0
+        self.again = set(_referred_to(structure.tree))
+
+    def written(self) -> tuple[Callable[..., Any], bool, bool]:
+        """The function, and whether it reads the list of leaves, and the array."""
+        result, _ = self.text(self.structure.tree)
+        lines = [*self.lines, f"return {result}"]
+        exec("def build(r, v, o):\n    " + "\n    ".join(lines), self.space)
+        return self.space["build"], *[any(name in line for line in lines) for name in ("r[", "o[")]
+
+    def named(self, x: Any) -> str:
+        """The name of a thing."""
+        name = self.names.setdefault(id(x), f"x{len(self.names)}")
+        self.space[name] = x
+        return name
+
+    def text(self, tree: Any) -> tuple[str, int]:
+        """An expression, and how many brackets stand in one another in it."""
+        if isinstance(tree, Leaf):
+            read, kind = self.structure.source(self.leaf)
+            self.leaf += 1
+            return read if read and kind in (Value, float) else f"{self.named(kind)}({read})" if read else self.named(
+                kind
+            ), 2
+        if isinstance(tree, ConstantPart):
+            return (repr(tree.x) if tree.x is None else self.named(tree.x)), 0
+        if isinstance(tree, Again):
+            return f"s{tree.place}", 0
+        place = self.place
+        self.place += 1
+        made, depth = self.array(tree, place) if tree.kind is np.ndarray else self.container(tree)
+        if place in self.again or depth > DEEP:
+            self.lines.append(f"s{place} = {made}")
+            made, depth = f"s{place}", 0
+        return made, depth + 1
+
+    def array(self, tree: Part, place: int) -> tuple[str, int]:
+        """An array: of numbers a copy."""
+        dtype, start = self.structure.dtypes[place], self.leaf
+        if dtype.kind != "O":
+            self.leaf += len(tree.children)
+            copied = "copy()" if dtype.kind == "f" else f"astype({self.named(dtype)})"
+            return f"o[{start}:{self.leaf}].{copied}.reshape({tree.keys})", 2
+        items, depth = self.items(tree.children)
+        return f"cells({items}, {tree.keys})", depth + 1
+
+    def container(self, tree: Part) -> tuple[str, int]:
+        """A list, tuple or dict."""
+        if tree.kind is not dict:
+            items, depth = self.items(tree.children)
+            if tree.kind is list:
+                return items, depth
+            return f"{'tuple' if tree.kind is tuple else self.named(tree.kind) + '._make'}({items})", depth + 1
+        texts = [self.text(child) for child in tree.children]
+        pairs = [f"{self.named(key)}: {text}" for key, (text, _) in zip(tree.keys, texts, strict=True)]
+        return f"{{{', '.join(pairs)}}}", max([depth for _, depth in texts], default=0)
+
+    def items(self, children: Sequence[Any]) -> tuple[str, int]:
+        """A list of these; of leaves that stand one behind another a piece of the list of all."""
+        first = self.leaf
+        texts = [self.text(child) for child in children]
+        if texts and [text for text, _ in texts] == [f"r[{first + n}]" for n in range(len(texts))]:
+            return f"r[{first}:{first + len(texts)}]", 1
+        return f"[{', '.join([text for text, _ in texts])}]", max([depth for _, depth in texts], default=0)
+
+
+def _cells(items: list[Any], shape: tuple[int, ...]) -> Any:
+    """An array of objects."""
+    made = np.empty(len(items), object)
+    made[:] = items
+    return made.reshape(shape)
+
+
+def _referred_to(tree: Any) -> list[int]:
+    """The places of what stands elsewhere too."""
+    if isinstance(tree, Again):
+        return [tree.place]
+    return [place for child in tree.children for place in _referred_to(child)] if isinstance(tree, Part) else []
