@@ -30,7 +30,7 @@ np = pytest.importorskip("numpy")
 fuzz = pytest.importorskip("tools.qa.recurrences")
 
 from wengert.compiler.backends.numpy import NumPyKernel  # noqa: E402  (they need NumPy)
-from wengert.compiler.ir import Access, Array, Compute, Kept, Loop, Program, ProgramError, Window, unrolled, verify  # noqa: E402
+from wengert.compiler.ir import Access, Array, Compute, Loop, LoopOutput, Program, ProgramError, Slice, unrolled, verify  # noqa: E402
 
 pytestmark = pytest.mark.once  # what computes is the array program
 
@@ -311,11 +311,11 @@ def test_a_loop_that_breaks_a_rule_is_refused() -> None:
 
     def made(base: int = 0, step: int = 1, rows: int = 11) -> Program:
         start, part, out = Array("x", (), "input"), Array("u", (), "value"), Array("us", (rows,), "value")
-        seen = Array("w", (), "window", window=Window(out, base, step))
+        seen = Array("w", (), "slice", slice=Slice(out, base, step))
         loop = Loop(
             10,
             [Compute(part, (), [Access(seen, 0, ())], ("sin", ("in", 0)))],
-            [Kept(part, out, start)],
+            [LoopOutput(part, out, start)],
         )
         return Program([start, part, out], [loop], {"out": out})
 

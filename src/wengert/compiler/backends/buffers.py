@@ -18,13 +18,13 @@ def count_uses(program: Program, back: Program | None) -> dict[int, int]:
     """By the id of an array how often it is used, twice where it is a part or a result."""
     uses: dict[int, int] = {}
     for part in filter(None, (program, back)):
-        turns = [step for loop in part.steps if isinstance(loop, Loop) for step in loop.steps]
-        for step in [*turns, *[step for step in part.steps if not isinstance(step, Loop)]]:
+        iterations = [step for loop in part.steps if isinstance(loop, Loop) for step in loop.steps]
+        for step in [*iterations, *[step for step in part.steps if not isinstance(step, Loop)]]:
             count = 1 if isinstance(step, Compute) else 2
             for read in step.reads:
-                array = read.window.array if read.window else read
+                array = read.slice.array if read.slice else read
                 uses[id(array)] = uses.get(id(array), 0) + count
-        begins = [kept.before for loop in part.steps if isinstance(loop, Loop) for kept in loop.kept]
+        begins = [output.initial for loop in part.steps if isinstance(loop, Loop) for output in loop.outputs]
         for array in filter(None, begins):
             uses[id(array)] = uses.get(id(array), 0) + 2
         for array in (*part.outputs.values(), *part.gradients.values()):
@@ -52,8 +52,8 @@ def spent_arrays(
         By the ids of these arrays those that they become; and the ids of the arrays that have to be made before their
         elements change.
     """
-    spent: dict[int, Array] = {}
-    early: set[int] = set()
+    donated: dict[int, Array] = {}
+    must_materialize: set[int] = set()
     makers: dict[int, Compute] = {}
     readers: dict[int, list[Step]] = {}  # so far
     for step in back.steps:
@@ -70,10 +70,10 @@ def spent_arrays(
                 and all(isinstance(reader, Compute) and not is_view(reader) for reader in before)
                 and uses[id(part)] == len(before) + 2  # nothing reads it later, and it is no result itself
             ):
-                spent[id(part)] = step.out
-                early.update(id(array) for reader in before for array in reader.makes)
+                donated[id(part)] = step.out
+                must_materialize.update(id(array) for reader in before for array in reader.makes)
         elif isinstance(step, Compute):
             makers[id(step.out)] = step
         for array in step.reads:
             readers.setdefault(id(array), []).append(step)
-    return spent, early
+    return donated, must_materialize

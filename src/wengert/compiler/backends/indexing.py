@@ -30,11 +30,11 @@ class Names:
     constants: dict[str, Any] = field(default_factory=dict)
     taken: set[str] = field(default_factory=lambda: set(RESERVED))
     by_bytes: dict[Any, Any] = field(default_factory=dict)
-    kept: dict[str, int] = field(default_factory=dict)  # how many constants have a name of a kind
+    counts: dict[str, int] = field(default_factory=dict)  # how many constants have a name of a kind
     ranges: dict[int, str] = field(default_factory=dict)
     stands_for: dict[int, Any] = field(default_factory=dict)  # by the id of an array: its name, or what it is
     plain: set[int] = field(default_factory=set)  # the ids of arrays without axes that are a number by now
-    turn: Any = None  # see `counter`
+    iteration: Any = None  # see `counter`
 
     def of(self, array: Array) -> Any:
         """What stands for an array."""
@@ -59,18 +59,18 @@ class Names:
         return name
 
     def counter(self) -> Any:
-        """The name of what counts the turns of loops."""
-        if self.turn is None:
-            self.turn = path(self.free("t"))
-        return self.turn
+        """The name of what counts the iterations of loops."""
+        if self.iteration is None:
+            self.iteration = path(self.free("t"))
+        return self.iteration
 
     def keep(self, values: Any) -> Any:
         """A name for an array of constants; equal ones share it."""
         key = (values.shape, values.dtype.str, values.tobytes())
         if key not in self.by_bytes:
             stem = "mask" if values.dtype == bool else "index"
-            self.kept[stem] = self.kept.get(stem, 0) + 1
-            name = self.free(f"{stem}{self.kept[stem]}")
+            self.counts[stem] = self.counts.get(stem, 0) + 1
+            name = self.free(f"{stem}{self.counts[stem]}")
             self.by_bytes[key], self.constants[name] = path(name), values
         return self.by_bytes[key]
 

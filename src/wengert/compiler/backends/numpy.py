@@ -13,7 +13,7 @@ import numpy as np
 from wengert.compiler.backends.base import Buffers, Kernel
 from wengert.compiler.backends.buffers import count_uses, is_view, spent_arrays
 from wengert.compiler.backends.indexing import Names, added, apart, in_memory, strided, view
-from wengert.compiler.backends.loops import row_kept, turns
+from wengert.compiler.backends.loops import iterations, row_kept
 from wengert.compiler.backends.scan import Scan
 from wengert.compiler.backends.spellings import LIBRARIES, Library, by_element, guarded
 from wengert.compiler.backends.syntax import call, infix, item, method, negative, node, path, with_point, written
@@ -134,12 +134,12 @@ class Writer:
         self.pending: list[str] = []  # the lines that compute that
         self.temporaries: int = 0
         self.uses: dict[int, int] = count_uses(program, back)
-        self.spent: dict[int, Array]
-        self.early: set[int]  # (see spent_arrays)
-        self.spent, self.early = spent_arrays(back or Program(), self.uses, self.is_new, self.is_in_place)
+        self.donated: dict[int, Array]
+        self.must_materialize: set[int]  # (see spent_arrays)
+        self.donated, self.must_materialize = spent_arrays(back or Program(), self.uses, self.is_new, self.is_in_place)
         if back is not None and back.seed is not None:
             names.stands_for[id(back.seed)] = path("seed")
-        for part, out in self.spent.items():
+        for part, out in self.donated.items():
             names.stands_for[part] = names.of(out)
         lines = self.steps(program.steps)
         if back is not None:
@@ -168,7 +168,7 @@ class Writer:
         for step in steps:
             if isinstance(step, Loop):
                 if self.library.arrays_change:
-                    lines += turns(step, self.names, self.uses, self.steps)
+                    lines += iterations(step, self.names, self.uses, self.steps)
                 else:
                     lines += Scan(step, self.names, self.uses).lines(self.steps)
                 continue
@@ -185,7 +185,7 @@ class Writer:
                 continue
             reader = readers.get(out)
             text = written(made)
-            used_once = reader is not None and self.uses[out] == 1 and out not in self.early and not kept
+            used_once = reader is not None and self.uses[out] == 1 and out not in self.must_materialize and not kept
             if kept:
                 lines.append(self.line(step.out, row_kept(kept, made)[0], is_named=bool(self.uses.get(out))))
             elif used_once and len(text) <= INLINE and self.takes(reader, step.out):
@@ -223,7 +223,7 @@ class Writer:
         lines: list[str] = []
         if _end_to_end(step):
             return [self.line(out, written(self.concatenation(step)))]
-        if id(parts[0][1]) in self.spent:
+        if id(parts[0][1]) in self.donated:
             parts.pop(0)
         elif parts[0][0].is_whole(parts[0][1].shape) and parts[0][1].shape == out.shape:
             lines = [self.line(out, written(method(self.names.of(parts.pop(0)[1]), "copy")))]

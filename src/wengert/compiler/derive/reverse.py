@@ -39,7 +39,7 @@ class _Reverse(Sweep):
         self.needed = {id(a) for a in sources}
         for step in self.forward.steps:
             if isinstance(step, Loop):
-                self.need_of_turns(step)
+                self.need_of_iterations(step)
             elif any(id(a) in self.needed for a in step.reads):
                 self.needed.add(id(step.out))
         if out.batched or self.weighted:
@@ -69,19 +69,19 @@ class _Reverse(Sweep):
         take_factors_out(self.program, self.forward)
         return self.program
 
-    def need_of_turns(self, loop: Loop) -> None:
-        """Note what a loop computes from what is needed; turns read what earlier ones left."""
+    def need_of_iterations(self, loop: Loop) -> None:
+        """Note what a loop computes from what is needed; iterations read what earlier ones left."""
         known = -1
         while known < len(self.needed):
             known = len(self.needed)
-            for window in loop.windows:
-                if window.window is not None and id(window.window.array) in self.needed:
-                    self.needed.add(id(window))
+            for piece in loop.slices:
+                if piece.slice is not None and id(piece.slice.array) in self.needed:
+                    self.needed.add(id(piece))
             for step in loop.steps:
                 if any(id(array) in self.needed for array in step.reads):
                     self.needed.add(id(step.out))
-            for part, out, before in loop.kept:
-                if id(part) in self.needed or id(before) in self.needed:
+            for part, out, initial in loop.outputs:
+                if id(part) in self.needed or id(initial) in self.needed:
                     self.needed.add(id(out))
 
     def cotangent(self, array: Array) -> Expr | Array | None:

@@ -15,11 +15,11 @@ from wengert.compiler.ir import (
     Array,
     Assemble,
     Compute,
-    Kept,
     Loop,
+    LoopOutput,
     ProgramError,
+    Slice,
     Step,
-    Window,
     contiguous,
     cotangents,
     fuse,
@@ -31,8 +31,8 @@ __all__ = ["ReverseLoop"]
 
 
 class ReverseLoop(Sweep):
-    """The reverse sweep of a loop: a loop that runs the other way round, in which the cotangents of a turn come to
-    those before it. What the turns give to arrays outside is computed behind it, for all of them at once.
+    """The reverse sweep of a loop: a loop in the other direction, in which each iteration passes cotangents to the
+    iterations before it. What all iterations contribute to arrays outside is computed after it, at once.
     """
 
     def __init__(self, outer: Sweep, loop: Loop) -> None:
@@ -42,10 +42,11 @@ class ReverseLoop(Sweep):
         self.loop = loop
         self.reached: set[int] = set()
         self.made: dict[int, Array] = {id(step.out): step.out for step in loop.steps}
-        self.kept: dict[int, Kept] = {id(kept.out): kept for kept in loop.kept}
-        self.kept_parts: dict[int, Kept] = {id(kept.part): kept for kept in loop.kept}
+        self.by_out: dict[int, LoopOutput] = {id(output.out): output for output in loop.outputs}
+        self.output_of: dict[int, LoopOutput] = {id(output.part): output for output in loop.outputs}
         self.back: Loop = Loop(loop.count, [], [], backward=True)
-        self.rows: dict[int, Array] = {}  # by the id of an array of a turn: the window on the row that it is kept in
+        # By the id of an array of an iteration: the slice on the row of its output.
+        self.rows: dict[int, Array] = {}
         self.stand_ins: dict[int, Array] = {}
         self.stood_for: dict[int, Array] = {}
         self.then: list[Step] = []  # what is done when the sweep's loop is done
@@ -53,21 +54,21 @@ class ReverseLoop(Sweep):
     def run(self) -> None:
         """Write it."""
         outer, loop = self.outer, self.loop
-        seen_before = [kept for kept in loop.kept if self.is_seen_before(kept)]
-        given = [kept for kept in loop.kept if id(kept.out) in self.needed and id(kept.out) in outer.parts]
-        self.reached = self.reaches({id(kept.part) for kept in given})
-        carried = [window for window in loop.windows if self.asks(window)]
-        begins = {id(window): self.begin(window) for window in carried}
-        for kept in given:
-            if id(kept.out) not in outer.parts:  # the loop begins with it
+        seen_before = [output for output in loop.outputs if self.is_seen_before(output)]
+        given = [output for output in loop.outputs if id(output.out) in self.needed and id(output.out) in outer.parts]
+        self.reached = self.reaches({id(output.part) for output in given})
+        carried = [piece for piece in loop.slices if self.asks(piece)]
+        begins = {id(piece): self.begin(piece) for piece in carried}
+        for output in given:
+            if id(output.out) not in outer.parts:  # the loop begins with it
                 continue
-            first = loop.first_row(kept) if self.is_behind(kept, loop.first_row(kept)) else 0
-            rows = self.from_behind(kept, first, loop.rows_before(kept) + loop.count - first)
-            if kept in seen_before:
-                self.to_before(kept, 0, rows, 0, kept.part.size)
-            if id(kept.part) in self.needed:
-                self.give(kept.part, whole(kept.part), self.row(rows, loop.first_row(kept) - first, kept.part))
-        received = {id(window): self.from_later_turns(window) for window in carried}
+            first = loop.first_row(output) if self.is_behind(output, loop.first_row(output)) else 0
+            rows = self.from_behind(output, first, loop.initial_rows(output) + loop.count - first)
+            if output in seen_before:
+                self.to_before(output, 0, rows, 0, output.part.size)
+            if id(output.part) in self.needed:
+                self.give(output.part, whole(output.part), self.row(rows, loop.first_row(output) - first, output.part))
+        received = {id(piece): self.from_later_iterations(piece) for piece in carried}
         found = []
         for step in reversed(loop.steps):
             if id(step.out) not in self.needed or id(step.out) not in self.reached:
@@ -78,25 +79,25 @@ class ReverseLoop(Sweep):
                 self.compute(step, gradient)
             else:
                 self.assemble(step, gradient)
-        for window in carried:
-            part = self.slope(window)
-            if part.window is not None:
-                part = self.add(window, window.shape, [whole(part)], ("in", 0))
-            self.back.kept.append(Kept(part, received[id(window)], begins[id(window)]))
+        for piece in carried:
+            part = self.slope(piece)
+            if part.slice is not None:
+                part = self.add(piece, piece.shape, [whole(part)], ("in", 0))
+            self.back.outputs.append(LoopOutput(part, received[id(piece)], begins[id(piece)]))
         outward = [(step, slope) for step, slope in found if any(map(self.is_outside, step.reads))]
         slopes_of = [(step, self.of_all_turns(gradient)) for step, gradient in outward]
         for step in self.program.each_step():
             for access in step.operands if isinstance(step, Compute) else ():
-                if id(access.array) in self.made:  # of the turn as it was done forward
+                if id(access.array) in self.made:  # of the iteration as it was done forward
                     access.array = self.row_of(access.array)
-        self.program.outputs = {str(n): kept.part for n, kept in enumerate(self.back.kept)}
+        self.program.outputs = {str(n): output.part for n, output in enumerate(self.back.outputs)}
         fuse(self.program)
         self.back.steps = self.program.each_step()
-        if self.back.kept:
+        if self.back.outputs:
             outer.program.steps.append(self.back)
         outer.program.steps += self.then
-        for window in carried:
-            self.to_first_rows(window, received[id(window)])
+        for piece in carried:
+            self.to_first_rows(piece, received[id(piece)])
         for step, slope in slopes_of:
             self.behind(step, slope)
 
@@ -107,18 +108,18 @@ class ReverseLoop(Sweep):
             raise ProgramError(f"nothing comes back to {array.name}")
         return slope if isinstance(slope, Array) else self.add(array, array.shape, [], slope)
 
-    # -- within the turns ---------------------------------------------------------------------------------------------
+    # -- within the iterations -----------------------------------------------------------------------------------------
 
     def asks(self, array: Array) -> bool:
-        """Whether it is an array of a turn, or seen of an earlier turn."""
+        """Whether it is an array of an iteration, or seen of an earlier iteration."""
         if id(array) not in self.needed:
             return False
-        if array.window is not None:
-            return id(array) in self.reached and id(array.window.array) in self.kept
+        if array.slice is not None:
+            return id(array) in self.reached and id(array.slice.array) in self.by_out
         return id(array) in self.made
 
     def reaches(self, reached: set[int]) -> set[int]:
-        """What the results depend on, of what turns make and of what they see of earlier ones."""
+        """What the results depend on, of what iterations make and of what they see of earlier ones."""
         known = -1
         while known < len(reached):
             known = len(reached)
@@ -127,9 +128,9 @@ class ReverseLoop(Sweep):
                     continue
                 for array in self.receivers(step):
                     reached.add(id(array))
-                    kept = self.kept.get(id(array.window.array)) if array.window else None
-                    if kept is not None:
-                        reached.add(id(kept.part))
+                    output = self.by_out.get(id(array.slice.array)) if array.slice else None
+                    if output is not None:
+                        reached.add(id(output.part))
         return reached
 
     def receivers(self, step: Compute | Assemble) -> list[Array]:
@@ -140,52 +141,53 @@ class ReverseLoop(Sweep):
 
     @staticmethod
     def row(array: Array, first: int, like: Array) -> Array:
-        """A window that shows the row of each turn of an array outside."""
-        seen = Array(f"{array.name}_t", array.shape[: int(array.batched)] + like.cell_shape, "window")
-        seen.window = Window(array, first * like.size, like.size)
+        """A slice that shows the row of each iteration of an array outside."""
+        seen = Array(f"{array.name}_t", array.shape[: int(array.batched)] + like.cell_shape, "slice")
+        seen.slice = Slice(array, first * like.size, like.size)
         return seen
 
     def row_of(self, array: Array) -> Array:
-        """A window on what the turn made forward, which is kept for this."""
+        """A slice on what the iteration made forward, which becomes an output for this."""
         if id(array) not in self.rows:
-            kept = self.keep(array)
-            self.rows[id(array)] = self.row(kept.out, self.loop.first_row(kept), array)
+            output = self.keep(array)
+            self.rows[id(array)] = self.row(output.out, self.loop.first_row(output), array)
             self.rows[id(array)].nonnegative = array.nonnegative
         return self.rows[id(array)]
 
-    def keep(self, part: Array) -> Kept:
+    def keep(self, part: Array) -> LoopOutput:
         """See that the forward loop keeps an array."""
-        if id(part) not in self.kept_parts:
+        if id(part) not in self.output_of:
             shape = (*part.shape[: int(part.batched)], self.loop.count, *part.cell_shape)
-            kept = Kept(part, Array(f"{part.name}s", shape, "value", nonnegative=part.nonnegative))
-            self.outer.forward.arrays.append(kept.out)
-            self.loop.kept.append(kept)
-            self.kept_parts[id(part)] = kept
-        return self.kept_parts[id(part)]
+            output = LoopOutput(part, Array(f"{part.name}s", shape, "value", nonnegative=part.nonnegative))
+            self.outer.forward.arrays.append(output.out)
+            self.loop.outputs.append(output)
+            self.output_of[id(part)] = output
+        return self.output_of[id(part)]
 
     # -- from behind the loop -----------------------------------------------------------------------------------------
 
-    def begin(self, window: Array) -> Array | None:
-        """What the last turns get, where no other gets anything: the rows that are there before the sweep's first turn.
-        Else None, for zeros, and each turn gets its row.
+    def begin(self, piece: Array) -> Array | None:
+        """Return the initial rows of the sweep, if only the last iterations receive cotangents from outside.
+
+        Otherwise None, for zeros, and each iteration receives its own row.
         """
-        loop, seen = self.loop, window.window
+        loop, seen = self.loop, piece.slice
         assert seen is not None
-        kept = self.kept[id(seen.array)]
-        lag = loop.first_row(kept) - seen.base // kept.part.size
-        first = loop.first_row(kept) + loop.count - lag
-        if window.size != kept.part.size or lag > loop.count or not self.is_behind(kept, first):
+        output = self.by_out[id(seen.array)]
+        lag = loop.first_row(output) - seen.base // output.part.size
+        first = loop.first_row(output) + loop.count - lag
+        if piece.size != output.part.size or lag > loop.count or not self.is_behind(output, first):
             return None
-        return self.from_behind(kept, first, lag)
+        return self.from_behind(output, first, lag)
 
-    def is_behind(self, kept: Kept, first: int) -> bool:
+    def is_behind(self, output: LoopOutput, first: int) -> bool:
         """Whether something comes from behind the loop to what it keeps, and nothing to the rows before one of them."""
-        parts = self.outer.parts.get(id(kept.out), ())
-        return bool(parts) and all(_lowest(access, part) >= first * kept.part.size for access, part in parts)
+        parts = self.outer.parts.get(id(output.out), ())
+        return bool(parts) and all(_lowest(access, part) >= first * output.part.size for access, part in parts)
 
-    def from_behind(self, kept: Kept, first: int, count: int) -> Array:
+    def from_behind(self, output: LoopOutput, first: int, count: int) -> Array:
         """What comes from there to so many rows."""
-        outer, out, part = self.outer, kept.out, kept.part
+        outer, out, part = self.outer, output.out, output.part
         rows = out
         if first:
             shape = (*part.shape[: int(part.batched)], *[n for n in (count,) if n > 1], *part.cell_shape)
@@ -199,19 +201,19 @@ class ReverseLoop(Sweep):
         assert slope is not None
         return slope if isinstance(slope, Array) else outer.add(rows, rows.shape, [], slope)
 
-    def from_later_turns(self, window: Array) -> Array:
-        """What each turn gives to what it sees of earlier ones, kept, and received by these."""
-        seen = window.window
+    def from_later_iterations(self, piece: Array) -> Array:
+        """What each iteration gives to what it sees of earlier ones, kept, and received by these."""
+        seen = piece.slice
         assert seen is not None
-        kept = self.kept[id(seen.array)]
-        size, part = kept.part.size, kept.part
-        rows, low = window.size // size, seen.base // size
-        first = self.loop.first_row(kept) - low  # how many turns the first row is back; the last one so many
+        output = self.by_out[id(seen.array)]
+        size, part = output.part.size, output.part
+        rows, low = piece.size // size, seen.base // size
+        first = self.loop.first_row(output) - low  # how many iterations the first row is back; the last one so many
         last = first - rows + 1
-        lead = window.shape[: int(window.batched)]
-        out = self.outer.array(kept.out, (*lead, self.loop.count + first, *window.cell_shape))
-        own = self.outer.array(kept.out, (*lead, *[n for n in (rows,) if n > 1], *window.cell_shape))
-        own.role, own.window = "window", Window(out, last * window.size, window.size)
+        lead = piece.shape[: int(piece.batched)]
+        out = self.outer.array(output.out, (*lead, self.loop.count + first, *piece.cell_shape))
+        own = self.outer.array(output.out, (*lead, *[n for n in (rows,) if n > 1], *piece.cell_shape))
+        own.role, own.slice = "slice", Slice(out, last * piece.size, piece.size)
         if rows == 1:
             self.give(part, whole(part), own)
             return out
@@ -220,41 +222,41 @@ class ReverseLoop(Sweep):
         self.give(part, whole(part), self.add(part, (*part.shape, rows), [read], ("in", 0), len(part.shape)))
         return out
 
-    def to_first_rows(self, window: Array, received: Array) -> None:
-        """What the first turns give to what was there before them."""
-        seen = window.window
+    def to_first_rows(self, piece: Array, received: Array) -> None:
+        """What the first iterations give to what was there before them."""
+        seen = piece.slice
         assert seen is not None
-        kept = self.kept[id(seen.array)]
-        size = kept.part.size
-        for row in range(window.size // size):
-            self.to_before(kept, seen.base // size + row, received, row * size, window.size)
+        output = self.by_out[id(seen.array)]
+        size = output.part.size
+        for row in range(piece.size // size):
+            self.to_before(output, seen.base // size + row, received, row * size, piece.size)
 
-    def is_seen_before(self, kept: Kept) -> bool:
-        """Whether others see the rows that are there before the first turn, as the turns of another loop do."""
-        cells, parts = self.loop.first_row(kept) * kept.part.size, self.outer.parts.get(id(kept.out), ())
+    def is_seen_before(self, output: LoopOutput) -> bool:
+        """Return True if others read the initial rows, as the iterations of another loop do."""
+        cells, parts = self.loop.first_row(output) * output.part.size, self.outer.parts.get(id(output.out), ())
         return any(_lowest(access, part) < cells for access, part in parts if not covers(access, part))
 
-    def to_before(self, kept: Kept, first: int, received: Array, base: int, step: int) -> None:
-        """What the rows before the first turn, from one of them on, get from cells that stand so far apart."""
-        before, part = kept.before, kept.part
-        count = self.loop.rows_before(kept) - first
-        if before is None or id(before) not in self.needed or count <= 0:
+    def to_before(self, output: LoopOutput, first: int, received: Array, base: int, step: int) -> None:
+        """What the rows before the first iteration, from one of them on, get from cells that stand so far apart."""
+        initial, part = output.initial, output.part
+        count = self.loop.initial_rows(output) - first
+        if initial is None or id(initial) not in self.needed or count <= 0:
             return
         batch = (1,) * received.batched
-        over = (BATCH,) if received.batched and not before.batched else ()  # each example has read it
+        over = (BATCH,) if received.batched and not initial.batched else ()  # each example has read it
         lead, strides = [n for n in (count,) if n > 1], contiguous(part.cell_shape)
         axes = (*received.shape[: len(batch)], *lead, *part.cell_shape)
         read = Access(received, base, (*batch, *[step] * len(lead), *strides))
         if over:
             read, axes = read.permuted([*range(1, len(axes)), 0], axes), (*axes[1:], BATCH)
-        given = self.outer.add(before, axes, [read], ("in", 0), len(axes) - len(over))
+        given = self.outer.add(initial, axes, [read], ("in", 0), len(axes) - len(over))
         own = (*batch[len(over) :], *[part.size] * len(lead), *strides)
-        self.outer.give(before, Access(before, first * part.size, own), given)
+        self.outer.give(initial, Access(initial, first * part.size, own), given)
 
     # -- behind the loop ----------------------------------------------------------------------------------------------
 
     def behind(self, step: Compute | Assemble, slope: Array) -> None:
-        """What all turns of a step give to arrays outside, the turns being an axis."""
+        """What all iterations of a step give to arrays outside, the iterations being an axis."""
         outer, outside = self.outer, [array for array in step.reads if self.is_outside(array)]
         start = len(outer.program.steps)
         if isinstance(step, Assemble):
@@ -276,26 +278,28 @@ class ReverseLoop(Sweep):
             for access in made.operands if isinstance(made, Compute) else ():
                 own = self.stood_for.get(id(access.array))
                 if own is not None:
-                    kept = self.keep(own)
-                    shift = self.loop.first_row(kept) * own.size
-                    access.array, access.base = kept.out, access.base + shift
+                    output = self.keep(own)
+                    shift = self.loop.first_row(output) * own.size
+                    access.array, access.base = output.out, access.base + shift
                     access.table = None if access.table is None else access.table + shift
 
     def is_outside(self, array: Array) -> bool:
-        """Whether the cotangent of what a turn reads is asked for, and it is none of a turn's."""
-        seen = array if array.window is None else array.window.array
-        return id(seen) in self.needed and id(seen) not in self.kept and id(array) not in self.made
+        """Whether the cotangent of what an iteration reads is asked for, and it is none of an iteration's."""
+        seen = array if array.slice is None else array.slice.array
+        return id(seen) in self.needed and id(seen) not in self.by_out and id(array) not in self.made
 
     def of_all_turns(self, gradient: Array) -> Array:
-        """The cotangents that an array of a turn of this sweep is, in all turns."""
-        seen = gradient.window
+        """The cotangents that an array of an iteration of this sweep is, in all iterations."""
+        seen = gradient.slice
         shape = (*gradient.shape[: int(gradient.batched)], self.loop.count, *gradient.cell_shape)
         if seen is None:
-            known = [kept.out for kept in self.back.kept if kept.part is gradient and kept.out.shape == shape]
+            known = [
+                output.out for output in self.back.outputs if output.part is gradient and output.out.shape == shape
+            ]
             if known:
                 return known[0]
             made = self.outer.array(self.part_of.get(id(gradient), gradient), shape)
-            self.back.kept.append(Kept(gradient, made))
+            self.back.outputs.append(LoopOutput(gradient, made))
             return made
         if seen.array.shape == shape:
             return seen.array
@@ -306,7 +310,7 @@ class ReverseLoop(Sweep):
         return made
 
     def stand_in(self, part: Array) -> Array:
-        """What stands for the array of a turn with the turns as an axis, until it is known whether that is read."""
+        """Return what stands for an array of all iterations, with an axis of them, until it is known to be read."""
         if id(part) not in self.stand_ins:
             shape = (*part.shape[: int(part.batched)], self.loop.count, *part.cell_shape)
             made = self.stand_ins[id(part)] = replace(part, shape=shape)
@@ -314,14 +318,14 @@ class ReverseLoop(Sweep):
         return self.stand_ins[id(part)]
 
     def in_each_turn(self, values: Any) -> Any:
-        """A mask or a table with the turns as an axis, along which it does not change."""
+        """A mask or a table with the iterations as an axis, along which it does not change."""
         return np.broadcast_to(values, (self.loop.count, *values.shape))
 
     def over_turns(self, access: Access, axes: Sequence[int]) -> Access:
-        """An access with the turns as an axis, behind that of the batch."""
+        """An access with the iterations as an axis, behind that of the batch."""
         array, base, step = access.array, access.base, 0
         table, start = access.table, 0
-        seen = array.window
+        seen = array.slice
         if seen is not None:
             array, start, step = seen.array, seen.base, seen.step
         elif id(array) in self.made:
@@ -333,14 +337,14 @@ class ReverseLoop(Sweep):
         strides = (*access.strides[:lead], step, *access.strides[lead:])
         index = access.index
         if index is not None:
-            seen = index.array.window
+            seen = index.array.slice
             own = (*index.strides[:lead], seen.step if seen else 0, *index.strides[lead:])
             first = index.base + (seen.base if seen else 0)
             index = replace(index, array=seen.array if seen else index.array, base=first, strides=own)
         return Access(array, base + start if table is None else 0, strides, table, index)
 
     def part_of_all_turns(self, access: Access, part: Array, slope: Array) -> None:
-        """What the turns give to a part from outside that they put together with others."""
+        """What the iterations give to a part from outside that they put together with others."""
         outer, count, lead = self.outer, self.loop.count, int(part.batched)
         over = (BATCH,) if slope.batched and not part.batched else ()
         size, own = access.array.size, whole(part)
@@ -352,7 +356,7 @@ class ReverseLoop(Sweep):
         axes = (*part.shape[:lead], count, *part.shape[lead:], *over)
         read = Access(slope, access.base if table is None else 0, strides, table)
         order = list(range(len(part.shape) + 1))
-        if part.window is None:  # the same in each turn
+        if part.slice is None:  # the same in each iteration
             order.remove(lead)
             through = own
         summed = [n for n in range(len(axes)) if n not in order]

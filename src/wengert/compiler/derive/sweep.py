@@ -228,10 +228,10 @@ def _with_masks(expr: Expr, order: list[int], axes: tuple[int, ...]) -> Expr:
     plain = [i for i in range(len(axes)) if axes[i] != BATCH]
     turned = [plain.index(i) for i in order if axes[i] != BATCH]
 
-    def turn(leaf: Expr) -> Expr:
+    def move(leaf: Expr) -> Expr:
         if leaf[0] != "mask":
             return leaf
         mask = leaf[1].reshape(leaf[1].shape + (1,) * (len(plain) - leaf[1].ndim))
         return ("mask", mask.transpose(turned))
 
-    return rewrite(expr, turn)
+    return rewrite(expr, move)

@@ -25,12 +25,12 @@ from wengert.compiler.ir.program import (
     Assemble,
     Compute,
     Index,
-    Kept,
     Loop,
+    LoopOutput,
     Program,
     ProgramError,
+    Slice,
     Step,
-    Window,
     contiguous,
     verify,
     whole,
@@ -48,7 +48,7 @@ from wengert.compiler.ir.strides import (
 from wengert.compiler.ir.unroll import unrolled
 
 __all__ = ["BATCH", "COMPARISONS", "LEAVES", "ONE", "ZERO", "Access", "Array", "Assemble", "Compute", "Expr", "Grid"]
-__all__ += ["Index", "Kept", "Loop", "Program", "ProgramError", "Step", "Window", "addresses", "contiguous"]
+__all__ += ["Index", "Loop", "LoopOutput", "Program", "ProgramError", "Slice", "Step", "addresses", "contiguous"]
 __all__ += ["cotangents", "distinct", "expand", "fit", "fuse", "grid_rows", "has_mask", "inputs", "is_nonnegative"]
 __all__ += ["may_fold", "nested", "product_grid", "rename", "repeated", "rewrite", "take_factors_out", "times"]
 __all__ += ["unmask", "unrolled", "verify", "whole", "without_broadcast"]

@@ -162,16 +162,16 @@ def _drop_unread(program: Program) -> None:
 
 
 def _drop_from_turns(loop: Loop, read: set[int]) -> None:
-    """Drop what neither others read of a loop nor its later turns."""
-    by_out = {id(kept.out): kept for kept in loop.kept}
-    needed = {id(kept.part) for kept in loop.kept if id(kept.out) in read}
+    """Drop what neither others read of a loop nor its later iterations."""
+    by_out = {id(output.out): output for output in loop.outputs}
+    needed = {id(output.part) for output in loop.outputs if id(output.out) in read}
     looked_at = -1
-    while looked_at < len(needed):  # a turn may need what only the next one reads
+    while looked_at < len(needed):  # an iteration may need what only the next one reads
         looked_at = len(needed)
         for step in reversed(loop.steps):
             for array in step.reads if id(step.out) in needed else ():
-                kept = by_out.get(id(array.window.array)) if array.window else None
-                needed.update([id(array), id(array if kept is None else kept.part)])
+                output = by_out.get(id(array.slice.array)) if array.slice else None
+                needed.update([id(array), id(array if output is None else output.part)])
     loop.steps = [step for step in loop.steps if id(step.out) in needed]
-    seen = {id(array.window.array) for array in loop.windows if array.window}
-    loop.kept = [kept for kept in loop.kept if id(kept.out) in read or id(kept.out) in seen]
+    seen = {id(array.slice.array) for array in loop.slices if array.slice}
+    loop.outputs = [output for output in loop.outputs if id(output.out) in read or id(output.out) in seen]

@@ -4,7 +4,7 @@ A `Compute` fills an array with one expression, element by element, and may sum 
 Maps, reductions and matrix products are shapes of it, and no kinds of their own. An `Assemble` puts arrays together,
 adding where they overlap. How an element is found is said by an `Access`: a base and one stride an axis, or a table of
 places. The batch is an axis like the others, of a length that is known only when the program runs. A `Loop` does such
-steps again and again, each turn with what earlier turns have left.
+steps again and again, each iteration with what earlier iterations have left.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from wengert.compiler.ir.expression import Expr, inputs
 from wengert.compiler.ir.strides import addresses
 from wengert.errors import WengertError
 
-__all__ = ["BATCH", "Access", "Array", "Assemble", "Compute", "Index", "Kept", "Loop", "Program", "ProgramError"]
-__all__ += ["Step", "Window", "contiguous", "verify", "whole"]
+__all__ = ["BATCH", "Access", "Array", "Assemble", "Compute", "Index", "Loop", "LoopOutput", "Program", "ProgramError"]
+__all__ += ["Slice", "Step", "contiguous", "verify", "whole"]
 
 BATCH = -1  # the length of the batch axis, which stands first in an array's shape
 Places = np.ndarray[Any, np.dtype[np.int64]]
@@ -37,13 +37,13 @@ class Array:
 
     name: str
     shape: tuple[int, ...]
-    role: str  # param | const | input | index | value | window
+    role: str  # param | const | input | index | value | slice
     slots: Any = None  # of a param: the place of each element among the parameters
     value: Any = None  # of a const: its elements
     mask: Any = None  # which elements of an example are real; the others are padding
     clean: bool = True  # whether the padding is known to hold 0
     nonnegative: bool = False
-    window: Window | None = None  # of a window: what it shows
+    slice: Slice | None = None  # of a slice: what it shows
 
     def __post_init__(self) -> None:  # what is asked for at every access; the shape stays what it is
         self.batched: bool = self.shape[:1] == (BATCH,)  # whether every example of a batch has elements of its own
@@ -61,8 +61,8 @@ class Array:
 
 
 @dataclass(eq=False)
-class Window:
-    """What is seen of an array at turn t of a loop: its cells from ``base + step * t`` on."""
+class Slice:
+    """What is seen of an array at iteration t of a loop: its cells from ``base + step * t`` on."""
 
     array: Array
     base: int
@@ -183,58 +183,57 @@ class Assemble:
         return [self.out]
 
 
-class Kept(NamedTuple):
-    """What is kept of each turn of a loop: its `part` becomes one row of `out`.
+class LoopOutput(NamedTuple):
+    """What is kept of each iteration of a loop: its `part` becomes one row of `out`.
 
-    The rows of the turns lie in the order in which a loop that runs forward comes to them. Where turns read what
-    earlier ones have left, as many rows as they look back stand before them all, or behind them in a loop that runs
-    backward: `before`, or zeros.
+    Rows are in the order of a forward loop. If iterations read what earlier ones have left, as many rows as they look
+    back come first, or last in a backward loop: `initial`, or zeros.
     """
 
     part: Array
     out: Array
-    before: Array | None = None
+    initial: Array | None = None
 
 
 @dataclass(eq=False)
 class Loop:
-    """Steps that are done in each of `count` turns, with arrays of their own, which nobody else reads.
+    """Steps that are done in each of `count` iterations, with arrays of their own, which nobody else reads.
 
-    They read what is outside as it is, or through windows, which move on from turn to turn; so they read what earlier
-    turns have left, too. A loop that runs backward begins with the last turn.
+    They read arrays from outside as they are, or through slices, which move on with each iteration. They read what
+    earlier iterations have left through slices, too. A loop that runs backward begins with the last iteration.
     """
 
     count: int
     steps: list[Compute | Assemble]
-    kept: list[Kept]
+    outputs: list[LoopOutput]
     backward: bool = False
 
     @property
-    def windows(self) -> list[Array]:
-        """The windows that its steps read through, each once."""
+    def slices(self) -> list[Array]:
+        """The slices that its steps read through, each once."""
         read = {id(array): array for step in self.steps for array in (*step.reads, *_indices(step))}
-        return [array for array in read.values() if array.window is not None]
+        return [array for array in read.values() if array.slice is not None]
 
     @property
     def reads(self) -> list[Array]:
         """What it reads of the arrays outside, each once."""
-        own = {id(step.out) for step in self.steps} | {id(kept.out) for kept in self.kept}
-        read = [array.window.array if array.window else array for step in self.steps for array in step.reads]
-        read += [kept.before for kept in self.kept if kept.before is not None]
+        own = {id(step.out) for step in self.steps} | {id(output.out) for output in self.outputs}
+        read = [array.slice.array if array.slice else array for step in self.steps for array in step.reads]
+        read += [output.initial for output in self.outputs if output.initial is not None]
         return [array for array in {id(array): array for array in read}.values() if id(array) not in own]
 
     @property
     def makes(self) -> list[Array]:
         """The arrays that it leaves."""
-        return [kept.out for kept in self.kept]
+        return [output.out for output in self.outputs]
 
-    def rows_before(self, kept: Kept) -> int:
-        """How many rows of what is kept are there before the first turn."""
-        return kept.out.cell_shape[0] - self.count
+    def initial_rows(self, output: LoopOutput) -> int:
+        """How many rows of what is kept are there before the first iteration."""
+        return output.out.cell_shape[0] - self.count
 
-    def first_row(self, kept: Kept) -> int:
-        """Where the rows of the turns begin."""
-        return 0 if self.backward else self.rows_before(kept)
+    def first_row(self, output: LoopOutput) -> int:
+        """Where the rows of the iterations begin."""
+        return 0 if self.backward else self.initial_rows(output)
 
 
 Step = Compute | Assemble | Loop
@@ -264,7 +263,7 @@ class Program:
         return len(self.each_step())
 
     def each_step(self) -> list[Compute | Assemble]:
-        """The steps, those of a turn of a loop too."""
+        """The steps, those of an iteration of a loop too."""
         return [each for step in self.steps for each in (step.steps if isinstance(step, Loop) else [step])]
 
     def of_role(self, role: str) -> list[Array]:
@@ -290,13 +289,13 @@ def whole(array: Array) -> Access:
     return Access(array, 0, array.strides)
 
 
-def verify(program: Program, before: Iterable[Array] = ()) -> None:
-    """Check that a program keeps its rules: `before` lists arrays that another program has made.
+def verify(program: Program, given: Iterable[Array] = ()) -> None:
+    """Check that a program keeps its rules: `given` lists arrays that another program has made.
 
     Raises:
         ProgramError: it does not; the message says which array and which rule.
     """
-    made = {id(array) for array in before} | {id(array) for array in program.arrays if array.role != "value"}
+    made = {id(array) for array in given} | {id(array) for array in program.arrays if array.role != "value"}
     if program.seed is not None:
         made.add(id(program.seed))
     slots = [array.slots.ravel() for array in program.of_role("param")]
@@ -328,43 +327,43 @@ def _verify_steps(steps: Iterable[Step], made: set[int], is_reverse: bool) -> No
 
 
 def _verify_loop(loop: Loop, made: set[int], is_reverse: bool) -> None:
-    own = {id(kept.out): kept for kept in loop.kept}
+    own = {id(output.out): output for output in loop.outputs}
     within = set(made)
-    for array in loop.windows:
-        window, name = array.window, array.name
-        assert window is not None
-        ends = window.base, window.base + window.step * (loop.count - 1)
-        _demand(min(ends) >= 0 and max(ends) + array.size <= window.array.size, f"{name} shows what is not there")
-        _demand(array.batched == window.array.batched, f"{name} has a batch and what it shows has none, or the reverse")
-        kept = own.get(id(window.array))
-        if kept is None:
-            _demand(id(window.array) in made, f"{name} shows {window.array.name} before that is made")
+    for array in loop.slices:
+        piece, name = array.slice, array.name
+        assert piece is not None
+        ends = piece.base, piece.base + piece.step * (loop.count - 1)
+        _demand(min(ends) >= 0 and max(ends) + array.size <= piece.array.size, f"{name} shows what is not there")
+        _demand(array.batched == piece.array.batched, f"{name} has a batch and what it shows has none, or the reverse")
+        output = own.get(id(piece.array))
+        if output is None:
+            _demand(id(piece.array) in made, f"{name} shows {piece.array.name} before that is made")
         else:
-            row, low, high = kept.part.size, window.base, window.base + array.size
-            first = loop.first_row(kept) * row
-            _demand(window.step == row, f"{name} does not move from turn to turn with what is kept")
-            _demand(low >= row if loop.backward else high <= first, f"{name} shows a turn that is yet to come")
+            row, low, high = output.part.size, piece.base, piece.base + array.size
+            first = loop.first_row(output) * row
+            _demand(piece.step == row, f"{name} does not move from iteration to iteration with what is kept")
+            _demand(low >= row if loop.backward else high <= first, f"{name} shows an iteration that is yet to come")
         within.add(id(array))
     _verify_steps(loop.steps, within, is_reverse)
     parts = {id(step.out) for step in loop.steps}
-    for kept in loop.kept:
-        part, out, before = kept
-        rows, shape = loop.rows_before(kept), part.shape[: int(part.batched)]
-        _demand(id(part) in parts, f"{out.name} keeps {part.name}, which no turn makes")
+    for output in loop.outputs:
+        part, out, initial = output
+        rows, shape = loop.initial_rows(output), part.shape[: int(part.batched)]
+        _demand(id(part) in parts, f"{out.name} keeps {part.name}, which no iteration makes")
         _demand(
             out.shape == (*shape, loop.count + rows, *part.cell_shape) and rows >= 0, f"{out.name} has another shape"
         )
-        if before is not None:
-            _demand(id(before) in made and before.size == rows * part.size, f"{out.name} begins with {before.name}")
-            _demand(out.batched or not before.batched, f"{out.name} begins with a batch")
+        if initial is not None:
+            _demand(id(initial) in made and initial.size == rows * part.size, f"{out.name} begins with {initial.name}")
+            _demand(out.batched or not initial.batched, f"{out.name} begins with a batch")
 
 
 def _verify_compute(step: Compute, made: set[int]) -> None:
     name = step.out.name
     plain = tuple([n for n in step.axes if n != BATCH])
-    kept = len(step.out.shape)
-    _demand(step.axes[:kept] == step.out.shape, "{}: the axes {} do not begin with its shape", name, step.axes)
-    _demand(bool(step.reduce) == (len(step.axes) > kept), "{}: a reduction without axes, or the reverse", name)
+    rank = len(step.out.shape)
+    _demand(step.axes[:rank] == step.out.shape, "{}: the axes {} do not begin with its shape", name, step.axes)
+    _demand(bool(step.reduce) == (len(step.axes) > rank), "{}: a reduction without axes, or the reverse", name)
     _demand(sorted(inputs(step.expr)) == [*range(len(step.operands))], "{}: an operand is unused, or missing", name)
     _demand(1 not in plain or 1 in step.out.shape, "{} has an axis of length 1", name)  # an input may have one
     if step.mask is not None:

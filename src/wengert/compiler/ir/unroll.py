@@ -1,4 +1,4 @@
-"""A program without loops that does the same: each turn is written out, for who has no loops."""
+"""A program without loops that does the same: each iteration is written out, for who has no loops."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COPY: Expr = ("in", 0)
 
 
 def unrolled(program: Program) -> Program:
-    """The program with the turns of its loops written out; arrays that loops leave stay the arrays that they are."""
+    """Return the program with its loops unrolled; the outputs of the loops stay the same arrays."""
     steps: list[Step] = []
     for step in program.steps:
         steps += _Turns(step).steps() if isinstance(step, Loop) else [step]
@@ -22,83 +22,83 @@ def unrolled(program: Program) -> Program:
 
 
 class _Turns:
-    """The turns of a loop."""
+    """The iterations of a loop."""
 
     def __init__(self, loop: Loop) -> None:
         self.loop = loop
         self.made: list[Compute | Assemble] = []
         self.rows: dict[int, list[Array | None]] = {}  # by the id of what is kept: the array of each row
-        self.now: dict[int, Array] = {}  # by the id of an array of a turn: that of this one
+        self.now: dict[int, Array] = {}  # by the id of an array of an iteration: that of this one
         self.numbers = count(1)
 
     def steps(self) -> list[Compute | Assemble]:
         """What they do, one after another."""
         loop = self.loop
-        for kept in loop.kept:
-            rows, start = loop.rows_before(kept), loop.count if loop.backward else 0
-            self.rows[id(kept.out)] = [None] * (rows + loop.count)
+        for output in loop.outputs:
+            rows, start = loop.initial_rows(output), loop.count if loop.backward else 0
+            self.rows[id(output.out)] = [None] * (rows + loop.count)
             for row in range(rows):
-                self.rows[id(kept.out)][start + row] = self.row_before(kept.part, kept.before, row)
-        for turn in reversed(range(loop.count)) if loop.backward else range(loop.count):
+                self.rows[id(output.out)][start + row] = self.initial_row(output.part, output.initial, row)
+        for iteration in reversed(range(loop.count)) if loop.backward else range(loop.count):
             for step in loop.steps:
-                self.step(step, turn)
-            for kept in loop.kept:
-                self.rows[id(kept.out)][loop.first_row(kept) + turn] = self.now[id(kept.part)]
-        for _, out, _ in loop.kept:
+                self.step(step, iteration)
+            for output in loop.outputs:
+                self.rows[id(output.out)][loop.first_row(output) + iteration] = self.now[id(output.part)]
+        for _, out, _ in loop.outputs:
             rows_made = [row for row in self.rows[id(out)] if row is not None]
             self.made += _end_to_end(out, rows_made)
         return self.made
 
     def new(self, like: Array) -> Array:
-        """An array like one of a turn."""
-        return replace(like, name=f"{like.name}_{next(self.numbers)}", role="value", window=None)
+        """An array like one of an iteration."""
+        return replace(like, name=f"{like.name}_{next(self.numbers)}", role="value", slice=None)
 
-    def row_before(self, part: Array, before: Array | None, row: int) -> Array:
-        """One of the rows that are there before the first turn."""
+    def initial_row(self, part: Array, initial: Array | None, row: int) -> Array:
+        """One of the rows that are there before the first iteration."""
         out = self.new(part)
         operands = []
-        if before is not None:
-            batch = (int(before.batched),) * part.batched
-            operands = [Access(before, row * part.size, (*batch, *contiguous(part.cell_shape)))]
+        if initial is not None:
+            batch = (int(initial.batched),) * part.batched
+            operands = [Access(initial, row * part.size, (*batch, *contiguous(part.cell_shape)))]
         self.made.append(Compute(out, out.shape, operands, COPY if operands else ZERO))
         return out
 
-    def step(self, step: Compute | Assemble, turn: int) -> None:
-        """One step of a turn."""
+    def step(self, step: Compute | Assemble, iteration: int) -> None:
+        """One step of an iteration."""
         out = self.now[id(step.out)] = self.new(step.out)
         if isinstance(step, Compute):
-            operands = [self.read(access, turn) for access in step.operands]
+            operands = [self.read(access, iteration) for access in step.operands]
             self.made.append(replace(step, out=out, operands=operands))
             return
         parts = []
         for access, part in step.parts:
             source = self.now.get(id(part), part)
-            if part.window is not None:
+            if part.slice is not None:
                 source = self.new(part)
-                self.made.append(Compute(source, source.shape, [self.read(whole(part), turn)], COPY))
-            parts.append((replace(self.chosen(access, turn), array=out), source))
+                self.made.append(Compute(source, source.shape, [self.read(whole(part), iteration)], COPY))
+            parts.append((replace(self.chosen(access, iteration), array=out), source))
         self.made.append(Assemble(out, parts))
 
-    def chosen(self, access: Access, turn: int) -> Access:
-        """An access with the integers of a turn, if it chooses by any."""
-        index, seen = access.index, access.index and access.index.array.window
+    def chosen(self, access: Access, iteration: int) -> Access:
+        """An access with the integers of an iteration, if it chooses by any."""
+        index, seen = access.index, access.index and access.index.array.slice
         if not index or not seen:
             return access
-        base = index.base + seen.base + seen.step * turn
+        base = index.base + seen.base + seen.step * iteration
         return replace(access, index=replace(index, array=seen.array, base=base))
 
-    def read(self, access: Access, turn: int) -> Access:
-        """What is read in a turn."""
-        access = self.chosen(access, turn)
+    def read(self, access: Access, iteration: int) -> Access:
+        """What is read in an iteration."""
+        access = self.chosen(access, iteration)
         array = access.array
-        window = array.window
-        if window is None:
+        piece = array.slice
+        if piece is None:
             return replace(access, array=self.now.get(id(array), array))
-        start, rows = window.base + window.step * turn, self.rows.get(id(window.array))
+        start, rows = piece.base + piece.step * iteration, self.rows.get(id(piece.array))
         if rows is None:
             table = None if access.table is None else access.table + start
-            return replace(access, array=window.array, base=access.base + start, table=table)
-        first, number = start // window.step, array.size // window.step
+            return replace(access, array=piece.array, base=access.base + start, table=table)
+        first, number = start // piece.step, array.size // piece.step
         seen = [row for row in rows[first : first + number] if row is not None]
         if number == 1:
             return replace(access, array=seen[0])

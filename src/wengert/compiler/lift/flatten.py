@@ -52,7 +52,7 @@ class Group:
 
 
 class Groups(Sequence[Group]):
-    """All groups, in order: as arrays, for there may be one for each number, and most become turns of loops.
+    """All groups, in order: as arrays, for there may be one for each number, and most become iterations of loops.
 
     Attributes:
         nodes: the numbers, group by group.
@@ -244,11 +244,11 @@ def _merge_products(
     )
     in_sum = IS_SUM[codes[root]] & ~as_written[root]
     passing = (is_neg & single)[root]  # such a sum may become the sign of another's term: it waits until that is known
-    for turn in range(6):
-        active = in_sum & ~passing if turn < 3 else in_sum & passing & ~absorbed[root]
+    for attempt in range(6):
+        active = in_sum & ~passing if attempt < 3 else in_sum & passing & ~absorbed[root]
         swap = (other >= 0) & (source[factor] == CONST)  # a constant stands second
         factor[swap], other[swap] = other[swap], factor[swap]
-        for side in (factor, other) if turn < 3 else ():
+        for side in (factor, other) if attempt < 3 else ():
             at = np.flatnonzero(active & (side >= 0) & single[side] & is_neg[side])
             absorbed[side[at]] = True
             coefficient[at] *= -1.0

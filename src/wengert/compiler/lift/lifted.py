@@ -98,8 +98,8 @@ def lift(
 def _with_loops(graph: Graph, source: Ints, wanted: Ints, picks: list[Pick]) -> tuple[FlatGraph, list[Recurrence]]:
     """The flat graph, and its loops.
 
-    Where these leave much, equal computations may have cut them: turns that by chance compute the same. Without merging
-    any, more is found then.
+    If these leave much, merged computations may have cut them: iterations that happen to compute the same. Then more is
+    found without merging.
     """
     flat = flatten(graph, source, wanted, picks)
     runs = recurrences(flat)

@@ -50,12 +50,12 @@ class Lifter(Storage):
 
     short: dict[int, list[tuple[int, int, float]]] = field(default_factory=dict)  # by a sum's first number: its terms
     plans: dict[int, SumPlan] = field(default_factory=dict)  # or what they consist of
-    in_turn: bool = False  # whether this is a turn of a loop
+    in_loop: bool = False  # whether this is an iteration of a loop
 
     def plan(self, groups: Sequence[Group]) -> None:
         """See what groups of sums consist of, and name the parameters that their products take."""
         sums = {int(group.nodes[0]): group for group in groups if group.reduce == "sum"}
-        self.short.update({n: short_sum(self.flat, group, in_turn=self.in_turn) for n, group in sums.items()})
+        self.short.update({n: short_sum(self.flat, group, in_loop=self.in_loop) for n, group in sums.items()})
         plans = {n: plan_of(self.flat, group) for n, group in sums.items() if not self.short[n]}
         self.plans.update(plans)
         for plan in plans.values():

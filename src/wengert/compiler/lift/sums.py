@@ -17,7 +17,7 @@ from wengert.compiler.lift.simplify import CONST
 __all__ = ["SHORT", "SumPlan", "Terms", "plan_of", "short_sum"]
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
-IN_TURN = 6  # terms at most that are written out in a turn of a loop, if they make one number
+IN_LOOP = 6  # terms at most that are written out in an iteration of a loop, if they make one number
 SHORT = 3  # a sum of at most this many terms is written out, a longer one is reduced over an axis
 
 
@@ -43,18 +43,19 @@ class SumPlan:
     product: Terms | None = None  # the part that is one
 
 
-def short_sum(flat: FlatGraph, group: Group, *, in_turn: bool = False) -> list[tuple[int, int, float]]:
-    """The terms of the only sum of a group, by their kinds: two factors, the second -1 if there is none, and a
-    coefficient. Empty if there is more to plan than to write them out: a product of vectors, many terms. In a turn of
-    a loop, where a few numbers are multiplied faster than vectors of them, that is many more terms.
+def short_sum(flat: FlatGraph, group: Group, *, in_loop: bool = False) -> list[tuple[int, int, float]]:
+    """Return the terms of a group's only sum, by kind: two factors, the second -1 if there is none, and a coefficient.
+
+    Empty if writing them out is not enough: for a product of vectors, or many terms. Within a loop the limit is higher,
+    because a few numbers are multiplied faster than vectors of them.
     """
     first, last = int(flat.first[group.nodes[0]]), int(flat.last[group.nodes[0]])
-    if len(group.nodes) > 1 or last - first > (IN_TURN if in_turn else SHORT):
+    if len(group.nodes) > 1 or last - first > (IN_LOOP if in_loop else SHORT):
         return []
     columns = [column[first:last].tolist() for column in (flat.factor, flat.other, flat.coefficient)]
     terms = list(zip(*columns, strict=True))
     kinds = [_kind(flat, *term) for term in terms]
-    if not in_turn and any(
+    if not in_loop and any(
         kinds.count(kind) > 1 for kind, (_, other, _) in zip(kinds, terms, strict=True) if other >= 0
     ):
         return []

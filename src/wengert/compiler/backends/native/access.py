@@ -7,7 +7,7 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from wengert.compiler.backends.native.emitter import Body, Emitter, Memory, Place, Register, affine, at
-from wengert.compiler.ir import BATCH, Access, Array, Window, contiguous
+from wengert.compiler.ir import BATCH, Access, Array, Slice, contiguous
 
 __all__ = ["Cells", "Location", "Point", "points_of"]
 
@@ -65,17 +65,17 @@ class Cells:
         self.seed = seed
         self.registers: dict[int, dict[int, dict[int, Register]]] = {}  # by array, by lanes, and by cell
         self.block: Place | None = None
-        self.turn: Place = at(0)  # of the loop that is written
-        self.rows_of: dict[int, Window] = {}  # by the id of an array of a turn: the row of another that it is
+        self.iteration: Place = at(0)  # of the loop that is written
+        self.rows_of: dict[int, Slice] = {}  # by the id of an array of an iteration: the row of another that it is
         self.unrolled: bool = False
 
     def at_block(self, block: Place | None) -> None:
         """Go on at a block of examples, or outside of any."""
         self.block = block
 
-    def at_turn(self, turn: Place, registers: dict[int, dict[int, dict[int, Register]]]) -> None:
-        """Go on at a turn of a loop, or behind the loop, with these values in registers."""
-        self.turn = turn
+    def at_iteration(self, iteration: Place, registers: dict[int, dict[int, dict[int, Register]]]) -> None:
+        """Go on at an iteration of a loop, or behind the loop, with these values in registers."""
+        self.iteration = iteration
         self.registers = {
             array: {lanes: dict(cells) for lanes, cells in held.items()} for array, held in registers.items()
         }
@@ -89,12 +89,12 @@ class Cells:
     def loop(
         self, low: int, high: int, step: int, body: Body, carried: Sequence[Register] = (), lanes: int = 0
     ) -> list[Register]:
-        """A loop, or its turns written out."""
+        """A loop, or its iterations written out."""
         if not self.unrolled:
             return list(self.to.loop(low, high, step, body, carried, lanes))
         values = list(carried)
-        for turn in range(low, high, step):
-            values = list(body(at(turn), values))
+        for iteration in range(low, high, step):
+            values = list(body(at(iteration), values))
         return values
 
     def over(
@@ -114,20 +114,20 @@ class Cells:
             if length - start >= size:
                 end = start + (length - start) // size * size
 
-                def turn(i: Place, _: Any, size: int = size) -> Sequence[Register]:
+                def iteration(i: Place, _: Any, size: int = size) -> Sequence[Register]:
                     own = [i] if at_lane else [affine(k, [(i, 1)]) for k in range(size)]
                     self.over(left[1:], lengths, lane, tiles, body, {**places, axis: own}, size if at_lane else lanes)
                     return ()
 
-                self.loop(start, end, size, turn)
+                self.loop(start, end, size, iteration)
                 start = end
             size = size // 2 if at_lane else length - start
 
     # -- cells ---------------------------------------------------------------------------------------------------------
 
-    def seen(self, array: Array) -> Window | None:
-        """Of which other array it is a part that moves on from turn to turn."""
-        return array.window or self.rows_of.get(id(array))
+    def seen(self, array: Array) -> Slice | None:
+        """Of which other array it is a part that moves on from iteration to iteration."""
+        return array.slice or self.rows_of.get(id(array))
 
     def tag(self, array: Array) -> int:
         """The id of the array in whose memory it lies."""
@@ -140,7 +140,7 @@ class Cells:
         """Where a cell of an array lies, which is then read, or else written."""
         seen = self.seen(array)
         if seen is not None:
-            array, cell = seen.array, affine(seen.base, [(cell, 1), (self.turn, seen.step)])
+            array, cell = seen.array, affine(seen.base, [(cell, 1), (self.iteration, seen.step)])
         if read:
             self.to.read.add(id(array))
         memory, base, pitch, step = self.storage[id(array)]
@@ -209,11 +209,11 @@ class Cells:
         """A cell with what the index adds for the example in a lane."""
         index = access.index
         assert index is not None
-        array, seen = index.array, index.array.window
+        array, seen = index.array, index.array.slice
         plain = [i for i in range(len(axes)) if axes[i] != BATCH]
         where = affine(index.base, [(point.places[i], index.strides[i]) for i in plain])
         if seen is not None:
-            array, where = seen.array, affine(seen.base, [(where, 1), (self.turn, seen.step)])
+            array, where = seen.array, affine(seen.base, [(where, 1), (self.iteration, seen.step)])
         home = self.rows[id(array)]
         where = self.to.checked(where, 1, array.size)
         if array.batched:

@@ -220,11 +220,11 @@ class C(Emitter):
     def each_example(self, body: Callable[[tuple[Place, Place, Place]], None]) -> None:
         """A loop over the examples."""
 
-        def turn(whole: Place, _: list[Register]) -> Sequence[Register]:
+        def iteration(whole: Place, _: list[Register]) -> Sequence[Register]:
             body((whole, whole, (0, {})))
             return ()
 
-        self.loop(0, "n", 1, turn)
+        self.loop(0, "n", 1, iteration)
 
     def constant(self, values: Any) -> Memory:
         kind = "i" if values.dtype.kind == "i" else "f"
@@ -320,7 +320,7 @@ class _Source:
         result = self.storage[id(out)].memory.name
         to.read.add(id(out))
         Lowering(to, steps, self.storage, self.rows, back.seed if back is not None else None).run((), copies)
-        lines = to.kept(to.scopes[0].lines)
+        lines = to.live_lines(to.scopes[0].lines)
         head, tail = self.memory([array for array in local if id(array) in to.read])
         if back is not None and back.seed is not None:
             head.append(f"const double seed = 1.0{' / n' if out.batched else ''};")

@@ -115,8 +115,10 @@ class Computes(Cells):
                 cost += (1.0 if step.out.strides[i] == 1 else SCATTERED * width) / summed
             else:
                 cost += 4.0 * width / summed
-            turns = length // width + bin(length % width).count("1") if i < kept else length // width + length % width
-            cost *= turns / length
+            iterations = (
+                length // width + bin(length % width).count("1") if i < kept else length // width + length % width
+            )
+            cost *= iterations / length
             if cost < least:
                 best, least = i, cost
         return best

@@ -98,7 +98,7 @@ class Emitter(ABC):
                 return scope.memo[text]
         return None
 
-    def kept(self, lines: Sequence[Any]) -> list[str]:
+    def live_lines(self, lines: Sequence[Any]) -> list[str]:
         """The lines without the stores that nothing reads."""
         return [line if type(line) is str else line[1] for line in lines if type(line) is str or line[0] in self.read]
 
@@ -207,7 +207,7 @@ class Emitter(ABC):
     def loop(
         self, low: int, high: int | str, step: int, body: Body, carried: Sequence[Register] = (), lanes: int = 0
     ) -> list[Register]:
-        """A loop; what is carried from turn to turn, as it is in the end. There is one turn at least."""
+        """A loop; what is carried from iteration to iteration, as it is in the end. There is one iteration at least."""
 
     @abstractmethod
     def each_example(self, body: Callable[[tuple[Place, Place, Place]], None]) -> None:

@@ -323,14 +323,14 @@ class LLVM(BitEmitter):
         return Memory(self.globals[key][0], kind, array.size)
 
     def each_example(self, body: Callable[[tuple[Place, Place, Place]], None]) -> None:
-        def turn(whole: Place, _: list[Register]) -> Sequence[Register]:
+        def iteration(whole: Place, _: list[Register]) -> Sequence[Register]:
             (name,) = whole[1]
             block = self.emit(f"and i64 {name}, {-self.width}", "i")
             lane = self.emit(f"and i64 {name}, {self.width - 1}", "i")
             body((whole, self.offset(block), self.offset(lane)))
             return ()
 
-        self.loop(0, "%n", 1, turn)
+        self.loop(0, "%n", 1, iteration)
 
     # -- loops and functions ------------------------------------------------------------------------------------------
 
@@ -378,7 +378,7 @@ class LLVM(BitEmitter):
         self.scopes = [Scope()]
 
     def text(self, entries: Mapping[str, Sequence[int]]) -> str:
-        """The module: the functions, and entries that call some of them in turn."""
+        """The module: the functions, and entries that call some of them one after another."""
         lines = [text for _, text in self.globals.values()]
         if self.checks:
             lines.append(CHECK)
@@ -392,7 +392,7 @@ class LLVM(BitEmitter):
             lines += [
                 f"define internal void @{name}({SIGNATURE}) noinline #0 {{",
                 "entry:",
-                *self.kept(body),
+                *self.live_lines(body),
                 " ret void",
                 "}",
             ]
@@ -417,6 +417,6 @@ class LLVM(BitEmitter):
         self.hints |= inner.hints
         self.needed.update(inner.needed)
         waiting += inner.needed
-        lines = inner.kept(inner.scopes[0].lines)
+        lines = inner.live_lines(inner.scopes[0].lines)
         text = inner.wide(made, width)
         return [f"define internal {ty} @{name}({ty} %x) noinline #0 {{", "entry:", *lines, f" ret {ty} {text}", "}"]

@@ -15,36 +15,36 @@ from typing import NamedTuple
 from wengert.compiler.backends.native.access import Location, points_of
 from wengert.compiler.backends.native.compute import Computes
 from wengert.compiler.backends.native.emitter import Emitter, Memory, Place, Register, affine, at
-from wengert.compiler.ir import BATCH, Access, Array, Assemble, Compute, Kept, Loop, Step, Window
+from wengert.compiler.ir import BATCH, Access, Array, Assemble, Compute, Loop, LoopOutput, Slice, Step
 
 __all__ = ["Copy", "Lowering", "arrays_made"]
 
 LINES = 1500  # of a function: to generate code takes longer than in proportion
-CARRIED = 16  # so many numbers of something kept, at most, stay in registers from turn to turn: most machines have 16
+CARRIED = 16  # numbers of an output that stay in registers between iterations, at most: most machines have 16
 Copy = tuple[Array | None, Array, Memory, int]
 
 
 def arrays_made(steps: Sequence[Step]) -> list[Array]:
-    """The arrays that take memory: of a turn of a loop those that are not kept."""
+    """The arrays that take memory: within a loop, those that are not its outputs."""
     made = []
     for step in steps:
         made += step.makes
         if isinstance(step, Loop):
-            kept = {id(kept.part) for kept in step.kept}
-            made += [each.out for each in step.steps if id(each.out) not in kept]
+            stored = {id(output.part) for output in step.outputs}
+            made += [each.out for each in step.steps if id(each.out) not in stored]
     return made
 
 
 class State(NamedTuple):
-    """What a loop carries in registers: of something kept the rows that turns see, that of the last turn first."""
+    """What a loop carries in registers: of an output the rows that iterations see, that of the last iteration first."""
 
-    kept: Kept
+    output: LoopOutput
     size: int  # how many numbers
-    windows: list[tuple[Array, list[int]]]  # what turns see, and which numbers its cells are
+    slices: list[tuple[Array, list[int]]]  # what iterations see, and which numbers its cells are
 
 
 def split(states: Sequence[State], values: Sequence[Register]) -> Iterator[tuple[State, Sequence[Register]]]:
-    """Each of these, with what it is at a turn."""
+    """Each of these, with what it is at an iteration."""
     start = 0
     for state in states:
         yield state, values[start : start + state.size]
@@ -76,7 +76,7 @@ class Lowering(Computes):
                 and the memory.
         """
         first = len(self.to.functions)
-        phases: list[list[Callable[[], None]]] = []  # by turns outside of blocks and in them
+        phases: list[list[Callable[[], None]]] = []  # by iterations outside of blocks and in them
         phase_of: dict[int, int] = {}  # by the id of an array that is made
 
         def enter(blocks: bool, reads: Sequence[Array], makes: Sequence[Array], action: Callable[[], None]) -> None:
@@ -107,7 +107,7 @@ class Lowering(Computes):
             while waiting and self.to.size < LINES:
                 waiting.pop()()
 
-        def turn(block: Place, _: list[Register]) -> Sequence[Register]:
+        def iteration(block: Place, _: list[Register]) -> Sequence[Register]:
             self.at_block(block)
             some()
             return ()
@@ -115,7 +115,7 @@ class Lowering(Computes):
         while waiting:
             self.to.begin()
             if blocks:
-                self.to.loop(0, self.to.examples, self.width, turn)
+                self.to.loop(0, self.to.examples, self.width, iteration)
             else:
                 some()
             self.at_block(None)
@@ -124,7 +124,7 @@ class Lowering(Computes):
     def step(self, step: Step) -> None:
         """One step."""
         if isinstance(step, Loop):
-            self.turns(step)
+            self.iterations(step)
         elif isinstance(step, Compute):
             self.compute(step)
         else:
@@ -132,75 +132,75 @@ class Lowering(Computes):
 
     # -- Loop ---------------------------------------------------------------------------------------------------------
 
-    def turns(self, loop: Loop) -> None:
-        """A loop: the arrays of a turn lie where they are kept, if they are."""
+    def iterations(self, loop: Loop) -> None:
+        """A loop: the arrays of an iteration lie where they are kept, if they are."""
         further: dict[int, list[tuple[Array, int]]] = {}
-        for kept in loop.kept:
-            part, out, before = kept
-            first = loop.first_row(kept) * part.size
+        for output in loop.outputs:
+            part, out, initial = output
+            first = loop.first_row(output) * part.size
             if id(part) in self.rows_of:
                 further.setdefault(id(part), []).append((out, first))
             else:
-                self.rows_of[id(part)] = Window(out, first, part.size)
+                self.rows_of[id(part)] = Slice(out, first, part.size)
             start = loop.count * part.size if loop.backward else 0
-            self.fill(out, at(start), before, loop.rows_before(kept) * part.size)
-        held, turn_before = self.registers, self.turn
+            self.fill(out, at(start), initial, loop.initial_rows(output) * part.size)
+        held, iteration_before = self.registers, self.iteration
         states = self.states(loop)
 
-        def turn(number: Place, values: list[Register]) -> Sequence[Register]:
-            self.at_turn(affine(loop.count - 1, [(number, -1)]) if loop.backward else number, held)
+        def iteration(number: Place, values: list[Register]) -> Sequence[Register]:
+            self.at_iteration(affine(loop.count - 1, [(number, -1)]) if loop.backward else number, held)
             for state, numbers in split(states, values):
-                for window, places in state.windows:
-                    self.registers[id(window)] = {1: {cell: numbers[place] for cell, place in enumerate(places)}}
+                for piece, places in state.slices:
+                    self.registers[id(piece)] = {1: {cell: numbers[place] for cell, place in enumerate(places)}}
             for step in loop.steps:
                 self.step(step)
                 for out, first in further.get(id(step.out), ()):
-                    row = affine(first, [(self.turn, step.out.size)])
+                    row = affine(first, [(self.iteration, step.out.size)])
                     self.fill(out, row, step.out, step.out.size)
             left = list[Register]()
             for state, numbers in split(states, values):
-                part = state.kept.part
+                part = state.output.part
                 made = [self.fetch(part, at(cell), self.block) for cell in range(part.size)]
                 left += [*made, *numbers][: state.size]
             return left
 
         begin = [value for state in states for value in self.begin(loop, state)]
-        end = self.to.loop(0, loop.count, 1, turn, begin, 0 if states and states[0].kept.out.batched else 1)
-        self.at_turn(turn_before, held)
+        end = self.to.loop(0, loop.count, 1, iteration, begin, 0 if states and states[0].output.out.batched else 1)
+        self.at_iteration(iteration_before, held)
         for state, numbers in split(states, end):
-            out, size = state.kept.out, state.kept.part.size
+            out, size = state.output.out, state.output.part.size
             for place, number in enumerate(numbers):
                 row = place // size if loop.backward else out.size // size - 1 - place // size
                 self.registers.setdefault(id(out), {}).setdefault(1, {})[row * size + place % size] = number
 
     def states(self, loop: Loop) -> list[State]:
-        """What is carried from turn to turn in registers: the little that is kept and seen by later turns."""
+        """Return what a loop carries in registers: small outputs that later iterations read."""
         states: list[State] = []
-        for kept in loop.kept:
-            size, windows, far = kept.part.size, list[tuple[Array, list[int]]](), 0
-            for window in loop.windows:
-                seen = window.window
-                if seen is None or seen.array is not kept.out:
+        for output in loop.outputs:
+            size, slices, far = output.part.size, list[tuple[Array, list[int]]](), 0
+            for piece in loop.slices:
+                seen = piece.slice
+                if seen is None or seen.array is not output.out:
                     continue
                 places = []
-                for cell in range(seen.base, seen.base + window.size):
-                    row = cell // size - loop.first_row(kept)  # from that of the turn on
+                for cell in range(seen.base, seen.base + piece.size):
+                    row = cell // size - loop.first_row(output)  # from that of the iteration on
                     places.append((abs(row) - 1) * size + cell % size)
-                windows.append((window, places))
+                slices.append((piece, places))
                 far = max(far, -(-(max(places) + 1) // size))
             if 0 < far * size <= CARRIED and size <= self.to.unrolled:
-                states.append(State(kept, far * size, windows))
-        return [state for state in states if state.kept.out.batched == states[0].kept.out.batched]
+                states.append(State(output, far * size, slices))
+        return [state for state in states if state.output.out.batched == states[0].output.out.batched]
 
     def begin(self, loop: Loop, state: State) -> list[Register]:
-        """What it is before the first turn."""
-        kept, size = state.kept, state.kept.part.size
-        before, values = kept.before, list[Register]()
+        """What it is before the first iteration."""
+        output, size = state.output, state.output.part.size
+        initial, values = output.initial, list[Register]()
         for place in range(state.size):
             back, cell = divmod(place, size)
-            row = back if loop.backward else loop.rows_before(kept) - 1 - back
-            block = self.block if before is not None and before.batched else None
-            values.append(self.to.number(0.0) if before is None else self.fetch(before, at(row * size + cell), block))
+            row = back if loop.backward else loop.initial_rows(output) - 1 - back
+            block = self.block if initial is not None and initial.batched else None
+            values.append(self.to.number(0.0) if initial is None else self.fetch(initial, at(row * size + cell), block))
         return values
 
     def fill(self, out: Array, start: Place, source: Array | None, count: int) -> None:

@@ -1,4 +1,4 @@
-"""A recurrence as a Loop: one turn is lifted by itself, and what others read of all turns gets an axis of turns."""
+"""A recurrence as a Loop: one iteration is lifted by itself, and arrays of all iterations get an axis of them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from wengert.compiler.ir import (
     Array,
     Assemble,
     Compute,
-    Kept,
     Loop,
-    Window,
+    LoopOutput,
+    Slice,
     contiguous,
     distinct,
     fuse,
@@ -32,7 +32,7 @@ __all__ = ["LoopLifter"]
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 
 
-class _Straight(Exception):  # noqa: N818  (no fault: a reason to do turn by turn)
+class _Straight(Exception):  # noqa: N818  (no fault: a reason to do iteration by iteration)
     """Why a recurrence does not become a loop."""
 
 
@@ -42,14 +42,14 @@ class LoopLifter:
     def __init__(self, outer: Lifter, run: Recurrence) -> None:
         self.outer = outer
         self.run = run
-        self.turn: _Turn = _Turn(outer, run)
+        self.iteration: _Iteration = _Iteration(outer, run)
 
     def plan(self) -> None:
         """Name the parameters that products take."""
-        self.turn.plan(self.turn.flat.groups)
+        self.iteration.plan(self.iteration.flat.groups)
 
     def make(self) -> None:
-        """The loop; turn by turn what cannot be one."""
+        """The loop; iteration by iteration what cannot be one."""
         outer, count = self.outer, len(self.outer.program.steps)
         try:
             self.loop()
@@ -62,35 +62,35 @@ class LoopLifter:
 
     def loop(self) -> None:
         """Make it."""
-        run, turn, outer = self.run, self.turn, self.outer
-        turn.place_all()
-        carried = turn.carry()
-        for group in turn.flat.groups:
-            turn.make(group)
-        for window, group in carried:
-            turn.lay_out(group, window)
-        program = turn.program
-        stored = [turn.number[id(step.out)] for step in program.each_step()]
-        stored = [place for place in stored if (turn.place[: run.size] == place).any()]
+        run, iteration, outer = self.run, self.iteration, self.outer
+        iteration.place_all()
+        carried = iteration.carry()
+        for group in iteration.flat.groups:
+            iteration.make(group)
+        for piece, group in carried:
+            iteration.lay_out(group, piece)
+        program = iteration.program
+        stored = [iteration.number[id(step.out)] for step in program.each_step()]
+        stored = [place for place in stored if (iteration.place[: run.size] == place).any()]
         parts = [program.arrays[place] for place in stored]
         outer.program.padded |= program.padded
-        kept: list[Kept] = []
+        outputs: list[LoopOutput] = []
         node_ids = run.node_ids
         for place, part in zip(stored, parts, strict=True):
-            members = np.flatnonzero(turn.place[: run.size] == place)
-            back = max((lag for q, lag in run.carried if turn.place[q] == place), default=0)
-            before = self.before(part, members, back)
-            shape = (*part.shape[: int(part.batched)], back + run.turns, *part.cell_shape)
+            members = np.flatnonzero(iteration.place[: run.size] == place)
+            back = max((lag for q, lag in run.carried if iteration.place[q] == place), default=0)
+            initial = self.initial(part, members, back)
+            shape = (*part.shape[: int(part.batched)], back + run.iterations, *part.cell_shape)
             out = outer.enter(Array(f"{part.name}s", shape, "value", nonnegative=part.nonnegative and not back))
-            kept.append(Kept(part, out, before))
-            rows = (back + np.arange(run.turns))[:, None] * part.size
-            outer.assign(node_ids[:, members], out, rows + turn.cell[members])
+            outputs.append(LoopOutput(part, out, initial))
+            rows = (back + np.arange(run.iterations))[:, None] * part.size
+            outer.assign(node_ids[:, members], out, rows + iteration.cell[members])
         program.outputs = {str(n): part for n, part in enumerate(parts)}
         fuse(program)
-        turn.look_through_windows({place: entry.out for place, entry in zip(stored, kept, strict=True)})
+        iteration.read_through_slices({place: entry.out for place, entry in zip(stored, outputs, strict=True)})
         for array in program.of_role("const"):
             outer.enter(array)
-        outer.program.steps += self.by_batch(Loop(run.turns, program.each_step(), kept))
+        outer.program.steps += self.by_batch(Loop(run.iterations, program.each_step(), outputs))
 
     def by_batch(self, loop: Loop) -> list[Loop]:
         """What has no batch in a loop of its own, in front of what has one."""
@@ -98,44 +98,44 @@ class LoopLifter:
         if len(alone) in (0, len(loop.steps)):
             return [loop]
         first = Loop(loop.count, [step for step in loop.steps if id(step.out) in alone], [])
-        first.kept = [kept for kept in loop.kept if id(kept.part) in alone]
+        first.outputs = [output for output in loop.outputs if id(output.part) in alone]
         loop.steps = [step for step in loop.steps if id(step.out) not in alone]
-        loop.kept = [kept for kept in loop.kept if id(kept.part) not in alone]
-        rows = {id(kept.part): kept for kept in first.kept}
+        loop.outputs = [output for output in loop.outputs if id(output.part) not in alone]
+        rows = {id(output.part): output for output in first.outputs}
         seen: dict[int, Array] = {}
 
-        def window(array: Array) -> Array:
-            """The window on the row of each turn."""
+        def piece(array: Array) -> Array:
+            """The slice on the row of each iteration."""
             if id(array) not in alone:
                 return array
             if id(array) not in rows:
-                rows[id(array)] = Kept(
+                rows[id(array)] = LoopOutput(
                     array, self.outer.enter(Array(f"{array.name}s", (loop.count, *array.shape), "value"))
                 )
-                first.kept.append(rows[id(array)])
+                first.outputs.append(rows[id(array)])
             if id(array) not in seen:
-                kept = rows[id(array)]
-                start = first.first_row(kept) * array.size
-                seen[id(array)] = replace(array, role="window", window=Window(kept.out, start, array.size))
+                output = rows[id(array)]
+                start = first.first_row(output) * array.size
+                seen[id(array)] = replace(array, role="slice", slice=Slice(output.out, start, array.size))
             return seen[id(array)]
 
         for step in loop.steps:
             if isinstance(step, Compute):
                 for access in step.operands:
-                    access.array = window(access.array)
+                    access.array = piece(access.array)
             else:
-                step.parts = [(access, window(part)) for access, part in step.parts]
+                step.parts = [(access, piece(part)) for access, part in step.parts]
         return [first, loop]
 
-    def before(self, part: Array, members: Ints, back: int) -> Array | None:
-        """What stands in front of the turns of what is carried from turn to turn; None for zeros."""
+    def initial(self, part: Array, members: Ints, back: int) -> Array | None:
+        """What stands in front of the iterations of what is carried from iteration to iteration; None for zeros."""
         run, outer, flat = self.run, self.outer, self.outer.flat
         if not back:
             return None
         known = {key: node for key, node in run.initial.items() if key[0] in set(members.tolist())}
         ids = np.full((back, part.size), next(iter(known.values())))
         for (q, lag), node in known.items():
-            ids[back - lag, self.turn.cell[q]] = node
+            ids[back - lag, self.iteration.cell[q]] = node
         if (flat.source[ids] == CONST).all() and not flat.constants[ids - flat.n].any():
             return None
         shape = (back, *part.cell_shape)
@@ -147,8 +147,8 @@ class LoopLifter:
         return outer.compute("c", shape, [operand], lambda x: x)
 
 
-def _flat_turn(flat: FlatGraph, run: Recurrence) -> FlatGraph:
-    """A turn as a flat graph of its own: its numbers, then what it reads of earlier turns and of outside."""
+def _flat_iteration(flat: FlatGraph, run: Recurrence) -> FlatGraph:
+    """An iteration as a flat graph of its own: its numbers, then what it reads of earlier iterations and of outside."""
     size, listing = run.size, run.listing
     low = int(listing.begin[run.first])
     of_turn = listing.nodes[low : low + size]
@@ -162,7 +162,7 @@ def _flat_turn(flat: FlatGraph, run: Recurrence) -> FlatGraph:
     fixed = (columns[0] == CONST) & (run.columns == run.columns[0]).all(0)
     source[size + len(run.carried) : size + len(run.carried) + len(outside)] = outside
     numbers = np.flatnonzero(fixed)
-    names = np.arange(count + 1)  # a number that is the same in each turn is a constant of the turn, too
+    names = np.arange(count + 1)  # a number that is the same in each iteration is a constant of the iteration, too
     names[size + len(run.carried) + numbers] = count + np.arange(len(numbers))
     constants = flat.constants[run.columns[0, numbers] - flat.n] if len(numbers) else np.zeros(0)
     start = listing.start[low : low + size + 1] - listing.start[low]
@@ -177,30 +177,30 @@ def _flat_turn(flat: FlatGraph, run: Recurrence) -> FlatGraph:
     return FlatGraph(count, constants, source, first, last, left, right, run.scale, left, starts, groups, places)
 
 
-class _Turn(Lifter):
-    """One turn. What lies outside is read through windows, and so is what is carried, as its groups list it."""
+class _Iteration(Lifter):
+    """One iteration. What lies outside is read through slices, and so is what is carried, as its groups list it."""
 
     def __init__(self, outer: Lifter, run: Recurrence) -> None:
         super().__init__(
-            _flat_turn(outer.flat, run), outer.batched, counts=outer.counts, given=outer.given, in_turn=True
+            _flat_iteration(outer.flat, run), outer.batched, counts=outer.counts, given=outer.given, in_loop=True
         )
         self.outer = outer
         self.run = run
         self.leaf: int = run.size + len(run.carried)  # the first number that is read from outside
-        self.groups: dict[int, Group] = {}  # by the id of a window: what is carried, and seen through it
+        self.groups: dict[int, Group] = {}  # by the id of a slice: what is carried, and seen through it
 
     # -- what is read from outside ------------------------------------------------------------------------------------
 
     def columns(self, node_ids: Ints) -> Ints:
-        """Which numbers leaves are in each turn."""
+        """Which numbers leaves are in each iteration."""
         return self.run.columns[:, node_ids - self.leaf]
 
     def is_loose(self, node_ids: Any) -> Any:
-        """Which of these numbers are parameters, in each turn, that are stored nowhere yet."""
+        """Which of these numbers are parameters, in each iteration, that are stored nowhere yet."""
         return (self.flat.source[node_ids] == PARAM) & (self.place[node_ids] < 0)
 
     def allocate(self, stem: str, node_ids: Ints) -> bool:
-        """Make parameters arrays of their own; those that are others in each turn an array with an axis of turns."""
+        """Make parameters arrays of their own; those that differ between iterations get an axis of iterations."""
         if not node_ids.size or not self.is_loose(node_ids).all():
             return False
         node_ids, _ = without_broadcast(node_ids)
@@ -227,14 +227,14 @@ class _Turn(Lifter):
         self.put(leaves[~is_const & (self.flat.source[leaves] != PARAM)])
 
     def put_numbers(self, leaves: Ints, values: Any) -> None:
-        """Numbers that are others in each turn."""
+        """Numbers that are others in each iteration."""
         array = self.outer.array("k", values.shape if values.shape[1] > 1 else values.shape[:1], "const")
         array.value = np.ascontiguousarray(values).reshape(array.shape)
         self.show(leaves, array, np.arange(len(leaves)), len(leaves))
 
     def put(self, leaves: Ints) -> None:
         """Say where these lie: in an array outside, at the same cells or at cells that move on evenly, or in a new one
-        that has them turn by turn.
+        that has them iteration by iteration.
         """
         leaves = leaves[self.place[leaves] < 0]
         if not len(leaves):
@@ -261,7 +261,7 @@ class _Turn(Lifter):
             self.show(leaves[~even], stacked, np.arange(ids.shape[1]), ids.shape[1])
 
     def show(self, leaves: Ints, array: Array, cells: Ints, step: int) -> None:
-        """Let leaves lie at cells of an array outside, which move by so many from turn to turn."""
+        """Let leaves lie at cells of an array outside, which move by so many from iteration to iteration."""
         if not step:
             if id(array) not in self.number:
                 self.enter(array)
@@ -271,14 +271,14 @@ class _Turn(Lifter):
         low, high = int(cells.min()) // row * row, (int(cells.max()) // row + 1) * row
         lead = array.shape[: int(array.batched)]
         shape = array.cell_shape[1:] if _is_row(array, step) and high - low == row else (high - low,) * (high - low > 1)
-        window = self.array(f"{array.name}_t", (*lead, *shape), "window")
-        window.window = Window(array, low, step)
-        self.assign(leaves, window, cells - low)
+        piece = self.array(f"{array.name}_t", (*lead, *shape), "slice")
+        piece.slice = Slice(array, low, step)
+        self.assign(leaves, piece, cells - low)
 
     # -- what is carried ----------------------------------------------------------------------------------------------
 
     def carry(self) -> list[tuple[Array, Group]]:
-        """Say where what earlier turns left lies: group by group, a row of its numbers for each turn."""
+        """Say where what earlier iterations left lies: group by group, a row of its numbers for each iteration."""
         run, groups, carried = self.run, self.groups, []
         for group in self.flat.groups:
             lags = [lag for q, lag in run.carried if group.nodes[0] <= q <= group.nodes[-1]]
@@ -287,18 +287,18 @@ class _Turn(Lifter):
             width, rows = len(group.nodes), max(lags) - min(lags) + 1
             leaves = [n for n, (q, _) in enumerate(run.carried) if group.nodes[0] <= q <= group.nodes[-1]]
             batch = (BATCH,) if self.batched and self.flat.source[group.nodes[0]] == VARYING else ()
-            window = self.array("w", (*batch, *[n for n in (rows, width) if n > 1]), "window")
-            window.window = Window(window, -max(lags) * width, width)  # the array is not there yet, nor how far back
+            piece = self.array("w", (*batch, *[n for n in (rows, width) if n > 1]), "slice")
+            piece.slice = Slice(piece, -max(lags) * width, width)  # the array is not there yet, nor how far back
             for leaf in leaves:
                 q, lag = run.carried[leaf]
                 at = (max(lags) - lag) * width + q - int(group.nodes[0])
-                self.assign(np.array([run.size + leaf]), window, np.array([at]))
-            groups[id(window)] = group
-            carried.append((window, group))
+                self.assign(np.array([run.size + leaf]), piece, np.array([at]))
+            groups[id(piece)] = group
+            carried.append((piece, group))
         return carried
 
-    def lay_out(self, group: Group, window: Array) -> None:
-        """See that the numbers of a group lie as its turns are read, one behind another."""
+    def lay_out(self, group: Group, piece: Array) -> None:
+        """See that the numbers of a group lie as its iterations are read, one behind another."""
         places, cells = self.place[group.nodes], self.cell[group.nodes]
         array = self.program.arrays[int(places[0])]
         as_listed = (places == places[0]).all() and np.array_equal(cells, np.arange(len(cells)))
@@ -306,39 +306,39 @@ class _Turn(Lifter):
             out = self.compute("u", (len(cells),), [self.operand(group.nodes)], lambda x: x)
             self.assign(group.nodes, out, np.arange(len(cells)))
             array = out
-        if array.batched != window.batched:
+        if array.batched != piece.batched:
             raise _Straight
 
     # -- in the end ---------------------------------------------------------------------------------------------------
 
-    def look_through_windows(self, outs: dict[int, Array]) -> None:
-        """Let each operand be read through a window on the rows that it reads and no others."""
+    def read_through_slices(self, outs: dict[int, Array]) -> None:
+        """Let each operand be read through a slice on the rows that it reads and no others."""
         made: dict[tuple[int, int, int, tuple[int, ...]], Array] = {}
 
         def seen(array: Array, low: int, high: int) -> tuple[Array, int]:
-            """The window on the rows of these cells, and its first cell."""
-            window = array.window
-            assert window is not None
-            of, base = window.array, window.base
+            """The slice on the rows of these cells, and its first cell."""
+            piece = array.slice
+            assert piece is not None
+            of, base = piece.array, piece.base
             if id(array) in self.groups:
                 of = outs[int(self.place[self.groups[id(array)].nodes[0]])]
-                base += (of.cell_shape[0] - self.run.turns) * window.step
-            row = abs(window.step) if _is_row(of, window.step) else 1
+                base += (of.cell_shape[0] - self.run.iterations) * piece.step
+            row = abs(piece.step) if _is_row(of, piece.step) else 1
             start, end = (base + low) // row * row, ((base + high) // row + 1) * row
-            shape: tuple[int, ...] = of.cell_shape[1:] if _is_row(of, window.step) else ()
+            shape: tuple[int, ...] = of.cell_shape[1:] if _is_row(of, piece.step) else ()
             if end - start > row:
                 shape = ((end - start) // row, *shape)
-            key = id(of), start, window.step, shape
+            key = id(of), start, piece.step, shape
             if key not in made:
-                made[key] = self.array("w", (*of.shape[: int(of.batched)], *shape), "window")
-                made[key].window = Window(of, start, window.step)
+                made[key] = self.array("w", (*of.shape[: int(of.batched)], *shape), "slice")
+                made[key].slice = Slice(of, start, piece.step)
                 made[key].nonnegative = of.nonnegative
             return made[key], start - base
 
         for step in self.program.steps:
             if isinstance(step, Compute):
                 for x in step.operands:
-                    if x.array.window is None:
+                    if x.array.slice is None:
                         continue
                     plain = [(s, n) for s, n in zip(x.strides, step.axes, strict=True) if n != BATCH]
                     low = x.base + sum(min(0, s * (n - 1)) for s, n in plain)
@@ -353,12 +353,12 @@ class _Turn(Lifter):
                     x.table = None if x.table is None else x.table - first
             elif isinstance(step, Assemble):
                 for n, (access, part) in enumerate(step.parts):
-                    if part.window is None:
+                    if part.slice is None:
                         continue
-                    window, first = seen(part, 0, part.size - 1)
-                    if first or window.size != part.size:
+                    piece, first = seen(part, 0, part.size - 1)
+                    if first or piece.size != part.size:
                         raise _Straight
-                    step.parts[n] = Access(step.out, access.base, _strides(step.out, window)), window
+                    step.parts[n] = Access(step.out, access.base, _strides(step.out, piece)), piece
 
 
 def _strides(out: Array, part: Array) -> tuple[int, ...]:

@@ -1,7 +1,7 @@
 """Recurrences in a flat graph: stretches of groups that do the same again and again, with what they did before.
 
 Groups stand in the order of their levels, so that what could be done at once is one group already; what repeats there
-repeats in time. Only how things hang together counts: constants, coefficients and leaves may be others in each turn.
+repeats in time. Only the connections count: constants, coefficients and leaves may differ between iterations.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from wengert.ops import BY_NAME
 __all__ = ["Listing", "Recurrence", "recurrences"]
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
-# Measured with seven recurrences of 4 to 24 turns, as `benchmarks.recurrences` runs them, and their reverse sweeps:
-TURNS = 8  # so many turns at least: then a loop has 0.16 to 0.51 of the steps, with six up to 0.54,
+# Measured with seven recurrences of 4 to 24 iterations (`benchmarks.recurrences`) and their reverse sweeps:
+ITERATIONS = 8  # so many iterations at least: then a loop has 0.16 to 0.51 of the steps, with six up to 0.54,
 SAVED = 32  # and so many groups fewer: machine code of it is made in 0.3 to 0.6 of the time then, and runs as fast
-PERIOD = 256  # as many groups as a turn is looked for by; it may have some more
+PERIOD = 256  # as many groups as an iteration is looked for by; it may have some more
 LOOPS = 32  # of one program
 POW = BY_NAME["pow"].code
 # Odd multipliers that spread bits, for hashes: that of Knuth's MMIX generator, and that of Vigna's xorshift64*, 2014.
@@ -97,10 +97,10 @@ def _candidates(listing: Listing, low: int, high: int) -> Iterator[Recurrence]:
 def _periods(signature: Ints) -> list[int]:
     """Distances at which stretches of 1, 2, 4, ... groups occur again, by the hashes of these."""
     hashed, found, length = signature * MIX, set(), 1
-    while length <= min(len(signature) // TURNS, PERIOD):
+    while length <= min(len(signature) // ITERATIONS, PERIOD):
         order = np.argsort(hashed, kind="stable")
         distances = np.diff(order)[hashed[order[1:]] == hashed[order[:-1]]]
-        distances = distances[distances * TURNS <= len(signature)]
+        distances = distances[distances * ITERATIONS <= len(signature)]
         if len(distances):
             values, counts = np.unique(distances, return_counts=True)
             found.update(values[np.argsort(-counts * np.minimum(values, 4 * length), kind="stable")[:3]].tolist())
@@ -116,17 +116,17 @@ def _true(flags: Any, first: int) -> list[tuple[int, int]]:
 
 
 def _stretches(listing: Listing, period: int, low: int, high: int) -> Iterator[tuple[int, int]]:
-    """Groups that look like those a period before, for as many turns as a loop has."""
+    """Groups that look like those a period before, for as many iterations as a loop has."""
     sign = listing.signature[low:high]
     for start, end in _true(sign[period:] == sign[:-period], low + period):
-        turns = (end - start) // period + 1
-        if turns >= TURNS and turns * period >= SAVED:  # counting one that begins in front of them
+        iterations = (end - start) // period + 1
+        if iterations >= ITERATIONS and iterations * period >= SAVED:  # counting one that begins in front of them
             yield start - period, end
 
 
 def _patterns(listing: Listing, period: int, first: int, last: int) -> Iterator[tuple[int, int]]:
-    """Those that also read the same: what was made a turn later than what the turn before read, or what was made
-    outside.
+    """Yield those that also read the same: what was computed one iteration later than what the previous iteration read,
+    or outside.
     """
     left, right, scale = listing.operands()
     low, high, shift = listing.begin[first], listing.begin[last], listing.begin[first + period] - listing.begin[first]
@@ -142,26 +142,28 @@ def _patterns(listing: Listing, period: int, first: int, last: int) -> Iterator[
     moved[1] &= listing.position[right[before]] >= 0
     bounds = listing.start[listing.begin[first + period : last]] - here.start
     alike = np.logical_and.reduceat(same, bounds)
-    ahead = int(listing.start[listing.begin[first + 2 * period]] - here.start)  # the operands of one turn
+    ahead = int(listing.start[listing.begin[first + 2 * period]] - here.start)  # the operands of one iteration
     pattern = (moved[0][ahead:] == moved[0][:-ahead]) & (moved[1][ahead:] == moved[1][:-ahead])
     keeps = np.logical_and.reduceat(pattern, bounds[period:] - ahead) & alike[period:]
     for start, end in _true(keeps, first + 2 * period):
         flags = alike[start - period - (first + period) : start - (first + period)]
         begin = start if flags.all() else start + int(np.flatnonzero(~flags)[-1]) + 1
-        if end - begin + 2 * period >= period * TURNS:
+        if end - begin + 2 * period >= period * ITERATIONS:
             yield begin - 2 * period, end
 
 
 def _settled(listing: Listing, period: int, first: int, last: int) -> Recurrence | None:
-    """The loop of a stretch, begun at the group where the least is carried from turn to turn, and after all that it
-    reads from outside is made, or ended before that is read.
+    """Return the loop of a stretch.
+
+    It begins where iterations carry the least, and after all that it reads from outside; or it ends before that is
+    read.
     """
     left, right, _ = listing.operands()
-    while last - first >= TURNS * period:
+    while last - first >= ITERATIONS * period:
         low, shift = listing.begin[first], listing.begin[first + period] - listing.begin[first]
         edges = slice(listing.start[low + shift], listing.start[listing.begin[last]])
-        turn = slice(listing.start[low], listing.start[low + shift])
-        length = turn.stop - turn.start
+        iteration = slice(listing.start[low], listing.start[low + shift])
+        length = iteration.stop - iteration.start
         latest = np.full(edges.stop - edges.start, -1)
         for side in (left, right):
             here = listing.position[side[edges]]
@@ -176,21 +178,28 @@ def _settled(listing: Listing, period: int, first: int, last: int) -> Recurrence
         first, last = (first, end) if end - first >= last - begin else (begin, last)
     else:
         return None
-    turns = (last - first) // period
-    spare = [r for r in range(period) if (last - first - r) // period >= max(turns - 1, TURNS)]
+    iterations = (last - first) // period
+    spare = [r for r in range(period) if (last - first - r) // period >= max(iterations - 1, ITERATIONS)]
     carried = {r: _carried(listing, period, first + r, first) for r in spare}
     for r in sorted(spare, key=lambda r: (carried[r], -((last - first - r) // period), r))[:2]:
-        turns = (last - first - r) // period
-        for earlier in (1, 0):  # the turn before may be one of them: of it only what it reads of others is different
-            if first + r >= earlier * period and listing.begin[first + r] and (turns + earlier - 1) * period >= SAVED:
-                made = Recurrence.of(listing, first + r - earlier * period, period, turns + earlier)
+        iterations = (last - first - r) // period
+        for earlier in (
+            1,
+            0,
+        ):  # the iteration before may be one of them: of it only what it reads of others is different
+            if (
+                first + r >= earlier * period
+                and listing.begin[first + r]
+                and (iterations + earlier - 1) * period >= SAVED
+            ):
+                made = Recurrence.of(listing, first + r - earlier * period, period, iterations + earlier)
                 if made is not None:
                     return made
     return None
 
 
 def _carried(listing: Listing, period: int, first: int, known: int) -> int:
-    """How many numbers a turn that begins at a group reads of earlier turns."""
+    """How many numbers an iteration that begins at a group reads of earlier iterations."""
     left, right, _ = listing.operands()
     low, shift = listing.begin[first + period], listing.begin[first + period] - listing.begin[first]
     edges = slice(listing.start[low], listing.start[low + shift])
@@ -200,8 +209,9 @@ def _carried(listing: Listing, period: int, first: int, known: int) -> int:
 
 
 def _with_sides(left: Ints, right: Ints) -> tuple[Ints, Ints]:
-    """The factors of each turn, where a number that all turns multiply by stands on the same side in all: where the
-    other factor is carried, that of the first turns may be anything, and they are listed the other way round.
+    """Return the factors of each iteration, with a common factor on the same side in all.
+
+    If the other factor is carried, that of the first iterations may be anything, and may come in the other order.
     """
     for side, other in ((left, right), (right, left)):
         turned = side != side[-1]
@@ -212,55 +222,59 @@ def _with_sides(left: Ints, right: Ints) -> tuple[Ints, Ints]:
 
 @dataclass
 class Recurrence:
-    """A loop: so many turns of so many groups, from the group `first` on.
+    """A loop: so many iterations of so many groups, from the group `first` on.
 
-    A turn's operands are numbers of the same turn; of one so many turns `lag` before; or of outside.
+    An iteration's operands are numbers of the same iteration; of one so many iterations `lag` before; or of outside.
     """
 
     listing: Listing
     first: int
     period: int
-    turns: int
-    size: int  # how many numbers a turn makes
-    names: tuple[Ints, Ints]  # of the operands of a turn: the number within the turn, or behind these the leaf
+    iterations: int
+    size: int  # how many numbers an iteration makes
+    names: tuple[
+        Ints, Ints
+    ]  # of the operands of an iteration: the number within the iteration, or behind these the leaf
     scale: Any  # their coefficients
-    carried: list[tuple[int, int]]  # the leaves that are a turn's number, and how many turns it is back
-    columns: Ints  # and those from outside: in each turn which number it is
-    scales: Any  # and those that are coefficients: in each turn which
+    carried: list[tuple[int, int]]  # the leaves that are an iteration's number, and how many iterations it is back
+    columns: Ints  # and those from outside: in each iteration which number it is
+    scales: Any  # and those that are coefficients: in each iteration which
     initial: dict[
         tuple[int, int], int
-    ]  # by a turn's number and how many turns it is before the first: what stands there
+    ]  # by an iteration's number and how many iterations it is before the first: what stands there
 
     @property
     def last(self) -> int:
         """The group behind it."""
-        return self.first + self.period * self.turns
+        return self.first + self.period * self.iterations
 
     @property
     def saved(self) -> int:
-        """How many groups of numbers it stands for, besides those of one turn."""
-        return self.period * (self.turns - 1)
+        """How many groups of numbers it stands for, besides those of one iteration."""
+        return self.period * (self.iterations - 1)
 
     @property
     def node_ids(self) -> Ints:
-        """The numbers of each turn."""
+        """The numbers of each iteration."""
         low = self.listing.begin[self.first]
-        return self.listing.nodes[low : low + self.size * self.turns].reshape(self.turns, self.size)
+        return self.listing.nodes[low : low + self.size * self.iterations].reshape(self.iterations, self.size)
 
     @classmethod
-    def of(cls, listing: Listing, first: int, period: int, turns: int) -> Recurrence | None:
+    def of(cls, listing: Listing, first: int, period: int, iterations: int) -> Recurrence | None:
         """The loop of these groups; None if they are none."""
         if first < 0:
             return None
-        last = first + period * turns
-        sign = listing.signature[first:last].reshape(turns, period)
+        last = first + period * iterations
+        sign = listing.signature[first:last].reshape(iterations, period)
         low, high = int(listing.begin[first]), int(listing.begin[last])
-        size = (high - low) // turns
-        counts = listing.count[low:high].reshape(turns, -1) if (high - low) == size * turns else listing.count[:0]
+        size = (high - low) // iterations
+        counts = (
+            listing.count[low:high].reshape(iterations, -1) if (high - low) == size * iterations else listing.count[:0]
+        )
         if not (sign == sign[0]).all() or not len(counts) or not (counts == counts[0]).all():
             return None
         edges = slice(listing.start[low], listing.start[high])
-        left, right, scale = [side[edges].reshape(turns, -1) for side in listing.operands()]
+        left, right, scale = [side[edges].reshape(iterations, -1) for side in listing.operands()]
         if not ((right < 0) == (right[0] < 0)).all():
             return None
         left, right = _with_sides(left, right)
@@ -269,14 +283,16 @@ class Recurrence:
             return None
         ids = np.concatenate([left, right[:, right[0] >= 0]], axis=1)
         position = listing.position[ids]
-        ends = position[-1] - low - (turns - 1) * size
-        lag, within = np.where(position[-1] >= low, -(ends // size), turns), ends % size
-        turn = np.arange(turns)[:, None]
-        inside = turn >= lag
-        expected = low + (turn - lag) * size + within
-        if (np.where(inside, position != expected, position >= low)).any() or not ((lag > 0) & (lag < turns)).any():
+        ends = position[-1] - low - (iterations - 1) * size
+        lag, within = np.where(position[-1] >= low, -(ends // size), iterations), ends % size
+        iteration = np.arange(iterations)[:, None]
+        inside = iteration >= lag
+        expected = low + (iteration - lag) * size + within
+        if (np.where(inside, position != expected, position >= low)).any() or not (
+            (lag > 0) & (lag < iterations)
+        ).any():
             return None
-        own, outer = lag < turns, np.flatnonzero(lag == turns)
+        own, outer = lag < iterations, np.flatnonzero(lag == iterations)
         carried = sorted({(q, m) for q, m in zip(within[own].tolist(), lag[own].tolist(), strict=True) if m > 0})
         place = {leaf: size + n for n, leaf in enumerate(carried)}
         initial: dict[tuple[int, int], int] = {}
@@ -301,4 +317,6 @@ class Recurrence:
         fixed = scale[0].copy()
         fixed[changing] = 1.0
         sides = first_side, second_side
-        return cls(listing, first, period, turns, size, sides, fixed, carried, columns, scale[:, changing], initial)
+        return cls(
+            listing, first, period, iterations, size, sides, fixed, carried, columns, scale[:, changing], initial
+        )
