@@ -113,7 +113,7 @@ def repeated(made: Any, arrays: list[Any], scale: float) -> Callable[[int], None
         def by_functions(times: int) -> None:
             with np.errstate(all="ignore"):
                 for _ in range(times):
-                    kernel.both(arrays, scale, buffers)
+                    kernel.forward_backward(arrays, scale, buffers)
 
         return by_functions
     import llvmlite.binding as llvm
@@ -135,7 +135,7 @@ def repeated(made: Any, arrays: list[Any], scale: float) -> Callable[[int], None
     places[-1] = (places[-1] + 63) // 64 * 64
 
     def by_code(held: Any, times: int) -> None:  # with what lies at the addresses
-        run(times, code.both, count, scale, *places)
+        run(times, code.forward_backward, count, scale, *places)
 
     return partial(by_code, (engine, arrays, own, outputs))
 

@@ -89,15 +89,18 @@ def _of_shape(shape: str, sizes: Sequence[int]) -> list[list[str]]:
     rows = []
     for size in (sizes[0], *sizes):  # the first time, what the process begins with is made too
         nodes, seconds, kernel, _ = preparation.prepare(preparation.SHAPES[shape](size))
-        steps = kernel.program.size + kernel.back.size
+        steps = kernel.program.size + kernel.backward.size
         times = []
         with tempfile.TemporaryDirectory() as folder:  # nothing is found there that was made before
             before, os.environ["WENGERT_CACHE"] = os.environ.get("WENGERT_CACHE"), folder
             for _ in range(2):
                 began = time.process_time()
-                made = BACKENDS["native"].kernel()(kernel.program, kernel.back, kernel.wanted)
+                made = BACKENDS["native"].kernel()(kernel.program, kernel.backward, kernel.wanted)
                 times.append(time.process_time() - began)
             os.environ.pop("WENGERT_CACHE") if before is None else os.environ.update(WENGERT_CACHE=before)
-        cells = [duration(sum(seconds.values())), *[duration(x) + " refused" * bool(made.refusal) for x in times]]
+        cells = [
+            duration(sum(seconds.values())),
+            *[duration(x) + " refused" * bool(made.fallback_reason) for x in times],
+        ]
         rows.append([shape, f"{nodes:,}", f"{steps:,}", *cells])
     return rows[1:]

@@ -299,7 +299,7 @@ def error(case: Case) -> float:
     buffers = kernel.buffers()
     buffers.params[:] = [leaf.data for leaf in leaves]
     with np.errstate(all="ignore"):
-        outputs, by_inputs = kernel.both([np.array([x.data for x in case.inputs])], 1.0, buffers)
+        outputs, by_inputs = kernel.forward_backward([np.array([x.data for x in case.inputs])], 1.0, buffers)
     got = np.concatenate([buffers.grads, by_inputs[0]])
     want = np.array([slopes[place[id(x)]] for x in (*leaves, *case.inputs)])
     off: float = float(np.abs(got - want).max()) / max(np.abs(want).max(), 1e-300)

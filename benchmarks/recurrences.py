@@ -94,7 +94,9 @@ def by_code(kernel: Any, buffers: Any, given: list[Any]) -> tuple[Callable[[], A
     tables = [(ctypes.c_void_p * len(arrays))(*[x.ctypes.data for x in arrays]) for arrays in (held, outputs)]
     addresses = [tables[0], buffers.params.ctypes.data, buffers.grads.ctypes.data, tables[1], aligned]
     pointers = [x if isinstance(x, ctypes.Array) else ctypes.c_void_p(x) for x in addresses]
-    function = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_double, *[ctypes.c_void_p] * 5)(kernel.code.both)
+    function = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_double, *[ctypes.c_void_p] * 5)(
+        kernel.code.forward_backward
+    )
     run = partial(function, ctypes.c_int64(1), ctypes.c_double(1.0), *pointers)
     setattr(run, "held", [*held, *outputs, scratch, kernel, buffers])  # noqa: B010  (they are known by their addresses alone)
     return run, outputs
@@ -114,7 +116,7 @@ def kernels(
     lifted = time.perf_counter() - began
     given = [np.array(x) if isinstance(x, list) else x for x in args]
     place = {id(p): n for n, p in enumerate(recording.parameters)}
-    loops = recording.kernel.program, recording.kernel.back
+    loops = recording.kernel.program, recording.kernel.backward
     programs = [[unrolled(program) for program in loops], loops]
     ways, taken = by_hand(name, made), {}
     for backend in ("numpy", "native", *["xla"] * xla):
@@ -125,10 +127,10 @@ def kernels(
             kernel = BACKENDS[backend].kernel()(*pair, recording.kernel.wanted)
             buffers = recording.buffers()
             if kernel.code is None:
-                kernel.both(given, 1.0, buffers)  # XLA compiles now
+                kernel.forward_backward(given, 1.0, buffers)  # XLA compiles now
             taken[f"{backend} {how}"] = time.perf_counter() - began
 
-            run, outputs = partial(kernel.both, given, 1.0, buffers), None
+            run, outputs = partial(kernel.forward_backward, given, 1.0, buffers), None
             if kernel.code is not None:
                 run, outputs = by_code(kernel, buffers, given)
 

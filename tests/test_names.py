@@ -127,7 +127,6 @@ GONE = {  # words that were names here, and what the field calls it
     "slip": "mistake", "slips": "mistakes", "Slip": "Mistake", "trial": "probe", "trials": "probes", "told": "reported",
     "About": "Subject", "doors": "interop", "house": "architecture", "rooms": "packages", "beyond": "optional",
 }  # fmt: skip
-NOT_YET = ("compiler",)  # packages whose names still have to follow
 
 
 def names_of(path: Path) -> set[str]:
@@ -146,8 +145,7 @@ def names_of(path: Path) -> set[str]:
 
 def test_words_that_nobody_knows_do_not_come_back() -> None:
     package = Path(wengert.__path__[0])
-    files = [path for path in package.rglob("*.py") if path.relative_to(package).parts[0] not in NOT_YET]
-    found = {path.relative_to(package).as_posix(): sorted(names_of(path) & GONE.keys()) for path in files}
+    found = {path.relative_to(package).as_posix(): names_of(path) & GONE.keys() for path in package.rglob("*.py")}
     assert {path: names for path, names in found.items() if names} == {}, "see what is written instead in GONE"
 
 

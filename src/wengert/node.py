@@ -288,7 +288,7 @@ def _plain(written: str, instead: str) -> OperandError:
 
 def _compared(how: str, x: Node, other: Any, outcome: Any) -> Any:
     """Return the outcome of a comparison, or a traced bool while a function is being traced."""
-    return outcome if _tracing_hook is None else _tracing_hook.compared(how, x, other, outcome)
+    return outcome if _tracing_hook is None else _tracing_hook.comparison(how, x, other, outcome)
 
 
 def refuse(why: str) -> None:

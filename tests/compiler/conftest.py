@@ -33,7 +33,7 @@ def programs_serve(monkeypatch: pytest.MonkeyPatch) -> None:
             return result
         plain = arguments.prepared(runtime.function, 0)() if how else result
         ((made, _),) = ran.served()
-        return ran.found if runtime.agrees(entry, made, arguments, arguments.example(0), plain) else result
+        return ran.found if runtime.matches(entry, made, arguments, arguments.example(0), plain) else result
 
     def first_single(runtime: Runtime, arguments: Any) -> Any:
         return by_program(runtime, arguments, "", single(runtime, arguments))

@@ -36,9 +36,11 @@ class Plain(Kernel):
     def forward(self, arrays: Sequence[Any], buffers: Buffers) -> dict[str, Any]:
         return self.run([self.program], arrays, 1.0, buffers)
 
-    def both(self, arrays: Sequence[Any], seed: float, buffers: Buffers) -> tuple[dict[str, Any], list[Any]]:
-        outputs = self.run([self.program, self.back], arrays, seed, buffers)
-        slopes = {name: self.made[id(array)] for name, array in self.back.gradients.items()}
+    def forward_backward(
+        self, arrays: Sequence[Any], seed: float, buffers: Buffers
+    ) -> tuple[dict[str, Any], list[Any]]:
+        outputs = self.run([self.program, self.backward], arrays, seed, buffers)
+        slopes = {name: self.made[id(array)] for name, array in self.backward.gradients.items()}
         for array, memory in zip(self.params, buffers.grad_arrays, strict=True):
             memory[...] = slopes.get(array.name, 0.0)
         return outputs, [slopes.get(array.name, np.zeros(array.shape)) for array in self.wanted]
@@ -47,7 +49,7 @@ class Plain(Kernel):
         given = [*zip(self.inputs, arrays, strict=True), *zip(self.params, buffers.param_arrays, strict=True)]
         given += [(array, array.value) for array in self.program.of_role("const")]
         self.made: dict[int, Any] = {id(array): np.asarray(x) for array, x in given}
-        self.made[id(self.back.seed)] = np.asarray(seed)
+        self.made[id(self.backward.seed)] = np.asarray(seed)
         self.count = next((len(self.made[id(array)]) for array in self.inputs if array.batched), 1)
         for step in [step for program in programs for step in program.steps]:
             self.made[id(step.out)] = self.compute(step) if isinstance(step, Compute) else self.assemble(step)

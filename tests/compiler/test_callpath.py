@@ -54,7 +54,7 @@ class Trusted:
                 call(self.compiled)
         for entry in self.compiled._runtime.entries.values():
             assert not entry.fallback_reason
-            assert all(bool(made.both_code) is machine for made in entry.specializations)
+            assert all(bool(made.forward_backward_code) is machine for made in entry.specializations)
         self.compiled.runtime = self.watched = Watched(self.compiled._runtime)
 
     def check(self, call: Any, want: Any, served: bool = True, parameters: Any = (W, B)) -> None:

@@ -405,7 +405,7 @@ def test_by_what_is_read_outside_nothing_is_derived() -> None:
     made = loss._runtime.latest()
     outside = {*range(len(made.parameters))} - {*made.own.tolist()}
     assert len(outside) == 14
-    assert len(made.kernel.back.gradients) < len(made.kernel.params)
+    assert len(made.kernel.backward.gradients) < len(made.kernel.params)
     text = loss.source("numpy", gradient=True)
     assert text.count("np.zeros((4, 3))") == 1, text  # the table's place among the derivatives
     with made.acquire() as space:

@@ -95,14 +95,14 @@ def test_written_out_its_turns_are_what_was_there(made: Callable[[], Made]) -> N
     compiled = wengert.compile(function, backend="numpy")
     compiled(*args)
     kernel, buffers = compiled._runtime.latest().kernel, compiled._runtime.latest().buffers()
-    program, back = unrolled(kernel.program), unrolled(kernel.back)
+    program, back = unrolled(kernel.program), unrolled(kernel.backward)
     assert not any(isinstance(step, Loop) for step in (*program.steps, *back.steps))
     verify(program)
     verify(back, [array for step in program.steps for array in step.makes] + program.arrays)
     straight = NumPyKernel(program, back, kernel.wanted)
     others = compiled._runtime.latest().buffers()
     given = [np.array(x) if isinstance(x, list) else x for x in args]
-    one, other = kernel.both(given, 1.0, buffers)[0], straight.both(given, 1.0, others)[0]
+    one, other = kernel.forward_backward(given, 1.0, buffers)[0], straight.forward_backward(given, 1.0, others)[0]
     assert difference(one["out"], other["out"]) < CLOSE
     assert difference(buffers.grads, others.grads) < CLOSE
 

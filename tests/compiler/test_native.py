@@ -50,7 +50,7 @@ class Checked:
 
     def __init__(self, lifted: tuple[Any, Any], width: int) -> None:
         self.kernel, self.buffers = kernel, _ = lifted
-        self.made = module(kernel.program, kernel.back, kernel.wanted, width, checks=True)
+        self.made = module(kernel.program, kernel.backward, kernel.wanted, width, checks=True)
         self.loaded = linked(compiled(self.made.text))
 
     def run(self, arrays: Any, seed: float | None) -> tuple[list[Any], Any]:
@@ -66,7 +66,7 @@ class Checked:
         work = room[-room.ctypes.data % 64 // 8 :]
         work[0] = 0.0
         pointers = [np.array([x.ctypes.data for x in some] + [0], np.int64) for some in (given, left)]
-        function = self.loaded.both if both else self.loaded.forward
+        function = self.loaded.forward_backward if both else self.loaded.forward
         function(
             count, 1.0 if seed is None else seed, pointers[0].ctypes.data, self.buffers.params.ctypes.data,
             slopes.ctypes.data, pointers[1].ctypes.data, work.ctypes.data,
@@ -86,7 +86,7 @@ def agree(made: Checked, arrays: Any) -> None:
             if seed is None:
                 want: list[Any] = list(kernel.forward(arrays, buffers).values())
             else:
-                outputs, by_inputs = kernel.both(arrays, seed, buffers)
+                outputs, by_inputs = kernel.forward_backward(arrays, seed, buffers)
                 want = [*outputs.values(), *by_inputs]
                 assert difference(slopes, buffers.grads) < CLOSE
         for x, y in zip(got, want, strict=True):
@@ -195,7 +195,7 @@ def test_every_operation_at_special_values(row: Any) -> None:
     made = wengert.compile(function, backend="native")
     made.map(*[np.array(x) for x in draw])
     recording = made._runtime.latest()
-    assert (recording.kernel.name, recording.kernel.refusal) == ("native", "")
+    assert (recording.kernel.name, recording.kernel.fallback_reason) == ("native", "")
     with recording.acquire() as space:
         assert space.run(columns, len(points), False, 1.0)
         got = space.values(len(points))
@@ -215,7 +215,7 @@ def test_vector_functions_keep_the_promise(name: str, width: int) -> None:
     call = f"define void @both(ptr %x, ptr %y) {{\n %a = load {ty}, ptr %x, align 8\n"
     call += f" %b = call {ty} @{name}.vector({ty} %a)\n store {ty} %b, ptr %y, align 8\n ret void\n}}\n"
     loaded = linked(compiled(to.text({}) + "\n" + call + "define void @forward() {\n ret void\n}"))
-    function = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(loaded.code.both)
+    function = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(loaded.code.forward_backward)
     draw = np.random.default_rng(8)
     numbers = [
         draw.normal(size=4000) * 10.0 ** draw.integers(-12, 3, 4000),
@@ -243,7 +243,7 @@ def test_what_only_python_can_do_is_numpys() -> None:
     total = made.mean([0.5, 1.0, 2.0])
     kernel = made._runtime.latest().kernel
     assert kernel.code is None
-    assert kernel.refusal == "third_native is computed in Python"
+    assert kernel.fallback_reason == "third_native is computed in Python"
     assert "not run as native: third_native is computed in Python" in made.report()
     want = sum(math.sin(x * W[0][0].data) / 3.0 for x in (0.5, 1.0, 2.0)) / 3.0
     assert total.data == pytest.approx(want, rel=1e-14)
@@ -251,11 +251,11 @@ def test_what_only_python_can_do_is_numpys() -> None:
 
 def test_a_kernel_has_code_of_the_seam() -> None:
     kernel, _ = KERNELS["network"]
-    native = NativeKernel(kernel.program, kernel.back, kernel.wanted)
+    native = NativeKernel(kernel.program, kernel.backward, kernel.wanted)
     assert isinstance(native.code, MachineCode)
-    assert native.code.forward != native.code.both
+    assert native.code.forward != native.code.forward_backward
     assert native.work(9) >= native.work(1) > 0
-    assert NumPyKernel(kernel.program, kernel.back).code is None
+    assert NumPyKernel(kernel.program, kernel.backward).code is None
 
 
 def test_indices_out_of_bounds_never_reach_the_code() -> None:
@@ -278,16 +278,16 @@ def test_the_first_result_is_the_codes() -> None:
 
 def test_threads_share_code() -> None:
     kernel, buffers = KERNELS["network"]
-    made = linked(compiled(module(kernel.program, kernel.back, kernel.wanted, native_width()).text))
+    made = linked(compiled(module(kernel.program, kernel.backward, kernel.wanted, native_width()).text))
     draw = np.random.default_rng(3)
     arrays = [draw.normal(size=(50, 3)), draw.normal(size=50)]
-    kernel.both(arrays, 1.0, buffers)
+    kernel.forward_backward(arrays, 1.0, buffers)
     want, wrong = buffers.grads.copy(), []
 
     def work() -> None:
         one = Checked.__new__(Checked)
         one.kernel, one.buffers, one.loaded = kernel, buffers, made
-        one.made = module(kernel.program, kernel.back, kernel.wanted, native_width())
+        one.made = module(kernel.program, kernel.backward, kernel.wanted, native_width())
         for _ in range(50):
             if not difference(one.run(arrays, 1.0)[1], want) < CLOSE:
                 wrong.append(1)

@@ -480,7 +480,7 @@ if not pid:
     build.compiled = compiled
     assert gate.is_set()
     assert abs(max(results(loss)) - first) < 1e-12
-    assert loss._runtime.latest().both_code
+    assert loss._runtime.latest().forward_backward_code
     os._exit(0)
 _, status = os.waitpid(pid, 0)
 print("child", status)

@@ -381,9 +381,9 @@ class Counted(NumPyKernel):  # type: ignore[misc]
 
     sweeps = 0
 
-    def both(self, *given: Any) -> Any:
+    def forward_backward(self, *given: Any) -> Any:
         Counted.sweeps += 1
-        return super().both(*given)
+        return super().forward_backward(*given)
 
 
 def test_one_sweep_for_what_came(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -414,14 +414,14 @@ def test_one_sweep_for_what_came(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("name", ["one", "nested", "named"])
 def test_a_wrong_derivative_of_several_results_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    both = NumPyKernel.both
+    both = NumPyKernel.forward_backward
 
     def wrong(self: Any, arrays: Any, seed: Any, buffers: Any) -> Any:
         made = both(self, arrays, seed, buffers)
         buffers.grads *= 1.0 + 1e-6
         return made
 
-    monkeypatch.setattr(NumPyKernel, "both", wrong)
+    monkeypatch.setattr(NumPyKernel, "forward_backward", wrong)
     compiled = wengert.compile(SHAPES[name], backend="numpy")
     said = warned(*[lambda: alike(compiled(0.5), SHAPES[name](0.5), P, random.Random(1))] * 4)
     assert len(said) == 3

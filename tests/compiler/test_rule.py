@@ -54,7 +54,7 @@ def entry_of(compiled: Any) -> Any:
 
 def kinds(compiled: Any) -> list[str]:
     """What the specializations run by."""
-    return ["machine code" if made.both_code else "numpy" for made in entry_of(compiled).specializations]
+    return ["machine code" if made.forward_backward_code else "numpy" for made in entry_of(compiled).specializations]
 
 
 class Counted:
@@ -260,12 +260,12 @@ def test_large_products_go_to_blas(monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(3):
         compiled.mean(X)
     (made,) = entry_of(compiled).specializations
-    assert made.both_code
+    assert made.forward_backward_code
     assert made.limit == 10
     assert "NumPy runs calls on 10 examples or more, with BLAS on" in compiled.report()
     counts: list[int] = []
-    both = made.kernel.both
-    made.kernel.both = lambda arrays, *rest: (counts.append(len(arrays[0])), both(arrays, *rest))[1]
+    both = made.kernel.forward_backward
+    made.kernel.forward_backward = lambda arrays, *rest: (counts.append(len(arrays[0])), both(arrays, *rest))[1]
     for count in (9, 10, 11):
         same(compiled.mean(X[:count]), batch_of(layer, X[:count].tolist()), rows[0])
     assert counts == [10, 11]

@@ -63,7 +63,7 @@ def test_derivatives_by_captured_nodes_are_checked(monkeypatch: pytest.MonkeyPat
     """A reverse program that is wrong is found out, whether leaves are captured or what was computed from them."""
     from wengert.compiler.backends.numpy import NumPyKernel
 
-    both = NumPyKernel.both
+    both = NumPyKernel.forward_backward
 
     def wrong(self: Any, arrays: Any, seed: float, buffers: Any) -> Any:
         results = both(self, arrays, seed, buffers)
@@ -77,7 +77,7 @@ def test_derivatives_by_captured_nodes_are_checked(monkeypatch: pytest.MonkeyPat
         right(0.5)
         lifted(right)
         with monkeypatch.context() as patch:
-            patch.setattr(NumPyKernel, "both", wrong)
+            patch.setattr(NumPyKernel, "forward_backward", wrong)
             loss = wengert.compile(right.function, backend="numpy")
             with pytest.warns(UserWarning, match="the derivative of the array program is"):
                 same(loss(0.5), right.function(0.5), [leaf])
@@ -215,13 +215,13 @@ def test_other_examples_are_checked_each_time(count: int, monkeypatch: pytest.Mo
     from wengert.compiler.runtime import Runtime
 
     seen: list[int] = []
-    agrees = Runtime.agrees
+    agrees = Runtime.matches
 
     def watched(self: Any, entry: Any, made: Any, arguments: Any, example: Any, result: Any) -> bool:
         seen.append(int(example[0]))
         return agrees(self, entry, made, arguments, example, result)
 
-    monkeypatch.setattr(Runtime, "agrees", watched)
+    monkeypatch.setattr(Runtime, "matches", watched)
     w = Value(1.0)
     loss = wengert.compile(lambda x: w * x)
     X = np.arange(float(count))

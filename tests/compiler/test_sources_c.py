@@ -81,7 +81,7 @@ def test_a_c_function_gives_the_same(model: Any, tmp_path: Path) -> None:
         arrays = arguments(kernel, count)
         batched = any(a.batched for a in kernel.inputs)
         with np.errstate(all="ignore"):
-            outputs, _ = kernel.both(arrays, 1.0 / count if batched else 1.0, buffers)
+            outputs, _ = kernel.forward_backward(arrays, 1.0 / count if batched else 1.0, buffers)
         for gradient in (False, True):
             value, slopes = called(text[gradient], tmp_path, recording, arrays, gradient)
             assert value == pytest.approx(np.mean(outputs["out"]), rel=1e-12)

@@ -184,8 +184,8 @@ def test_products_by_blas_are_told_by_the_whole_call(monkeypatch: pytest.MonkeyP
         compiled.mean(X[:7])
     (made,) = next(iter(compiled._runtime.entries.values())).specializations
     assert made.limit == 20
-    both = made.kernel.both
-    made.kernel.both = lambda arrays, *rest: (counts.append(len(arrays[0])), both(arrays, *rest))[1]
+    both = made.kernel.forward_backward
+    made.kernel.forward_backward = lambda arrays, *rest: (counts.append(len(arrays[0])), both(arrays, *rest))[1]
     for count, cuts in ((19, []), (20, [8, 8, 4]), (100, [8] * 12 + [4])):
         counts.clear()
         same(compiled.mean(X[:count]), batch_of(compiled.function, X[:count].tolist()), rows[0])

@@ -212,14 +212,14 @@ def test_single_precision_on_request() -> None:
 
 
 def test_a_wrong_program_is_found_in_single_precision_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    both = XLAKernel.both
+    both = XLAKernel.forward_backward
 
     def wrong(self: Any, arrays: Any, seed: Any, buffers: Any) -> Any:
         made = both(self, arrays, seed, buffers)
         buffers.grads[...] *= 1.001
         return made
 
-    monkeypatch.setattr(XLAKernel, "both", wrong)
+    monkeypatch.setattr(XLAKernel, "forward_backward", wrong)
     w = Value(2.0)
     compiled = wengert.compile(lambda x: w * x * x, backend="xla", dtype="float32")
     said = warned(*[lambda: compiled(3.0)] * 3)

@@ -246,7 +246,7 @@ def _by_code(width: int) -> Callable[..., list[list[float]]]:
         work = room[-room.ctypes.data % 64 // 8 :]
         of_arrays, of_left = (np.array([x.ctypes.data for x in some], np.int64) for some in (arrays, left))
         none = np.zeros(1)
-        code.both(count, 1.0, *[x.ctypes.data for x in (of_arrays, none, none, of_left, work)])
+        code.forward_backward(count, 1.0, *[x.ctypes.data for x in (of_arrays, none, none, of_left, work)])
         return [x.tolist() for x in left]
 
     return run
@@ -259,7 +259,7 @@ def _by_numpy(program: Any, back: Any, inputs: list[Any], given: list[Any]) -> l
 
     with np.errstate(all="ignore"):
         kernel = NumPyKernel(program, back, inputs)
-        outputs, slopes = kernel.both([np.array(x, float) for x in given], 1.0, kernel.buffers())
+        outputs, slopes = kernel.forward_backward([np.array(x, float) for x in given], 1.0, kernel.buffers())
         return [np.broadcast_to(x, len(given[0])).tolist() for x in (outputs["out"], *slopes)]
 
 

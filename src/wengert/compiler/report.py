@@ -83,15 +83,15 @@ def _specialization(number: int, made: Specialization) -> Iterator[str]:
     program = lifted.program
     yield (
         f"  specialization {number}: {made.nodes:,} scalar operations became {program.size} "
-        f"array operations, and {kernel.back.size} in the reverse sweep"
+        f"array operations, and {kernel.backward.size} in the reverse sweep"
     )
     yield f"    {made.clause}"
     yield (
         f"    {lifted.products} matrix products, {lifted.table_reads} operands read through index arrays, "
         f"{len(made.parameters):,} parameters in {len(program.of_role('param'))} arrays"
     )
-    if kernel.refusal:
-        yield f"    not run as {kernel.name}: {kernel.refusal}"
+    if kernel.fallback_reason:
+        yield f"    not run as {kernel.name}: {kernel.fallback_reason}"
     if program.padded:
         yield "    sums of different lengths are padded and masked"
     yield from [f"    guard: {line}" for line in made.guards.lines]

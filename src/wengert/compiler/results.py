@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.compiler.trace import Auxiliary, main_of, numbers_in
+from wengert.compiler.trace import Aux, main_of, numbers_in
 from wengert.engine import Value
 from wengert.errors import ArgumentError
 from wengert.functions import mean
@@ -41,7 +41,7 @@ def _numbers(x: Any) -> Any:
 
 def no_number(result: Any) -> str:
     """What a function returns, or returns in lists, that is neither a Value nor a real number; empty if all is."""
-    if isinstance(result, Auxiliary):
+    if isinstance(result, Aux):
         return no_number(result.result)
     if isinstance(result, (list, tuple)) or (isinstance(result, np.ndarray) and result.dtype == object):
         items = result.flat if isinstance(result, np.ndarray) else result

@@ -1,7 +1,7 @@
 """What a compiled function does when no specialization serves a call at once: it records, compiles, compares with the
 function, or leaves the call to that. `policy` says when it does what.
 
-The first call is the function's own, watched (`PurityCheck`), and recorded. A specialization's first calls run both,
+The first call is the function's own, observed (`PurityCheck`), and recorded. A specialization's first calls run both,
 and so does, of the calls with its signature, each whose number is a power of two: the program's result is returned if
 they agree; if not, the function's, and the specialization is dropped.
 """
@@ -74,7 +74,7 @@ class Runtime:
         self.passing: int = 0  # how many went that had come with one example, as of a lambda that is made for a call:
         self.once: set[Any] = set()  # after many of these one is recorded when it comes again; the keys of those
         self.said: set[str] = set()
-        self.turn: list[Any] = [None]  # who has it records
+        self.recording: list[Any] = [None]  # who has it records
         _runtimes.add(self)
         self.arguments: Callable[..., Any] = Reader(compiled.signature, compiled.static).read
         self.definition: Any = self.defined()
@@ -106,7 +106,7 @@ class Runtime:
         """One example; or of a batch the mean, the sum, or each of them (`how`: mean, sum, map)."""
         recorder = recorder_of_thread()
         if recorder is not None:  # of another compiled function
-            return self.eager(recorder.proxies.stand_in(self.function, self.name), args, named, how)
+            return self.eager(recorder.proxies.proxy(self.function, self.name), args, named, how)
         if is_watched() or modes.eager_only():
             return self.eager(self.function, args, named, how)
         if not same(self.defined(), self.definition):
@@ -159,7 +159,7 @@ class Runtime:
                     self.uncount(entry, 1)
                     return eager()
                 if entry.is_as_asked(ran):
-                    result, watch = self.watched(entry, eager, arguments)
+                    result, watch = self.observe(entry, eager, arguments)
                     if watch is not None:
                         self.record(entry, arguments, arguments.arrays, result, watch)
                     return result
@@ -189,7 +189,7 @@ class Runtime:
                     break
             compared = dict(known)  # of rows behind as well
             must_check = is_pure and ran.must_check()
-            if must_check and not self.agrees_on_some(entry, ran.served(), arguments, compared):
+            if must_check and not self.matches_on_some(entry, ran.served(), arguments, compared):
                 return self.each(arguments, how, compared)
             return ran.found if ran.found is not None else self.mixed(arguments, how, ran.partial, ran.left, known)
         return self.each(arguments, how, known)
@@ -220,7 +220,7 @@ class Runtime:
                 return False
             if not entry.is_as_asked(ran):
                 return True
-            result, watch = self.watched(entry, arguments.prepared(self.function, row), arguments)
+            result, watch = self.observe(entry, arguments.prepared(self.function, row), arguments)
             known[row] = result
             return watch is not None and self.record(entry, arguments, arguments.example(row), result, watch)
 
@@ -257,12 +257,12 @@ class Runtime:
 
     # -- the function itself ------------------------------------------------------------------------------------------
 
-    def watched(
+    def observe(
         self, entry: CacheEntry, call: Callable[[], Any], arguments: Arguments | None = None
     ) -> tuple[Any, PurityCheck | None]:
         """What the function itself gives; and what it did besides, if a recording is to be made of it for arguments.
 
-        While a profiler is at work, which cannot be watched with, no recording is made.
+        While a profiler is at work, which cannot be observed with, no recording is made.
         """
         watch = None
         if arguments is not None and sys.getprofile() is None:
@@ -363,7 +363,7 @@ class Runtime:
         entry.changes += bool(watch.change)
         if watch.effect or entry.changes == policy.CHANGES:
             self.fall_back(entry, watch.effect or watch.change)
-        if entry.is_eager or watch.change:  # or the next call is watched again: it may have been a cache
+        if entry.is_eager or watch.change:  # or the next call is observed again: it may have been a cache
             return False
         try:
             entry.candidate = record(self.function, arguments, example, result, watch)
@@ -427,7 +427,7 @@ class Runtime:
         made.clause = f"{made.kernel.name} is named as the back end"
         if self.compiled.pinned:
             return made
-        if not made.both_code:
+        if not made.forward_backward_code:
             made.least = policy.numpy_from(candidate.steps, nodes)
             made.clause = report.numpy_serves(made, candidate.steps)
             return made
@@ -448,7 +448,7 @@ class Runtime:
             arrays = [np.asarray(x)[None] for x in candidate.example] if batched else candidate.example
             if space.run([*arrays], 1, False, 1.0) and not space.guards_pass(0, 1):
                 return False, f"{made.broken(space)} in the array program, which may add in another order"
-            return True, made.differs(space, arrays, 1, candidate.result, None)
+            return True, made.mismatch(space, arrays, 1, candidate.result, None)
 
     # -- comparing with the function ----------------------------------------------------------------------------------
 
@@ -459,7 +459,7 @@ class Runtime:
         if how:
             arguments = self.arguments(args, named, True)
             known: dict[int, Any] = {}
-            return found if self.agrees_on_some(entry, served, arguments, known) else self.each(arguments, how, known)
+            return found if self.matches_on_some(entry, served, arguments, known) else self.each(arguments, how, known)
         if are_wide((args, named)):  # nearly always they need not be read once more
             call = functools.partial(self.function, *args, **named)
             return self.checked(entry, served, call, lambda: self.arguments(args, named, False), found)
@@ -470,16 +470,18 @@ class Runtime:
         self, entry: CacheEntry, served: list[Any], call: Callable[[], Any], read: Callable[[], Arguments], found: Any
     ) -> Any:
         """The result of a call on one example, which is compared."""
-        result, _ = self.watched(entry, call)
+        result, _ = self.observe(entry, call)
         ((made, _),) = served
         if matches(found, result, made):  # nearly always
             made.checked += 1
             entry.checks += 1
             return result if entry.is_eager else found
         arguments = read()
-        return found if self.agrees(entry, made, arguments, arguments.arrays, result) else result
+        return found if self.matches(entry, made, arguments, arguments.arrays, result) else result
 
-    def agrees_on_some(self, entry: CacheEntry, served: list[Any], arguments: Arguments, known: dict[int, Any]) -> bool:
+    def matches_on_some(
+        self, entry: CacheEntry, served: list[Any], arguments: Arguments, known: dict[int, Any]
+    ) -> bool:
         """Whether some examples of a batch come to what the function itself gives for them, which is then known: of
         each specialization the first ones that differ, later another one each time.
         """
@@ -494,17 +496,17 @@ class Runtime:
                 if number not in known:
                     call = arguments.prepared(self.function, number)
                     try:
-                        known[number], _ = self.watched(entry, call)
+                        known[number], _ = self.observe(entry, call)
                     except Exception as error:  # an example before it may raise as well, and then the batch raises that
                         self.drop(
                             entry, made, f"the function raises {type(error).__name__}, the array program does not"
                         )
                         return False
-                if not self.agrees(entry, made, arguments, arguments.example(number), known[number]):
+                if not self.matches(entry, made, arguments, arguments.example(number), known[number]):
                     return False
         return True
 
-    def agrees(
+    def matches(
         self, entry: CacheEntry, made: Specialization, arguments: Arguments, example: Sequence[Any], result: Any
     ) -> bool:
         """Whether a specialization comes to what the function itself gave; else it is dropped."""
@@ -556,7 +558,7 @@ class Runtime:
             if space.stale_capture():  # by now
                 return ""
             space.load()
-            return made.differs(space, arrays, 2 if arguments.signature.batched else 1, want, slopes, cotangents)
+            return made.mismatch(space, arrays, 2 if arguments.signature.batched else 1, want, slopes, cotangents)
 
     @contextmanager
     def alone_to_compile(self, entry: CacheEntry) -> Iterator[bool]:
@@ -579,15 +581,15 @@ class Runtime:
     def alone_to_record(self) -> Iterator[bool]:
         """Whether no other thread records now, and none does until this ends; it never waits."""
         try:
-            self.turn.pop()
+            self.recording.pop()
         except IndexError:
             yield False
             return
         try:
             yield True
         finally:
-            if not self.turn:  # as in a child that was forked meanwhile
-                self.turn.append(None)
+            if not self.recording:  # as in a child that was forked meanwhile
+                self.recording.append(None)
 
     def fall_back(self, entry: CacheEntry, why: str) -> None:
         """Leave such calls to the function itself, and say so once."""
@@ -628,7 +630,7 @@ class Runtime:
             with self.alone_to_record() as alone:
                 if not alone:
                     return
-                result, watch = self.watched(entry, eager, arguments)
+                result, watch = self.observe(entry, eager, arguments)
                 if watch is None:
                     return
                 self.record(entry, arguments, arguments.arrays, result, watch)
@@ -667,8 +669,8 @@ class Runtime:
                     holding = made if space.run(batch, 1, False, 1.0) and space.guards_pass(0, 1) else None
         if holding is None:
             return False
-        result, _ = self.watched(entry, arguments.prepared(self.function, number))
-        return self.agrees(entry, holding, arguments, example, result)
+        result, _ = self.observe(entry, arguments.prepared(self.function, number))
+        return self.matches(entry, holding, arguments, example, result)
 
     # -- what is shown ------------------------------------------------------------------------------------------------
 
@@ -783,8 +785,8 @@ def _in_child() -> None:
     recorded anew.
     """
     for runtime in _runtimes:
-        if not runtime.turn:
-            runtime.turn.append(None)
+        if not runtime.recording:
+            runtime.recording.append(None)
         for entry in runtime.entries.values():
             if is_orphaned(entry.lock):
                 entry.lock, entry.candidate = threading.RLock(), None

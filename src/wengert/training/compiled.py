@@ -10,7 +10,7 @@ import numpy as np
 
 from wengert.compiler import Compiled, policy
 from wengert.compiler.backends import Backend
-from wengert.compiler.trace import Auxiliary, flatten_argument
+from wengert.compiler.trace import Aux, flatten_argument
 from wengert.engine import Value
 from wengert.errors import DataError, StaleRecordingError
 from wengert.modes import no_grad
@@ -65,7 +65,7 @@ class CompiledLosses:
             """Compute the loss of an example and, if there is a metric, the prediction."""
             prediction = model(_listed(x))
             made = loss(prediction, _listed(y))
-            return made if metric is None else Auxiliary(made, prediction)
+            return made if metric is None else Aux(made, prediction)
 
         self._losses = self._compiled(_named(loss, example))
         self._penalties: Compiled | None = None

@@ -119,7 +119,7 @@ class Losses(NamedTuple):
         outputs, grads, _ = (self.forward if weights is None else self.forward_backward)(numbers, weights, counted)
         held: Any = True if inside is None else inside
         if self.made.guards:
-            held = held & self.made.guards.hold(outputs, jnp)
+            held = held & self.made.guards.guards_pass(outputs, jnp)
         return outputs, grads, held
 
     def added(self, grads: Sequence[Any], by: Sequence[Any]) -> list[Any]:

@@ -37,7 +37,7 @@ class MachineCode(NamedTuple):
     """
 
     forward: int
-    both: int
+    forward_backward: int
 
 
 class Buffers:
@@ -48,7 +48,7 @@ class Buffers:
 
     Attributes:
         params: the numbers, end to end, to be filled before a run.
-        grads: after `Kernel.both`, the derivative with respect to each of them.
+        grads: after `Kernel.forward_backward`, the derivative with respect to each of them.
         param_arrays: views of `params`, one for each of the arrays,
         grad_arrays: and of `grads`.
     """
@@ -67,7 +67,7 @@ class Kernel(ABC):
 
     Args:
         program: what is computed.
-        back: its reverse sweep; without steps where no derivatives are asked for.
+        backward: its reverse sweep; without steps where no derivatives are asked for.
         wanted: the inputs with respect to which derivatives are asked for, besides the parameters.
 
     Attributes:
@@ -76,22 +76,22 @@ class Kernel(ABC):
         params: the parameters.
         code: its functions as machine code; None where it has none.
         is_cut: whether its own functions are given a large batch in strips.
-        refusal: why another back end runs the program after all; empty if none does.
+        fallback_reason: why another back end runs the program after all; empty if none does.
         agree: how closely it must follow the function, relative to each number.
         nudge: more than the rounding of thousands of operations, and less than what anyone means to change.
         floor: what is so small may be 0 to it.
     """
 
     name: ClassVar[str]
-    refusal: str = ""
+    fallback_reason: str = ""
     is_cut: ClassVar[bool] = True
     agree: float = 1e-9
     nudge: float = 1e-11
     floor: float = 0.0
 
-    def __init__(self, program: Program, back: Program, wanted: Sequence[Array] = ()) -> None:
+    def __init__(self, program: Program, backward: Program, wanted: Sequence[Array] = ()) -> None:
         self.program: Program = program
-        self.back: Program = back
+        self.backward: Program = backward
         self.wanted: list[Array] = list(wanted)
         self.params: list[Array] = program.of_role("param")
         self.inputs: list[Array] = [a for a in program.arrays if a.role in ("input", "index")]
@@ -107,7 +107,7 @@ class Kernel(ABC):
 
     def row(self) -> int:
         """How many numbers its own functions make for an example of a batch, about."""
-        made = [array for part in (self.program, self.back) for step in part.steps for array in step.makes]
+        made = [array for part in (self.program, self.backward) for step in part.steps for array in step.makes]
         return sum(array.size for array in made if array.batched)
 
     def work(self, count: int) -> int:
@@ -119,7 +119,7 @@ class Kernel(ABC):
         """The outputs by name, of an array for each of the `inputs`."""
 
     @abstractmethod
-    def both(self, arrays: Sequence[Any], seed: Any, buffers: Buffers) -> tuple[dict[str, Any], list[Any]]:
+    def forward_backward(self, arrays: Sequence[Any], seed: Any, buffers: Buffers) -> tuple[dict[str, Any], list[Any]]:
         """The outputs by name, and the derivatives of ``(seed * out).sum()`` with respect to the wanted inputs; those
         with respect to the parameters are left in the buffers. The seed is one number, or where an output without a
         batch has several an array of its shape.

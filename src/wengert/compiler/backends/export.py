@@ -65,7 +65,7 @@ def source_of(kernel: Kernel, name: str, language: str, gradient: bool) -> str:
         *most, last = map('"{}"'.format, (*LIBRARIES, "c"))
         raise ArgumentError(f"source() writes {', '.join(most)} or {last}, not {language!r}")
     library = LIBRARIES[language]
-    program, back = kernel.program, kernel.back
+    program, back = kernel.program, kernel.backward
     out = program.outputs["out"]
     gradient = gradient and bool(back.gradients) and language == "numpy" and not out.cell_shape
     text = Writer(program, back if gradient else None, library)

@@ -53,23 +53,23 @@ class NumPyKernel(Kernel):
 
     def __init__(self, program: Program, back: Program, wanted: Sequence[Array] = ()) -> None:
         super().__init__(program, back, wanted)
-        self._both: Callable[..., Any] | None = None  # made when they are asked for
+        self._forward_backward: Callable[..., Any] | None = None  # made when they are asked for
         self._forward: Callable[..., Any] | None = None
 
     def _define(self, both: bool) -> Callable[..., Any]:
         """The function that computes the outputs, and if asked for the derivatives: those with respect to the
         parameters are left in memory that it is given.
         """
-        grads = [self.back.gradients.get(a.name) for a in self.params] if both else []
+        grads = [self.backward.gradients.get(a.name) for a in self.params] if both else []
         memory = {f"grad{n}": grad for n, grad in enumerate(grads)}
-        text = Writer(self.program, self.back if both else None, CAREFUL, memory)
+        text = Writer(self.program, self.backward if both else None, CAREFUL, memory)
         given = ["seed", *text.given, *memory]
         lines = text.lines
         for name, grad in memory.items():
             if name not in text.filled:
                 lines.append(f"{name}[...] = {'0.0' if grad is None else text.result(grad)}")
         results = [text.result(array) for array in self.program.outputs.values()]
-        results += [text.result(self.back.gradients.get(a.name), a) for a in self.wanted if both]
+        results += [text.result(self.backward.gradients.get(a.name), a) for a in self.wanted if both]
         space = {"np": np, "by_element": by_element, "guarded": guarded, **text.names.constants}
         body = "\n    ".join([*lines, f"return ({', '.join(results)},)"])
         exec(compile(f"{text.helpers()}def lifted({', '.join(given)}):\n    {body}\n", "<lifted>", "exec"), space)
@@ -82,11 +82,11 @@ class NumPyKernel(Kernel):
             self._forward = self._define(False)
         return dict(zip(self.program.outputs, self._forward(1.0, *arrays, *buffers.param_arrays), strict=True))
 
-    def both(self, arrays: Sequence[Any], seed: Any, buffers: Buffers) -> tuple[dict[str, Any], list[Any]]:
+    def forward_backward(self, arrays: Sequence[Any], seed: Any, buffers: Buffers) -> tuple[dict[str, Any], list[Any]]:
         """The outputs by name, and the derivatives with respect to the wanted inputs."""
-        if self._both is None:
-            self._both = self._define(True)
-        results = self._both(seed, *arrays, *buffers.param_arrays, *buffers.grad_arrays)
+        if self._forward_backward is None:
+            self._forward_backward = self._define(True)
+        results = self._forward_backward(seed, *arrays, *buffers.param_arrays, *buffers.grad_arrays)
         count = len(self.program.outputs)
         return dict(zip(self.program.outputs, results, strict=False)), list(results[count:])
 

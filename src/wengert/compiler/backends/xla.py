@@ -81,11 +81,11 @@ def _joined(arrays: Sequence[Any]) -> Any:
     """Arrays end to end."""
     if len(arrays) == 1:
         return arrays[0].reshape(-1)
-    together, at = jnp.zeros(sum(array.size for array in arrays)), 0
+    concatenated, at = jnp.zeros(sum(array.size for array in arrays)), 0
     for array in arrays:  # which takes less time than to concatenate them
-        together = jax.lax.dynamic_update_slice(together, array.reshape(-1), (at,))
+        concatenated = jax.lax.dynamic_update_slice(concatenated, array.reshape(-1), (at,))
         at += array.size
-    return together
+    return concatenated
 
 
 class XLAKernel(Kernel):
@@ -117,7 +117,7 @@ class XLAKernel(Kernel):
         """The outputs by name."""
         return self._run(False, arrays, 1.0, buffers)[0]
 
-    def both(self, arrays: Sequence[Any], seed: Any, buffers: Buffers) -> tuple[dict[str, Any], list[Any]]:
+    def forward_backward(self, arrays: Sequence[Any], seed: Any, buffers: Buffers) -> tuple[dict[str, Any], list[Any]]:
         """The outputs by name, and the derivatives with respect to the wanted inputs."""
         outputs, grads, by_inputs = self._run(True, arrays, seed, buffers)
         buffers.grads[...] = grads[0]
@@ -132,7 +132,7 @@ class XLAKernel(Kernel):
         a batch is cut into pieces of a few sizes.
         """
         if both not in self._compiled:
-            back, wanted = (self.back, self.wanted) if both else (None, ())
+            back, wanted = (self.backward, self.wanted) if both else (None, ())
             options = AS_WRITTEN if self.program.as_written else None
             self._compiled[both] = jax.jit(traced(self.program, back, wanted), compiler_options=options)
         with precision(self.single):
@@ -142,7 +142,7 @@ class XLAKernel(Kernel):
             ]
             run = self._compiled[both]
             pieces = [run([buffers.params], np.asarray(seed, float), piece) for piece in self._pieces(given)]
-        outputs, slopes, by_inputs = pieces[0] if len(pieces) == 1 else self._together(pieces)
+        outputs, slopes, by_inputs = pieces[0] if len(pieces) == 1 else self._concatenated(pieces)
         made = {name: np.array(x, float) for name, x in outputs.items()}
         return made, slopes, [np.asarray(x, float) for x in by_inputs]
 
@@ -160,7 +160,7 @@ class XLAKernel(Kernel):
             start = end
         return cuts
 
-    def _together(self, pieces: list[Any]) -> tuple[dict[str, Any], Any, list[Any]]:
+    def _concatenated(self, pieces: list[Any]) -> tuple[dict[str, Any], Any, list[Any]]:
         """What pieces of a batch came to, as one: the examples one behind the other, and derivatives added."""
         outputs, slopes, by_inputs = zip(*pieces, strict=True)
         made = {

@@ -28,7 +28,7 @@ class ArgumentReader:
     Args:
         kind: fixed is part of the program; float, whole and value are one number, numbers and values arrays or nested
             lists of them; items is a list or tuple of readers, keyed a dict of them.
-        want: the thing that is fixed, or the type of the number or of the items.
+        expected: the thing that is fixed, or the type of the number or of the items.
         place: of its array among those of a call.
         shape: of an example of it.
         held: the type of each axis of nested lists: list or tuple.
@@ -49,13 +49,13 @@ class ArgumentReader:
     shape: Any
     size: Any
     takes_arrays: Any
-    want: Any
-    whole: Any
+    expected: Any
+    is_int: Any
 
     def __init__(
         self,
         kind: str,
-        want: Any = None,
+        expected: Any = None,
         place: int = 0,
         shape: tuple[int, ...] = (),
         held: tuple[Any, ...] = (),
@@ -65,8 +65,8 @@ class ArgumentReader:
         takes_arrays: bool = False,
         is_one: bool = False,
     ) -> None:
-        self.kind, self.want, self.place, self.shape, self.held = KINDS.index(kind), want, place, shape, held
-        self.children, self.keys, self.of, self.whole = list(children), tuple(keys), of, of == "i"
+        self.kind, self.expected, self.place, self.shape, self.held = KINDS.index(kind), expected, place, shape, held
+        self.children, self.keys, self.of, self.is_int = list(children), tuple(keys), of, of == "i"
         self.takes_arrays, self.is_one = takes_arrays, is_one
         self.size = 1
         for n in shape:
@@ -76,11 +76,11 @@ class ArgumentReader:
         """Return True if an argument looks like this one from outside; the numbers in it are not read."""
         kind = KINDS[self.kind]
         if kind in ("float", "whole"):
-            return type(x) is self.want
+            return type(x) is self.expected
         if kind == "value":
             return isinstance(x, Value)
         if kind == "fixed":
-            return are_equal(x, self.want)
+            return are_equal(x, self.expected)
         if kind == "numbers":
             if type(x) is numpy.ndarray:
                 wide = x.dtype.kind == self.of and (self.of == "b" or x.dtype.itemsize == 8)
@@ -88,7 +88,7 @@ class ArgumentReader:
             if batched and (type(x) is not list or not x):
                 return False
             return self._resembles_list(x[0] if batched else x)
-        if type(x) is not self.want or len(x) != len(self.children) + self.size * (kind == "values"):
+        if type(x) is not self.expected or len(x) != len(self.children) + self.size * (kind == "values"):
             return False
         items = list(x.values() if kind == "keyed" else x)
         if kind == "keyed" and tuple(x) != self.keys:
@@ -111,7 +111,7 @@ class ArgumentReader:
         """An array of such numbers as wide ones, one row behind the other; None if it holds others."""
         if x.dtype.kind != self.of:
             return None
-        return numpy.array(x, numpy.int64 if self.whole else numpy.float64, order="C")
+        return numpy.array(x, numpy.int64 if self.is_int else numpy.float64, order="C")
 
 
 class Reference(ref[Any]):

@@ -38,7 +38,7 @@ cdef class Call:
     @cython.locals(entry=CacheEntry, n=Py_ssize_t, given=Py_ssize_t, reader=ArgumentReader)
     cdef bint read(self, tuple args, dict named) except -1
     @cython.locals(n=Py_ssize_t)
-    cdef bint _take(self, ArgumentReader reader, object x) except -1
+    cdef bint _read_one(self, ArgumentReader reader, object x) except -1
     @cython.locals(entry=CacheEntry, batched=bint, at="long long", end="long long", rows=Py_ssize_t)
     cdef bint _take_numbers(self, ArgumentReader reader, object x) except -1
     cdef bint _take_values(self, ArgumentReader reader, object x) except -1
@@ -58,7 +58,7 @@ cdef class Call:
     cdef object _note(self, object made, object rows)
     cdef object _each(self, object values, object dtype)
     @cython.locals(n=Py_ssize_t, place=Py_ssize_t, operands=list, sums=list)
-    cdef object _combined(self, double value, object spaces, Workspace first, bint with_grads)
+    cdef object _reduced(self, double value, object spaces, Workspace first, bint with_grads)
 cdef Py_ssize_t _length(object readers) except -1
 @cython.locals(n=Py_ssize_t, k=Py_ssize_t, count=Py_ssize_t)
 cdef bint _are_different(list things) except -1

@@ -180,18 +180,18 @@ class Call:
             if entry.is_eager:
                 if not reader.resembles(x, entry.numpy, entry.batched):
                     return False
-            elif not self._take(reader, x):
+            elif not self._read_one(reader, x):
                 return False
         return len(self.seen) < 2 or _are_different(self.seen)
 
-    def _take(self, reader: ArgumentReader, x: Any) -> bool:
+    def _read_one(self, reader: ArgumentReader, x: Any) -> bool:
         kind = reader.kind
         if kind == FLOAT:
-            self.arrays[reader.place] = x if type(x) is float else float(x) if type(x) is reader.want else None
-            return type(x) is reader.want
+            self.arrays[reader.place] = x if type(x) is float else float(x) if type(x) is reader.expected else None
+            return type(x) is reader.expected
         if kind == WHOLE:
-            self.arrays[reader.place] = x if type(x) is int else int(x) if type(x) is reader.want else None
-            return type(x) is reader.want
+            self.arrays[reader.place] = x if type(x) is int else int(x) if type(x) is reader.expected else None
+            return type(x) is reader.expected
         if reader.is_one:
             self.seen.append(x)
         if kind == VALUE:
@@ -202,10 +202,10 @@ class Call:
             self.arrays[reader.place] = value._data
             return True
         if kind == FIXED:
-            return are_equal(x, reader.want)
+            return are_equal(x, reader.expected)
         if kind == NUMBERS:
             return self._take_numbers(reader, x)
-        if type(x) is not reader.want or len(x) != len(reader.children) + reader.size * (kind == VALUES):
+        if type(x) is not reader.expected or len(x) != len(reader.children) + reader.size * (kind == VALUES):
             return False
         if kind == VALUES:
             return self._take_values(reader, x)
@@ -213,11 +213,11 @@ class Call:
             for n, (key, item) in enumerate(x.items()):
                 if not are_equal(key, reader.keys[n]):
                     return False
-                if not self._take(reader.children[n], item):
+                if not self._read_one(reader.children[n], item):
                     return False
             return True
         for n in range(len(reader.children)):  # noqa: SIM110  (a generator takes longer than all the rest)
-            if not self._take(reader.children[n], x[n]):
+            if not self._read_one(reader.children[n], x[n]):
                 return False
         return True
 
@@ -229,10 +229,10 @@ class Call:
             if not reader.takes_arrays:
                 return False
             rows = -1 if batched else 0
-            if reader.of == "b" or not memory.address(x, reader.whole, reader.shape, rows):
+            if reader.of == "b" or not memory.address(x, reader.is_int, reader.shape, rows):
                 self.is_narrow = self.is_narrow or x.dtype.itemsize < 8 or not x.dtype.isnative
                 x = reader.widened(x, entry.numpy)
-                if x is None or not memory.address(x, reader.whole, reader.shape, rows):
+                if x is None or not memory.address(x, reader.is_int, reader.shape, rows):
                     return False
             self.arrays[reader.place] = x
             return not batched or self._is_count(len(x))
@@ -243,14 +243,14 @@ class Call:
         made, at = self.memory[reader.place], self.memory_at[reader.place]
         if made is None or batched:
             shape = (len(x), *reader.shape) if batched else reader.shape
-            made = entry.numpy.empty(shape, entry.numpy.int64 if reader.whole else entry.numpy.float64)
-            at = memory.address(made, reader.whole, reader.shape, -1 if batched else 0)
+            made = entry.numpy.empty(shape, entry.numpy.int64 if reader.is_int else entry.numpy.float64)
+            at = memory.address(made, reader.is_int, reader.shape, -1 if batched else 0)
             if not batched:
                 self.memory[reader.place], self.memory_at[reader.place] = made, at
         self.arrays[reader.place] = made
         self.has_float = False
         end = self._fill_rows(reader, x, at) if batched else self._fill(reader, x, 0, at)
-        return end != 0 and (reader.whole or self.has_float)
+        return end != 0 and (reader.is_int or self.has_float)
 
     def _fill_rows(self, reader: ArgumentReader, x: Any, at: Int) -> Int:
         """Write the numbers of a batch, for which there is room for so many examples: see `_fill`."""
@@ -280,7 +280,7 @@ class Call:
         """Write the numbers of one list."""
         for item in x:
             if type(item) is float:
-                if reader.whole:
+                if reader.is_int:
                     return 0
                 self.has_float = True
                 memory.put(at, item)
@@ -293,7 +293,7 @@ class Call:
                     return 0
                 if not memory.is_exact(whole):
                     return 0
-                if reader.whole:
+                if reader.is_int:
                     memory.put_whole(at, whole)
                 else:
                     memory.put(at, whole)
@@ -452,7 +452,7 @@ class Call:
                 dtype = other.dtype if dtype is None else entry.numpy.promote_types(dtype, other.dtype)
             found = self._each(results, dtype)
         elif made.is_one:
-            found = self._combined(first.total * scale, spaces if self.ran is None else None, first, with_grads)
+            found = self._reduced(first.total * scale, spaces if self.ran is None else None, first, with_grads)
         elif left:  # of which one may raise before
             found = None
         else:
@@ -510,7 +510,7 @@ class Call:
         self.was_finite = False
         return None
 
-    def _combined(self, value: float, spaces: Any, first: Workspace, with_grads: bool) -> Any:
+    def _reduced(self, value: float, spaces: Any, first: Workspace, with_grads: bool) -> Any:
         """A node with this value, and the derivatives of all that ran; or a leaf. None if not all is finite.
 
         Args:

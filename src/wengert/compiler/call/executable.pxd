@@ -13,7 +13,7 @@ cdef class Executable:
     cdef tuple parameters, operands, gathered
     cdef long long[::1] places, gathered_at, widths, bounds, from_end, hows, lefts, rights, outcomes
     cdef long long left_at, right_at, row, width
-    cdef readonly long long both_code, forward_code
+    cdef readonly long long forward_backward_code, forward_code
     cdef public long long limit, least, checked
     cdef readonly long long strip, python_strip
     cdef long long unlocked_from, pause
@@ -31,11 +31,11 @@ cdef class Workspace:
     cdef int state
     cdef double total
     cdef double[::1] x, g, reals, cotangents
-    cdef long long[::1] wholes, inputs, targets
-    cdef long long input_grads_at, params_at, grads_at, reals_at, wholes_at, inputs_at, targets_at, work, sides_at, sides_step, sums_at
+    cdef long long[::1] ints, inputs, targets
+    cdef long long input_grads_at, params_at, grads_at, reals_at, ints_at, inputs_at, targets_at, work, sides_at, sides_step, sums_at
     cdef readonly Py_ssize_t runs
     cdef Py_ssize_t input_grads_count, count, room, row_room, strip
-    cdef list kept, steady, memory
+    cdef list held, steady, memory
     cdef readonly object buffers
     cdef object results, rows, sums
     cpdef object release(self)

@@ -39,7 +39,7 @@ class Executable:
     """
 
     arity: Any
-    both_code: Any
+    forward_backward_code: Any
     dtype: Any
     forward_code: Any
     gathered: Any
@@ -98,7 +98,8 @@ class Executable:
         self.widths: Any = numpy.array([prod(a.cell_shape) for a in kernel.inputs], numpy.int64)  # of an example
         self.row: Any = sum([prod(a.cell_shape) for a in kernel.inputs])  # numbers in all inputs of an example
         code = kernel.code
-        self.forward_code, self.both_code = (0, 0) if code is None else (code.forward, code.both)
+        self.forward_code = 0 if code is None else code.forward
+        self.forward_backward_code = 0 if code is None else code.forward_backward
         self.limit: Any = 0 if code is None else EVERY  # from so many examples on the kernel's own functions run
         self.unlocked_from: Any = policy.unlocked_from(made.nodes)  # from so many on other threads run meanwhile,
         self.pause: Any = policy.pause(made.nodes, self.row)  # and after so many it is seen to what else there is to do
@@ -174,8 +175,8 @@ class Workspace:
     sides_step: Any
     targets: Any
     targets_at: Any
-    wholes: Any
-    wholes_at: Any
+    ints: Any
+    ints_at: Any
     work: Any
 
     def __init__(self, made: Executable) -> None:
@@ -187,16 +188,16 @@ class Workspace:
         self.x: Any = self.params  # as C sees them
         self.g: Any = self.grads
         self.params_at, self.grads_at = self.params.ctypes.data, self.grads.ctypes.data
-        reals, wholes, inputs = numpy.zeros(arity), numpy.zeros(arity, numpy.int64), numpy.zeros(arity + 1, numpy.int64)
+        reals, ints, inputs = numpy.zeros(arity), numpy.zeros(arity, numpy.int64), numpy.zeros(arity + 1, numpy.int64)
         targets = numpy.zeros(len(made.outputs), numpy.int64)
-        self.reals, self.wholes, self.inputs, self.targets = reals, wholes, inputs, targets
-        self.reals_at, self.wholes_at = reals.ctypes.data, wholes.ctypes.data
+        self.reals, self.ints, self.inputs, self.targets = reals, ints, inputs, targets
+        self.reals_at, self.ints_at = reals.ctypes.data, ints.ctypes.data
         self.inputs_at, self.targets_at = inputs.ctypes.data, targets.ctypes.data
         cotangents = numpy.zeros(len(made.computed))  # of several results, behind the inputs
         self.cotangents: Any = cotangents
         inputs[arity] = cotangents.ctypes.data
-        self.kept: Any = [None] * arity
-        self.steady: Any = self.kept[:]  # arrays of a call's own, which never move: see `Call.run_one`
+        self.held: Any = [None] * arity
+        self.steady: Any = self.held[:]  # arrays of a call's own, which never move: see `Call.run_one`
         self.memory: list[Any] = []
         self.input_grads, self.input_grads_at, self.input_grads_count = numpy.zeros(0), 0, 0
         self.work = self.sides_at = self.sides_step = 0
@@ -281,7 +282,7 @@ class Workspace:
             self._reserve(count, False)
         self.count = count
         self.results, self.is_bounded = None, True
-        code = made.both_code if with_grads else made.forward_code
+        code = made.forward_backward_code if with_grads else made.forward_code
         memory.call(
             code, count, seed, inputs, self.params_at, self.grads_at, self.targets_at, self.work,
             count >= made.unlocked_from,
@@ -330,25 +331,25 @@ class Workspace:
             return self._point_array(n, x, True, count)
         try:
             number: int = x
-            self.wholes[n] = number
+            self.ints[n] = number
         except OverflowError:
             return False
         if extent == 0 and not memory.is_exact(number):
             return False
         if extent > 0:
-            number = self.wholes[n]
+            number = self.ints[n]
             if number < 0 and made.from_end[n]:
                 number += extent
             if not 0 <= number < extent:
                 return False
-            self.wholes[n] = number
-        self.inputs[n] = self.wholes_at + 8 * n
+            self.ints[n] = number
+        self.inputs[n] = self.ints_at + 8 * n
         return True
 
     def _point_array(self, n: Int, x: Any, whole: bool, count: Int) -> bool:
         """Put down where an array lies, if it has the input's shape by now: another thread may have resized it."""
         made, numpy = self.made, self.made.numpy
-        if x is self.kept[n] and x is self.steady[n] and made.bounds[n] <= 0:
+        if x is self.held[n] and x is self.steady[n] and made.bounds[n] <= 0:
             return True  # it is where it was
         if whole and x.dtype.kind == "f":  # integers beyond all bounds
             return False
@@ -359,7 +360,7 @@ class Workspace:
             at = memory.address(x, whole, made.cells[n], rows)
             if not at:
                 return False
-        self.kept[n] = x
+        self.held[n] = x
         size = made.widths[n] * (count if made.batched[n] else 1)
         if made.bounds[n] == 0 and not memory.are_exact(at, size):
             return False
@@ -369,7 +370,7 @@ class Workspace:
             source = memory.address(x, whole, made.cells[n], rows)
             if not source or not memory.indices(source, target, size, made.bounds[n], made.from_end[n] != 0):
                 return False
-            at, self.kept[n] = target, inside
+            at, self.held[n] = target, inside
         self.inputs[n] = at
         return True
 
@@ -380,7 +381,7 @@ class Workspace:
         made = self.made
         for n in range(made.arity):
             x = arrays[n]
-            if x is self.kept[n]:
+            if x is self.held[n]:
                 at = memory.address(x, made.bounds[n] >= 0, made.cells[n], count if made.batched[n] else 0)
                 if not at:
                     return False
@@ -392,11 +393,11 @@ class Workspace:
         made = self.made
         free = self._room_for(count)
         for n in range(made.arity):
-            if self.kept[n] is not None:
+            if self.held[n] is not None:
                 size = made.widths[n] * (count if made.batched[n] else 1)
                 memory.copy(self.inputs[n], free, size)
                 self.inputs[n] = free
-                self.kept[n] = None  # it does not lie there
+                self.held[n] = None  # it does not lie there
                 free += 8 * size
 
     def _computed_by_python(self, arrays: list[Any], count: Int, with_grads: bool, seed: float) -> bool:
@@ -416,7 +417,7 @@ class Workspace:
             if made.bounds[n] > 0:
                 if not self._point(n, x, count):
                     return False
-                given[n] = self.wholes[n] if type(x) is int else self.kept[n].reshape(x.shape)
+                given[n] = self.ints[n] if type(x) is int else self.held[n].reshape(x.shape)
             elif made.bounds[n] == 0:
                 given[n] = ieee.whole(x) if isinstance(x, int) else x.astype(float)
                 if not numpy.all(abs(given[n]) < 2.0**53):
@@ -427,7 +428,7 @@ class Workspace:
                 if with_grads:
                     out = made.kernel.program.outputs["out"]
                     weights = seed if made.build is None else numpy.array(self.cotangents).reshape(out.shape)
-                    self.results, by = made.kernel.both(given, weights, self.buffers)
+                    self.results, by = made.kernel.forward_backward(given, weights, self.buffers)
                 else:
                     self.results, by = made.kernel.forward(given, self.buffers), ()
                 if by:
@@ -601,7 +602,7 @@ class Workspace:
         if at_once < self.strip or (results is not None and not results_at):
             at_once = self.strip
         at_once = at_once // self.strip * self.strip
-        code = made.both_code if with_grads else made.forward_code
+        code = made.forward_backward_code if with_grads else made.forward_code
         self._reserve(self.strip, False)
         while start < count:
             end = start + at_once if start + at_once < count else count
@@ -705,7 +706,7 @@ class Workspace:
                 return False
             if extent == 0 and not memory.are_exact(at, size):
                 return False
-            self.kept[n] = None
+            self.held[n] = None
             self.inputs[n] = at
         return True
 
@@ -749,7 +750,7 @@ class Workspace:
                 return False
             if extent == 0 and not memory.are_exact(free, size):
                 return False
-            self.kept[n] = None
+            self.held[n] = None
             self.inputs[n] = free
             free += 8 * size
         self.run_code(self.inputs_at, count, with_grads, seed)

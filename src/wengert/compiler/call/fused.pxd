@@ -18,7 +18,7 @@ cdef class SavedCall:
     @cython.locals(walk="long long", place=Py_ssize_t)
     cdef object receive(self, Many result)
     @cython.locals(walk="long long", place=Py_ssize_t)
-    cdef object turn(self, Many call)
+    cdef object pull(self, Many call)
     @cython.locals(i=Py_ssize_t, operand=ieee.Item)
     cdef object pass_on(self, tuple operands, double[::1] gradients)
 @cython.no_gc

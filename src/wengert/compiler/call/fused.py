@@ -112,7 +112,7 @@ class SavedCall:
             alone[place] = result._grad
             self.pass_on(result._all, self.pull_back(alone))
 
-    def turn(self, call: Many) -> None:
+    def pull(self, call: Many) -> None:
         """The turn of the call: the results have had theirs."""
         walk: Int = call._mark & WALK
         for place in range(len(self.walks)):
@@ -138,7 +138,7 @@ class CallNode(Many):
 
     def _push(self) -> None:
         saved: SavedCall = self._all[len(self._all) - 1]
-        saved.turn(self)
+        saved.pull(self)
 
 
 @cython.no_gc

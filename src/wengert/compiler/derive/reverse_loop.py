@@ -44,10 +44,10 @@ class ReverseLoop(Sweep):
         self.made: dict[int, Array] = {id(step.out): step.out for step in loop.steps}
         self.by_out: dict[int, LoopOutput] = {id(output.out): output for output in loop.outputs}
         self.output_of: dict[int, LoopOutput] = {id(output.part): output for output in loop.outputs}
-        self.back: Loop = Loop(loop.count, [], [], backward=True)
+        self.loop_back: Loop = Loop(loop.count, [], [], backward=True)
         # By the id of an array of an iteration: the slice on the row of its output.
         self.rows: dict[int, Array] = {}
-        self.stand_ins: dict[int, Array] = {}
+        self.over_iterations: dict[int, Array] = {}
         self.stood_for: dict[int, Array] = {}
         self.then: list[Step] = []  # what is done when the sweep's loop is done
 
@@ -83,18 +83,18 @@ class ReverseLoop(Sweep):
             part = self.slope(piece)
             if part.slice is not None:
                 part = self.add(piece, piece.shape, [whole(part)], ("in", 0))
-            self.back.outputs.append(LoopOutput(part, received[id(piece)], begins[id(piece)]))
+            self.loop_back.outputs.append(LoopOutput(part, received[id(piece)], begins[id(piece)]))
         outward = [(step, slope) for step, slope in found if any(map(self.is_outside, step.reads))]
         slopes_of = [(step, self.of_all_turns(gradient)) for step, gradient in outward]
         for step in self.program.each_step():
             for access in step.operands if isinstance(step, Compute) else ():
                 if id(access.array) in self.made:  # of the iteration as it was done forward
                     access.array = self.row_of(access.array)
-        self.program.outputs = {str(n): output.part for n, output in enumerate(self.back.outputs)}
+        self.program.outputs = {str(n): output.part for n, output in enumerate(self.loop_back.outputs)}
         fuse(self.program)
-        self.back.steps = self.program.each_step()
-        if self.back.outputs:
-            outer.program.steps.append(self.back)
+        self.loop_back.steps = self.program.each_step()
+        if self.loop_back.outputs:
+            outer.program.steps.append(self.loop_back)
         outer.program.steps += self.then
         for piece in carried:
             self.to_first_rows(piece, received[id(piece)])
@@ -272,7 +272,7 @@ class ReverseLoop(Sweep):
             }
             expr = rewrite(step.expr, lambda leaf: ("mask", self.in_each_turn(leaf[1])) if leaf[0] == "mask" else leaf)
             mask = None if step.mask is None else self.in_each_turn(step.mask)
-            outer.compute(Compute(self.stand_in(step.out), axes, operands, expr, step.reduce, mask), slope)
+            outer.compute(Compute(self.over_iterations_of(step.out), axes, operands, expr, step.reduce, mask), slope)
             outer.only = None
         for made in outer.program.steps[start:]:
             for access in made.operands if isinstance(made, Compute) else ():
@@ -294,12 +294,12 @@ class ReverseLoop(Sweep):
         shape = (*gradient.shape[: int(gradient.batched)], self.loop.count, *gradient.cell_shape)
         if seen is None:
             known = [
-                output.out for output in self.back.outputs if output.part is gradient and output.out.shape == shape
+                output.out for output in self.loop_back.outputs if output.part is gradient and output.out.shape == shape
             ]
             if known:
                 return known[0]
             made = self.outer.array(self.part_of.get(id(gradient), gradient), shape)
-            self.back.outputs.append(LoopOutput(gradient, made))
+            self.loop_back.outputs.append(LoopOutput(gradient, made))
             return made
         if seen.array.shape == shape:
             return seen.array
@@ -309,13 +309,13 @@ class ReverseLoop(Sweep):
         self.then.append(self.outer.program.steps.pop())  # it may read what this sweep's loop leaves
         return made
 
-    def stand_in(self, part: Array) -> Array:
+    def over_iterations_of(self, part: Array) -> Array:
         """Return what stands for an array of all iterations, with an axis of them, until it is known to be read."""
-        if id(part) not in self.stand_ins:
+        if id(part) not in self.over_iterations:
             shape = (*part.shape[: int(part.batched)], self.loop.count, *part.cell_shape)
-            made = self.stand_ins[id(part)] = replace(part, shape=shape)
+            made = self.over_iterations[id(part)] = replace(part, shape=shape)
             self.stood_for[id(made)] = part
-        return self.stand_ins[id(part)]
+        return self.over_iterations[id(part)]
 
     def in_each_turn(self, values: Any) -> Any:
         """A mask or a table with the iterations as an axis, along which it does not change."""
@@ -329,7 +329,7 @@ class ReverseLoop(Sweep):
         if seen is not None:
             array, start, step = seen.array, seen.base, seen.step
         elif id(array) in self.made:
-            array, step = self.stand_in(array), array.size
+            array, step = self.over_iterations_of(array), array.size
         if table is not None:
             rows = table + start + step * np.arange(self.loop.count).reshape(-1, *[1] * table.ndim)
             table, base = rows if step else self.in_each_turn(table + start), 0

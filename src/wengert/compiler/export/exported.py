@@ -83,7 +83,7 @@ class Exported:
         results = self.run(None, *counted, *parameters, *constants)
         outputs = dict(zip(made.lifted.program.outputs, results, strict=True))
         if made.guards:
-            alike = made.guards.hold(outputs, xp)
+            alike = made.guards.guards_pass(outputs, xp)
             holds = alike if holds is None else holds & alike
         out = outputs["out"]
         if self.signature.batched and not made.lifted.program.outputs["out"].batched:

@@ -48,15 +48,15 @@ PIECES = 8  # into how many pieces, by where its factors lie, a sum may be cut
 class Lifter(Storage):
     """Makes the steps of each group."""
 
-    short: dict[int, list[tuple[int, int, float]]] = field(default_factory=dict)  # by a sum's first number: its terms
+    short_sums: dict[int, list[tuple[int, int, float]]] = field(default_factory=dict)  # terms, by a sum's first number
     plans: dict[int, SumPlan] = field(default_factory=dict)  # or what they consist of
     in_loop: bool = False  # whether this is an iteration of a loop
 
     def plan(self, groups: Sequence[Group]) -> None:
         """See what groups of sums consist of, and name the parameters that their products take."""
         sums = {int(group.nodes[0]): group for group in groups if group.reduce == "sum"}
-        self.short.update({n: short_sum(self.flat, group, in_loop=self.in_loop) for n, group in sums.items()})
-        plans = {n: plan_of(self.flat, group) for n, group in sums.items() if not self.short[n]}
+        self.short_sums.update({n: short_sum(self.flat, group, in_loop=self.in_loop) for n, group in sums.items()})
+        plans = {n: plan_of(self.flat, group) for n, group in sums.items() if not self.short_sums[n]}
         self.plans.update(plans)
         for plan in plans.values():
             self.allocate_matrices(plan)
@@ -69,7 +69,7 @@ class Lifter(Storage):
         if number in self.plans:
             self.sum_of(self.plans[number])
         elif group.reduce == "sum":
-            self.short_sum_of(group, self.short[number])
+            self.short_sum_of(group, self.short_sums[number])
         elif group.reduce:
             self.extreme_of(group)
         elif TABLE[group.code].name == "pick":

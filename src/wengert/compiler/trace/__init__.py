@@ -15,13 +15,13 @@ from wengert.compiler.trace.recording import (
 )
 from wengert.compiler.trace.rows import rows_of
 from wengert.compiler.trace.specialization import Specialization, lines_apart
-from wengert.compiler.trace.structure import Auxiliary, kind_of, take_apart
+from wengert.compiler.trace.structure import Aux, kind_of, take_apart
 from wengert.compiler.trace.tracers import number_of
 
 __all__ = [
     "DRAWS",
     "Arguments",
-    "Auxiliary",
+    "Aux",
     "Candidate",
     "PurityCheck",
     "Reader",

@@ -188,7 +188,7 @@ class Proxies:
             self._place(source, Place(kind, source, key, x, leaf, name, self._is_argument(kind, source)))
             return Number(self.recorder, x, leaf)
         self.note(kind, source, key, name)
-        return self.stand_in(x, name)
+        return self.proxy(x, name)
 
     def note(self, kind: int, source: Any, key: Any, name: str) -> Any:
         """Note what is found at a place: it must be the same at each run. Returns it."""
@@ -221,7 +221,7 @@ class Proxies:
         else:
             self.places.append(place)
 
-    def stand_in(self, x: Any, name: str) -> Any:
+    def proxy(self, x: Any, name: str) -> Any:
         """The proxy of a thing that was read, or passed."""
         kind = type(x)
         if kind in PLAIN or kind is float or isinstance(x, (Value, CallPath)):  # a compiled function follows itself
@@ -251,7 +251,7 @@ class Proxies:
         def load(name: str, *how: Any, **named: Any) -> Any:
             found = real(name, *how, **named)
             self.note(NAME, sys.modules, found.__name__, f"the module {name}")
-            return self.stand_in(found, name)
+            return self.proxy(found, name)
 
         return load
 
@@ -285,7 +285,7 @@ class Proxies:
         made, given = x.__reduce__()
         named = made.keywords if isinstance(made, functools.partial) else {}
         method, *args = (*made.args, *given) if isinstance(made, functools.partial) else given
-        args, named = self.stand_in(list(args), name), self.stand_in(named, name)
+        args, named = self.proxy(list(args), name), self.proxy(named, name)
         return self._keep(x, lambda thing: self.getting(thing, method)(*args, **named))
 
     # -- functions and modules ----------------------------------------------------------------------------------------
@@ -293,7 +293,7 @@ class Proxies:
     def root(self, f: Any) -> Any:
         """The proxy of the function that is recorded."""
         if not isinstance(f, FunctionType):
-            return self.stand_in(f, "itself")
+            return self.proxy(f, "itself")
         if f.__kwdefaults__:  # of which arguments are made, not the clone's own
             self.note(CALL, lambda: tuple((f.__kwdefaults__ or {}).items()), None, f"how {f.__name__} is defined")
         return self._clone(f, "itself")
@@ -320,8 +320,8 @@ class Proxies:
                 self.note(CELL, outer, None, free)
             else:
                 inner.cell_contents = self.read(CELL, outer, None, free)
-        made.__defaults__ = f.__defaults__ and tuple([self.stand_in(x, f.__name__) for x in f.__defaults__])
-        made.__kwdefaults__ = f.__kwdefaults__ and self.stand_in(f.__kwdefaults__, f.__name__)
+        made.__defaults__ = f.__defaults__ and tuple([self.proxy(x, f.__name__) for x in f.__defaults__])
+        made.__kwdefaults__ = f.__kwdefaults__ and self.proxy(f.__kwdefaults__, f.__name__)
         made.__dict__.update(
             {n: self.read(NAME, vars(f), n, f"{f.__name__}.{n}") for n in vars(f) if n in self.mentioned}
         )
@@ -329,18 +329,18 @@ class Proxies:
         return made
 
     def _method(self, x: MethodType, name: str) -> Any:
-        return MethodType(self.stand_in(x.__func__, name), self.stand_in(x.__self__, name))
+        return MethodType(self.proxy(x.__func__, name), self.proxy(x.__self__, name))
 
     def _builtin(self, x: BuiltinFunctionType, name: str) -> Any:
         """A function of C; one that belongs to an object belongs to its proxy."""
         of = x.__self__
         if of is None or isinstance(of, (ModuleType, type)):
             return x
-        return getattr(self.stand_in(of, name), x.__name__)
+        return getattr(self.proxy(of, name), x.__name__)
 
     def _partial(self, x: Any, name: str) -> Any:
-        args = [self.stand_in(arg, name) for arg in x.args]
-        return functools.partial(self.stand_in(x.func, name), *args, **self.stand_in(x.keywords, name))
+        args = [self.proxy(arg, name) for arg in x.args]
+        return functools.partial(self.proxy(x.func, name), *args, **self.proxy(x.keywords, name))
 
     def _cached(self, x: Any, name: str) -> Any:
         """What `functools.lru_cache` made: results that are kept stay what they are until there are others."""
@@ -348,7 +348,7 @@ class Proxies:
 
         def cached(*args: Any, **named: Any) -> Any:  # with what was passed in the watched run, so that it is there
             found = x(*map(self._original, args), **{n: self._original(arg) for n, arg in named.items()})
-            return self.stand_in(found, f"a result of {name}")
+            return self.proxy(found, f"a result of {name}")
 
         functools.update_wrapper(cached, x, updated=())
         cached.cache_info, cached.cache_clear = x.cache_info, x.cache_clear  # type: ignore[attr-defined]
@@ -383,7 +383,7 @@ class Proxies:
             if self.note(NAME, names, key, f"{name}.{key}") is MISSING and not hasattr(ModuleType, key):
                 raise AttributeError(f"module {x.__name__!r} has no attribute {key!r}", name=key, obj=x)
             if fixed:  # pi is pi
-                return self.stand_in(self.note(NAME, names, key, f"{name}.{key}"), f"{name}.{key}")
+                return self.proxy(self.note(NAME, names, key, f"{name}.{key}"), f"{name}.{key}")
             return self.read(NAME, names, key, f"{name}.{key}")
 
         return self._keep(x, ModuleView(x, find))
@@ -398,7 +398,7 @@ class Proxies:
         leaves = [Value(item) if type(item) in FLOATS else None for item in then]
         self.items.append(Items(x, list(then), leaves if any(leaves) else None, keys, name))
         return [
-            self.stand_in(item, f"{name}[{at}]") if leaf is None else Number(self.recorder, item, leaf)
+            self.proxy(item, f"{name}[{at}]") if leaf is None else Number(self.recorder, item, leaf)
             for item, leaf, at in zip(then, leaves, spell, strict=True)
         ]
 
@@ -419,14 +419,14 @@ class Proxies:
         return made
 
     def _tuple(self, x: tuple[Any, ...], name: str) -> Any:
-        return self._keep(x, tuple([self.stand_in(item, f"{name}[{n}]") for n, item in enumerate(x)]))
+        return self._keep(x, tuple([self.proxy(item, f"{name}[{n}]") for n, item in enumerate(x)]))
 
     def _dict(self, x: Any, name: str) -> Any:
         made: Any = copy.copy(x) if isinstance(x, dict) else {}  # of its kind, in its order
         self._keep(x, made if isinstance(x, dict) else MappingProxyType(made))
         keys = list(x)
         if isinstance(x, defaultdict):
-            made.default_factory = self.stand_in(x.default_factory, name)
+            made.default_factory = self.proxy(x.default_factory, name)
         if not all(type(key) in PLAIN for key in keys):
             made.clear()
         for key, item in zip(keys, self._contents(x, list(x.values()), keys, name), strict=True):
@@ -436,7 +436,7 @@ class Proxies:
     def _key(self, x: Any, name: str) -> Any:
         """The proxy of an object that is told from others by its identity; of other keys themselves."""
         has_identity = vars(object)["__hash__"] is type(x).__hash__
-        return self.stand_in(x, name) if has_identity else x
+        return self.proxy(x, name) if has_identity else x
 
     def _set(self, x: Any, name: str) -> Any:
         self.items.append(Items(x, list(x), None, None, name))
@@ -462,7 +462,7 @@ class Proxies:
     def _object(self, x: Any, name: str) -> Any:
         """An object of a class that is written in Python: its proxy reads what it is asked for."""
         kind = type(x)
-        derived: Any = self.stand_in(kind, kind.__name__)
+        derived: Any = self.proxy(kind, kind.__name__)
         if kind is not SimpleNamespace and derived is kind:
             return self._keep(x, self.freeze(x, name))
         made = self._keep(x, SimpleNamespace() if kind is SimpleNamespace else object.__new__(derived))
@@ -509,13 +509,13 @@ class Proxies:
         asked = of_class(type(x), "__getattr__") if x is not made else of_class(type(made).__mro__[1], "__getattr__")
         if asked is MISSING:
             raise AttributeError(f"{type(x).__name__!r} object has no attribute {n!r}", name=n, obj=made)
-        return self.stand_in(asked, "__getattr__")(made, n)
+        return self.proxy(asked, "__getattr__")(made, n)
 
     def _class(self, x: type, name: str) -> Any:
         """A class that is written in Python: one that is derived from it, with clones of what it defines."""
         if not is_derivable(x) or x is OBJECT or is_known_class(x) or issubclass(x, Value):
             return self._keep(x, self.freeze(x, name))
-        bases = [self.stand_in(base, base.__name__) for base in x.__bases__]
+        bases = [self.proxy(base, base.__name__) for base in x.__bases__]
         derived = [base for base, real in zip(bases, x.__bases__, strict=True) if base is not real]
         meta: Any = type(x)
         made = meta(x.__name__, (x, *derived), {"__slots__": (), "__module__": x.__module__})
@@ -526,7 +526,7 @@ class Proxies:
             parts = parts_of(thing)
             if parts and (any(self._is_followed(part) for part in parts)):
                 self.note(CLASS, x, n, f"{name}.{n}")
-                clones = [self.stand_in(part, n) for part in parts]
+                clones = [self.proxy(part, n) for part in parts]
                 if n != "__getattr__":
                     setattr(made, n, clones[0] if isinstance(thing, FunctionType) else type(thing)(*clones))
             elif not parts and n in self.mentioned and not isinstance(thing, IMMUTABLE_ATTRIBUTES) and n[:2] != "__":
@@ -546,7 +546,7 @@ class Proxies:
 
     def _refuse(self, why: str) -> None:
         if self.recorder.open:
-            self.recorder.refusal = self.recorder.refusal or why
+            self.recorder.fallback_reason = self.recorder.fallback_reason or why
             raise Unrecordable(why)
 
     # -- what has no proxy --------------------------------------------------------------------------------------------

@@ -79,7 +79,7 @@ class PurityCheck:
         self.change: str = ""
         rules = [rule for row in TABLE for rule in (row.value, row.partials)]  # called for a Value, not for a number
         self.path: CallTrace = CallTrace({getattr(rule, "__code__", None) for rule in rules} - {None})
-        self._kept: list[tuple[Any, str, Callable[[Any], Any], Any]] = []
+        self._saved: list[tuple[Any, str, Callable[[Any], Any], Any]] = []
         self._values: list[Value] = []
         self._numbers: list[tuple[float, float]] = []
         self._objects: list[tuple[Any, str]] = []  # whose attributes are looked at where they are named
@@ -193,7 +193,7 @@ class PurityCheck:
         named = [n for n in names if n[:2] != "__"]
         then = [own(x, n) for n in named]
         if named:
-            self._kept.append((x, name, lambda x: [own(x, n) for n in named], then))
+            self._saved.append((x, name, lambda x: [own(x, n) for n in named], then))
         return [(found, f"{name}.{n}") for n, found in zip(named, then, strict=True)]
 
     def _code_runs(self, frame: Any) -> None:
@@ -219,13 +219,13 @@ class PurityCheck:
         self._enter(waiting)
 
     def _keep(self, x: Any, name: str, state: Callable[[Any], Any]) -> None:
-        self._kept.append((x, name, state, state(x)))
+        self._saved.append((x, name, state, state(x)))
 
     def compare(self) -> None:
         """What is another now than it was."""
         if self.effect or self.change:
             return
-        for x, name, state, then in self._kept:
+        for x, name, state, then in self._saved:
             if not _same(state(x), then):
                 self.change = f"it changes {name}"
                 return

@@ -54,7 +54,7 @@ class Recorder:
 
     guards: dict[tuple[Any, ...], Guard] = field(default_factory=dict)
     picked: list[tuple[Integer, list[Any]]] = field(default_factory=list)  # what an integer chose from at run time
-    refusal: str = ""
+    fallback_reason: str = ""
     arguments: dict[int, Value] = field(default_factory=dict)  # what stands for each Value that is one, by identity
     open: bool = True  # whether the run still goes on
     tells_bools: bool = False  # whether the function asks if something is True itself: then comparisons are guards
@@ -76,8 +76,8 @@ class Recorder:
             Unrecordable: always, while it goes on.
         """
         if self.open:
-            self.refusal = self.refusal or f"{running() or 'the function'} {why}"
-            raise Unrecordable(self.refusal)
+            self.fallback_reason = self.fallback_reason or f"{running() or 'the function'} {why}"
+            raise Unrecordable(self.fallback_reason)
 
     def detached(self, x: Any) -> Any:
         """The same number as a node through which no gradient flows back."""
@@ -101,7 +101,7 @@ class Recorder:
                 self.guards[key] = Guard(how, *sides, outcome, self.line or running())
         return outcome
 
-    def choose(self, index: Integer, items: Any) -> None:
+    def note_choice(self, index: Integer, items: Any) -> None:
         """Note that an integer chooses an item; each becomes an operand now, whichever is chosen."""
         values_in(items)
         self.picked.append((index, items))
@@ -125,7 +125,7 @@ class _TracingHook(threading.local):
     """What the engine tells, for the thread that records; other threads go on as always."""
 
     recorder: Recorder | None = None
-    watched: bool = False  # whether the function that runs is looked at, before it is recorded
+    is_watched: bool = False  # whether the function that runs is looked at, before it is recorded
 
     @contextmanager
     def told_to(self, recorder: Recorder | None) -> Iterator[None]:
@@ -150,7 +150,7 @@ class _TracingHook(threading.local):
         """`x.detach()`."""
         return x._leaf(number) if self.recorder is None else self.recorder.detached(x)
 
-    def compared(self, how: str, x: Any, other: Any, outcome: bool) -> Any:
+    def comparison(self, how: str, x: Any, other: Any, outcome: bool) -> Any:
         """What stands for the outcome of a comparison of a Value."""
         return outcome if self.recorder is None else compared(self.recorder, how, x, other, outcome)
 
@@ -185,17 +185,17 @@ def recorder_of_thread() -> Recorder | None:
 
 def is_watched() -> bool:
     """Whether the function that runs in this thread is watched, and compiled functions that it calls are part of it."""
-    return _hook.watched
+    return _hook.is_watched
 
 
 @contextmanager
 def watching() -> Iterator[None]:
     """The function that runs in this thread is watched."""
-    _hook.watched = True
+    _hook.is_watched = True
     try:
         yield
     finally:
-        _hook.watched = False
+        _hook.is_watched = False
 
 
 @contextmanager

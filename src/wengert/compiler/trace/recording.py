@@ -23,7 +23,7 @@ from wengert.compiler.trace.proxies import Proxies
 from wengert.compiler.trace.purity import CallTrace, PurityCheck
 from wengert.compiler.trace.recorder import Guard, Recorder, Unrecordable, tracing
 from wengert.compiler.trace.specialization import Guards, Specialization, in_words
-from wengert.compiler.trace.structure import GIVEN, Auxiliary, Parts, Structure, kind_of, take_apart
+from wengert.compiler.trace.structure import GIVEN, Aux, Parts, Structure, kind_of, take_apart
 from wengert.compiler.trace.tracers import (
     EXACT,
     HOLDS,
@@ -84,7 +84,7 @@ class Candidate:
         self._before: list[float] = [value._data for value in run.graph.values[: run.given]]
         self._picks: list[Pick] = picks
         self._run: _Trace | None = run
-        self._back: Program | None = None
+        self._backward: Program | None = None
         self._steps: int = 0
 
     @property
@@ -123,31 +123,33 @@ class Candidate:
             self._run, self._before = None, []  # and its graph is free
         return self.lifted
 
-    def back(self) -> Program:
+    def backward(self) -> Program:
         """The reverse sweep of its program, which is lifted by now; without steps where there is nothing to be pulled
-        back: of `map` there are no derivatives.
+        backward: of `map` there are no derivatives.
         """
-        if self._back is None:
+        if self._backward is None:
             with _faults():
-                self._back = Program()
+                self._backward = Program()
                 several = self.structure is not None
                 if self.kind is Value if several else self.shape == ():
-                    self._back = reverse(self.lifted.program, self.value_inputs, several, self.fixed)
-                verify(self._back, self.lifted.program.arrays)
-            self._steps = self.forward + self._back.size
-        return self._back
+                    self._backward = reverse(self.lifted.program, self.value_inputs, several, self.fixed)
+                verify(self._backward, self.lifted.program.arrays)
+            self._steps = self.forward + self._backward.size
+        return self._backward
 
     @property
     def steps(self) -> int:
         """How many steps its program has, forward and reverse."""
-        self.back()
+        self.backward()
         return self._steps
 
     def specialization(self, kind: Callable[..., Kernel]) -> Specialization:
         """A specialization that runs by a kind of kernel."""
         program = self.lifted.program
         with _faults():
-            kernel = kind(program, self.back(), [a for a in program.of_role("input") if a.name in self.value_inputs])
+            kernel = kind(
+                program, self.backward(), [a for a in program.of_role("input") if a.name in self.value_inputs]
+            )
             places = {n: a.name for n, a in enumerate(kernel.inputs) if a.name in self.extents}
             return Specialization(
                 kernel,
@@ -254,7 +256,7 @@ class _Trace:
         self.value_inputs: list[str] = []
         given = iter(integers)
 
-        def stand_in(leaf: ArraySpec, array: Any) -> Any:
+        def proxy(leaf: ArraySpec, array: Any) -> Any:
             made = np.empty(leaf.shape, dtype=object)
             name = arguments.signature.names[len(self.inputs)]
             flat = np.asarray(array, dtype=object).reshape(-1).tolist() if leaf.shape else [array]
@@ -268,7 +270,7 @@ class _Trace:
 
         def run() -> Any:
             clone = self.proxies.root(function)
-            return arguments.call(clone, example, stand_in, lambda x: self.proxies.stand_in(x, "an argument"))
+            return arguments.call(clone, example, proxy, lambda x: self.proxies.proxy(x, "an argument"))
 
         path = self.recorder.path = CallTrace(watch.path.cached, self.proxies)
         try:
@@ -276,8 +278,8 @@ class _Trace:
                 self.result = path.follow(run)
         finally:
             self.recorder.open = False
-        if self.recorder.refusal:
-            raise Unrecordable(self.recorder.refusal)
+        if self.recorder.fallback_reason:
+            raise Unrecordable(self.recorder.fallback_reason)
         if path.steps != watch.path.steps:
             pairs = itertools.zip_longest(watch.path.steps, path.steps)
             step = next(plain or traced for plain, traced in pairs if plain != traced)
@@ -305,22 +307,22 @@ class _Trace:
         self.is_doubtful = self.shape != () and any(is_traced(x) and x.doubt for x in results)
         guards = self.recorder.guards.values()
         self.guards = [guard for guard in guards if isinstance(guard.left, Value) or isinstance(guard.right, Value)]
-        beside = self.result.auxiliary if isinstance(self.result, Auxiliary) else None
+        beside = self.result.auxiliary if isinstance(self.result, Aux) else None
         self.auxiliary_shape, auxiliary = (None, []) if beside is None else _flat_result(beside)
         self.auxiliary = [_as_value(x) for x in auxiliary]
         self.results = [_as_value(x) for x in results]
         both = [side for guard in self.guards for side in (guard.left, guard.right) if isinstance(side, Value)]
-        self.compared = list({id(side): side for side in both}.values())
-        number = {id(side): n for n, side in enumerate(self.compared)}
+        self.compared_sides = list({id(side): side for side in both}.values())
+        number = {id(side): n for n, side in enumerate(self.compared_sides)}
         self.sides = [(number.get(id(guard.left), -1), number.get(id(guard.right), -1)) for guard in self.guards]
         inputs = [x for a in self.inputs.values() for x in a.reshape(-1)]
-        for asked in (self.results, self.auxiliary, self.compared):
+        for asked in (self.results, self.auxiliary, self.compared_sides):
             asked[:] = [x * 1.0 if id(x) in among else x for x in asked]
         self.recorder.open = False
         self.proxies.release()
-        roots = {id(x): x for x in (*inputs, *self.results, *self.auxiliary, *self.compared, *items)}
+        roots = {id(x): x for x in (*inputs, *self.results, *self.auxiliary, *self.compared_sides, *items)}
         self.graph = Graph(*roots.values())
-        self.size = len(Graph(*self.results, *self.compared)) if items else len(self.graph)
+        self.size = len(Graph(*self.results, *self.compared_sides)) if items else len(self.graph)
         self.place = dict(zip(roots, self.graph.outputs, strict=True))
         self.given = bisect_left(self.graph.values, self.recorder.began, key=_age)  # what was there before comes first
         self.keep = (roots, items)  # alive, so that no id is used again
@@ -399,7 +401,7 @@ class _Trace:
         """
         places = {self.place[id(x)] for x in self.inputs[name].reshape(-1)}
         sizes = {len(items) for index, items in self.recorder.picked if self.place[id(index._node)] in places}
-        elsewhere = [self.place[id(x)] for x in (*self.results, *self.auxiliary, *self.compared)]
+        elsewhere = [self.place[id(x)] for x in (*self.results, *self.auxiliary, *self.compared_sides)]
         elsewhere += np.frombuffer(self.graph.operands or b"", np.int64).tolist()
         return len(sizes) == 1 and places.isdisjoint(elsewhere)
 
@@ -480,7 +482,7 @@ class _Trace:
             user = int(np.searchsorted(starts, at, "right")) - 1
             *candidates, index = chosen[pair]
             picks.append(Pick(user, at - int(starts[user]), index, tuple(candidates)))
-        outs = [[run.place[id(x)] for x in (*run.results, *run.auxiliary, *run.compared)] for run in runs]
+        outs = [[run.place[id(x)] for x in (*run.results, *run.auxiliary, *run.compared_sides)] for run in runs]
         asked = [
             [(str(g.without_values()), *side) for g, side in zip(run.guards, run.sides, strict=True)] for run in runs
         ]
@@ -508,15 +510,15 @@ class _Trace:
         if self.auxiliary_shape is not None:
             beside = np.array([self.place[id(x)] for x in self.auxiliary], np.int64)
             outputs["auxiliary"] = beside.reshape(self.auxiliary_shape)
-        if self.compared:
-            outputs["sides"] = np.array([self.place[id(x)] for x in self.compared], np.int64)
+        if self.compared_sides:
+            outputs["sides"] = np.array([self.place[id(x)] for x in self.compared_sides], np.int64)
         blocks = self.proxies.blocks({id(value): n for n, value in enumerate(graph.values)})
         return lift(graph, source, inputs, outputs, batched=self.batched, picks=picks, indices=indices, blocks=blocks)
 
 
 def main_of(result: Any) -> Any:
     """What a function gave, without what stands beside it, or an array of no axes around it."""
-    result = result.result if isinstance(result, Auxiliary) else result
+    result = result.result if isinstance(result, Aux) else result
     return result.item() if isinstance(result, np.ndarray) and not result.ndim else result
 
 
@@ -602,7 +604,7 @@ def numbers_in(x: Any) -> Any:
     """The numbers of Values, in lists too."""
     if isinstance(x, Value):
         return x.data
-    if isinstance(x, Auxiliary):
+    if isinstance(x, Aux):
         return numbers_in(x.result)
     if isinstance(x, (list, tuple)) or (isinstance(x, np.ndarray) and x.dtype == object):
         return [numbers_in(item) for item in x] if np.ndim(x) or isinstance(x, (list, tuple)) else numbers_in(x.item())
@@ -616,7 +618,7 @@ def _as_value(x: Any) -> Any:
 
 def _flat_result(result: Any) -> tuple[tuple[int, ...] | None, list[Any]]:
     """The shape of a result and its numbers; None for what is no regular array."""
-    if isinstance(result, Auxiliary):
+    if isinstance(result, Aux):
         return _flat_result(result.result)
     if isinstance(result, np.ndarray) and not result.ndim:
         return _flat_result(result.item())

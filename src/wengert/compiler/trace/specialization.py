@@ -86,7 +86,7 @@ class Guards(NamedTuple):
             made.append(f"{line}: {', '.join(words[:SHOWN] + more)}")
         return made
 
-    def hold(self, outputs: dict[str, Any], xp: Any) -> Any:
+    def guards_pass(self, outputs: dict[str, Any], xp: Any) -> Any:
         """Whether a run, or each example of it, came to the same comparisons as the recorded one, by a library of
         arrays.
         """
@@ -153,7 +153,7 @@ class Specialization(Executable):
             counted[n] = xp.clip(x, 0, extent - 1)
         return counted, inside
 
-    def differs(
+    def mismatch(
         self, space: Workspace, arrays: Sequence[Any], count: int, want: Any, slopes: Any, cotangents: Any = None
     ) -> str:
         """What of a run is not what the function itself came to, in words; empty if all agrees.

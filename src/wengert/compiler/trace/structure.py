@@ -18,7 +18,7 @@ from wengert.compiler.trace.recorder import Unrecordable
 from wengert.compiler.trace.tracers import TracedArray, is_traced, taken
 from wengert.engine import Value
 
-__all__ = ["GIVEN", "Auxiliary", "Parts", "Structure", "kind_of", "take_apart"]
+__all__ = ["GIVEN", "Aux", "Parts", "Structure", "kind_of", "take_apart"]
 
 GIVEN = (float, int, bool, np.float64, np.int64, np.bool_, Value)  # what a function may give, alone or in lists
 FIXED = (str, bytes, type(None))  # what else there may be beside numbers
@@ -28,7 +28,7 @@ DEEPEST = 100  # so many lists may stand in one another,
 DEEP = 40  # so many brackets in an expression: Python's parser takes 200
 
 
-class Auxiliary(NamedTuple):
+class Aux(NamedTuple):
     """What a function may give instead of its result: that, and numbers beside it which a run shows as its output
     "auxiliary", and of which no derivative is taken.
     """
@@ -57,11 +57,11 @@ class Again(NamedTuple):
     place: int  # among all of them, in the order in which they are come to
 
 
-class Leaf(NamedTuple):
+class NumberPart(NamedTuple):
     """A Value, or a number."""
 
 
-LEAF = Leaf()
+NUMBER = NumberPart()
 
 
 def kind_of(x: Any) -> Any:
@@ -93,7 +93,7 @@ class Parts:
     def _taken(self, x: Any) -> Any:
         if isinstance(x, Value) or is_traced(x) or type(x) in GIVEN:
             self.leaves.append(x)
-            return LEAF
+            return NUMBER
         kind = np.ndarray if type(x) is TracedArray else type(x)
         if kind in FIXED:
             return ConstantPart(x)
@@ -123,7 +123,7 @@ class Parts:
             keys, items = tuple([taken(key) for key in x]), x.values()
         if all(of in GIVEN or issubclass(of, Value) for of in {*map(type, items)}):  # as most are
             self.leaves += items
-            return Part(kind, keys, (LEAF,) * len(items))
+            return Part(kind, keys, (NUMBER,) * len(items))
         self._open.add(id(x))
         children = tuple([self._taken(item) for item in items])
         self._open.discard(id(x))
@@ -136,7 +136,7 @@ def take_apart(result: Any) -> Parts | None:
     Raises:
         Unrecordable: there is something in it that is neither a number nor what holds numbers.
     """
-    is_one = is_traced(result) or isinstance(result, Auxiliary)
+    is_one = is_traced(result) or isinstance(result, Aux)
     return None if is_one or not isinstance(result, (list, tuple, dict, np.ndarray)) else Parts(result)
 
 
@@ -302,7 +302,7 @@ class _Writer:
 
     def text(self, tree: Any) -> tuple[str, int]:
         """An expression, and how many brackets stand in one another in it."""
-        if isinstance(tree, Leaf):
+        if isinstance(tree, NumberPart):
             read, kind = self.structure.source(self.leaf)
             self.leaf += 1
             return read if read and kind in (Value, float) else f"{self.named(kind)}({read})" if read else self.named(

@@ -240,7 +240,7 @@ class Integer(Number):
         if self.fixed or not inside or len(forms) != 1 or None in forms:
             return operator.index(self.taken())
         reached = [items[n + self.steps] for n in range(count)] if self.steps else list(items)
-        self.recorder.choose(self.base, reached)
+        self.recorder.note_choice(self.base, reached)
         return number
 
     def __index__(self) -> int:

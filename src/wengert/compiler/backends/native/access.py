@@ -167,7 +167,7 @@ class Cells:
         made = self.to.load(memory, place, self.width if array.batched else lanes)
         return self.to.as_float(made) if memory.kind == "i" else made
 
-    def leave(self, array: Array, cell: Place, value: Register, block: Place | None, lanes: int = 1) -> None:
+    def store(self, array: Array, cell: Place, value: Register, block: Place | None, lanes: int = 1) -> None:
         """Put a value into a cell, or its lanes into those that follow."""
         if not cell[1]:
             value = self.to.shared(value)
@@ -249,11 +249,11 @@ class Cells:
         access = Access(out, 0, out.strides)
         places = {i: place for i, place in point.places.items() if i < kept}
         if point.lane < 0 or point.lane >= kept or out.strides[point.lane] == 1:
-            self.leave(out, self.cell(access, out.shape, Point(places)), value, self.block, point.lanes)
+            self.store(out, self.cell(access, out.shape, Point(places)), value, self.block, point.lanes)
             return
         value = self.to.spread(value, point.lanes)
         for k in range(point.lanes):
-            self.leave(out, self.cell(access, out.shape, point.shifted(k)), self.to.lane(value, k), self.block)
+            self.store(out, self.cell(access, out.shape, point.shifted(k)), self.to.lane(value, k), self.block)
 
     def forget(self, out: Array, single: bool = True) -> None:
         """An array changes: the vectors of its cells in registers hold no longer, and unless it is known where, no

@@ -48,7 +48,7 @@ class C(Emitter):
         self.seed: Register = Register("seed")
         self.level: dict[str, int] = {}  # of the texts that are no atoms: what binds in them
         self.functions: list[None] = []
-        self.outside: dict[str, list[Any]] = {}  # the lines of functions that stand in front
+        self.helpers: dict[str, list[Any]] = {}  # the lines of functions that stand in front
         self.constants: dict[bytes, tuple[str, str]] = {}
 
     @property
@@ -129,13 +129,13 @@ class C(Emitter):
 
     def outlined(self, name: str, body: Callable[[Any, Register], Register], x: Register) -> Register:
         name = f"{name}_of"  # C's own lgamma is another
-        if name not in self.outside:
-            self.outside[name] = []  # so that one that calls itself is not written again
+        if name not in self.helpers:
+            self.helpers[name] = []  # so that one that calls itself is not written again
             inner = C()
-            inner.outside = self.outside
+            inner.helpers = self.helpers
             value = body(inner, Register("x"))
             lines = [*inner.scopes[0].lines, f"return {value.text};"]
-            self.outside[name] = [f"static double {name}(double x) {{", *_indented(lines), "}", ""]
+            self.helpers[name] = [f"static double {name}(double x) {{", *_indented(lines), "}", ""]
         return self.call(name, x)
 
     def as_float(self, x: Register) -> Register:
@@ -258,7 +258,7 @@ def source(kernel: Kernel, name: str, gradient: bool) -> str:
         ArgumentError: it has an operation that is computed in Python.
     """
     try:
-        return _Source(kernel, name, gradient and bool(kernel.back.gradients)).write()
+        return _Source(kernel, name, gradient and bool(kernel.backward.gradients)).write()
     except Unsupported as why:
         raise ArgumentError(f"source(): {why}, which C cannot: write its rule with the operations of wengert") from why
 
@@ -268,7 +268,7 @@ class _Source:
 
     def __init__(self, kernel: Kernel, name: str, gradient: bool) -> None:
         self.kernel = kernel
-        self.back = kernel.back if gradient else None
+        self.backward = kernel.backward if gradient else None
         self.to = C()
         self.taken = {*TAKEN.split(), *C_FUNCTIONS, *LETTERS}
         plain = name.strip("<>")
@@ -288,7 +288,7 @@ class _Source:
 
     def write(self) -> str:
         """The text."""
-        to, kernel, back = self.to, self.kernel, self.back
+        to, kernel, back = self.to, self.kernel, self.backward
         out = kernel.program.outputs["out"]
         steps = [*kernel.program.steps, *(back.steps if back is not None else ())]
         made = {id(array) for step in steps for array in step.makes}
@@ -333,7 +333,7 @@ class _Source:
         note = ["/*", f"   The {what}{', and its derivatives' if back is not None else ''}; row by row:", *notes, "*/"]
         header = ["#include <math.h>", "#include <stdint.h>", "#include <stdlib.h>", ""]
         constants = [text for _, text in to.constants.values()]
-        constants += [line for lines in to.outside.values() for line in lines]
+        constants += [line for lines in to.helpers.values() for line in lines]
         title = f"double {self.title}({', '.join(parameters) or 'void'}) {{"
         return "\n".join([*header, *constants, *note, title, *[f"    {line}" for line in body], "}", ""])
 

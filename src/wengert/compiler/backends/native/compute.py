@@ -52,7 +52,7 @@ class Computes(Cells):
             return self.mask(part[1], axes, point) if part[0] == "mask" else self.read(operands[part[1]], axes, point)
 
         while cell < step.out.size:
-            self.leave(step.out, at(cell), evaluate(self.to, expr, leaf), self.block)
+            self.store(step.out, at(cell), evaluate(self.to, expr, leaf), self.block)
             cell += 1
 
     def value(self, step: Compute, expr: Expr, point: Point) -> Register:
@@ -158,25 +158,25 @@ class Reduction:
             if split < length:
                 ends = self.nest(self.axes, {}, cells.block, ends, (split, length, 1))
             if not split:
-                self.leave(ends)
+                self.store(ends)
                 return
             totals = self.nest(self.axes, {}, cells.block, [self.start()] * len(self.points), (0, split, width))
         else:
             totals = self.nest(self.axes, {}, cells.block, ends)
         if not (self.inner or self.over_batch):
-            self.leave(totals)
+            self.store(totals)
             return
         if not self.makes_vectors:
-            together = [self.to.folded(self.to.spread(total, width), self.combined) for total in totals]
-            self.leave([self.combined(x, end) for x, end in zip(together, ends, strict=True)])
+            together = [self.to.folded(self.to.spread(total, width), self.reduced) for total in totals]
+            self.store([self.reduced(x, end) for x, end in zip(together, ends, strict=True)])
             return
         for first in range(0, len(totals), width):
             made = self.to.sums([self.to.spread(total, width) for total in totals[first : first + width]])
-            made = self.combined(made, self.to.packed(ends[first : first + width]))
+            made = self.reduced(made, self.to.packed(ends[first : first + width]))
             point = self.points[first]._replace(lane=len(out.shape) - 1, lanes=width)
             cells.spill(out, self.step.axes, point, made)
 
-    def leave(self, totals: list[Register]) -> None:
+    def store(self, totals: list[Register]) -> None:
         """Leave one for each point."""
         for point, total in zip(self.points, totals, strict=True):
             self.cells.spill(self.step.out, self.step.axes, point, total)
@@ -185,7 +185,7 @@ class Reduction:
         """What is there before the first term."""
         return self.to.number({"sum": 0.0, "max": -inf, "min": inf}[self.step.reduce])
 
-    def combined(self, total: Register, x: Register) -> Register:
+    def reduced(self, total: Register, x: Register) -> Register:
         """The sum, or the greater or the less."""
         if x == self.start():
             return total
@@ -231,7 +231,7 @@ class Reduction:
         if step.reduce == "sum" and expr[0] == "mul":
             made = to.fma(cells.value(step, expr[1], point), cells.value(step, expr[2], point), total)
         else:
-            made = self.combined(total, cells.value(step, expr, point))
+            made = self.reduced(total, cells.value(step, expr, point))
         if isinstance(taken, Register):
             made = to.select(taken, made, total)
         if self.over_batch and point.block is not None:

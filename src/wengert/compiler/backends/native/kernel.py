@@ -29,13 +29,13 @@ class NativeKernel(NumPyKernel):
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
         self._built: Built | None = None
-        self.refusal: str = ""
+        self.fallback_reason: str = ""
         try:
             with no_fork:
                 module = import_module("wengert.compiler.backends.native.build")
             self._built = module.build(*given)
         except Unsupported as why:
-            self.refusal = str(why)
+            self.fallback_reason = str(why)
 
     @property
     def code(self) -> MachineCode | None:

@@ -48,7 +48,7 @@ class _Layout:
     def __init__(self, to: LLVM, program: Program, back: Program, wanted: Sequence[Array]) -> None:
         self.to = to
         self.program = program
-        self.back = back
+        self.backward = back
         self.wanted = list(wanted)
         self.steps = [*program.steps, *back.steps]
         self.storage: dict[int, Location] = {}
@@ -67,7 +67,7 @@ class _Layout:
     def write(self, steps: Sequence[Step], copies: Sequence[Copy]) -> list[int]:
         """Write one of the two; the numbers of its parts."""
         packs, self.packs = self.packs, []
-        return Lowering(self.to, steps, self.storage, self.rows, self.back.seed).run(packs, copies)
+        return Lowering(self.to, steps, self.storage, self.rows, self.backward.seed).run(packs, copies)
 
     def made(self) -> None:
         """What steps make."""
@@ -103,27 +103,28 @@ class _Layout:
             self.rows[id(array)] = home
             if not array.batched or self.to.width == 1:
                 self.storage[id(array)] = home
-        if self.back.seed is not None and self.back.seed.cell_shape:  # a cotangent for each number of the output
+        seed = self.backward.seed
+        if seed is not None and seed.cell_shape:  # a cotangent for each number of the output
             count = len(self.rows)
-            self.storage[id(self.back.seed)] = Location(Memory(f"%x{count}"), 0)
+            self.storage[id(seed)] = Location(Memory(f"%x{count}"), 0)
 
     def results(self) -> None:
         """Lay what is asked for where it is to be left, or see that it is copied there."""
         made = {id(array) for step in self.steps for array in step.makes}
 
-        def leave(copies: list[Copy], array: Array | None, shape: Array, memory: Memory, base: int = 0) -> None:
+        def copy(copies: list[Copy], array: Array | None, shape: Array, memory: Memory, base: int = 0) -> None:
             if array is not None and id(array) in made and id(array) not in self.storage and not array.batched:
                 self.storage[id(array)] = Location(memory, base)
                 self.to.read.add(id(array))
             else:
                 copies.append((array, shape, memory, base))
 
-        outputs, gradients = list(self.program.outputs.values()), self.back.gradients
+        outputs, gradients = list(self.program.outputs.values()), self.backward.gradients
         for number, array in enumerate(outputs):
-            leave(self.outputs, array, array, Memory(f"%y{number}"))
+            copy(self.outputs, array, array, Memory(f"%y{number}"))
         at = 0
         for array in self.program.of_role("param"):
-            leave(self.derivatives, gradients.get(array.name), array, Memory("%slopes"), at)
+            copy(self.derivatives, gradients.get(array.name), array, Memory("%slopes"), at)
             at += array.size
         for number, array in enumerate(self.wanted, len(outputs)):
-            leave(self.derivatives, gradients.get(array.name), array, Memory(f"%y{number}"))
+            copy(self.derivatives, gradients.get(array.name), array, Memory(f"%y{number}"))

@@ -96,7 +96,7 @@ class LLVM(BitEmitter):
     def spread(self, x: Register, lanes: int) -> Register:
         return Register(self.wide(x, lanes), x.kind, lanes)
 
-    def alike(self, *xs: Register) -> tuple[int, list[str]]:
+    def same_lanes(self, *xs: Register) -> tuple[int, list[str]]:
         """The lanes of the widest, and all in as many."""
         lanes = max([x.lanes for x in xs])
         return lanes, [x.text if x.lanes == lanes else self.wide(x, lanes) for x in xs]
@@ -108,11 +108,11 @@ class LLVM(BitEmitter):
         return Register(str(x), "i")
 
     def arithmetic(self, sign: str, a: Register, b: Register) -> Register:
-        lanes, (x, y) = self.alike(a, b)
+        lanes, (x, y) = self.same_lanes(a, b)
         return self.emit(f"f{sign} {self.type('f', lanes)} {x}, {y}", "f", lanes)
 
     def bits(self, how: str, a: Register, b: Register) -> Register:
-        lanes, (x, y) = self.alike(a, b)
+        lanes, (x, y) = self.same_lanes(a, b)
         return self.emit(f"{how} {self.type('i', lanes)} {x}, {y}", "i", lanes)
 
     def reread(self, x: Register, kind: str) -> Register:
@@ -124,7 +124,7 @@ class LLVM(BitEmitter):
 
     def intrinsic(self, name: str, *xs: Register) -> Register:
         """A function that LLVM has for each number of lanes."""
-        lanes, texts = self.alike(*xs)
+        lanes, texts = self.same_lanes(*xs)
         ty = self.type("f", lanes)
         full = f"@llvm.{name}.{'f64' if lanes == 1 else f'v{lanes}f64'}"
         self.declared[full] = f"declare {ty} {full}({', '.join([ty] * len(xs))})"
@@ -137,11 +137,11 @@ class LLVM(BitEmitter):
         return self.emit(f"fneg {self.type('f', x.lanes)} {x.text}", "f", x.lanes)
 
     def compare(self, how: str, a: Register, b: Register) -> Register:
-        lanes, (x, y) = self.alike(a, b)
+        lanes, (x, y) = self.same_lanes(a, b)
         return self.emit(f"fcmp {COMPARE[how]} {self.type('f', lanes)} {x}, {y}", "b", lanes)
 
     def either(self, a: Register, b: Register) -> Register:
-        lanes, (x, y) = self.alike(a, b)
+        lanes, (x, y) = self.same_lanes(a, b)
         return self.emit(f"or {self.type('b', lanes)} {x}, {y}", "b", lanes)
 
     def select(self, condition: Register, a: Register, b: Register) -> Register:
@@ -187,7 +187,7 @@ class LLVM(BitEmitter):
     def call(self, name: str, *xs: Register) -> Register:
         if name in INTRINSICS:
             return self.intrinsic(name, *xs)
-        lanes, texts = self.alike(*xs)
+        lanes, texts = self.same_lanes(*xs)
         if lanes == 1:
             self.declared[name] = f"declare double @{name}({', '.join(['double'] * len(xs))})"
             return self.emit(f"call double @{name}({', '.join([f'double {x}' for x in texts])})")

@@ -210,7 +210,7 @@ class Lowering(Computes):
             cell = places[0][0]
             block = self.block if source is not None and source.batched else None
             value = self.to.number(0.0) if source is None else self.fetch(source, cell, block, lanes)
-            self.leave(out, affine(0, [(start, 1), (cell, 1)]), value, self.block, lanes)
+            self.store(out, affine(0, [(start, 1), (cell, 1)]), value, self.block, lanes)
 
         if count:
             self.unroll(count)
@@ -261,7 +261,7 @@ class Lowering(Computes):
                 value = self.fetch(part, at(number), self.block)
                 values[cell] = value if is_new else self.to.arithmetic("add", values.get(cell, zero), value)
         for cell in range(out.size):
-            self.leave(out, at(cell), values.get(cell, zero), self.block)
+            self.store(out, at(cell), values.get(cell, zero), self.block)
         return True
 
     def part(self, access: Access, part: Array, add: bool) -> None:
@@ -307,7 +307,7 @@ class Lowering(Computes):
                 old = self.to.load(memory, place, self.width if out.batched else lanes, True)
             value = self.to.arithmetic("add", old, value)
         self.forget(out, single=bool(cell[1]) or lanes > 1 or not self.unrolled)
-        self.leave(out, cell, value, self.block, lanes)
+        self.store(out, cell, value, self.block, lanes)
 
     def scatter(self, access: Access, part: Array, example: tuple[Place, Place, Place]) -> None:
         """One example of a batched part, added to an array without a batch: one after another, as two may meet."""
@@ -343,7 +343,7 @@ class Lowering(Computes):
                 where = affine(home.base, [(places[0][0], 1), (self.to.row(block, k), home.pitch)])
                 value = self.to.load(home.memory, where)
                 values.append(self.to.as_float(value) if home.memory.kind == "i" else value)
-            self.leave(array, places[0][0], self.to.packed(values), self.block)
+            self.store(array, places[0][0], self.to.packed(values), self.block)
 
         self.unroll(array.size)
         self.over([0], {0: array.size}, -1, {}, put)

@@ -44,7 +44,7 @@ class Loaded:
     def __init__(self, library: Any) -> None:
         self.code: MachineCode = MachineCode(library["forward"], library["both"])
         self.forward: Function = PROTOTYPE(self.code.forward)
-        self.both: Function = PROTOTYPE(self.code.both)
+        self.forward_backward: Function = PROTOTYPE(self.code.forward_backward)
 
 
 @cache
