@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import operator
 import signal
 import subprocess
 import sys
@@ -20,7 +21,7 @@ import pytest
 import wengert
 from tests.compiler.checks import CLOSE, difference, gradients
 from tests.threads import together
-from wengert import Value
+from wengert import Value, engine
 from wengert.compiler import partials_of, policy, runtime
 from wengert.compiler.backends.base import MachineCode
 from wengert.engine import Many
@@ -280,6 +281,66 @@ def test_others_run_while_long_machine_code_does(unlocked: bool, monkeypatch: py
     with replace(made, kernel=Sleeping(made.kernel)).acquire() as space, nobody_gives_way() as ran:
         assert space.run([2.0], 1, True, 1.0)
         assert ran.is_set() is unlocked
+
+
+@pytest.mark.parametrize("pieces", [False, True])
+@pytest.mark.parametrize("shape", [(), (3,)], ids=["numbers", "rows"])
+def test_others_run_while_a_long_list_is_read(shape: tuple[int, ...], pieces: bool, monkeypatch: Any) -> None:
+    if not engine.compiled:
+        pytest.skip("interpreted, threads give way between any two instructions")
+    monkeypatch.setattr(policy, "UNLOCKED", 1 << 60)
+    made = wengert.compile(lambda x: W * (x[0] + x[-1] if shape else x), backend="native", checks="first")
+    X = np.random.default_rng(1).normal(size=(300_000 if shape else 2_000_000, *shape))
+    rows = X.tolist()
+    want = [made.map(rows) for _ in range(6)][-1]
+    assert difference(want, 0.7 * (X[:, 0] + X[:, -1] if shape else X)) < CLOSE
+    if pieces:
+        monkeypatch.setattr(policy, "ROOM", 10_000)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    for _ in range(100):
+        gate, ran = threading.Lock(), list[int]()
+        gate.acquire()
+        other = threading.Thread(target=lambda gate=gate, ran=ran: (gate.acquire(), ran.append(1)))
+        other.start()  # from its release to the copy no instruction of Python's runs
+        _, found, at_its_end = map(
+            operator.call, [gate.release, partial(made.call_batch, (rows,), {}, "map"), ran.copy]
+        )
+        other.join()
+        assert np.array_equal(found, want)
+        if at_its_end:
+            break
+    sys.setswitchinterval(interval)
+    assert bool(at_its_end) is pieces
+
+
+def test_a_list_that_another_thread_shortens_while_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is read lies within the memory that there is: the call raises, or gives the rows that were there."""
+    made = wengert.compile(lambda x: W * x[0] + x[1], backend="native", checks="first")
+    rows = [[1.0, 2.0]] * 3_000
+    for _ in range(6):
+        made.map(rows)
+    monkeypatch.setattr(policy, "ROOM", 160)
+    stop = threading.Event()
+
+    def resize() -> None:
+        while not stop.is_set():
+            del rows[100:]
+            rows.extend([[1.0, 2.0]] * 2_900)
+            rows.extend([[1.0, 2.0]] * 2_900)
+
+    other = threading.Thread(target=resize)
+    other.start()
+    try:
+        for _ in range(200):
+            try:
+                found = made.map(rows)
+            except (wengert.errors.DataError, IndexError):
+                continue
+            assert set(found.tolist()) == {2.7}
+    finally:
+        stop.set()
+        other.join()
 
 
 @pytest.mark.parametrize("unlocked", [False, True])

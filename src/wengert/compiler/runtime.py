@@ -266,10 +266,7 @@ class Runtime:
         """
         watch = None
         if arguments is not None and sys.getprofile() is None:
-            watch = PurityCheck(
-                self.function,
-                [*arguments.originals.items(), *zip(arguments.signature.names, arguments.arrays, strict=True)],
-            )
+            watch = PurityCheck(self.function, arguments.reached_by(call))
         try:
             if watch is not None:
                 with modes.unusual():

@@ -43,6 +43,7 @@ cdef class Call:
     cdef bint _take_numbers(self, ArgumentReader reader, object x) except -1
     cdef bint _take_values(self, ArgumentReader reader, object x) except -1
     cdef bint _is_count(self, Py_ssize_t count) except -1
+    @cython.locals(rows=Py_ssize_t, start=Py_ssize_t)
     cdef Py_ssize_t _fill_rows(self, ArgumentReader reader, object x, long long at) except -1
     cdef Py_ssize_t _fill(self, ArgumentReader reader, object x, Py_ssize_t axis, long long at) except -1
     @cython.locals(whole="long long")

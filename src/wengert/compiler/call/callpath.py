@@ -253,13 +253,28 @@ class Call:
         return end != 0 and (reader.is_int or self.has_float)
 
     def _fill_rows(self, reader: ArgumentReader, x: Any, at: Int) -> Int:
-        """Write the numbers of a batch, for which there is room for so many examples: see `_fill`."""
+        """Write the numbers of a batch, for which there is room for so many examples: see `_fill`.
+
+        Between pieces of a long one, other threads run and Ctrl-C is answered.
+        """
         if len(x) != self.count:  # by now
             return 0
-        if not reader.shape:
-            return self._fill_items(reader, x, at)
-        for row in x:
-            at = self._fill(reader, row, 0, at)
+        rows = policy.ROOM // (8 * reader.size) if reader.size else self.count
+        rows = rows if 0 < rows < self.count else self.count
+        for start in range(0, self.count, rows):
+            piece = x if rows == self.count else x[start : start + rows]
+            if start:
+                memory.let_others()
+                memory.check_signals()
+            if len(piece) != min(rows, self.count - start):  # another thread has changed it
+                return 0
+            if not reader.shape:
+                at = self._fill_items(reader, piece, at)
+            else:
+                for row in piece:
+                    at = self._fill(reader, row, 0, at)
+                    if not at:
+                        break
             if not at:
                 return 0
         return at

@@ -15,6 +15,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from wengert.compiler import policy
 from wengert.compiler.call import is_exact
 from wengert.compiler.trace.keys import Itself, key_of, objects_in
 from wengert.compiler.trace.rows import bound_to, called, lengths_of, rows_of, same_length, widened
@@ -148,7 +149,7 @@ def _sequence(name: str, x: Any, batched: bool) -> tuple[ArraySpec, Any] | Stati
         if issubclass(kind, np.ndarray) and kind not in READ:
             return ForeignSpec.of(kind)
     try:
-        made = np.array(x)
+        made = _read(x)
     except ValueError:
         if batched:
             raise DataError(f"{name}: the examples of a batch have one shape; these differ") from None
@@ -164,6 +165,17 @@ def _sequence(name: str, x: Any, batched: bool) -> tuple[ArraySpec, Any] | Stati
     if batched:
         return ForeignSpec(f"each row of a batch is a {type(x[0]).__name__}, and only real numbers are compiled")
     return _values(name, x, type(x).__name__)
+
+
+def _read(x: Any) -> Any:
+    """Return `np.array(x)`, read in pieces if it is long: other threads and Ctrl-C wait while NumPy reads a list."""
+    size, row = 1, x
+    while isinstance(row, (list, tuple)) and row:
+        size, row = size * len(row), row[0]
+    rows = len(x) * policy.ROOM // (8 * size) + 1
+    if rows > len(x) or not isinstance(x, (list, tuple)):
+        return np.array(x)
+    return np.concatenate([np.array(x[n : n + rows]) for n in range(0, len(x), rows)])
 
 
 def _is_large(x: Any, made: Any) -> bool:
@@ -352,6 +364,13 @@ class Arguments:
         one = slice(number, number + 1)
         call, rows = rows_of(function, self.signature.of_function, self.static, self.args, self.named, one)
         return functools.partial(call, *next(rows))
+
+    def reached_by(self, call: Any) -> list[tuple[str, Any]]:
+        """Return what a call that is ready can reach through its arguments, with names: of a batch, its example."""
+        if not self.signature.batched:
+            return [*self.originals.items(), *zip(self.signature.names, self.arrays, strict=True)]
+        defaults = [(name, x) for name, x in self.originals.items() if name not in self.passed]
+        return [*zip([name for name in self.originals if name in self.passed], call.args, strict=True), *defaults]
 
     def distinct(self, rows: Sequence[int], most: int) -> list[int]:
         """Examples of a batch that differ from each other, up to so many, among the first of some rows."""
