@@ -36,7 +36,8 @@ REPORT = FOLDER / "report"  # where sanitizers report, for pytest catches what t
 PART = (
     "test_values", "test_gradients", "test_graph", "test_walks", "test_copies", "test_handmade", "test_robust",
     "test_hostile", "test_modes", "test_optim", "test_parameters", "ops/test_custom_op", "compiler/test_batches",
-    "compiler/test_callpath", "compiler/test_strips", "compiler/test_threads", "training/test_flat",
+    "compiler/test_callpath", "compiler/test_foreign_arrays", "compiler/test_results", "compiler/test_strips",
+    "compiler/test_threads", "test_several_results", "training/test_flat",
 )  # fmt: skip
 CHOSEN = "not slow and not torch and not mpmath and not plot and not png and not browser"
 FLAGS = "-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer"
