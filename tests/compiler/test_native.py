@@ -98,6 +98,7 @@ def network(x: Any, y: Any) -> Any:
 
 
 third = wengert.op("third_native", value=lambda x: math.sin(x) / 3.0, partials=lambda out, x: math.cos(x) / 3.0)
+whole = wengert.op("gamma_native", value=lambda x: math.gamma(x), partials=lambda out, x: out * wengert.digamma(x))
 MODEL = nn.MLP(3, [9, 5, 1], rng=random.Random(1))
 BIAS = [Value(0.1 * n) for n in range(5)]
 W = [[Value(random.Random(7 * n + k).gauss(0, 1)) for k in range(5)] for n in range(11)]
@@ -239,14 +240,26 @@ def test_vector_functions_keep_the_promise(name: str, width: int) -> None:
 
 
 def test_what_only_python_can_do_is_numpys() -> None:
-    made = wengert.compile(lambda x: third(x * W[0][0]), backend="native")
+    made = wengert.compile(lambda x: whole(x * BIAS[1]), backend="native")
     total = made.mean([0.5, 1.0, 2.0])
     kernel = made._runtime.latest().kernel
     assert kernel.code is None
-    assert kernel.fallback_reason == "third_native is computed in Python"
-    assert "not run as native: third_native is computed in Python" in made.report()
-    want = sum(math.sin(x * W[0][0].data) / 3.0 for x in (0.5, 1.0, 2.0)) / 3.0
+    assert kernel.fallback_reason == "gamma_native is computed in Python"
+    assert "not run as native: gamma_native is computed in Python" in made.report()
+    want = sum(math.gamma(x * BIAS[1].data) for x in (0.5, 1.0, 2.0)) / 3.0
     assert total.data == pytest.approx(want, rel=1e-14)
+
+
+def test_operations_of_the_users_own_are_code() -> None:
+    made = wengert.compile(lambda x: third(x * BIAS[1]), backend="native")
+    total = made.mean([0.5, 1.0, 2.0])
+    assert made._runtime.latest().kernel.code is not None
+    want = [x * BIAS[1].data for x in (0.5, 1.0, 2.0)]
+    assert total.data == pytest.approx(sum(math.sin(z) / 3.0 for z in want) / 3.0, rel=1e-14)
+    BIAS[1].grad = 0.0
+    total.backward()
+    slope = sum(math.cos(z) / 3.0 * x for z, x in zip(want, (0.5, 1.0, 2.0), strict=True)) / 3.0
+    assert BIAS[1].grad == pytest.approx(slope, rel=1e-14)
 
 
 def test_a_kernel_has_code_of_the_seam() -> None:

@@ -288,16 +288,30 @@ def test_every_row_is_written_in_every_library(row: ops.Op, language: str) -> No
 
 
 def test_a_row_of_the_users_that_takes_floats_is_called_on_each_element() -> None:
-    wengert.op("slow_sine", value=lambda x: math.sin(x) if x else 0.0, partials=lambda out, x: math.cos(x))
+    wengert.op("slow_gamma", value=lambda x: math.gamma(x), partials=lambda out, x: out * wengert.digamma(x))
     w = Value(0.4)
-    loss = wengert.compile(lambda x: ops.BY_NAME["slow_sine"](w * x))
+    loss = wengert.compile(lambda x: ops.BY_NAME["slow_gamma"](w * x))
     got = loss.mean([0.5, 2.0])
     value, slopes = run(loss, "numpy", [np.array([0.5, 2.0])], [np.array(0.4)])
     got.backward()
     assert (value, slopes) == (got.data, [w.grad])
     for language in ("torch", "jax"):
-        with pytest.raises(ArgumentError, match="slow_sine"):
+        with pytest.raises(ArgumentError, match="slow_gamma"):
             loss.source(language)
+
+
+@pytest.mark.parametrize("language", ["numpy", "torch", "jax"])
+def test_a_row_of_the_users_is_written_by_its_rules(language: str) -> None:
+    """Its derivative is its own, which is not that of its value."""
+    pytest.importorskip(language)
+    row = wengert.op("steps_of_sources", value=lambda x: math.floor(x) + 0.5, partials=lambda out, x: math.cos(x))
+    w = Value(0.4)
+    loss = wengert.compile(lambda x: row(w * x).sin())
+    got = loss.mean([0.5, 4.0])
+    got.backward()
+    value, slopes = run(loss, language, [np.array([0.5, 4.0])], [np.array(0.4)])
+    assert difference(value, got.data) < CLOSE
+    assert difference(slopes, [w.grad]) < CLOSE
 
 
 def test_every_language_is_named_where_another_is_asked_for() -> None:

@@ -13,12 +13,26 @@ from wengert.ops.op import (
     VALUES,
     Op,
     Operators,
+    by_rule,
     interpret,
     namespace,
     register,
+    tell_recording,
 )
 from wengert.ops.table import BUILT_IN, TINY, by_hand
 
 __all__ = ["AS_OPERANDS", "BUILT_IN", "BY_NAME", "FLOATS", "LEFT", "NONNEGATIVE", "TABLE", "TINY", "UNARY"]
-__all__ += ["VALUES", "Op", "Operators", "by_hand", "coerce", "ieee", "interpret", "is_number", "named", "namespace"]
-__all__ += ["positive", "register", "table", "within"]
+__all__ += [
+    "VALUES",
+    "Op",
+    "Operators",
+    "by_hand",
+    "by_rule",
+    "coerce",
+    "ieee",
+    "interpret",
+    "is_number",
+    "named",
+    "namespace",
+]
+__all__ += ["positive", "register", "table", "tell_recording", "within"]

@@ -16,7 +16,7 @@ from wengert.ops import special
 from wengert.ops.coerce import data
 
 __all__ = ["AS_OPERANDS", "BY_NAME", "FLOATS", "LEFT", "NONNEGATIVE", "TABLE", "UNARY", "VALUES", "Op", "complete"]
-__all__ += ["Operators", "interpret", "namespace", "register", "row"]
+__all__ += ["Operators", "by_rule", "interpret", "namespace", "register", "row", "tell_recording"]
 
 LEFT = 1 << 15  # added to the code of a binary operation whose left operand is a constant, as in 2 - x
 ROWS, SERIES = "wengert.ops.table", "wengert.ops.special"  # the modules whose rules `interpret` can read
@@ -57,7 +57,10 @@ class Op(NamedTuple):
         for x in xs:
             apply = getattr(x, "_apply_op", None)
             if apply is not None:
-                return apply(self, xs)
+                made = NotImplemented
+                if _recording is not None and self.code >= _built_in:
+                    made = _recording(self, xs)
+                return apply(self, xs) if made is NotImplemented else made
         return float(self.value(*map(data, xs)))
 
     def _gathered(self, xs: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -76,8 +79,7 @@ class Op(NamedTuple):
 
     def partials_at(self, out: Any, xs: Sequence[Any]) -> list[Any]:
         """List the partial derivatives with respect to the operands, for a unary operation too."""
-        partials = self.partials(out, *xs)
-        return list(partials) if isinstance(partials, (tuple, list)) else [partials]
+        return _listed(self.partials(out, *xs))
 
     def kink_distance(self, operands: Sequence[int | float], xs: Sequence[float]) -> float:
         """Return the distance of the operands from a kink of the operation; inf if no change of a number can leave it.
@@ -112,6 +114,41 @@ _names: dict[str, Any] = {"__name__": ROWS}  # the names of the rows' module
 FLOATS: dict[str, Any] = dict(_names)  # the globals of the rules over floats
 VALUES: dict[str, Any] = dict(_names)  # and over Values
 _built_in = 0  # the number of built-in rows
+_recording: Callable[[Op, Any], Any] | None = None  # applies users' operations while a function is recorded
+_by_rule: dict[int, tuple[Op, Op]] = {}  # by the codes of users' operations: them and their rows of `by_rule`
+
+
+def tell_recording(hook: Callable[[Op, Any], Any] | None) -> None:
+    """Ask a hook first to apply operations of a user's; it gives `NotImplemented` to decline."""
+    global _recording
+    _recording = hook
+
+
+def by_rule(op: Op) -> Op:
+    """The row of what a user's operation comes to by its rules: that, and beside each operand the derivative by it."""
+    known, made = _by_rule.get(op.code, (op, op))
+    if made is op or known is not op or TABLE[made.code : made.code + 1] != [made]:  # or another has taken its place
+
+        def partials(out: Any, value: Any, *pairs: Any) -> list[Any]:
+            return [0.0, *[y for slope in pairs[1::2] for y in (slope, 0.0)]]
+
+        def graph_partials(out: Any, value: Any, *pairs: Any) -> list[Any]:
+            try:
+                slopes = op.graph_partials(out, *pairs[::2])
+            except Exception:  # of floats alone: who asks for more than their numbers has had an error
+                slopes = list(pairs[1::2])
+            return partials(out, value, *[y for x in _listed(slopes) for y in (0.0, x)])
+
+        arity = 2 * (op.arity or 0) + 1
+        made = row(f"{op.name} by rule", arity, op.symbol, op.about, lambda value, *pairs: value, partials)
+        made = made._replace(graph_partials=graph_partials)
+        TABLE[made.code] = BY_NAME[made.name] = made
+        _by_rule[op.code] = op, made
+    return made
+
+
+def _listed(partials: Any) -> list[Any]:
+    return list(partials) if isinstance(partials, (tuple, list)) else [partials]
 
 
 def row(

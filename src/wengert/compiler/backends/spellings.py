@@ -43,6 +43,14 @@ def _root(x: Expr) -> Expr:
     return ("where", ("eq", x, ("const", -inf)), ("const", inf), ("sqrt", ("add", x, ("const", 0.0))))
 
 
+def _with_derivatives(expr: Expr) -> Expr:
+    """What has the derivatives that are said: from products with 0 that only they see."""
+    made: Expr = ("stop_gradient", expr[1])
+    for x, slope in zip(expr[2::2], expr[3::2], strict=True):
+        made = ("add", made, ("mul", ("stop_gradient", slope), ("sub", x, ("stop_gradient", x))))
+    return made
+
+
 @dataclass(frozen=True)
 class Library:
     """How a library is written: where nothing is said, as NumPy is."""
@@ -84,7 +92,7 @@ class Library:
 
     def spells(self, name: str) -> bool:
         """Whether it has a way to write a row."""
-        return bool(self.form(name) or name in NAMES or BY_NAME[name].infix)
+        return name != "by rule" and bool(self.form(name) or name in NAMES or BY_NAME[name].infix)
 
     def form(self, name: str) -> str:
         """The form of a row; empty if it has none."""
@@ -106,6 +114,8 @@ class Library:
             return self.expanded(root if expr[2][1] > 0.0 else ("reciprocal", root), nonnegative)
         if name == "guarded" and not self.guarded:
             return self.expanded(expr[3], nonnegative)
+        if name == "by rule" and self.usage:  # whose gradients are the library's own
+            return self.expanded(_with_derivatives(expr), nonnegative)
         if name not in ("partial", "guarded") and name not in COMPARISONS and not self.spells(name):
             longer = expand(expr)
             if longer is not None:

@@ -30,6 +30,7 @@ LIBRARY = replace(
     by_element=True,
     turned="laid_out(x)",
     guarded="jnp.where(x, y, z)",
+    usage="",
 )
 SIZES = 4  # batches of so many sizes are compiled as they are; those of other sizes run in pieces of powers of two
 

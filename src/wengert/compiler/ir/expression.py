@@ -2,8 +2,8 @@
 
 An expression is a tuple: ``("in", k)`` is the k-th operand of a Compute, ``("const", c)`` a number, ``("mask", m)`` an
 array of bools over its axes, ``("lt", a, b)`` and the like a comparison, ``("where", condition, a, b)`` a choice,
-``("guarded", condition, a, b)`` one that is seldom for a, and ``("tanh", a)`` the row of that name. Derivatives are the
-rows' own rules, read over such expressions.
+``("guarded", condition, a, b)`` one that is seldom for a, ``("by rule", x, a, p, ...)`` x, whose derivative by a is p,
+and ``("tanh", a)`` the row of that name. Derivatives are the rows' own rules, read over such expressions.
 """
 
 from __future__ import annotations
@@ -94,9 +94,11 @@ SYMBOLS: dict[str, Any] = namespace(where=_choice, _guarded_form=_guarded_form)
 
 def expand(expr: Expr) -> Expr | None:
     """The same by the rows that its own row is written with; None for C's rows, series and a user's Python."""
+    if expr[0] == "by rule":
+        return expr[1]  # type: ignore[no-any-return]
     row = table.BY_NAME[expr[0]]
     rule = row.value
-    if row.series is not None or not isinstance(rule, FunctionType):
+    if row.series is not None or row.code >= table.BUILT_IN or not isinstance(rule, FunctionType):
         return None
     try:
         return _expr(interpret(rule, SYMBOLS)(*[_symbolic(x) for x in expr[1:]]))
@@ -112,6 +114,8 @@ def partials(expr: Expr, out: Expr, nonnegative: Callable[[int], bool]) -> list[
     """The partial derivative of a row by each of its operands, as symbols; `out` stands for its value."""
     name, *operands = expr
     xs = [_symbolic(x) for x in operands]
+    if name == "by rule":
+        return [None, *[y for slope in xs[2::2] for y in (slope, None)]]
     if name == "relu":
         return [_choice(_made("ne", Symbolic(out), 0.0), 1.0, 0.0)]  # of nan 1, as the row says
     if name == "log" and is_nonnegative(operands[0], nonnegative):

@@ -412,6 +412,8 @@ def _special(name: str, branches: Sequence[Expr]) -> Expr:
             return ("reciprocal", branches[0])
     if name == "where":
         return ("where", ("ne", branches[0], ZERO), *branches[1:])
+    if name.endswith(" by rule"):  # the same whatever operation of the user's it is of
+        return ("by rule", *branches)
     if name in COMPARISONS:
         return ("where", (name, *branches), ONE, ZERO)
     return (name, *branches)

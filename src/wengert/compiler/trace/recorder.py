@@ -17,18 +17,31 @@ from typing import Any
 
 from wengert import node
 from wengert._forks import in_child
-from wengert.compiler.trace.tracers import HOLDS, Integer, Number, as_operand, compared, number_of, values_in
+from wengert.compiler.trace.tracers import (
+    HOLDS,
+    Integer,
+    Number,
+    as_operand,
+    compared,
+    is_traced,
+    number_of,
+    values_in,
+)
 from wengert.engine import Value
 from wengert.errors import Line, running
-from wengert.ops import BY_NAME
+from wengert.ops import BY_NAME, Op, tell_recording
 
-__all__ = ["Guard", "Recorder", "Unrecordable", "is_watched", "recorder_of_thread", "tracing", "watching"]
+__all__ = ["Guard", "Opaque", "Recorder", "Unrecordable", "is_watched", "recorder_of_thread", "tracing", "watching"]
 
 STOP = BY_NAME["stop_gradient"]
 
 
 class Unrecordable(Exception):  # noqa: N818  (no fault: a reason to stay with the engine)
     """Why a function cannot be recorded; the message names the line and what to write instead."""
+
+
+class Opaque(Exception):  # noqa: N818  (a reason to leave an operation what it is)
+    """A rule of an operation takes a number out."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +72,7 @@ class Recorder:
     open: bool = True  # whether the run still goes on
     tells_bools: bool = False  # whether the function asks if something is True itself: then comparisons are guards
     doubts: bool = False  # whether there is a number of one kind or another
+    reading: Any = None  # of a rule of the user's: how its branches are answered, and which have been so far
     line: Line | None = None  # that a guard is of, where no code of the user's runs
     _numbers: dict[int, Any] = field(default_factory=dict)  # by node: its number without a gradient
     _busy: bool = False
@@ -67,6 +81,7 @@ class Recorder:
     def __post_init__(self) -> None:
         self.began: int = Value(0.0)._made  # every node of the run is younger
         self.proxies: Any = None
+        self.rules: Any = None  # what records operations of the user's own
         self.path: Any = None  # which knows what a function has last returned: a list may be indexed there at once
 
     def refuse(self, why: str) -> None:
@@ -91,8 +106,23 @@ class Recorder:
                 self._busy = False
         return self._numbers[id(x)][0]
 
+    def answer(self, how: str, left: Any, right: Any) -> bool:
+        """The outcome of a comparison on which a branch depends; in a rule that is tried another way, the other."""
+        if self.reading is None:
+            return self.guard(how, left, right)
+        path, asked = self.reading
+        for comparison, outcome in asked:
+            if all(map(_is_same, comparison, (how, left, right))):
+                return outcome  # type: ignore[no-any-return]
+        outcome = bool(HOLDS[how](number_of(left), number_of(right)))
+        asked.append(((how, left, right), path[len(asked)] if len(asked) < len(path) else outcome))
+        return asked[-1][1]  # type: ignore[no-any-return]
+
     def guard(self, how: str, left: Any, right: Any) -> bool:
         """Note a comparison; returns its outcome."""
+        if self.reading is not None and how in ("is", "eq"):  # it is taken out, even if the rule catches this
+            self.reading = None
+            raise Opaque
         outcome = bool(HOLDS[how](number_of(left), number_of(right)))
         if self.open and not self.looking:
             sides = as_operand(left), as_operand(right)
@@ -173,6 +203,10 @@ class _TracingHook(threading.local):
         if self.recorder is not None:
             self.recorder.refuse(why)
 
+    def apply(self, op: Op, xs: Any) -> Any:
+        """An operation of the user's own, by its rules; `NotImplemented` where nothing records."""
+        return NotImplemented if self.recorder is None else self.recorder.rules(self.recorder, op, xs)
+
 
 _hook = _TracingHook()
 _lock, _recording = threading.Lock(), 0
@@ -205,6 +239,7 @@ def tracing(recorder: Recorder) -> Iterator[None]:
     with _lock:
         _recording += 1
         node.set_tracing_hook(_hook)
+        tell_recording(_hook.apply)
     try:
         with _hook.told_to(recorder):
             yield
@@ -213,6 +248,11 @@ def tracing(recorder: Recorder) -> Iterator[None]:
             _recording -= 1
             if not _recording:
                 node.set_tracing_hook(None)
+                tell_recording(None)
+
+
+def _is_same(x: Any, y: Any) -> bool:
+    return x is y or (type(x) is type(y) and isinstance(x, (str, float)) and not is_traced(x) and x == y)
 
 
 def _in_child() -> None:
@@ -221,6 +261,7 @@ def _in_child() -> None:
     _lock, _recording = threading.Lock(), int(_hook.recorder is not None)
     if not _recording:
         node.set_tracing_hook(None)
+        tell_recording(None)
 
 
 in_child(_in_child)

@@ -129,7 +129,7 @@ class Number:
     def __ge__(self, other: Any) -> Any: return _compared("ge", self, other)
     def __eq__(self, other: Any) -> Any: return _compared("eq", self, other)
     def __ne__(self, other: Any) -> Any: return _compared("ne", self, other)
-    def __bool__(self) -> bool: return self.recorder.guard("ne", self, 0.0)  # type: ignore[no-any-return]
+    def __bool__(self) -> bool: return self.recorder.answer("ne", self, 0.0)  # type: ignore[no-any-return]
     def __copy__(self) -> Any: return self
     def __deepcopy__(self, memo: Any) -> Any: return self
     def __hash__(self) -> int: return hash(self.taken())
@@ -270,7 +270,7 @@ class Bool(Number):
         return type(self.number)(bool(self))
 
     def __bool__(self) -> bool:
-        return self.recorder.guard(*(self.asked or ("ne", self, 0.0)))  # type: ignore[no-any-return]
+        return self.recorder.answer(*(self.asked or ("ne", self, 0.0)))  # type: ignore[no-any-return]
 
     # fmt: off
     def __int__(self) -> Any: return int(self.taken())
@@ -445,7 +445,7 @@ def _compared(how: str, x: Number, other: Any) -> Any:
 def compared(recorder: Any, how: str, x: Any, other: Any, outcome: Any) -> Any:
     """What stands for the outcome of a comparison, of Values too."""
     if not recorder.open or recorder.tells_bools:
-        return recorder.guard(how, x, other)
+        return recorder.answer(how, x, other)
     return Bool(recorder, outcome, None, (how, x, other))
 
 

@@ -11,8 +11,7 @@ from wengert._forks import no_fork
 from wengert.compiler.backends import cache
 from wengert.compiler.backends.native.layout import Lowered, module
 from wengert.compiler.backends.native.machine import Loaded, compiled, description, linked, native_width
-from wengert.compiler.ir import LEAVES, Array, Compute, Expr, Program
-from wengert.ops import BUILT_IN, BY_NAME
+from wengert.compiler.ir import Array, Program
 
 __all__ = ["Built", "build"]
 
@@ -39,11 +38,9 @@ def build(program: Program, back: Program, wanted: Sequence[Array]) -> Built:
 def object_code(program: Program, back: Program, wanted: Sequence[Array]) -> tuple[Lowered, bytes]:
     """What a program is as object code, from the disk if it is there."""
     name = ""
-    steps = [step for part in (program, back) for step in part.each_step()]
-    own = any(_has_own_row(step.expr) for step in steps if isinstance(step, Compute))
     with no_fork:  # LLVM is asked what it runs on, and Python's `tempfile` has a lock
         width = native_width()
-        if cache.cache_folder() is not None and not own:
+        if cache.cache_folder() is not None:
             name = cache.digest(pickle.dumps((program, back, wanted)), description().encode())
             kept = cache.load(name)
             if kept is not None and len(kept) > HEADER.size:
@@ -54,11 +51,3 @@ def object_code(program: Program, back: Program, wanted: Sequence[Array]) -> tup
         if name:
             cache.save(name, HEADER.pack(made.fixed, made.each, made.width) + code)
     return made._replace(text=""), code
-
-
-def _has_own_row(expr: Expr) -> bool:
-    """Whether an expression has a row of the user's: its rule may be another one the next time."""
-    if expr[0] in LEAVES:
-        return False
-    row = BY_NAME.get(expr[0])
-    return (row is not None and row.code >= BUILT_IN) or any(map(_has_own_row, expr[1:]))

@@ -10,7 +10,7 @@ from wengert.compiler.backends.native.emitter import Emitter, Register
 from wengert.compiler.backends.spellings import Library
 from wengert.compiler.ir import COMPARISONS, LEAVES, Expr
 from wengert.errors import WengertError
-from wengert.ops import BY_NAME, Op, Operators, interpret, namespace
+from wengert.ops import BUILT_IN, BY_NAME, Op, Operators, interpret, namespace
 
 __all__ = ["C_FUNCTIONS", "Unsupported", "evaluate", "expanded", "extreme", "read"]
 
@@ -105,14 +105,16 @@ def _applied(to: Emitter, row: Op, xs: list[Any]) -> Register:
     function, registers = ROWS.get(row.name), [x for x in xs if isinstance(x, Register)]
     if function is not None:
         return function(to, *[x if isinstance(x, Register) else to.number(x) for x in xs])
+    if row.code >= BUILT_IN:
+        raise Unsupported(f"{row.name} is computed in Python")
     if row.series is None:
-        return read(to, row.value, xs, row.name)
+        return read(to, row.value, xs)
     if len(registers) != 1:
         raise Unsupported(f"{row.name} of an order that is not known is computed in Python")
     name = "_".join([row.name, *[f"{x:g}" for x in xs if x is not registers[0]]])
 
     def body(inner: Emitter, x: Register) -> Register:
-        return read(inner, row.series, [x if y is registers[0] else y for y in xs], row.name)
+        return read(inner, row.series, [x if y is registers[0] else y for y in xs])
 
     return to.outlined(name, body, registers[0])
 
@@ -140,17 +142,9 @@ class Lane(Operators):
         return Lane(self.to, _applied(self.to, op, xs))
 
 
-def read(to: Emitter, rule: Any, xs: list[Any], name: str) -> Register:
-    """What a rule of the table comes to, of registers and floats.
-
-    Raises:
-        Unsupported: it computes floats alone.
-    """
-    try:
-        made = interpret(rule, MEANINGS)(*[Lane(to, x) if isinstance(x, Register) else x for x in xs])
-    except TypeError as why:
-        raise Unsupported(f"{name} is computed in Python") from why
-    return _register(to, made)
+def read(to: Emitter, rule: Any, xs: list[Any]) -> Register:
+    """What a rule of the table comes to, of registers and floats."""
+    return _register(to, interpret(rule, MEANINGS)(*[Lane(to, x) if isinstance(x, Register) else x for x in xs]))
 
 
 def _register(to: Emitter, x: Any) -> Register:
