@@ -154,7 +154,8 @@ def op(
         value: computes the value, a float, from the operands, which are floats.
         partials: called with the value and the operands; returns the partial derivative with respect to each operand
             (for one operand, the derivative itself). Write it with + - * / ** and the functions of this module, not
-            with `math`, and the operation has higher derivatives too.
+            with `math`, and the operation has higher derivatives too. Compiled functions record both rules, `math` and
+            branches too.
         arity: the number of operands, by default that of `value`; None for any number.
         symbol: how drawings write it, by default the name.
 

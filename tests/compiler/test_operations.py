@@ -58,6 +58,24 @@ def test_every_operation_on_inputs(row: ops.Op) -> None:
     lifted(total, 20)
 
 
+def test_several_orders_of_polygamma() -> None:
+    """Each is a part of the program, those that are read outside too."""
+    orders = [0.0, 1.0, 2.0, 5.0]
+    w = [Value(0.5 + n) for n in range(4)]
+
+    @wengert.compile
+    def total(x: float) -> Any:
+        return sum(wengert.polygamma(order, wi * x) for order, wi in zip(orders, w, strict=True)) + sum(
+            wengert.polygamma(n, wi * x) for n, wi in enumerate(w)
+        )
+
+    for x in (1.5, 0.7, 2.5):
+        same(total(x), total.function(x), w)
+    orders[3] = 3.0
+    same(total(0.9), total.function(0.9), w)
+    assert all(made.kernel.code for entry in total._runtime.entries.values() for made in entry.specializations)
+
+
 @pytest.mark.parametrize("row", [row for row in ROWS if row.arity == 2], ids=lambda row: row.name)
 @pytest.mark.parametrize("left", [True, False], ids=["constant on the left", "constant on the right"])
 def test_every_operation_with_a_constant(row: ops.Op, left: bool) -> None:

@@ -32,7 +32,9 @@ from wengert.ops import BY_NAME
 __all__ = ["FlatGraph", "Group", "Groups", "flatten"]
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
-CODE = {name: BY_NAME[name].code for name in ("add", "sub", "neg", "mul", "pow", "sum", "dot", "max", "min")}
+CODE = {
+    name: BY_NAME[name].code for name in ("add", "sub", "neg", "mul", "pow", "sum", "dot", "max", "min", "polygamma")
+}
 REDUCE = {CODE[name]: name for name in ("sum", "max", "min")}
 IS_LISTED = IS_SUM | np.isin(np.arange(len(IS_SUM)), list(REDUCE))  # a sum, a greatest or a least one
 RAGGED_GROUPS, RAGGED_WASTE = 2, 3.0  # sums of different lengths become one array when it is at most this much larger
@@ -328,9 +330,9 @@ def _groups(flat: FlatGraph, codes: Ints, level: Ints, present: Any) -> Groups:
         has = plain[arity[plain] > k]
         operand = flat.operands[flat.starts[has] + k]
         signature[has] += random[128 + 8 * k + flat.source[operand]]
-        if k == 1:  # and its exponent
-            power = (codes[has] == CODE["pow"]) & (flat.source[operand] == CONST)
-            signature[has[power]] += random[1024 + operand[power] % 3000]
+        if k <= 1:  # and the order, or the exponent
+            fixed = (codes[has] == CODE[("polygamma", "pow")[k]]) & (flat.source[operand] == CONST)
+            signature[has[fixed]] += random[1024 + operand[fixed] % 3000]
     code = np.where(is_sum, CODE["sum"], codes)
     base = level[nodes].astype(np.uint64) * random[120] + code[nodes].astype(np.uint64) * random[121]
     base += flat.source[nodes].astype(np.uint64) * random[122]
