@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from math import inf
 from typing import Any
 
-from wengert.ops import BY_NAME, Op, interpret, namespace
+from wengert.ops import BY_NAME, Op, Operators, interpret, namespace
 from wengert.view.markup import asset
 
 __all__ = ["Script", "literal"]
@@ -23,6 +23,7 @@ MATH = "abs acos acosh asin asinh atan atan2 atanh cbrt cos cosh exp expm1 floor
 OURS = "erf erfc exp2 gaussian lgamma normal_cdf normal_pdf polygamma pow remainder round"
 PRIMITIVES: dict[str, str] = {name: f"Math.{name}" for name in f"{MATH} sinh sqrt tan tanh".split()}
 PRIMITIVES |= {name: f"{name}_" for name in OURS.split()}
+SIGNS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "===", "ne": "!=="}
 
 
 class UnwritableError(Exception):
@@ -42,7 +43,7 @@ def literal(x: float) -> str:
     return repr(x).removesuffix(".0")
 
 
-class Term:
+class Term(Operators):
     """A number whose text is known: a name or a constant."""
 
     def __init__(self, body: _Body, text: str, is_condition: bool = False) -> None:
@@ -53,35 +54,13 @@ class Term:
     def _apply_op(self, op: Op, operands: Iterable[Any]) -> Any:
         return self.body.apply(op, list(operands))
 
-    def __neg__(self) -> Any:
-        return self.body.name(f"-{self.text}")
+    def _operated(self, name: str, *operands: Any) -> Any:
+        if name in SIGNS:
+            return self.body.infix(SIGNS[name], *operands, is_condition=True)
+        return self.body.name(f"-{self.text}") if name == "neg" else self.body.apply(BY_NAME[name], [*operands])
 
     def __pos__(self) -> Any:
         return self
-
-    def __abs__(self) -> Any:
-        return self.body.apply(BY_NAME["abs"], [self])
-
-    def __hash__(self) -> int:
-        raise UnwritableError("a term cannot be a key")
-
-    def __bool__(self) -> bool:
-        raise UnwritableError("a rule has to use where(condition, a, b) in place of if")
-
-
-def _arithmetic(op: Op, swapped: bool) -> Any:
-    return lambda self, other: self.body.apply(op, [other, self] if swapped else [self, other])
-
-
-def _comparison(sign: str) -> Any:
-    return lambda self, other: self.body.infix(sign, self, other, is_condition=True)
-
-
-for _name, _op in {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "pow": "pow"}.items():
-    setattr(Term, f"__{_name}__", _arithmetic(BY_NAME[_op], False))
-    setattr(Term, f"__r{_name}__", _arithmetic(BY_NAME[_op], True))
-for _name, _sign in {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "===", "ne": "!=="}.items():
-    setattr(Term, f"__{_name}__", _comparison(_sign))
 
 
 class _Body:
