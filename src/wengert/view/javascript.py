@@ -56,7 +56,8 @@ class Term(Operators):
 
     def _operated(self, name: str, *operands: Any) -> Any:
         if name in SIGNS:
-            return self.body.infix(SIGNS[name], *operands, is_condition=True)
+            left, right = operands
+            return self.body.infix(SIGNS[name], left, right, is_condition=True)
         return self.body.name(f"-{self.text}") if name == "neg" else self.body.apply(BY_NAME[name], [*operands])
 
     def __pos__(self) -> Any:
