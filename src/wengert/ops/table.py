@@ -91,8 +91,8 @@ def _share(x: Any, y: Any) -> Any:
 
 
 def _atan_slope(x: Any) -> Any:
-    """Return 1 / (1 + x^2), also where x^2 overflows."""
-    return _guarded_form(abs(x) > 1e150, lambda: div(div(1.0, x), x), div(1.0, 1.0 + x * x))
+    """Return 1 / (1 + x^2), also where x^2 overflows, or where its square would vanish in a second derivative."""
+    return _guarded_form(abs(x) > 1e50, lambda: div(div(1.0, x), x), div(1.0, 1.0 + x * x))
 
 
 def _cbrt_slope(out: Any, x: Any) -> Any:
