@@ -119,13 +119,16 @@ _by_rule: dict[int, tuple[Op, Op]] = {}  # by the codes of users' operations: th
 
 
 def tell_recording(hook: Callable[[Op, Any], Any] | None) -> None:
-    """Ask a hook first to apply operations of a user's; it gives `NotImplemented` to decline."""
+    """Let a hook apply users' operations first; it returns `NotImplemented` to decline."""
     global _recording
     _recording = hook
 
 
 def by_rule(op: Op) -> Op:
-    """The row of what a user's operation comes to by its rules: that, and beside each operand the derivative by it."""
+    """Return the row of a user's operation that its rules have computed.
+
+    Its operands are the value, and each operand followed by the derivative with respect to it.
+    """
     known, made = _by_rule.get(op.code, (op, op))
     if made is op or known is not op or TABLE[made.code : made.code + 1] != [made]:  # or another has taken its place
 
@@ -155,6 +158,8 @@ def row(
     name: str, arity: int | None, symbol: str, about: str, value: Any, partials: Any, *domain: Any, **more: Any
 ) -> Op:
     """Add a row to the table, with its rules over floats and over Values."""
+    if len(TABLE) == LEFT:
+        raise OperationError(f"the table is full: it has {LEFT} operations")
     readings = {"value": interpret(value, FLOATS), "partials": interpret(partials, FLOATS)}
     readings["graph_partials"] = interpret(partials, VALUES)
     more["kinks"] = interpret(more.get("kinks"), FLOATS)
@@ -267,6 +272,4 @@ def register(
     for role, rule in (("value", value), ("partials", partials)):
         if not callable(rule):
             raise OperationError(f"the {role} of {name} must be a function, not {rule!r:.40}")
-    if len(TABLE) == LEFT:
-        raise OperationError(f"the table is full: it has {LEFT} operations")
     return row(name, arity, symbol, value.__doc__ or "", value, partials)

@@ -2,8 +2,9 @@
 
 An expression is a tuple: ``("in", k)`` is the k-th operand of a Compute, ``("const", c)`` a number, ``("mask", m)`` an
 array of bools over its axes, ``("lt", a, b)`` and the like a comparison, ``("where", condition, a, b)`` a choice,
-``("guarded", condition, a, b)`` one that is seldom for a, ``("by rule", x, a, p, ...)`` x, whose derivative by a is p,
-and ``("tanh", a)`` the row of that name. Derivatives are the rows' own rules, read over such expressions.
+``("guarded", condition, a, b)`` one that is seldom for a, ``("by rule", x, a, p, ...)`` x, whose derivative with
+respect to a is p, and ``("tanh", a)`` the row of that name. Derivatives are the rows' own rules, read over such
+expressions.
 """
 
 from __future__ import annotations

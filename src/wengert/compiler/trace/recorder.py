@@ -31,9 +31,11 @@ from wengert.engine import Value
 from wengert.errors import Line, running
 from wengert.ops import BY_NAME, Op, tell_recording
 
-__all__ = ["Guard", "Opaque", "Recorder", "Unrecordable", "is_watched", "recorder_of_thread", "tracing", "watching"]
+__all__ = ["PATHS", "Guard", "Opaque", "Recorder", "Unrecordable", "is_watched", "recorder_of_thread", "tracing"]
+__all__ += ["watching"]
 
 STOP = BY_NAME["stop_gradient"]
+PATHS = 8  # the most ways through the branches of a user's rule that are written out
 
 
 class Unrecordable(Exception):  # noqa: N818  (no fault: a reason to stay with the engine)
@@ -72,7 +74,7 @@ class Recorder:
     open: bool = True  # whether the run still goes on
     tells_bools: bool = False  # whether the function asks if something is True itself: then comparisons are guards
     doubts: bool = False  # whether there is a number of one kind or another
-    reading: Any = None  # of a rule of the user's: how its branches are answered, and which have been so far
+    reading: Any = None  # of a user's rule: how its branches are answered (None: they are guards), and those so far
     line: Line | None = None  # that a guard is of, where no code of the user's runs
     _numbers: dict[int, Any] = field(default_factory=dict)  # by node: its number without a gradient
     _busy: bool = False
@@ -108,21 +110,30 @@ class Recorder:
 
     def answer(self, how: str, left: Any, right: Any) -> bool:
         """The outcome of a comparison on which a branch depends; in a rule that is tried another way, the other."""
-        if self.reading is None:
-            return self.guard(how, left, right)
-        path, asked = self.reading
+        path, asked = self.reading or (None, [])
+        if path is None:
+            return self._note(how, left, right)
         for comparison, outcome in asked:
             if all(map(_is_same, comparison, (how, left, right))):
                 return outcome  # type: ignore[no-any-return]
+        if len(asked) == PATHS:  # so that a loop comes to an end, which may not in a way that no number takes
+            self._take_out()
         outcome = bool(HOLDS[how](number_of(left), number_of(right)))
         asked.append(((how, left, right), path[len(asked)] if len(asked) < len(path) else outcome))
         return asked[-1][1]  # type: ignore[no-any-return]
 
     def guard(self, how: str, left: Any, right: Any) -> bool:
         """Note a comparison; returns its outcome."""
-        if self.reading is not None and how in ("is", "eq"):  # it is taken out, even if the rule catches this
-            self.reading = None
-            raise Opaque
+        if self.reading is not None and how in ("is", "eq"):
+            self._take_out()
+        return self._note(how, left, right)
+
+    def _take_out(self) -> None:
+        """Leave the rule that is read, even if it catches this."""
+        self.reading = None
+        raise Opaque
+
+    def _note(self, how: str, left: Any, right: Any) -> bool:
         outcome = bool(HOLDS[how](number_of(left), number_of(right)))
         if self.open and not self.looking:
             sides = as_operand(left), as_operand(right)

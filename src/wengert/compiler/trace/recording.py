@@ -22,7 +22,7 @@ from wengert.compiler.trace.arguments import Arguments, ArraySpec
 from wengert.compiler.trace.proxies import Proxies
 from wengert.compiler.trace.purity import CallTrace, PurityCheck
 from wengert.compiler.trace.recorder import Guard, Recorder, Unrecordable, tracing
-from wengert.compiler.trace.rules import record_rules
+from wengert.compiler.trace.rules import follow_rules, record_rules
 from wengert.compiler.trace.specialization import Guards, Specialization, in_words
 from wengert.compiler.trace.structure import GIVEN, Aux, Parts, Structure, kind_of, take_apart
 from wengert.compiler.trace.tracers import (
@@ -251,6 +251,7 @@ class _Trace:
     ) -> None:
         self.example, self.batched = arguments.numbers(example), arguments.signature.batched
         self.recorder = Recorder(tells_bools=watch.tells_bools)
+        follow_rules(watch.ran)
         self.proxies = self.recorder.proxies = Proxies(self.recorder, watch, arguments.signature.objects())
         self.recorder.rules = record_rules
         self.inputs: dict[str, Any] = {}

@@ -1,23 +1,36 @@
 """An operation of the user's own is recorded by its rules, so that every back end has it.
 
 Its two functions run once more on traced numbers: the value, and the partial derivatives from it. A branch of theirs is
-tried both ways, and becomes a choice; where one side raises for the number of the recorded run, it is a guard. What is
-left is rows of the table, and one step that has the value and, beside each operand, the derivative by it. Where a rule
-takes a number out, or calls what computes floats alone, the operation stays what it is, and is called back.
+tried both ways, and becomes a choice, if their code can do nothing but compute. Else it is a guard, and also where the
+other side raises for the number of the recorded run. What is left is rows of the table, and one step that has the value
+and the derivative with respect to each operand. If a rule takes a number out, or calls what computes floats alone, the
+operation stays what it is, and is called back.
 """
 
 from __future__ import annotations
 
+import builtins
+import dis
+import math
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
-from wengert.compiler.trace.recorder import Opaque, Recorder, Unrecordable
+import numpy as np
+
+from wengert.compiler.call import MISSING
+from wengert.compiler.trace.known import PLAIN
+from wengert.compiler.trace.recorder import PATHS, Opaque, Recorder, Unrecordable
+from wengert.compiler.trace.standins import STANDINS
 from wengert.compiler.trace.tracers import Bool, Number, as_operand, converted, is_traced, number_of, recorded
 from wengert.engine import Value
-from wengert.ops import Op, by_rule, coerce
+from wengert.ops import BUILT_IN, TABLE, Op, by_rule, coerce
 
-__all__ = ["record_rules"]
+__all__ = ["follow_rules", "record_rules"]
 
-PATHS = 8  # so many ways through its branches are written out
+EFFECTS = ("DELETE_ATTR", "DELETE_DEREF", "DELETE_GLOBAL", "DELETE_NAME", "DELETE_SUBSCR", "IMPORT_", "STORE_ATTR",
+           "LOAD_BUILD_CLASS", "LOAD_SUPER_ATTR", "STORE_GLOBAL", "STORE_NAME", "STORE_SLICE",
+           "STORE_SUBSCR")  # fmt: skip
+COMPUTING = frozenset(["abs", "all", "any", "divmod", "isinstance", "len", "pow", "round", "sorted", "sum"])
 
 
 class Way(NamedTuple):
@@ -45,17 +58,17 @@ def record_rules(recorder: Recorder, op: Op, xs: tuple[Any, ...]) -> Any:
 
     known = dict(recorder.guards)
     try:
-        out, *slopes = _chosen(recorder, _ways(recorder, results), 0)
+        out, *slopes = _chosen(recorder, _paths(recorder, results, functions_of(op) is not None), 0)
+        if not derives:
+            return out if is_traced(out) else Number(recorder, out, Value(out))
+        pairs: list[Any] = [as_operand(out)]
+        for x, slope in zip(xs, slopes, strict=True):
+            pairs += as_operand(x), as_operand(slope if isinstance(x, Value) else 0.0)
+        row = by_rule(op)
     except Exception:  # whatever a rule raises that is given no float
-        recorder.guards, recorder.refusal = known, ""
+        recorder.guards, recorder.fallback_reason = known, ""
         return NotImplemented
-    if not derives:
-        return out if is_traced(out) else Number(recorder, out, Value(out))
-    pairs = [
-        y for x, slope in zip(xs, slopes, strict=True) for y in (as_operand(x), slope if isinstance(x, Value) else 0.0)
-    ]
-    operands = [as_operand(out), *map(as_operand, pairs)]
-    return next(x for x in operands if isinstance(x, Value))._apply_op(by_rule(op), operands)
+    return next(x for x in pairs if isinstance(x, Value))._apply_op(row, pairs)
 
 
 def _number(recorder: Recorder, x: Any) -> Any:
@@ -69,10 +82,10 @@ def _float(x: Any) -> Any:
     return converted(x, float) if is_traced(x) else float(x)
 
 
-def _ways(recorder: Recorder, results: Any) -> list[Way]:
-    """Each way through the branches, that of the recorded run first."""
+def _paths(recorder: Recorder, results: Any, tries: bool) -> list[Way]:
+    """Each way through the branches that may be tried, that of the recorded run first."""
     found: list[Way] = []
-    waiting: list[list[bool]] = [[]]
+    waiting: list[Any] = [[] if tries else None]
     outer, recorder.reading = recorder.reading, None
     try:
         while waiting:
@@ -92,7 +105,7 @@ def _ways(recorder: Recorder, results: Any) -> list[Way]:
                 raise Opaque
             found.append(Way(asked, made))
             answers = [answer for _, answer in asked]
-            waiting += [[*answers[:n], not answers[n]] for n in range(len(path), len(asked))]
+            waiting += [[*answers[:n], not answers[n]] for n in range(len(path or []), len(asked))]
             if len(found) + len(waiting) > PATHS:
                 raise Opaque
     finally:
@@ -116,3 +129,84 @@ def _chosen(recorder: Recorder, ways: list[Way], depth: int) -> list[Any]:
     condition = Bool(recorder, answer, None, comparison)
     sides = zip(*((mine, theirs) if answer else (theirs, mine)), strict=True)
     return [recorded("where", number_of(x if answer else y), condition, x, y) for x, y in sides]
+
+
+# -- what the code of a rule may do -----------------------------------------------------------------------------------
+
+
+def follow_rules(ran: dict[CodeType, None]) -> None:
+    """Count as run what the rules that ran call in branches that were not taken, so that it is followed there too."""
+    for op in TABLE[BUILT_IN:]:
+        if getattr(op.value, "__code__", None) in ran:
+            ran.update(dict.fromkeys([f.__code__ for f in functions_of(op) or ()]))
+
+
+def functions_of(op: Op) -> list[FunctionType] | None:
+    """The Python functions that the rules of an operation may call, and they; None if these can do more than compute.
+
+    What a branch does that was not taken is known from its code alone, so each name in it has to mean a number, a table
+    of numbers, a module, or a function that only computes.
+    """
+    seen: dict[int, Any] = {}
+    found: list[FunctionType] = []
+    waiting: list[Any] = [op]
+    while waiting:
+        x = waiting.pop()
+        if id(x) in seen:
+            continue
+        seen[id(x)] = x
+        if isinstance(x, Op):
+            waiting += [x.value, x.partials] if x.code >= BUILT_IN else []
+        elif type(x) in (list, tuple, dict):
+            waiting += x.values() if type(x) is dict else x
+        elif type(x) is FunctionType:
+            named = _named(x)
+            if named is None:
+                return None
+            found.append(x)
+            waiting += named
+        elif not _only_computes(x):
+            return None
+    return found
+
+
+def _named(f: FunctionType) -> list[Any] | None:
+    """What the names in the code of a function mean; None if it stores anything but its own variables."""
+    codes, attributes = [f.__code__], set()
+    named = [cell.cell_contents if _is_filled(cell) else MISSING for cell in f.__closure__ or ()]
+    named += [*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()]
+    for code in codes:
+        codes += [x for x in code.co_consts if isinstance(x, CodeType)]
+        for step in dis.get_instructions(code):
+            if step.opname.startswith(EFFECTS) or (step.opname == "BINARY_OP" and step.argrepr.endswith("=")):
+                return None
+            if step.opname == "STORE_DEREF" and step.argval not in f.__code__.co_cellvars:
+                return None
+            if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+                named.append(f.__globals__.get(step.argval, getattr(builtins, step.argval, MISSING)))
+            elif step.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+                attributes.add(step.argval)
+    modules = [x for x in named if isinstance(x, ModuleType)]
+    for name in attributes:
+        of_modules = [vars(x)[name] for x in modules if name in vars(x)]
+        if not of_modules:  # it is of something else, which may do anything
+            return None
+        named += of_modules
+    return named
+
+
+def _is_filled(cell: Any) -> bool:
+    try:
+        return cell.cell_contents is not MISSING
+    except ValueError:
+        return False
+
+
+def _only_computes(x: Any) -> bool:
+    if type(x) in PLAIN or isinstance(x, (float, np.generic, np.ufunc, ModuleType)) or id(x) in STANDINS:
+        return True
+    if isinstance(x, type):
+        return x.__module__ == "builtins"
+    return isinstance(x, BuiltinFunctionType) and (
+        x.__self__ is math or (x.__self__ is builtins and x.__name__ in COMPUTING)
+    )
