@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -167,6 +168,125 @@ def test_what_its_rules_read_is_followed(monkeypatch: pytest.MonkeyPatch) -> Non
     alike(compiled, w, X)
     monkeypatch.setitem(globals(), "helper", lambda x: x * x)
     alike(compiled, w, X)
+
+
+def test_helpers_of_a_branch_that_was_not_taken_are_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = wengert.op(
+        "own_helpers", value=lambda x: x if x > 0.0 else falling(x), partials=lambda out, x: 1.0 if x > 0.0 else SCALE
+    )
+    w = Value(0.8)
+    compiled = wengert.compile(lambda x: row(w * x))
+    alike(compiled, w, X[::-1])
+    assert len(served(compiled)) == 2
+    monkeypatch.setitem(globals(), "SCALE", 5.0)
+    alike(compiled, w, X[::-1])
+    monkeypatch.setitem(globals(), "falling", lambda x: 0.25 * x)
+    alike(compiled, w, X[::-1])
+
+
+def falling(x: float) -> float:
+    return SCALE * x
+
+
+NOTED: list[float] = []
+COUNTED = {"negative": 0}
+
+
+def notes(x: float) -> float:
+    if x > 0.0:
+        return x
+    NOTED.append(x)
+    return -x
+
+
+def counts(x: float) -> float:
+    if x > 0.0:
+        return x
+    COUNTED["negative"] += 1
+    return -x
+
+
+def notes_in_a_helper(x: float) -> float:
+    return x if x > 0.0 else notes(x)
+
+
+def notes_by_another_name(x: float) -> float:
+    if x > 0.0:
+        return x
+    noted = NOTED
+    noted += [x]
+    return -x
+
+
+def warns(x: float) -> float:
+    if x > 0.0:
+        return x
+    warnings.warn("negative", stacklevel=1)
+    return -x
+
+
+INNER = wengert.op("own_inner_notes", value=notes, partials=lambda out, x: 1.0)
+
+
+def notes_in_an_operation(x: float) -> float:
+    return x if x > 0.0 else float(INNER(x))
+
+
+@pytest.mark.parametrize(
+    "rule", [notes, counts, notes_in_a_helper, notes_by_another_name, warns, notes_in_an_operation]
+)
+@pytest.mark.parametrize("backend", ["auto", "numpy", "native"])
+def test_a_branch_that_does_more_than_compute_is_not_tried(rule: Callable[[float], float], backend: Any) -> None:
+    """Its effects happen where the function has them: not while it is recorded, nor never."""
+    row, w = (
+        wengert.op(f"own_{rule.__name__}", value=rule, partials=lambda out, x: 1.0 if x > 0.0 else -1.0),
+        Value(0.8),
+    )
+
+    def effects(call: Callable[[Any], Any]) -> Any:
+        NOTED.clear()
+        COUNTED["negative"] = 0
+        numbers = []
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            for x in [0.3, 0.7, -0.4, 1.1, -0.2, 0.9, -0.4]:
+                numbers.append(call(x).data)
+        return numbers, [*NOTED], dict(COUNTED), len([w for w in warned if str(w.message) == "negative"])
+
+    want = effects(lambda x: row(w * x))
+    assert want[1] or want[2]["negative"] or want[3]
+    assert effects(wengert.compile(lambda x: row(w * x), backend=backend)) == want
+
+
+def test_a_loop_that_ends_only_where_its_branch_is_taken() -> None:
+    def grown(x: float) -> float:
+        if x >= 0.0:
+            while x < 100.0:
+                x = 2.0 * x + 1.0
+        else:
+            while x > -100.0:
+                x = 2.0 * x - 1.0
+        return x
+
+    row, w = wengert.op("own_grown", value=grown, partials=lambda out, x: 1.0), Value(0.8)
+    alike(wengert.compile(lambda x: row(w * x)), w, X)
+
+
+def test_two_operations_of_one_name() -> None:
+    """Each compiled function keeps the one that it has, and a method is the latest."""
+    w, rows = Value(0.8), []
+    for factor in (2.0, 3.0):
+        rows.append(
+            wengert.op("own_twice", value=lambda x, k=factor: k * x, partials=lambda out, x, k=factor: k, arity=1)
+        )
+    first, second = rows
+    both = wengert.compile(lambda x: first(w * x) * second(w))
+    alike(both, w, X)
+    method = wengert.compile(lambda x: (w * x).own_twice())
+    alike(method, w, X)
+    wengert.op("own_twice", value=lambda x: -x, partials=lambda out, x: -1.0)
+    alike(both, w, X)
+    alike(method, w, X)
 
 
 def test_a_name_that_is_given_again() -> None:

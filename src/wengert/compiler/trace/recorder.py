@@ -110,9 +110,9 @@ class Recorder:
 
     def answer(self, how: str, left: Any, right: Any) -> bool:
         """The outcome of a comparison on which a branch depends; in a rule that is tried another way, the other."""
-        path, asked = self.reading or (None, [])
-        if path is None:
+        if self.reading is None or self.reading[0] is None:
             return self._note(how, left, right)
+        path, asked = self.reading
         for comparison, outcome in asked:
             if all(map(_is_same, comparison, (how, left, right))):
                 return outcome  # type: ignore[no-any-return]
