@@ -69,20 +69,27 @@ def tables(results: Results, growth: Growth, complete: bool, lifts: Lifts = ()) 
     lines = [f"Measured {machine()}.", ""]
     if not complete:
         lines += ["A quick run: few rounds, and not every workload or peer.", ""]
-    for part in (_bars(results, growth, lifts), _overview(results)):
-        lines += [*part, ""] if part else []
+    if results:
+        lines += ["Each column is a workload, described below; in parentheses Wengert's time is 1.", ""]
+        lines += [*_overview(results), ""]
     for workload, rows in results.items():
-        lines += [f"**`{workload}`**: {WORKLOADS[workload]}", "", *_race(rows), ""]
+        lines += _section(workload, WORKLOADS[workload], _race(rows))
     if growth:
-        lines += ["**`chain`**: a chain of n operations, nanoseconds an operation", "", *_growth(growth), ""]
+        lines += _section("chain", "a chain of n operations, nanoseconds an operation", _growth(growth))
     if lifts:
-        lines += [
-            "**`lift`**: recording and lifting, and the whole first call of a compiled function",
-            "",
-            *_lifts(lifts),
-            "",
-        ]
+        lines += _section("lift", "recording and lifting, and the first call of a compiled function", _lifts(lifts))
+    if bars := _bars(results, growth, lifts):
+        lines += ["### Targets", "", *folded("What a change has to reach, and what it reaches", bars), ""]
     return "\n".join(lines)
+
+
+def _section(name: str, what: str, table: Sequence[str]) -> list[str]:
+    return [f"### `{name}`", "", *folded(what[0].upper() + what[1:], table), ""]
+
+
+def folded(title: str, lines: Sequence[str]) -> list[str]:
+    """Lines that a click shows."""
+    return ["<details>", f"<summary>{title}</summary>", "", *lines, "", "</details>"]
 
 
 def summary(results: Results, growth: Growth, lifts: Lifts = ()) -> str:

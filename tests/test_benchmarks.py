@@ -2,7 +2,9 @@
 
 import json
 import math
+import re
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -436,3 +438,11 @@ def test_a_named_program_that_differs_is_not_timed(monkeypatch):
     monkeypatch.setenv("WENGERT_CACHE", "")  # and put back behind it
     with pytest.raises(SystemExit, match=r"MLP 2-8-1: auto differs by 5\.0e-02"):
         calls.raced("auto", "MLP 2-8-1", 1)
+
+
+def test_what_the_page_says_first_is_what_its_tables_hold():
+    page = (Path(__file__).resolve().parent.parent / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    said, _, tables = page.partition("## Training steps")
+    figures = re.findall(r"\b(\d[\d.]* (?:ns|µs|ms|s))\b", said) + [f"({n}x)" for n in re.findall(r"(\d+) times", said)]
+    assert len(figures) >= 11
+    assert [figure for figure in figures if figure not in tables] == []

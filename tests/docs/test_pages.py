@@ -101,6 +101,13 @@ def test_a_drawing_fits_its_column_or_is_large_enough_to_be_read(
         assert address.endswith(".svg"), "a click shows it in full"
 
 
+def test_the_benchmarks_begin_with_a_chart_and_have_six_screens_at_most(read: Callable[..., Any]) -> None:
+    browser = read("benchmarks.html", 1366)
+    first = "return document.querySelector('article img.only-light').getBoundingClientRect().bottom"
+    assert browser.execute_script(first) < 860
+    assert browser.execute_script("return document.documentElement.scrollHeight") <= 6 * 900
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_formulas_are_formulas(read: Callable[..., Any], theme: str) -> None:
     """The browser sets them: a fraction is higher than a letter."""
