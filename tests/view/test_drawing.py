@@ -372,7 +372,9 @@ def test_a_tree_that_is_too_long_says_so() -> None:
     values = [Value(float(i)) for i in range(5000)]
     lines = tree(wengert.sum(values), limit=10).splitlines()
     assert len(lines) == 11
-    assert lines[-1] == "… and 4,991 more values: pass limit= to show more, or draw() to fold them"
+    assert lines[-1] == "… and 4,991 more values: tree(…, limit=None) shows all, draw(…) folds them"
+    assert len(tree(wengert.sum(values)).splitlines()) == 41
+    assert len(tree(wengert.sum(values), limit=None).splitlines()) == 5_001
 
 
 # -- what is no graph --------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from typing import Any
 
@@ -25,7 +26,7 @@ class Tree(str):
         return str(self)
 
 
-def tree(root: Any, *, limit: int = 300) -> Tree:
+def tree(root: Any, *, limit: int | None = 40) -> Tree:
     """Write the graph of a Value as a text tree: each value with its operation, and its operands below it.
 
     A parameter without a label has its name in the model. A value that is used several times is written once, with a
@@ -34,11 +35,11 @@ def tree(root: Any, *, limit: int = 300) -> Tree:
 
     Args:
         root: the result.
-        limit: the largest number of lines; a last line counts the values that are left out.
+        limit: the largest number of lines; a last line counts the values that are left out. None for all.
 
     Raises:
         OperandError: `root` is not a Value.
-        ArgumentError: `limit` is not an int >= 1.
+        ArgumentError: `limit` is neither an int >= 1 nor None.
 
     >>> x, w = Value(2.0, "x"), Value(-3.0, "w")
     >>> y = x * w + x
@@ -51,8 +52,10 @@ def tree(root: Any, *, limit: int = 300) -> Tree:
     └─ see #1 x
     """
     graph = graph_of(root)
-    if type(limit) is not int or limit < 1:
-        raise ArgumentError(f"limit is {limit!r:.40}; expected an int >= 1, the number of lines")
+    if limit is None:
+        limit = sys.maxsize
+    elif type(limit) is not int or limit < 1:
+        raise ArgumentError(f"limit is {limit!r:.40}; expected an int >= 1, the number of lines, or None for all")
     stops, notes = stopping(graph)
     return Tree("\n".join([*_Lines(graph, stops).lines(limit), *([] if stops else notes), *alone(root)]))
 
@@ -90,9 +93,9 @@ class _Lines:
                     written += 1
                     stack += reversed(self.below(item, depth + 1, margin + BELOW[branch], limit))
         if written < len(self.graph):
-            lines.append(
-                f"… and {len(self.graph) - written:,} more values: pass limit= to show more, or draw() to fold them"
-            )
+            more = len(self.graph) - written
+            noun = "value" if more == 1 else "values"
+            lines.append(f"… and {more:,} more {noun}: tree(…, limit=None) shows all, draw(…) folds them")
         return lines
 
     def below(self, place: int, depth: int, margin: str, limit: int) -> list[tuple[int | str, int, str, str]]:
