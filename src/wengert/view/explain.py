@@ -20,13 +20,15 @@ from wengert.view import naming
 from wengert.view.backward import Pass
 from wengert.view.foreign import ForeignGraph, can_be_seen
 from wengert.view.graph import edges, highlight, is_by_hand
-from wengert.view.markup import escape
+from wengert.view.markup import cells, escape
 from wengert.view.naming import number, second
 
 __all__ = ["Explanation", "Factor", "Path", "explain"]
 
 MANY = 5  # the number of paths and reasons that are shown
 LONG = 12  # the number of factors of one path that are shown
+WIDE = 100  # the longest path in one line, in characters; if one is longer, all are written with one factor per line
+COLUMNS = 2  # the number of paths that are written with one factor per line
 TINY, HUGE = 1e-8, 1e6  # a gradient outside is reported: a step of 0.1 times it is lost in rounding, or far too long
 LARGE = 20_000  # in graphs of this many nodes, only the largest path is computed
 
@@ -82,18 +84,32 @@ class Path:
     def __str__(self) -> str:
         if not self.factors:
             return "the result itself: 1"
+        ways, sizes = self._written()
+        return f"{' → '.join([self.factors[0].node, *ways])}:  {' × '.join(sizes)} = {number(self.product)}"
+
+    def column(self) -> list[str]:
+        """Write the path with one line for each factor, and then the product."""
+        ways, sizes = self._written()
+        signs = [" ", *"×" * (len(sizes) - 1)]
+        lines = [(f"→ {way}", f"{sign} {size}") for way, sign, size in zip(ways, signs, sizes, strict=True)]
+        lines.append(("", f"= {number(self.product)}"))
+        left, right = (max([cells(line[side]) for line in lines]) for side in (0, 1))
+        pad = lambda text, width: " " * round(width - cells(text))  # noqa: E731
+        rows = [f"{way}{pad(way, left)}  {size[0]}{pad(size, right)}{size[1:]}" for way, size in lines]
+        return [self.factors[0].node, *rows]
+
+    def _written(self) -> tuple[list[str], list[str]]:
+        """Write the node that each factor leads to, and each factor; of a long path, the first and the last ones."""
         head, tail = self.factors, self.factors[len(self.factors) :]
         if len(self.factors) > LONG:
             head, tail = self.factors[: LONG // 2], self.factors[-LONG // 2 :]
         hidden = [factor.partial for factor in self.factors[len(head) : len(self.factors) - len(tail)]]
-        ways = [head[0].node, *(factor.operand for factor in head)]
+        ways = [factor.operand for factor in head]
         sizes = [number(head[0].partial), *(second(factor.partial) for factor in head[1:])]
         if hidden:
             ways.append(f"… {len(hidden):,} more …")
             sizes.append(f"(their product {number(prod(hidden))})")
-        ways += [factor.operand for factor in tail]
-        sizes += [second(factor.partial) for factor in tail]
-        return f"{' → '.join(ways)}:  {' × '.join(sizes)} = {number(self.product)}"
+        return ways + [factor.operand for factor in tail], sizes + [second(factor.partial) for factor in tail]
 
 
 @dataclass(eq=False, repr=False, slots=True)
@@ -119,23 +135,34 @@ class Explanation:
 
     def __str__(self) -> str:
         root = self._finder.names[-1]
+        root = "the result" if root == "result" else root
         lines = [f"The derivative of {root} with respect to {self.name} is {number(self.gradient)}."]
         lines += [f"  {reason}" for reason in self.reasons]
-        if self.paths:
-            lines.append(self._introduction())
-            texts = [f"  {path}" for path in self.paths]
+        if not self.paths:
+            return "\n".join(lines)
+        paths = [path for path in self.paths if path.product != 0.0] or list(self.paths)  # a path of 0 adds nothing
+        texts = [str(path) for path in paths]
+        if max(map(len, texts)) <= WIDE:
+            lines.append(self._introduction(len(paths)))
             for text in dict.fromkeys(texts):
-                lines.append(text + (f"   ({texts.count(text)} of them)" if texts.count(text) > 1 else ""))
+                lines.append(f"  {text}" + (f"   ({texts.count(text)} of them)" if texts.count(text) > 1 else ""))
+        else:
+            lines.append(self._introduction(min(len(paths), COLUMNS)))
+            for path in paths[:COLUMNS]:
+                lines += [f"  {line}" for line in path.column()]
+            rest = [number(path.product) for path in paths[COLUMNS:]]
+            lines += [f"  The next largest {'adds' if len(rest) == 1 else 'add'} {', '.join(rest)}."] if rest else []
         return "\n".join(lines)
 
-    def _introduction(self) -> str:
+    def _introduction(self, shown: int) -> str:
         if self.count == 1:
             return "There is one path, with these local derivatives:"
         count = "more than 1e308"
         if self.count < inf:
             count = f"{self.count:,.0f}" if self.count < 1e15 else f"about {self.count:.3g}"
+        largest = "The largest:" if shown == 1 else f"The largest {shown}:"
         return f"There are {count} paths, and the derivative is the sum of their products." + (
-            f" The largest {len(self.paths)}:" if self.count > len(self.paths) else ""
+            f" {largest}" if self.count > shown else ""
         )
 
     __repr__ = __str__

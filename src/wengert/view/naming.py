@@ -1,8 +1,10 @@
 """Names of nodes, and the format of numbers, in pictures and sentences.
 
-A node is named by its label; a parameter without one by its name in the model, ``layers.0.b``; any other node by its
-expression if that is short, ``x1*w1``, and else by its index in the graph, ``v7``, as the elements of a Wengert list
-are usually numbered. Labels can be any text: the names made here are short, have one line, and can be encoded.
+A node is named by its label; a parameter without one by its name in the model, ``layers.0.b``; the output of a neuron
+by the name of the neuron, ``layers.0.neurons.3``; any other node by its expression if that is short, ``x1*w1``, or by
+what it belongs to and its operation, ``example 2 (-)``; and else by its index in the graph, ``v7``, as the elements of
+a Wengert list are usually numbered, or as ``result``. Labels can be any text: the names made here are short, have one
+line, and can be encoded.
 """
 
 from __future__ import annotations
@@ -15,13 +17,14 @@ from math import copysign, inf, nextafter
 from wengert.graph import Graph
 from wengert.nn import registered_names
 from wengert.ops import TABLE, by_hand
+from wengert.view.scopes import Scope, assigned, levels
 
 __all__ = ["TITLE", "clean", "derivative", "ending", "fill", "formula", "formulas", "is_compound", "names", "number"]
-__all__ += ["owned", "parameters", "second", "spelled", "template", "written"]
+__all__ += ["parameters", "scopes", "second", "spelled", "template", "written"]
 
 LONGEST, NAME = 24, 36  # the longest label and the longest name from a model that are shown, in characters
 TITLE = 10_000  # the longest label in a tooltip
-SHORT = 16  # the longest expression that is used as a name
+SHORT = 16  # the longest expression that is used as a name, where a name from a model counts as two characters
 MANY = 7  # the largest number of operands that are all written
 SMALLEST_LONG, LARGEST_LONG = 9999.5, 9999999.5  # numbers between them are written with seven digits
 LARGE = 20_000  # in graphs of this many nodes, nodes without a label are named by their index
@@ -60,6 +63,7 @@ DERIVATIVES: dict[str, tuple[str, ...]] = {  # with respect to each operand, as 
     "maximum": ("1 if @0 > @1, 0.5 on a tie, else 0", "1 if @1 > @0, 0.5 on a tie, else 0"),
     "minimum": ("1 if @0 < @1, 0.5 on a tie, else 0", "1 if @1 < @0, 0.5 on a tie, else 0"),
 }
+SIGN = re.compile(r"[-+*/]")  # the signs that expressions contain, and names from a model do not
 POWER, FUNCTION = re.compile(r"\*\*-?\d[\d.e-]{0,9}"), re.compile(r"[^\W\d]\w{0,15}")
 
 # Characters that are not shown: control characters, changes of the writing direction, halves of surrogate pairs.
@@ -198,21 +202,41 @@ def names(graph: Graph) -> list[str]:
     >>> names(Graph((x * w + 1.0).tanh()))
     ['x', 'w', 'x*w', 'x*w + 1', 'tanh(x*w + 1)']
     """
-    return formulas(graph)[0] if len(graph) <= LARGE else _plain(graph)
+    return formulas(graph)[0] if len(graph) <= LARGE else _plain(graph)[0]
 
 
 def formulas(graph: Graph) -> tuple[list[str], list[str]]:
     """Return the name of each node, and its expression in the names of its operands ('' for a leaf)."""
-    called = _plain(graph)
+    called, given = _plain(graph)
+    sizes: list[int] = []
     made: list[str] = []
     for place, (op, operands, value) in enumerate(graph):
         made.append(formula(graph, called, place) if operands else "")
-        if not value.label and 0 < len(made[-1]) <= SHORT and op.name not in ("compiled", "pick"):
-            called[place] = made[-1]
+        sizes.append(2 if place in given else len(called[place]))
+        if value.label or given.get(place) or not operands or op.name in ("compiled", "pick"):
+            continue
+        under = [x for x in operands if isinstance(x, int)]
+        size = len(made[-1]) + sum([sizes[x] - len(called[x]) for x in under])
+        is_clear = len(operands) <= MANY and not any(x in given and " " in called[x] for x in under)
+        if is_clear and size <= SHORT and len(made[-1]) <= NAME:
+            called[place], sizes[place] = made[-1], size
+    if called[-1] == f"v{len(called) - 1}" and "result" not in called:
+        called[-1] = "result"
     return called, made
 
 
-def owned(graph: Graph) -> dict[int, list[str]]:
+def scopes(graph: Graph) -> list[Scope]:
+    """Return the layer, neuron and example of each node; empty if no live model owns a leaf."""
+    found = _owned(graph)
+    several = len({names[0].partition(" ")[0] for names in found.values()}) > 1
+    known = {}
+    for place, names in found.items():
+        kind, _, name = names[0].partition(" ")
+        known[place] = levels(name, [inner.partition(" ")[2] for inner in names[1:]], f"{kind} " if several else "")
+    return assigned(graph, known) if known else []
+
+
+def _owned(graph: Graph) -> dict[int, list[str]]:
     """Return the leaves that are parameters of a model, by index, with their names from `registered_names`."""
     found = registered_names([graph.values[place] for place in graph.leaves])
     return {place: found[graph.values[place]] for place in graph.leaves if graph.values[place] in found}
@@ -222,15 +246,45 @@ def parameters(graph: Graph) -> dict[int, str]:
     """Return the names in their models of parameters without a label, by index."""
     if all(graph.values[place].label for place in graph.leaves):
         return {}  # saves the search through the models
-    found = owned(graph)
+    found = _owned(graph)
     several = len({names[0].partition(" ")[0] for names in found.values()}) > 1
     unlabelled = {place: names[0] for place, names in found.items() if not graph.values[place].label}
     return {place: ending(name if several else name.partition(" ")[2]) for place, name in unlabelled.items()}
 
 
-def _plain(graph: Graph) -> list[str]:
+def _plain(graph: Graph) -> tuple[list[str], dict[int, bool]]:
+    """Return the name of each node without expressions, and the nodes named after their place in a model, each with
+    False if a short expression may replace the name.
+    """
     known = parameters(graph)
-    return [clean(x.label) if x.label else known.get(place, f"v{place}") for place, x in enumerate(graph.values)]
+    given = dict.fromkeys(known, True)
+    if known and len(graph) <= LARGE:
+        for place, (name, is_last) in _placed(graph, scopes(graph)).items():
+            if not graph.values[place].label:
+                known[place], given[place] = name, is_last
+    return [clean(x.label) if x.label else known.get(place, f"v{place}") for place, x in enumerate(graph.values)], given
+
+
+def _placed(graph: Graph, found: list[Scope]) -> dict[int, tuple[str, bool]]:
+    """Name the nodes computed in a neuron, a layer or an example: its last node by its name, those before it by that
+    name and their operation. Each with True if it is the last.
+    """
+    groups: dict[str, list[int]] = {}
+    for place, scope in enumerate(found):
+        if scope and graph.codes[place]:
+            groups.setdefault(scope[-1], []).append(place)
+    names: dict[int, tuple[str, bool]] = {}
+    for group, places in groups.items():
+        if SIGN.search(group):
+            continue  # it would be mistaken for an expression
+        names[places[-1]] = (ending(group), True)
+        uses: dict[str, int] = {}
+        for place in places[:-1]:
+            is_sum = spelled(graph, place) in ("add", "dot", "sum")
+            symbol = "sum" if is_sum else clean(graph.values[place]._op, NAME // 3)
+            uses[symbol] = uses.get(symbol, 0) + 1
+            names[place] = (ending(f"{group} ({symbol}{f' {uses[symbol]}' * (uses[symbol] > 1)})"), False)
+    return names
 
 
 def formula(graph: Graph, called: list[str], place: int) -> str:
@@ -256,7 +310,7 @@ def written(graph: Graph, place: int, text: Callable[[int | float], str], times:
 
 def is_compound(graph: Graph, called: list[str], place: int) -> bool:
     """Return True if a node's name is an expression that needs parentheses inside another."""
-    named = called[place] == f"v{place}" or bool(graph.values[place].label)
+    named = bool(graph.values[place].label) or not SIGN.search(called[place].partition(" (")[0])
     return not named and _is_expression(spelled(graph, place))
 
 

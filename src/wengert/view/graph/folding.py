@@ -20,8 +20,8 @@ from wengert.ops import BY_NAME
 from wengert.view import naming
 from wengert.view.graph.read import computed, constants, edges, steepest, stopping
 from wengert.view.graph.scene import PATH, Box, Cell, Edge, Picture, cell_of, value_box, with_constants
-from wengert.view.graph.scopes import Scope, assigned, common, levels
 from wengert.view.naming import TITLE, clean, ending, number
+from wengert.view.scopes import Scope, common
 
 __all__ = ["FEWEST", "MOST", "OUTSIDE", "Cluster", "Folding", "folded"]
 
@@ -86,13 +86,7 @@ class Folding:
         leaves = [self.graph.values[place] for place in self.graph.leaves]
         if len(self.graph) <= self.limit and all(leaf.label for leaf in leaves):
             return []  # saves the search through the models
-        found = naming.owned(self.graph)
-        several = len({names[0].partition(" ")[0] for names in found.values()}) > 1
-        known = {}
-        for place, names in found.items():
-            kind, _, name = names[0].partition(" ")
-            known[place] = levels(name, [inner.partition(" ")[2] for inner in names[1:]], f"{kind} " if several else "")
-        return assigned(self.graph, known) if known else []
+        return naming.scopes(self.graph)
 
     # -- one picture --------------------------------------------------------------------------------------------------
 

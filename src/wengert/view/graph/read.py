@@ -13,6 +13,7 @@ from wengert.graph import Graph
 from wengert.ops import by_hand
 from wengert.view.foreign import EXPECTED, PARTS, ForeignGraph, can_be_seen, has_no_parts
 from wengert.view.naming import clean, number
+from wengert.view.scopes import edges
 
 __all__ = ["NOT_COMPUTED", "alone", "computed", "constants", "edges", "graph_of", "is_by_hand", "silent", "steepest"]
 __all__ += ["stopping"]
@@ -49,12 +50,6 @@ def constants(graph: Graph, place: int) -> list[tuple[int, str, list[float]]]:
     if len(ats) > FEW:
         return [(ats[0], f"{len(ats):,} constants", numbers)]
     return [(at, number(x), [x]) for at, x in zip(ats, numbers, strict=True)]
-
-
-def edges(graph: Graph, place: int) -> list[tuple[int, int]]:
-    """List the operands of a value that are not constants, each as its index in `Graph.operands` and its node's."""
-    ats = range(graph.starts[place], graph.starts[place + 1])
-    return [(at, graph.operands[at]) for at in ats if graph.operands[at] >= 0]
 
 
 def is_by_hand(graph: Graph, place: int) -> bool:

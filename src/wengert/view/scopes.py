@@ -12,14 +12,19 @@ from functools import cache
 from itertools import takewhile
 
 from wengert.graph import Graph
-from wengert.view.graph.read import constants, edges
 
-__all__ = ["Scope", "assigned", "common", "levels"]
+__all__ = ["Scope", "assigned", "common", "edges", "levels"]
 
 Scope = tuple[str, ...]
 
 DEEPEST = 8  # the largest number of nested modules
 MIXED = -1  # in place of an example's number: the value belongs to several
+
+
+def edges(graph: Graph, place: int) -> list[tuple[int, int]]:
+    """List the operands of a value that are not constants, each as its index in `Graph.operands` and its node's."""
+    ats = range(graph.starts[place], graph.starts[place + 1])
+    return [(at, graph.operands[at]) for at in ats if graph.operands[at] >= 0]
 
 
 def levels(name: str, inner: Sequence[str], prefix: str = "") -> Scope:
@@ -95,7 +100,8 @@ def _forward(graph: Graph, known: dict[int, Scope]) -> tuple[list[Scope], array[
         own = [operand for _, operand in edges(graph, place)]
         weights = [x for x in own if weight[x]]
         others = [x for x in own if not weight[x]]
-        numbers = bool(constants(graph, place))
+        count = graph.starts[place + 1] - graph.starts[place]
+        numbers = len(own) < count and not graph.values[place]._is_constant_power()
         before = {uses[x] for x in others if uses[x]}
         if weights and not others and not (numbers and any(not graph.codes[x] for x in weights)):
             weight[place] = True
@@ -110,7 +116,7 @@ def _forward(graph: Graph, known: dict[int, Scope]) -> tuple[list[Scope], array[
             uses[place] = before.pop() if len(before) == 1 else MIXED if before else 0
             makers = {scopes[x] for x in others}
             if uses[place] > 0 and len(makers) == 1 and all(summed[x] for x in others):
-                if len(others) > 1 or graph.starts[place + 1] - graph.starts[place] == 1:
+                if len(others) > 1 or count == 1:
                     scopes[place] = makers.pop()
                 summed[place] = len(others) > 1
     return scopes, uses, weight, steps
