@@ -5,13 +5,14 @@ from __future__ import annotations
 import html
 import math
 import random
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 import wengert
-from wengert import Value, explain
+from wengert import Value, explain, nn
 from wengert.errors import ArgumentError, OperandError
 
 pytestmark = pytest.mark.once  # what is drawn is a graph, whichever engine made it
@@ -242,3 +243,28 @@ def test_the_line_that_made_a_node_is_named_where_it_is_known() -> None:
     assert "y = x.relu()  # the line in question" in told
     assert "test_explain.py, line " in told
     assert "test_explain.py" not in reasons(x, z)
+
+
+def test_a_path_that_would_be_too_wide_has_a_line_for_each_factor() -> None:
+    rng = random.Random(1)
+    model = nn.MLP(2, [3, 3, 1], activation="tanh", rng=rng)
+    loss = wengert.mean([(model([rng.gauss(0, 1), rng.gauss(0, 1)]) - 1) ** 2 for _ in range(4)])
+    weight = model.layers[0].neurons[0].w[0]
+    told = explain(weight, loss)
+    text = str(told)
+    assert max(map(len, text.splitlines())) <= 100
+    assert text.startswith("The derivative of the result with respect to layers.0.neurons.0.w.0 is ")
+    columns = re.findall(r"^  result\n((?:  →.*\n)+) +=(.*)$", text, re.MULTILINE)
+    assert len(columns) == 2
+    for path, (lines, product) in zip(told.paths, columns, strict=False):
+        factors = [float(line.split()[-1].strip("()")) for line in lines.splitlines()]
+        assert factors == [pytest.approx(factor.partial, rel=1e-3) for factor in path.factors]
+        assert float(product) == pytest.approx(math.prod(factors), rel=1e-2)
+        assert len({line.index(line.split()[-1]) + len(line.split()[-1]) for line in lines.splitlines()}) == 1
+
+
+def test_paths_that_add_nothing_are_not_told_where_others_add_something() -> None:
+    x = Value(2.0, "x")
+    told = str(explain(x, (x * 0.0).tanh() * 0.0 + x * 3.0))
+    assert "= 0" not in told
+    assert "= 3" in told

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+import xml.etree.ElementTree as ET
 from typing import Any
 
 import pytest
@@ -11,9 +12,10 @@ import pytest
 import wengert
 from tests.view.drawn import boxes, moons
 from tests.view.geometry import faults
-from wengert import Value, draw, nn, tree
+from wengert import Value, draw, losses, nn, tree
 from wengert.graph import Graph
 from wengert.view.graph.folding import Folding
+from wengert.view.naming import names
 
 pytestmark = pytest.mark.once  # what is drawn is a graph, whichever engine made it
 
@@ -104,7 +106,7 @@ def test_a_batch_of_four_folds_to_what_can_be_read() -> None:
     loss.backward()
     folding = Folding(Graph(loss))
     picture, parts = folding.picture()
-    assert 20 <= len(picture.boxes) <= 60
+    assert 12 <= len(picture.boxes) <= 60
     named = {part.name: part for part in parts.values()}
     assert {f"example {k}: layers.{i}" for k in (1, 2, 3, 4) for i in (0, 1)} < set(named)
     assert len(folding.picture(named["example 1: layers.1"])[0].boxes) <= 60 + 16
@@ -140,6 +142,58 @@ def test_a_weight_says_what_it_is_multiplied_by() -> None:
     assert all(box.rows[2].name == "times" for box in picture.boxes if len(box.rows) > 2)
     first = {f"layers.0.neurons.{k}.w.{i}": ("x", "-3")[i] for k in (0, 1) for i in (0, 1)}
     assert {name: factor for name, factor in met.items() if "layers.0" in name} == first
-    assert [factor[:5] for name, factor in met.items() if "layers.1" in name] == ["tanh(", "tanh("]
+    second = {name: factor for name, factor in met.items() if "layers.1" in name}
+    assert second == {f"layers.1.neurons.0.w.{k}": f"layers.0.neurons.{k}" for k in (0, 1)}
     again = Folding(Graph(out + model([1.0, 1.0]))).picture()[0]  # each weight meets two inputs now
     assert [box.label for box in again.boxes if len(box.rows) > 2] == []
+
+
+def test_a_network_of_a_tutorial_is_seen_at_once() -> None:
+    """A box for each neuron, each input once, each weight an edge of its sign and size; no layer is drawn otherwise."""
+    model = nn.MLP(3, [4, 4, 1], activation="tanh", rng=random.Random(1))
+    out = model([2.0, 3.0, -1.0])
+    out.backward()
+    drawn = draw(out)
+    picture = drawn.picture
+    assert float(ET.fromstring(drawn.svg).attrib["width"]) <= 900
+    assert float(ET.fromstring(drawn.svg).attrib["height"]) <= 450
+    assert faults(drawn.svg) == []
+    named = [box.label for box in picture.boxes]
+    neurons = [f"layers.{i}.neurons.{k}" for i, size in enumerate([4, 4, 1]) for k in range(size)]
+    assert sorted(named) == sorted([*neurons, "2", "3", "-1"])
+    weights = sorted(edge.weight for edge in picture.edges)
+    assert weights == sorted(w.data for layer in model.layers for neuron in layer.neurons for w in neuron.w)
+    for edge in picture.edges:
+        layer, neuron = map(int, re.findall(r"\d+", named[edge.target]))
+        source = [2.0, 3.0, -1.0].index(float(named[edge.source])) if layer == 0 else int(named[edge.source][-1])
+        assert edge.weight == model.layers[layer].neurons[neuron].w[source].data
+    hot = [named[edge.target].partition(".neurons")[0] for edge in picture.edges if edge.hot]
+    assert sorted(hot) == ["layers.1", "layers.2"], "from the result to a weight of the first layer"
+    assert drawn.svg.count("line minus") == sum(w < 0 for w in weights)
+    assert "weights, blue if positive" in drawn.svg
+
+
+def test_a_batch_of_eight_is_seen_at_once() -> None:
+    rng = random.Random(1)
+    model = nn.MLP(3, [4, 4, 1], activation="tanh", rng=rng)
+    of_each = [(model([rng.gauss(0, 1) for _ in range(3)]) - 1) ** 2 for _ in range(8)]
+    for loss in (wengert.mean(of_each), sum(of_each)):
+        loss.backward()
+        drawn = draw(loss).svg
+        assert float(ET.fromstring(drawn).attrib["width"]) <= 1366
+        assert float(ET.fromstring(drawn).attrib["height"]) <= 900
+        assert faults(drawn) == []
+
+
+def test_values_are_called_by_their_place_in_the_model() -> None:
+    model = nn.MLP(2, [2, 1], activation="tanh", rng=random.Random(1))
+    one = names(Graph((model([1.0, 2.0]) - 1) ** 2))
+    assert one[9:] == [
+        *("layers.0.neurons.0 (sum)", "layers.0.neurons.0", "layers.0.neurons.1 (sum)", "layers.0.neurons.1"),
+        *("layers.1.neurons.0", "layers.1.neurons.0 - 1", "(layers.1.neurons.0 - 1)**2"),
+    ]
+    several = names(Graph(wengert.mean([losses.hinge(model([1.0, k]), 1) for k in (0.5, 1.5)])))
+    assert several[-1] == "result"
+    assert several[-4:-1] == ["example 2 (*)", "example 2 (-)", "example 2"]
+    assert "example 1: layers.0.neurons.1 (sum)" in several
+    assert len({*several}) == len(several)

@@ -94,8 +94,10 @@ class Path:
         lines = [(f"→ {way}", f"{sign} {size}") for way, sign, size in zip(ways, signs, sizes, strict=True)]
         lines.append(("", f"= {number(self.product)}"))
         left, right = (max([cells(line[side]) for line in lines]) for side in (0, 1))
-        pad = lambda text, width: " " * round(width - cells(text))  # noqa: E731
-        rows = [f"{way}{pad(way, left)}  {size[0]}{pad(size, right)}{size[1:]}" for way, size in lines]
+        rows = []
+        for way, size in lines:
+            gap, before = " " * round(left - cells(way) + 2), " " * round(right - cells(size))
+            rows.append(f"{way}{gap}{size[0]}{before}{size[1:]}")
         return [self.factors[0].node, *rows]
 
     def _written(self) -> tuple[list[str], list[str]]:

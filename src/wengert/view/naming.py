@@ -281,7 +281,7 @@ def _placed(graph: Graph, found: list[Scope]) -> dict[int, tuple[str, bool]]:
         uses: dict[str, int] = {}
         for place in places[:-1]:
             is_sum = spelled(graph, place) in ("add", "dot", "sum")
-            symbol = "sum" if is_sum else clean(graph.values[place]._op, NAME // 3)
+            symbol = "sum" if is_sum else clean(graph.values[place]._op, SHORT)
             uses[symbol] = uses.get(symbol, 0) + 1
             names[place] = (ending(f"{group} ({symbol}{f' {uses[symbol]}' * (uses[symbol] > 1)})"), False)
     return names

@@ -1,5 +1,8 @@
 """Folds graphs that are too large to be drawn value by value into parts: by layer, by neuron, by example.
 
+A picture shows all values, or parts of one kind: of a layer that is unfolded, each neuron is one box, its weights are
+edges that lead there, and inputs are drawn once.
+
 The graph itself tells which part a value belongs to. A value that is computed with parameters of `layers.0.neurons.3`
 belongs to that neuron, and so does its activation. If the same parameters are used repeatedly, each use is an example
 (or a step, if one use depends on another), and values that are computed only for one example belong to it. Values
@@ -19,13 +22,14 @@ from wengert.graph import Graph
 from wengert.ops import BY_NAME
 from wengert.view import naming
 from wengert.view.graph.read import computed, constants, edges, steepest, stopping
-from wengert.view.graph.scene import PATH, Box, Cell, Edge, Picture, cell_of, value_box, with_constants
+from wengert.view.graph.scene import PATH, SIGNED, Box, Cell, Edge, Picture, cell_of, value_box, with_constants
 from wengert.view.naming import TITLE, clean, ending, number
 from wengert.view.scopes import Scope, common
 
 __all__ = ["FEWEST", "MOST", "OUTSIDE", "Cluster", "Folding", "folded"]
 
 FEWEST, MOST = 50, 5_000  # the range of `limit`
+ADD, DOT = BY_NAME["add"].code, BY_NAME["dot"].code
 
 BRANCHES = 32  # the number of runs that a long sequence is folded into
 SMALL = 3  # up to this many values are not folded
@@ -42,11 +46,13 @@ class Cluster:
         name: a name that no other part has.
         items: its content in the order of creation: indices of values, and smaller parts.
         places: the indices of all values in it, in order.
+        output: the index of the value that it computes, if it is a part with one output, such as a neuron; else -1.
     """
 
     name: str
     items: Sequence[int | Cluster]
     places: Sequence[int]
+    output: int = -1
 
 
 class Folding:
@@ -78,7 +84,7 @@ class Folding:
         self._stops, self._notes = stopping(graph)
         self.scopes: list[Scope] = [] if names else self._owned()
         places: Sequence[int] = range(len(graph))
-        items = _grouped(places, self.scopes, 0) if self.scopes else places
+        items = _grouped(graph, places, self.scopes) if self.scopes else places
         self.everything: Cluster = Cluster("everything", items, places)
 
     def _owned(self) -> list[Scope]:
@@ -101,6 +107,7 @@ class Folding:
         joined = self._edges(part, items, owner, boxes)
         inside = {i: item for i, item in enumerate(items) if isinstance(item, Cluster)}
         notes = [PATH] if any(edge.hot for edge in joined) else []
+        notes += [SIGNED] if any(edge.weight is not None for edge in joined) else []
         return Picture(boxes, joined, notes + self._notes, self.rankdir), inside
 
     def _unfolded(self, part: Cluster) -> Sequence[int | Cluster]:
@@ -108,10 +115,10 @@ class Folding:
         if self._fits(part.places, self.limit):
             return part.places
         items = part.items if self._fits(part.items, self.limit) else self._runs(self._sorted(part.items))
-        while any(isinstance(item, Cluster) for item in items):
+        while any(isinstance(item, Cluster) and item.output < 0 for item in items):
             opened: list[int | Cluster] = []
             for item in items:
-                if isinstance(item, Cluster):
+                if isinstance(item, Cluster) and item.output < 0:
                     opened += item.items if len(item.items) <= 2 * BRANCHES else self._runs(self._sorted(item.items))
                 else:
                     opened.append(item)
@@ -123,10 +130,21 @@ class Folding:
     def _fits(self, items: Sequence[int | Cluster], room: int) -> bool:
         """Return True if there is room for the boxes of these items and of their constants."""
         room -= len(items)
+        inputs = set()
         for item in items if room >= 0 else ():
-            if not isinstance(item, Cluster):
-                room -= len(constants(self.graph, item))
+            for place in self._shown(item):
+                found = constants(self.graph, place)
+                key = tuple([x for _, _, numbers in found for x in numbers])
+                if self.graph.codes[place] != DOT or key not in inputs:
+                    room -= len(found)
+                    inputs.add(key)
         return room >= 0
+
+    def _shown(self, item: int | Cluster) -> Sequence[int]:
+        """Return the values of an item whose constants are drawn: the value itself, or the sums of a neuron."""
+        if not isinstance(item, Cluster):
+            return (item,)
+        return [place for place in item.places if self.graph.codes[place] == DOT] if item.output >= 0 else ()
 
     def _owner(self, items: Sequence[int | Cluster]) -> array[int]:
         """Return for each value the index of its item; -1 if it has none."""
@@ -166,12 +184,23 @@ class Folding:
             box = value_box(self.graph, item, grad, self._names[item])
             box.hot, box.stops = item in self._hot, item in self._stops
             return box
+        if item.output >= 0:
+            return self._of_output(item)
         count, largest = len(item.places), max([abs(self._gradients[place]) for place in item.places])
         known = any(self._known[place] for place in item.places)
         rows = [Cell("values", f"{count:,}", "count")]
         rows.append(Cell("|grad|", f"≤ {number(largest)}", "grad") if known else cell_of("grad", None))
         title = f"{clean(item.name, TITLE)}\n{count:,} values" + (f"\nlargest gradient {largest!r}" if known else "")
         return Box("fold", ending(item.name), "", rows, title, hot=any(place in self._hot for place in item.places))
+
+    def _of_output(self, item: Cluster) -> Box:
+        """Return the box of a part with one output: the output, and the bias of a neuron."""
+        grad = self._gradients[item.output] if self._known[item.output] else None
+        box = value_box(self.graph, item.output, grad, self.graph.values[item.output].label or item.name)
+        biases = [x for place in self._shown(item) for _, x in edges(self.graph, place)[-1:] if x in item.places]
+        box.rows += [Cell("b", number(self.graph.values[x].data), "data") for x in biases if not self.graph.codes[x]]
+        box.kind, box.place, box.hot = "fold", -1, any(place in self._hot for place in item.places)
+        return box
 
     def _factors(self, items: Sequence[int | Cluster]) -> dict[int, str]:
         """Return the factor of each leaf in a `dot`, by the leaf's item, if there is only one: in a neuron the edges of
@@ -180,7 +209,7 @@ class Folding:
         factors: dict[int | float, set[str]] = {}
         drawn = [(i, item) for i, item in enumerate(items) if not isinstance(item, Cluster)]
         for _, place in drawn:
-            if self.graph.codes[place] == BY_NAME["dot"].code:
+            if self.graph.codes[place] == DOT:
                 operands = self.graph[place].operands
                 half = len(operands) // 2
                 for leaf, other in zip(operands[:half], operands[half:], strict=False):
@@ -231,11 +260,14 @@ class Folding:
         drawn: list[Edge] = []
         folded: dict[tuple[int, int], Edge] = {}  # from and to parts there is one edge between two boxes
         outside: dict[str, int] = {}
+        inputs: dict[tuple[float, ...], list[int]] = {}
         for i, item in enumerate(items):
             single = not isinstance(item, Cluster)
+            for place in self._shown(item):
+                for edge in with_constants(self.graph, place, i, boxes, inputs):
+                    edge.weight = self._weight(place, edge.at, item)
+                    drawn.append(edge)
             for place in _places(item):
-                if single:
-                    drawn += with_constants(self.graph, place, i, boxes)
                 for at, source in edges(self.graph, place):
                     start = owner[source]
                     if start == i:
@@ -246,10 +278,24 @@ class Folding:
                     elif single and not isinstance(items[start], Cluster):
                         drawn.append(Edge(start, i, at, hot))
                         continue
-                    edge = folded.setdefault((start, i), Edge(start, i))
+                    if (start, i) in folded:
+                        folded[start, i].weight = None
+                    edge = folded.setdefault((start, i), Edge(start, i, weight=self._weight(place, at, item)))
                     edge.hot |= hot
         drawn += self._onwards(owner, boxes)
         return [*drawn, *folded.values()]
+
+    def _weight(self, place: int, at: int, item: int | Cluster) -> float | None:
+        """Return the weight that a neuron multiplies an operand by; None outside neurons, or if there are several."""
+        if not isinstance(item, Cluster) or self.graph.codes[place] != DOT:
+            return None
+        start, end = self.graph.starts[place], self.graph.starts[place + 1]
+        half = (end - start) // 2
+        together = any(first == at and len(numbers) > 1 for first, _, numbers in constants(self.graph, place))
+        if together or at - start >= 2 * half:
+            return None
+        other = self.graph.operands[start + (at - start + half) % (2 * half)]
+        return self.graph.values[other].data if other >= 0 and not self.graph.codes[other] else None
 
     def _outer_box(self, part: Cluster, place: int, known: dict[str, int], boxes: list[Box]) -> int:
         """Return the box of a value outside the part that something in it uses; values of one scope share a box."""
@@ -283,10 +329,11 @@ def folded(parts: dict[int, Cluster]) -> str:
 # -- parts ------------------------------------------------------------------------------------------------------------
 
 
-def _grouped(places: Sequence[int], scopes: list[Scope], depth: int) -> list[int | Cluster]:
+def _grouped(graph: Graph, places: Sequence[int], scopes: list[Scope], depth: int = 0) -> list[int | Cluster]:
     """Group values into items: those of one scope at this depth become a part."""
     groups: dict[str, list[int]] = {}
     items: list[int | Cluster] = []
+    codes = graph.codes
     for place in places:
         scope = scopes[place]
         if len(scope) > depth:
@@ -294,12 +341,38 @@ def _grouped(places: Sequence[int], scopes: list[Scope], depth: int) -> list[int
         else:
             items.append(place)
     for name, members in groups.items():
-        if len(members) <= SMALL:
+        made = [place for place in members if codes[place]]
+        neuron = bool(made) and len(made) < len(members) and all(len(scopes[place]) == depth + 1 for place in made)
+        if len(members) <= SMALL and not neuron:
             items += members
             continue
-        inner = _grouped(members, scopes, depth + 1)
-        items.append(inner[0] if len(inner) == 1 else Cluster(name, inner, members))
-    return sorted(items, key=lambda item: _places(item)[-1])
+        inner = _grouped(graph, members, scopes, depth + 1)
+        if name.startswith(("example ", "step ")) and depth == 0:
+            inner = _with_end(inner, name)
+        output = made[-1] if neuron and any(codes[place] == DOT for place in made) else -1
+        items.append(inner[0] if len(inner) == 1 else Cluster(name, inner, members, output))
+    return sorted(items if depth else _with_sums(graph, items), key=lambda item: _places(item)[-1])
+
+
+def _with_end(items: list[int | Cluster], name: str) -> list[int | Cluster]:
+    """Return the items of an example, with the values computed after its layers, such as its loss, as one part."""
+    start = max([item.places[-1] for item in items if isinstance(item, Cluster)], default=-1)
+    end = [item for item in items if isinstance(item, int) and item > start >= 0]
+    if len(end) < 2:
+        return items
+    return [*items[: -len(end)], Cluster(name, end, end, end[-1])]  # they are sorted
+
+
+def _with_sums(graph: Graph, items: list[int | Cluster]) -> list[int | Cluster]:
+    """Return the items, with the additions of Python's `sum`, one after the other, as one part."""
+    uses = Counter(graph.operands)
+    chains: dict[int, list[int]] = {}  # the additions of a sum, by the last one so far
+    for place in sorted(item for item in items if isinstance(item, int) and graph.codes[item] == ADD):
+        before = [chains.pop(x) for _, x in edges(graph, place) if x in chains and uses[x] == 1]
+        chains[place] = sorted([place, *(x for chain in before for x in chain)])
+    sums = [Cluster("sum", chain, chain, last) for last, chain in chains.items() if len(chain) >= SMALL]
+    inside = {place for part in sums for place in part.places}
+    return [*(item for item in items if isinstance(item, Cluster) or item not in inside), *sums]
 
 
 def _places_of(items: Sequence[int | Cluster]) -> list[int]:

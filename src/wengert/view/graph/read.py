@@ -109,19 +109,30 @@ def computed(graph: Graph, gradients: list[float]) -> bytearray:
 
 
 def steepest(graph: Graph, gradients: list[float]) -> list[int]:
-    """Return the path of the largest gradient from the root to a leaf, as indices in `Graph.operands`.
+    """Return the path of the largest gradient to the beginning of the computation, as indices in `Graph.operands`.
 
     A gradient is the sum over all paths of the product of the partials along each (Bauer 1974); this is the path with
-    the largest product in absolute value, where nan counts as the largest. It is empty before a backward pass, and if
-    every path has a partial of 0.
+    the largest product in absolute value, where nan counts as the largest, among the paths to operands of the first
+    operations: the path to the bias of the last layer is short, and its gradient says nothing about the other layers.
+    It is empty before a backward pass, and if every path has a partial of 0.
     """
     if gradients[-1] == 0.0:
         return []
+    first: set[int] = set()
+    for place in range(len(graph)):
+        operands = [x for _, x in edges(graph, place)]
+        if not any(graph.codes[x] for x in operands):
+            first.update(operands)
+    return _steepest(graph, first) or _steepest(graph, set(graph.leaves))
+
+
+def _steepest(graph: Graph, ends: set[int]) -> list[int]:
+    """Return the path with the largest product among those to the given leaves."""
     partials = graph.partials
-    sizes = array("d", [0.0]) * len(graph)  # the logarithm of the largest product below each value
+    sizes = array("d", [-inf]) * len(graph)  # the logarithm of the largest product below each value
     ways = array("q", [-1]) * len(graph)
     for place in range(len(graph)):
-        most = -inf if graph.starts[place] < graph.starts[place + 1] else 0.0
+        most = 0.0 if place in ends else -inf
         for at, operand in edges(graph, place):
             partial = partials[at]
             if partial != 0.0:

@@ -9,15 +9,17 @@ from dataclasses import dataclass, field
 from math import isfinite
 
 from wengert.graph import Graph
+from wengert.ops import BY_NAME
 from wengert.view.graph.read import NOT_COMPUTED, constants
 from wengert.view.naming import TITLE, clean, ending, number
 
-__all__ = ["PATH", "Box", "Cell", "Edge", "Picture", "cell_of", "value_box", "with_constants"]
+__all__ = ["PATH", "SIGNED", "Box", "Cell", "Edge", "Picture", "cell_of", "value_box", "with_constants"]
 
 SYMBOL = 12  # the longest symbol of an operation, in characters
 LISTED = 100  # the largest number of constants in a tooltip
 
 PATH = "the path of the largest gradient"
+SIGNED = "edges of neurons: weights, blue if positive, orange if negative, the wider the larger"
 
 
 @dataclass(slots=True)
@@ -69,12 +71,14 @@ class Edge:
         target: the box of the result.
         at: the operand's index in `Graph.operands`; -1 if the edge stands for several.
         hot: True on the path of the largest gradient.
+        weight: the weight that a neuron multiplies the operand by; None outside neurons, or if there are several.
     """
 
     source: int
     target: int
     at: int = -1
     hot: bool = False
+    weight: float | None = None
 
 
 @dataclass(slots=True)
@@ -95,13 +99,23 @@ class Picture:
         return f"{'o' if self.boxes[edge.target].symbol else 'b'}{edge.target}"
 
 
-def with_constants(graph: Graph, place: int, target: int, boxes: list[Box]) -> list[Edge]:
-    """Add boxes for the constants of an operation, and return the edges from them to its box."""
+def with_constants(
+    graph: Graph, place: int, target: int, boxes: list[Box], inputs: dict[tuple[float, ...], list[int]]
+) -> list[Edge]:
+    """Add boxes for the constants of an operation, and return the edges from them to its box.
+
+    Inputs that several neurons read are drawn once: `inputs` has the boxes of the constants of each `dot` so far.
+    """
+    found = constants(graph, place)
+    is_dot = graph.codes[place] == BY_NAME["dot"].code
+    known = inputs.setdefault(tuple([x for _, _, numbers in found for x in numbers]), []) if is_dot else []
     drawn = []
-    for at, text, numbers in constants(graph, place):
-        drawn.append(Edge(len(boxes), target, at))
-        title = ", ".join(map(repr, numbers[:LISTED])) + (", …" if len(numbers) > LISTED else "")
-        boxes.append(Box("constant", text, title=f"the constant {title}" if len(numbers) == 1 else title))
+    for i, (at, text, numbers) in enumerate(found):
+        if i == len(known):
+            known.append(len(boxes))
+            title = ", ".join(map(repr, numbers[:LISTED])) + (", …" if len(numbers) > LISTED else "")
+            boxes.append(Box("constant", text, title=f"the constant {title}" if len(numbers) == 1 else title))
+        drawn.append(Edge(known[i], target, at))
     return drawn
 
 

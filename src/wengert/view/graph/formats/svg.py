@@ -11,6 +11,7 @@ from bisect import bisect
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from math import isfinite
 from string import Template
 
 from wengert.view.graph.formats import Drawn
@@ -25,6 +26,8 @@ SIZE, ADVANCE, LINE = 11.0, 6.82, 14.0  # the font size, the width of a characte
 MARGIN, PAD, PILL, REACH = 14.0, 9.0, 24.0, 11.0  # picture's margin, box's padding, operation's height, its arrow
 TIP = 6.0  # the length of an arrow's head
 NOTE = 200  # the longest note, in characters
+THIN, THICK = 0.8, 3.2  # the widths of the edges of the smallest and of the largest weight, in pixels
+NEAR, APART = 34.0, 76.0  # between two columns; and where the edges between them are weights, to be told apart
 
 COLOURS = {  # light, dark
     "paper": ("#ffffff", "#12161b"),
@@ -41,6 +44,8 @@ COLOURS = {  # light, dark
     "fold": ("#f4f1fb", "#241f36"),
     "foldline": ("#9c8cc8", "#7767a8"),
     "broken": ("#b8122e", "#ff7088"),
+    "plus": ("#0072b2", "#56b4e9"),
+    "minus": ("#d55e00", "#ff9a57"),
 }
 LIGHT = {name: light for name, (light, _) in COLOURS.items()}
 DARK = {name: dark for name, (_, dark) in COLOURS.items()}
@@ -57,7 +62,9 @@ def sheet(picture: Picture, theme: str | None = "auto") -> tuple[str, float, flo
     flow = Direction(picture.rankdir == "TB")
     cards = _cards(picture.boxes)
     sizes = [_size(box, card, flow) for box, card in zip(picture.boxes, cards, strict=True)]
-    laid = layout(sizes, [(edge.source, edge.target) for edge in picture.edges])
+    weights = [abs(edge.weight) for edge in picture.edges if edge.weight is not None]
+    ends = [(edge.source, edge.target) for edge in picture.edges]
+    laid = layout(sizes, ends, across=APART if weights else NEAR)
     wide, deep = flow.turned((laid.width, laid.height))
     notes = [clean(note, NOTE) for note in picture.notes]
     width = max([wide, *(_advance(note) + 30 for note in notes)]) + 2 * MARGIN
@@ -71,11 +78,13 @@ def sheet(picture: Picture, theme: str | None = "auto") -> tuple[str, float, flo
         f'<g transform="translate({MARGIN:g} {MARGIN:g})">',
     ]
     order = sorted(range(len(picture.edges)), key=lambda i: picture.edges[i].hot)  # the path is last, on top
+    largest = max([x for x in weights if isfinite(x)], default=0.0) or 1.0
     trunks: dict[int, Sequence[Point]] = {}  # the longest route from each box so far
     for i in order:
         edge, route = picture.edges[i], laid.routes[i]
         trunk = trunks.get(edge.source, ())
-        out.append(_edge(edge, route if edge.hot else _branch(route, trunk), flow))
+        own = edge.hot or edge.weight is not None  # its route does not branch off another
+        out.append(_edge(edge, route if own else _branch(route, trunk), flow, largest))
         trunks[edge.source] = max(trunk, route, key=len)
     for box, corner, card, size in zip(picture.boxes, laid.corners, cards, sizes, strict=True):
         out.append(_box(box, corner, flow.turned(card), size, flow))
@@ -110,11 +119,11 @@ def _advance(text: str) -> float:
 
 def _cards(boxes: Sequence[Box]) -> list[Point]:
     """Return the width and height of each box without its operation; values have equal widths, and so have parts."""
-    kinds = ["values" if box.place >= 0 else box.kind for box in boxes]
+    kinds = ["values" if box.place >= 0 else f"{box.kind} {bool(box.symbol)}" for box in boxes]
     widest: dict[str, float] = {}
     for kind, box in zip(kinds, boxes, strict=True):
         widest[kind] = max(widest.get(kind, 0.0), _breadth(box))
-    equal = ("values", "fold")
+    equal = ("values", "fold False", "fold True")
     lines = [len(box.rows) + bool(box.label) for box in boxes]
     heights = [LINE * count + (10.0 if count > 1 else 8.0) for count in lines]
     widths = [widest[kind] if kind in equal else _breadth(box) for kind, box in zip(kinds, boxes, strict=True)]
@@ -236,9 +245,17 @@ def _operation(symbol: str, start: float, port: Point, flow: Direction) -> str:
 # -- edges ------------------------------------------------------------------------------------------------------------
 
 
-def _edge(edge: Edge, route: Sequence[Point], flow: Direction) -> str:
-    kind = "edge hot" if edge.hot else "edge"
-    return f'<g class="{kind}"><path class="line" d="{_curve(route, flow)}"/>{flow.head(route[-1])}</g>'
+def _edge(edge: Edge, route: Sequence[Point], flow: Direction, largest: float) -> str:
+    kind, curve, head = "edge hot" if edge.hot else "edge", _curve(route, flow), flow.head(route[-1])
+    if edge.weight is None:
+        return f'<g class="{kind}"><path class="line" d="{curve}"/>{head}</g>'
+    sign = "minus" if edge.weight < 0.0 else "plus"
+    wide = THIN + (THICK - THIN) * min(abs(edge.weight) / largest, 1.0)
+    under = f'<path class="halo" d="{curve}"/>' * edge.hot
+    return (
+        f'<g class="{kind}"><title>weight {edge.weight!r}</title>{under}'
+        f'<path class="line {sign}" stroke-width="{wide:.2g}" d="{curve}"/>{head}</g>'
+    )
 
 
 def _branch(route: Sequence[Point], trunk: Sequence[Point]) -> Sequence[Point]:
