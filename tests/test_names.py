@@ -91,6 +91,13 @@ def test_each_public_module_has_a_page_of_the_reference() -> None:
         assert any(f"automodule:: wengert.{home}" in text for text in API.values()), home
 
 
+def test_a_name_that_is_nearly_one_is_answered_by_that() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'sotfmax': there is no sotfmax in wengert; did you mean softm"):
+        wengert.sotfmax  # noqa: B018
+    with pytest.raises(ImportError, match="did you mean check_gradients?"):
+        exec("from wengert import check_gradient")
+
+
 @pytest.mark.parametrize("name", ["Foo", "mlp", "_private"])
 def test_a_name_that_is_nowhere(name: str) -> None:
     assert not hasattr(wengert, name)

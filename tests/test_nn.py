@@ -342,3 +342,11 @@ def test_a_class_of_ones_own_calls_its_parameters_as_it_likes() -> None:
     assert repr(Network(n_in=3, layer_sizes=[4, 4, 1])) == "Network(3 -> 4 tanh -> 4 tanh -> 1 tanh, 41 parameters)"
     with pytest.raises(TypeError, match="unexpected keyword argument 'nin'"):
         Network(nin=3, nouts=[4, 1])  # type: ignore[call-arg]
+
+
+def test_sizes_in_one_list_are_told_where_the_inputs_go() -> None:
+    expected = "the number of inputs comes first, then the sizes of the layers: MLP(2, [4, 1])"
+    with pytest.raises(ArgumentError, match=re.escape(expected)):
+        MLP([2, 4, 1])
+    with pytest.raises(ArgumentError, match=re.escape("MLP(nin, [])")):
+        MLP([])

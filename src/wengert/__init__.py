@@ -88,7 +88,8 @@ def __getattr__(name: str) -> object:
         except ImportError as error:
             for room in _packages(name):
                 return globals().setdefault(name, room.load())
-            raise AttributeError(f"module 'wengert' has no attribute {name!r}: {error}") from None
+            why = "" if isinstance(error, ModuleNotFoundError) and error.name == f"wengert.{name}" else f": {error}"
+            raise AttributeError(f"module 'wengert' has no attribute {name!r}{why}") from None
     raise AttributeError(f"module 'wengert' has no attribute {name!r}")
 
 
@@ -111,6 +112,8 @@ class _Signpost:
                 raise ImportError(f"{name} is in wengert.{module}: write from wengert.{module} import {name}")
         if fullname == "wengert.course":
             raise ImportError("write from wengert import course" if _packages(name) else errors.NEEDS_COURSE)
+        if package == "wengert" and (close := errors.did_you_mean(name, __dir__())):
+            raise ImportError(f"there is no {name} in wengert{close}")
 
 
 sys.meta_path.append(_Signpost)

@@ -25,6 +25,7 @@ import linecache
 import os
 import sys
 import warnings
+from collections.abc import Iterable
 from importlib import import_module
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -131,6 +132,26 @@ def to_install(library: str) -> str:
     ('pip install scikit-learn', 'pip install numpy')
     """
     return f"pip install {'scikit-learn' if library == 'sklearn' else library}"
+
+
+def counted(count: int, noun: str) -> str:
+    """Write a number of things, with the plural of the noun.
+
+    >>> counted(1, "call"), counted(2_000, "call"), counted(0, "specialization")
+    ('1 call', '2,000 calls', '0 specializations')
+    """
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Write the end of a message about an unknown name, with the closest of the known ones; '' if none is close.
+
+    >>> did_you_mean("sotfmax", ["softmax", "softplus"]), did_you_mean("x", ["softmax"])
+    ('; did you mean softmax?', '')
+    """
+    from difflib import get_close_matches  # rarely needed
+
+    return "".join([f"; did you mean {close}?" for close in get_close_matches(name, known, n=1, cutoff=0.7)])
 
 
 def file_name(path: Any) -> str:

@@ -128,6 +128,6 @@ def test_what_a_compiled_function_says_of_itself() -> None:
         loss.source()
     loss.mean([1.0], [2.0])
     report = loss.report()
-    assert "a batch: 1 calls" in report
+    assert "a batch: 1 call on" in report
     with pytest.raises(ArgumentError, match="fortran"):
         loss.source("fortran")

@@ -155,7 +155,7 @@ def test_what_is_not_seen_to_change_is_found_out_at_a_check(when: int, how: str,
     for _ in range(20):
         call()
     lifted(loss)
-    assert "1 specializations were dropped" in loss.report()
+    assert "1 specialization was dropped" in loss.report()
 
 
 def test_the_third_time_the_function_stays_with_the_engine(hidden: Any) -> None:
@@ -432,7 +432,7 @@ def test_calls_that_are_not_finite_are_counted() -> None:
     loss(4.0)  # the function itself
     loss(nan)
     loss(9.0)
-    assert "1 calls fell back to the function: numbers were not finite" in loss.report()
+    assert "1 call fell back to the function: numbers were not finite" in loss.report()
 
 
 @pytest.mark.parametrize("power", [2, 3, 4, 3.0])

@@ -124,7 +124,7 @@ def test_what_is_not_finite_is_the_engines() -> None:
     assert compiled(1.0).data == pytest.approx(math.e)
     result = compiled(800.0)
     assert result.data == math.inf
-    assert "1 calls fell back to the function: numbers were not finite" in compiled.report()
+    assert "1 call fell back to the function: numbers were not finite" in compiled.report()
 
 
 def test_results_may_be_written_into() -> None:

@@ -118,3 +118,8 @@ def test_a_module_of_ones_own_is_checked_by_its_first_prediction() -> None:
 
     with pytest.raises(LengthError, match="expected 2 inputs, got 3"):
         quiet(Wrapped(), losses.hinge, [[1.0, 2.0, 3.0]], [1])
+
+
+def test_the_name_of_a_loss_is_told_where_the_loss_is() -> None:
+    with pytest.raises(ArgumentError, match=r"loss is 'hinge'; expected a function, such as wengert\.losses\.hinge"):
+        fit(make(), "hinge", X, SIGNS, SGD(make(), 0.1))

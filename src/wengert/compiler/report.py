@@ -7,15 +7,17 @@ from collections.abc import Iterator, Sequence
 from wengert.compiler import policy
 from wengert.compiler.call import EVERY, CacheEntry
 from wengert.compiler.trace import Candidate, Specialization
+from wengert.errors import counted
 
 __all__ = ["code_serves", "described", "numpy_serves"]
 
 
 def code_serves(made: Specialization, steps: int, examples: int, others: int) -> str:
     """Explain by which rule machine code runs."""
-    text = f"machine code runs: {steps:,} steps, compiled at once (up to {policy.AT_ONCE})"
+    text = f"machine code runs: {counted(steps, 'step')}, compiled at once (up to {policy.AT_ONCE})"
     if not policy.compiles(steps, 0, 0, others):
-        text = f"machine code runs: {steps:,} steps, compiled after {examples:,} examples of {made.nodes:,} operations"
+        after = f"compiled after {counted(examples, 'example')} of {counted(made.nodes, 'operation')}"
+        text = f"machine code runs: {counted(steps, 'step')}, {after}"
     if made.limit < EVERY:
         text += f"; NumPy runs calls on {made.limit:,} examples or more, with BLAS on {blas_threads()}"
     return text
@@ -37,7 +39,7 @@ def blas_threads() -> str:
     except ImportError:
         return unknown
     counts = [int(each["num_threads"]) for each in threadpool_info() if each["user_api"] == "blas"]
-    return f"{max(counts)} threads" if counts else unknown
+    return counted(max(counts), "thread") if counts else unknown
 
 
 def described(name: str, entries: Sequence[CacheEntry], expected: int) -> str:
@@ -49,16 +51,20 @@ def described(name: str, entries: Sequence[CacheEntry], expected: int) -> str:
 
 def _entry(name: str, entry: CacheEntry, expected: int) -> Iterator[str]:
     kind = "a batch" if entry.signature.batched else "one example"
-    examples = f" on {entry.examples:,} examples" if entry.signature.batched and not entry.is_eager else ""
-    yield f"{name}, {kind}: {entry.calls:,} calls{examples}, {entry.checks:,} of them checked against the function"
+    examples = f" on {counted(entry.examples, 'example')}" if entry.signature.batched and not entry.is_eager else ""
+    calls = counted(entry.calls, "call")
+    yield f"{name}, {kind}: {calls}{examples}, {entry.checks:,} of them checked against the function"
     if entry.fallback_reason:
         yield f"  runs uncompiled: {entry.fallback_reason}"
     elif entry.is_eager:
         yield f"  the function itself runs: {entry.clause}"
     if entry.not_finite:
-        yield f"  {entry.not_finite} calls fell back to the function: numbers were not finite, or beyond 1e154"
+        fell_back = f"{counted(entry.not_finite, 'call')} fell back to the function"
+        yield f"  {fell_back}: numbers were not finite, or beyond 1e154"
     if entry.invalidations:
-        yield f"  {entry.invalidations} specializations were dropped: the function's results differed"
+        were = "was" if entry.invalidations == 1 else "were"
+        dropped = counted(entry.invalidations, "specialization")
+        yield f"  {dropped} {were} dropped: the function's results differed"
     if entry.candidate is not None and not entry.is_eager:
         yield f"  recorded: {_waits(entry.candidate, len(entry.specializations), entry.examples + expected)}"
     for number, made in enumerate(entry.specializations, 1):
@@ -82,13 +88,14 @@ def _specialization(number: int, made: Specialization) -> Iterator[str]:
     kernel, lifted = made.kernel, made.lifted
     program = lifted.program
     yield (
-        f"  specialization {number}: {made.nodes:,} scalar operations became {program.size} "
-        f"array operations, and {kernel.backward.size} in the reverse sweep"
+        f"  specialization {number}: {counted(made.nodes, 'scalar operation')} became "
+        f"{counted(program.size, 'array operation')}, and {kernel.backward.size} in the reverse sweep"
     )
     yield f"    {made.clause}"
     yield (
-        f"    {lifted.products} matrix products, {lifted.table_reads} operands read through index arrays, "
-        f"{len(made.parameters):,} parameters in {len(program.of_role('param'))} arrays"
+        f"    {counted(lifted.products, 'matrix product')}, "
+        f"{counted(lifted.table_reads, 'operand')} read through index arrays, "
+        f"{counted(len(made.parameters), 'parameter')} in {counted(len(program.of_role('param')), 'array')}"
     )
     if kernel.fallback_reason:
         yield f"    not run as {kernel.name}: {kernel.fallback_reason}"

@@ -21,6 +21,7 @@ from numbers import Real
 from time import perf_counter
 from typing import Any
 
+from wengert import losses
 from wengert.compiler.backends import BACKENDS
 from wengert.engine import Value
 from wengert.errors import ArgumentError, DataError, LengthError, OperandError, WengertError
@@ -257,7 +258,8 @@ def _check_arguments(
 ) -> None:
     for name, function in {"model": model, "loss": loss}.items():
         if not callable(function):
-            hint = ", such as wengert.losses.mse" if name == "loss" else ""
+            known = function if isinstance(function, str) and function in losses.__all__ else "mse"
+            hint = f", such as wengert.losses.{known}" if name == "loss" else ""
             raise ArgumentError(f"{name} is {function!r}; expected a function{hint}")
     if not isinstance(optimizer, Optimizer):
         raise ArgumentError(f"optimizer is {optimizer!r}; expected one of wengert.optim, such as Adam(model)")
