@@ -92,9 +92,9 @@ def test_each_public_module_has_a_page_of_the_reference() -> None:
 
 
 def test_a_name_that_is_nearly_one_is_answered_by_that() -> None:
-    with pytest.raises(AttributeError, match="no attribute 'sotfmax': there is no sotfmax in wengert; did you mean softm"):
+    with pytest.raises(AttributeError, match="there is no sotfmax in wengert; did you mean softmax"):
         wengert.sotfmax  # noqa: B018
-    with pytest.raises(ImportError, match="did you mean check_gradients?"):
+    with pytest.raises(ImportError, match="did you mean check_gradients"):
         exec("from wengert import check_gradient")
 
 

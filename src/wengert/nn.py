@@ -72,7 +72,12 @@ class Module:
             known = [name for name in init.__annotations__ if name != "return"]
             for name in sorted(named.keys() - known):
                 raise ArgumentError(f"{cls.__name__} has no parameter {name}: its parameters are {', '.join(known)}")
-        if init is MLP.__init__ and len(arguments) == 1 and not named and isinstance(arguments[0], (list, tuple)):
+        if (
+            init is vars(MLP)["__init__"]
+            and len(arguments) == 1
+            and not named
+            and isinstance(arguments[0], (list, tuple))
+        ):
             nin, *nouts = [*arguments[0], "nin"][:-1] or ["nin"]
             raise ArgumentError(f"the number of inputs comes first, then the sizes of the layers: MLP({nin}, {nouts})")
         module = super().__new__(cls)

@@ -194,7 +194,8 @@ class Node:
 
     def __repr__(self) -> str:
         refuse("writes out a Value")
-        return f"Value(data={self._data}, grad={self._grad})"
+        label = f", label={self.label!r}" if self.label else ""
+        return f"Value(data={self._data}, grad={self._grad}{label})"
 
     def __format__(self, spec: str) -> str:
         return format(self.data, spec) if spec else repr(self)

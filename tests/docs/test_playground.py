@@ -12,6 +12,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +106,10 @@ def show(page: Any, site: str, setting: str = "data=moons", fresh: bool = False)
         page.execute_script("history.replaceState(null, '', '#'); location.hash = arguments[0]", setting)
     until(lambda: page.execute_script("return globalThis.playground?.state().begun ?? 0") > before, 60)  # Python starts
     page.execute_script("document.getElementById('pg').scrollIntoView({behavior: 'instant'})")
+    if fresh and find(page, "#pg-play").is_enabled():
+        until(lambda: text(page, "status").startswith("Ready"))
+        assert state(page)["losses"] == [], "nothing is trained before the reader wants it"
+        find(page, "#pg-play").click()
 
 
 def state(page: Any) -> Any:
@@ -136,7 +141,9 @@ def picture(page: Any) -> str:
 def twin(seen: Any) -> MLP:
     """The network that the page shows, in this Python."""
     about = seen["setting"]
-    model = MLP(2, [*about["layers"], 1], activation=about["activation"], rng=random.Random(about["seed"]))
+    model = MLP(
+        len(about["inputs"]), [*about["layers"], 1], activation=about["activation"], rng=random.Random(about["seed"])
+    )
     assert [name for name, _ in model.named_parameters()] == seen["names"]
     model.load_state_dict(dict(zip(seen["names"], seen["numbers"], strict=False)))
     return model
@@ -163,9 +170,9 @@ def loss_of(model: MLP, x: list[float], y: int) -> Value:
 # -- training ---------------------------------------------------------------------------------------------------------
 
 
-def test_it_trains_by_itself_and_the_boundary_follows(page: Any, site: str, record_property: Any) -> None:
+def test_it_trains_once_it_is_told_to_and_the_boundary_follows(page: Any, site: str, record_property: Any) -> None:
     show(page, site, fresh=True)
-    first = page.execute_script("return playground.state().numbers.slice(0, 67)")
+    first = state(page)["names"]
     before = picture(page)
     until(lambda: len(state(page)["losses"]) > 60)
     script = "return performance.getEntriesByName('wengert-first-step')[0].startTime"
@@ -271,7 +278,7 @@ def test_dead_neurons_are_marked_and_diagnosed_as_python_does(page: Any, site: s
     dead = sum(max(column) <= 0.0 for column in zip(*hidden, strict=True))
     assert text(page, "marks").startswith(f"{dead} of 8 hidden neurons ")
     assert len(page.find_elements("css selector", "#pg-net .flat")) == dead
-    again = program()["Playground"]([4, 4], "relu", "sgd", 10.0, 1, X, Y)
+    again = program()["Playground"]([4, 4], "relu", "sgd", 10.0, 1, ["x1", "x2"], 0, 0.0, X, Y)
     for _ in seen["losses"]:
         again.step()
     until(lambda: text(page, "diagnosis") == repr(diagnose(again.model, again.loss, again.losses)))
@@ -322,6 +329,77 @@ def test_gradients_flow_back_where_there_are_any(page: Any, site: str) -> None:
     assert not any(moving().values())
 
 
+def test_what_is_held_out_is_measured_and_more_inputs_are_read(page: Any, site: str) -> None:
+    """Against this Python: the loss on the held-out points, with squares and sines as inputs, batches and a penalty."""
+    wish = "data=circles&count=20&noise=0.3&layers=3&inputs=x1,x1²,sin 3x2&batch=10&penalty=0.01"
+    show(page, site, wish)
+    until(lambda: len(state(page)["losses"]) > 12)
+    seen = pause(page)
+    assert seen["setting"]["inputs"] == ["x1", "x1²", "sin 3x2"]
+    model, playground = twin(seen), program()
+
+    def read(point: list[float]) -> list[float]:
+        return [playground["INPUTS"][name](*point) for name in seen["setting"]["inputs"]]
+
+    X, Y = playground["examples"]("circles", 20, 0.3, 1)
+    losses = [binary_cross_entropy_with_logits(model(read(x)), y).data for x, y in zip(X, Y, strict=True)]
+    step, loss = seen["tested"][-1]
+    assert step == len(seen["losses"])
+    assert loss == pytest.approx(sum(losses) / 20, rel=1e-9)
+    right = sum((model(read(x)).data > 0) == bool(y) for x, y in zip(X, Y, strict=True))
+    assert text(page, "held").endswith(f"{right} of 20 right.")
+    assert page.execute_script("return document.querySelector('#pg-loss .tested').getAttribute('d').length") > 20
+    again = playground["Playground"]([3], "tanh", "adam", 0.03, 1, seen["setting"]["inputs"], 10, 0.01,
+                                     *playground["examples"]("circles", 20, 0.3, 0))  # fmt: skip
+    assert seen["losses"] == pytest.approx([again.step() for _ in seen["losses"]], rel=1e-9)
+    before = picture(page)
+    find(page, "#pg-tests").click()
+    assert picture(page) != before
+    find(page, "#pg-tests").click()
+
+
+def test_the_spiral_winds_one_and_three_quarter_times() -> None:
+    X, Y = program()["examples"]("spiral", 120, 0.0)
+    arm = [math.atan2(x, y) for (x, y), label in zip(X, Y, strict=True) if label == 0]
+    turned = sum((b - a + math.pi) % (2 * math.pi) - math.pi for a, b in pairwise(arm))
+    assert turned / (2 * math.pi) == pytest.approx(1.75)
+    assert len(X) == 120
+    assert max(abs(coordinate) for point in X for coordinate in point) < 1.85
+
+
+def test_a_weight_is_changed_by_hand_and_its_steps_are_a_click_away(page: Any, site: str) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    show(page, site, "data=moons&layers=2")
+    until(lambda: len(state(page)["losses"]) > 5)
+    pause(page)
+    page.execute_script("document.querySelector('#pg-net .neuron[role]').focus()")
+    assert find(page, "#pg-large").is_displayed(), "the neuron that is looked at, large"
+    page.switch_to.active_element.send_keys(Keys.ENTER)
+    until(lambda: text(page, "explained"))
+    name = text(page, "value-name")
+    assert name == "layers.0.neurons.0.b"
+    field = find(page, "#pg-value")
+    field.clear()
+    field.send_keys("1.25", Keys.ENTER)
+    until(lambda: dict(zip(state(page)["names"], state(page)["numbers"], strict=False))[name] == 1.25)
+    find(page, "#pg-to-steps").click()
+    top = "return document.getElementById('pg-steps').getBoundingClientRect().top"
+    until(lambda: page.execute_script(top) < 200)
+    inner = find(page, "#pg-steps")
+    until(lambda: page.execute_script("return arguments[0].clientHeight", inner) != 840)
+    page.switch_to.frame(inner)
+    assert page.execute_script("const e = document.scrollingElement; return e.scrollHeight - e.clientHeight") <= 0
+    page.switch_to.default_content()
+
+
+def test_a_healthy_network_is_called_so(page: Any, site: str) -> None:
+    show(page, site, "data=circles&layers=6")
+    until(lambda: (state(page)["losses"] or [9])[-1] < 0.3)
+    pause(page)
+    until(lambda: text(page, "diagnosis") == "Healthy: the loss falls, and no neuron is dead or saturated.")
+
+
 # -- setting ----------------------------------------------------------------------------------------------------------
 
 
@@ -358,14 +436,18 @@ def test_the_address_keeps_the_setting(page: Any, site: str) -> None:
 
     show(page, site)
     wishes = {"data": "spiral", "activation": "relu", "rate": "0.1", "optimizer": "sgd", "speed": "500"}
+    wishes |= {"count": "120", "noise": "0.2", "batch": "10", "penalty": "0.01"}
     for name, value in wishes.items():
-        Select(find(page, f"#pg-{name}")).select_by_value(value)
+        Select(find(page, "#pg-count-of" if name == "count" else f"#pg-{name}")).select_by_value(value)
+    find(page, "#pg-inputs [value='sin 3x1']").click()
+    find(page, "#pg-inputs [value=x2]").click()
     find(page, "#pg-more").click()
     Select(find(page, "#pg-layers select:last-child")).select_by_value("2")
     find(page, "[name=pg-edges][value=gradient]").click()
     find(page, "#pg-new").click()
     wanted = state(page)["setting"]
-    assert wanted == {**wishes, "layers": [6, 6, 2], "edges": "gradient", "seed": 2, "points": []}
+    more = {"layers": [6, 6, 2], "inputs": ["x1", "sin 3x1"], "edges": "gradient", "seed": 2, "points": []}
+    assert wanted == wishes | more
     show(page, site, page.current_url.partition("#")[2], fresh=True)
     assert state(page)["setting"] == wanted
     assert Select(find(page, "#pg-data")).first_selected_option.text == "spiral"

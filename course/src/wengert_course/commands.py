@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from wengert.apps.terminal import say
 from wengert.errors import WengertError
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def _check(given: argparse.Namespace) -> int:
     elif given.table:
         print(table(told))
     else:
-        print("\n\n\n".join(str(one) for _, one in told))
+        say("\n\n\n".join(str(one) for _, one in told))
     failed = [2 if isinstance(one, WengertError) else int(not one.passes(given.strict)) for _, one in told]
     return max(failed)
 

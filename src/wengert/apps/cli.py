@@ -23,6 +23,7 @@ from typing import Any, NoReturn
 
 from wengert import __version__, _loader
 from wengert.apps.demo import SETTINGS, run, source
+from wengert.apps.terminal import paint, say
 from wengert.compiler.backends import BACKENDS, cache
 from wengert.errors import NEEDS_COURSE, WengertError, to_install
 from wengert.view import formula as formulas
@@ -40,6 +41,16 @@ EXTRAS = {
     "sklearn": "sklearn",
     "torch": "torch",
 }  # extra -> the library that it installs
+EXAMPLES = """\
+examples:
+  wengert demo                                    learn to read 1,797 handwritten digits
+  wengert demo spiral --epochs 50                 a smaller one, for half as long
+  wengert draw "tanh(x1*w1 + b)" x1=2 w1=-3 b=7   a formula, its numbers and gradients
+  wengert draw "x**2 + 3*x" x=2 --steps           every step of its backward pass
+  wengert check engine.py                         what is right and wrong in your own engine
+  wengert COMMAND --help                          the options of a command
+
+The documentation begins in docs/index.md of the repository."""
 ELSEWHERE = {"check": NEEDS_COURSE, "course": NEEDS_COURSE}  # command of another distribution -> how to install it
 
 
@@ -89,7 +100,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.flush()
         return status
     except WengertError as error:
-        print(f"wengert {given.command}: {error}", file=sys.stderr)
+        print(f"{paint(f'wengert {given.command}:', 'wrong', sys.stderr)} {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print(f"wengert {given.command}: interrupted", file=sys.stderr)
@@ -102,7 +113,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="wengert", description="A scalar autograd engine that you can read in an evening.")
+    parser = _Parser(
+        prog="wengert",
+        description="A scalar autograd engine that you can read in an evening.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--version", action="version", version=f"wengert {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
     demo = commands.add_parser("demo", help="train a network of scalar Values and draw the results")
@@ -168,15 +184,18 @@ def _draw(formula: str, numbers: dict[str, float], out: str | None, html: str | 
 
 
 def _info() -> int:
-    print(f"wengert {__version__}")
-    print(f"engine   {_loader.status()}")
-    print(f"python   {platform.python_version()} ({platform.python_implementation()})")
-    print(f"system   {platform.platform()}")
+    lines = [
+        f"wengert {__version__}",
+        f"engine   {_loader.status()}",
+        f"python   {platform.python_version()} ({platform.python_implementation()})",
+        f"system   {platform.platform()}",
+    ]
     for extra, library in EXTRAS.items():
         command = to_install(library)
         missing = f'not installed: {command} (the extra "{extra}")'
-        print(f"{library:<12} {version(command.split()[-1]) if find_spec(library) else missing}")
-    print(f"cache    {cache.status()}")
+        lines.append(f"{library:<12} {version(command.split()[-1]) if find_spec(library) else missing}")
+    lines.append(f"cache    {cache.status()}")
+    say("\n".join(lines), {r"\bcompiled\b": "right", r"\binterpreted\b|\bnot installed\b": "look"})
     return 0
 
 

@@ -15,8 +15,9 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from wengert import _loader, checkpoint, data, losses
+from wengert.apps.terminal import blocks, can_show, curve, plane, say
 from wengert.compiler.backends import default_backend
-from wengert.errors import MissingExtraError, WengertError, require
+from wengert.errors import MissingExtraError, WengertError, counted, require
 from wengert.modes import no_grad
 from wengert.nn import MLP
 from wengert.optim import Adam
@@ -27,6 +28,7 @@ from wengert.view.graph import draw
 __all__ = ["SETTINGS", "DemoError", "Setting", "run", "source"]
 
 WEIGHTS, GRAPH = "weights.safetensors", "graph.svg"
+WIDE = 60  # the number of columns of the plane in a terminal
 SHOWN = 200  # the number of examples whose gradients and activations are drawn
 
 
@@ -114,23 +116,34 @@ def run(
     X, X_test, Y, Y_test = setting.split()
     aside = f", {len(X_test):,} for testing" if setting.held_out else ""
     model = setting.network(X, seed)
-    print(f"{name}: {setting.about}; {len(X):,} for training{aside}")
-    print(f"{model}, each of them a Value")
+    say(f"{name}: {setting.about}; {len(X):,} for training{aside}")
+    say(f"{model}, each of them a Value")
     examples = list(zip(X, Y, strict=True))
     trainer = choose("auto", model, setting.loss, None, None, examples, [], epochs=epochs, size=batch_size)
     seconds = min(epochs, 10**9) * _seconds_per_epoch(model, trainer, batch_size or len(X))
-    print(f"the engine runs {_loader.status()}")
+    say(f"the engine runs {_loader.status()}")
     if trainer.compiled is not None:
-        print(f"{trainer.compiled.became}, which compute a whole batch: wengert demo {name} --program shows them")
+        say(f"{trainer.compiled.became}, which compute a whole batch: wengert demo {name} --program shows them")
     else:
-        print(f"each example is computed by the engine: {trainer.fallback or 'the data set is too small to compile'}")
-    print(f"training takes about {max(round(seconds), 1):,} s; Ctrl-C ends it early", flush=True)  # at once in a pipe
+        say(f"each example is computed by the engine: {trainer.fallback or 'the data set is too small to compile'}")
+    say(f"training takes about {max(round(seconds), 1):,} s; Ctrl-C ends it early")
     steps = epochs * -(-len(X) // (batch_size or len(X)))
     rate = setting.lr if lr is None else lr
     optimizer = Adam(model, lr=lambda step: rate * (1.0 - 0.95 * min(step / steps, 1.0)))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        history = fit(model, setting.loss, X, Y, optimizer, epochs, batch_size, seed=seed, progress=not quiet)
+        history = fit(
+            model,
+            setting.loss,
+            X,
+            Y,
+            optimizer,
+            epochs,
+            batch_size,
+            validation=(X_test, Y_test) if setting.held_out else None,
+            seed=seed,
+            progress=not quiet,
+        )
     for warning in caught:
         print(f"wengert demo: {warning.message}", file=sys.stderr)
     weights = os.path.join(folder, WEIGHTS)
@@ -146,9 +159,14 @@ def run(
     told = classify(X_test)
     right = sum(y == c for y, c in zip(Y_test, told, strict=True))
     if history.interrupted:
-        print(f"interrupted after {len(history)} epochs: the results are those of the network at that time")
+        say(f"interrupted after {counted(len(history), 'epoch')}: the results are those of the network at that time")
     share = f"{100 * right / len(Y_test):.1f} % ({right} of {len(Y_test)})"
-    print(f"{'test ' if setting.held_out else ''}accuracy {share}, trained in {history.seconds:.1f} s")
+    kind = "test accuracy" if setting.held_out else "accuracy"
+    say(f"{kind} {share}, trained in {history.seconds:.1f} s", {r"[\d.]+ %": "right"})
+    if can_show() and len(history):
+        print(f"\nloss  {curve(history.loss)}  {history.loss[0]:.3g} to {history.loss[-1]:.3g}\n")
+        seen = blocks(X_test, Y_test, told) if name == "digits" else plane(text.regions(classify, X, Y, WIDE))
+        print(f"{seen}\n", flush=True)
     try:  # a figure without pyplot needs no screen
         figure: Any = require("matplotlib.figure", "plot").Figure
     except MissingExtraError:
@@ -160,8 +178,6 @@ def run(
         written += _write(picture, folder, figure)
     with no_grad():
         lost = [setting.loss(model(x), y).data for x, y in zip(X_test[:SHOWN], Y_test, strict=False)]
-    if X_test is X and not any(lost):
-        print(f"there are no gradients to draw: the loss of each of these {len(lost)} examples is 0")
     model.zero_grad()
     hardest = max(range(len(lost)), key=lost.__getitem__)
     loss = setting.loss(model(X_test[hardest]), Y_test[hardest])
@@ -169,12 +185,23 @@ def run(
     path = os.path.join(folder, GRAPH)
     with _writing(path):
         draw(loss, theme="light").save(path)
-    print(f"written to {os.path.join(folder, '')}: {', '.join([*written, GRAPH])}")
-    print(f"{GRAPH} is the graph of the example with the largest loss, {loss.data:.4g}, of {len(lost)}")
-    network = f"MLP({model.nin}, {list(setting.layers)}, activation={setting.activation!r})"
-    print(f"to load the weights: model = {network}; checkpoint.load(model, {weights!r})")
+    about = {"layers": "weights, activations and gradients of each layer", "network": "the weights as lines"}
+    about |= {"boundary": "the predictions for each point of the plane", "digits": "the predictions for test digits"}
+    about |= {"confusion": "how often each digit is taken for another", "loss": "the loss by epoch"}
+    about |= {"weights": "the trained parameters"}
+    say(f"written to {os.path.join(folder, '')}:")
+    for file in sorted(written, key=lambda file: file == WEIGHTS):
+        say(f"    {file:<20} {about[file.partition('.')[0]]}")
+    drawn = f"the graph of the example with the largest loss, {loss.data:.4g}, of {len(lost)}"
+    if not any(lost):
+        drawn = f"the graph of one of {len(lost)} examples; the loss of each is 0, and so are the gradients"
+    say(f"    {GRAPH:<20} {drawn}")
+    say("to load the weights:")
+    print(f"    model = MLP({model.nin}, {list(setting.layers)}, activation={setting.activation!r})")
+    print(f"    checkpoint.load(model, {weights!r})")
     if figure is None:
-        print("pictures are text without matplotlib; for plots: pip install matplotlib")
+        say("pictures are text without matplotlib; for plots: pip install matplotlib")
+    say(f"look at {os.path.join(folder, written[1])} first", {r"^look at \S+": "title"})
     return 130 if history.interrupted else 0
 
 
@@ -243,7 +270,9 @@ def _pictures(
         yield _Picture("digits", plots.plot_digits, text.digits, (X, Y, told), (12.4, height))
         yield _Picture("confusion", plots.plot_confusion, text.confusion, (table,), (5.6, 5.4))
     else:
-        yield _Picture("boundary", plots.plot_decision_boundary, text.regions, (classify, X, Y), (6.4, 4.8))
+        left, right, low, high = text.bounds(X)
+        size = (6.0, 4.4 * (high - low) / (right - left) + 1.0)  # in inches, with the proportions of the plane
+        yield _Picture("boundary", plots.plot_decision_boundary, text.regions, (classify, X, Y), size)
     yield _Picture("loss", plots.plot_history, lambda history: text.curve(history.loss), (history,), (7.0, 4.2))
 
     def layers(model: MLP, axes: Sequence[Any]) -> None:

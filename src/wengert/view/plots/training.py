@@ -134,7 +134,7 @@ def plot_decision_boundary(
         raise DataError("X is empty: expected at least one point")
     if len(X) != len(Y):
         raise LengthError(f"there are {len(X)} points but {len(Y)} classes; expected as many of each")
-    axes = axes_for(axes, (5.6, 4.8))
+    axes = axes_for(axes, _plane_size(X))
     colours = require("matplotlib.colors", "plot")
     left, right, low, high = bounds(X, MARGIN)
     order = sorted(set(Y))
@@ -153,6 +153,13 @@ def plot_decision_boundary(
     axes.locator_params(nbins=6)
     quiet(axes)
     return axes
+
+
+def _plane_size(X: Sequence[Point]) -> tuple[float, float]:
+    """Return the size in inches of a figure for points of the plane that leaves no room above and below it."""
+    left, right, low, high = bounds(X, MARGIN)
+    share = (high - low) / (right - left)
+    return 5.6, min(max(4.2 * share, 2.4), 5.6) + 0.6 if 1 / EVEN <= share <= EVEN else 4.8
 
 
 # -- shared helpers ---------------------------------------------------------------------------------------------------

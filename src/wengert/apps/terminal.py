@@ -1,0 +1,126 @@
+"""The output of the commands in a terminal: colours, lines that fit its width, and small pictures.
+
+Green is right, red is wrong, and yellow needs attention. Output that does not go to a terminal has no colour, and
+neither has any if NO_COLOR is set (no-color.org); FORCE_COLOR adds colour everywhere. Output to a file or another
+program is wrapped only if COLUMNS is set.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from textwrap import wrap
+from typing import Any
+
+__all__ = ["blocks", "can_show", "curve", "is_coloured", "paint", "plane", "say", "shown", "width"]
+
+STYLES = {"right": "32", "wrong": "31", "look": "33", "quiet": "2", "title": "1"}
+VERDICTS = {r"\bok\b": "right", r"\bwrong\b": "wrong", r"\bnot (?:yet|tried|installed)\b": "look"}
+HALVES = {(False, False): " ", (True, False): "▀", (False, True): "▄", (True, True): "█"}  # by the upper, lower pixel
+BARS = "▁▂▃▄▅▆▇█"
+FIELDS = (166, 25, 29, 172, 133, 74, 185)  # the colours of the classes in plots, among the 256 of terminals
+DIGIT, INK = 8, 0.4  # the width and height of a digit in pixels; darker pixels are drawn
+HANGING = 4  # the indentation of continued lines
+
+
+def is_coloured(stream: Any = None) -> bool:
+    """Return True if output to a stream, by default stdout, is coloured."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or (_is_terminal(stream) and os.environ.get("TERM") != "dumb")
+
+
+def can_show(text: str = "▀▁●") -> bool:
+    """Return True if stdout can show pictures: it is a terminal that has these characters."""
+    try:
+        text.encode(getattr(sys.stdout, "encoding", None) or "ascii")
+    except UnicodeEncodeError:
+        return False
+    return _is_terminal(None) or bool(os.environ.get("FORCE_COLOR"))
+
+
+def width() -> int | None:
+    """Return the width of lines in columns; None if it is not limited."""
+    return shutil.get_terminal_size().columns if _is_terminal(None) or os.environ.get("COLUMNS") else None
+
+
+def paint(text: str, style: str, stream: Any = None) -> str:
+    """Return the text in the colour of a style, if output to the stream is coloured."""
+    return f"\x1b[{STYLES[style]}m{text}\x1b[0m" if text and is_coloured(stream) else text
+
+
+def shown(text: str, marks: Mapping[str, str] = VERDICTS) -> str:
+    """Wrap a text to the terminal, and colour what matches a pattern in the style of that pattern."""
+    room, lines = width(), []
+    for line in text.splitlines():
+        start = line[: len(line) - len(line.lstrip())]
+        if room is None or len(line) <= room:
+            lines.append(line)
+        else:
+            lines += wrap(
+                line.strip(),
+                max(room, len(start) + HANGING + 20),
+                initial_indent=start,
+                subsequent_indent=start + " " * HANGING,
+                break_on_hyphens=False,
+                break_long_words=False,
+            )
+    text = "\n".join(lines)
+    if is_coloured():
+        for pattern, style in marks.items():
+            text = re.sub(pattern, lambda found, style=style: paint(found[0], style), text)  # type: ignore[misc]
+    return text
+
+
+def say(text: str, marks: Mapping[str, str] = VERDICTS) -> None:
+    """Print a text, wrapped and coloured, and flush it, for pipes."""
+    print(shown(text, marks), flush=True)
+
+
+# -- pictures ---------------------------------------------------------------------------------------------------------
+
+
+def curve(numbers: Sequence[float], most: int = 40) -> str:
+    """Draw a curve from 0 up, in one line.
+
+    >>> curve([8.0, 4.0, 2.0, 1.0])
+    '█▄▂▁'
+    """
+    count = min(len(numbers), most)
+    chosen = [numbers[i * len(numbers) // count] for i in range(count)]
+    top = max(chosen, default=0.0) or 1.0
+    return "".join([BARS[min(max(round(len(BARS) * x / top) - 1, 0), len(BARS) - 1)] for x in chosen])
+
+
+def blocks(images: Sequence[Sequence[float]], labels: Sequence[int], predictions: Sequence[int]) -> str:
+    """Draw as many digits of 8 x 8 pixels as fit side by side, each with its prediction, and its label if that differs."""
+    fits = max((width() or 80) // (DIGIT + 2), 1)
+    rows = []
+    for y in range(0, DIGIT, 2):
+        pairs = [[(image[DIGIT * y + x], image[DIGIT * (y + 1) + x]) for x in range(DIGIT)] for image in images[:fits]]
+        rows.append("  ".join("".join(HALVES[a > INK, b > INK] for a, b in pair) for pair in pairs))
+    told = []
+    for label, prediction in zip(labels[:fits], predictions, strict=False):
+        text = f"{prediction}" if label == prediction else f"{prediction}, not {label}"
+        told.append(paint(f"{text:<{DIGIT}}", "right" if label == prediction else "wrong"))
+    return "\n".join([*(row.rstrip() for row in rows), "  ".join(told).rstrip()])
+
+
+def plane(letters: str) -> str:
+    """Return the result of `wengert.view.text.regions` in the colours of the classes, if stdout is coloured."""
+    if not is_coloured():
+        return letters
+
+    def cell(letter: str) -> str:
+        field = FIELDS[(ord(letter.lower()) - ord("a")) % len(FIELDS)]
+        return f"\x1b[38;5;231;48;5;{field}m{'●' if letter.isupper() else ' '}"
+
+    return "\n".join("".join(map(cell, line)) + "\x1b[0m" for line in letters.splitlines())
+
+
+def _is_terminal(stream: Any) -> bool:
+    stream = sys.stdout if stream is None else stream
+    return stream is not None and bool(stream.isatty())
